@@ -1,7 +1,7 @@
 import { Fault } from "./errors.ts";
 import { limits } from "./limits.ts";
 import { excessOf } from "./shape.ts";
-import { stringBytes } from "./text.ts";
+import { parseJson, stringBytes } from "./text.ts";
 
 /**
  * Reads the JSON body of a request.
@@ -18,7 +18,7 @@ export async function readJson(request: Request, most = limits.bodyBytes): Promi
   if (stringBytes(text) > most) throw tooWide(most);
   let body: unknown;
   try {
-    body = JSON.parse(text);
+    body = parseJson(text);
   } catch {
     throw new Fault("parse_error", "The body is not valid JSON. Send one JSON value.");
   }

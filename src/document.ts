@@ -1,7 +1,7 @@
 import { html, raw } from "hono/html";
 import type { Settings } from "./env.ts";
 import { limits } from "./limits.ts";
-import { printable } from "./text.ts";
+import { beginningOf, printable } from "./text.ts";
 
 /** The document of every page, with a policy against frames, foreign content and inline script. */
 
@@ -25,7 +25,7 @@ export const siteOf = ({
 export type Markup = ReturnType<typeof html>;
 
 /** Foreign text, shortened and printable. */
-export const shown = (text: string): string => printable(text.slice(0, limits.pageCharacters));
+export const shown = (text: string): string => printable(beginningOf(text, limits.pageCharacters));
 
 const style = `
   :root { color-scheme: light dark; --ink: light-dark(#1b2230, #e6e9ef); --paper: light-dark(#fff, #14171c);

@@ -1,6 +1,6 @@
 /** The one error class, and how each of its codes looks on the wire. */
 import { limits } from "./limits.ts";
-import { printableLines, traceOf } from "./text.ts";
+import { printableLines, shortened, traceOf } from "./text.ts";
 
 /**
  * Each error code on the wire: as a JSON-RPC code, and as the HTTP status of a response whose whole body it is.
@@ -85,7 +85,7 @@ export function report(error: unknown, redact?: (text: string) => string): Fault
 export function logError(error: unknown, redact = (text: string) => text): void {
   const trace = printableLines(redact(traceOf(error)));
   const { logCharacters } = limits;
-  console.error(trace.length > logCharacters ? `${trace.slice(0, logCharacters)}…` : trace);
+  console.error(shortened(trace, logCharacters));
 }
 
 /** A JSON-RPC error object. https://www.jsonrpc.org/specification#error_object */

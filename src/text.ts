@@ -39,6 +39,31 @@ export const printableJson = (value: unknown): string =>
       .join(""),
   );
 
+/** A text's first UTF-16 units, `most` at most, without half of a character at the end. */
+export function beginningOf(text: string, most: number): string {
+  const isHalf = most < text.length && /[\ud800-\udbff]/.test(text[most - 1] ?? "");
+  return text.slice(0, isHalf ? most - 1 : most);
+}
+
+/** The text, or its beginning and an ellipsis if it is longer than `most`. */
+export const shortened = (text: string, most: number): string =>
+  text.length > most ? `${beginningOf(text, most)}…` : text;
+
+/** Escapes of JSON that may stand for half of a character. */
+const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
+/** An escaped backslash, a whole character in two escapes, or half of one. */
+const SURROGATES =
+  /\\\\|\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(\\u[dD][89a-fA-F][\da-fA-F]{2})/g;
+
+/**
+ * The value of a JSON text, in which each half of a character (a lone surrogate) is U+FFFD: clients in other languages
+ * refuse, or never answer, a message that has one. Throws as `JSON.parse`.
+ */
+export function parseJson(text: string): unknown {
+  if (!SURROGATE_ESCAPE.test(text)) return JSON.parse(text);
+  return JSON.parse(text.replace(SURROGATES, (whole, half) => (half ? "\\ufffd" : whole)));
+}
+
 /** A text as one word of a shell. Host names, too, may have quotes and `$()` in them. */
 export const shellWord = (text: string): string =>
   /^[\w:/.@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

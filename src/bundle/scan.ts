@@ -5,6 +5,7 @@ import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { Refusal, type Refusals } from "./refusal.ts";
 import { refuseMisnamed, sourceIn, type Source } from "./source.ts";
 import { buildOf, commandIn } from "./toolchains.ts";
+import { parseJson } from "../text.ts";
 
 /** A servlet found in its folder. */
 export interface Found {
@@ -111,7 +112,7 @@ async function servletIn(folder: string): Promise<Found | undefined> {
 /** The same from text. */
 export function readManifest(path: string, text: string): Manifest {
   try {
-    return checkManifest(path, JSON.parse(text));
+    return checkManifest(path, parseJson(text));
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     throw new Refusal(`${path}: it is not JSON: ${error.message}`);

@@ -3,7 +3,7 @@ import type { HtmlEscapedString } from "hono/utils/html";
 import { shown, type Markup } from "../document.ts";
 import { limits } from "../limits.ts";
 import type { Tool } from "../model.ts";
-import { printable, printableText } from "../text.ts";
+import { beginningOf, printable, printableText } from "../text.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Catalog } from "../servlets/catalog.ts";
 import type { Manifest } from "../servlets/manifest.ts";
@@ -184,7 +184,7 @@ function entryDetails({ kind, name, about, badges, details }: Entry): Markup {
 
 /** The id of a servlet or entry, for links to it. */
 const anchorOf = (kind: string, name: string): string =>
-  `${kind}-${encodeURIComponent(name.slice(0, 200).toWellFormed())}`;
+  `${kind}-${encodeURIComponent(beginningOf(name.toWellFormed(), 200))}`;
 
 const anchor = (id: string, name: string, label = "#"): Markup =>
   html`<a class="anchor" href="#${encodeURIComponent(id)}"
@@ -192,7 +192,7 @@ const anchor = (id: string, name: string, label = "#"): Markup =>
   >`;
 
 const words = (text: string, most = CHARACTERS): string => {
-  const whole = printableText(text.slice(0, most));
+  const whole = printableText(beginningOf(text, most));
   return text.length > most ? `${whole} …` : whole;
 };
 
@@ -230,6 +230,6 @@ const tableRow = ({ path, type, isRequired, rules, about }: SchemaRow): Markup =
     <td>${shown(type)}</td>
     <td>
       ${words(about)}
-      ${rules.length === 0 ? "" : html`<span class="dim">${printable(rules.map((one) => one.slice(0, 300)).join("; "))}</span>`}
+      ${rules.length === 0 ? "" : html`<span class="dim">${printable(rules.map((one) => beginningOf(one, 300)).join("; "))}</span>`}
     </td>
   </tr>`;

@@ -2,7 +2,7 @@ import { html } from "hono/html";
 import { shown, type Markup } from "../document.ts";
 import type { Rehearsal, Story } from "../durable/task-object.ts";
 import { limits } from "../limits.ts";
-import { printableText } from "../text.ts";
+import { beginningOf, printableText } from "../text.ts";
 import { LIVE_PATH } from "./live.ts";
 import { STATUSES } from "./statuses.ts";
 
@@ -154,7 +154,7 @@ function endOf({ result, error }: Story["view"]): Markup {
   const isCut = text.length > limits.shownEndCharacters;
   return html`<h3>${result === undefined ? "Error" : "Result"}</h3>
     <pre tabindex="0">
-${printableText(text.slice(0, limits.shownEndCharacters))}${isCut ? "…" : ""}</pre>`;
+${printableText(beginningOf(text, limits.shownEndCharacters))}${isCut ? "…" : ""}</pre>`;
 }
 
 const time = (at: number): Markup =>

@@ -7,7 +7,7 @@ import { SessionProtocol } from "../mcp/legacy/session-protocol.ts";
 import { callerKey } from "../callers.ts";
 import type { Notification, Principal } from "../model.ts";
 import { storageQuota } from "../quotas.ts";
-import { printable } from "../text.ts";
+import { beginningOf, printable } from "../text.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import type { Hub } from "./hub.ts";
 import { listerOf } from "./listed-calls.ts";
@@ -75,7 +75,7 @@ export function sessionObject(bundle: Bundle, share: Share) {
       const { name = "", version = "" } = client;
       const [id, created] = [this.ctx.id.toString(), Date.now()];
       const until = created + limits.taskMs;
-      const said = printable(`${name} ${version}`).trim().slice(0, limits.pageCharacters);
+      const said = beginningOf(printable(`${name} ${version}`).trim(), limits.pageCharacters);
       const times = { created, updated: created, until };
       this.#inConsole(principal, (profiles, by) =>
         profiles.list(by, { kind: "session", id, name: said, status: "working", ...times }),

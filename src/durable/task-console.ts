@@ -4,7 +4,7 @@ import { Fault, report } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { targetAgain } from "../mcp/task-call.ts";
 import { storageQuota } from "../quotas.ts";
-import { printable } from "../text.ts";
+import { beginningOf, printable } from "../text.ts";
 import type { Listed } from "./listed-calls.ts";
 import type { Profiles } from "./profiles.ts";
 import { shownArguments } from "./task-person.ts";
@@ -110,10 +110,10 @@ async function listedOf(store: TaskStore): Promise<{ by: string; listed: Listed 
   if (subject?.lister === undefined) return undefined;
   const { method, params, lister: by } = subject;
   const { status, statusMessage: waits } = view;
-  const name = printable(nameIn({ method, params })).slice(0, limits.pageCharacters);
+  const name = beginningOf(printable(nameIn({ method, params })), limits.pageCharacters);
   const listed: Listed = { id, kind: "call", name, status, created, updated, until };
   // It names each of thousands of questions.
-  const words = typeof waits === "string" && { waits: waits.slice(0, limits.pageCharacters) };
+  const words = typeof waits === "string" && { waits: beginningOf(waits, limits.pageCharacters) };
   return { by, listed: { ...listed, ...words } };
 }
 
@@ -126,7 +126,7 @@ function nameIn({ method, params: { name, uri } }: Subject): string {
 /** The name of a tool or prompt. A resource's URI may say something of its caller, so its method stands for it. */
 function toolIn(subject: Subject): string {
   const name = nameIn(subject);
-  return name.includes(":") ? subject.method : printable(name.slice(0, limits.pageCharacters));
+  return name.includes(":") ? subject.method : printable(beginningOf(name, limits.pageCharacters));
 }
 
 /** Shows, replays or forks a task for its caller. Throws `invalid_params`, `too_many`. */
@@ -189,7 +189,7 @@ async function storyOf(store: TaskStore, serving: Serving): Promise<Story> {
     changes,
     entries: entries.map(({ what, at, answer }) => ({
       ...{ what, at, characters: answer.length },
-      ...(ANSWERED.test(what) && { answer: answer.slice(0, limits.pageCharacters) }),
+      ...(ANSWERED.test(what) && { answer: beginningOf(answer, limits.pageCharacters) }),
     })),
     hasJournal: call !== undefined && begun !== undefined,
   };

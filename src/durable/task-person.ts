@@ -8,6 +8,7 @@ import type { Registry } from "../servlets/registry.ts";
 import type { HandedOver } from "./task-object.ts";
 import type { TaskStore } from "./task-store.ts";
 import { realViewOf } from "./task-view.ts";
+import { shortened } from "../text.ts";
 
 /** A call that was handed over, as it really is. */
 export async function handedOverOf(
@@ -40,7 +41,7 @@ export function shownArguments(args: unknown): Record<string, string> {
     entries.map(([name, value]) => {
       const text = typeof value === "string" ? value : JSON.stringify(value);
       const { pageCharacters } = limits;
-      return [name, text.length > pageCharacters ? `${text.slice(0, pageCharacters)}…` : text];
+      return [name, shortened(text, pageCharacters)];
     }),
   );
 }

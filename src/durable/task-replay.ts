@@ -12,6 +12,7 @@ import { Registry } from "../servlets/registry.ts";
 import { Suspended, Wait } from "../suspension.ts";
 import { endOf, type Rehearsal, type TaskCall, type TaskEnd } from "./task-object.ts";
 import type { TaskStore } from "./task-store.ts";
+import { beginningOf } from "../text.ts";
 
 /**
  * Notes that a task waits: for operators, by its servlet, and for the person who answers, if it was handed over. Never
@@ -110,7 +111,7 @@ export async function rehearsed(
   const notify = ({ params = {} }: Notification) => {
     const { message, data } = params;
     if (said.length < limits.shownEntries)
-      said.push(JSON.stringify(message ?? data ?? "").slice(0, limits.pageCharacters));
+      said.push(beginningOf(JSON.stringify(message ?? data ?? ""), limits.pageCharacters));
   };
   try {
     // Lists of servlets may come from elsewhere: those that are known will do.

@@ -2,7 +2,7 @@ import { limits } from "../limits.ts";
 import { inputRequests, unanswered } from "../mcp/wire/answers.ts";
 import type { Ask } from "../asks.ts";
 import type { WaitReason } from "../suspension.ts";
-import { printable } from "../text.ts";
+import { beginningOf, printable } from "../text.ts";
 import type { DetailedTask, Progress } from "./task-object.ts";
 import { openIn, type Row } from "./task-rows.ts";
 import type { TaskStore } from "./task-store.ts";
@@ -90,4 +90,4 @@ function askInWords({ method, params }: Ask): string {
 
 /** The beginning of a servlet's text: the whole of a question stands in the request itself. */
 const textOf = (message: unknown): string =>
-  typeof message === "string" ? printable(message.slice(0, limits.statusCharacters)) : "";
+  typeof message === "string" ? printable(beginningOf(message, limits.statusCharacters)) : "";

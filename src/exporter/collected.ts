@@ -1,5 +1,6 @@
 import { limits } from "../limits.ts";
 import { parsed, type TraceParent } from "../tracing/context.ts";
+import { beginningOf } from "../text.ts";
 
 /** A span as the platform reports it. Times are Unix times in ms. */
 export interface CollectedSpan {
@@ -174,4 +175,4 @@ function kept(
 const beginning = (text: string): string =>
   text.length <= limits.spanCharacters
     ? text
-    : new TextDecoder().decode(new TextEncoder().encode(text.slice(0, limits.spanCharacters)));
+    : new TextDecoder().decode(new TextEncoder().encode(beginningOf(text, limits.spanCharacters)));

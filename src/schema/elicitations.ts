@@ -3,6 +3,7 @@ import { limits } from "../limits.ts";
 import { isObject, type Json } from "../model.ts";
 import { FORMATS } from "./formats.ts";
 import { Schema, SchemaError } from "./schema.ts";
+import { beginningOf } from "../text.ts";
 
 /** Elicitations of servlets, before a client sees them. */
 
@@ -16,7 +17,7 @@ export function wrongElicitation(asks: Asks, spend: (states: number) => void): s
     const problem = problemOf(params, spend);
     if (problem === undefined) continue;
     const { member, why, next } = problem;
-    return `the ${member} of ${key.slice(0, 80)} cannot be used: ${why}. ${next}`;
+    return `the ${member} of ${beginningOf(key, 80)} cannot be used: ${why}. ${next}`;
   }
   return undefined;
 }

@@ -1,6 +1,7 @@
 import { limits } from "../limits.ts";
 import type { SchemaResource } from "./references.ts";
 import { StepsExceeded, type Steps } from "./steps.ts";
+import { shortened } from "../text.ts";
 
 /** One thing that is wrong with a value. */
 export interface Issue {
@@ -91,5 +92,4 @@ export class Run {
 }
 
 /** A text for a message, shortened. */
-export const brief = (text: string): string =>
-  text.length > limits.issueCharacters ? `${text.slice(0, limits.issueCharacters)}…` : text;
+export const brief = (text: string): string => shortened(text, limits.issueCharacters);

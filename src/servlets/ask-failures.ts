@@ -1,6 +1,7 @@
 import { limits } from "../limits.ts";
 import type { Ask, AskFailure } from "../asks.ts";
 import type { Json } from "../model.ts";
+import { beginningOf } from "../text.ts";
 
 /** The failures of requests to clients, in words for servlets and their callers. */
 
@@ -28,7 +29,7 @@ export const clientError = (ask: Ask, message: string): AskFailure =>
   failure(
     "client-error",
     ask,
-    `its client answered ${ask.method} with an error: ${message.slice(0, limits.clientErrorCharacters)}`,
+    `its client answered ${ask.method} with an error: ${beginningOf(message, limits.clientErrorCharacters)}`,
   );
 
 /** `why` names the member that does not fit and what was expected. */

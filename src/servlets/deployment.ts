@@ -3,7 +3,7 @@ import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { CallContext } from "../call-context.ts";
 import type { Lists, Principal } from "../model.ts";
-import { printable, printableJson } from "../text.ts";
+import { beginningOf, printable, printableJson } from "../text.ts";
 import type { Ending, LogLevel } from "../wasm/call.ts";
 import type { World } from "../wasm/world.ts";
 import type { PreparedServlet } from "./bundle.ts";
@@ -145,7 +145,7 @@ export async function watchRun(
     // The address of a resource may say something of its caller, and there are any number.
     const tool = subject === undefined || subject.includes(":") ? about.export : subject;
     const run = { servlet: about.servlet, tool, caller: principal.name, outcome, ms, fuel };
-    count?.(message === "" ? run : { ...run, message: message.slice(0, limits.errorExcerpt) });
+    count?.(message === "" ? run : { ...run, message: beginningOf(message, limits.errorExcerpt) });
     if (record === undefined) return;
     const line = {
       time: new Date(began).toISOString(),

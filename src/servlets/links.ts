@@ -1,7 +1,7 @@
 import type { Asks } from "../asks.ts";
 import { limits } from "../limits.ts";
 import { isObject, type Json } from "../model.ts";
-import { printable } from "../text.ts";
+import { beginningOf, printable } from "../text.ts";
 
 /** The pages on which users answer, in words for models and as data. */
 
@@ -12,7 +12,7 @@ export const pageOf = (origin: string, id: string): string => `${origin}/ask/${i
 export function waitingFor(asks: Asks, { url, id }: { url: string; id: string }) {
   const [{ params } = { params: {} as Json }] = Object.values(asks);
   const asked = typeof params["message"] === "string" ? params["message"] : "";
-  const message = printable(asked.slice(0, limits.statusCharacters));
+  const message = printable(beginningOf(asked, limits.statusCharacters));
   const text = `This call needs an answer from a person. Ask the user to open ${url}, then call get_result with id ${id}.`;
   return {
     text: message === "" ? text : `${text} The question: ${message}`,

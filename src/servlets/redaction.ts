@@ -1,4 +1,5 @@
 import type { CallCredentials } from "../call-context.ts";
+import { beginningOf } from "../text.ts";
 
 /** Redacts secrets in the first `most` characters of a text, and drops the rest. Never throws. */
 export type Redact = (text: string, most?: number) => string;
@@ -12,7 +13,7 @@ export type Redact = (text: string, most?: number) => string;
  */
 export function hiding({ secrets, tokens }: CallCredentials): Redact {
   const values = [...secrets.values(), ...tokens.values()].filter((value) => value !== "");
-  if (values.length === 0) return (text, most) => text.slice(0, most);
+  if (values.length === 0) return (text, most = text.length) => beginningOf(text, most);
   let needles: Needle[] | undefined;
   return (text, most = text.length) => {
     needles ??= [...new Set(values.flatMap(formsOf).map(folded))].map(needleOf);
@@ -93,7 +94,7 @@ function redact(whole: string, most: number, needles: readonly Needle[]): string
       matched = needle.borders[matched]!;
     }
   }
-  return joined(text.slice(0, most), ends);
+  return joined(beginningOf(text, most), ends);
 }
 
 /** The text without what is in a match; matches that touch are one. */

@@ -4,9 +4,10 @@ import { limits } from "../limits.ts";
 import { ANONYMOUS } from "../model.ts";
 import type { Deployment } from "./deployment.ts";
 import { serverAsker } from "./server-asks.ts";
+import { beginningOf } from "../text.ts";
 
 /** The beginning of a servlet's words, which stand in an address. */
-const brief = (message: unknown): string => String(message).slice(0, limits.pageCharacters);
+const brief = (message: unknown): string => beginningOf(String(message), limits.pageCharacters);
 
 /**
  * The call's asker, which looks up secrets of the caller for this servlet: `{action, content: {secret}}`, or `{url}` of

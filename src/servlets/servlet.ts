@@ -17,6 +17,7 @@ import { sentAsks, wrongElicitation } from "../schema/elicitations.ts";
 import { excessOf } from "../shape.ts";
 import type { Ending } from "../wasm/call.ts";
 import type { HostFunctions } from "../wasm/host-function.ts";
+import { parseJson } from "../text.ts";
 
 /** A completion request: for an argument of a prompt, or a variable of a resource template. */
 export interface CompletionRequest {
@@ -87,7 +88,7 @@ export function outputOf(ending: Ending): Json {
   }
   let output: unknown;
   try {
-    output = JSON.parse(ending.output);
+    output = parseJson(ending.output);
   } catch {
     throw new Fault(
       "servlet_failed",

@@ -1,5 +1,5 @@
 import { limits } from "../limits.ts";
-import { printable } from "../text.ts";
+import { beginningOf, printable } from "../text.ts";
 import { parsed, placeIn, type Trace } from "./context.ts";
 import { sampledAfter, sampledAnew, traceSettings, type TraceSettings } from "./settings.ts";
 
@@ -190,11 +190,11 @@ const spanOf = (own: PlatformSpan): Span => ({
 });
 
 /** Makes a string from outside, such as a name that a servlet's author has chosen, printable and short. */
-const textOf = (text: string) => printable(text.slice(0, limits.spanCharacters).toWellFormed());
+const textOf = (text: string) => printable(beginningOf(text.toWellFormed(), limits.spanCharacters));
 
 /** Shortens a name: the platform would cut it after 64 bytes, possibly inside a character. */
 function nameOf(name: string): string {
-  const text = printable(name.slice(0, 64).toWellFormed());
+  const text = printable(beginningOf(name.toWellFormed(), 64));
   // oxlint-disable-next-line no-control-regex
-  return /[^\0-\x7f]/.test(text) ? text.slice(0, 21).toWellFormed() : text.slice(0, 64);
+  return /[^\0-\x7f]/.test(text) ? beginningOf(text, 21) : text.slice(0, 64);
 }

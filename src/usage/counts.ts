@@ -1,4 +1,5 @@
 import { limits } from "../limits.ts";
+import { beginningOf } from "../text.ts";
 
 /** Counters of runs, which can be added up. */
 
@@ -192,7 +193,7 @@ export class Counts {
 }
 
 /** Names come from servlets and issuers, and may be of any length. */
-const brief = (name: string): string => name.slice(0, limits.usageNameCharacters);
+const brief = (name: string): string => beginningOf(name, limits.usageNameCharacters);
 
 const briefly = ({ servlet, caller }: Pick<CountedRun, "servlet" | "caller">) => ({
   servlet: brief(servlet),

@@ -5,6 +5,7 @@ import { GuestError, FuelMeter, type Fuel } from "./budget.ts";
 import { rangeOf } from "./image.ts";
 import { mark, marksIn } from "./marks.ts";
 import { demandJson, demandSize } from "./reading.ts";
+import { parseJson } from "../text.ts";
 
 /** Exports of a prepared servlet other than the servlet's own functions. */
 interface KernelExports {
@@ -118,7 +119,7 @@ export class GuestMemory {
     demandJson(`The JSON given to ${who}`, bytes, limits.messageBytes);
     let value: unknown;
     try {
-      value = JSON.parse(decoder.decode(bytes));
+      value = parseJson(decoder.decode(bytes));
     } catch {}
     if (!isObject(value)) throw new GuestError(`${who} expects a JSON object: pass one.`);
     if (excessOf(value, { depth: limits.outputDepth }) !== undefined) {

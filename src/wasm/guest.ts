@@ -2,11 +2,11 @@ import { clientHasLeft, Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { isChange, type Notification } from "../model.ts";
 import { Wait } from "../suspension.ts";
-import { stringBytes } from "../text.ts";
+import { beginningOf, shortened, stringBytes } from "../text.ts";
 import { Budget, BudgetExceeded, GuestError, Reservation } from "./budget.ts";
 import { GuestMemory } from "./guest-memory.ts";
 import type { Journal, Question } from "./journal.ts";
-import { cut, excerptOf } from "./reading.ts";
+import { excerptOf } from "./reading.ts";
 import type { LogLevel, Setup } from "./setup.ts";
 
 export { GuestError };
@@ -62,14 +62,14 @@ export class Guest extends GuestMemory {
     // A secret that begins before the cut is whole.
     let redacted = text.slice(0, most + limits.secretCharacters);
     for (const redact of this.redactions.values()) redacted = redact(redacted);
-    return this.setup.credentials?.hide(redacted, most) ?? redacted.slice(0, most);
+    return this.setup.credentials?.hide(redacted, most) ?? beginningOf(redacted, most);
   }
 
   /** The message that the guest set with `error_set`; undefined where it set none. */
   error(): string | undefined {
     const bytes = this.errorBytes();
     if (bytes === undefined) return undefined;
-    return cut(this.excerpt([bytes], limits.errorCharacters), limits.errorCharacters);
+    return shortened(this.excerpt([bytes], limits.errorCharacters), limits.errorCharacters);
   }
 
   /**

@@ -31,10 +31,6 @@ export function excerptOf(
   return decoder.decode(bytes);
 }
 
-/** The text, or as much of it as may be. */
-export const cut = (text: string, characters: number): string =>
-  text.length > characters ? `${text.slice(0, characters)}…` : text;
-
 /** Throws where a guest gives more at once than the host reads; `name` names it. */
 export function demandSize(name: string, { length }: Uint8Array, most: number): void {
   if (length <= most) return;

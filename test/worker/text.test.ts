@@ -1,5 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { printable, printableJson, printableLines, traceOf } from "../../src/text.ts";
+import {
+  beginningOf,
+  parseJson,
+  printable,
+  printableJson,
+  printableLines,
+  traceOf,
+} from "../../src/text.ts";
 
 /** Text of others in logs, terminals and pages. */
 
@@ -51,5 +58,40 @@ describe("the trace of an error", () => {
       "[object Undefined]",
       "[object Object]",
     ]);
+  });
+});
+
+describe("text that leaves has no half of a character", () => {
+  test.each([
+    [String.raw`"a\ud83d"`, "a\ufffd"],
+    [String.raw`"\uDE00b"`, "\ufffdb"],
+    [String.raw`"\ud83d\ude00"`, "😀"],
+    [String.raw`"\ud83d\ud83d\ude00"`, "\ufffd😀"],
+    [String.raw`"\ud83d\u0041"`, "\ufffdA"],
+    [String.raw`"\ud83d\\ude00"`, "\ufffd\\ude00"],
+    [String.raw`"\\ud83d"`, "\\ud83d"],
+    [String.raw`"\\\ud83d"`, "\\\ufffd"],
+    [String.raw`{"\uD800":["\udfff",{"x":"😀"}]}`, { "\ufffd": ["\ufffd", { x: "😀" }] }],
+  ])("%s", (text, value) => {
+    expect(parseJson(text)).toEqual(value);
+  });
+
+  test("any text is read as its well-formed self", () => {
+    const units = ["\\", '"', "u", "d83d", "\ud83d", "\ude00", "\ud7ff"];
+    let texts = [""];
+    for (let length = 1; length <= 4; length++) {
+      texts = texts.flatMap((text) => [text, ...units.map((unit) => text + unit)]);
+    }
+    expect(parseJson(JSON.stringify(texts))).toEqual(texts.map((text) => text.toWellFormed()));
+  });
+
+  test.each([
+    ["a😀b", 1, "a"],
+    ["a😀b", 2, "a"],
+    ["a😀b", 3, "a😀"],
+    ["a😀", 3, "a😀"],
+    ["", 0, ""],
+  ])("the beginning of %s of %d units is %s", (text, most, beginning) => {
+    expect(beginningOf(text, most)).toBe(beginning);
   });
 });

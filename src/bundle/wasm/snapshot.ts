@@ -14,6 +14,7 @@ import { BUNDLE_FUEL } from "./fuel.ts";
 import { ENGINE_EXPORTS, type Cached, type Prepared } from "./prepare.ts";
 import { OWN_EXTENSION } from "../own.ts";
 import { Refusal } from "../refusal.ts";
+import { parseJson } from "../../text.ts";
 
 /** A script that was loaded into an engine. */
 export interface Snapshot {
@@ -54,12 +55,12 @@ async function taken(
   const note = path.replace(/bin$/, "output.json");
   const [patch, output] = [await readIfThere(path), await readIfThere(note)];
   if (patch !== undefined && output !== undefined) {
-    return { patch: { path, bytes: patch }, output: JSON.parse(decoder.decode(output)) };
+    return { patch: { path, bytes: patch }, output: parseJson(decoder.decode(output)) };
   }
   const made = await load(await compiled(engine), input, base);
   await writeWhole(path, made.patch);
   await writeWhole(note, made.output);
-  return { patch: { path, bytes: made.patch }, output: JSON.parse(made.output) };
+  return { patch: { path, bytes: made.patch }, output: parseJson(made.output) };
 }
 
 const decoder = new TextDecoder();

@@ -8,6 +8,7 @@ import type { SessionStore } from "../../durable/session-store.ts";
 import type { SessionCall, SessionParts } from "./session-parts.ts";
 import { hasTasks } from "./shapes.ts";
 import { isOver, olderTask } from "./tasks.ts";
+import { beginningOf } from "../../text.ts";
 
 /** Methods of sessions. */
 
@@ -87,7 +88,7 @@ async function taskIn(params: Json, session: SessionParts): Promise<DetailedTask
   const id = string(params, "taskId");
   const task = await session.tasks().get(id);
   if (task === undefined)
-    throw new Fault("invalid_params", `Unknown task: ${id.slice(0, 80)}. See tasks/list.`);
+    throw new Fault("invalid_params", `Unknown task: ${beginningOf(id, 80)}. See tasks/list.`);
   return task;
 }
 

@@ -8,6 +8,7 @@ import type { Exchange } from "../wire/exchange.ts";
 import { methodNotFound, type Request } from "../wire/message.ts";
 import { string } from "../wire/params.ts";
 import { TASKS_EXTENSION } from "../wire/tasks.ts";
+import { beginningOf } from "../../text.ts";
 
 /** The tasks extension. https://modelcontextprotocol.io/seps/2663-tasks-extension */
 
@@ -73,6 +74,6 @@ function found<T>(value: T | undefined, id: string): T {
   if (value !== undefined) return value;
   throw new Fault(
     "invalid_params",
-    `Unknown task: ${id.slice(0, 80)}. It has expired, or belongs to another caller.`,
+    `Unknown task: ${beginningOf(id, 80)}. It has expired, or belongs to another caller.`,
   );
 }

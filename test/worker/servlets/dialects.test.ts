@@ -105,6 +105,15 @@ test("their input has exactly the keys that they know, and always arguments", as
   });
 });
 
+test("half of a character, in a key or a value, reaches neither servlets nor clients", async () => {
+  const half = JSON.parse('{"\\ud83d":"a\\ude00","😀":"\\ud83d\\ude00"}') as Record<string, string>;
+  const { result } = await callTool("u-input", half);
+  const { params } = JSON.parse(result?.["content"][0].text) as { params: object };
+  expect(params).toMatchObject({ arguments: { "\ufffd": "a\ufffd", "😀": "😀" } });
+  const { result: halves } = await callTool("u-halves");
+  expect(halves?.["content"]).toEqual([{ type: "text", text: "\ufffd 😀" }]);
+});
+
 test("tools are listed with a schema, whatever the servlet wrote", async () => {
   const { result } = await ask("tools/list");
   const tools = result?.["tools"] as { name: string; inputSchema: object }[];
@@ -112,4 +121,8 @@ test("tools are listed with a schema, whatever the servlet wrote", async () => {
   expect(schemaOf("u-generated")).toEqual({ type: "object", properties: {} });
   expect(schemaOf("u-bad_schema")).toEqual({ type: "object", properties: {} });
   expect((await callTool("u-bad_schema", { anything: 1 })).result).not.toHaveProperty("isError");
+  expect(tools.find(({ name }) => name === "u-halves")).toMatchObject({
+    description: "half of a character: \ufffd",
+    inputSchema: { properties: { "\ufffd": {} } },
+  });
 });

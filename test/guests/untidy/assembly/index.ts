@@ -8,6 +8,7 @@ export function describe(): i32 {
     {"name":"no type","description":"blocks without a type","inputSchema":{"type":"object"}},
     {"name":"nested","description":"a resource under a capital letter","inputSchema":{}},
     {"name":"input","description":"gives its input back","inputSchema":{"type":"object"}},
+    {"name":"halves","description":"half of a character: \\ud83d","inputSchema":{"properties":{"\\ude00":{}}}},
     {"name":"bad_schema","description":"an invalid schema","inputSchema":{"type":"object","properties":{"required":["x"]}}}
   ]}`);
 }
@@ -29,6 +30,9 @@ export function call(): i32 {
     return output(
       '{"content":[{"type":"resource","Resource":{"uri":"x://a","text":{"mimeType":"text/plain","text":"t","uri":"x://a"}}},{"type":"resource","resource":{"uri":"x://b","blob":"aGk="}}]}',
     );
+  }
+  if (name == "halves") {
+    return output('{"content":[{"type":"text","text":"\\ud83d \\ud83d\\ude00"}]}');
   }
   return output(`{"content":[{"type":"text","text":${quote(given)}}]}`);
 }
