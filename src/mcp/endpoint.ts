@@ -2,7 +2,7 @@ import { readJson } from "../body.ts";
 import { Fault, report } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { CallerQuota } from "../model.ts";
-import { handleLegacy, handleSession, hasSession } from "./legacy/handle.ts";
+import { handleLegacy, handleSession, isForSession } from "./legacy/handle.ts";
 import type { Incoming } from "./method.ts";
 import { find } from "./methods.ts";
 import { handleModern } from "./modern/handle.ts";
@@ -59,7 +59,8 @@ export async function mcpEndpoint(
     const incoming: Incoming[] = [];
     // A session looks up its messages itself, and a batch that is too long is refused.
     const isCounted = dependencies.admit !== undefined || exchange.registry.isNarrow;
-    const isRead = messages.length <= limits.batchMessages && (isCounted || !hasSession(exchange));
+    const isRead =
+      messages.length <= limits.batchMessages && (isCounted || !isForSession(body, exchange));
     for (const message of isRead ? messages : []) {
       incoming.push(await receive(message, dependencies));
     }

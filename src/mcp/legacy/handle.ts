@@ -9,6 +9,7 @@ import { afterSending, type Sender } from "../../unknown-outcome.ts";
 import { canAsk, type FoundRequest, type Incoming } from "../method.ts";
 import { rowOf } from "../methods.ts";
 import { changes } from "../wire/changes.ts";
+import { isInitialize } from "../wire/classify.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { handingOver, linkOf } from "../wire/links.ts";
 import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
@@ -33,7 +34,7 @@ export async function handleLegacy(
   exchange: Exchange,
 ): Promise<Response> {
   const isBatch = Array.isArray(body);
-  const session = sessionOf(exchange);
+  const session = isForSession(body, exchange) ? sessionOf(exchange) : undefined;
   if (session !== undefined) {
     const { accepts, principal, pages } = exchange;
     const { name, scopes } = principal;
@@ -101,9 +102,9 @@ export async function handleSession(method: string, exchange: Exchange): Promise
 
 const SESSION_HEADER = "mcp-session-id";
 
-/** True for a request that names a session. */
-export const hasSession = ({ headers, sessions }: Exchange): boolean =>
-  sessions !== undefined && headers.has(SESSION_HEADER);
+/** True for a POST to a session that it names; an initialize begins another. */
+export const isForSession = (body: unknown, { headers, sessions }: Exchange): boolean =>
+  sessions !== undefined && headers.has(SESSION_HEADER) && !isInitialize(body);
 
 /** The session that a request names, if any. Throws `no_session`. */
 function sessionOf({ headers, sessions }: Exchange) {

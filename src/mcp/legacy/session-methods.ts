@@ -14,7 +14,7 @@ import { beginningOf } from "../../text.ts";
 
 export function initializeAgain(): never {
   const message =
-    "This session is already initialized. To begin another, send initialize without Mcp-Session-Id.";
+    "This session is already initialized. To begin another, send initialize alone, not in a batch.";
   throw new Fault("invalid_request", message);
 }
 

@@ -28,6 +28,8 @@ export function classify(body: unknown, version: string | undefined): Era {
   const claim = claimedVersion(body);
   if (claim !== undefined && !LEGACY_VERSIONS.includes(claim))
     return { era: "modern", version: claim };
+  // It names its version itself; a client that begins again may still send the headers of its last session.
+  if (isInitialize(body)) return { era: "legacy", version: DEFAULT_LEGACY_VERSION };
   if (version === undefined) return { era: "legacy", version: claim ?? DEFAULT_LEGACY_VERSION };
   if (LEGACY_VERSIONS.includes(version)) return { era: "legacy", version };
   // Revisions are dates, so one after the last legacy one is modern.
@@ -43,6 +45,10 @@ export function classify(body: unknown, version: string | undefined): Era {
     `Unsupported MCP-Protocol-Version header. Supported are ${[...MODERN_VERSIONS, ...LEGACY_VERSIONS].join(", ")}.`,
   );
 }
+
+/** True for a request that begins a session. */
+export const isInitialize = (body: unknown): boolean =>
+  isObject(body) && body["method"] === "initialize" && "id" in body;
 
 function claimedVersion(body: unknown): string | undefined {
   if (!isObject(body) || !isObject(body["params"])) return undefined;

@@ -124,9 +124,10 @@ function badMessage(one: unknown, sent: Sent, more: unknown[], status = 200): st
   } else if (!isObject(result)) return "a result that is no object";
   else if (sent.headers["mcp-protocol-version"] === MODERN && more.length === 0) {
     const { resultType } = result;
+    // An initialize is answered as before sessions went, whatever its headers say.
+    if (resultType === undefined && methodOf(sent) === "initialize") return undefined;
     if (!KINDS.has(resultType)) return `resultType ${String(resultType)}`;
-    const asked = bodyOf(sent);
-    const schema = isObject(asked) ? RESULTS[String(asked["method"])] : undefined;
+    const schema = RESULTS[methodOf(sent)];
     const wrong = resultType === "complete" ? schema?.safeParse(result).error : undefined;
     if (wrong !== undefined) return `a result that clients refuse: ${wrong.message}`;
   }
@@ -138,6 +139,11 @@ function badMessage(one: unknown, sent: Sent, more: unknown[], status = 200): st
   return known.some((other) => JSON.stringify(other) === JSON.stringify(id))
     ? undefined
     : `the id is ${JSON.stringify(id)}, and none of ${JSON.stringify(known).slice(0, 200)}`;
+}
+
+function methodOf(sent: Sent): string {
+  const asked = bodyOf(sent);
+  return isObject(asked) ? String(asked["method"]) : "";
 }
 
 interface Schema {

@@ -56,6 +56,29 @@ describe("initialize", () => {
     expect(await isAlive(other)).toBe(true);
   });
 
+  const ended = "0".repeat(64);
+  test.each([
+    ["a live session's id", undefined, LATEST],
+    ["an unknown session's id", ended, LATEST],
+    ["an id of another server", "no id of ours", LATEST],
+    ["an empty id", "", LATEST],
+    ["the version of the last session", ended, "2024-11-05"],
+    ["a version without sessions", ended, "2026-07-28"],
+    ["an unknown version", ended, "banana"],
+  ])("begins another session with %s in its headers", async (_what, old, version) => {
+    const client = await begin();
+    const params = { protocolVersion: LATEST, capabilities: {} };
+    const body = { jsonrpc: "2.0", id: 0, method: "initialize", params };
+    const headers = { "mcp-session-id": old ?? client.id, "mcp-protocol-version": version };
+    const response = await post(body, headers, usual);
+    const id = response.headers.get("mcp-session-id");
+    expect(response.status).toBe(200);
+    expect(id).toMatch(/^[0-9a-f]{64}$/);
+    expect(id).not.toBe(client.id);
+    expect((await answerOf(response)).result?.["protocolVersion"]).toBe(LATEST);
+    expect(await isAlive(client)).toBe(true);
+  });
+
   test("answers on a stream where the client takes nothing else", async () => {
     const client = await begin({ headers: { accept: "text/event-stream" } });
     const response = await client.request("ping", {}, 7);

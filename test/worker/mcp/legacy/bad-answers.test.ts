@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { accept, prepare, SAID, type Json } from "../../durable/client.ts";
 import { catching, ELICIT, log, saidIn, steps } from "../../durable/plans.ts";
 import { Events, messageIn, resultIn } from "../../durable/session-client.ts";
-import { begin, faultOf, planned } from "../../durable/session-steps.ts";
+import { begin, planned, request } from "../../durable/session-steps.ts";
 
 /** Answers that are not as they should be, and clients that are not to be asked. */
 prepare();
@@ -189,12 +189,13 @@ describe("a guest that cannot tell failures from results", () => {
 });
 
 describe("messages that come too early", () => {
-  test("initialize in a session is refused, and the session goes on", async () => {
-    const client = await begin();
+  test("initialize in a batch of a session is refused, and the session goes on", async () => {
+    const client = await begin({ version: "2025-03-26" });
     const params = { protocolVersion: "2024-11-05", capabilities: {} };
-    const answer = await client.request("initialize", params);
+    const answer = await client.post([request(1, "initialize", params)]);
     expect(answer.headers.get("mcp-session-id")).toBeNull();
-    expect(await faultOf(answer)).toMatchObject({ status: 200, code: -32600 });
+    const [{ error }] = (await answer.json()) as [{ error: object }];
+    expect(error).toMatchObject({ code: -32600, message: expect.stringContaining("batch") });
     expect((await messageIn(await client.request("ping")))["result"]).toEqual({});
   });
 

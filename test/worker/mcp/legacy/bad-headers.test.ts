@@ -38,7 +38,6 @@ describe("a session", () => {
     post(request(1, "ping"), headers, app),
     post({ jsonrpc: "2.0", method: "notifications/initialized" }, headers, app),
     post(response(1, accept("x")), headers, app),
-    post(request(1, "initialize", { protocolVersion: LATEST }), headers, app),
     post([request(1, "ping")], headers, app),
   ];
 
