@@ -2,6 +2,7 @@ import { rpcError, type Fault, type RpcError } from "../../errors.ts";
 import { knownMembers, knownResult } from "./members.ts";
 import type { Ask } from "../../asks.ts";
 import { isObject, type ContentBlock, type Json, type Tool } from "../../model.ts";
+import { NOT_REPEATED } from "../../servlets/tidy/results.ts";
 
 /** Converts messages to the shapes of the revisions before 2026-07-28. */
 
@@ -17,6 +18,15 @@ export function olderResult(result: Json, version: string): Json {
   if ("structuredContent" in shaped && !isObject(shaped["structuredContent"])) {
     const { structuredContent: _, ...rest } = shaped;
     shaped = rest;
+  }
+  const { structuredContent: structured } = result;
+  if (structured !== undefined && !("structuredContent" in shaped)) {
+    const content = (shaped["content"] as ContentBlock[]).map((block) =>
+      block.type === "text" && block.text === NOT_REPEATED
+        ? { ...block, text: JSON.stringify(structured) }
+        : block,
+    );
+    shaped = { ...shaped, content };
   }
   if (Array.isArray(shaped["content"]) && version < "2025-06-18") {
     const content = (shaped["content"] as ContentBlock[]).map((block) =>

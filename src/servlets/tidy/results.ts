@@ -6,32 +6,46 @@ import { limits } from "../../limits.ts";
 import type {
   CallToolResult,
   CompleteResult,
+  ContentBlock,
   GetPromptResult,
   Json,
   ReadResourceResult,
 } from "../../model.ts";
+import { brief } from "../../schema/run.ts";
 import { content, contents } from "./content.ts";
 import { array, bad, isNumber, present, string } from "./members.ts";
 
+/** A tool's result. Structured content is repeated as text where no block has text: many clients read nothing else. */
 export function toolResult(output: Json): CallToolResult {
   const result = present(output, "the result");
-  const { structuredContent: structured, content: given } = result;
-  const blocks = given ?? (structured === undefined ? undefined : [inText(structured)]);
+  const { structuredContent: structured, content: given, isError } = result;
+  const blocks =
+    given === undefined ? noBlocks(result) : array(given, "the result's content").map(content);
+  const isRead = structured === undefined || blocks.some((one) => one.type === "text" && one.text);
   return {
     ...result,
-    content: array(blocks, "the result's content").map(content),
-    ...(result["isError"] === undefined ? {} : { isError: isTrue(result["isError"]) }),
+    content: isRead ? blocks : [...blocks, inText(structured)],
+    ...(isError === undefined ? {} : { isError: isTrue(isError) }),
   };
 }
 
-/** Structured content as text, for clients that read text only; a large one is not repeated. */
-function inText(structured: unknown): Json {
+/** No content, for a result that has nothing else either; one that has is not what its author means. */
+function noBlocks(result: Json): [] {
+  const known = ["content", "structuredContent", "isError", "_meta"];
+  const other = Object.keys(result).find((key) => !known.includes(key));
+  if (other === undefined) return [];
+  throw bad(
+    `the result has \`${brief(other)}\` and no content. Return \`content\`, a list of blocks such as {"type": "text", "text": "…"}`,
+  );
+}
+
+/** What stands in the text for structured content that is not repeated. */
+export const NOT_REPEATED =
+  "The result is in `structuredContent`. It is too long to be repeated here.";
+
+function inText(structured: unknown): ContentBlock {
   const text = JSON.stringify(structured);
-  if (text.length <= limits.repeatedCharacters) return { type: "text", text };
-  return {
-    type: "text",
-    text: "The result is in `structuredContent`. It is too long to be repeated here.",
-  };
+  return { type: "text", text: text.length <= limits.repeatedCharacters ? text : NOT_REPEATED };
 }
 
 /** Reads `isError`. An error must not pass for a success, so only values that every language reads as false are false. */

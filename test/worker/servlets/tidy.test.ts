@@ -7,6 +7,8 @@ import {
   ListToolsResultSchema,
 } from "@modelcontextprotocol/core";
 import { describe, expect, test } from "vitest";
+import { limits } from "../../../src/limits.ts";
+import { olderResult } from "../../../src/mcp/legacy/shapes.ts";
 import { content } from "../../../src/servlets/tidy/content.ts";
 import { validList } from "../../../src/servlets/tidy/lists.ts";
 import { completion, toolResult } from "../../../src/servlets/tidy/results.ts";
@@ -100,6 +102,69 @@ describe("base64", () => {
     expect(() => content({ type: "audio", data })).toThrow(/an audio block's data is not base64/);
     const resource = { uri: "a:b", blob: data };
     expect(() => content({ type: "resource", resource })).toThrow(/blob is not base64/);
+  });
+});
+
+describe("structured content is text too", () => {
+  const structuredContent = { total: 3 };
+  const text = { type: "text", text: '{"total":3}' };
+  const image = { type: "image", data: "aGk=", mimeType: "image/png" };
+  const link = { type: "resource_link", uri: "a:b", name: "b" };
+  const resource = { type: "resource", resource: { uri: "a:b", text: "t" } };
+  test.each([
+    [undefined, [text]],
+    [null, [text]],
+    [[], [text]],
+    [[image], [image, text]],
+    [
+      [link, resource],
+      [link, resource, text],
+    ],
+    [[{ type: "text", text: "" }], [{ type: "text", text: "" }, text]],
+    [
+      [image, { type: "text", text: "3" }],
+      [image, { type: "text", text: "3" }],
+    ],
+  ])("where no block of %j has text", (given, content) => {
+    const result = { content: given, structuredContent };
+    expect(toolResult(result)).toEqual({ content, structuredContent });
+  });
+
+  test.each([[[1, 2]], ["a"], [0], [false]])("also where it is %j", (structured) => {
+    expect(toolResult({ structuredContent: structured, content: [] })).toEqual({
+      content: [{ type: "text", text: JSON.stringify(structured) }],
+      structuredContent: structured,
+    });
+  });
+
+  test.each([
+    ["2025-03-26", { all: "x".repeat(limits.repeatedCharacters) }],
+    ["2025-11-25", ["x".repeat(limits.repeatedCharacters)]],
+  ])("whole in %s, which has no such content", (version, structured) => {
+    const newest = toolResult({ structuredContent: structured });
+    expect(newest.content).toEqual([
+      { type: "text", text: expect.stringMatching(/^The result is in .structuredContent/) },
+    ]);
+    expect(olderResult(newest, version)).toEqual({
+      content: [{ type: "text", text: JSON.stringify(structured) }],
+    });
+  });
+});
+
+describe("a result without content", () => {
+  test.each([{}, { content: null }, { _meta: { a: 1 } }, { isError: true }])(
+    "is empty where it is %j",
+    (given) => {
+      expect(toolResult(given)).toMatchObject({ content: [] });
+    },
+  );
+
+  test.each([
+    [{ text: "hi" }, /the result has `text` and no content\. Return `content`, a list of blocks/],
+    [{ contents: [] }, /the result has `contents` and no content/],
+    [{ content: "hi" }, /the result's content is not an array/],
+  ])("is refused where it is %j", (given, message) => {
+    expect(() => toolResult(given)).toThrow(message);
   });
 });
 
