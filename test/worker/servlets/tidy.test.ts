@@ -125,9 +125,9 @@ describe("structured content is text too", () => {
       [image, { type: "text", text: "3" }],
       [image, { type: "text", text: "3" }],
     ],
-  ])("where no block of %j has text", (given, content) => {
+  ])("where no block of %j has text", (given, blocks) => {
     const result = { content: given, structuredContent };
-    expect(toolResult(result)).toEqual({ content, structuredContent });
+    expect(toolResult(result)).toEqual({ content: blocks, structuredContent });
   });
 
   test.each([[[1, 2]], ["a"], [0], [false]])("also where it is %j", (structured) => {
