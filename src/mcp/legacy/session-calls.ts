@@ -208,7 +208,11 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
       keeper: sendingKeeper(call, () => call.isStored && this.#open.store(call)),
     };
     if (store.row.ready === 0 || call.post?.accepts.sse === false) {
-      return settled(target, context, handingOver(kept, this.#parts.tasks()));
+      const { post } = call;
+      const opening = post && setTimeout(() => this.#open.begin(post), limits.keepAliveMs);
+      return settled(target, context, handingOver(kept, this.#parts.tasks())).finally(() =>
+        clearTimeout(opening),
+      );
     }
     const { subject } = target;
     const own = sessionAsker(kept.client);

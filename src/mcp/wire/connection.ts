@@ -39,6 +39,8 @@ export class Connection {
       type: "bytes",
       start: (controller) => {
         this.#controller = controller;
+        // Its headers leave with its first byte: some clients give up before a first event comes.
+        this.writeAny(KEEP_ALIVE);
       },
       pull: () => {
         this.#closing?.close();
