@@ -32,7 +32,7 @@ import { isLoopback } from "./origin.ts";
 import { isPassphrase } from "./passphrase.ts";
 import type { Known } from "./principal.ts";
 import { SignInLimiter } from "./sign-in-limiter.ts";
-import { FALLBACK_PATHS, grantOf, toEndpoint } from "./token-requests.ts";
+import { FALLBACK_PATHS, grantOf, toEndpoint, withoutOpenId } from "./token-requests.ts";
 
 /** Configuration and bindings of the authorization server. */
 export interface AuthorizationServerOptions extends Site {
@@ -151,12 +151,13 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
   }
 
   /**
-   * The known ones of the requested scopes. A client that requests none may do everything. Throws `invalid_scope`
-   * for one that requests unknown scopes only, since it expects some limit.
+   * The known ones of the requested scopes. A client that requests none but those of OpenID Connect may do everything.
+   * Throws `invalid_scope` for one that requests unknown scopes only, since it expects some limit.
    */
   function granted(asked: AuthRequest): string[] {
-    const known = asked.scope.filter(owner.isScope);
-    if (known.length > 0 || asked.scope.length === 0) return known;
+    const scopes = withoutOpenId(asked.scope, owner.isScope);
+    const known = scopes.filter(owner.isScope);
+    if (known.length > 0 || scopes.length === 0) return known;
     const there = [...Object.keys(owner.scopes ?? {}), "patterns such as SERVLET:TOOL"].join(", ");
     throw refused(
       asked,
@@ -178,6 +179,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     const scopes = granted(asked);
     if (complaint === undefined) await limiter.page(request);
     const client = await oauth.describeConsent(asked);
+    client.scope = withoutOpenId(client.scope, owner.isScope);
     if (isDocumentUrl(asked.clientId)) client.clientDomain = new URL(asked.clientId).hostname;
     const { handle, headers } = await oauth.beginConsent(asked);
     const { origin } = new URL(request.url);
@@ -245,7 +247,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     },
     async protocol(request) {
       try {
-        const meant = await toEndpoint(request);
+        const meant = await toEndpoint(request, owner.isScope);
         const answer = () => serverOf(meant).fetch(meant, envFor(meant, true), NO_CONTEXT);
         const response = await ((await grantOf(meant)) === ASSERTION_GRANT
           ? limiter.assertion(meant, answer)

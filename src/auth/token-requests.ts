@@ -13,8 +13,18 @@ const FALLBACKS: ReadonlyMap<string, string> = new Map([
 
 export const FALLBACK_PATHS = [...FALLBACKS.keys()];
 
-/** The request at its real endpoint, its body read, without a `client_id` that only repeats Basic authentication. */
-export async function toEndpoint(request: Request): Promise<Request> {
+/** Scopes of OpenID Connect, which many clients ask for wherever a server names none. */
+const OPENID_SCOPES = new Set(["openid", "profile", "email", "address", "phone", "offline_access"]);
+
+/** The scopes without those of OpenID Connect, which grant nothing here unless they are configured. */
+export const withoutOpenId = (scopes: readonly string[], isScope: (scope: string) => boolean) =>
+  scopes.filter((scope) => !OPENID_SCOPES.has(scope) || isScope(scope));
+
+/** The request at its real endpoint, its body read, without a `client_id` that only repeats Basic authentication, and without scopes of OpenID Connect. */
+export async function toEndpoint(
+  request: Request,
+  isScope: (scope: string) => boolean,
+): Promise<Request> {
   const url = new URL(request.url);
   const pathname = url.pathname.replace(/\/$/, "");
   url.pathname = FALLBACKS.get(pathname) ?? pathname;
@@ -35,6 +45,12 @@ export async function toEndpoint(request: Request): Promise<Request> {
   const ids = form.getAll("client_id");
   // The header proves the same client, so the member is redundant: the Python SDK sends both.
   if (ids.length === 1 && ids[0] === basicClient(request)) form.delete("client_id");
+  const asked = form.getAll("scope");
+  form.delete("scope");
+  for (const scopes of asked) {
+    const kept = withoutOpenId(scopes.split(" "), isScope).join(" ").trim();
+    if (kept !== "") form.append("scope", kept);
+  }
   return new Request(url, { method, headers, body: form });
 }
 

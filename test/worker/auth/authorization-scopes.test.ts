@@ -69,7 +69,7 @@ describe("scopes of the server's own sign-in", () => {
     expect(await show(operator.access_token)).toBe(200);
   });
 
-  test.each(["mcp:tools", "openid profile"])(
+  test.each(["mcp:tools", "openid profile mcp:tools", "OpenID"])(
     "one that asks only for unknown ones is offered nothing, where none are configured: %s",
     async (scope) => {
       const { register, authorizePath, open } = visitor(app);
@@ -80,6 +80,43 @@ describe("scopes of the server's own sign-in", () => {
       expect(text).toContain("unknown scopes only. Known are patterns such as SERVLET:TOOL");
     },
   );
+
+  const words = ["openid email profile", " offline_access", "openid", "address phone openid"];
+  test.each(
+    words.flatMap(
+      (scope) =>
+        [
+          [scope, undefined],
+          [scope, SCOPES],
+        ] as const,
+    ),
+  )(
+    "those of OpenID Connect grant nothing and refuse nothing: %j, where SCOPES is %s",
+    async (scope, configured) => {
+      const visit = visitor(await ownersApp({ SCOPES: configured }));
+      const { text } = await visit.open(
+        await visit.authorizePath(await visit.register(), { scope }),
+      );
+      expect(text).toContain("use every tool, resource and prompt");
+      expect(text).not.toMatch(/openid|offline_access/);
+      const { access_token, refresh_token, client } = await visit.signIn({ scope });
+      expect(await principalOf(await visit.call(access_token))).toBe("owner");
+      const grant = { grant_type: "refresh_token", refresh_token, client_id: client };
+      const later = await visit.tokens({ ...grant, scope });
+      expect(await principalOf(await visit.call(later.access_token))).toBe("owner");
+    },
+  );
+
+  test("beside others they are left out, unless one is configured", async () => {
+    const visit = visitor(await ownersApp({ SCOPES }));
+    expect((await visit.signIn({ scope: "openid reader email" })).scope).toBe("reader");
+    const named = JSON.stringify({ profile: ["probe:*"] });
+    const other = visitor(await ownersApp({ SCOPES: named }));
+    const { scope, refresh_token, client } = await other.signIn({ scope: "openid profile" });
+    expect(scope).toBe("profile");
+    const grant = { grant_type: "refresh_token", refresh_token, client_id: client };
+    expect((await other.tokens({ ...grant, scope: "openid profile" })).scope).toBe("profile");
+  });
 
   test.each([SCOPES, "{}", undefined])("a pattern, where SCOPES is %s", async (configured) => {
     const visit = visitor(await ownersApp({ SCOPES: configured }));
