@@ -1,5 +1,6 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import { settings } from "./test/worker/settings.ts";
@@ -14,6 +15,15 @@ const expect = { poll: { timeout: 30_000, interval: 20 } };
 // Where miniflare, in this process, has its storage. The other tests have the usual folder.
 const TMPDIR = tmpdir();
 process.env["TMPDIR"] = storageFolder();
+
+// Wrangler reads the .dev.vars that are beside a configuration: those of the project are its user's.
+const CONFIGURATION = resolve(".bundle/vitest/wrangler.toml");
+mkdirSync(dirname(CONFIGURATION), { recursive: true });
+const own = readFileSync("wrangler.toml", "utf8");
+writeFileSync(
+  CONFIGURATION,
+  own.replace('".bundle/assets"', JSON.stringify(resolve(".bundle/assets"))),
+);
 
 export default defineConfig({
   // Packages without their sources are no news.
@@ -36,7 +46,7 @@ export default defineConfig({
             main: "./test/worker/index.ts",
             // Else workerd tells of each exception that is caught.
             verbose: false,
-            wrangler: { configPath: "./wrangler.toml" },
+            wrangler: { configPath: CONFIGURATION },
             miniflare: {
               bindings: settings,
               r2Buckets: ["BUILDS"],
