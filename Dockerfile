@@ -1,7 +1,8 @@
 # The image has Node, workerd and the built Worker; nothing of what builds them. See docs/self-hosting.md.
 FROM node:26-trixie AS build
 WORKDIR /app
-COPY package.json package-lock.json ./
+COPY package.json package-lock.json .npmrc ./
+COPY package/bin/demand-node.js package/bin/
 RUN npm ci
 COPY . .
 RUN npm run standalone -- /server

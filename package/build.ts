@@ -54,7 +54,10 @@ for (const file of [
   await cp(join(ROOT, file), join(main, file), { recursive: true });
 }
 await cp(join(ROOT, "package/README.md"), join(main, "README.md"));
-await cp(join(ROOT, "package/bin"), join(main, "bin"), { recursive: true });
+await cp(join(ROOT, "package/bin"), join(main, "bin"), {
+  recursive: true,
+  filter: (path) => !path.endsWith("create.js"),
+});
 await writeManifest(main, {
   name: "edge-servlets",
   version,
@@ -216,7 +219,9 @@ async function makeCreate(): Promise<void> {
     await cp(join(main, file), join(create, file), { recursive: true });
   }
   await mkdir(join(create, "bin"));
-  await cp(join(ROOT, "package/create.js"), join(create, "bin/create.js"));
+  for (const file of ["bin/create.js", "bin/demand-node.js"]) {
+    await cp(join(ROOT, "package", file), join(create, file));
+  }
   await writeManifest(create, {
     name: "create-edge-servlets",
     version,

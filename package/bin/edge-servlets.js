@@ -4,6 +4,9 @@ import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { demandNode } from "./demand-node.js";
+
+demandNode();
 
 const command = new URL("../dist/bundle/commands/cli.js", import.meta.url);
 const OLDEST = 26;

@@ -2,12 +2,12 @@
  * Writes a folder with all that a server needs to run, without the build tools: `npm run standalone -- DIR`. Start it there
  * with `node start.js --worker worker`. The Dockerfile copies this folder into its image.
  */
-import { cp, mkdir } from "node:fs/promises";
+import { cp, mkdir, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "esbuild";
-import { OWN_EXTENSION } from "../bundle/own.ts";
+import { isInstalled, OWN_EXTENSION, OWN_FOLDER } from "../bundle/own.ts";
 import { Refusal, runCommand } from "../bundle/refusal.ts";
 import { buildHosted } from "./build-hosted.ts";
 import { readConfiguration } from "./configuration.ts";
@@ -32,10 +32,13 @@ async function main(): Promise<void> {
     platform: "node",
     splitting: true,
     format: "esm",
-    target: "node20",
+    target: "node22.12",
+    banner: { js: await demandingNode() },
     external: ["esbuild", "workerd"],
     logLevel: "silent",
   });
+  // Else a package.json in a folder above could say that its scripts are CommonJS.
+  await writeFile(join(out, "package.json"), '{ "type": "module" }\n');
   await cp(values.config, join(out, "wrangler.toml"));
   const { assets, folder } = configuration;
   if (assets) await cp(assets.directory, join(out, relative(folder, assets.directory)), RECURSIVE);
@@ -48,6 +51,21 @@ async function main(): Promise<void> {
   console.log(`${out} has the server. Start it there: node start.js --worker worker`);
 }
 
+/** A script that ends the process where its Node is too old. */
+async function demandingNode(): Promise<string> {
+  const { outputFiles } = await build({
+    stdin: {
+      contents: 'import { demandNode } from "./demand-node.js"; demandNode();',
+      resolveDir: BIN,
+    },
+    bundle: true,
+    format: "iife",
+    write: false,
+  });
+  return outputFiles[0]!.text;
+}
+
+const BIN = join(OWN_FOLDER, isInstalled ? "bin" : "package/bin");
 const RECURSIVE = { recursive: true, dereference: true };
 const ARCHITECTURE = process.arch === "x64" ? "64" : process.arch;
 /** The suffix of the package that has the program for this platform. */

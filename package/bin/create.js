@@ -1,0 +1,8 @@
+#!/usr/bin/env node
+// `npm create edge-servlets FOLDER`.
+import { demandNode } from "./demand-node.js";
+
+demandNode();
+const { init } = await import("../dist/bundle/commands/init.js");
+const { runCommand } = await import("../dist/bundle/refusal.js");
+await runCommand(async () => console.log(await init(process.argv.slice(2))));
