@@ -36,7 +36,7 @@ const TEMPLATES: Readonly<Record<string, Template>> = {
 };
 
 /** The languages that `--lang` accepts, for messages. */
-export const LANGUAGES = [...Object.keys(TEMPLATES), "python"].join("|");
+export const LANGUAGES = Object.keys(TEMPLATES).join("|");
 
 /** The prefix of tool names in templates. The servlet's name replaces it, so that tools of different servlets differ. */
 const PREFIX = "my_servlet";
