@@ -54,27 +54,64 @@ export const bodyCounts = new WeakMap<Request, CountBytes>();
 /**
  * Reads a request's body as text: all that do, do it here. Its bytes are counted for the caller before they are read, or,
  * where no length is announced, as they come. Returns undefined for a body of more than `most` bytes, of which no more
- * are read. Throws `too_many`, `unavailable`, `too_slow`, `invalid_request` where its sender leaves.
+ * are read. Throws `too_many`, `unavailable`, `too_slow`, `invalid_request` for a bad length, or where its sender leaves.
  */
 export async function bodyText(request: Request, most: number): Promise<string | undefined> {
   const { body } = request;
-  const announced = request.headers.get("content-length");
-  if (Number(announced) > most) return undefined;
-  if (body === null) return "";
+  const announced = lengthOf(request);
+  if (announced !== undefined && announced > most) return undefined;
+  if (body === null || announced === 0) return "";
   const count = bodyCounts.get(request);
-  if (announced !== null) count?.(Number(announced));
+  if (announced !== undefined) count?.(announced);
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, fail) => {
     timer = setTimeout(() => fail(tooSlow()), limits.bodyMs);
   });
   const reading = (
-    announced === null ? textWithin(body, most, { count, late }) : request.text()
+    announced === undefined
+      ? textWithin(body, most, { count, late })
+      : textOfLength(body, announced, late)
   ).catch(cutOff);
   try {
     return await Promise.race([reading, late]);
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** The announced length of a request's body; undefined without one. Throws `invalid_request`. */
+export function lengthOf({ headers }: Request): number | undefined {
+  const announced = headers.get("content-length");
+  if (announced === null) return undefined;
+  if (/^\d+$/.test(announced)) return Number(announced);
+  throw new Fault(
+    "invalid_request",
+    "The Content-Length is not a number of bytes. Send the body's length in decimal digits, or none.",
+  );
+}
+
+/** A body of this length as text, cancelled when `late` rejects. Throws `invalid_request` for a longer one. */
+async function textOfLength(
+  body: ReadableStream<Uint8Array>,
+  length: number,
+  late: Promise<never>,
+): Promise<string> {
+  let reader: ReadableStreamBYOBReader;
+  try {
+    reader = body.getReader({ mode: "byob" });
+  } catch {
+    // Not a byte stream: those of requests over a network are.
+    const text = await textWithin(body, length, { late });
+    if (text !== undefined) return text;
+    throw new Fault(
+      "invalid_request",
+      `The body is longer than its Content-Length of ${length} bytes. Send its real length.`,
+    );
+  }
+  late.catch((error: unknown) => reader.cancel(error)).catch(() => {});
+  // In one read: a large body in many takes four times as long.
+  const { value } = await reader.readAtLeast(length, new Uint8Array(length));
+  return new TextDecoder().decode(value);
 }
 
 /**

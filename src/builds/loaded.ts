@@ -15,6 +15,7 @@ import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import { partsOf, setupOf, type CallParts } from "../servlets/setup.ts";
 import type { Ending, LogLevel, Setup } from "../wasm/call.ts";
+import { GuestError } from "../wasm/guest.ts";
 import { isAllowed } from "../wasm/hosts.ts";
 import { inHttpSpan } from "../tracing/spans.ts";
 import { Isolates, type LoaderParts } from "./isolates.ts";
@@ -149,7 +150,9 @@ export class Hooks extends CallHooks {
       try {
         const sent = new Request(request, { redirect: "manual", signal: stop });
         return await inHttpSpan(trace, sent, (one) => world.fetch(one));
-      } catch {
+      } catch (error) {
+        // What the manifest or the caller's account does not allow.
+        if (error instanceof GuestError) throw new Fault("forbidden", error.message);
         // The reason is not passed on, nor logged: a guest could cause it a thousand times in a call.
         throw new Fault("servlet_failed", "The host could not be reached.");
       }

@@ -10,12 +10,12 @@ export function permissionsOf({ manifest, lists }: Pick<Build, "manifest" | "lis
   const { allowed_hosts, allowed_paths } = manifest;
   const all: [string, readonly string[] | undefined][] = [
     ...offersOf(lists),
-    ["It may reach these hosts", allowed_hosts],
+    ["It may reach these hosts", allowed_hosts?.map(asOne)],
     ["It may read these secrets", secretsOf(manifest)],
     ["It may use its callers' accounts", accountsOf(manifest)],
     ["It gets these settings", settingsOf(manifest)],
     ["It keeps memory and files for", keptFor(manifest)],
-    ["It has these folders", allowed_paths],
+    ["It has these folders", allowed_paths?.map(asOne)],
     ["It may take", [boundsOf(manifest)]],
   ];
   return all.flatMap(([what, names = []]) =>
@@ -31,29 +31,43 @@ export function keptFor({ state = "call" }: Manifest): readonly string[] {
 
 /** The secrets that a servlet may read, each with the Worker's variable that holds it. */
 export const secretsOf = ({ allowed_secrets = [] }: Manifest): string[] =>
-  allowed_secrets.map((one) => `${one.service}/${one.user} (the Worker's ${variableOf(one)})`);
+  allowed_secrets.map(
+    (one) => `${asPart(one.service)}/${asPart(one.user)} (the Worker's ${variableOf(one)})`,
+  );
 
 /** The settings that a servlet gets, each with the Worker's variables that go into it. */
 export const settingsOf = ({ env_vars = {} }: Manifest): string[] =>
   Object.entries(env_vars).map(([key, text]) => {
     const names = [...new Set(namesIn(text))];
-    return names.length === 0 ? key : `${key} (from the Worker's ${names.join(" and ")})`;
+    return names.length === 0
+      ? asOne(key)
+      : `${asOne(key)} (from the Worker's ${names.join(" and ")})`;
   });
 
 /** The accounts of callers that a servlet may use, each with its scopes and hosts. */
 export const accountsOf = ({ accounts = {} }: Manifest): string[] =>
   Object.entries(accounts).map(
     ([name, { scopes = [], hosts }]) =>
-      `${name} (${scopes.length === 0 ? "no scopes" : scopes.join(" ")}) at ${hosts.join(" and ")}`,
+      `${asOne(name)} (${scopes.length === 0 ? "no scopes" : scopes.map(asOne).join(" ")}) at ${hosts.map(asOne).join(" and ")}`,
   );
+
+/** A name that a servlet's author chose, in quotes where it could look like more than one name. */
+const asOne = (name: string): string =>
+  name === "" || /[\s,()"]/.test(name) ? JSON.stringify(name) : name;
+
+/** A part of a name with slashes. */
+const asPart = (name: string): string => (name.includes("/") ? JSON.stringify(name) : asOne(name));
 
 function offersOf(lists: Lists | undefined): [string, readonly string[]][] {
   if (lists === undefined) return [["It lists its tools", ["when it runs"]]];
   return [
-    ["Its tools", lists.tools.map(({ name }) => name)],
-    ["Its prompts", lists.prompts.map(({ name }) => name)],
-    ["Its resources", lists.resources.map(({ uri }) => uri)],
-    ["Its resource templates", lists.resourceTemplates.map(({ uriTemplate }) => uriTemplate)],
+    ["Its tools", lists.tools.map(({ name }) => asOne(name))],
+    ["Its prompts", lists.prompts.map(({ name }) => asOne(name))],
+    ["Its resources", lists.resources.map(({ uri }) => asOne(uri))],
+    [
+      "Its resource templates",
+      lists.resourceTemplates.map(({ uriTemplate }) => asOne(uriTemplate)),
+    ],
   ];
 }
 

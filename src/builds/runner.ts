@@ -21,6 +21,7 @@ import type { PreparedServlet } from "../servlets/bundle.ts";
 import { guestCredentials } from "../servlets/config.ts";
 import { userFunctions } from "../servlets/hyper/functions.ts";
 import { callExport, type LogLevel, type Program, type Setup } from "../wasm/call.ts";
+import { GuestError } from "../wasm/guest.ts";
 import { demandPrepared, hostFunctions, notPrepared } from "../wasm/link.ts";
 import { liveWorld } from "../wasm/world.ts";
 
@@ -166,7 +167,10 @@ function setupFrom(
       fetch: async (request: Request) => {
         const { signal: stop, url, method, headers, body } = request;
         const reply = hooks.fetch(new Request(url, { method, headers, body, redirect: "manual" }));
-        return unsettled(await Promise.race([reply, aborted(stop)]));
+        const settlement = await Promise.race([reply, aborted(stop)]);
+        if ("code" in settlement && settlement.code === "forbidden")
+          throw new GuestError(settlement.message);
+        return unsettled(settlement);
       },
     },
     secret: (service: string, user: string) =>

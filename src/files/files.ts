@@ -110,7 +110,7 @@ export class Files {
     if (this.descriptors.count(node) === 1 && totals.nameless.includes(node)) {
       this.inodes.whole(() => {
         totals.nameless = totals.nameless.filter((other) => other !== node);
-        this.inodes.delete(node);
+        this.inodes.deleteNameless(node);
       });
     }
     this.descriptors.remove(fd);
@@ -258,7 +258,7 @@ export class Files {
   /** Closes the files that an earlier memory had open: that memory is gone. */
   #forgetOpen(): void {
     const { totals } = this.inodes;
-    for (const id of totals.nameless) this.inodes.delete(id);
+    for (const id of totals.nameless) this.inodes.deleteNameless(id);
     totals.nameless = [];
     delete totals.open;
     this.inodes.saveTotals();

@@ -99,6 +99,16 @@ export class Inodes {
     this.#overlay.nodes.delete(id);
   }
 
+  /** Deletes a file without a name. One that is damaged is forgotten: nothing could delete it later. */
+  deleteNameless(id: number): void {
+    try {
+      this.delete(id);
+    } catch (error) {
+      if (!(error instanceof FileError && error.code === "io")) throw error;
+      this.#overlay.nodes.delete(id);
+    }
+  }
+
   /** Throws `nospc` where so many bytes more may not be stored. */
   demandRoom(bytes: number): void {
     if (bytes > 0) this.#demandWithin(this.totals.bytes + bytes);

@@ -1,5 +1,5 @@
 /** The operations on builds: send parts, publish, install, roll back, replay. */
-import { readJson, jsonHeaders } from "../body.ts";
+import { lengthOf, readJson, jsonHeaders } from "../body.ts";
 import { readBuild, type Build } from "../builds/build.ts";
 import { demandServable } from "../builds/servable.ts";
 import type { Installer } from "../builds/installer.ts";
@@ -22,7 +22,7 @@ export function installerOf({ installer }: Serving): Installer {
 export async function putPart(request: Request, digest: string, { bucket }: Installer) {
   if (request.body === null)
     throw new Fault("invalid_request", "The body is empty. Send the bytes of the part.");
-  await bucket.putPart(digest, request.body, Number(request.headers.get("content-length")));
+  await bucket.putPart(digest, request.body, lengthOf(request) ?? 0);
   return new Response(null, { status: 204 });
 }
 

@@ -273,6 +273,35 @@ export function findCompleted(catalog: Catalog, uri: string): FoundResource | un
   return listed ? { servlet: listed.servlet, own: uri, subject: uri } : findResource(catalog, uri);
 }
 
+/**
+ * Tells which servlets may be asked for a URI that no entry fits: those that list others of its scheme and host, or else of
+ * its scheme. A scheme that none lists belongs to the servlet of that name.
+ */
+export function readersOf(
+  { resources, templates }: Catalog,
+  uri: string,
+): (servlet: PreparedServlet) => boolean {
+  const { scheme, host } = placeOf(uri);
+  const places = [
+    ...[...resources].map(([listed, { servlet }]) => ({ servlet, ...placeOf(listed) })),
+    ...templates.map(({ servlet, template }) => ({ servlet, ...placeOf(template.uriTemplate) })),
+  ].filter((place) => scheme !== undefined && place.scheme === scheme);
+  if (places.length === 0) return ({ name }) => name.toLowerCase() === scheme;
+  const near = places.filter((place) =>
+    place.isOpen ? host.startsWith(place.host) : place.host === host,
+  );
+  const readers = new Set((near.length > 0 ? near : places).map(({ servlet }) => servlet));
+  return (servlet) => readers.has(servlet);
+}
+
+/** The literal scheme and host of a URI or template, in small letters; open if an expression goes on with the host. */
+function placeOf(text: string) {
+  const [literal = ""] = text.split("{", 1);
+  const [all = "", scheme, host = ""] =
+    /^([a-z][a-z\d+.-]*):(\/\/[^/?#]*)?/.exec(literal.toLowerCase()) ?? [];
+  return { scheme, host, isOpen: literal.length < text.length && all.length === literal.length };
+}
+
 /** A template that fits URIs of another servlet, for people. */
 export interface Overlap {
   /** The servlets' names. */

@@ -17,6 +17,7 @@ import {
   findCompleted,
   findResource,
   isSkipped,
+  readersOf,
   unlistedResource,
 } from "./catalog.ts";
 import type { Catalog, FoundResource, PromptEntry, Source, ToolEntry } from "./catalog.ts";
@@ -235,18 +236,20 @@ export class Registry {
     return this.#narrower?.patterns;
   }
 
-  /** Reads a resource by the servlet that lists it, or else by each that can read, until one succeeds. */
+  /** Reads a resource by the servlet that it belongs to, or else by each that may know it, until one succeeds. */
   async readResource(
-    { servlet: listed, own: uri }: FoundResource,
+    found: FoundResource,
     call: CallContext,
   ): Promise<Outcome<ReadResourceResult>> {
-    const mayRead = this.#narrower?.may(listed?.name ?? "", uri) ?? true;
-    if (listed !== undefined && mayRead && !isSkipped(listed, uri)) {
-      return interrupted(listed, await this.servlet(listed).readResource(uri, call));
+    const { servlet: owner, own: uri } = found;
+    if (owner !== undefined) {
+      this.demand(found);
+      return interrupted(owner, await this.servlet(owner).readResource(uri, call));
     }
+    const mayKnow = readersOf(await this.whole.catalog(), uri);
     for (const bundled of this.servlets) {
       const servlet = this.servlet(bundled);
-      if (!servlet.reads || isSkipped(bundled, uri)) continue;
+      if (!servlet.reads || !mayKnow(bundled) || isSkipped(bundled, uri)) continue;
       if (this.#narrower?.may(bundled.name, uri) === false) continue;
       try {
         return interrupted(bundled, await servlet.readResource(uri, call));

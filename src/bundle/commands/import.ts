@@ -1,10 +1,11 @@
 /** The command `npm run servlets -- import`: makes a servlet of each plugin of a hyper-mcp config. */
-import { access, readFile, rm } from "node:fs/promises";
+import { access, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Manifest } from "../../servlets/manifest.ts";
 import { folded } from "../../servlets/toolkit.ts";
 import { readConfig, type HyperConfig } from "../hyper-mcp/config.ts";
+import { demandShort } from "../hyper-mcp/parse.ts";
 import { planPlugin, unmappedOf, type Plan } from "../hyper-mcp/plan.ts";
 import { SecretNames } from "../hyper-mcp/secret-names.ts";
 import { trustOf } from "../hyper-mcp/trust.ts";
@@ -34,9 +35,12 @@ const PLUGIN_NAME = /^[A-Za-z][A-Za-z0-9]*([_-][A-Za-z0-9]+)*$/;
 export async function importConfig(args: readonly string[], options: Options): Promise<string> {
   const { file, flags } = readArguments(args);
   const { folders } = options;
-  const text = await readFile(file, "utf8").catch(() => {
+  const unreadable = () => {
     throw new Refusal(`${file}: it cannot be read: look at its path`);
-  });
+  };
+  // A character takes up to four bytes.
+  demandShort(file, (await stat(file).catch(unreadable)).size / 4);
+  const text = await readFile(file, "utf8").catch(unreadable);
   const config = readConfig(file, text, process.env);
   const plans = await plansOf(file, config, { folders, ...flags });
   const isDryRun = flags["dry-run"];

@@ -2,8 +2,11 @@
 import { randomUUID } from "node:crypto";
 import * as z from "zod";
 import { Refusal } from "../refusal.ts";
-import { parseConfig } from "./parse.ts";
+import { demandShort, parseConfig } from "./parse.ts";
 import { referencesIn, replaceReferences, type Reference } from "./references.ts";
+
+/** Characters that are parsed again for references: some seconds. */
+const REPARSED_CHARACTERS = 20_000_000;
 
 const keyringEntry = { service: z.string().min(1), user: z.string().min(1) };
 
@@ -84,7 +87,14 @@ export function readConfig(
   text: string,
   environment: Readonly<Record<string, string | undefined>>,
 ): HyperConfig {
+  demandShort(file, text.length);
   const references = referencesIn(text);
+  // For each, the config is parsed once more.
+  if (references.length * text.length > REPARSED_CHARACTERS) {
+    throw new Refusal(
+      `${file}: it has too many references to environment variables for its length: import its plugins in parts`,
+    );
+  }
   const nonce = randomUUID();
   const marked = new RegExp(`<${nonce}:(\\d+)>`, "g");
   const mark = (at: number) => `<${nonce}:${at}>`;

@@ -1,7 +1,12 @@
 import { extname } from "node:path";
 import { parse as parseToml, TomlError } from "smol-toml";
-import { parseDocument } from "yaml";
+import { isScalar, parseDocument, type ParsedNode } from "yaml";
 import { Refusal } from "../refusal.ts";
+
+/** Characters of a config, also where aliases are replaced by what they stand for: those of people have some thousands. */
+export const CONFIG_CHARACTERS = 256 * 1024;
+/** Comparisons of keys: the parser compares each key of a map with all before it. */
+const COMPARISONS = 2_000_000;
 
 /**
  * Parses a config as JSON, YAML or TOML, which the file's extension says, as in hyper-mcp.
@@ -9,15 +14,30 @@ import { Refusal } from "../refusal.ts";
  * Throws a `Refusal` with the line and column, but nothing of the text, which may hold secrets.
  */
 export function parseConfig(file: string, text: string): unknown {
+  demandShort(file, text.length);
+  let left = CONFIG_CHARACTERS;
+  const count = (key: string, value: unknown) => {
+    left -= key.length + (typeof value === "string" ? value.length : 1);
+    if (left < 0) throw new Error("too long");
+    return value;
+  };
   try {
     // What leads back to itself cannot be written as JSON.
-    return JSON.parse(JSON.stringify(parsed(file, text)));
+    return JSON.parse(JSON.stringify(parsed(file, text), count));
   } catch (error) {
     if (error instanceof Refusal) throw error;
     throw new Refusal(
-      `${file}: it nests too deeply, or its aliases repeat too much, lead back to themselves or to nothing: write it without them`,
+      `${file}: it nests too deeply, has too many keys, or its aliases repeat too much, lead back to themselves or to nothing: write it without them`,
     );
   }
+}
+
+/** Throws a `Refusal` for a config of too many characters. */
+export function demandShort(file: string, length: number): void {
+  if (length <= CONFIG_CHARACTERS) return;
+  throw new Refusal(
+    `${file}: it is too long (limit ${CONFIG_CHARACTERS} characters): import its plugins in parts`,
+  );
 }
 
 function parsed(file: string, text: string): unknown {
@@ -53,7 +73,13 @@ function parsed(file: string, text: string): unknown {
 }
 
 function parseYaml(file: string, text: string, format: string): unknown {
-  const document = parseDocument(text, { prettyErrors: true });
+  let left = COMPARISONS;
+  const uniqueKeys = (one: ParsedNode, other: ParsedNode) => {
+    if (--left < 0) throw new Error("too many keys");
+    return one === other || (isScalar(one) && isScalar(other) && one.value === other.value);
+  };
+  const document = parseDocument(text, { prettyErrors: true, uniqueKeys });
+  if (left < 0) throw new Error("too many keys");
   const [error] = document.errors;
   if (error === undefined) return document.toJS({ maxAliasCount: 100 });
   const problem =

@@ -41,21 +41,27 @@ export interface Reference {
 }
 
 /**
- * Token services that are a registry's own although their host is another, as `REGISTRY=HOST`. The environment's
+ * Token services that are a registry's own although their host is another, as `REGISTRY=HOST/SERVICE`. The environment's
  * `TOKEN_SERVICES` adds to them. A registry's word is not enough: it could name another's, to be lent the login there.
  */
-const TOKEN_SERVICES = "registry-1.docker.io=auth.docker.io registry.gitlab.com=gitlab.com";
+const TOKEN_SERVICES =
+  "registry-1.docker.io=auth.docker.io/registry.docker.io registry.gitlab.com=gitlab.com/container_registry";
 
-/** True if a token service is the registry's own. Throws a `Refusal` if `TOKEN_SERVICES` is not valid. */
-function isTokenServiceOf(registry: string, host: string): boolean {
-  const named = `${TOKEN_SERVICES} ${process.env["TOKEN_SERVICES"] ?? ""}`.trim().split(/[\s,]+/);
-  const wrong = named.find((pair) => !/^[\w.:[\]-]+=[\w.:[\]-]+$/.test(pair));
+/**
+ * The services that a registry may have tokens of, from a token service at this host: undefined for all, at its own host.
+ * Throws a `Refusal` if `TOKEN_SERVICES` is not valid.
+ */
+function servicesAt(host: string, registry: string): string[] | undefined {
+  const named = `${process.env["TOKEN_SERVICES"] ?? ""} ${TOKEN_SERVICES}`.trim().split(/[\s,]+/);
+  const wrong = named.find((pair) => !/^[\w.:[\]-]+=[\w.:[\]-]+(\/[\w.:-]+)?$/.test(pair));
   if (wrong !== undefined) {
     throw new Refusal(
-      `TOKEN_SERVICES: ${wrong} is not valid: expected REGISTRY=HOST, such as registry.example.com=gitlab.example.com: correct it`,
+      `TOKEN_SERVICES: ${wrong} is not valid: expected REGISTRY=HOST or REGISTRY=HOST/SERVICE, such as registry.example.com=gitlab.example.com/container_registry: correct it`,
     );
   }
-  return host === registry || named.includes(`${registry}=${host}`);
+  if (host === registry) return undefined;
+  const own = named.filter((pair) => `${pair}/`.startsWith(`${registry}=${host}/`));
+  return own.map((pair) => pair.split("/")[1] ?? registry);
 }
 
 /** Reads `oci://HOST/REPOSITORY:TAG` or `…@DIGEST`; without a host it is Docker Hub's. Throws a `Refusal`. */
@@ -177,9 +183,15 @@ export class Repository {
     url.search = "";
     const { host } = this.#registry;
     // Any other token service is asked without a login, even where the user has one for it: the registry gets the token.
-    const credentials = isTokenServiceOf(host, url.host) ? known : undefined;
+    const services = servicesAt(url.host, host);
+    const credentials = services?.length === 0 ? undefined : known;
     const scope = `repository:${this.#name}:pull`;
-    const service = parameters.get("service") ?? host;
+    const service = parameters.get("service") ?? services?.[0] ?? host;
+    if (credentials && services?.includes(service) === false) {
+      throw new Refusal(
+        `${this.#registry.origin}: it asks for a token of the service ${JSON.stringify(service)} at ${url.host}, which may be another's: expected ${services.join(" or ")}: if it is its own, set TOKEN_SERVICES="${host}=${url.host}/SERVICE"`,
+      );
+    }
     return `Bearer ${await token(url, { service, scope, from: this.#registry }, credentials)}`;
   }
 }

@@ -217,6 +217,59 @@ describe("what is stored", () => {
     expect(contents(store.begin(mounts, { now }))).not.toHaveProperty("long");
   });
 
+  describe.each([
+    ["its row is altered", "UPDATE file_nodes SET value = x'00' WHERE key = ?"],
+    [
+      "its row is that of another",
+      "UPDATE file_nodes SET value = (SELECT value FROM file_nodes LIMIT 1) WHERE key = ?",
+    ],
+    ["its row is missing", "DELETE FROM file_nodes WHERE key = ?"],
+    [
+      "its content is altered",
+      "UPDATE file_blocks SET value = x'00' WHERE ? > 0 AND key IN (SELECT key FROM file_blocks ORDER BY key DESC LIMIT 3)",
+    ],
+  ])("a removed file that is still open, where %s", (_what, damage) => {
+    /** A scope in whose memory a file of some blocks is open that has no name. */
+    const opened = () => {
+      const { database, store } = begun();
+      const files = store.begin(mounts, { now, continues: true });
+      const { wasi } = guestWith(files);
+      const fd = wasi.open("long").value!;
+      expect(wasi.onPath("path_unlink_file", "long")).toBe(0);
+      database.transaction(() => files.commit({ keepsOpen: true }));
+      database.exec(damage, files.descriptors.get(fd).node);
+      return { database, store, fd };
+    };
+    const later = (database: Database, store: FileStore) => {
+      const files = store.begin(mounts, { now });
+      guestWith(files).wasi.open("later", { oflags: CREATE });
+      database.transaction(() => files.commit({ keepsOpen: false }));
+      expect(contents(store.begin(mounts, { now }))).toHaveProperty("later");
+    };
+
+    test("ends with the call", () => {
+      const { database, store } = opened();
+      const files = store.begin(mounts, { now, continues: true });
+      guestWith(files).wasi.open("meanwhile", { oflags: CREATE });
+      database.transaction(() => files.commit({ keepsOpen: false }));
+      expect(contents(store.begin(mounts, { now }))).toHaveProperty("meanwhile");
+      later(database, store);
+    });
+
+    test("ends with the memory that had it open", () => {
+      const { database, store } = opened();
+      later(database, store);
+    });
+
+    test("is closed", () => {
+      const { database, store, fd } = opened();
+      const files = store.begin(mounts, { now, continues: true });
+      expect(guestWith(files).wasi.call("fd_close", fd)).toBe(0);
+      database.transaction(() => files.commit({ keepsOpen: true }));
+      later(database, store);
+    });
+  });
+
   test("can be deleted where it cannot be opened", () => {
     const { database, store } = begun();
     database.exec("UPDATE file_totals SET value = x'00'");

@@ -64,10 +64,12 @@ test.each(["mailer", "keeper"])(
     expect(codings[0]).toEqual([200, "The mail, compressed"]);
     for (const path of ["/echo-gzip", "/echo-deflate"])
       expect((await call(tool, mail(path)))["said"][0]).toEqual(expect.any(String));
+    const deflated = await call(tool, mail("/echo-deflate"));
+    expect(deflated["said"][0]).toContain("compressed in another way");
     const refused = await call(tool, {
       steps: [{ do: "http", url: "http://mail.example/", account: "local" }],
     });
-    expect(JSON.stringify(refused)).toContain("mail.example");
+    expect(JSON.stringify(refused)).toContain("may not go to mail.example");
 
     // A secret, too, which is hidden in the log.
     const asked = await call(tool, {

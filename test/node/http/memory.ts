@@ -228,7 +228,7 @@ export const OTHERS: Case[] = [
     askedInSession("answer", large(limits.answerBytes)),
   ),
   kept("structured content in a session", 4, () => inSession("rich")),
-  kept("the largest resource", 4, () => modern("resources/read", { uri: "hoard://blob" })),
+  kept("the largest resource", 4, () => modern("resources/read", { uri: "hoarder://blob" })),
   batch,
 ];
 

@@ -173,6 +173,68 @@ describe("the bytes of requests in flight", () => {
     },
   );
 
+  /** What the byte stream of a request does that announces more than it has sent. */
+  const announcing = (bytes: number, isByteStream: boolean) => {
+    const read = { isCancelled: false };
+    const cancel = () => void (read.isCancelled = true);
+    const chunk = new Uint8Array(bytes).fill(32);
+    const stream = isByteStream
+      ? new ReadableStream({
+          type: "bytes",
+          start: (controller: ReadableByteStreamController) => controller.enqueue(chunk),
+          cancel,
+        })
+      : new ReadableStream({ start: (controller) => controller.enqueue(chunk), cancel });
+    return { read, stream };
+  };
+
+  test.each([
+    [1, true],
+    [5000, true],
+    [1, false],
+    [5000, false],
+  ])(
+    "are given back, and no more is read, where %i bytes come of a longer body (as bytes: %s)",
+    async (bytes, isByteStream) => {
+      const { ada, server } = await two({ bodiesBytes: 16_000, bodyMs: 5 });
+      const { read, stream } = announcing(bytes, isByteStream);
+      const { headers } = greeting(ada, 0);
+      const sent = { body: stream, headers: { ...headers, "content-length": "6000" } };
+      expect((await fetchOf(server, sent)).status).toBe(408);
+      await expect.poll(() => read.isCancelled).toBe(true);
+    },
+  );
+
+  test.each(["x", "-1", "-9000", "1e3", "0x10", "NaN", "Infinity", "1.5", "+5", "5, 5", "5 5"])(
+    "are not counted, nor is the body read, by the length %j",
+    async (length) => {
+      const { ada, server } = await two({ bodiesBytes: 16_000 });
+      for (const path of ["/mcp", "/tools/call", "/oauth/token", "/nope"]) {
+        const { read, stream } = bodyOf("{");
+        const headers = { ...greeting(ada, 0).headers, "content-length": length };
+        const response = await fetchOf(server, { body: stream, headers, path });
+        const status = path === "/nope" ? 404 : path === "/oauth/token" ? 404 : 400;
+        expect({ path, status: response.status, read: read.bytes }).toEqual({
+          path,
+          status,
+          read: 0,
+        });
+      }
+      const both = await Promise.all([1, 2].map(() => fetchOf(server, waiting(ada, 6000))));
+      expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 429]);
+      for (const one of both) await one.text();
+    },
+  );
+
+  test("of a body that is longer than it says are refused", async () => {
+    const { ada, server } = await two({ bodiesBytes: 16_000 });
+    const { stream } = bodyOf(" ".repeat(1000), "goes on");
+    const headers = { ...greeting(ada, 0).headers, "content-length": "10" };
+    const response = await fetchOf(server, { body: stream, headers });
+    expect(response.status).toBe(400);
+    expect(await response.text()).toContain("longer than its Content-Length");
+  });
+
   test("of a body that breaks off are given back", async () => {
     const { ada, server } = await two({ bodiesBytes: 16_000 });
     const { headers } = greeting(ada, 0);

@@ -162,11 +162,11 @@ test("nor is a URI that a caller has made up, and one run is one line", async ()
   const log = vi.spyOn(console, "log").mockImplementation(() => {});
   const server = createApp(bundle, { ...env, RUN_LOG: "text" });
   await ask("resources/read", { uri: "http-status://404" }, {}, server);
-  const params = { uri: "untold:secretary\n2026-01-01 bob: vault open" };
+  const params = { uri: "untidy:secretary\n2026-01-01 bob: vault open" };
   await post({ jsonrpc: "2.0", id: 1, method: "resources/read", params }, {}, server);
   const lines = log.mock.calls.map(([text]) => String(text));
   expect(lines.join()).toContain("http-status://{code}");
-  expect(lines.join()).toContain(" untold: ");
+  expect(lines.join()).toContain(" untidy: ");
   expect(lines.join()).not.toMatch(/:\/\/404|secretary|\n/);
   log.mockRestore();
 });

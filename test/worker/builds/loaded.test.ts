@@ -8,6 +8,7 @@ import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { connected } from "../../../src/servlets/connect.ts";
 import type { Manifest } from "../../../src/servlets/manifest.ts";
 import { nobodysCall } from "../../../src/servlets/servlet.ts";
+import { GuestError } from "../../../src/wasm/guest.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
 
 /** The isolate of a servlet, with another runner than ours: one that has been taken over, or dies. */
@@ -82,6 +83,28 @@ describe("a runner that has been taken over", () => {
     expect(taken.fetched).toEqual([]);
     await run(taken, servlet, "https://api.example/");
     expect(taken.fetched).toMatchObject([{ url: "https://api.example/", redirect: "manual" }]);
+  });
+
+  test.each([
+    "Requests with the account mail may not go to other.example.",
+    "The account mail is not connected. Call again to connect it.",
+    "The response had its access token in it.",
+  ])("is told why a request was refused: %s", async (why) => {
+    const { loader: by } = loaderWith(asks);
+    const refuses = () => Promise.reject(new GuestError(why));
+    Object.assign(by.deployment, { world: { ...liveWorld, fetch: refuses } });
+    const servlet = await servletOf(WASM, { allowed_hosts: ["*.example"] });
+    const said = await run({ loader: by, fetched: [] }, servlet, "https://api.example/");
+    expect(JSON.parse(said!)).toEqual({ code: "forbidden", message: why });
+  });
+
+  test("is not told more of a host that could not be reached", async () => {
+    const { loader: by } = loaderWith(asks);
+    const fails = () => Promise.reject(new TypeError("10.1.2.3 refused"));
+    Object.assign(by.deployment, { world: { ...liveWorld, fetch: fails } });
+    const servlet = await servletOf(WASM, { allowed_hosts: ["*.example"] });
+    const said = await run({ loader: by, fetched: [] }, servlet, "https://api.example/");
+    expect(said).not.toContain("10.1.2.3");
   });
 
   test.each([

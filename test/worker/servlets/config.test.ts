@@ -122,3 +122,28 @@ test("who approves a servlet sees each secret that it gets", () => {
     "It may read these secrets: git/bot (the Worker's GIT_BOT), harmless/me (the Worker's PAYROLL_TOKEN).",
   );
 });
+
+test("no name that its author chose looks like another permission to who approves it", () => {
+  const manifest: Manifest = {
+    allowed_hosts: ["a.example, b.example"],
+    allowed_paths: ["data:/data", "ro:x:/y (empty)"],
+    env_vars: { "a (from the Worker's B)": "x", "": "${REGION}" },
+    allowed_secrets: [
+      { service: "git/me", user: "bot" },
+      { service: "git", user: "me/bot" },
+      { service: "x/y (the Worker's NOTHING), z", user: "" },
+      { service: "plain", user: 'a"b\u202e' },
+    ],
+    accounts: { "mail (no scopes) at nowhere": { scopes: ["a b"], hosts: ["c.example and d"] } },
+  };
+  const tool = { name: "greet. It may reach no hosts", inputSchema: { type: "object" as const } };
+  const lists = { tools: [tool], resources: [], resourceTemplates: [], prompts: [] };
+  expect(permissionsOf({ manifest, lists }).slice(0, -1)).toEqual([
+    'Its tools: "greet. It may reach no hosts".',
+    'It may reach these hosts: "a.example, b.example".',
+    `It may read these secrets: "git/me"/bot (the Worker's GIT_ME_BOT), git/"me/bot" (the Worker's GIT_ME_BOT), "x/y (the Worker's NOTHING), z"/"" (the Worker's X_Y_THE_WORKER_S_NOTHING_Z_), plain/"a\\"b\\u{202e}" (the Worker's PLAIN_A_B_).`,
+    'It may use its callers\' accounts: "mail (no scopes) at nowhere" ("a b") at "c.example and d".',
+    `It gets these settings: "a (from the Worker's B)", "" (from the Worker's REGION).`,
+    'It has these folders: data:/data, "ro:x:/y (empty)".',
+  ]);
+});

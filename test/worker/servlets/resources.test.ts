@@ -4,6 +4,8 @@ import { deploymentOf, readSettings } from "../../../src/env.ts";
 import type { Lists } from "../../../src/model.ts";
 import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import type { Manifest } from "../../../src/servlets/manifest.ts";
+import { Fault } from "../../../src/errors.ts";
+import { nobodysCall } from "../../../src/servlets/servlet.ts";
 import { Registry } from "../../../src/servlets/registry.ts";
 import { bundled } from "../builds/installed.ts";
 
@@ -141,5 +143,84 @@ describe("a template that fits what another servlet has", () => {
       uris: ["mine://1"],
     });
     expect(overlapsOf(build(mine), ALL.slice(1))).toEqual([]);
+  });
+});
+
+describe("a URI that nobody lists is shown to", () => {
+  /** The servlets that were asked for this URI, each of which knows nothing of it. */
+  const asked = async (servlets: PreparedServlet[], uri: string, scopes?: string[]) => {
+    const registry = registryOf(servlets).within(scopes);
+    const seen: string[] = [];
+    for (const one of servlets) {
+      Object.assign(registry.servlet(one), {
+        reads: true,
+        readResource: async () => {
+          seen.push(one.name);
+          throw new Fault("not_found", "Unknown");
+        },
+      });
+    }
+    const found = await registry.resource(uri);
+    await expect(registry.readResource(found, nobodysCall)).rejects.toMatchObject({
+      code: "not_found",
+    });
+    return seen.toSorted();
+  };
+  const READERS = [
+    servlet("docs", { uris: ["docs://index"] }),
+    servlet("pages", { templates: ["docs://books/{id}"] }),
+    servlet("mine", { templates: ["own:{id}/x"] }),
+    servlet("site", { uris: ["https://site.example/index"] }),
+    servlet("wiki", { templates: ["https://wiki.example/{page}"] }),
+    servlet("any-host", { templates: ["ftp://{host}/x"] }),
+    servlet("one-host", { uris: ["ftp://one/y"] }),
+    servlet("silent", {}),
+    servlet("own", {}),
+    servlet("curious", { templates: ["{scheme}://secret/{id}/x/y/z"] }),
+  ];
+
+  test.each<[string, string[]]>([
+    ["own:other", ["mine"]],
+    ["OWN:other", ["mine"]],
+    ["docs://new", ["docs", "pages"]],
+    ["docs://index/2", ["docs"]],
+    ["docs://books/1/2", ["pages"]],
+    ["https://site.example/?token=1", ["site"]],
+    ["https://wiki.example/a/b", ["wiki"]],
+    ["https://wiki.example.evil/a", ["site", "wiki"]],
+    ["ftp://one/z", ["any-host", "one-host"]],
+    ["ftp://two/z", ["any-host"]],
+    ["silent://x", ["silent"]],
+    ["silently://x", []],
+    ["nobody://x", []],
+    ["nothing", []],
+    ["curious-x:y", []],
+  ])("%s: %s", async (uri, readers) => {
+    for (const servlets of [READERS, READERS.toReversed()]) {
+      expect(await asked(servlets, uri)).toEqual(readers);
+      expect(await asked(servlets, uri, ["*:*"])).toEqual(readers);
+      expect(await asked(servlets, uri, ["none:*"])).toEqual([]);
+    }
+  });
+
+  test("no other servlet where the scopes refuse those that it could belong to", async () => {
+    const scopes = READERS.flatMap(({ name }) => (name === "mine" ? [] : [`${name}:*`]));
+    expect(await asked(READERS, "own:other", scopes)).toEqual([]);
+    expect(await asked(READERS, "docs://index/2", ["pages:*", "own:*"])).toEqual([]);
+  });
+
+  test("no servlet that hides it", async () => {
+    const hiding = servlet("a", { uris: ["x://1"] }, { skip_resources: ["x://[78]"] });
+    expect(await asked([hiding], "x://7")).toEqual([]);
+    expect(await asked([hiding], "x://9")).toEqual(["a"]);
+  });
+
+  test("no other servlet where its owner may not be used or knows nothing of it", async () => {
+    const owner = servlet("owner", { uris: ["x://1"] });
+    const servlets = [servlet("x", {}), owner, servlet("other", { uris: ["x://2"] })];
+    expect(await asked(servlets, "x://1")).toEqual(["owner"]);
+    const narrow = registryOf(servlets).within(["other:*", "x:*"]);
+    const read = narrow.readResource({ servlet: owner, own: "x://1", subject: "x:" }, nobodysCall);
+    await expect(read).rejects.toMatchObject({ code: "insufficient_scope" });
   });
 });

@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { adding } from "./adding.ts";
 import { sha256, USER } from "./registry.ts";
 
@@ -105,15 +105,65 @@ test("a token service that the configuration names gets the registry's login", a
   expect(victim.seen.map((one) => one.authorization)).toEqual([`Basic ${auth}`]);
 });
 
-test.each(["token.example", "=token.example", "a.example=https://token.example/", "a=b=c"])(
-  "TOKEN_SERVICES is checked: %s",
-  async (text) => {
-    process.env["TOKEN_SERVICES"] = text;
-    registry().faults.set(MANIFEST_PATH, challenge(`Bearer realm="http://${victim.host}/token"`));
-    expect(await pull()).toMatch(/TOKEN_SERVICES.*expected REGISTRY=HOST/);
-    expect(victim.seen).toEqual([]);
-  },
-);
+const named = (service?: string) =>
+  `Bearer realm="http://${victim.host}/token"${service === undefined ? "" : `,service="${service}"`}`;
+/** What a token service that two registries share was asked for with a login. */
+const servicesAsked = () =>
+  victim.seen
+    .filter(({ authorization, body }) => authorization !== undefined || body !== "")
+    .map(({ url, body }) => {
+      const asked = new URLSearchParams(body === "" ? url.split("?")[1] : body);
+      return asked.getAll("service");
+    });
+
+describe.each([{ auth }, { identitytoken: "id" }])("at a shared token service, by %o", (entry) => {
+  test.each([
+    ["of the other registry", "victim.example"],
+    ["of a subdomain", "x.HOST"],
+    ["of the token service", "VICTIM"],
+    ["that is empty", ""],
+    ["of two", "HOST victim.example"],
+    ["in other letters", "CONTAINER_REGISTRY"],
+  ])("a registry gets no token for a service %s", async (_, text) => {
+    await login({ [registry().host]: entry });
+    const service = text.replace("HOST", registry().host).replace("VICTIM", victim.host);
+    for (const own of ["", "/container_registry"]) {
+      process.env["TOKEN_SERVICES"] = `${registry().host}=${victim.host}${own}`;
+      registry().faults.set(MANIFEST_PATH, challenge(named(service)));
+      const message = await pull();
+      expect(message).toContain("TOKEN_SERVICES");
+      expect(message).toContain(registry().host);
+      expect(servicesAsked()).toEqual([]);
+    }
+  });
+
+  test.each([
+    ["", undefined],
+    ["", "HOST"],
+    ["/container_registry", undefined],
+    ["/container_registry", "container_registry"],
+  ])("a registry gets one for its own (%s, %s)", async (own, text) => {
+    await login({ [registry().host]: entry });
+    process.env["TOKEN_SERVICES"] = `${registry().host}=${victim.host}${own}`;
+    registry().faults.set(MANIFEST_PATH, challenge(named(text?.replace("HOST", registry().host))));
+    await pull();
+    expect(servicesAsked()[0]).toEqual([own === "" ? registry().host : "container_registry"]);
+  });
+});
+
+test.each([
+  "a.example=token.example/",
+  "a.example=token.example/b/c",
+  "token.example",
+  "=token.example",
+  "a.example=https://token.example/",
+  "a=b=c",
+])("TOKEN_SERVICES is checked: %s", async (text) => {
+  process.env["TOKEN_SERVICES"] = text;
+  registry().faults.set(MANIFEST_PATH, challenge(`Bearer realm="http://${victim.host}/token"`));
+  expect(await pull()).toMatch(/TOKEN_SERVICES.*expected REGISTRY=HOST/);
+  expect(victim.seen).toEqual([]);
+});
 
 test("the identity token is not posted along with a redirect", async () => {
   await login({ [registry().host]: { identitytoken: "id-t0ken" } });
