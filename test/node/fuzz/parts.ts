@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { limits } from "../../../src/limits.ts";
 import { play as playSteps } from "../files/failing-steps.ts";
 import { loadDeployment } from "../simulate/deployment.ts";
@@ -26,7 +27,7 @@ const PARTS: Readonly<Record<string, (seed: number) => void | Promise<void>>> = 
     limits.fileOverlayBytes = new Chance(seed).pick([fileOverlayBytes, 20_000, 2000]);
     try {
       const difference = playSteps(seed, { done: 0, failed: 0 });
-      if (difference !== undefined) throw new Error(JSON.stringify(difference).slice(0, 5000));
+      if (difference !== undefined) throw new Error(inspect(difference).slice(0, 5000));
     } finally {
       limits.fileOverlayBytes = fileOverlayBytes;
     }
