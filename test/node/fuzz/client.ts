@@ -37,8 +37,9 @@ export async function exchange(sent: Sent, taking: Taking): Promise<Got | undefi
 function once({ method, path, headers, body, isChunked }: Sent, taking: Taking) {
   const { port, agent, patienceMs, onMessage, leaveMs } = taking;
   return new Promise<Got | undefined>((resolve, reject) => {
+    const isForged = headers["content-length"] !== undefined;
     const length =
-      body === undefined
+      body === undefined || isForged
         ? {}
         : isChunked
           ? { "transfer-encoding": "chunked" }
@@ -46,7 +47,8 @@ function once({ method, path, headers, body, isChunked }: Sent, taking: Taking) 
     const options = {
       port,
       host: "127.0.0.1",
-      agent,
+      // What follows a forged length is no request of another.
+      agent: isForged ? new Agent() : agent,
       method,
       path,
       headers: { ...headers, ...length },

@@ -1,5 +1,6 @@
 import { expect, inject, test } from "vitest";
 import { fuzzHostile } from "./hostile.ts";
+import { fuzzParts } from "./parts.ts";
 import { fuzz } from "./run.ts";
 
 test(
@@ -27,3 +28,13 @@ test("hostile requests get valid answers", async () => {
     expect(Object.keys(answers).filter((one) => one.startsWith(kind))).not.toEqual([]);
   }
 });
+
+test(
+  "parts of the server hold what they promise, whatever comes to them",
+  { timeout: 300_000 },
+  async () => {
+    const { failures, played } = await fuzzParts({ seed: 20260728, steps: 30 });
+    expect(failures).toEqual([]);
+    expect(Object.keys(played)).toEqual(["bodies", "registries", "file-calls", "file-steps"]);
+  },
+);

@@ -11,11 +11,13 @@ import type { Catalog } from "./requests.ts";
 import { play } from "./scenes.ts";
 import type { Sending } from "./stage.ts";
 import { fuzzHostile } from "./hostile.ts";
+import { fuzzParts } from "./parts.ts";
 import { variables } from "./settings.ts";
 
 /**
  * `npm run fuzz -- --count 1000000 --seed 7`: sends requests of every kind, changed a little, to the
- * Worker of the tests in workerd itself. `--step` plays one step of a seed again, and shows all of it.
+ * Worker of the tests in workerd itself. `--step` plays one step of a seed again, and shows all of it. `--part bodies` plays
+ * one of the parts that need no server: `bodies`, `registries`, `file-calls`, `file-steps`.
  */
 export interface Options {
   seed: number;
@@ -197,32 +199,44 @@ if (import.meta.main) {
       count: { type: "string", default: "100000" },
       step: { type: "string" },
       hostile: { type: "string" },
+      part: { type: "string" },
     },
   });
   const number = (text: string | undefined) => (text === undefined ? undefined : Number(text));
   const seed = Number(values.seed);
   const log = (line: string) => console.log(line);
-  const folder = await buildWorker("test/worker/index.ts", `.bundle/fuzz-${process.pid}`);
-  const shared = { seed, folder, log };
+  const count = Number(values.count);
+  const step = number(values.step);
   const all: string[] = [];
-  if (values.hostile === undefined) {
-    const steps = Math.ceil(Number(values.count) / REQUESTS);
-    const { failures, ...outcome } = await fuzz({ ...shared, steps, step: number(values.step) });
-    log(`seed ${seed} ${JSON.stringify(outcome, null, 2)} ${failures.length} failures`);
+  if (values.part === undefined) all.push(...(await fuzzServer()));
+  if (values.hostile === undefined && (values.part !== undefined || step === undefined)) {
+    const steps = Math.ceil(count / 50);
+    const { played, failures } = await fuzzParts({ seed, steps, part: values.part, step, log });
+    log(`parts, seed ${seed} ${JSON.stringify(played)} ${failures.length} failures`);
     all.push(...failures);
   }
-  if (values.step === undefined) {
-    const steps = Math.ceil(Number(values.count) / 50);
-    const only = number(values.hostile);
-    const { failures, ...outcome } = await fuzzHostile({
-      ...shared,
-      steps,
-      only,
-      isMeasured: true,
-    });
-    log(`hostile, seed ${seed} ${JSON.stringify(outcome, null, 2)} ${failures.length} failures`);
-    all.push(...failures);
-  }
-  await rm(folder, { recursive: true, force: true });
   process.exit(all.length > 0 ? 1 : 0);
+
+  /** What fails of the requests to a server. */
+  async function fuzzServer(): Promise<string[]> {
+    const folder = await buildWorker("test/worker/index.ts", `.bundle/fuzz-${process.pid}`);
+    const shared = { seed, folder, log };
+    const failed: string[] = [];
+    if (values.hostile === undefined) {
+      const steps = Math.ceil(count / REQUESTS);
+      const { failures, ...outcome } = await fuzz({ ...shared, steps, step });
+      log(`seed ${seed} ${JSON.stringify(outcome, null, 2)} ${failures.length} failures`);
+      failed.push(...failures);
+    }
+    if (step === undefined) {
+      const steps = Math.ceil(count / 50);
+      const only = number(values.hostile);
+      const hostile = { ...shared, steps, only, isMeasured: true };
+      const { failures, ...outcome } = await fuzzHostile(hostile);
+      log(`hostile, seed ${seed} ${JSON.stringify(outcome, null, 2)} ${failures.length} failures`);
+      failed.push(...failures);
+    }
+    await rm(folder, { recursive: true, force: true });
+    return failed;
+  }
 }

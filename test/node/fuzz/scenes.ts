@@ -181,6 +181,50 @@ async function openCalls({ chance, send }: Stage): Promise<void> {
   await send(draft, { changes: chance.below(4) });
 }
 
+const HOSTS = [
+  ...["evil.example", "evil.example:443", "localhost", "localhost:1", "127.0.0.1", "[::1]"],
+  ...["localhost.evil.example", "EVIL.example.", "0", ""],
+];
+const ADDRESSES = ["127.0.0.1", "::1", "127.0.0.1, 203.0.113.9", "localhost", "unknown"];
+/** Stands in headers that nobody may believe. */
+const FORGED = "forged.example";
+
+/** Headers that say who has sent a request, and where to, and what each is forged to. */
+const FORGERIES: Record<string, readonly string[]> = {
+  host: HOSTS,
+  "x-forwarded-host": [FORGED, "localhost"],
+  "x-forwarded-proto": ["https", "http", FORGED],
+  "x-forwarded-for": ADDRESSES,
+  forwarded: [`for=127.0.0.1;host=${FORGED};proto=https`, "for=_hidden"],
+  "cf-connecting-ip": [...ADDRESSES, FORGED],
+  "true-client-ip": ADDRESSES,
+  "x-real-ip": ADDRESSES,
+  "x-original-url": ["/operator/state/keeping", `http://${FORGED}/`],
+  "x-http-method-override": ["DELETE", "GET"],
+};
+const LENGTHS = ["0", "5", "+5", "-1", "1e3", "0x10", "5, 5", "99999999999999999999", "5 5", ""];
+
+/** What proxies say, forged: it opens no door, changes no answer, and nobody repeats it. */
+async function forgers({ chance, send, fail }: Stage): Promise<void> {
+  const as = chance.pick(["alice", "bob"] as const);
+  const greet = { name: "greet", arguments: { name: markOf(as) } };
+  const draft = modern(as, { method: "tools/call", params: greet }, 1);
+  const isKnown = chance.of(0.5);
+  if (!isKnown) delete draft.headers["authorization"];
+  const names = Object.keys(FORGERIES).filter(() => chance.of(0.3));
+  for (const name of names) draft.headers[name] = chance.pick(FORGERIES[name]!);
+  const hasLength = chance.of(0.2);
+  if (hasLength) draft.headers["content-length"] = chance.pick(LENGTHS);
+  const got = await send(draft, { changes: 0, ...(hasLength && { leaveMs: 500 }) });
+  if (got === undefined) return;
+  const greets = got.text.includes(`Hello, ${markOf(as)}`);
+  if (`${got.head}${got.text}`.includes(FORGED)) fail("a forged header is repeated");
+  if (greets && !isKnown) fail("a forged header lets somebody in");
+  if (greets && hasLength) fail("a forged length is not believed");
+  if (!greets && isKnown && !hasLength && !names.includes("host"))
+    fail(`a forged header takes away an answer (status ${got.status})`);
+}
+
 /** By how often they are played. */
 const SCENES = [
   ...Array.from({ length: 20 }, () => strangers),
@@ -194,6 +238,8 @@ const SCENES = [
     listening,
     visitors,
     visitors,
+    forgers,
+    forgers,
     openCalls,
     openCalls,
   ],

@@ -1,0 +1,183 @@
+import { parseMounts } from "../../../src/files/mounts.ts";
+import { limits } from "../../../src/limits.ts";
+import { newStore } from "../files/database.ts";
+import { CREATE, EXCLUSIVE, guestWith, TRUNCATE, type WasiCaller } from "../files/wasi-guest.ts";
+import type { Chance } from "./chance.ts";
+
+/**
+ * File calls in their worst states: a guest first leaves much behind that its call remembers (names that are gone or were
+ * never there, holes, blocks, links to links, open files, deep folders), and then calls again and again what may have to
+ * walk over it. Whatever it does, the host computes no more than a few times what the guest pays.
+ */
+
+/** How many times its fuel, of a nanosecond each, a phase may take; `npm run bench -- fuel` has the true prices. */
+const UNFAIR = 4;
+/** What a phase may take besides: the host's JavaScript is compiled on the way. */
+const FREE_NS = 100e6;
+/** Where others have the machine too, the least of so many counts. */
+const TRIES = 3;
+const BLOCK = 16_384n;
+
+type Act = (wasi: WasiCaller, nth: number) => unknown;
+
+const DOTS = ["./", "./", "d/../", ".///////"];
+
+/** A path that leads to where it begins, of up to 4000 characters. */
+function longPath(chance: Chance): string {
+  const dots = chance.pick(DOTS);
+  const most = Math.floor(4000 / dots.length);
+  return dots.repeat(chance.pick([0, 10, most, most]));
+}
+
+/** Leaves something behind, so many times. */
+function preparation(chance: Chance): { name: string; count: number; act: Act } {
+  const few = chance.of(0.5) ? limits.symlinks : 1 + chance.below(limits.symlinks);
+  const count = chance.pick([30, 300, 3000, 8000]);
+  const path = longPath(chance);
+  const file = (wasi: WasiCaller) => wasi.open("sparse", { oflags: CREATE }).value ?? 4;
+  const links: Act = (wasi, nth) => {
+    if (nth === 0) for (const name of ["f0", "d"]) wasi.onPath("path_create_directory", name);
+    wasi.symlink(`${path}${nth === 0 ? "f0" : `l${nth - 1}`}`, `l${nth}`);
+  };
+  const all: [name: string, count: number, act: Act][] = [
+    ["makes folders", count, (wasi, nth) => wasi.onPath("path_create_directory", `f${nth}`)],
+    ["removes folders", count, (wasi, nth) => wasi.onPath("path_remove_directory", `f${nth}`)],
+    [
+      "makes and removes",
+      count,
+      (wasi, nth) => {
+        wasi.onPath("path_create_directory", `g${nth}`);
+        wasi.onPath("path_remove_directory", `g${nth}`);
+      },
+    ],
+    ["looks for names that are not there", count, (wasi, nth) => wasi.stat(`${path}no${nth}`)],
+    [
+      "reads holes",
+      count,
+      (wasi, nth) => {
+        if (nth === 0) wasi.call("fd_filestat_set_size", file(wasi), 2n ** 33n);
+        wasi.read(4, 2, BigInt(nth) * BLOCK);
+      },
+    ],
+    [
+      "writes blocks with holes between",
+      count / 10,
+      (wasi, nth) => {
+        if (nth === 0) file(wasi);
+        wasi.write(4, "x", 2n * BigInt(nth) * BLOCK);
+      },
+    ],
+    ["makes links to links", few, links],
+    ["makes links to links", few, links],
+    ["makes hard links", count / 10, (wasi, nth) => wasi.link("sparse", `h${nth}`)],
+    [
+      "renames to and fro",
+      count,
+      (wasi, nth) => wasi.rename(nth % 2 === 0 ? "f1" : "r", nth % 2 === 0 ? "r" : "f1"),
+    ],
+    ["opens the same file", few, (wasi) => wasi.open("sparse", { oflags: CREATE })],
+    [
+      "goes deep",
+      few * 2,
+      (wasi, nth) => wasi.onPath("path_create_directory", "d/".repeat(nth + 1)),
+    ],
+    ["gives names that are too long", few, (wasi) => wasi.stat("./".repeat(8000))],
+  ];
+  const [name, times, act] = chance.pick(all);
+  return { name, count: times, act };
+}
+
+/** What is called again and again: one, or two in turn. */
+function worst(chance: Chance): { name: string; act: Act } {
+  const link = `l${chance.below(limits.symlinks)}`;
+  const at = BigInt(chance.pick([0, 5, 100, 3000])) * BLOCK;
+  const name =
+    chance.pick(["", "", longPath(chance)]) + chance.pick(["f0", "none", "sparse", link, link]);
+  const all: [name: string, act: Act][] = [
+    ["lists", (wasi) => wasi.page(3, 0n, 100)],
+    ["lists all", (wasi) => wasi.page(3, 0n)],
+    ["lists from a place", (wasi, nth) => wasi.page(3, BigInt(nth), 200)],
+    ["cuts and extends", (wasi, nth) => wasi.call("fd_filestat_set_size", 4, at + BigInt(nth % 2))],
+    ["cuts much", (wasi, nth) => wasi.call("fd_filestat_set_size", 4, nth % 2 ? at : 2n ** 33n)],
+    ["allocates", (wasi) => wasi.call("fd_allocate", 4, 0n, 2n ** 33n)],
+    ["reads a hole", (wasi) => wasi.read(4, 2, at)],
+    ["writes a hole", (wasi) => wasi.write(4, "x", at)],
+    ["looks at a path", (wasi) => wasi.stat(name)],
+    ["opens a path", (wasi) => wasi.call("fd_close", wasi.open(name).value ?? 99)],
+    [
+      "empties a path",
+      (wasi) => wasi.call("fd_close", wasi.open(name, { oflags: TRUNCATE | CREATE }).value ?? 99),
+    ],
+    ["makes what is there", (wasi) => wasi.open(name, { oflags: CREATE | EXCLUSIVE })],
+    ["links a path", (wasi, nth) => wasi.link(name, `x${nth}`)],
+    ["reads a link", (wasi) => wasi.readlink(name)],
+    ["sets times", (wasi) => wasi.setTimes(name, 1n, 1n, 5)],
+    ["renames a path", (wasi, nth) => wasi.rename(nth % 2 ? "rr" : name, nth % 2 ? name : "rr")],
+    ["renumbers", (wasi) => wasi.call("fd_renumber", 4, 4)],
+    ["removes a path", (wasi) => wasi.onPath("path_unlink_file", name)],
+    ["asks about a file", (wasi) => wasi.statOf(4)],
+  ];
+  const [first, other] = [chance.pick(all), chance.pick(all)];
+  if (chance.of(0.6)) return { name: `${first[0]} (${name.slice(-20)})`, act: first[1] };
+  return {
+    name: `${first[0]}, ${other[0]} (${name.slice(-20)})`,
+    act: (wasi, nth) => (nth % 2 === 0 ? first : other)[1](wasi, nth >> 1),
+  };
+}
+
+interface Phase {
+  name: string;
+  ns: number;
+  fuel: number;
+}
+
+/** The phase that takes the most beyond its price. */
+function worstPhase(chance: Chance): Phase {
+  const { database, store } = newStore();
+  const begin = () => {
+    const files = store.begin(parseMounts(["/data"]), { now: 0n });
+    return { files, ...guestWith(files) };
+  };
+  let { files, guest, wasi } = begin();
+  const phases: Phase[] = [];
+  const measured = (name: string, act: Act, { most, fuel }: { most: number; fuel: number }) => {
+    const meter = guest.fuelMeter!;
+    const before = meter.used;
+    const cpu = process.threadCpuUsage();
+    let nth = 0;
+    const spent = () => {
+      const { user, system } = process.threadCpuUsage(cpu);
+      return (user + system) * 1000;
+    };
+    // What is unfair by far need not go on.
+    while (nth < most && meter.used - before < fuel && (nth % 16 > 0 || spent() < 2e9))
+      act(wasi, nth++);
+    phases.push({ name: `${name} ${nth} times`, ns: spent(), fuel: meter.used - before });
+  };
+  for (let left = 1 + chance.below(3); left > 0; left--) {
+    const { name, count, act } = preparation(chance);
+    measured(name, act, { most: count, fuel: 3e8 });
+    if (!chance.of(0.4)) continue;
+    database.transaction(() => files.commit({ keepsOpen: true }));
+    ({ files, guest, wasi } = begin());
+  }
+  const last = worst(chance);
+  measured(last.name, last.act, { most: 20_000, fuel: 1.5e8 });
+  const beyond = ({ ns, fuel }: Phase) => ns - UNFAIR * fuel - FREE_NS;
+  const found = phases.toSorted((one, other) => beyond(other) - beyond(one))[0]!;
+  return { ...found, name: phases.map(({ name }) => name).join("; ") + `: ${found.name}` };
+}
+
+/** Throws where a phase takes much more than it pays. */
+export function callFiles(chanceOf: () => Chance): void {
+  let least: Phase | undefined;
+  for (let left = TRIES; left > 0; left--) {
+    const phase = worstPhase(chanceOf());
+    if (least === undefined || phase.ns < least.ns) least = phase;
+    if (least.ns < UNFAIR * least.fuel + FREE_NS) return;
+  }
+  const { name, ns, fuel } = least!;
+  throw new Error(
+    `${name} takes ${Math.round(ns / 1e6)} ms, and pays for ${Math.round(fuel / 1e6)} ms`,
+  );
+}
