@@ -2,11 +2,12 @@ import { Hono } from "hono";
 import { cors } from "hono/cors";
 import { PROTOCOL_PATHS } from "./auth/authorization-server.ts";
 import { METADATA_PATHS } from "./auth/metadata.ts";
-import { checkOrigin } from "./auth/origin.ts";
+import { atOwnOrigin, checkOrigin } from "./auth/origin.ts";
 import { otcPrincipal } from "./auth/otc.ts";
 import { anonymousAt } from "./auth/principal.ts";
 import { readJson } from "./body.ts";
 import { callerKey } from "./callers.ts";
+import { demandAudience, isSelfHosted } from "./env.ts";
 import { Fault, report } from "./errors.ts";
 import { limits } from "./limits.ts";
 import { mcpEndpoint } from "./mcp/endpoint.ts";
@@ -42,14 +43,19 @@ export function createApp(bundle: Bundle, env: object) {
   // `/mcp/` is `/mcp`: people copy URLs with a slash at the end.
   const app = new Hono({ strict: false });
 
+  const isHosted = isSelfHosted(env);
+  if (isHosted) demandAudience(settings);
   let hasWarned = false;
   app.use((c, next) => {
+    const { url } = c.req.raw;
+    c.req.raw = atOwnOrigin(c.req.raw, settings, isHosted);
     // Only a request's URL shows whether the server runs on a loopback host.
     if (!hasWarned && authenticator.isExposed(c.req.url))
       console.warn(`This server requires no authentication. ${HOW_TO_CLOSE}`);
     hasWarned = true;
     const origin = c.req.raw.headers.get("origin");
-    checkOrigin(c.req.url, origin, settings);
+    // A health check may name any host, a web page may not.
+    if (c.req.path !== "/health" || origin !== null) checkOrigin(url, origin, settings);
     return origin === null ? next() : readable(c, next);
   });
 

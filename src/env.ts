@@ -58,6 +58,18 @@ const notReserved = z.refine<object>(
   `${OPERATOR_SCOPE} is the scope of those who operate the server: give yours another name`,
 );
 
+const publicUrl = z.pipe(
+  z
+    .string()
+    .check(
+      z.refine(
+        (text) => /^https?:\/\/[^/?#@\\\s]+\/?$/i.test(text) && URL.canParse(text),
+        "must be the server's origin, such as https://mcp.example.com, without a path, a query or a name",
+      ),
+    ),
+  z.transform((text: string) => new URL(text).origin),
+);
+
 const count = z.int("must be a whole number").check(z.nonnegative("must not be below 0"));
 const LIMITS = Object.keys(limits) as [keyof typeof limits];
 
@@ -91,7 +103,13 @@ const settingsSchema = z.object({
   ISOLATION: z._default(z.enum(["restored", "fresh", "checked"]), "restored"),
   /** Origins of web pages that may call, besides the server's own and localhost: `https://app.example …`, or `*` for all https ones. */
   ALLOWED_ORIGINS: words,
-  /** Host names, besides loopback, that are served by plain http. */
+  /**
+   * The server's own origin, such as `https://mcp.example.com`, in all that it says and decides: audience of tokens,
+   * metadata, links, cookies. Without it, that of each request. With it, requests for other hosts are refused (421), except
+   * for loopback names and `ALLOWED_HOSTS`.
+   */
+  PUBLIC_URL: z.optional(publicUrl),
+  /** Host names, besides loopback, that are served by plain http; on a server of [one's own](self-hosting.md), by https too. */
   ALLOWED_HOSTS: words,
   /** A secret: 32 bytes in hex (`openssl rand -hex 32`). Encrypts the state of waiting calls; without it the server makes its own keys. */
   STATE_KEY: z.optional(
@@ -205,6 +223,23 @@ function checked(settings: Settings): Settings {
     throw new Error(`The Worker's configuration is not valid. ${message}`);
   }
   return settings;
+}
+
+/**
+ * How the server runs, as the command that runs it says: `self-hosted` by `start`; `on-loopback` by `dev`, where only this
+ * machine can reach it. It is no setting: what an operator sets under this name is overwritten.
+ */
+export const RUNS = "EDGE_SERVLETS_RUNS";
+
+export const isSelfHosted = (env: object): boolean => variablesOf(env)[RUNS] === "self-hosted";
+
+/** Throws if a self-hosted server would learn from the Host header whom tokens are for. */
+export function demandAudience({ PUBLIC_URL, OAUTH_ISSUERS = [] }: Settings): void {
+  const open = OAUTH_ISSUERS.find(({ audience }) => audience === undefined);
+  if (PUBLIC_URL !== undefined || open === undefined) return;
+  throw new Error(
+    `OAUTH_ISSUERS has ${open.issuer} without an audience, and PUBLIC_URL is not set, so any Host header would say whom tokens are for. Set PUBLIC_URL to the server's origin, such as https://mcp.example.com.`,
+  );
 }
 
 /** All variables and secrets that are text. */

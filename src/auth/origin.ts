@@ -2,14 +2,45 @@ import ipaddr from "ipaddr.js";
 import type { Settings } from "../env.ts";
 import { Fault } from "../errors.ts";
 
-/** Origins and hosts that are allowed besides the server's own and loopback ones. */
-type OriginPolicy = Pick<Settings, "ALLOWED_ORIGINS" | "ALLOWED_HOSTS">;
+/** The server's own origin, and the origins and hosts that are allowed besides it and loopback ones. */
+type OriginPolicy = Pick<Settings, "ALLOWED_ORIGINS" | "ALLOWED_HOSTS" | "PUBLIC_URL">;
 
 /** URLs that are safe without an Origin header: avoids parsing in the common case. */
 const SAFE = /^(https:|http:\/\/(localhost|127\.0\.0\.1)[:/])/;
 
 export const isLoopback = (hostname: string) =>
   /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
+
+/**
+ * The request at the server's own origin, by which everything names this server: at PUBLIC_URL if that is set, else
+ * as it came. Throws `misdirected` for a host that is not this server's, where its hosts are known.
+ */
+export function atOwnOrigin(
+  request: Request,
+  { PUBLIC_URL: own, ALLOWED_HOSTS: allowed }: OriginPolicy,
+  isHosted: boolean,
+): Request {
+  if (own === undefined && !isHosted) return request;
+  if (own !== undefined && request.url.startsWith(`${own}/`)) return request;
+  const url = new URL(request.url);
+  const { hostname } = url;
+  const isOwn = own !== undefined && hostname === new URL(own).hostname;
+  if (
+    url.pathname !== "/health" &&
+    !isOwn &&
+    !isLoopback(hostname) &&
+    !allowed.includes(hostname)
+  ) {
+    throw new Fault(
+      "misdirected",
+      "This server does not serve the host of this request. Use its public URL, or set PUBLIC_URL or ALLOWED_HOSTS to this host.",
+    );
+  }
+  if (own === undefined) return request;
+  const { method, headers, body, signal, cf } = request;
+  const init = { method, headers, body, signal, ...(cf && { cf }) };
+  return new Request(own + request.url.slice(url.origin.length), init);
+}
 
 /**
  * Refuses requests that a web page could make a browser send: from a foreign origin, or to a name that was rebound
@@ -24,6 +55,7 @@ export function checkOrigin(address: string, origin: string | null, policy: Orig
   if (
     url.protocol === "http:" &&
     !isLoopback(url.hostname) &&
+    url.origin !== policy.PUBLIC_URL &&
     !policy.ALLOWED_HOSTS.includes(url.hostname)
   ) {
     throw new Fault(
@@ -39,7 +71,7 @@ export function checkOrigin(address: string, origin: string | null, policy: Orig
 function isAllowedOrigin(
   url: URL,
   origin: string,
-  { ALLOWED_ORIGINS: allowed }: OriginPolicy,
+  { ALLOWED_ORIGINS: allowed, PUBLIC_URL }: OriginPolicy,
 ): boolean {
   if (!URL.canParse(origin)) return false;
   const parsed = new URL(origin);
@@ -49,6 +81,7 @@ function isAllowedOrigin(
   // An http page may have been tampered with; a proxy in front of the server may terminate https.
   const isAsSafe = parsed.protocol === url.protocol || parsed.protocol === "https:";
   if ((parsed.host === url.host && isAsSafe) || isLoopback(parsed.hostname)) return true;
+  if (parsed.origin === PUBLIC_URL) return true;
   if (allowed.includes(parsed.origin)) return true;
   return parsed.protocol === "https:" && allowed.includes("*");
 }

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { get } from "node:http";
 import { connect } from "node:net";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -210,6 +211,20 @@ describe("the address of a caller", () => {
   });
 });
 
+test("a request for another host is misdirected, except to /health", async () => {
+  const status = async (path: string, name: string) => {
+    const { promise, resolve: done } = Promise.withResolvers<number | undefined>();
+    const { port } = proxied;
+    const headers = { host: name, "x-forwarded-host": "localhost", "x-forwarded-proto": "https" };
+    get({ host: "127.0.0.1", port, path, headers }, (got) => done(got.resume().statusCode)).end();
+    return promise;
+  };
+  expect(await status("/mcp", "evil.example")).toBe(421);
+  expect(await status("/", "evil.example")).toBe(421);
+  expect(await status("/health", "evil.example")).toBe(200);
+  expect(await status("/nothing", "localhost")).toBe(404);
+});
+
 test("variables and secrets come from wrangler.toml, a file and the environment, in this order", async () => {
   expect(await (await health(configured.port)).json()).toMatchObject({
     name: NAME,
@@ -239,6 +254,14 @@ describe("is refused with what to do:", () => {
     "storage with too long a path": [
       { args: ["--storage", `/tmp/${"long/".repeat(30)}`] },
       /too long/,
+    ],
+    "an issuer whose tokens are for any Host": [
+      { variables: { OAUTH_ISSUERS: '[{"issuer":"https://issuer.example"}]' } },
+      /issuer\.example without an audience[^]*Set PUBLIC_URL/,
+    ],
+    "a public URL with a path": [
+      { variables: { PUBLIC_URL: "https://mcp.example.com/mcp" } },
+      /PUBLIC_URL: must be the server's origin/,
     ],
     "a setting that is not valid": [{ variables: { LIMITS: "x" } }, /LIMITS: is not JSON/],
   };
