@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { get } from "node:http";
+import { get as httpGet } from "node:http";
 import { connect } from "node:net";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -216,7 +216,9 @@ test("a request for another host is misdirected, except to /health", async () =>
     const { promise, resolve: done } = Promise.withResolvers<number | undefined>();
     const { port } = proxied;
     const headers = { host: name, "x-forwarded-host": "localhost", "x-forwarded-proto": "https" };
-    get({ host: "127.0.0.1", port, path, headers }, (got) => done(got.resume().statusCode)).end();
+    httpGet({ host: "127.0.0.1", port, path, headers }, (got) =>
+      done(got.resume().statusCode),
+    ).end();
     return promise;
   };
   expect(await status("/mcp", "evil.example")).toBe(421);
