@@ -3,13 +3,23 @@ import { KEY_NAME, KEY_NAME_RULE } from "./key-name.ts";
 import { limits } from "./limits.ts";
 import { OPERATOR_SCOPE } from "./model.ts";
 import { enterpriseSchema, issuerSchema, providerSchema } from "./oauth-settings.ts";
-import { isServersOwn, OWN_NAMES, type SettingName } from "./own-names.ts";
+import { isServersOwn, OWN_NAMES, RUNS, type SettingName } from "./own-names.ts";
 import { printableLines } from "./text.ts";
 import { VERSION } from "./version.ts";
 
 const words = z.pipe(
   z._default(z.string(), ""),
   z.transform((text: string) => text.split(/[\s,]+/).filter((word) => word !== "")),
+);
+
+/** Host names as URLs have them: in lower case, international ones encoded, IPv6 addresses in brackets, without a port. */
+const hosts = z.pipe(
+  words,
+  z.transform((names: string[]) =>
+    names.map(
+      (name) => (URL.parse(`http://${name}`) ?? URL.parse(`http://[${name}]`))?.hostname ?? name,
+    ),
+  ),
 );
 
 function json<T extends z.ZodMiniType>(schema: T) {
@@ -106,11 +116,11 @@ const settingsSchema = z.object({
   /**
    * The server's own origin, such as `https://mcp.example.com`, in all that it says and decides: audience of tokens,
    * metadata, links, cookies. Without it, that of each request. With it, requests for other hosts are refused (421), except
-   * for loopback names and `ALLOWED_HOSTS`.
+   * for loopback names and `ALLOWED_HOSTS`. Set it [wherever you host it yourself](self-hosting.md#behind-a-reverse-proxy).
    */
   PUBLIC_URL: z.optional(publicUrl),
   /** Host names, besides loopback, that are served by plain http; on a server of [one's own](self-hosting.md), by https too. */
-  ALLOWED_HOSTS: words,
+  ALLOWED_HOSTS: hosts,
   /** A secret: 32 bytes in hex (`openssl rand -hex 32`). Encrypts the state of waiting calls; without it the server makes its own keys. */
   STATE_KEY: z.optional(
     z.string().check(z.regex(/^[0-9a-f]{64}$/i, "must be 32 bytes in hex: openssl rand -hex 32")),
@@ -225,20 +235,21 @@ function checked(settings: Settings): Settings {
   return settings;
 }
 
-/**
- * How the server runs, as the command that runs it says: `self-hosted` by `start`; `on-loopback` by `dev`, where only this
- * machine can reach it. It is no setting: what an operator sets under this name is overwritten.
- */
-export const RUNS = "EDGE_SERVLETS_RUNS";
+/** The value of `RUNS`. */
+export const runsOf = (env: object): string | undefined => variablesOf(env)[RUNS];
 
-export const isSelfHosted = (env: object): boolean => variablesOf(env)[RUNS] === "self-hosted";
-
-/** Throws if a self-hosted server would learn from the Host header whom tokens are for. */
-export function demandAudience({ PUBLIC_URL, OAUTH_ISSUERS = [] }: Settings): void {
+/** Throws if a server would learn from the Host header whom tokens and assertions are for. */
+export function demandAudience(settings: Settings): void {
+  const { PUBLIC_URL, OAUTH_ISSUERS = [], ENTERPRISE_ISSUERS = [] } = settings;
   const open = OAUTH_ISSUERS.find(({ audience }) => audience === undefined);
-  if (PUBLIC_URL !== undefined || open === undefined) return;
+  const isOpen = settings.OTC_JWT_SECRET !== undefined && settings.OTC_JWT_AUDIENCE.length === 0;
+  const what =
+    (open && `OAUTH_ISSUERS has ${open.issuer} without an audience`) ??
+    (isOpen ? "OTC_JWT_SECRET is set without OTC_JWT_AUDIENCE" : undefined) ??
+    ENTERPRISE_ISSUERS.map(({ issuer }) => `ENTERPRISE_ISSUERS has ${issuer}`).at(0);
+  if (PUBLIC_URL !== undefined || what === undefined) return;
   throw new Error(
-    `OAUTH_ISSUERS has ${open.issuer} without an audience, and PUBLIC_URL is not set, so any Host header would say whom tokens are for. Set PUBLIC_URL to the server's origin, such as https://mcp.example.com.`,
+    `${what}, and PUBLIC_URL is not set, so the Host header of a request would say whom its tokens are for. Set PUBLIC_URL to the server's origin, such as https://mcp.example.com.`,
   );
 }
 
