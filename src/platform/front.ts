@@ -33,6 +33,7 @@ export const asOnCloudflare = (worker: Handler): Handler => ({
       await scheduler.wait(0);
       served = 0;
     }
+    if (!URL.canParse(request.url)) return new Response(NO_HOST, { status: 400 });
     const headers = new Headers(request.headers);
     const address = addressOf(request, isTrusted(context));
     if (address === undefined) headers.delete("cf-connecting-ip");
@@ -44,6 +45,10 @@ export const asOnCloudflare = (worker: Handler): Handler => ({
     return worker.fetch(cleaned, env, context);
   },
 });
+
+/** workerd joins several Host headers, and passes on what is no host. */
+const NO_HOST =
+  "The Host header is not the name of a host, with or without a port. Send one Host header with the host of the URL.\n";
 
 const isTrusted = ({ props }: ExecutionContext) => (props as SocketProps | undefined)?.trustProxy;
 
