@@ -1,4 +1,5 @@
 # The image has Node, workerd and the built Worker; nothing of what builds them. See docs/self-hosting.md.
+# Behind a proxy, run it with -e PUBLIC_URL=https://mcp.example.com: the name that clients know it by.
 FROM node:26-trixie AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./

@@ -2,11 +2,12 @@ import { Hono } from "hono";
 import { cors } from "hono/cors";
 import { PROTOCOL_PATHS } from "./auth/authorization-server.ts";
 import { METADATA_PATHS } from "./auth/metadata.ts";
-import { checkOrigin } from "./auth/origin.ts";
+import { arrivalOf, atOwnOrigin, checkOrigin, isServed, originPolicy } from "./auth/origin.ts";
 import { otcPrincipal } from "./auth/otc.ts";
 import { anonymousAt } from "./auth/principal.ts";
 import { readJson } from "./body.ts";
 import { callerKey } from "./callers.ts";
+import { demandAudience } from "./env.ts";
 import { Fault, report } from "./errors.ts";
 import { limits } from "./limits.ts";
 import { mcpEndpoint } from "./mcp/endpoint.ts";
@@ -42,14 +43,17 @@ export function createApp(bundle: Bundle, env: object) {
   // `/mcp/` is `/mcp`: people copy URLs with a slash at the end.
   const app = new Hono({ strict: false });
 
+  const policy = originPolicy(settings, env);
+  if (policy.runs === "self-hosted") demandAudience(settings);
   let hasWarned = false;
   app.use((c, next) => {
+    c.req.raw = atOwnOrigin(c.req.raw, policy);
     // Only a request's URL shows whether the server runs on a loopback host.
-    if (!hasWarned && authenticator.isExposed(c.req.url))
+    if (!hasWarned && authenticator.isExposed(c.req.raw))
       console.warn(`This server requires no authentication. ${HOW_TO_CLOSE}`);
     hasWarned = true;
     const origin = c.req.raw.headers.get("origin");
-    checkOrigin(c.req.url, origin, settings);
+    if (origin !== null || !isProbe(c.req)) checkOrigin(c.req.raw, policy);
     return origin === null ? next() : readable(c, next);
   });
 
@@ -62,7 +66,9 @@ export function createApp(bundle: Bundle, env: object) {
     const servlets = registry.servlets.map((servlet) => servlet.name);
     const catalog = await registry.catalog().catch((error: unknown) => void report(error));
     const tools = catalog?.lists.tools.length ?? 0;
-    return c.json({ ...health, servlets, tools }, catalog === undefined ? 503 : 200);
+    // Nor to a web page under a name that was rebound to this machine.
+    const lists = isServed(arrivalOf(c.req.raw), policy) ? { servlets, tools } : {};
+    return c.json({ ...health, ...lists }, catalog === undefined ? 503 : 200);
   });
 
   /** Lets a request in whose caller need not be known; it is counted by its network. */
@@ -123,7 +129,7 @@ export function createApp(bundle: Bundle, env: object) {
         hub: hubs && (() => hubs.getByName(principal.name)),
         vault,
         tasks: tasks?.(principal, quota.countStored),
-        pages: people?.pagesFor(principal, raw.url),
+        pages: people?.pagesFor(principal, raw),
         sessions,
       }),
     );
@@ -174,7 +180,7 @@ export function createApp(bundle: Bundle, env: object) {
       const principal = await otcPrincipal(raw, { authenticator, shared });
       const allowed = (await serving.registry()).for({ principal });
       const { quota, until } = rateLimiter.enter(callerKey(principal), raw);
-      const pages = people?.pagesFor(principal, raw.url);
+      const pages = people?.pagesFor(principal, raw);
       const own = { tasks: tasks?.(principal, quota.countStored), pages, records };
       return until(answer(raw, { ...quota, ...own, registry: allowed, principal }));
     });
@@ -205,6 +211,10 @@ export function createApp(bundle: Bundle, env: object) {
 
   return app;
 }
+
+/** True for a health check, which may name any host: those who make it often know only an address. */
+const isProbe = ({ path, method }: { path: string; method: string }): boolean =>
+  (path === "/health" || path === "/health/") && (method === "GET" || method === "HEAD");
 
 /** A web page that may call may also read the answers; a preflight is allowed the headers it names. */
 const readable = cors({

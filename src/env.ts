@@ -3,13 +3,23 @@ import { KEY_NAME, KEY_NAME_RULE } from "./key-name.ts";
 import { limits } from "./limits.ts";
 import { OPERATOR_SCOPE } from "./model.ts";
 import { enterpriseSchema, issuerSchema, providerSchema } from "./oauth-settings.ts";
-import { isServersOwn, OWN_NAMES, type SettingName } from "./own-names.ts";
+import { isServersOwn, OWN_NAMES, RUNS, type SettingName } from "./own-names.ts";
 import { printableLines } from "./text.ts";
 import { VERSION } from "./version.ts";
 
 const words = z.pipe(
   z._default(z.string(), ""),
   z.transform((text: string) => text.split(/[\s,]+/).filter((word) => word !== "")),
+);
+
+/** Host names as URLs have them: in lower case, international ones encoded, IPv6 addresses in brackets, without a port. */
+const hosts = z.pipe(
+  words,
+  z.transform((names: string[]) =>
+    names.map(
+      (name) => (URL.parse(`http://${name}`) ?? URL.parse(`http://[${name}]`))?.hostname ?? name,
+    ),
+  ),
 );
 
 function json<T extends z.ZodMiniType>(schema: T) {
@@ -58,6 +68,18 @@ const notReserved = z.refine<object>(
   `${OPERATOR_SCOPE} is the scope of those who operate the server: give yours another name`,
 );
 
+const publicUrl = z.pipe(
+  z
+    .string()
+    .check(
+      z.refine(
+        (text) => /^https?:\/\/[^/?#@\\\s]+\/?$/i.test(text) && URL.canParse(text),
+        "must be the server's origin, such as https://mcp.example.com, without a path, a query or a name",
+      ),
+    ),
+  z.transform((text: string) => new URL(text).origin),
+);
+
 const count = z.int("must be a whole number").check(z.nonnegative("must not be below 0"));
 const LIMITS = Object.keys(limits) as [keyof typeof limits];
 
@@ -91,8 +113,14 @@ const settingsSchema = z.object({
   ISOLATION: z._default(z.enum(["restored", "fresh", "checked"]), "restored"),
   /** Origins of web pages that may call, besides the server's own and localhost: `https://app.example …`, or `*` for all https ones. */
   ALLOWED_ORIGINS: words,
-  /** Host names, besides loopback, that are served by plain http. */
-  ALLOWED_HOSTS: words,
+  /**
+   * The server's own origin, such as `https://mcp.example.com`, in all that it says and decides: audience of tokens,
+   * metadata, links, cookies. Without it, that of each request. With it, requests for other hosts are refused (421), except
+   * for loopback names and `ALLOWED_HOSTS`. Set it [wherever you host it yourself](self-hosting.md#behind-a-reverse-proxy).
+   */
+  PUBLIC_URL: z.optional(publicUrl),
+  /** Host names, besides loopback, that are served by plain http; on a server of [one's own](self-hosting.md), by https too. */
+  ALLOWED_HOSTS: hosts,
   /** A secret: 32 bytes in hex (`openssl rand -hex 32`). Encrypts the state of waiting calls; without it the server makes its own keys. */
   STATE_KEY: z.optional(
     z.string().check(z.regex(/^[0-9a-f]{64}$/i, "must be 32 bytes in hex: openssl rand -hex 32")),
@@ -205,6 +233,24 @@ function checked(settings: Settings): Settings {
     throw new Error(`The Worker's configuration is not valid. ${message}`);
   }
   return settings;
+}
+
+/** The value of `RUNS`. */
+export const runsOf = (env: object): string | undefined => variablesOf(env)[RUNS];
+
+/** Throws if a server would learn from the Host header whom tokens and assertions are for. */
+export function demandAudience(settings: Settings): void {
+  const { PUBLIC_URL, OAUTH_ISSUERS = [], ENTERPRISE_ISSUERS = [] } = settings;
+  const open = OAUTH_ISSUERS.find(({ audience }) => audience === undefined);
+  const isOpen = settings.OTC_JWT_SECRET !== undefined && settings.OTC_JWT_AUDIENCE.length === 0;
+  const what =
+    (open && `OAUTH_ISSUERS has ${open.issuer} without an audience`) ??
+    (isOpen ? "OTC_JWT_SECRET is set without OTC_JWT_AUDIENCE" : undefined) ??
+    ENTERPRISE_ISSUERS.map(({ issuer }) => `ENTERPRISE_ISSUERS has ${issuer}`).at(0);
+  if (PUBLIC_URL !== undefined || what === undefined) return;
+  throw new Error(
+    `${what}, and PUBLIC_URL is not set, so the Host header of a request would say whom its tokens are for. Set PUBLIC_URL to the server's origin, such as https://mcp.example.com.`,
+  );
 }
 
 /** All variables and secrets that are text. */

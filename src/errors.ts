@@ -25,6 +25,8 @@ const CODES = {
   unsupported_media_type: { rpc: -32600, http: 415 },
   method_not_allowed: { rpc: -32600, http: 405 },
   forbidden: { rpc: -32600, http: 403 },
+  /** The request is for another host than this server. */
+  misdirected: { rpc: -32600, http: 421 },
   unauthorized: { rpc: -32600, http: 401 },
   insufficient_scope: { rpc: -32600, http: 403 },
   unavailable: { rpc: -32603, http: 503 },

@@ -12,6 +12,7 @@ const SETTINGS = [
   "LOG_LEVEL",
   "ISOLATION",
   "ALLOWED_ORIGINS",
+  "PUBLIC_URL",
   "ALLOWED_HOSTS",
   "STATE_KEY",
   "OAUTH_ISSUERS",
@@ -36,8 +37,17 @@ const BINDINGS = [
   ...["TASKS", "USAGE"],
 ];
 
+/**
+ * How the server runs, as the command that runs it says: `self-hosted` by `start`; by `dev`, `on-loopback` where only this
+ * machine can reach it, else `on-network`. It is no setting: what an operator sets under this name is overwritten.
+ */
+export const RUNS = "EDGE_SERVLETS_RUNS";
+
 export const OWN_NAMES: ReadonlySet<string> = new Set([...SETTINGS, ...BINDINGS]);
 
-/** True for the name of a variable, secret or binding of every server; `OTEL_…` say where its traces go. */
+/**
+ * True for the name of a variable, secret or binding of every server; `OTEL_…` say where its traces go, `EDGE_SERVLETS_…`
+ * how it runs, and have operators' keys.
+ */
 export const isServersOwn = (name: string): boolean =>
-  OWN_NAMES.has(name) || name.startsWith("OTEL_");
+  OWN_NAMES.has(name) || /^(OTEL|EDGE_SERVLETS)_/.test(name);

@@ -12,7 +12,7 @@ import {
 import type { Fetch } from "./fetch-json.ts";
 import { RevokedKeys, revokedKey } from "./key-records.ts";
 import { challengeOf, metadataOf, resourceOf } from "./metadata.ts";
-import { demandOwnOrigin, isLocal, isLoopback } from "./origin.ts";
+import { arrivalOf, demandOwnOrigin, isLocal, isLoopback } from "./origin.ts";
 import { anonymousAt, bearerIn, ownerOf, type Known } from "./principal.ts";
 import { resourceServer, type Verified } from "./resource-server.ts";
 import { TokenMemory } from "./token-memory.ts";
@@ -21,8 +21,8 @@ import { TokenMemory } from "./token-memory.ts";
 export interface Authenticator {
   /** True if no authentication is configured. */
   isOpen: boolean;
-  /** True if anyone on the internet may call at this URL although the configuration does not say so. */
-  isExposed(url: string): boolean;
+  /** True if anyone on the internet may call where this request did although the configuration does not say so. */
+  isExposed(request: Request): boolean;
   /** The keys that operators have revoked. */
   revoked: Pick<RevokedKeys, "has">;
   /** The means of authentication for people; empty where none is required. */
@@ -119,7 +119,10 @@ export function createAuthenticator(
   return {
     isOpen,
     revoked,
-    isExposed: (url) => isOpen && settings.AUTH !== "none" && !isLoopback(new URL(url).hostname),
+    isExposed: (request) =>
+      isOpen &&
+      settings.AUTH !== "none" &&
+      [new URL(request.url), arrivalOf(request)].some(({ hostname }) => !isLoopback(hostname)),
     proof: isOpen ? "" : hasOAuth ? "sign-in" : "key",
     authorization,
     identify,
@@ -128,7 +131,7 @@ export function createAuthenticator(
       if (isOpen && !isLocal(request)) {
         throw new Fault(
           "forbidden",
-          "This server requires no authentication, so nobody may operate it from another machine. Make a key: npm run keys -- create NAME --scopes operator",
+          "This server requires no authentication, and cannot tell whether you are on its machine: only npm run dev can, where it listens on loopback. Make a key: npm run keys -- create NAME --scopes operator",
         );
       }
       const principal = await identify(request);

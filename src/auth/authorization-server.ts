@@ -28,7 +28,7 @@ import type { Site } from "../document.ts";
 import { ASSERTION_GRANT, enterpriseAuthorization, type EnterpriseProps } from "./enterprise.ts";
 import type { Fetch } from "./fetch-json.ts";
 import { resourceOf } from "./metadata.ts";
-import { isLoopback } from "./origin.ts";
+import { arrivalOf, arrivedAs, isSafe } from "./origin.ts";
 import { isPassphrase } from "./passphrase.ts";
 import type { Known } from "./principal.ts";
 import { SignInLimiter } from "./sign-in-limiter.ts";
@@ -94,8 +94,8 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
 
   /** The library's server for the request's host name; only requests show the host names. */
   function serverOf(request: Request): OAuthAuthorizationServer<Env> {
-    const { origin, protocol, hostname } = new URL(request.url);
-    if (protocol !== "https:" && !isLoopback(hostname)) {
+    const { origin } = new URL(request.url);
+    if (!isSafe(arrivalOf(request))) {
       throw new Fault(
         "forbidden",
         "Sign-in was requested over http. Only https and loopback hosts are allowed. Open the https URL.",
@@ -247,7 +247,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     },
     async protocol(request) {
       try {
-        const meant = await toEndpoint(request, owner.isScope);
+        const meant = arrivedAs(request, await toEndpoint(request, owner.isScope));
         const answer = () => serverOf(meant).fetch(meant, envFor(meant, true), NO_CONTEXT);
         const response = await ((await grantOf(meant)) === ASSERTION_GRANT
           ? limiter.assertion(meant, answer)

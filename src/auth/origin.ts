@@ -1,9 +1,24 @@
 import ipaddr from "ipaddr.js";
-import type { Settings } from "../env.ts";
+import { runsOf, type Settings } from "../env.ts";
 import { Fault } from "../errors.ts";
 
-/** Origins and hosts that are allowed besides the server's own and loopback ones. */
-type OriginPolicy = Pick<Settings, "ALLOWED_ORIGINS" | "ALLOWED_HOSTS">;
+/** Which hosts and web pages this server answers, besides loopback ones. */
+export interface OriginPolicy extends Pick<Settings, "ALLOWED_ORIGINS" | "ALLOWED_HOSTS"> {
+  /** Where all requests are put: PUBLIC_URL. */
+  own: URL | undefined;
+  /** The value of `RUNS`. */
+  runs: string | undefined;
+}
+
+export const originPolicy = (
+  { ALLOWED_ORIGINS, ALLOWED_HOSTS, PUBLIC_URL }: Settings,
+  env: object,
+): OriginPolicy => ({
+  ALLOWED_ORIGINS,
+  ALLOWED_HOSTS,
+  own: PUBLIC_URL === undefined ? undefined : new URL(PUBLIC_URL),
+  runs: runsOf(env),
+});
 
 /** URLs that are safe without an Origin header: avoids parsing in the common case. */
 const SAFE = /^(https:|http:\/\/(localhost|127\.0\.0\.1)[:/])/;
@@ -11,21 +26,120 @@ const SAFE = /^(https:|http:\/\/(localhost|127\.0\.0\.1)[:/])/;
 export const isLoopback = (hostname: string) =>
   /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
 
+/** How a request came, before it was put to the server's own origin. */
+interface Arrival {
+  /** The address that its client has used, as far as that is known. */
+  url: URL;
+  isLocal: boolean;
+}
+
+/** Of requests that may have come otherwise than their URLs say, or from this machine. */
+const arrivals = new WeakMap<Request, Arrival>();
+
+/** The address that the client of a request has used. */
+export const arrivalOf = (request: Request): URL =>
+  arrivals.get(request)?.url ?? new URL(request.url);
+
+/** Gives a request that is made of another one the place where that came from. */
+export function arrivedAs(from: Request, made: Request): Request {
+  const arrival = arrivals.get(from);
+  if (arrival) arrivals.set(made, arrival);
+  return made;
+}
+
 /**
- * Refuses requests that a web page could make a browser send: from a foreign origin, or to a name that was rebound
- * to this machine. A Worker cannot see the address that it is bound to, so plain http is for loopback names only.
+ * The request at the server's own origin, by which everything names this server: at PUBLIC_URL if that is set, else
+ * as it came. How it came is remembered for what depends on that. Throws `invalid_request`.
+ */
+export function atOwnOrigin(request: Request, policy: OriginPolicy): Request {
+  const { own, runs } = policy;
+  const isMoved = own !== undefined && !request.url.startsWith(own.href);
+  if (!isMoved && (runs === undefined || (own !== undefined && runs !== ON_LOOPBACK)))
+    return request;
+  const url = addressOf(request, policy);
+  const made = isMoved ? new Request(own.origin + url.pathname + url.search, request) : request;
+  arrivals.set(made, { url, isLocal: runs === ON_LOOPBACK && isFromHere(request, url) });
+  return made;
+}
+
+const ON_LOOPBACK = "on-loopback";
+
+function addressOf({ url: text, headers }: Request, { own, runs }: OriginPolicy): URL {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username + url.password !== "") {
+    throw new Fault(
+      "invalid_request",
+      "The Host header is not the name of a host, with or without a port. Send one Host header with the host of the URL.",
+    );
+  }
+  // A proxy in front of a server of one's own holds the certificate, and passes the name on. With another port, or if it
+  // says so, the client has used plain http.
+  const protocol = headers.get("x-forwarded-proto")?.split(",").at(-1)?.trim() ?? "https";
+  const isProxied =
+    runs === "self-hosted" &&
+    own?.protocol === "https:" &&
+    url.hostname === own.hostname &&
+    (url.port === "" || url.port === (own.port || "443"));
+  if (isProxied && protocol.toLowerCase() === "https") {
+    url.protocol = own.protocol;
+    url.port = own.port;
+  }
+  return url;
+}
+
+/**
+ * True for a request from a loopback address to a loopback name, which no proxy has passed on. Clients can write all of
+ * this themselves: it says something only where none but this machine can reach the server.
+ */
+function isFromHere({ headers, cf }: Request, { hostname }: URL): boolean {
+  const address = headers.get("cf-connecting-ip");
+  if (address === null || cf === undefined || isPassedOn(headers)) return false;
+  return isLoopback(address.includes(":") ? `[${address}]` : address) && isLoopback(hostname);
+}
+
+/** True if a proxy or a tunnel says that it has passed a request on. */
+const isPassedOn = (headers: Headers): boolean =>
+  ["x-forwarded-for", "x-forwarded-host", "forwarded", "via"].some((name) => headers.has(name));
+
+/** True for a request from this machine. Only `dev` can tell, where it listens on loopback: `RUNS` says so. */
+export const isLocal = (request: Request): boolean => arrivals.get(request)?.isLocal ?? false;
+
+/** True for an address to which a request cannot be read on its way. */
+export const isSafe = ({ protocol, hostname }: URL): boolean =>
+  protocol === "https:" || isLoopback(hostname);
+
+/** True for a host that this server answers at all. */
+const isOurs = ({ hostname }: URL, { own, runs, ALLOWED_HOSTS }: OriginPolicy): boolean =>
+  (own === undefined && runs !== "self-hosted") ||
+  hostname === own?.hostname ||
+  isLoopback(hostname) ||
+  ALLOWED_HOSTS.includes(hostname);
+
+/** True for an address at which this server is served. */
+export const isServed = (url: URL, policy: OriginPolicy): boolean =>
+  isOurs(url, policy) &&
+  (isSafe(url) || url.origin === policy.own?.origin || policy.ALLOWED_HOSTS.includes(url.hostname));
+
+/**
+ * Refuses requests for other hosts, where this server's are known, and those that a web page could make a browser send:
+ * from a foreign origin, or to a name that was rebound to this machine. A Worker cannot see the address that it is bound
+ * to, so plain http is for loopback names only. Takes the request at its own origin.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#security--endpoint
  *
- * Throws `forbidden`.
+ * Throws `misdirected`, `forbidden`.
  */
-export function checkOrigin(address: string, origin: string | null, policy: OriginPolicy): void {
-  if (origin === null && SAFE.test(address)) return;
-  const url = new URL(address);
-  if (
-    url.protocol === "http:" &&
-    !isLoopback(url.hostname) &&
-    !policy.ALLOWED_HOSTS.includes(url.hostname)
-  ) {
+export function checkOrigin(request: Request, policy: OriginPolicy): void {
+  const origin = request.headers.get("origin");
+  const isAsItCame = !arrivals.has(request);
+  if (origin === null && isAsItCame && (policy.own !== undefined || SAFE.test(request.url))) return;
+  const url = arrivalOf(request);
+  if (!isOurs(url, policy)) {
+    throw new Fault(
+      "misdirected",
+      "This server does not serve the host of this request. Use its public URL, or set PUBLIC_URL or ALLOWED_HOSTS to this host.",
+    );
+  }
+  if (!isServed(url, policy)) {
     throw new Fault(
       "forbidden",
       "Plain http is served to loopback host names only. Use https, or add this host to ALLOWED_HOSTS.",
@@ -39,7 +153,7 @@ export function checkOrigin(address: string, origin: string | null, policy: Orig
 function isAllowedOrigin(
   url: URL,
   origin: string,
-  { ALLOWED_ORIGINS: allowed }: OriginPolicy,
+  { ALLOWED_ORIGINS: allowed, own }: OriginPolicy,
 ): boolean {
   if (!URL.canParse(origin)) return false;
   const parsed = new URL(origin);
@@ -49,25 +163,27 @@ function isAllowedOrigin(
   // An http page may have been tampered with; a proxy in front of the server may terminate https.
   const isAsSafe = parsed.protocol === url.protocol || parsed.protocol === "https:";
   if ((parsed.host === url.host && isAsSafe) || isLoopback(parsed.hostname)) return true;
+  if (parsed.origin === own?.origin) return true;
   if (allowed.includes(parsed.origin)) return true;
   return parsed.protocol === "https:" && allowed.includes("*");
 }
 
 /**
- * True for a request from this machine: to a loopback name, from a loopback address. Only Cloudflare and its
- * development server know the address; elsewhere the client itself may have written the header.
+ * The address at which a browser has the page that a request is for: the one that it was sent to, or the server's own if
+ * a proxy has named the server otherwise. Then the page that sends a form has another origin.
  */
-export function isLocal({ url, headers, cf }: Request): boolean {
-  const address = headers.get("cf-connecting-ip");
-  if (address === null || cf === undefined) return false;
-  const host = address.includes(":") ? `[${address}]` : address;
-  return isLoopback(host) && isLoopback(new URL(url).hostname);
+export function pageAddress(request: Request): URL {
+  const { headers } = request;
+  const url = arrivalOf(request);
+  const isProxys = isLoopback(url.hostname) && isPassedOn(headers);
+  const isOthers = (headers.get("origin") ?? url.origin) !== url.origin;
+  return isProxys || isOthers ? new URL(request.url) : url;
 }
 
 /** Throws `forbidden` for a request of a web page that is not this server's own, whatever origins are allowed. */
-export function demandOwnOrigin({ url, headers }: Request): void {
-  const origin = headers.get("origin");
-  if (origin !== null && origin !== new URL(url).origin)
+export function demandOwnOrigin(request: Request): void {
+  const origin = request.headers.get("origin");
+  if (origin !== null && origin !== pageAddress(request).origin)
     throw new Fault(
       "forbidden",
       "Web pages of other sites may not call this. Open it in a tab of its own; programs use /mcp, and operators npm run servlets.",

@@ -2,6 +2,7 @@ import { decodeProtectedHeader, jwtVerify } from "jose";
 import { Fault } from "../errors.ts";
 import type { Principal } from "../model.ts";
 import type { Authenticator } from "./authenticator.ts";
+import { arrivedAs } from "./origin.ts";
 import { anonymousAt, bearerIn } from "./principal.ts";
 
 /** The means of authentication for Open Tool Calling: those of MCP, and JWTs signed with a shared secret. */
@@ -28,9 +29,8 @@ export async function otcPrincipal(
   const { headers, url } = request;
   const key = KEY_HEADERS.map((name) => headers.get(name)).find((one) => one !== null);
   if (key !== undefined && !authenticator.isOpen) {
-    return authenticator.identify(
-      new Request(url, { headers: { authorization: `Bearer ${key}` } }),
-    );
+    const made = new Request(url, { headers: { authorization: `Bearer ${key}` } });
+    return authenticator.identify(arrivedAs(request, made));
   }
   const token = bearerIn(headers.get("authorization"));
   if (token !== undefined && shared !== undefined && isShared(token)) return shared(token, request);

@@ -87,5 +87,6 @@ const forOperators: Markup = html`<h2>This page is for operators</h2>
   <p>
     Sign in as the owner, or with a key that has the scope <code>operator</code>:
     <code>npm run keys -- create NAME --scopes operator</code>. Where the server requires no
-    authentication, open it on its own machine.
+    authentication, open it on its own machine, where <code>npm run dev</code> listens on loopback
+    only.
   </p>`;

@@ -103,7 +103,7 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
           isKeyed: authenticator.proof === "key",
         },
         offers: caller && (await offers()),
-        isExposed: authenticator.isExposed(raw.url),
+        isExposed: authenticator.isExposed(raw),
         proof: authenticator.proof,
       });
     });

@@ -1,5 +1,6 @@
 import type { Struct } from "./capnp.ts";
 import type { Configuration } from "./configuration.ts";
+import { RUNS } from "../own-names.ts";
 import { EXPORTER_ONLY } from "./exporter.ts";
 import { modulesIn } from "./modules.ts";
 import { storeService, storesOf } from "./stores.ts";
@@ -39,8 +40,9 @@ export async function servicesOf(hosted: Hosted): Promise<WorkerdConfig> {
     compatibilityFlags,
     bindings: [
       ...Object.keys(variables)
-        .filter((name) => !EXPORTER_ONLY.test(name))
+        .filter((name) => !EXPORTER_ONLY.test(name) && name !== RUNS)
         .map(fromEnvironment),
+      { name: RUNS, text: "self-hosted" },
       ...bindingsOf(configuration),
     ],
     objects: storageNames,
@@ -67,7 +69,7 @@ export async function servicesOf(hosted: Hosted): Promise<WorkerdConfig> {
       {
         name: "http",
         address: `${host.includes(":") ? `[${host}]` : host}:${port}`,
-        http: trustProxy ? { forwardedProtoHeader: "X-Forwarded-Proto" } : {},
+        http: {},
         service: { name: "main", props: { json: JSON.stringify({ trustProxy }) } },
       },
     ],

@@ -1,4 +1,5 @@
 import { Provider, type Begun } from "../accounts/provider.ts";
+import { pageAddress } from "../auth/origin.ts";
 import type { Sealer } from "../durable/vault.ts";
 import { variablesOf, type Settings } from "../env.ts";
 import { Fault } from "../errors.ts";
@@ -85,18 +86,25 @@ export class IssuerSignIn {
 const NOT_SIGNED_IN = "You were not signed in there. Open the link again to try once more.";
 
 /** Browsers take the prefix over https only. */
-const cookieName = (address: string, name: string): string =>
-  address.startsWith("https:") ? `__Host-${name}` : name;
+const cookieName = ({ protocol }: URL, name: string): string =>
+  protocol === "https:" ? `__Host-${name}` : name;
 
 /** The value of a cookie; empty if there is none. */
-export function cookieIn({ headers, url }: Request, name: string): string {
-  const start = `${cookieName(url, name)}=`;
-  const all = (headers.get("cookie") ?? "").split(/; */);
-  return all.find((one) => one.startsWith(start))?.slice(start.length) ?? "";
+export function cookieIn(request: Request, name: string): string {
+  const all = (request.headers.get("cookie") ?? "").split(/; */);
+  // A request that opens a page does not say where its browser has it.
+  for (const address of [new URL(request.url), pageAddress(request)]) {
+    const start = `${cookieName(address, name)}=`;
+    const found = all.find((one) => one.startsWith(start));
+    if (found !== undefined) return found.slice(start.length);
+  }
+  return "";
 }
 
 /** A cookie for `ms`. */
-export function cookieFor({ url }: Request, name: string, value: string, ms: number): string {
+export function cookieFor(request: Request, name: string, value: string, ms: number): string {
+  const address = pageAddress(request);
   const how = `Path=/; HttpOnly; SameSite=Lax; Max-Age=${ms / 1000}`;
-  return `${cookieName(url, name)}=${value}; ${how}${url.startsWith("https:") ? "; Secure" : ""}`;
+  const secure = address.protocol === "https:" ? "; Secure" : "";
+  return `${cookieName(address, name)}=${value}; ${how}${secure}`;
 }

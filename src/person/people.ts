@@ -1,5 +1,5 @@
 import type { Authenticator } from "../auth/authenticator.ts";
-import { isLoopback } from "../auth/origin.ts";
+import { arrivalOf, isLocal, isSafe } from "../auth/origin.ts";
 import { revokedKey } from "../auth/key-records.ts";
 import { isPassphrase } from "../auth/passphrase.ts";
 import { ownerOf } from "../auth/principal.ts";
@@ -67,19 +67,19 @@ export class People {
   }
 
   /** The origin of the pages for this caller's user; undefined if nobody could open them as this caller. */
-  pagesFor({ name }: Principal, address: string): string | undefined {
-    const { origin } = new URL(address);
+  pagesFor({ name }: Principal, request: Request): string | undefined {
+    const url = new URL(request.url);
     const { isOpen } = this.#authenticator;
     if (isOpen) {
-      const isAnyone = name === ANONYMOUS.name && !this.#authenticator.isExposed(address);
-      return isAnyone ? origin : undefined;
+      const isAnyone = name === ANONYMOUS.name && !this.#authenticator.isExposed(request);
+      return isAnyone ? url.origin : undefined;
     }
-    return isSafe(address) && this.#credentialOf(name) !== undefined ? origin : undefined;
+    return isSafe(url) && this.#credentialOf(name) !== undefined ? url.origin : undefined;
   }
 
   /** Throws `forbidden` where what people enter could be read on its way. */
-  demandSafe(address: string): void {
-    if (this.#authenticator.isOpen || isSafe(address)) return;
+  demandSafe(request: Request): void {
+    if (this.#authenticator.isOpen || isSafe(arrivalOf(request))) return;
     throw new Fault(
       "forbidden",
       "Keys and passphrases are taken over https only, or on this machine. Open the https URL.",
@@ -110,7 +110,7 @@ export class People {
   /** Who has sent a request, by its cookie; undefined if that is not proven. */
   async of(request: Request): Promise<Person | undefined> {
     if (this.#authenticator.isOpen) {
-      const mayEnter = this.pagesFor(ANONYMOUS, request.url) !== undefined;
+      const mayEnter = !this.#authenticator.isExposed(request) || isLocal(request);
       return mayEnter ? { principal: ANONYMOUS, nonce: "" } : undefined;
     }
     const sealed = cookieIn(request, COOKIE);
@@ -212,11 +212,6 @@ export class People {
     const secret = key.hash.toHex();
     return { principal, secret, key: secret };
   }
-}
-
-function isSafe(address: string): boolean {
-  const { protocol, hostname } = new URL(address);
-  return protocol === "https:" || isLoopback(hostname);
 }
 
 /** The principal of the passphrase. */

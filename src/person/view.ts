@@ -1,4 +1,5 @@
 import type { Provider } from "../accounts/provider.ts";
+import { pageAddress } from "../auth/origin.ts";
 import { documentOf, type Markup, type Site } from "../document.ts";
 import { bodyText } from "../body.ts";
 import { Fault, httpStatus, report, retryAfterOf } from "../errors.ts";
@@ -68,7 +69,7 @@ export async function pageFor(
 ): Promise<Response> {
   const made = async (): Promise<View> => {
     demandOwnPage(request);
-    page.people.demandSafe(request.url);
+    page.people.demandSafe(request);
     await page.admit?.();
     const opened = await open();
     if (opened !== undefined) return opened;
@@ -101,14 +102,15 @@ const plain = (page: PersonPage, { status, body, headers }: View): Promise<Respo
 
 /** Has its visitor sign in, and leads on to the path in `?back=`. */
 export const signedInEndpoint = (request: Request, page: PersonPage): Promise<Response> =>
-  pageFor(request, page, { work: async () => seeOther(ownAddress(request)) });
+  pageFor(request, page, { work: async () => seeOther(ownPath(request)) });
 
-/** The address in `?back=`, which is the start page's by default. Throws `invalid_params` for one that leads elsewhere. */
-function ownAddress({ url }: Request): string {
+/** The path in `?back=`, which is the start page's by default. Throws `invalid_params` for one that leads elsewhere. */
+function ownPath({ url }: Request): string {
   const { origin, searchParams } = new URL(url);
   const back = URL.parse(searchParams.get("back") ?? "/", origin);
-  // The whole address: a path such as `//host` would lead elsewhere.
-  if (back?.href.startsWith(`${origin}/`)) return back.href;
+  // A path such as `//host` would lead elsewhere.
+  if (back?.href.startsWith(`${origin}/`))
+    return back.href.slice(origin.length).replace(/^\/\//, "/.//");
   throw new Fault("invalid_params", "This link leads to another server. Open the page by hand.");
 }
 
@@ -143,11 +145,12 @@ export const pathOf = ({ url }: Request): string => {
  * Throws `forbidden` for a frame, a subresource, or a form of another site. A form has the origin of its page; browsers
  * say so, or at least whether it is the same.
  */
-function demandOwnPage({ method, headers, url }: Request): void {
+function demandOwnPage(request: Request): void {
+  const { method, headers } = request;
   const dest = headers.get("sec-fetch-dest") ?? "document";
   const origin = headers.get("origin");
   const isOwn =
-    origin === null || (URL.canParse(origin) && new URL(origin).host === new URL(url).host);
+    origin === null || (URL.canParse(origin) && new URL(origin).host === pageAddress(request).host);
   const site = headers.get("sec-fetch-site") ?? "same-origin";
   if (
     dest !== "document" ||

@@ -33,20 +33,39 @@ export const asOnCloudflare = (worker: Handler): Handler => ({
       await scheduler.wait(0);
       served = 0;
     }
+    if (!URL.canParse(request.url)) return new Response(NO_HOST, { status: 400 });
     const headers = new Headers(request.headers);
-    const address = addressOf(request, context.props as SocketProps | undefined);
+    const address = addressOf(request, isTrusted(context));
     if (address === undefined) headers.delete("cf-connecting-ip");
     else headers.set("cf-connecting-ip", address);
+    const { method, body, signal } = request;
+    const url = isTrusted(context) ? asForwarded(request) : request.url;
     // A copy of the request itself would keep its `cf`.
-    const { url, method, body, signal } = request;
     const cleaned: Request = new Request(url, { method, headers, body, signal });
     return worker.fetch(cleaned, env, context);
   },
 });
 
-function addressOf({ headers, cf }: Request, { trustProxy = false }: SocketProps = {}) {
-  const forwarded = trustProxy ? headers.get("x-forwarded-for")?.split(",").at(-1)?.trim() : "";
+/** workerd joins several Host headers, and passes on what is no host. */
+const NO_HOST =
+  "The Host header is not the name of a host, with or without a port. Send one Host header with the host of the URL.\n";
+
+const isTrusted = ({ props }: ExecutionContext) => (props as SocketProps | undefined)?.trustProxy;
+
+/** What the last proxy has added to a header. */
+const lastOf = ({ headers }: Request, name: string) =>
+  headers.get(name)?.split(",").at(-1)?.trim().toLowerCase();
+
+/** The address with the protocol by which the client came. The Worker sees the header, too: whether it says `http`. */
+const asForwarded = (request: Request): string =>
+  lastOf(request, "x-forwarded-proto") === "https"
+    ? request.url.replace(/^http:/, "https:")
+    : request.url;
+
+function addressOf(request: Request, isProxyTrusted = false) {
+  const forwarded = isProxyTrusted && lastOf(request, "x-forwarded-for");
   if (forwarded) return forwarded;
+  const { cf } = request;
   const peer = cf?.["clientIp"];
   // As in `192.0.2.1:40172` and `[2001:db8::1]:40172`.
   return typeof peer === "string" ? /^\[?([^\]]*?)\]?(:\d+)?$/.exec(peer)?.[1] : undefined;

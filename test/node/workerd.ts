@@ -15,6 +15,7 @@ import {
   workerService,
 } from "../../src/host/workerd-config.ts";
 import { startWorkerd } from "../../src/host/workerd.ts";
+import { RUNS } from "../../src/own-names.ts";
 import { OBJECTS } from "./objects.ts";
 
 export { buildWorker };
@@ -65,7 +66,9 @@ export interface Options {
  * nothing stands before or behind it.
  */
 export async function serve(folder: string, options: Options = {}): Promise<Served> {
-  const { variables = {}, durable, objects = OBJECTS, assets, loader, internet, log } = options;
+  const { durable, objects = OBJECTS, assets, loader, internet, log } = options;
+  // As `dev` says where only this machine can reach the server.
+  const variables = { [RUNS]: "on-loopback", ...options.variables };
   const port = options.port ?? (await freePort());
   const { exporter, kv = [], buckets = [] } = options;
   const stores = storesOf({ kv, buckets });

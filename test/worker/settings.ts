@@ -4,4 +4,6 @@ export const settings = {
   VAULT_PROBE: "opened",
   SEASON: "plums",
   ISOLATION: "checked",
+  // As `dev` says where only this machine can reach the server.
+  EDGE_SERVLETS_RUNS: "on-loopback",
 };

@@ -5,9 +5,10 @@ import { pathToFileURL } from "node:url";
 import { VERSION } from "../../version.ts";
 import { OWN_EXTENSION } from "../own.ts";
 import { Refusal, runCommand } from "../refusal.ts";
+import { dev } from "./dev.ts";
 import { init } from "./init.ts";
 import { upgrade } from "./upgrade.ts";
-import { run, wrangler } from "./wrangler.ts";
+import { run } from "./wrangler.ts";
 
 const USAGE = `edge-servlets init FOLDER       makes a project with one servlet and its test
 edge-servlets dev               serves the project at http://localhost:8787/mcp, and reloads when you save
@@ -47,7 +48,7 @@ async function perform(): Promise<number | void> {
       return console.log(upgrade());
     case "dev":
       // Wrangler looks for the bundle's files before it runs the build command.
-      return (await run([script("bundle")])) || (await wrangler(["dev", ...args]));
+      return (await run([script("bundle")])) || (await dev(args));
     case "test":
       return run([vitest(), "run", "--testTimeout=60000", "--hookTimeout=60000", ...args]);
     case "start":

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { get as httpGet } from "node:http";
 import { connect } from "node:net";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -21,6 +22,8 @@ let folder: string;
 /** Serve while all tests run: with settings of several kinds and few calls a minute, and behind a proxy. */
 let configured: Hosting;
 let proxied: Hosting;
+/** Behind a proxy, with a name of its own. */
+let named: Hosting;
 const running = new Set<Hosting>();
 beforeAll(async () => {
   folder = await project();
@@ -33,9 +36,13 @@ beforeAll(async () => {
   const variables = { ...few, SERVER_NAME: NAME, UNRELATED: "x" };
   const args = ["--storage", "configured", "--secrets", "secrets.env"];
   const behindProxy = ["--storage", "proxied", "--trust-proxy"];
-  [configured, proxied] = await Promise.all([
+  [configured, proxied, named] = await Promise.all([
     host(folder, { args, variables }),
     host(folder, { args: behindProxy, variables: few }),
+    host(folder, {
+      args: ["--storage", "named", "--trust-proxy"],
+      variables: { PUBLIC_URL, AUTH: "none", EDGE_SERVLETS_RUNS: "on-loopback" },
+    }),
   ]);
 });
 afterEach(async () => {
@@ -44,10 +51,11 @@ afterEach(async () => {
   await rm(join(folder, ".edge-servlets"), { recursive: true, force: true });
 });
 afterAll(async () => {
-  await Promise.all([configured.end(), proxied.end()]);
+  await Promise.all([configured.end(), proxied.end(), named.end()]);
   await rm(folder, { recursive: true });
 });
 
+const PUBLIC_URL = "https://mcp.example.com";
 const NAME = 'the environment\'s, with "quotes",\nlines and é';
 
 async function hosted(options: HostingOptions = {}): Promise<Hosting> {
@@ -210,6 +218,83 @@ describe("the address of a caller", () => {
   });
 });
 
+test("a request for another host is misdirected, except to /health", async () => {
+  const status = async (path: string, name: string) => {
+    const { promise, resolve: done } = Promise.withResolvers<number | undefined>();
+    const { port } = proxied;
+    const headers = { host: name, "x-forwarded-host": "localhost", "x-forwarded-proto": "https" };
+    httpGet({ host: "127.0.0.1", port, path, headers }, (got) =>
+      done(got.resume().statusCode),
+    ).end();
+    return promise;
+  };
+  expect(await status("/mcp", "evil.example")).toBe(421);
+  expect(await status("/", "evil.example")).toBe(421);
+  expect(await status("/health", "evil.example")).toBe(200);
+  expect(await status("/nothing", "localhost")).toBe(404);
+});
+
+describe("with PUBLIC_URL, as the bytes of a request come,", () => {
+  /** The status and the text of an answer. */
+  async function sent(...head: string[]): Promise<[status: number, text: string]> {
+    const socket = connect(named.port, "127.0.0.1");
+    let received = "";
+    socket.setEncoding("utf8").on("data", (text: string) => (received += text));
+    socket.write([...head, "connection: close", "", ""].join("\r\n"));
+    await once(socket, "close");
+    return [Number(/^HTTP\/1.1 (\d+)/.exec(received)?.[1]), received];
+  }
+
+  test.each([
+    ["GET /nope HTTP/1.1", "Host: mcp.example.com"],
+    ["GET /nope HTTP/1.1", "Host: MCP.Example.COM:443"],
+    ["GET /nope HTTP/1.1", "Host: mcp.example.com:80", "X-Forwarded-Proto: https"],
+    ["GET /nope HTTP/1.1", "Host: mcp.example.com", "X-Forwarded-Proto: http, HTTPS"],
+    ["GET /nope HTTP/1.1", "Host: 127.0.0.1:8787"],
+    ["GET /nope HTTP/1.1", "Host: [::1]"],
+    ["GET /nope HTTP/1.1", "Host: mcp.example.com", "X-Forwarded-Host: evil.example"],
+    ["GET /nope HTTP/1.1", "Host: mcp.example.com", "Forwarded: host=evil.example;proto=http"],
+    ["GET http://evil.example/nope HTTP/1.1", "Host: mcp.example.com"],
+    ["GET //evil.example/nope HTTP/1.1", "Host: mcp.example.com"],
+  ])("it is named so: %j", async (...head) => {
+    const [status, text] = await sent(...head);
+    expect(status).toBe(404);
+    expect(text).toContain(`is ${PUBLIC_URL}/mcp.`);
+  });
+
+  test.each<[status: number, ...head: string[]]>([
+    [421, "GET /nope HTTP/1.1", "Host: evil.example"],
+    [421, "GET /nope HTTP/1.1", "Host: mcp.example.com."],
+    [421, "GET /nope HTTP/1.1", "Host: evil.example", "X-Forwarded-Host: mcp.example.com"],
+    [421, "GET https://mcp.example.com/nope HTTP/1.1", "Host: evil.example"],
+    [421, "GET /nope HTTP/1.1", "Host: evil.example/@mcp.example.com"],
+    [403, "GET /nope HTTP/1.1", "Host: mcp.example.com:8787"],
+    [403, "GET /nope HTTP/1.1", "Host: mcp.example.com", "X-Forwarded-Proto: http"],
+    [403, "GET /nope HTTP/1.1", "Host: mcp.example.com", "X-Forwarded-Proto: https, http"],
+    [400, "GET /nope HTTP/1.1", "Host: mcp.example.com", "Host: evil.example"],
+    [400, "GET /nope HTTP/1.1", "Host: mcp.example.com:port"],
+    [400, "GET /nope HTTP/1.1", "Host: evil.example@mcp.example.com"],
+    [400, "GET /nope HTTP/1.1", "Host: "],
+    [400, "GET /nope HTTP/1.1"],
+  ])("it answers %d to %j", async (status, ...head) => {
+    const [got, text] = await sent(...head);
+    expect(got).toBe(status);
+    expect(text).not.toContain("evil.example");
+  });
+
+  test("nobody is an operator without a key, whatever headers and variables say", async () => {
+    for (const name of ["localhost", "127.0.0.1:8787", "mcp.example.com"]) {
+      const head = ["GET /operator/state/counting HTTP/1.1", `Host: ${name}`];
+      const forged = [
+        "CF-Connecting-IP: 127.0.0.1",
+        "X-Forwarded-For: 127.0.0.1",
+        "X-Real-IP: ::1",
+      ];
+      expect((await sent(...head, ...forged))[0]).toBe(403);
+    }
+  });
+});
+
 test("variables and secrets come from wrangler.toml, a file and the environment, in this order", async () => {
   expect(await (await health(configured.port)).json()).toMatchObject({
     name: NAME,
@@ -239,6 +324,14 @@ describe("is refused with what to do:", () => {
     "storage with too long a path": [
       { args: ["--storage", `/tmp/${"long/".repeat(30)}`] },
       /too long/,
+    ],
+    "an issuer whose tokens are for any Host": [
+      { variables: { OAUTH_ISSUERS: '[{"issuer":"https://issuer.example"}]' } },
+      /issuer\.example without an audience[^]*Set PUBLIC_URL/,
+    ],
+    "a public URL with a path": [
+      { variables: { PUBLIC_URL: "https://mcp.example.com/mcp" } },
+      /PUBLIC_URL: must be the server's origin/,
     ],
     "a setting that is not valid": [{ variables: { LIMITS: "x" } }, /LIMITS: is not JSON/],
   };

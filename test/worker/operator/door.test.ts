@@ -2,6 +2,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
+import { RUNS } from "../../../src/own-names.ts";
 import { configureLimits } from "../../../src/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { send, server } from "../durable/client.ts";
@@ -57,6 +58,30 @@ describe("the door", () => {
     // Nobody but the client has written these.
     expect(await from({})).toBe(403);
     expect(await from(LOCAL, {})).toBe(403);
+  });
+
+  test("knows this machine only where dev says that it listens on loopback", async () => {
+    const status = async (more: object, headers = {}, url = LOCALHOST) => {
+      const init = { headers: { ...LOCAL, ...headers }, cf: {} };
+      const app = createApp(bundle, { ...env, ...more });
+      return (await app.fetch(new Request(`${url}/operator/state/counting`, init))).status;
+    };
+    expect(await status({})).toBe(200);
+    expect(await status({ PUBLIC_URL: "https://mcp.example.com" })).toBe(200);
+    expect(await status({}, { "cf-connecting-ip": "::1" }, "http://[::1]:8787")).toBe(200);
+    for (const runs of [undefined, "", "on-network", "self-hosted", "ON-LOOPBACK", "on-loopback "])
+      expect(await status({ [RUNS]: runs })).toBe(403);
+    // A tunnel or a proxy has passed these on.
+    for (const name of ["x-forwarded-for", "x-forwarded-host", "forwarded", "via"])
+      expect(await status({}, { [name]: "127.0.0.1" })).toBe(403);
+    expect(await status({ ALLOWED_HOSTS: "box.local" }, {}, "http://box.local")).toBe(403);
+    const refused = await createApp(bundle, { ...env, [RUNS]: "on-network" }).fetch(
+      new Request(`${LOCALHOST}/operator/state/counting`, {
+        headers: LOCAL,
+        cf: {},
+      } as RequestInit),
+    );
+    expect(await refused.text()).toMatch(/loopback.*Make a key: npm run keys/);
   });
 
   test("is closed to web pages", async () => {

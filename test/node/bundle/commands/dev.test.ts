@@ -1,0 +1,100 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { devArguments } from "../../../../src/bundle/commands/dev.ts";
+
+/** What `dev` tells the Worker of who can reach it, and at which address wrangler listens. */
+
+let folder: string;
+const file = (name: string) => join(folder, name);
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "dev-"));
+  await writeFile(file("plain.toml"), 'name = "x"\n');
+  await writeFile(file("all.toml"), '[dev]\nip = "0.0.0.0"\n');
+  await writeFile(file("star.toml"), '[dev]\nip = "*"\nport = 9000\n');
+  await writeFile(file("own.toml"), '[dev]\nip = "127.0.0.1"\n');
+  await writeFile(file("host.toml"), '[dev]\nhost = "localhost"\n');
+  await writeFile(file("wrangler.toml"), '[dev]\nip = "192.0.2.7"\n');
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const of = async (args: string[], config = "plain.toml") => {
+  const [command, ...all] = await devArguments(["--config", file(config), ...args]);
+  expect(command).toBe("dev");
+  const end = all.includes("--") ? all.indexOf("--") : all.length;
+  const [runs, ip] = all.slice(end - 2, end);
+  expect(all.slice(0, end - 2).filter((arg) => /^--ip\b/.test(arg))).toEqual([]);
+  return {
+    runs: /^--var=EDGE_SERVLETS_RUNS:(.*)$/.exec(runs!)?.[1],
+    ip: /^--ip=(.*)$/.exec(ip!)?.[1],
+  };
+};
+
+const HERE = process.platform === "win32" ? "127.0.0.1" : "localhost";
+
+describe("only this machine reaches it", () => {
+  test.each<[string[], string, string?]>([
+    [[], HERE],
+    [["--port", "9000"], HERE],
+    [["--ip", "127.0.0.1"], "127.0.0.1"],
+    [["--ip=localhost"], "localhost"],
+    [["--ip", "::1"], "::1"],
+    [["--ip", "0.0.0.0", "--ip", "127.0.0.2"], "127.0.0.2"],
+    [["--ip", "127.0.0.1"], "127.0.0.1", "all.toml"],
+    [[], "127.0.0.1", "own.toml"],
+    [[], HERE, "missing.toml"],
+    // What follows belongs to nobody here: wrangler would not take its address either.
+    [["--", "--ip", "0.0.0.0"], HERE],
+    [["--var", "EDGE_SERVLETS_RUNS:on-network"], HERE],
+  ])("with %j", async (args, ip, config) => {
+    expect(await of(args, config)).toEqual({ runs: "on-loopback", ip });
+  });
+});
+
+describe("others may reach it", () => {
+  test.each<[string[], string, string?]>([
+    [["--ip", "0.0.0.0"], "0.0.0.0"],
+    [["--ip=0.0.0.0"], "0.0.0.0"],
+    [["--ip", "::"], "::"],
+    [["--ip=::"], "::"],
+    [["--ip", "*"], "*"],
+    [["--ip", "192.168.1.5", "--port", "80"], "192.168.1.5"],
+    [["--ip", "127.0.0.1.evil.example"], "127.0.0.1.evil.example"],
+    [["--ip", "127.0.0.1", "--ip=0.0.0.0"], "0.0.0.0"],
+    [["--ip", "0.0.0.0", "--", "--ip", "127.0.0.1"], "0.0.0.0"],
+    [["--ip"], ""],
+    [["--ip="], ""],
+    [[], "0.0.0.0", "all.toml"],
+    [[], "*", "star.toml"],
+    [["--var", "EDGE_SERVLETS_RUNS:on-loopback", "--ip", "0.0.0.0"], "0.0.0.0"],
+    [["--remote"], HERE],
+    [["-r"], HERE],
+    [["-lr"], HERE],
+    [["--tunnel"], HERE],
+    [["--tunnel=true"], HERE],
+    [["--tunnel-name", "mine", "--tunnel"], HERE],
+    // It then takes every Host for this one, also a name that was rebound to this machine.
+    [["--host", "localhost"], HERE],
+    [["--local-upstream=localhost"], HERE],
+    [[], HERE, "host.toml"],
+  ])("with %j", async (args, ip, config) => {
+    expect(await of(args, config)).toEqual({ runs: "on-network", ip });
+  });
+});
+
+test("a configuration is found as wrangler finds it", async () => {
+  const args = async (given: string[]) => (await devArguments(given)).at(-1);
+  expect(await args(["-c", file("all.toml")])).toBe("--ip=0.0.0.0");
+  expect(await args([`--config=${file("all.toml")}`])).toBe("--ip=0.0.0.0");
+  expect(await args(["--cwd", folder])).toBe("--ip=192.0.2.7");
+  expect(await args(["--cwd", folder, "-c", "own.toml"])).toBe("--ip=127.0.0.1");
+});
+
+test("all other arguments reach wrangler", async () => {
+  const given = ["src/index.ts", "--ip", "::1", "--port", "9000", "--define", "A:1", "--", "x"];
+  expect(await devArguments(given)).toEqual([
+    ...["dev", "src/index.ts", "--port", "9000", "--define", "A:1"],
+    ...["--var=EDGE_SERVLETS_RUNS:on-loopback", "--ip=::1", "--", "x"],
+  ]);
+});

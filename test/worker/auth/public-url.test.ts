@@ -1,0 +1,414 @@
+import { env as bound } from "cloudflare:workers";
+import { SignJWT } from "jose";
+import { describe, expect, test } from "vitest";
+import { createApp } from "../../../src/app.ts";
+import { RUNS } from "../../../src/own-names.ts";
+import { atOwnOrigin, originPolicy } from "../../../src/auth/origin.ts";
+import { hashPassphrase } from "../../../src/auth/passphrase.ts";
+import { readSettings } from "../../../src/env.ts";
+import { bundle } from "../../bundle.gen.ts";
+import { callOf } from "../durable/client.ts";
+import { steps } from "../durable/plans.ts";
+import { browser } from "../person/browser.ts";
+import { answerOf, modern } from "../server.ts";
+import { serverOf } from "./key-holders.ts";
+import { ownersApp, PASSPHRASE, visitor } from "./owner.ts";
+
+const PUBLIC_URL = "https://mcp.example.com";
+const OAUTH_ISSUERS = JSON.stringify([{ issuer: "https://issuer.example" }]);
+
+const get = async (env: object, url: string, init?: RequestInit) =>
+  createApp(bundle, { AUTH: undefined, ...env }).fetch(new Request(url, init));
+
+const METADATA = "/.well-known/oauth-protected-resource/mcp";
+
+describe("PUBLIC_URL names the server", () => {
+  test.each([
+    "http://127.0.0.1:8787",
+    "http://localhost",
+    "https://mcp.example.com:9000",
+    "https://allowed.example",
+    PUBLIC_URL,
+  ])("in metadata and challenges, whatever the request names: %s", async (at) => {
+    const env = { PUBLIC_URL: `${PUBLIC_URL}/`, OAUTH_ISSUERS, ALLOWED_HOSTS: "allowed.example" };
+    expect(await (await get(env, at + METADATA)).json()).toMatchObject({
+      resource: `${PUBLIC_URL}/mcp`,
+    });
+    const refused = await get(env, `${at}/mcp`, { method: "POST", body: "{}" });
+    expect(refused.status).toBe(401);
+    expect(refused.headers.get("www-authenticate")).toContain(
+      `resource_metadata="${PUBLIC_URL}${METADATA}"`,
+    );
+  });
+
+  test("in the default audience of Open Tool Calling", async () => {
+    const OTC_JWT_SECRET = "0123456789abcdef0123456789abcdef";
+    const env = { PUBLIC_URL, OTC_JWT_SECRET };
+    const asked = async (aud: string) => {
+      const jwt = await new SignJWT({})
+        .setProtectedHeader({ alg: "HS256" })
+        .setAudience(aud)
+        .setExpirationTime("1m")
+        .sign(new TextEncoder().encode(OTC_JWT_SECRET));
+      const headers = { authorization: `Bearer ${jwt}` };
+      return (await get(env, "http://localhost:8787/tools", { headers })).status;
+    };
+    expect(await asked("http://localhost:8787")).toBe(401);
+    expect(await asked(PUBLIC_URL)).toBe(200);
+  });
+
+  test("on its page, and in what it says of a wrong path", async () => {
+    const headers = { accept: "text/html" };
+    const page = await get({ PUBLIC_URL }, "http://127.0.0.1:8787/", { headers });
+    expect(await page.text()).toContain(`${PUBLIC_URL}/mcp`);
+    const missing = await get({ PUBLIC_URL }, "http://127.0.0.1:8787/nope");
+    expect(await missing.text()).toContain(`${PUBLIC_URL}/mcp`);
+  });
+
+  test("for its own web pages, behind a proxy that names another host", async () => {
+    const init = (origin: string) => ({
+      method: "POST",
+      headers: { origin, "content-type": "application/json", accept: "application/json" },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" }),
+    });
+    const at = "http://127.0.0.1:8787/mcp";
+    expect((await get({ PUBLIC_URL }, at, init(PUBLIC_URL))).status).not.toBe(403);
+    expect((await get({ PUBLIC_URL }, at, init("https://evil.example"))).status).toBe(403);
+  });
+
+  test.each([
+    "mcp.example.com",
+    "https://mcp.example.com/mcp",
+    "https://mcp.example.com?x",
+    "https://mcp.example.com/#x",
+    "https://ada:secret@mcp.example.com",
+    "ftp://mcp.example.com",
+    "https://",
+    "",
+  ])("and is checked at start: %j", (url) => {
+    expect(() => createApp(bundle, { PUBLIC_URL: url })).toThrow(/PUBLIC_URL: must be.*origin/);
+  });
+});
+
+describe("a request for another host is misdirected", () => {
+  const others = [
+    "https://evil.example",
+    "http://evil.example",
+    "https://mcp.example.com.evil.example",
+    "https://mcp.example.com.",
+    "https://sub.mcp.example.com",
+    "https://127.0.0.1.evil.example",
+    "https://10.0.0.7:8787",
+  ];
+
+  test.each(others)("where PUBLIC_URL is set: %s", async (at) => {
+    for (const path of ["/mcp", "/", METADATA, "/tools", "/account", "/operator/servlets"]) {
+      const refused = await get({ PUBLIC_URL, OAUTH_ISSUERS }, at + path);
+      expect({ path, status: refused.status }).toEqual({ path, status: 421 });
+    }
+    expect((await get({ PUBLIC_URL }, `${at}/health`)).status).toBe(200);
+  });
+
+  test.each(others)("where the server is self-hosted: %s", async (at) => {
+    const env = { [RUNS]: "self-hosted" };
+    expect((await get(env, `${at}/mcp`)).status).toBe(421);
+    expect((await get(env, `${at}/health`)).status).toBe(200);
+    expect((await get({ ...env, ALLOWED_HOSTS: "box.local" }, "https://box.local/")).status).toBe(
+      200,
+    );
+  });
+
+  test("and is not where neither is so", async () => {
+    expect((await get({}, "https://mine.workers.dev/")).status).toBe(200);
+  });
+});
+
+describe("a health check", () => {
+  const at = "http://10.0.0.7:8787";
+  const status = async (path: string, init?: RequestInit) =>
+    (await get({ PUBLIC_URL, [RUNS]: "self-hosted" }, at + path, init)).status;
+
+  test.each(["/health", "/health/", "/health?full=1", "/health/?x"])(
+    "is answered under any host: %s",
+    async (path) => {
+      expect(await status(path)).toBe(200);
+      expect(await status(path, { method: "HEAD" })).toBe(200);
+    },
+  );
+
+  test.each(["/healthy", "/health/x", "/health/../mcp", "//health", "/x?/health", "/HEALTH"])(
+    "is no other path: %s",
+    async (path) => expect(await status(path)).toBe(421),
+  );
+
+  test("is no other method, and not of a web page", async () => {
+    expect(await status("/health", { method: "POST", body: "{}" })).toBe(421);
+    expect(await status("/health", { method: "OPTIONS" })).toBe(421);
+    expect(await status("/health", { headers: { origin: at } })).toBe(421);
+  });
+
+  test.each([{}, { PUBLIC_URL }, { [RUNS]: "self-hosted" }])(
+    "under another host does not list what an open server has: %j",
+    async (env) => {
+      const listed = async (url: string) => (await get(env, url)).json();
+      expect(await listed("http://localhost:8787/health")).toHaveProperty("servlets");
+      expect(await listed("http://rebound.example:8787/health")).not.toHaveProperty("servlets");
+    },
+  );
+});
+
+const HOSTED = { PUBLIC_URL, [RUNS]: "self-hosted" };
+
+describe("a host is the same, however it is written:", () => {
+  test.each([
+    [PUBLIC_URL, "", "https://MCP.Example.COM/"],
+    [PUBLIC_URL, "", "http://mcp.example.com:443/"],
+    ["https://mcp.example.com:8443", "", "http://mcp.example.com:8443/"],
+    ["https://mcp.example.com:8443", "", "http://mcp.example.com/"],
+    ["HTTPS://Bücher.example/", "", "https://xn--bcher-kva.example/"],
+    ["https://[2001:DB8:0:0::1]:8443", "", "https://[2001:db8::1]/"],
+    [PUBLIC_URL, "BOX.Local", "http://box.local:9000/"],
+    [PUBLIC_URL, "bücher.example", "http://xn--bcher-kva.example/"],
+    [PUBLIC_URL, "2001:db8::7, [2001:db8::8]", "http://[2001:db8::7]:8787/"],
+    [PUBLIC_URL, "2001:db8::7, [2001:db8::8]", "http://[2001:DB8::8]:8787/"],
+    [PUBLIC_URL, "box.local:8787", "http://box.local:8787/"],
+    [PUBLIC_URL, "", "http://[::1]:8787/"],
+  ])("PUBLIC_URL %s, ALLOWED_HOSTS %j, request %s", async (url, ALLOWED_HOSTS, at) => {
+    const env = { PUBLIC_URL: url, ALLOWED_HOSTS, [RUNS]: "self-hosted" };
+    const headers = { accept: "text/html" };
+    const page = await get(env, at, { headers });
+    expect(page.status).toBe(200);
+    expect(await page.text()).toContain(`${new URL(url).origin}/mcp`);
+  });
+
+  test("headers that name a host are not looked at", async () => {
+    const forged: Record<string, string>[] = [
+      { "x-forwarded-host": "evil.example" },
+      { forwarded: "host=evil.example;proto=http" },
+      { "x-original-host": "evil.example", "x-forwarded-port": "666" },
+    ];
+    for (const headers of forged) {
+      const page = await get(HOSTED, "http://mcp.example.com/nope", { headers });
+      expect(await page.text()).toContain(`${PUBLIC_URL}/mcp.`);
+      const evil = { "x-forwarded-host": "mcp.example.com", forwarded: "host=mcp.example.com" };
+      expect((await get(HOSTED, "https://evil.example/mcp", { headers: evil })).status).toBe(421);
+    }
+  });
+});
+
+describe("plain http to the host of an https PUBLIC_URL", () => {
+  const at = "http://mcp.example.com";
+
+  test("is served on a server of one's own, where a proxy ends TLS", async () => {
+    expect((await get(HOSTED, `${at}/`)).status).toBe(200);
+  });
+
+  test("is refused where the platform says how the client came, and past the proxy", async () => {
+    expect((await get({ PUBLIC_URL }, `${at}/`)).status).toBe(403);
+    expect((await get(HOSTED, `${at}:8787/`)).status).toBe(403);
+  });
+
+  test("is not a page that may call", async () => {
+    const of = async (origin: string) =>
+      (await get(HOSTED, `${at}/health`, { headers: { origin } })).status;
+    expect(await of(PUBLIC_URL)).toBe(200);
+    expect(await of(at)).toBe(403);
+  });
+});
+
+describe("secrets do not go over plain http, whatever PUBLIC_URL says:", () => {
+  const PLAIN = "http://box.local:8787";
+  const allowed = { ...HOSTED, ALLOWED_HOSTS: "box.local mcp.example.com" };
+
+  test.each([PLAIN, "http://mcp.example.com:8787"])("keys on pages at %s", async (at) => {
+    const app = await serverOf({ ada: {} }, allowed);
+    for (const path of ["/account", "/sign-in", "/console/live", `/ask/${"0".repeat(64)}`]) {
+      const page = await browser(app, at).send(path, { credential: "ada" });
+      expect(page.status).toBe(403);
+      expect(page.text).toContain("over https only");
+      expect(page.response.headers.getSetCookie()).toEqual([]);
+    }
+  });
+
+  test("the passphrase, codes and tokens", async () => {
+    const app = await ownersApp(allowed);
+    const plain = visitor(app, "192.0.2.200", PLAIN);
+    expect((await plain.fetch("/authorize?client_id=x")).status).toBe(403);
+    expect((await plain.form("/authorize", { passphrase: PASSPHRASE })).status).toBe(403);
+    const json = { method: "POST", headers: { "content-type": "application/json" }, body: "{}" };
+    expect((await plain.fetch("/oauth/register", json)).status).toBe(403);
+    expect((await plain.form("/oauth/token", { grant_type: "authorization_code" })).status).toBe(
+      403,
+    );
+    const { access_token } = await visitor(app, "192.0.2.201", PUBLIC_URL).signIn();
+    expect((await plain.call(access_token)).status).toBe(403);
+    const otc = { headers: { "otc-api-key": access_token } };
+    expect((await plain.fetch("/tools", otc)).status).toBe(403);
+  });
+});
+
+describe("people sign in", () => {
+  const OWN_COOKIE = /^__Host-person=.*; Secure$/;
+  const LOCAL_COOKIE = /^person=((?!Secure).)*$/;
+
+  test.each([
+    ["over https", PUBLIC_URL, PUBLIC_URL, OWN_COOKIE],
+    ["behind a proxy that passes the name on", "http://mcp.example.com", PUBLIC_URL, OWN_COOKIE],
+    ["behind a proxy that names this machine", "http://127.0.0.1:8787", PUBLIC_URL, OWN_COOKIE],
+    ["at another name", "https://other.example", "https://other.example", OWN_COOKIE],
+    ["on this machine", "http://127.0.0.1:8787", "http://127.0.0.1:8787", LOCAL_COOKIE],
+    ["by its name", "http://localhost:9000", "http://localhost:9000", LOCAL_COOKIE],
+    ["by IPv6", "http://[::1]:8787", "http://[::1]:8787", LOCAL_COOKIE],
+  ])("%s", async (_where, at, origin, cookie) => {
+    const settings = { ...HOSTED, ALLOWED_HOSTS: "other.example" };
+    const app = await serverOf({ boss: { scopes: ["operator"] } }, settings);
+    const person = browser(app, at);
+    const body = new URLSearchParams({ credential: "boss" });
+    const signed = await person.fetch("/sign-in?back=/account", {
+      method: "POST",
+      body,
+      headers: { origin },
+    });
+    expect(signed.status).toBe(303);
+    expect(signed.response.headers.getSetCookie()[0]).toMatch(cookie);
+    const led = await person.fetch(signed.response.headers.get("location")!);
+    expect(led.response.headers.get("location")).toBe("/account");
+    const account = await person.fetch("/account");
+    expect(account.status).toBe(200);
+    expect((await person.fetch("/console/usage")).status).toBe(200);
+    const sent = (from: string) =>
+      person.send("/account", { ...account.hidden, do: "nothing" }, { origin: from });
+    expect((await sent(origin)).status).not.toBe(403);
+    for (const from of ["https://evil.example", "http://mcp.example.com", "http://localhost:3000"])
+      expect((await sent(from)).status).toBe(403);
+    const mcp = await person.fetch("/console/mcp", {
+      method: "POST",
+      headers: { ...modern("ping").headers, origin, "content-type": "application/json" },
+      body: JSON.stringify(modern("ping").body),
+    });
+    expect(mcp.status).not.toBe(403);
+    const evil = { method: "POST", headers: { origin: "http://localhost:3000" }, body: "{}" };
+    expect((await person.fetch("/console/mcp", evil)).status).toBe(403);
+  });
+
+  test("and a cookie of this machine is not taken from a proxy", async () => {
+    const app = await serverOf({ ada: {} }, HOSTED);
+    const person = browser(app, "http://127.0.0.1:8787");
+    await person.send("/account", { credential: "ada" });
+    expect((await person.fetch("/account")).text).toContain("signed in as ada");
+    const headers = { "x-forwarded-for": "192.0.2.1" };
+    expect((await person.fetch("/account", { headers })).text).not.toContain("signed in as ada");
+  });
+
+  test("as the owner, with tokens for PUBLIC_URL, behind a proxy", async () => {
+    const app = await ownersApp(HOSTED);
+    const proxied = visitor(app, "192.0.2.202", "http://mcp.example.com");
+    const metadata = await proxied.fetch("/.well-known/oauth-authorization-server");
+    expect(await metadata.json()).toMatchObject({
+      issuer: PUBLIC_URL,
+      authorization_endpoint: `${PUBLIC_URL}/authorize`,
+      token_endpoint: `${PUBLIC_URL}/oauth/token`,
+    });
+    const client = await proxied.register();
+    const resource = `${PUBLIC_URL}/mcp`;
+    const path = await proxied.authorizePath(client, { resource });
+    const { text, handle, response } = await proxied.open(path);
+    expect(text).toContain(`at ${PUBLIC_URL}`);
+    expect(response.headers.get("set-cookie")).toMatch(/; Secure/);
+    const fields = { handle, decision: "allow", passphrase: PASSPHRASE };
+    const back = await proxied.form("/authorize", fields, { origin: PUBLIC_URL });
+    const location = new URL(back.headers.get("location")!);
+    expect(location.searchParams.get("iss")).toBe(PUBLIC_URL);
+    const grant = {
+      grant_type: "authorization_code",
+      code: location.searchParams.get("code")!,
+      code_verifier: proxied.verifier,
+      client_id: client,
+      redirect_uri: location.origin + location.pathname,
+    };
+    const tokens = await proxied.form("/oauth/token", grant, { origin: PUBLIC_URL });
+    const { access_token } = (await tokens.json()) as { access_token: string };
+    expect((await proxied.call(access_token)).status).toBe(200);
+    expect((await visitor(app, "192.0.2.203", PUBLIC_URL).call(access_token)).status).toBe(200);
+  });
+});
+
+test("links to pages of questions and secrets lead to PUBLIC_URL, and are answered there", async () => {
+  const app = await serverOf({ ada: {} }, HOSTED);
+  const headers = { authorization: "Bearer ada" };
+  const ask = { do: "ask_secret", name: "deepl", message: "Your key" };
+  const { result } = await callOf("plan", steps(ask), { server: app, capabilities: {}, headers });
+  const { url } = result!["structuredContent"];
+  expect(url).toMatch(/^https:\/\/mcp\.example\.com\/ask\//);
+  const person = browser(app, PUBLIC_URL);
+  await person.send("/account", { credential: "ada" });
+  const led = await person.fetch(url);
+  expect(led.response.headers.get("location")).toMatch(/^\/secret\//);
+  const asked = await callOf("plan", steps(ask), {
+    server: app,
+    capabilities: { elicitation: { url: {} } },
+    headers,
+  });
+  expect(JSON.stringify(asked.result)).toContain(`"url":"${PUBLIC_URL}/secret/`);
+});
+
+test("a body that comes in parts is read, and a client that leaves is noticed, at PUBLIC_URL too", async () => {
+  const { body, headers } = modern("tools/call", { name: "echo_input", arguments: { a: "é" } });
+  const bytes = new TextEncoder().encode(JSON.stringify(body));
+  const stream = new ReadableStream({
+    async start(controller) {
+      for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
+      controller.close();
+    },
+  });
+  const app = createApp(bundle, { ...bound, ...HOSTED, AUTH: "none" });
+  const sent = new Request("http://127.0.0.1:8787/mcp?x=%2F", {
+    method: "POST",
+    headers: { ...headers, "content-type": "application/json", accept: "application/json" },
+    body: stream,
+  });
+  const { result } = await answerOf(await app.fetch(sent));
+  expect(JSON.stringify(result)).toContain("é");
+  const leaving = new AbortController();
+  const moved = atOwnOrigin(
+    new Request("http://127.0.0.1/a?b=%2F#c", { signal: leaving.signal }),
+    originPolicy(readSettings({ PUBLIC_URL }), {}),
+  );
+  expect(moved.url).toBe(`${PUBLIC_URL}/a?b=%2F`);
+  leaving.abort();
+  expect(moved.signal.aborted).toBe(true);
+});
+
+describe("a self-hosted server needs to know whom tokens are for:", () => {
+  const hosted = (env: object) => () =>
+    createApp(bundle, { ...bound, [RUNS]: "self-hosted", ...env });
+  const OTC_JWT_SECRET = "0123456789abcdef0123456789abcdef";
+  const ENTERPRISE_ISSUERS = JSON.stringify([
+    { issuer: "https://idp.example", jwks_uri: "https://idp.example/keys" },
+  ]);
+  const half = [{ issuer: "https://a.example", audience: "us" }, { issuer: "https://b.example" }];
+
+  test.each([
+    [{ OAUTH_ISSUERS }, /issuer\.example without an audience.*Set PUBLIC_URL/],
+    [{ OAUTH_ISSUERS: JSON.stringify(half) }, /b\.example.*Set PUBLIC_URL/],
+    [{ OTC_JWT_SECRET }, /OTC_JWT_SECRET.*without OTC_JWT_AUDIENCE.*Set PUBLIC_URL/],
+    [{ OTC_JWT_SECRET, OTC_JWT_AUDIENCE: " , " }, /OTC_JWT_AUDIENCE.*Set PUBLIC_URL/],
+    [
+      { OTC_JWT_SECRET, OAUTH_ISSUERS: JSON.stringify(half.slice(0, 1)) },
+      /OTC_JWT_SECRET.*Set PUBLIC_URL/,
+    ],
+    [{ ENTERPRISE_ISSUERS }, /ENTERPRISE_ISSUERS has https:\/\/idp\.example.*Set PUBLIC_URL/],
+  ])("%j", async (env, message) => {
+    const OWNER_PASSPHRASE = await hashPassphrase(PASSPHRASE);
+    const all = { ...env, ...("ENTERPRISE_ISSUERS" in env && { OWNER_PASSPHRASE }) };
+    expect(hosted(all)).toThrow(message);
+    expect(hosted({ ...all, PUBLIC_URL })).not.toThrow();
+    // On Cloudflare only the hosts that lead to the Worker come.
+    expect(() => createApp(bundle, { ...bound, ...all })).not.toThrow();
+  });
+
+  test("an audience says it, too", () => {
+    expect(hosted({ OAUTH_ISSUERS: JSON.stringify(half.slice(0, 1)) })).not.toThrow();
+    expect(hosted({ OTC_JWT_SECRET, OTC_JWT_AUDIENCE: "us" })).not.toThrow();
+  });
+});
