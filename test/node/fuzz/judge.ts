@@ -171,7 +171,9 @@ const bodyOf = ({ body }: Sent): unknown => {
 function unreadable(sent: Sent): boolean {
   const body = bodyOf(sent);
   const isRequest = isObject(body) && typeof body["method"] === "string";
-  return sent.method !== "POST" || !isRequest || idsIn(body)[0] === null;
+  // A forged length cuts it.
+  const isCut = sent.headers["content-length"] !== undefined;
+  return isCut || sent.method !== "POST" || !isRequest || idsIn(body)[0] === null;
 }
 
 /** The ids of a body's messages as they must come back: null for what has none, or one that is too long. */
