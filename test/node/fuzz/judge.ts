@@ -73,7 +73,8 @@ function misshapen(sent: Sent, got: Got, ids: unknown[]): string | undefined {
   if (type === "text/event-stream") return firstOf(messages, (one) => badMessage(one, sent, ids));
   if (type.startsWith("text/html")) return text.includes("<html") ? undefined : "no page";
   // Refused by workerd itself: not HTTP, or for another host.
-  if (text.startsWith("ERROR: ") && (status === 400 || status === 431)) return undefined;
+  if (/^ERROR: |^invalid content-length/.test(text) && (status === 400 || status === 431))
+    return undefined;
   if (type !== "application/json") return `the answer is ${type || "of no type"}`;
   let body: unknown;
   try {
@@ -176,7 +177,9 @@ const bodyOf = ({ body }: Sent): unknown => {
 function unreadable(sent: Sent): boolean {
   const body = bodyOf(sent);
   const isRequest = isObject(body) && typeof body["method"] === "string";
-  return sent.method !== "POST" || !isRequest || idsIn(body)[0] === null;
+  // A forged length cuts it.
+  const isCut = sent.headers["content-length"] !== undefined;
+  return isCut || sent.method !== "POST" || !isRequest || idsIn(body)[0] === null;
 }
 
 /** The ids of a body's messages as they must come back: null for what has none, or one that is too long. */
