@@ -4,6 +4,7 @@ import { limits } from "../limits.ts";
 import type { CallerQuota } from "../model.ts";
 import { handleLegacy, handleSession, isForSession } from "./legacy/handle.ts";
 import type { Incoming } from "./method.ts";
+import { parseJson } from "../text.ts";
 import { find } from "./methods.ts";
 import { handleModern } from "./modern/handle.ts";
 import { classify, isModern } from "./wire/classify.ts";
@@ -50,7 +51,7 @@ export async function mcpEndpoint(
       classify(undefined, header);
       return await handleSession(method, exchange);
     }
-    body = await readJson(request);
+    body = await readJson(request, limits.bodyBytes, parseJson);
     const { era, version } = classify(body, header);
     if (era === "modern") {
       return await handleModern(await receive(body, dependencies), version, exchange);

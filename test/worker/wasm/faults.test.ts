@@ -45,7 +45,7 @@ describe("output that is no result is the servlet's fault, and no tool's answer"
     ["no_output", /no output/],
     ["not_json", /not JSON/],
     ["not_an_object", /not a JSON object/],
-    ["not_a_result", /content is not an array/],
+    ["not_a_result", /the result has `answer` and no content/],
     ["output_beyond_memory", /no output/],
     ["bad_structure", /outputSchema of bad_structure: `n` must be an integer/],
   ])("%s", async (name, message) => {

@@ -26,7 +26,7 @@ const shared = () => {
 };
 
 export const VALUES: Record<string, () => unknown> = {
-  primitives: () => [1, -0, NaN, "é\ud800", 5n, true, null, undefined],
+  primitives: () => [1, -0, NaN, "é💩", 5n, true, null, undefined],
   object: () => ({ a: { b: [1, { c: 2 }] }, u: undefined, [Symbol("s")]: 1 }),
   "array with holes": () => Object.assign([1, , 3], { more: 4 }),
   cycle,
