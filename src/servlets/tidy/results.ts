@@ -29,10 +29,11 @@ export function toolResult(output: Json): CallToolResult {
   };
 }
 
+const KNOWN = new Set(["content", "structuredContent", "isError", "_meta"]);
+
 /** No content, for a result that has nothing else either; one that has is not what its author means. */
 function noBlocks(result: Json): [] {
-  const known = ["content", "structuredContent", "isError", "_meta"];
-  const other = Object.keys(result).find((key) => !known.includes(key));
+  const other = Object.keys(result).find((key) => !KNOWN.has(key));
   if (other === undefined) return [];
   throw bad(
     `the result has \`${brief(other)}\` and no content. Return \`content\`, a list of blocks such as {"type": "text", "text": "…"}`,
