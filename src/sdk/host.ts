@@ -60,6 +60,8 @@ export const running = {
   what: "",
   /** Random numbers in stock, since the newest answer of the host. */
   words: NO_WORDS,
+  /** Values of headers beyond Latin-1 that servers have sent. */
+  received: undefined as Set<string> | undefined,
 };
 
 /** Discards the random numbers in stock: calls that get different answers must not share them. */

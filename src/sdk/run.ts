@@ -47,6 +47,7 @@ export function entryOf(answers: Readonly<Record<string, Answer>>): Entry {
       running.call = true;
       running.startedAt = Date.now();
       running.words = NO_WORDS;
+      running.received = undefined;
       clearTimers();
       rejections.clear();
       settled = undefined;
