@@ -11,7 +11,7 @@ import { isAllowed } from "./hosts.ts";
 /** A response as the guest sees it. */
 export interface GuestResponse {
   status: number;
-  /** By lower-case name. */
+  /** By lower-case name; several Set-Cookie are lines of one value. */
   headers: Record<string, string>;
   body: Uint8Array<ArrayBuffer>;
 }
@@ -137,7 +137,11 @@ function headersOf(value: unknown): Headers {
     if (content === undefined || !TOKEN.test(name) || /[\0\r\n\u0100-\uffff]/.test(content)) {
       // Whole or not at all: a piece of a secret could not be recognised.
       const which = name.length > 80 ? `a name of ${name.length} characters` : JSON.stringify(name);
-      throw new GuestError(`The servlet set an HTTP header that is not allowed: ${which}`);
+      const advice =
+        content !== undefined && /[\u0100-\uffff]/.test(content)
+          ? ". Its value has characters beyond Latin-1: encode them, as by encodeURIComponent."
+          : "";
+      throw new GuestError(`The servlet set an HTTP header that is not allowed: ${which}${advice}`);
     }
     length += name.length + content.length;
     if (length > limits.httpHeaderBytes) {
@@ -229,7 +233,16 @@ async function read(
     at += chunk.length;
     if (chunk.length === chunk.buffer.byteLength) release(chunk);
   }
-  return { status: response.status, headers: Object.fromEntries(response.headers), body };
+  return { status: response.status, headers: receivedHeaders(response.headers), body };
+}
+
+/** Lines, since a comma may be part of a cookie; a header has no line breaks. */
+function receivedHeaders(headers: Headers): Record<string, string> {
+  const cookies = headers.getSetCookie();
+  return {
+    ...Object.fromEntries(headers),
+    ...(cookies.length > 1 && { "set-cookie": cookies.join("\n") }),
+  };
 }
 
 function failed(error: unknown, host: string): GuestError {

@@ -1,5 +1,5 @@
 import { hostFor } from "../host.ts";
-import type { HeadersInit } from "./headers.ts";
+import { Headers, type HeadersInit } from "./headers.ts";
 import { Body, type BodyInit, Response } from "./response.ts";
 
 /** A request, a URL, or its text. */
@@ -53,5 +53,5 @@ export async function fetch(input: RequestInfo, init?: RequestInit): Promise<Res
   const fields = JSON.parse(host.httpHeaders() || "{}") as Record<string, string>;
   // A failed request has the status 0, and its reason in place of the headers.
   if (status === 0) throw new TypeError(fields["error"] ?? `fetch failed: ${url}`);
-  return Response.at(url, content, { status, headers: fields });
+  return Response.at(url, content, { status, headers: Headers.received(fields) });
 }

@@ -1,3 +1,5 @@
+import { running } from "../host.ts";
+
 export type HeadersInit = Headers | Iterable<readonly [string, string]> | Record<string, string>;
 
 /** https://fetch.spec.whatwg.org/#headers-class, without guards: the host refuses what is not the servlet's to set. */
@@ -8,6 +10,16 @@ export class Headers {
     const entries: Iterable<readonly [string, string]> =
       init === undefined ? [] : Symbol.iterator in init ? init : Object.entries(init);
     for (const [name, value] of entries) this.append(name, value);
+  }
+
+  /** Those of a server, by lower-case name: whatever is in them, and each line of `set-cookie` for itself. */
+  static received(fields: Readonly<Record<string, string>>): Headers {
+    const headers = new Headers();
+    for (const [name, value] of Object.entries(fields)) {
+      headers.#values.set(name, name === "set-cookie" ? value.split("\n") : [value]);
+      if (BEYOND_LATIN_1.test(value)) (running.received ??= new Set()).add(value);
+    }
+    return headers;
   }
 
   append(name: string, value: string): void {
@@ -68,11 +80,16 @@ function keyOf(given: unknown): string {
   throw new TypeError(`"${name}" is not a valid header name.`);
 }
 
+// oxlint-disable-next-line no-control-regex
+const BEYOND_LATIN_1 = /[^\0-\xff]/;
+
 function valueOf(value: unknown): string {
   const text = String(value).replace(/^[\t\n\r ]+|[\t\n\r ]+$/g, "");
+  // What a server has sent can be copied.
+  const isFit = !BEYOND_LATIN_1.test(text) || running.received?.has(text) === true;
   // oxlint-disable-next-line no-control-regex
-  if (!/[\0\n\r]|[^\0-\xff]/.test(text)) return text;
+  if (isFit && !/[\0\n\r]/.test(text)) return text;
   throw new TypeError(
-    "The header value has invalid characters: only Latin-1 without NUL and line breaks is allowed.",
+    "The header value has invalid characters: only Latin-1 without NUL and line breaks is allowed. Encode others, as by encodeURIComponent.",
   );
 }

@@ -10,8 +10,20 @@ let base: string;
 const seen: { method: string; url: string; headers: IncomingMessage["headers"]; body: string }[] =
   [];
 
+const COOKIES = ["a=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT", "b=2; Path=/", "c="];
+/** Node writes headers as Latin-1; most servers, and the hosts of files, write UTF-8. */
+const asUtf8 = (text: string) => Buffer.from(text).toString("latin1");
+
 const routes: Record<string, (response: ServerResponse) => void> = {
   "/plain": (response) => response.setHeader("x-custom", "yes").end("hello"),
+  "/named": (response) =>
+    response
+      .writeHead(200, {
+        "content-disposition": asUtf8('attachment; filename="日本.pdf"'),
+        "x-latin": "caf\u00e9",
+        "set-cookie": COOKIES,
+      })
+      .end(),
   "/missing": (response) => response.writeHead(404).end("nothing here"),
   "/away": (response) => response.writeHead(302, { location: "https://evil.example/" }).end(),
   "/there": (response) => response.writeHead(303, { location: "/plain" }).end(),
@@ -74,6 +86,16 @@ describe("a guest's HTTP request", () => {
     expect(response).toMatchObject({ status: 200, body: "hello" });
     expect(response.headers["x-custom"]).toBe("yes");
     expect(await fetchBy({ url: `${base}/missing` })).toMatchObject({ status: 404 });
+  });
+
+  test("gives headers beyond Latin-1, and each of several Set-Cookie on a line", async () => {
+    const { status, headers } = await fetchBy({ url: `${base}/named` });
+    expect(status).toBe(200);
+    expect(headers).toMatchObject({
+      "content-disposition": 'attachment; filename="日本.pdf"',
+      "set-cookie": COOKIES.join("\n"),
+    });
+    expect(headers["x-latin"]).toMatch(/^caf./);
   });
 
   test("sends method, headers and body, but none that belong to the connection", async () => {

@@ -111,6 +111,39 @@ describe("a response", () => {
     });
   });
 
+  test("has whatever headers a server sends, for copies of it too", async () => {
+    const [named, cookie] = [
+      'attachment; filename="日本 €😀.pdf"',
+      "a=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT",
+    ];
+    const fetch = () => {
+      const response = new Response("pdf");
+      // As workerd gives them; Node's have Latin-1 only.
+      const headers = [
+        ["content-disposition", named],
+        ["set-cookie", cookie],
+        ["set-cookie", "b=2"],
+        ["x-lone", "a\ud800"],
+        ["x-nothing", ""],
+      ];
+      Object.defineProperty(response, "headers", {
+        value: Object.assign(headers, {
+          get: (name: string) => headers.find(([one]) => one === name)?.[1] ?? null,
+          getSetCookie: () => [cookie, "b=2"],
+        }),
+      });
+      return response;
+    };
+    const { result } = await servlet.callTool("received", {}, { fetch });
+    const seen = { named, cookies: [cookie, "b=2"], count: 5 };
+    expect(result.structuredContent).toEqual({
+      ways: Array.from({ length: 6 }, () => seen),
+      joined: `${cookie}, b=2`,
+      own: "TypeError",
+      sent: expect.stringMatching(/TypeError: .*"x-name".*Latin-1.*encodeURIComponent/),
+    });
+  });
+
   test("has bytes of any value", async () => {
     const bytes = Uint8Array.from({ length: 256 }, (_, at) => at);
     const { result } = await servlet.callTool("buffer", {}, { fetch: () => new Response(bytes) });

@@ -73,6 +73,34 @@ export default defineServlet({
         };
       },
     },
+    received: {
+      async handler() {
+        const response = await fetch("https://api.example/");
+        const { headers } = response;
+        const ways = [
+          headers,
+          response.clone().headers,
+          new Headers(headers),
+          new Headers([...headers]),
+          new Response(null, response).headers,
+          new Response(null, { headers: [...headers.entries()] }).headers,
+        ];
+        const named = headers.get("content-disposition") ?? "";
+        return {
+          ways: ways.map((one) => ({
+            named: one.get("content-disposition"),
+            cookies: one.getSetCookie(),
+            count: [...one].length,
+          })),
+          joined: headers.get("set-cookie"),
+          own: await Promise.try(() => new Headers({ a: "€" })).catch((e: Error) => e.name),
+          sent: await fetch("https://api.example/", { headers: { "x-name": named } }).then(
+            String,
+            message,
+          ),
+        };
+      },
+    },
     buffer: {
       async handler() {
         const buffer = await (await fetch("https://api.example/")).arrayBuffer();
