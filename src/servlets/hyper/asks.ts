@@ -3,6 +3,7 @@ import { isAskMethod, type Ask, type Asks } from "../../asks.ts";
 import { isObject, type Json } from "../../model.ts";
 import { GuestError, type Guest } from "../../wasm/guest.ts";
 import type { HostFunction } from "../../wasm/host-function.ts";
+import { content } from "../tidy/content.ts";
 import { plainAnswer } from "./plain-answers.ts";
 import { askAll } from "./secret.ts";
 
@@ -42,12 +43,26 @@ export const asks =
 
 /** The request in its wire shape. An elicitation's `timeout` is in ms. */
 export function askOf(method: Ask["method"], given: Json): Ask {
+  if (method === "sampling/createMessage") return { method, params: withTidyMedia(given) };
   if (method !== "elicitation/create") return { method, params: given };
   const { timeout, ...rest } = given;
   const params = { mode: "form", ...(withDashes(rest) as Json) };
   if (typeof timeout !== "number" || !(timeout > 0)) return { method, params };
   // The guest may write 1e999, which is read as infinity, which JSON cannot express.
   return { method, params, timeoutMs: Math.ceil(Math.min(timeout, limits.taskMs)) };
+}
+
+/** The same request, with images and sounds as every client reads them. */
+function withTidyMedia(params: Json): Json {
+  if (!Array.isArray(params["messages"])) return params;
+  const tidy = (block: unknown) =>
+    isObject(block) && ["image", "audio"].includes(String(block["type"])) ? content(block) : block;
+  const messages = params["messages"].map((message: unknown) => {
+    if (!isObject(message)) return message;
+    const given = message["content"];
+    return { ...message, content: Array.isArray(given) ? given.map(tidy) : tidy(given) };
+  });
+  return { ...params, messages };
 }
 
 /** Servlets of hyper-mcp's interface write `"format": "date_time"`, at any depth. */

@@ -1,14 +1,14 @@
 /** Content blocks and resource contents, in all variants that plugins write. */
 import { isObject, type ContentBlock, type Json, type ReadResourceResult } from "../../model.ts";
-import { bad, base64, nameOf, present, string, withoutEmpty } from "./members.ts";
+import { bytes } from "./bytes.ts";
+import { bad, mediaType, nameOf, present, string, withoutEmpty } from "./members.ts";
 
 function inferredType(block: Json): string {
   if (typeof block["text"] === "string" && block["text"] !== "") return "text";
   if (isObject(block["resource"]) || isObject(block["Resource"])) return "resource";
   if (typeof block["data"] === "string" && block["data"] !== "") {
-    return string(block["mimeType"] ?? "", "a block's mimeType").startsWith("audio/")
-      ? "audio"
-      : "image";
+    const about = string(block["mimeType"] || block["data"], "a block's mimeType");
+    return /^\s*(?:data:)?\s*audio\//i.test(about) ? "audio" : "image";
   }
   return typeof block["uri"] === "string" ? "resource_link" : "text";
 }
@@ -27,11 +27,12 @@ export function content(value: unknown): ContentBlock {
     }
     case "image":
     case "audio": {
-      const data = base64(block["data"], `an ${type} block's data`);
-      const mimeType = string(
-        block["mimeType"] || (type === "image" ? "image/png" : "audio/wav"),
+      const { data, mimeType: read } = bytes(block["data"], `an ${type} block's data`);
+      const given = string(
+        block["mimeType"] || read || (type === "image" ? "png" : "wav"),
         `an ${type} block's mimeType`,
       );
+      const mimeType = mediaType(given.includes("/") ? given : `${type}/${given.trim()}`);
       return { ...withoutEmpty(block, ["text"]), type, data, mimeType };
     }
     case "resource": {
@@ -71,5 +72,6 @@ export function contents(
   const { type: _type, data, text, blob, uri: own, ...rest } = withoutEmpty(found, ["mimeType"]);
   const shared = { ...rest, uri: string(own || uri, "a resource's uri") };
   if (typeof text === "string" && !(text === "" && (blob || data))) return { ...shared, text };
-  return { ...shared, blob: base64(blob ?? data, "a resource's blob") };
+  const { data: read, mimeType } = bytes(blob ?? data, "a resource's blob");
+  return { ...(mimeType !== undefined && { mimeType }), ...shared, blob: read };
 }

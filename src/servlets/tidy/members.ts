@@ -56,6 +56,7 @@ function fitting(value: Json, fits: Fits): Json {
 
 /** A member without the parts that clients reject. */
 function tidied(key: string, member: unknown): unknown {
+  if (key === "mimeType") return isString(member) ? mediaType(member) : member;
   if (key === "icons" && Array.isArray(member)) {
     const icons = member.filter((icon) => isObject(icon) && isString(icon["src"]));
     return icons.map((icon: Json) => fitting(icon, ICON));
@@ -66,12 +67,32 @@ function tidied(key: string, member: unknown): unknown {
   return key === "inputSchema" || key === "outputSchema" ? fitting(member, SCHEMA) : member;
 }
 
+/** Types that plugins write and nobody has registered: APIs of models refuse them. */
+const REGISTERED: Readonly<Record<string, string>> = {
+  "image/jpg": "image/jpeg",
+  "image/pjpeg": "image/jpeg",
+  "image/x-png": "image/png",
+  "image/svg": "image/svg+xml",
+  "audio/mp3": "audio/mpeg",
+  "audio/x-mp3": "audio/mpeg",
+  "audio/wave": "audio/wav",
+  "audio/x-wav": "audio/wav",
+};
+
+/** The registered name of a type of images or sounds; any other type as it is. */
+export function mediaType(value: string): string {
+  if (!/^\s*(?:image|audio)\//i.test(value)) return value;
+  const type = value.trim().toLowerCase();
+  return REGISTERED[type] ?? (type.includes(";") ? value : type);
+}
+
 /** The object without members that are null, of the wrong type or empty annotations. */
 export function present(value: unknown, name: string): Json {
   if (!isObject(value)) throw bad(`${name} is not an object`);
   let kept = value;
   for (const [key, member] of Object.entries(value)) {
-    const own = typeof member === "object" && member !== null ? tidied(key, member) : member;
+    const isNested = typeof member === "object" && member !== null;
+    const own = isNested || key === "mimeType" ? tidied(key, member) : member;
     const isKept = own !== null && (!Object.hasOwn(FITS, key) || FITS[key]!(own));
     if (isKept && own === member) continue;
     if (kept === value) kept = { ...value };
@@ -90,17 +111,6 @@ const saysNothing = (annotations: Json): boolean =>
 export function string(value: unknown, name: string): string {
   if (typeof value !== "string") throw bad(`${name} is not a string`);
   return value;
-}
-
-/** Validates with `atob`, like the official client; it is the fastest way (0.5 ms for 1 MB). */
-export function base64(value: unknown, name: string): string {
-  const text = string(value, name);
-  try {
-    atob(text);
-  } catch {
-    throw bad(`${name} is not base64`);
-  }
-  return text;
 }
 
 export function array(value: unknown, name: string): unknown[] {

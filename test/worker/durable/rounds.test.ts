@@ -117,6 +117,45 @@ describe("a servlet that asks and waits", () => {
   });
 });
 
+describe("a model's image", () => {
+  const ask = (content: object) => {
+    const text = JSON.stringify({ messages: [{ role: "user", content }], maxTokens: 5 });
+    const headers = { "mcp-param-through": "sample" };
+    return ["told", { through: "sample", text }, { headers }] as const;
+  };
+
+  test.each<[content: object, sent: object]>([
+    [
+      { type: "image", data: "data:image/jpg;base64,aG\nk" },
+      { type: "image", data: "aGk=", mimeType: "image/jpeg" },
+    ],
+    [
+      [
+        { type: "text", text: "a b" },
+        { type: "audio", data: "_-8", mimeType: "audio/wav" },
+      ],
+      [
+        { type: "text", text: "a b" },
+        { type: "audio", data: "/+8=", mimeType: "audio/wav" },
+      ],
+    ],
+    [
+      { type: "tool_use", id: "a", input: {} },
+      { type: "tool_use", id: "a", input: {} },
+    ],
+  ])("%j is asked about as every client reads it", async (content, sent) => {
+    const { requests } = await beginTool(...ask(content));
+    expect(requests["ask_1"].params.messages).toEqual([{ role: "user", content: sent }]);
+  });
+
+  test("that is not base64 is refused by name", async () => {
+    const answer = await callOf(...ask({ type: "image", data: "?" }));
+    expect(answer.error?.message ?? textIn(answer)).toContain(
+      "an image block's data is not base64",
+    );
+  });
+});
+
 describe("a servlet that returns what it asks", () => {
   test("gets its state back", async () => {
     const first = await beginTool("rounds", { rounds: 2 });

@@ -89,6 +89,20 @@ describe("output of plugins for other hosts becomes valid MCP", () => {
     ]);
   });
 
+  test("with bytes in base64 without line breaks, padded, of a registered type", async () => {
+    const data = "data:image/jpg;base64,iVBO\nRw";
+    const blob = "aG k";
+    const resource = { uri: "x://a", blob };
+    const given = { content: [{ data }, { type: "resource", resource }], isError: false };
+    expect((await told(JSON.stringify(given))).result?.["content"]).toEqual([
+      { type: "image", data: "iVBORw==", mimeType: "image/jpeg" },
+      { type: "resource", resource: { uri: "x://a", blob: "aGk=" } },
+    ]);
+    const uri = `told:${JSON.stringify({ contents: [{ blob, mimeType: "image/jpg" }] })}`;
+    const { result } = await ask("resources/read", { uri });
+    expect(result?.["contents"]).toEqual([{ uri, blob: "aGk=", mimeType: "image/jpeg" }]);
+  });
+
   test("with resources by their uri", async () => {
     const { result } = await ask("resources/read", { uri: "untidy://old" });
     expect(result?.["contents"]).toEqual([

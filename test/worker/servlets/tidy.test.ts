@@ -9,7 +9,7 @@ import {
 import { describe, expect, test } from "vitest";
 import { limits } from "../../../src/limits.ts";
 import { olderResult } from "../../../src/mcp/legacy/shapes.ts";
-import { content } from "../../../src/servlets/tidy/content.ts";
+import { content, contents } from "../../../src/servlets/tidy/content.ts";
 import { validList } from "../../../src/servlets/tidy/lists.ts";
 import { completion, toolResult } from "../../../src/servlets/tidy/results.ts";
 
@@ -88,20 +88,116 @@ test.each([
 });
 
 describe("base64", () => {
-  test.each(["", "aGk=", "aGk", "aG\r\nk=", "QUJD".repeat(1000)])("is taken as %.20j", (data) => {
-    const blocks = [
-      { type: "image", data },
-      { type: "audio", data },
-      { type: "resource", resource: { uri: "a:b", blob: data } },
-    ].map(content);
+  /** The three kinds of content that have bytes. */
+  const written = (data: unknown) => [
+    { type: "image", data },
+    { type: "audio", data },
+    { type: "resource", resource: { uri: "a:b", blob: data } },
+  ];
+  const dataOf = (block: unknown) => {
+    const { data, resource } = block as { data?: string; resource?: { blob?: string } };
+    return data ?? resource?.blob;
+  };
+  /** What Go, Rust and strict readers of Python take: padded, canonical, without white space. */
+  const STRICT =
+    /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$/;
+
+  test.each([
+    ["", ""],
+    ["aGk=", "aGk="],
+    ["QUJD".repeat(1000), "QUJD".repeat(1000)],
+    ["without padding", "aGk", "aGk="],
+    ["with half of its padding", "aA=", "aA=="],
+    ["with padding that is not needed", "QUJD==", "QUJD"],
+    ["with line breaks", "aG\r\nk=\n", "aGk="],
+    ["with spaces and tabs", " QU JD\tQQ ==", "QUJDQQ=="],
+    ["four characters, of which one is a space", "aGk ", "aGk="],
+    ["with other white space", "\ufeffaG\u00a0k=", "aGk="],
+    ["with bits after the end", "aGl=", "aGk="],
+    ["base64url", "_-_-", "/+/+"],
+    ["base64url without padding", "-_8", "+/8="],
+    ["a data URL", "data:image/png;base64,aGk=", "aGk="],
+    ["a data URL with parameters", "data:text/plain;charset=utf-8;base64,aGk=", "aGk="],
+    ["a data URL in other letters, with white space", " DATA:image/png;BASE64, aG\nk", "aGk="],
+    ["a data URL that is escaped", "data:image/png;base64,%2B%2F8%3D", "+/8="],
+    ["a data URL without base64", "data:image/svg+xml;utf8,%3Csvg/>é", btoa("<svg/>Ã©")],
+    ["a data URL without its scheme", "image/png;base64,aGk=", "aGk="],
+    ["a data URL of nothing", "data:,", ""],
+  ])("%.60s is sent as every client reads it", (...[, given, sent = given]) => {
+    const blocks = written(given).map(content);
     expect(CallToolResultSchema.safeParse({ content: blocks }).error).toBeUndefined();
+    for (const block of blocks) {
+      expect(dataOf(block)).toBe(sent);
+      expect(dataOf(block)).toMatch(STRICT);
+    }
   });
 
-  test.each(["?", "aGk==", "a", "_-_-", "data:image/png;base64,aGk="])("but not as %j", (data) => {
-    expect(() => content({ type: "image", data })).toThrow(/an image block's data is not base64/);
-    expect(() => content({ type: "audio", data })).toThrow(/an audio block's data is not base64/);
-    const resource = { uri: "a:b", blob: data };
-    expect(() => content({ type: "resource", resource })).toThrow(/blob is not base64/);
+  test.each([
+    ["?"],
+    ["a"],
+    ["+_8="],
+    ["QQ==QQ=="],
+    ["https://a.example/a.png"],
+    ["data:image/png;base64,?"],
+    ["data:image/png,%ff"],
+    ["<svg/>"],
+  ])("%j is refused, and the error says what to write", (data) => {
+    const [image, audio, resource] = written(data);
+    const advice = "Write the bytes in base64, or as a data URL";
+    expect(() => content(image)).toThrow(`an image block's data is not base64. ${advice}`);
+    expect(() => content(audio)).toThrow(`an audio block's data is not base64. ${advice}`);
+    expect(() => content(resource)).toThrow(`a resource's blob is not base64. ${advice}`);
+  });
+
+  test("bytes as numbers are refused with the same advice", () => {
+    for (const data of [{ 0: 137, 1: 80 }, [137, 80], { type: "Buffer", data: [137] }, 7, null]) {
+      expect(() => content({ type: "image", data })).toThrow(/is not base64. Write the bytes in/);
+    }
+  });
+
+  test.each([
+    ["of a data URL", { data: "data:image/webp;base64,aGk=" }, "image", "image/webp"],
+    [
+      "of a data URL, which is a sound",
+      { data: "data:audio/ogg;base64,aGk" },
+      "audio",
+      "audio/ogg",
+    ],
+    [
+      "of its own",
+      { data: "data:image/webp;base64,aGk=", mimeType: "image/gif" },
+      "image",
+      "image/gif",
+    ],
+    ["that does not exist", { type: "image", mimeType: "image/jpg" }, "image", "image/jpeg"],
+    ["in other letters", { type: "image", mimeType: " Image/JPG" }, "image", "image/jpeg"],
+    ["that is an extension", { type: "image", mimeType: "png" }, "image", "image/png"],
+    ["of an old browser", { type: "image", mimeType: "image/x-png" }, "image", "image/png"],
+    [
+      "of a sound that does not exist",
+      { type: "audio", mimeType: "audio/mp3" },
+      "audio",
+      "audio/mpeg",
+    ],
+    ["of a sound before it was standard", { mimeType: "audio/x-wav" }, "audio", "audio/wav"],
+    [
+      "that is not known",
+      { type: "image", mimeType: "image/x-unheard" },
+      "image",
+      "image/x-unheard",
+    ],
+  ])("the type %s", (_, block, type, mimeType) => {
+    expect(content({ data: "aGk=", ...block })).toMatchObject({ type, data: "aGk=", mimeType });
+  });
+
+  test("the type of a resource's bytes", () => {
+    const blob = "data:image/jpg;base64,aGk";
+    const kept = { blob: "aGk=", mimeType: "image/jpeg" };
+    expect(contents({ uri: "a:b", blob }, undefined)).toEqual({ uri: "a:b", ...kept });
+    const own = { uri: "a:b", blob: "aGk=", mimeType: "image/jpg" };
+    expect(contents(own, undefined)).toEqual({ uri: "a:b", ...kept });
+    const text = { uri: "a:b", text: "data:image/png;base64,aGk", mimeType: "Text/X" };
+    expect(contents(text, undefined)).toEqual(text);
   });
 });
 
