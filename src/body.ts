@@ -4,15 +4,11 @@ import { excessOf } from "./shape.ts";
 import { stringBytes } from "./text.ts";
 
 /**
- * Reads the JSON body of a request, by `parse`.
+ * Reads the JSON body of a request.
  *
  * Throws `unsupported_media_type`, `too_large`, `parse_error`, or as `bodyText`; the messages quote nothing of the body.
  */
-export async function readJson(
-  request: Request,
-  most = limits.bodyBytes,
-  parse: (text: string) => unknown = JSON.parse,
-): Promise<unknown> {
+export async function readJson(request: Request, most = limits.bodyBytes): Promise<unknown> {
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (type !== "application/json") {
     throw new Fault("unsupported_media_type", "Content-Type must be application/json.");
@@ -22,7 +18,7 @@ export async function readJson(
   if (stringBytes(text) > most) throw tooWide(most);
   let body: unknown;
   try {
-    body = parse(text);
+    body = JSON.parse(text);
   } catch {
     throw new Fault("parse_error", "The body is not valid JSON. Send one JSON value.");
   }

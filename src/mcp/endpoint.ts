@@ -4,7 +4,6 @@ import { limits } from "../limits.ts";
 import type { CallerQuota } from "../model.ts";
 import { handleLegacy, handleSession, isForSession } from "./legacy/handle.ts";
 import type { Incoming } from "./method.ts";
-import { parseJson } from "../text.ts";
 import { find } from "./methods.ts";
 import { handleModern } from "./modern/handle.ts";
 import { classify, isModern } from "./wire/classify.ts";
@@ -51,7 +50,7 @@ export async function mcpEndpoint(
       classify(undefined, header);
       return await handleSession(method, exchange);
     }
-    body = await readJson(request, limits.bodyBytes, parseJson);
+    body = await readJson(request);
     const { era, version } = classify(body, header);
     if (era === "modern") {
       return await handleModern(await receive(body, dependencies), version, exchange);

@@ -119,13 +119,9 @@ test("their input has exactly the keys that they know, and always arguments", as
   });
 });
 
-test("half of a character, in a key or a value, reaches neither servlets nor clients", async () => {
-  const half = JSON.parse('{"\\ud83d":"a\\ude00","😀":"\\ud83d\\ude00"}') as Record<string, string>;
-  const { result } = await callTool("u-input", half);
-  const { params } = JSON.parse(result?.["content"][0].text) as { params: object };
-  expect(params).toMatchObject({ arguments: { "\ufffd": "a\ufffd", "😀": "😀" } });
-  const { result: halves } = await callTool("u-halves");
-  expect(halves?.["content"]).toEqual([{ type: "text", text: "\ufffd 😀" }]);
+test("half of a character does not reach clients", async () => {
+  const { result } = await callTool("u-halves");
+  expect(result?.["content"]).toEqual([{ type: "text", text: "\ufffd 😀" }]);
 });
 
 test("tools are listed with a schema, whatever the servlet wrote", async () => {
