@@ -1,5 +1,4 @@
 import { type Entry, messageOf, NO_WORDS, running, traceOf } from "./host.ts";
-import { jsonOrText } from "./json.ts";
 import { isThenable } from "./results.ts";
 import { clearTimers, runTimer } from "./timers.ts";
 
@@ -30,7 +29,7 @@ function succeed(output: unknown): void {
 function fail(error: unknown): void {
   if (error instanceof RpcError) {
     const { code, message, data } = error;
-    settled = { output: JSON.stringify({ error: { code, message, data: jsonOrText(data) } }) };
+    settled = { output: JSON.stringify({ error: { code, message, data } }) };
     return;
   }
   __host.log(4, traceOf(error));

@@ -58,13 +58,11 @@ function showObject(value: object, above: readonly object[]): string {
 function showError(error: Error, above: readonly object[]): string {
   const stack = error.stack === undefined || error.stack === "" ? "" : `\n${error.stack.trimEnd()}`;
   const cause = error.cause === undefined ? "" : `\n  [cause]: ${show(error.cause, above)}`;
-  const errors =
-    error instanceof AggregateError ? `\n  [errors]: ${show(error.errors, above)}` : "";
-  return `${String(error)}${stack}${cause}${errors}`;
+  return `${String(error)}${stack}${cause}`;
 }
 
 /** The class, where it says anything. */
-export function nameOf(value: object): string {
+function nameOf(value: object): string {
   const proto: unknown = Object.getPrototypeOf(value);
   if (proto === null) return "[null prototype]";
   const name: unknown = value.constructor?.name;
