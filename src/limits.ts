@@ -312,7 +312,7 @@ export const limits = {
   /** Resources that one session may subscribe to, and the characters of all their URIs. */
   sessionSubscriptions: 1000,
   sessionSubscriptionCharacters: 256 * 1024,
-  /** What a session stores of its client's `initialize`, as JSON: names, versions and a dozen capabilities take a few hundred bytes. */
+  /** Capabilities, name and version that a session stores of its client, as JSON: a dozen capabilities take a few hundred bytes. */
   clientBytes: 8 * 1024,
   /** Tasks on one page of a session's list: each costs a request to its object. */
   taskPage: 50,

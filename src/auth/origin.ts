@@ -40,7 +40,7 @@ const arrivals = new WeakMap<Request, Arrival>();
 export const arrivalOf = (request: Request): URL =>
   arrivals.get(request)?.url ?? new URL(request.url);
 
-/** Gives a request that is made of another one the place where that came from. */
+/** Makes a request arrive as the one from which it was made. */
 export function arrivedAs(from: Request, made: Request): Request {
   const arrival = arrivals.get(from);
   if (arrival) arrivals.set(made, arrival);
@@ -54,6 +54,7 @@ export function arrivedAs(from: Request, made: Request): Request {
 export function atOwnOrigin(request: Request, policy: OriginPolicy): Request {
   const { own, runs } = policy;
   const isMoved = own !== undefined && !request.url.startsWith(own.href);
+  // Most requests: nothing more could be learnt from their address.
   if (!isMoved && (runs === undefined || (own !== undefined && runs !== ON_LOOPBACK)))
     return request;
   const url = addressOf(request, policy);

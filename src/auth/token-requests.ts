@@ -20,7 +20,10 @@ const OPENID_SCOPES = new Set(["openid", "profile", "email", "address", "phone",
 export const withoutOpenId = (scopes: readonly string[], isScope: (scope: string) => boolean) =>
   scopes.filter((scope) => !OPENID_SCOPES.has(scope) || isScope(scope));
 
-/** The request at its real endpoint, its body read, without a `client_id` that only repeats Basic authentication, and without scopes of OpenID Connect. */
+/**
+ * The request at its real endpoint, its body read, without a `client_id` that only repeats Basic authentication and without
+ * scopes of OpenID Connect.
+ */
 export async function toEndpoint(
   request: Request,
   isScope: (scope: string) => boolean,

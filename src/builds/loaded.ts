@@ -151,7 +151,7 @@ export class Hooks extends CallHooks {
         const sent = new Request(request, { redirect: "manual", signal: stop });
         return await inHttpSpan(trace, sent, (one) => world.fetch(one));
       } catch (error) {
-        // What the manifest or the caller's account does not allow.
+        // The manifest or the caller's account refuses it: the guest is told why.
         if (error instanceof GuestError) throw new Fault("forbidden", error.message);
         // The reason is not passed on, nor logged: a guest could cause it a thousand times in a call.
         throw new Fault("servlet_failed", "The host could not be reached.");

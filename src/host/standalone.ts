@@ -2,7 +2,7 @@
  * Writes a folder with all that a server needs to run, without the build tools: `npm run standalone -- DIR`. Start it there
  * with `node start.js --worker worker`. The Dockerfile copies this folder into its image.
  */
-import { cp, mkdir, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -53,16 +53,8 @@ async function main(): Promise<void> {
 
 /** A script that ends the process where its Node is too old. */
 async function demandingNode(): Promise<string> {
-  const { outputFiles } = await build({
-    stdin: {
-      contents: 'import { demandNode } from "./demand-node.js"; demandNode();',
-      resolveDir: BIN,
-    },
-    bundle: true,
-    format: "iife",
-    write: false,
-  });
-  return outputFiles[0]!.text;
+  const text = await readFile(join(BIN, "demand-node.js"), "utf8");
+  return `{\n${text.replaceAll("export function", "function")}\ndemandNode();\n}`;
 }
 
 const BIN = join(OWN_FOLDER, isInstalled ? "bin" : "package/bin");

@@ -46,13 +46,13 @@ export const asOnCloudflare = (worker: Handler): Handler => ({
   },
 });
 
-/** workerd joins several Host headers, and passes on what is no host. */
+/** workerd joins repeated Host headers, and passes on names that no URL can have. */
 const NO_HOST =
   "The Host header is not the name of a host, with or without a port. Send one Host header with the host of the URL.\n";
 
 const isTrusted = ({ props }: ExecutionContext) => (props as SocketProps | undefined)?.trustProxy;
 
-/** What the last proxy has added to a header. */
+/** The last value of a header with a list of them: the nearest proxy has added it. */
 const lastOf = ({ headers }: Request, name: string) =>
   headers.get(name)?.split(",").at(-1)?.trim().toLowerCase();
 

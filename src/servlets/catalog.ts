@@ -274,8 +274,8 @@ export function findCompleted(catalog: Catalog, uri: string): FoundResource | un
 }
 
 /**
- * Tells which servlets may be asked for a URI that no entry fits: those that list others of its scheme and host, or else of
- * its scheme. A scheme that none lists belongs to the servlet of that name.
+ * Returns a predicate: may this servlet be asked for a URI that no entry fits? Those may that list other URIs of its scheme
+ * and host, or else of its scheme. A scheme that none lists belongs to the servlet of that name.
  */
 export function readersOf(
   { resources, templates }: Catalog,
@@ -294,7 +294,7 @@ export function readersOf(
   return (servlet) => readers.has(servlet);
 }
 
-/** The literal scheme and host of a URI or template, in small letters; open if an expression goes on with the host. */
+/** The literal scheme and host of a URI or template, in lower case; open if an expression continues the host. */
 function placeOf(text: string) {
   const [literal = ""] = text.split("{", 1);
   const [all = "", scheme, host = ""] =

@@ -43,7 +43,7 @@ export async function devArguments(given: string[]): Promise<string[]> {
   return ["dev", ...others, `--var=${RUNS}:${runs}`, `--ip=${ip}`, ...given.slice(end)];
 }
 
-/** What `[dev]` of a configuration says; nothing if it has none, or is not valid, of which wrangler tells. */
+/** The table `[dev]` of a configuration; empty without one, or where it is not valid, which wrangler reports. */
 async function configuredIn(path: string): Promise<{ ip?: string; host?: string }> {
   try {
     return schema.parse(parse(await readFile(path, "utf8"))).dev;

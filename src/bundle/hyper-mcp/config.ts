@@ -5,7 +5,7 @@ import { Refusal } from "../refusal.ts";
 import { demandShort, parseConfig } from "./parse.ts";
 import { referencesIn, replaceReferences, type Reference } from "./references.ts";
 
-/** Characters that are parsed again for references: some seconds. */
+/** Characters that are parsed for all references together: they take a few seconds. */
 const REPARSED_CHARACTERS = 20_000_000;
 
 const keyringEntry = { service: z.string().min(1), user: z.string().min(1) };

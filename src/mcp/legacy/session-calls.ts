@@ -209,6 +209,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     };
     if (store.row.ready === 0 || call.post?.accepts.sse === false) {
       const { post } = call;
+      // Its client hears nothing until the call ends: a stream shows signs of life.
       const opening = post && setTimeout(() => this.#open.begin(post), limits.keepAliveMs);
       return settled(target, context, handingOver(kept, this.#parts.tasks())).finally(() =>
         clearTimeout(opening),

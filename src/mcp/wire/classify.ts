@@ -28,7 +28,7 @@ export function classify(body: unknown, version: string | undefined): Era {
   const claim = claimedVersion(body);
   if (claim !== undefined && !LEGACY_VERSIONS.includes(claim))
     return { era: "modern", version: claim };
-  // It names its version itself; a client that begins again may still send the headers of its last session.
+  // Its body names the version. A client that begins again may still send the headers of its last session.
   if (isInitialize(body)) return { era: "legacy", version: DEFAULT_LEGACY_VERSION };
   if (version === undefined) return { era: "legacy", version: claim ?? DEFAULT_LEGACY_VERSION };
   if (LEGACY_VERSIONS.includes(version)) return { era: "legacy", version };

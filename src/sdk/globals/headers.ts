@@ -85,7 +85,7 @@ const BEYOND_LATIN_1 = /[^\0-\xff]/;
 
 function valueOf(value: unknown): string {
   const text = String(value).replace(/^[\t\n\r ]+|[\t\n\r ]+$/g, "");
-  // What a server has sent can be copied.
+  // A servlet may copy a value that a server has sent.
   const isFit = !BEYOND_LATIN_1.test(text) || running.received?.has(text) === true;
   // oxlint-disable-next-line no-control-regex
   if (isFit && !/[\0\n\r]/.test(text)) return text;

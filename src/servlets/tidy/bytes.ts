@@ -47,7 +47,7 @@ function fromBase64(text: string): Bytes | undefined {
 function fromDataUrl(text: string): Bytes | undefined {
   const comma = text.indexOf(",");
   if (comma < 0) return undefined;
-  // It is short; a text without a comma for long is no URL.
+  // The head of a data URL is short.
   const [head, ...parameters] = text
     .slice(0, Math.min(comma, 1000))
     .trim()

@@ -40,7 +40,7 @@ function noBlocks(result: Json): [] {
   );
 }
 
-/** What stands in the text for structured content that is not repeated. */
+/** The text beside structured content that is too long to be repeated. */
 export const NOT_REPEATED =
   "The result is in `structuredContent`. It is too long to be repeated here.";
 

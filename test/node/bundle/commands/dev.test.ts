@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { devArguments } from "../../../../src/bundle/commands/dev.ts";
 
-/** What `dev` tells the Worker of who can reach it, and at which address wrangler listens. */
+/** `dev` tells the Worker who can reach it, and wrangler at which address to listen. */
 
 let folder: string;
 const file = (name: string) => join(folder, name);
@@ -44,7 +44,7 @@ describe("only this machine reaches it", () => {
     [["--ip", "127.0.0.1"], "127.0.0.1", "all.toml"],
     [[], "127.0.0.1", "own.toml"],
     [[], HERE, "missing.toml"],
-    // What follows belongs to nobody here: wrangler would not take its address either.
+    // Behind `--` there are no options: wrangler takes no address from there either.
     [["--", "--ip", "0.0.0.0"], HERE],
     [["--var", "EDGE_SERVLETS_RUNS:on-network"], HERE],
   ])("with %j", async (args, ip, config) => {

@@ -107,7 +107,7 @@ test("a token service that the configuration names gets the registry's login", a
 
 const named = (service?: string) =>
   `Bearer realm="http://${victim.host}/token"${service === undefined ? "" : `,service="${service}"`}`;
-/** What a token service that two registries share was asked for with a login. */
+/** The requests with a login at a token service that two registries share. */
 const servicesAsked = () =>
   victim.seen
     .filter(({ authorization, body }) => authorization !== undefined || body !== "")

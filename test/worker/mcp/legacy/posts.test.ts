@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { limits } from "../../../../src/limits.ts";
 import { Task } from "../../index.ts";
 import { post } from "../../server.ts";
 import { accept, prepare, send, server as usual, type Json } from "../../durable/client.ts";
@@ -216,5 +217,32 @@ describe("logging/setLevel", () => {
     await client.request("logging/setLevel", { level: "error" });
     await client.answer(id, accept("x"));
     expect(saidIn(await events.message())).toEqual([null, "x", null]);
+  });
+});
+
+describe("a client gets a first byte at once", () => {
+  const begins = async ({ body }: Response) => {
+    const { value } = await body!.getReader().read();
+    return new TextDecoder().decode(value);
+  };
+
+  test.each(VERSIONS)("on the session's own stream: %s", async (version) => {
+    const client = await begin({ version });
+    expect(await begins(await client.listen())).toMatch(/^: waiting\n\n/);
+  });
+
+  test("in a call that waits, although it never said that it is ready", async () => {
+    const { keepAliveMs } = limits;
+    limits.keepAliveMs = 1;
+    try {
+      const client = await begin({ ready: false });
+      const id = client.newId();
+      const answer = await client.call("plan", steps({ do: "sleep", ms: 60_000 }), {}, id);
+      expect(answer.headers.get("content-type")).toBe("text/event-stream");
+      expect(await begins(answer)).toMatch(/^: waiting\n\n/);
+      await client.notify("notifications/cancelled", { requestId: id });
+    } finally {
+      limits.keepAliveMs = keepAliveMs;
+    }
   });
 });
