@@ -52,7 +52,7 @@ export type CountBytes = (bytes: number) => void;
 export const bodyCounts = new WeakMap<Request, CountBytes>();
 
 /**
- * Reads a request's body as text: all that do, do it here. Its bytes are counted for the caller before they are read, or,
+ * The only place that reads a request's body as text. Its bytes are counted for the caller before they are read, or,
  * where no length is announced, as they come. Returns undefined for a body of more than `most` bytes, of which no more
  * are read. Throws `too_many`, `unavailable`, `too_slow`, `invalid_request` for a bad length, or where its sender leaves.
  */
@@ -111,6 +111,7 @@ async function textOfLength(
   late.catch((error: unknown) => reader.cancel(error)).catch(() => {});
   // In one read: a large body in many takes four times as long.
   const { value } = await reader.readAtLeast(length, new Uint8Array(length));
+  if (value?.length !== length) throw new Error("the body ended before its length");
   return new TextDecoder().decode(value);
 }
 

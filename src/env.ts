@@ -238,7 +238,7 @@ function checked(settings: Settings): Settings {
 /** The value of `RUNS`. */
 export const runsOf = (env: object): string | undefined => variablesOf(env)[RUNS];
 
-/** Throws if a server would learn from the Host header whom tokens and assertions are for. */
+/** Throws if the Host header would decide the audience of tokens or assertions. */
 export function demandAudience(settings: Settings): void {
   const { PUBLIC_URL, OAUTH_ISSUERS = [], ENTERPRISE_ISSUERS = [] } = settings;
   const open = OAUTH_ISSUERS.find(({ audience }) => audience === undefined);
@@ -249,7 +249,7 @@ export function demandAudience(settings: Settings): void {
     ENTERPRISE_ISSUERS.map(({ issuer }) => `ENTERPRISE_ISSUERS has ${issuer}`).at(0);
   if (PUBLIC_URL !== undefined || what === undefined) return;
   throw new Error(
-    `${what}, and PUBLIC_URL is not set, so the Host header of a request would say whom its tokens are for. Set PUBLIC_URL to the server's origin, such as https://mcp.example.com.`,
+    `${what}, and PUBLIC_URL is not set, so the Host header of a request would decide the audience of its tokens. Set PUBLIC_URL to the server's origin, such as https://mcp.example.com.`,
   );
 }
 

@@ -4,7 +4,7 @@ import { Fault } from "../errors.ts";
 
 /** Which hosts and web pages this server answers, besides loopback ones. */
 export interface OriginPolicy extends Pick<Settings, "ALLOWED_ORIGINS" | "ALLOWED_HOSTS"> {
-  /** Where all requests are put: PUBLIC_URL. */
+  /** The server's public origin: PUBLIC_URL. */
   own: URL | undefined;
   /** The value of `RUNS`. */
   runs: string | undefined;
@@ -33,14 +33,14 @@ interface Arrival {
   isLocal: boolean;
 }
 
-/** Of requests that may have come otherwise than their URLs say, or from this machine. */
+/** The original URL of each request whose URL was rewritten, and whether it came from this machine. */
 const arrivals = new WeakMap<Request, Arrival>();
 
 /** The address that the client of a request has used. */
 export const arrivalOf = (request: Request): URL =>
   arrivals.get(request)?.url ?? new URL(request.url);
 
-/** Makes a request arrive as the one from which it was made. */
+/** Copies the arrival of `from` to a request that is made of it. */
 export function arrivedAs(from: Request, made: Request): Request {
   const arrival = arrivals.get(from);
   if (arrival) arrivals.set(made, arrival);

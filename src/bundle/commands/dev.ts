@@ -11,8 +11,9 @@ import { wrangler } from "./wrangler.ts";
 const string = { type: "string" } as const;
 const OPTIONS = { ip: string, config: { ...string, short: "c" }, cwd: string } as const;
 
-/** Options by which others reach the server, or by which it does not see the host of a request. */
+/** Options that expose the server to others. */
 const REACHING = ["remote", "r", "tunnel", "tunnel-name", "tunnelName"];
+/** Options that replace the host of each request. */
 const HOST = ["host", "local-upstream", "localUpstream"];
 
 const schema = z.object({ dev: z.object({ ip: z.string(), host: z.string() }).partial() });
@@ -43,12 +44,15 @@ export async function devArguments(given: string[]): Promise<string[]> {
   return ["dev", ...others, `--var=${RUNS}:${runs}`, `--ip=${ip}`, ...given.slice(end)];
 }
 
-/** The table `[dev]` of a configuration; empty without one, or where it is not valid, which wrangler reports. */
+/** The table `[dev]` of a configuration; empty without one, or where its values are not valid, which wrangler reports. */
 async function configuredIn(path: string): Promise<{ ip?: string; host?: string }> {
   try {
     return schema.parse(parse(await readFile(path, "utf8"))).dev;
-  } catch {
-    return {};
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT" || error instanceof z.ZodError)
+      return {};
+    // It is not TOML: it may name a host all the same.
+    return { host: "unknown" };
   }
 }
 

@@ -48,7 +48,7 @@ const TOKEN_SERVICES =
   "registry-1.docker.io=auth.docker.io/registry.docker.io registry.gitlab.com=gitlab.com/container_registry";
 
 /**
- * The services that a registry may have tokens of, from a token service at this host: undefined for all, at its own host.
+ * The services that a registry may have tokens of, from a token service at this host: undefined for any, where the token service is on the registry's own host.
  * Throws a `Refusal` if `TOKEN_SERVICES` is not valid.
  */
 function servicesAt(host: string, registry: string): string[] | undefined {

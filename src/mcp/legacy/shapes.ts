@@ -20,13 +20,13 @@ export function olderResult(result: Json, version: string): Json {
     shaped = rest;
   }
   const { structuredContent: structured } = result;
-  if (structured !== undefined && !("structuredContent" in shaped)) {
-    const content = (shaped["content"] as ContentBlock[]).map((block) =>
-      block.type === "text" && block.text === NOT_REPEATED
-        ? { ...block, text: JSON.stringify(structured) }
-        : block,
-    );
-    shaped = { ...shaped, content };
+  const blocks = shaped["content"];
+  // Only the last block: a servlet can write this text itself, as often as it likes.
+  const last: unknown = Array.isArray(blocks) && blocks.at(-1);
+  const isLost = structured !== undefined && !("structuredContent" in shaped);
+  if (isLost && isObject(last) && last["text"] === NOT_REPEATED) {
+    const whole = { ...last, text: JSON.stringify(structured) };
+    shaped = { ...shaped, content: [...(blocks as ContentBlock[]).slice(0, -1), whole] };
   }
   if (Array.isArray(shaped["content"]) && version < "2025-06-18") {
     const content = (shaped["content"] as ContentBlock[]).map((block) =>

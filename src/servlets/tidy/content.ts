@@ -8,7 +8,7 @@ function inferredType(block: Json): string {
   if (isObject(block["resource"]) || isObject(block["Resource"])) return "resource";
   if (typeof block["data"] === "string" && block["data"] !== "") {
     const about = string(block["mimeType"] || block["data"], "a block's mimeType");
-    return /^\s*(?:data:)?\s*audio\//i.test(about) ? "audio" : "image";
+    return /^\s*(?:data:\s*)?audio\//i.test(about) ? "audio" : "image";
   }
   return typeof block["uri"] === "string" ? "resource_link" : "text";
 }

@@ -247,6 +247,27 @@ describe("structured content is text too", () => {
   });
 });
 
+test("an older result repeats structured content once, whatever a servlet has written", () => {
+  const [note] = toolResult({ structuredContent: ["x".repeat(limits.repeatedCharacters)] }).content;
+  const structuredContent = ["y"];
+  expect(olderResult({ content: [note, note, note], structuredContent }, "2025-11-25")).toEqual({
+    content: [note, note, { type: "text", text: '["y"]' }],
+  });
+});
+
+test.each([{ messages: [] }, { contents: [] }, { completion: {} }, { content: [] }])(
+  "structured content beside %j is dropped for older clients",
+  (result) => {
+    expect(olderResult({ ...result, structuredContent: 1 }, "2025-11-25")).toEqual(result);
+  },
+);
+
+test("the type of a block is found in time that grows with its length alone", () => {
+  const data = `${" ".repeat(4_000_000)}x`;
+  expect(() => content({ data })).toThrow("base64");
+  expect(content({ data: "aGk=", mimeType: "  audio/mp3" })).toMatchObject({ type: "audio" });
+});
+
 describe("a result without content", () => {
   test.each([{}, { content: null }, { _meta: { a: 1 } }, { isError: true }])(
     "is empty where it is %j",

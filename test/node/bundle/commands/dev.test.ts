@@ -15,6 +15,7 @@ beforeAll(async () => {
   await writeFile(file("star.toml"), '[dev]\nip = "*"\nport = 9000\n');
   await writeFile(file("own.toml"), '[dev]\nip = "127.0.0.1"\n');
   await writeFile(file("host.toml"), '[dev]\nhost = "localhost"\n');
+  await writeFile(file("own.jsonc"), `{ "dev": { "host": "localhost" } }`);
   await writeFile(file("wrangler.toml"), '[dev]\nip = "192.0.2.7"\n');
 });
 afterAll(() => rm(folder, { recursive: true }));
@@ -78,6 +79,8 @@ describe("others may reach it", () => {
     [["--host", "localhost"], HERE],
     [["--local-upstream=localhost"], HERE],
     [[], HERE, "host.toml"],
+    // Its host is not known.
+    [[], HERE, "own.jsonc"],
   ])("with %j", async (args, ip, config) => {
     expect(await of(args, config)).toEqual({ runs: "on-network", ip });
   });
