@@ -114,9 +114,10 @@ export function createApp(bundle: Bundle, env: object) {
     );
   }
 
-  app.all("/mcp", async ({ req: { raw } }) => answerMcp(raw, await authenticator.identify(raw)));
+  app.all("/mcp", async ({ req: { raw } }) => answerMcp(raw, () => authenticator.identify(raw)));
 
-  async function answerMcp(raw: Request, principal: Principal): Promise<Response> {
+  async function answerMcp(raw: Request, identify: () => Promise<Principal>): Promise<Response> {
+    const principal = await identify();
     const registry = (await serving.registry()).for({ principal });
     const { quota, until } = rateLimiter.enter(callerKey(principal), raw);
     return until(
@@ -126,6 +127,7 @@ export function createApp(bundle: Bundle, env: object) {
         server,
         registry,
         principal,
+        identify,
         hub: hubs && (() => hubs.getByName(principal.name)),
         vault,
         tasks: tasks?.(principal, quota.countStored),

@@ -30,12 +30,17 @@ export function keyRecordsOf(env: object): (() => DurableObjectStub<KeyRecordsOb
   return objects && (() => objects.getByName("usage"));
 }
 
-/** The revoked keys as this isolate knows them: at most `limits.keyCheckMs` late, and asked for with the first key. */
+/**
+ * The revoked keys as this isolate knows them: at most twice `limits.keyCheckMs` late. They are asked for with the first key, and
+ * with the first after a pause.
+ */
 export class RevokedKeys {
   readonly #records: (() => DurableObjectStub<KeyRecordsObject>) | undefined;
   #revoked: ReadonlySet<string> | undefined;
   #asking: Promise<void> | undefined;
   #next = 0;
+  /** When they were last asked for with success. */
+  #known = -Infinity;
   #used: Record<string, number> = {};
 
   constructor(env: object) {
@@ -52,7 +57,7 @@ export class RevokedKeys {
       this.#asking = this.#ask(this.#records);
       waitUntil(this.#asking);
     }
-    if (this.#revoked === undefined) await this.#asking;
+    if (now - this.#known >= 2 * limits.keyCheckMs) await this.#asking;
     if (this.#revoked !== undefined) return this.#revoked.has(key);
     throw new Fault(
       "unavailable",
@@ -65,7 +70,9 @@ export class RevokedKeys {
     const used = this.#used;
     this.#used = {};
     try {
+      const asked = Date.now();
       this.#revoked = new Set(await records().keysUsed(used));
+      this.#known = asked;
     } catch (error) {
       if (this.#revoked === undefined) this.#next = 0;
       report(error);

@@ -41,7 +41,7 @@ export interface ConsoleParts {
   /** Undefined where the pages for people are turned off (LINKS). */
   paged: Paged | undefined;
   /** Answers an MCP request. */
-  answerMcp(request: Request, principal: Principal): Promise<Response>;
+  answerMcp(request: Request, identify: () => Promise<Principal>): Promise<Response>;
 }
 
 /** Adds the routes of the console. */
@@ -133,9 +133,11 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
   // The pages' script calls MCP here, as the person who has signed in.
   app.all(CONSOLE_MCP_PATH, async ({ req: { raw } }) => {
     demandOwnOrigin(raw);
-    const person = isOpen ? undefined : await people?.of(raw);
-    if (person === undefined) throw new Fault("unauthorized", "Sign in again to call from here.");
-    return parts.answerMcp(raw, people!.callerOf(person));
+    return parts.answerMcp(raw, async () => {
+      const person = isOpen ? undefined : await people?.of(raw);
+      if (person === undefined) throw new Fault("unauthorized", "Sign in again to call from here.");
+      return people!.callerOf(person);
+    });
   });
 
   if (assets) app.get("/console/:file", (c) => assets(c.req.raw, c.req.param("file")));

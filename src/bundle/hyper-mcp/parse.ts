@@ -27,7 +27,7 @@ export function parseConfig(file: string, text: string): unknown {
   } catch (error) {
     if (error instanceof Refusal) throw error;
     throw new Refusal(
-      `${file}: it nests too deeply, has too many keys, or its aliases repeat too much, lead back to themselves or to nothing: write it without them`,
+      `${file}: it nests too deeply, or its aliases repeat too much, lead back to themselves or to nothing, or it has too many keys: write it in a simpler way`,
     );
   }
 }

@@ -16,6 +16,7 @@ import { errorMessage, methodNotFound, resultMessage, type Request } from "../wi
 import { clientName } from "../wire/params.ts";
 import { notices, progressTokenOf } from "../wire/notifications.ts";
 import { Answering, eventText, jsonResponse, type Reply } from "../wire/reply.ts";
+import { whileGranted } from "../wire/granted.ts";
 import { inMcpSpan, tellFault, tellResult } from "../wire/request-span.ts";
 import { failingAsker } from "./askers.ts";
 import { Replies } from "./batch.ts";
@@ -97,7 +98,9 @@ export async function handleSession(method: string, exchange: Exchange): Promise
   }
   const { name, scopes } = exchange.principal;
   const lastEventId = exchange.headers.get("last-event-id") ?? undefined;
-  return responseOf(known(await session.listen(name, lastEventId, scopes)));
+  const response = responseOf(known(await session.listen(name, lastEventId, scopes)));
+  if (response.status !== 200 || response.body === null) return response;
+  return new Response(whileGranted(response.body, exchange), response);
 }
 
 const SESSION_HEADER = "mcp-session-id";

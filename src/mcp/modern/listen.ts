@@ -7,6 +7,7 @@ import { isObject, type Json } from "../../model.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { methodNotFound, resultMessage, type Request } from "../wire/message.ts";
 import { capabilities } from "../wire/capabilities.ts";
+import { whileGranted } from "../wire/granted.ts";
 import { streamResponse } from "../wire/reply.ts";
 import { demandTasks } from "./tasks.ts";
 import { SUBSCRIPTION_ID_META, tagged, type Filter } from "../wire/subscription.ts";
@@ -49,7 +50,7 @@ export async function listen(
       { data: { retryAfter: 1 } },
     );
   }
-  return streamResponse(stream);
+  return streamResponse(whileGranted(stream, exchange));
 }
 
 const flag = z.nullish(z.boolean("must be a boolean."));

@@ -18,6 +18,8 @@ export interface Exchange extends Pick<CallerQuota, "countStored"> {
   server: Server;
   registry: Registry;
   principal: Principal;
+  /** Identifies the caller again. Throws where its credentials are no longer valid. */
+  identify?(): Promise<Principal>;
   headers: Headers;
   accepts: Accepts;
   /** The principal's hub; absent if clients cannot subscribe. */

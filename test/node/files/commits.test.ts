@@ -240,6 +240,7 @@ describe("what is stored", () => {
       database.exec(damage, files.descriptors.get(fd).node);
       return { database, store, fd };
     };
+    /** What a later call of another memory finds, which makes a file. */
     const later = (database: Database, store: FileStore) => {
       const files = store.begin(mounts, { now });
       guestWith(files).wasi.open("later", { oflags: CREATE });

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { SIGN_IN_PATH } from "../../../src/console/frame.ts";
 import { configureLimits, limits } from "../../../src/limits.ts";
+import { bundle as whole } from "../../bundle.gen.ts";
 import { bundle, serverOf, type Server } from "./key-holders.ts";
 import { modern } from "../server.ts";
 import { hashPassphrase } from "../../../src/auth/passphrase.ts";
@@ -324,6 +325,35 @@ describe("each route that reads a body counts it before it reads", () => {
     expect(response.headers.get("retry-after")).toBe("1");
     await end();
   });
+});
+
+test("a part that an operator sends passes through, and does not count", async () => {
+  const key = newId();
+  const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
+  const server = createApp(whole, {
+    ...env,
+    API_KEYS: JSON.stringify({
+      [key]: { hash: new Uint8Array(hash).toHex(), scopes: ["operator"] },
+    }),
+    LIMITS: '{"bodiesBytes":200}',
+    LOADER: (env as { TEST_LOADER?: unknown }).TEST_LOADER,
+  });
+  const end = await other(server);
+  const part = new TextEncoder().encode("part".repeat(10_000));
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", part)).toHex();
+  const headers = { authorization: `Bearer ${key}`, "content-length": `${part.length}` };
+  const path = `/operator/part/${digest}`;
+  const send = (length: string) =>
+    fetchOf(server, {
+      body: part,
+      headers: { ...headers, "content-length": length },
+      method: "PUT",
+      path,
+    });
+  expect((await send(`${part.length}`)).status).toBe(204);
+  for (const length of ["x", "-1", "1e3"]) expect((await send(length)).status).toBe(400);
+  expect((await fetchOf(server, greeting(key, 6000))).status).toBe(503);
+  await end();
 });
 
 describe("nothing is read", () => {

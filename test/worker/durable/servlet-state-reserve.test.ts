@@ -43,6 +43,18 @@ describe("where a caller has used up everything", () => {
     expect(await call("keeping", "list", { path: "/data" })).not.toMatch(/keep too much/);
   });
 
+  test("a servlet cannot begin with more than a MiB, keeps nothing of that call, and can begin with less", async () => {
+    const { grow, held } = await fullCaller();
+    const before = await sumOf(held);
+    for (let nth = 0; nth < 3; nth++) {
+      expect(await grow(3, "begun")).toMatch(/keep too much.*delete|keep too much/);
+      expect(await grow(1 + nth)).toMatch(/keep too much/);
+    }
+    expect(await sumOf(held)).toBe(before);
+    expect(await grow(0, "begun")).toBe("0");
+    expect(await grow(0, "begun")).toBe("0");
+  });
+
   test("a variable that cannot be kept ends the call with an error, and is as it was before", async () => {
     const { call } = await fullCaller();
     expect(await call("drafts", "keep", { text: "a" })).toBe("1");

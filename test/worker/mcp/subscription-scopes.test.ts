@@ -1,9 +1,12 @@
-import { describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { bundle } from "../../bundle.gen.ts";
 import { prepare, send, serverOf } from "../durable/client.ts";
 import { listen, prepareHubs, server as hubServer, serveAs } from "../durable/hub-client.ts";
 import { steps } from "../durable/plans.ts";
 import { resultIn, type SessionClient } from "../durable/session-client.ts";
+import { configureLimits, limits } from "../../../src/limits.ts";
+import { keyRecordsOf } from "../../../src/auth/key-records.ts";
+import { env } from "cloudflare:workers";
 import { begin, listened } from "../durable/session-steps.ts";
 import { post } from "../server.ts";
 
@@ -136,5 +139,76 @@ describe("a stream", () => {
     const other = await streamOf(["hello:*"], [UNLISTED]);
     await other.change();
     expect((await other.next()).method).toBe("notifications/resources/list_changed");
+  });
+});
+
+describe("a stream ends, and tells nothing more, once its key", () => {
+  const { keyCheckMs } = limits;
+  beforeEach(() => configureLimits({ keyCheckMs: 0 }));
+  afterEach(() => {
+    configureLimits({ keyCheckMs });
+    vi.restoreAllMocks();
+  });
+  const later = (ms: number) => {
+    const now = Date.now.bind(Date);
+    vi.spyOn(Date, "now").mockImplementation(() => now() + ms);
+  };
+  const DAY = 24 * 60 * 60 * 1000;
+  const soon = () => ({ expires: new Date(Date.now() + DAY).toISOString() });
+
+  const ends: [string, object, (key: string) => unknown][] = [
+    ["is revoked", {}, async (key) => keyRecordsOf(env)!().revokeKey(await hashOf(key), "boss")],
+    ["has expired", soon(), () => later(DAY + 1)],
+    [
+      "is narrow, and revoked",
+      { scopes: DURABLE },
+      async (key) => keyRecordsOf(env)!().revokeKey(await hashOf(key), "boss"),
+    ],
+    ["is narrow, and has expired", { ...soon(), scopes: DURABLE }, () => later(2 * DAY)],
+  ];
+  const variables = async (key: string, more: object) => ({
+    API_KEYS: JSON.stringify({
+      [key]: { hash: await hashOf(key), ...more },
+      other: await hashOf("other"),
+    }),
+  });
+  /** Changes the resource, then a list, by another key of the same name. */
+  const changeAs = async (key: string) => {
+    const API_KEYS = JSON.stringify({ [key]: await hashOf(`${key}-again`) });
+    serveAs(bundle, { API_KEYS });
+    return { authorization: `Bearer ${key}-again` };
+  };
+  const plan = steps({ do: "updated", url: UNLISTED }, { do: "changed" });
+
+  test.each(ends)("%s", async (_what, more, end) => {
+    const { key, headers } = held();
+    serveAs(bundle, await variables(key, more));
+    const filter = { resourceSubscriptions: [UNLISTED], resourcesListChanged: true };
+    const { next } = await listen(filter, { headers });
+    const change = { name: "plan", arguments: plan };
+    await send("tools/call", change, { server: hubServer, headers });
+    expect(await next()).toMatchObject({ params: { uri: UNLISTED } });
+    expect(await next()).toMatchObject({ method: "notifications/resources/list_changed" });
+    await end(key);
+    const others = await changeAs(key);
+    await send("tools/call", change, { server: hubServer, headers: others });
+    expect(await next()).toBeUndefined();
+  });
+
+  test.each(ends)("%s, in a session", async (_what, more, end) => {
+    const { key, headers, change } = held();
+    const server = serverOf(bundle, await variables(key, more));
+    const client = await begin({ headers, server });
+    await subscribe(client, UNLISTED);
+    const events = await listened(client);
+    await change(UNLISTED);
+    expect((await events.message())["params"]).toEqual({ uri: UNLISTED });
+    await events.message();
+    await end(key);
+    const params = { name: "plan", arguments: plan };
+    const API_KEYS = JSON.stringify({ [key]: await hashOf(`${key}-again`) });
+    const others = { authorization: `Bearer ${key}-again` };
+    await send("tools/call", params, { server: serverOf(bundle, { API_KEYS }), headers: others });
+    expect(await events.rest()).toEqual([]);
   });
 });
