@@ -1,10 +1,12 @@
 import { extname } from "node:path";
-import { parse as parseToml, TomlError } from "smol-toml";
-import { parseDocument } from "yaml";
+import { parse as parseToml, TomlDate, TomlError } from "smol-toml";
+import { parseDocument, visit } from "yaml";
 import { Refusal } from "../refusal.ts";
 
 /**
  * Parses a config as JSON, YAML or TOML, which the file's extension says, as in hyper-mcp.
+ *
+ * A config has texts and no numbers, so a number is read as the text that was written: `1.10` is a version.
  *
  * Throws a `Refusal` with the line and column, but nothing of the text, which may hold secrets.
  */
@@ -38,7 +40,7 @@ function parsed(file: string, text: string): unknown {
       return parseYaml(file, text, "YAML");
     case ".toml":
       try {
-        return parseToml(text);
+        return withTexts(parseToml(text, { integersAsBigInt: true }));
       } catch (error) {
         if (!(error instanceof TomlError)) throw error;
         throw new Refusal(
@@ -52,10 +54,25 @@ function parsed(file: string, text: string): unknown {
   }
 }
 
+/** The same value with texts for whole numbers: how a fraction was written is not known. */
+function withTexts(value: unknown): unknown {
+  if (typeof value === "bigint") return String(value);
+  if (Array.isArray(value)) return value.map(withTexts);
+  if (typeof value !== "object" || value === null || value instanceof TomlDate) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, withTexts(one)]));
+}
+
 function parseYaml(file: string, text: string, format: string): unknown {
   const document = parseDocument(text, { prettyErrors: true });
   const [error] = document.errors;
-  if (error === undefined) return document.toJS({ maxAliasCount: 100 });
+  if (error === undefined) {
+    visit(document, {
+      Scalar(_key, node) {
+        if (typeof node.value === "number") node.value = node.source ?? node.value;
+      },
+    });
+    return document.toJS({ maxAliasCount: 100 });
+  }
   const problem =
     error.code === "DUPLICATE_KEY" ? "the same key occurs twice" : `it is not valid ${format}`;
   const { line, col } = error.linePos?.[0] ?? { line: 1, col: 1 };
