@@ -27,35 +27,52 @@
     "complete",
     "on_roots_list_changed",
   ];
-  /** @type {{ files: string[], lines: string }} */
-  let sources = { files: [], lines: "" };
-  /** Called by each servlet's script, in its first line, with the places of its other lines in the source. */
+  /** @type {string[]} */
+  let files = [];
+  /** @type {Uint16Array | Uint32Array} Runs of lines that follow each other in a source: the number of the first, its source, and its line there. */
+  let runs = new Uint32Array(3);
+  /**
+   * Called by each servlet's script, in its first line, with the places of its other lines in the source. They are read
+   * here, when the servlet is built: a call that looks some up pays for a few steps.
+   */
   globalThis.__sources = (all) => {
-    sources = all;
     delete globalThis.__sources;
+    let [at, source, line] = [0, 0, 0];
+    const read = [at, source, line];
+    for (const step of all.lines.split(";")) {
+      const [first, second] = step.split(",").map(Number);
+      if (second === undefined) {
+        at += first;
+        line += first;
+      } else {
+        at++;
+        source += first;
+        line += second;
+        read.push(at, source, line);
+      }
+    }
+    files = all.files;
+    const isShort = read.every((one) => one < 65_536);
+    runs = isShort ? Uint16Array.from(read) : Uint32Array.from(read);
   };
   /** Where a line of the servlet's script comes from, as `file:line`. */
   const sourceOf = (scriptLine) => {
-    let left = scriptLine - 1;
-    let [source, line] = [0, 0];
-    for (const step of sources.lines.split(";")) {
-      if (left <= 0) break;
-      const [first, second] = step.split(",").map(Number);
-      if (second === undefined) {
-        line += Math.min(first, left);
-        left -= first;
-      } else {
-        source += first;
-        line += second;
-        left--;
-      }
+    const at = scriptLine - 1;
+    let [first, end] = [0, runs.length / 3];
+    while (end - first > 1) {
+      const middle = (first + end) >> 1;
+      if (runs[middle * 3] <= at) first = middle;
+      else end = middle;
     }
-    return `${sources.files[source]}:${line + 1}`;
+    const [start, source, line] = runs.subarray(first * 3, first * 3 + 3);
+    return `${files[source]}:${line + at - start + 1}`;
   };
   const inSource = (trace) =>
-    trace
-      .replace(/\n[^\n]*\bkit\.js:[^\n]*/g, "")
-      .replace(/\bservlet\.js:(\d+)(?::\d+)?/g, (_, line) => sourceOf(Number(line)));
+    !trace.includes(".js:")
+      ? trace
+      : trace
+          .replace(/\n[^\n]*\bkit\.js:[^\n]*/g, "")
+          .replace(/\bservlet\.js:(\d+)(?::\d+)?/g, (_, line) => sourceOf(Number(line)));
   const [call, exchange, log] = [globalThis.__D, globalThis.__E, globalThis.__H];
   globalThis.__host = {
     input: globalThis.__A,
