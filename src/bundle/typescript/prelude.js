@@ -27,45 +27,47 @@
     "complete",
     "on_roots_list_changed",
   ];
-  /** @type {string[]} */
-  let files = [];
-  /** @type {Uint16Array | Uint32Array} Runs of lines that follow each other in a source: the number of the first, its source, and its line there. */
-  let runs = new Uint32Array(3);
+  /** @type {{ files: string[], lines: string }} */
+  let sources = { files: [], lines: "" };
+  /**
+   * Places before some steps of `lines`: its offset there, and the script's line, the source and the source's line that it
+   * has come to.
+   */
+  const marks = [[0, 0, 0, 0]];
+  /** The place after the next step, which goes no further than to this line of the script. */
+  const stepFrom = ([offset, at, source, line], most) => {
+    const semicolon = sources.lines.indexOf(";", offset);
+    const end = semicolon < 0 ? sources.lines.length : semicolon;
+    const [first, second] = sources.lines.slice(offset, end).split(",").map(Number);
+    if (second !== undefined) return [end + 1, at + 1, source + first, line + second];
+    const lines = Math.min(first, most - at);
+    return [end + 1, at + lines, source, line + lines];
+  };
   /**
    * Called by each servlet's script, in its first line, with the places of its other lines in the source. They are read
-   * here, when the servlet is built: a call that looks some up pays for a few steps.
+   * here, when the servlet is built: a call that looks one up pays for a few steps.
    */
   globalThis.__sources = (all) => {
     delete globalThis.__sources;
-    let [at, source, line] = [0, 0, 0];
-    const read = [at, source, line];
-    for (const step of all.lines.split(";")) {
-      const [first, second] = step.split(",").map(Number);
-      if (second === undefined) {
-        at += first;
-        line += first;
-      } else {
-        at++;
-        source += first;
-        line += second;
-        read.push(at, source, line);
-      }
+    sources = all;
+    let place = marks[0];
+    for (let step = 1; place[0] < all.lines.length; step++) {
+      place = stepFrom(place, Infinity);
+      if (step % 64 === 0) marks.push(place);
     }
-    files = all.files;
-    const isShort = read.every((one) => one < 65_536);
-    runs = isShort ? Uint16Array.from(read) : Uint32Array.from(read);
   };
   /** Where a line of the servlet's script comes from, as `file:line`. */
   const sourceOf = (scriptLine) => {
     const at = scriptLine - 1;
-    let [first, end] = [0, runs.length / 3];
-    while (end - first > 1) {
-      const middle = (first + end) >> 1;
-      if (runs[middle * 3] <= at) first = middle;
-      else end = middle;
-    }
-    const [start, source, line] = runs.subarray(first * 3, first * 3 + 3);
-    return `${files[source]}:${line + at - start + 1}`;
+    let place =
+      marks[
+        Math.max(
+          0,
+          marks.findLastIndex((mark) => mark[1] <= at),
+        )
+      ];
+    while (place[1] < at && place[0] < sources.lines.length) place = stepFrom(place, at);
+    return `${sources.files[place[2]]}:${place[3] + 1}`;
   };
   const inSource = (trace) =>
     !trace.includes(".js:")
