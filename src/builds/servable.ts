@@ -111,6 +111,12 @@ export function refuseClashes(build: Build, servlets: readonly PreparedServlet[]
   try {
     merge(all, ({ kind, name, servlets: [first, second] }) => {
       if (second !== build.name) return;
+      if (first === second) {
+        throw new Fault(
+          "conflict",
+          `Two of the ${kind} of ${first} are listed as ${name}: rename one of them in the servlet.`,
+        );
+      }
       throw new Fault(
         "conflict",
         `The servlet ${first} also has ${name} (${kind}): give ${second} a "prefix" in servlet.json, or skip it there.`,

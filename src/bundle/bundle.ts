@@ -5,8 +5,10 @@ import { limits } from "../limits.ts";
 import type { Lists, ToolDefinition } from "../model.ts";
 import { define } from "../otc/definitions.ts";
 import { merge, overlapsIn, type Catalog } from "../servlets/catalog.ts";
-import { dialectOf, type DialectName } from "../servlets/dialects.ts";
-import { fuelOf, keepsState } from "../servlets/manifest.ts";
+import { concernsOf } from "../servlets/concerns.ts";
+import { dialectOf, dialects, type DialectName } from "../servlets/dialects.ts";
+import { describeFailure, KIND_NAMES } from "../servlets/servlet.ts";
+import { fuelOf, keepsState, type Manifest } from "../servlets/manifest.ts";
 import { BUNDLE_FUEL } from "./wasm/fuel.ts";
 import { memoryBytes } from "../text.ts";
 import { askAll, type Answer } from "./wasm/ask.ts";
@@ -46,6 +48,8 @@ export interface Member {
   lists?: Lists;
   /** As Open Tool Calling describes its tools, by their own names. */
   definitions?: Record<string, ToolDefinition>;
+  /** Says how to build it, if it was built as a program. */
+  remedy?: string;
   warnings: string[];
 }
 
@@ -131,13 +135,14 @@ export async function bundleAll(
     text,
   } of overlapsIn(catalog))
     members.find(({ found }) => found.name === name)!.warnings.push(text);
+  for (const entry of catalog.versions)
+    members
+      .find(({ found }) => found.name === entry.servlet.name)!
+      .warnings.push(...concernsOf(entry));
   return members;
 }
 
-type Ready = Omit<
-  Member,
-  "parts" | "hash" | "startsOnce" | "startAsks" | "lists" | "definitions" | "warnings"
->;
+type Ready = Omit<Member, "parts" | "hash" | "startsOnce" | "startAsks" | "lists" | "definitions">;
 
 /** The scripts of the servlets in TypeScript. */
 async function bundleScripts(
@@ -183,15 +188,19 @@ async function makeReady(
       );
     }
     if (script !== undefined) return await makeLoaded(found, prepared, script, cache);
+    const { remedy, warnings } = lookedInto(plugin, found.manifest);
     const dialect = found.manifest.dialect ?? dialectOf(prepared.exports);
     if (dialect === undefined || dialectOf(prepared.exports) === undefined) {
       throw new Refusal(
-        "it is not a servlet: it exports neither call_tool or list_tools, nor call and describe. Export one of these interfaces",
+        `it is not a servlet: it exports neither call_tool or list_tools, nor call and describe. Export one of these interfaces${remedy === undefined ? "" : `. ${remedy}`}`,
       );
     }
     const size = { before: plugin.length, gzip: gzipBytes(prepared.wasm) };
     const archives = await archivesOf(found, cache);
-    return { found: withStateLists(found, plugin), dialect, prepared, size, archives };
+    return {
+      ...{ found: withStateLists(found, plugin), dialect, prepared, size, archives, warnings },
+      ...(remedy !== undefined && { remedy }),
+    };
   } catch (error) {
     if (error instanceof Refusal) throw new Refusal(`${found.source.files[0]}: ${error.message}`);
     throw error;
@@ -215,13 +224,34 @@ function withStateLists(found: Found, plugin: Uint8Array<ArrayBuffer>): Found {
   return isTold ? { ...found, manifest: { ...manifest, lists: "dynamic" } } : found;
 }
 
+/** Says what the imports and exports of a plugin show: that it was built as a program, and that it fetches in vain. */
+function lookedInto(plugin: Uint8Array<ArrayBuffer>, manifest: Manifest) {
+  const module = new WebAssembly.Module(plugin);
+  const has = (all: readonly { name: string; kind: string }[], name: string) =>
+    all.some((one) => one.kind === "function" && one.name === name);
+  const exports = WebAssembly.Module.exports(module);
+  const isProgram = has(exports, "_start") && !has(exports, "_initialize");
+  const fetches = ["http_request", "http_fetch"].find((name) =>
+    has(WebAssembly.Module.imports(module), name),
+  );
+  const isClosed = (manifest.allowed_hosts ?? []).length === 0;
+  const vain = `it imports ${fetches}, but each request is refused, as its servlet.json allows no hosts: name them in "allowed_hosts"`;
+  return {
+    ...(isProgram && { remedy: PROGRAM }),
+    warnings: fetches !== undefined && isClosed ? [vain] : [],
+  };
+}
+
+const PROGRAM =
+  "It was built as a program: it exports _start and no _initialize, so its runtime is not started before its functions are called. Build it as a library. In Go: GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o servlet.wasm . In TinyGo: tinygo build -target=wasip1 -buildmode=c-shared -o servlet.wasm . In Rust: crate-type cdylib. In C and Zig: -mexec-model=reactor";
+
 const gzipBytes = (bytes: Uint8Array) => gzipSync(bytes, { level: 9 }).length;
 
 /** A servlet in TypeScript: the engine with its script loaded. */
 async function makeLoaded(
   found: Found,
   engine: Prepared,
-  { text, explain }: Script,
+  { text, explain, watched, warningsFor }: Script,
   cache: string,
 ): Promise<Ready> {
   const { patch: base } = await snapshot(engine, await kitScript(), cache);
@@ -229,6 +259,9 @@ async function makeLoaded(
   const { patch, output } = await loaded.catch((error: unknown) => {
     throw error instanceof Refusal ? new Refusal(explain(error.message)) : error;
   });
+  const mayAsk = /\b(?:Date|random|performance)\b/.test(text);
+  const asked =
+    mayAsk && (await snapshot(engine, { name: "servlet.js", text: watched }, cache, base));
   return {
     found,
     dialect: "hyper-v2",
@@ -241,6 +274,7 @@ async function makeLoaded(
       patch,
     },
     size: { before: Buffer.byteLength(text), gzip: gzipBytes(patch.bytes) },
+    warnings: asked ? warningsFor(asked.output) : [],
   };
 }
 
@@ -265,6 +299,7 @@ async function warmed(one: Ready, { patch, refusal }: Answer, cache: string): Pr
 
 function withAnswer(one: Ready & Pick<Member, "parts" | "hash">, answer: Answer): Member {
   const { place, manifest } = one.found;
+  const { remedy } = one;
   const { unrestorable } = one.prepared;
   const startsOnce = answer.startsOnce && unrestorable === undefined;
   const startAsks = one.prepared.patch === undefined ? answer.startAsks : [];
@@ -273,20 +308,28 @@ function withAnswer(one: Ready & Pick<Member, "parts" | "hash">, answer: Answer)
       ? []
       : [`each call has a new instance, which is slower: ${unrestorable}`];
   if (manifest.lists === "dynamic" && answer.error === undefined) {
-    return { ...one, startsOnce, startAsks, warnings: anew };
+    const failures = (answer.failures ?? []).map(
+      (failure) => `it ${describeFailure(failure)}${remedy === undefined ? "" : ` ${remedy}`}`,
+    );
+    const warnings = [...one.warnings, ...new Set(failures), ...anew];
+    return { ...one, startsOnce, startAsks, warnings };
   }
   const hint = 'If its lists depend on the outside, set "lists": "dynamic" in servlet.json';
   if (answer.lists === undefined) {
     const logs = answer.logs.length > 0 ? `\n  its log: ${answer.logs.join("\n  ")}` : "";
     throw new Refusal(
-      `${place}: it could not be asked for its lists: ${answer.error} ${hint}.${logs}`,
+      `${place}: it could not be asked for its lists: ${answer.error} ${remedy ?? `${hint}.`}${logs}`,
     );
   }
   const { lists, warnings } = inspect(answer.lists, place);
   const { definitions, warnings: undefinable } = define(one.found, lists);
   const calls =
     answer.calls.length > 0 ? [`it calls ${answer.calls.join(", ")} while it lists. ${hint}`] : [];
-  const empty = Object.values(lists).every((list: unknown[]) => list.length === 0);
+  const { exports } = one.prepared;
+  const servlet = dialects[one.dialect].connect({ exports, idsAsGiven: false, run: neverRun });
+  const [empty, others] = [true, false].map((isWanted) =>
+    KINDS.filter((kind) => servlet.lists(kind) && (lists[kind].length === 0) === isWanted),
+  );
   return {
     ...one,
     startsOnce,
@@ -294,14 +337,20 @@ function withAnswer(one: Ready & Pick<Member, "parts" | "hash">, answer: Answer)
     lists,
     definitions,
     warnings: [
+      ...one.warnings,
       ...warnings,
       ...undefinable,
       ...calls,
       ...anew,
-      ...(empty ? ["it offers nothing"] : []),
+      ...(others!.length === 0
+        ? [`it offers nothing${remedy === undefined ? "" : `. ${remedy}`}`]
+        : empty!.map((kind) => `it can be asked for its ${KIND_NAMES[kind]}, but lists none`)),
     ],
   };
 }
+
+const KINDS = ["tools", "resources", "resourceTemplates", "prompts"] as const;
+const neverRun = () => Promise.reject(new Error("Nothing is run for a warning."));
 
 /**
  * The catalog of these servlets, under the names that clients see. Throws a `Refusal` if two servlets have
@@ -321,6 +370,11 @@ export function catalogOf(members: readonly Member[]): Catalog {
     lists: lists ?? { tools: [], resources: [], resourceTemplates: [], prompts: [] },
   }));
   return merge(servlets, ({ kind, name, servlets: [first, second] }) => {
+    if (first === second) {
+      throw new Refusal(
+        `${places.get(first)}: two of its ${kind} are listed as ${name}: rename one of them in the servlet`,
+      );
+    }
     throw new Refusal(
       `${places.get(second)}: ${places.get(first)} also has ${name} (${kind}): give one of them a "prefix" in servlet.json, or skip it there`,
     );

@@ -44,8 +44,11 @@ export function refuseClashes(members: readonly Defined[], { tools: listed }: Ca
     for (const [own, { id }] of Object.entries(definitions)) {
       const first = tools.get(id);
       if (first !== undefined) {
+        const remedy = first.endsWith(` of ${place}`)
+          ? "rename one of them, or skip it in servlet.json"
+          : 'rename or skip one, or give another "toolkit" or "version" in servlet.json';
         throw new Refusal(
-          `${place}: its tool ${own} and ${first} both have the id ${id} in Open Tool Calling: rename or skip one, or give another "toolkit" or "version" in servlet.json`,
+          `${place}: its tool ${own} and ${first} both have the id ${id} in Open Tool Calling: ${remedy}`,
         );
       }
       tools.set(id, `${own} of ${place}`);

@@ -9,7 +9,7 @@ import type { Lists, Tool } from "../model.ts";
 import { limits } from "../limits.ts";
 import { isObject } from "../model.ts";
 import { Schema, SchemaError } from "../schema/schema.ts";
-import { listedName } from "../servlets/catalog.ts";
+import { withPortable } from "../servlets/catalog.ts";
 import { paramHeaders } from "../servlets/param-headers.ts";
 import { Refusal } from "./refusal.ts";
 
@@ -33,7 +33,8 @@ export function inspect(lists: Lists, place: string): Inspected {
   const warnings: string[] = [];
   const valid = <K extends keyof Lists>(kind: K): Lists[K] => {
     const kept = lists[kind].filter((entry) => {
-      const read = SCHEMAS[kind].safeParse(entry);
+      const listed = "inputSchema" in entry ? withPortable(entry) : entry;
+      const read = SCHEMAS[kind].safeParse(listed);
       if (read.success) return true;
       const why = read.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
       warnings.push(`${kind}: ${entry.name} is left out, it is not valid (${why.join("; ")})`);
@@ -42,16 +43,7 @@ export function inspect(lists: Lists, place: string): Inspected {
     // A filtered list has the type of the list.
     return kept as Lists[K];
   };
-  const names = new Set<string>();
   const tools = valid("tools").map((tool) => {
-    const listed = listedName(tool.name, undefined);
-    if (listed !== tool.name) {
-      warnings.push(
-        `the tool "${tool.name}" is listed as ${listed}: its name has other characters than A-Z a-z 0-9 _ . -`,
-      );
-    }
-    if (names.has(tool.name)) warnings.push(`the tool ${tool.name} is listed twice`);
-    names.add(tool.name);
     warnings.push(...headerWarnings(tool));
     return inspectSchemas(tool, place, warnings);
   });

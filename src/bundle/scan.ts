@@ -1,5 +1,6 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
+import { transform, type TransformFailure } from "esbuild";
 import { manifestSchema, normaliseKeys, type Manifest } from "../servlets/manifest.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { Refusal, type Refusals } from "./refusal.ts";
@@ -88,7 +89,7 @@ async function servletIn(folder: string): Promise<Found | undefined> {
   const beside = await sourceIn(folder);
   const unbuilt = beside === undefined ? buildOf(await readdir(folder)) : undefined;
   if (beside === undefined && text === undefined && unbuilt === undefined) return undefined;
-  const manifest = text === undefined ? {} : readManifest(path, text);
+  const manifest = text === undefined ? {} : await readManifest(path, text);
   const { source: origin } = manifest;
   const source = origin === undefined ? beside : { kind: "pinned" as const, files: [path], origin };
   if (source === undefined && unbuilt !== undefined) {
@@ -110,13 +111,27 @@ async function servletIn(folder: string): Promise<Found | undefined> {
 }
 
 /** The same from text. */
-export function readManifest(path: string, text: string): Manifest {
+export async function readManifest(path: string, text: string): Promise<Manifest> {
   try {
     return checkManifest(path, parseJson(text));
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    throw new Refusal(`${path}: it is not JSON: ${error.message}`);
+    throw new Refusal(`${path}: it is not JSON: ${await faultIn(text, error.message)}`);
   }
+}
+
+/** What is wrong with a text that is not JSON, and where: JSON.parse does not always say. */
+async function faultIn(text: string, message: string): Promise<string> {
+  try {
+    await transform(text, { loader: "json", logLevel: "silent" });
+  } catch (error) {
+    const [fault] = (error as TransformFailure).errors;
+    if (fault?.location) {
+      const { line, column } = fault.location;
+      return `line ${line}, column ${column + 1}: ${fault.text}: correct it there`;
+    }
+  }
+  return message;
 }
 
 /** A manifest from JSON; `path` is its file. Throws a `Refusal` that names its faults. */

@@ -5,7 +5,8 @@ import { limits } from "../limits.ts";
 import type { Tool } from "../model.ts";
 import { beginningOf, printable, printableText } from "../text.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
-import type { Catalog } from "../servlets/catalog.ts";
+import type { Catalog, ToolEntry } from "../servlets/catalog.ts";
+import { concernsOf } from "../servlets/concerns.ts";
 import type { Manifest } from "../servlets/manifest.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { rowsOf, type SchemaRow } from "./schema-rows.ts";
@@ -54,7 +55,8 @@ export function exploreSection({ servlets, catalog, scopeOf }: Offers): Markup {
   let room = limits.exploreCharacters;
   const sections = servlets.toSorted(ownLast).map((servlet, nth) => {
     const share = Math.floor(room / (servlets.length - nth));
-    const section = servletSection(servlet, of.get(servlet) ?? [], share);
+    const failures = catalog.failures?.get(servlet.name) ?? [];
+    const section = servletSection(servlet, { entries: of.get(servlet) ?? [], failures }, share);
     room = Math.max(0, room - lengthOf(section));
     return section;
   });
@@ -82,8 +84,7 @@ function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
     if (before === undefined) all.set(servlet, [entry]);
     else before.push(entry);
   };
-  for (const { servlet, own, tool } of catalog.tools.values())
-    add(servlet, own, toolEntry(tool, own, servlet));
+  for (const entry of catalog.tools.values()) add(entry.servlet, entry.own, toolEntry(entry));
   for (const { servlet, own, prompt } of catalog.prompts.values()) {
     const { name, title, description, arguments: args = [] } = prompt;
     const rows = args.map((one) => ({
@@ -120,10 +121,12 @@ function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
   return all;
 }
 
-function toolEntry(tool: Tool, own: string, servlet: PreparedServlet): Entry {
+function toolEntry(entry: ToolEntry): Entry {
+  const { tool, own, servlet } = entry;
   const { name, title, description, inputSchema, outputSchema } = tool;
   const details = () =>
-    html`${table("Arguments", rowsOf(inputSchema))}
+    html`${concernsOf(entry).map((one) => html`<p class="dim">Beware: ${words(one, 1000)}.</p>`)}
+    ${table("Arguments", rowsOf(inputSchema))}
     ${outputSchema === undefined ? "" : table("Result", rowsOf(outputSchema))}`;
   const about = description ?? title ?? "";
   return { kind: "tool", name, about, badges: badgesOf(tool, own, servlet.manifest), details };
@@ -150,7 +153,7 @@ function badgesOf(
 
 function servletSection(
   { name, manifest: { description } }: PreparedServlet,
-  entries: readonly Entry[],
+  { entries, failures }: { entries: readonly Entry[]; failures: readonly string[] },
   room: number,
 ) {
   const id = anchorOf("servlet", name);
@@ -159,7 +162,9 @@ function servletSection(
   return html`<section class="servlet" aria-labelledby="${id}">
     <h3 id="${id}">${shown(name)} ${anchor(id, name)}</h3>
     ${description === undefined ? "" : html`<p class="dim">${words(description, 1000)}</p>`}
-    ${entries.length === 0 ? html`<p class="dim">It has nothing that you may use.</p>` : ""} ${made}
+    ${failures.map((one) => html`<p class="note">It ${words(one, 1000)}</p>`)}
+    ${entries.length === 0 && failures.length === 0 ? html`<p class="dim">It has nothing that you may use.</p>` : ""}
+    ${made}
     ${more === 0 ? "" : html`<p class="dim">Not all entries fit on this page. Clients list ${more} more.</p>`}
   </section>`;
 }

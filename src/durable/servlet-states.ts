@@ -1,8 +1,9 @@
 import { callerKey } from "../callers.ts";
 import { namespaceOf } from "../env.ts";
 import { Fault } from "../errors.ts";
-import type { Audience, Lists } from "../model.ts";
+import type { Audience } from "../model.ts";
 import { refOf, type PreparedServlet } from "../servlets/bundle.ts";
+import type { Listed } from "../servlets/servlet.ts";
 import { partsOf } from "../servlets/setup.ts";
 import type { Deployment, Viewer } from "../servlets/deployment.ts";
 import { changesIn, endingOf, noticeOf } from "./plain-ending.ts";
@@ -48,7 +49,7 @@ export function stateful(env: object) {
     ...(objects && {
       async listStateful(servlet: PreparedServlet, viewer: Viewer) {
         const state = await objectFor(servlet, viewer);
-        return JSON.parse(unsettled(await state.lists(refOf(servlet), viewer))) as Lists;
+        return JSON.parse(unsettled(await state.lists(refOf(servlet), viewer))) as Listed;
       },
     }),
   } satisfies Partial<Deployment>;

@@ -1,6 +1,6 @@
 import { isObject, type Json, type Lists, type Requirements } from "../model.ts";
 import type { Tool, ToolDefinition } from "../model.ts";
-import { wholeMatch } from "../servlets/catalog.ts";
+import { wholeMatch, withPortable } from "../servlets/catalog.ts";
 import type { Manifest } from "../servlets/manifest.ts";
 import { folded, toolkitOf, versionOf } from "../servlets/toolkit.ts";
 import { inlined, NotInlinable } from "./inline.ts";
@@ -41,7 +41,7 @@ export function define(owner: Owner, { tools }: Pick<Lists, "tools">): Defined {
 
 /** Throws `NotInlinable`. */
 export function definitionOf(owner: Owner, tool: Tool): ToolDefinition {
-  const { name, title, description, inputSchema, outputSchema = {} } = tool;
+  const { name, title, description, inputSchema, outputSchema = {} } = withPortable(tool);
   const of = owner.manifest.tools?.[name];
   const [toolkit, version] = [folded(toolkitOf(owner)), versionOf(owner)];
   const requirements = stated(of?.requirements ?? owner.manifest.requirements);

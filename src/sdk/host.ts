@@ -38,8 +38,8 @@ export interface Entry {
   turn(): 0 | 1 | 2;
   /** Called for each promise that is rejected unhandled, and for each that is handled later. */
   rejection(promise: object, reason: unknown, handled: boolean): void;
-  /** The unhandled rejections as text; "" if there are none. */
-  unhandled(): string;
+  /** The error of the first `fetch()` at module scope, which may have been caught there. */
+  misuse(): Error | undefined;
 }
 
 declare global {
@@ -63,6 +63,10 @@ export const running = {
   /** Values of headers beyond Latin-1 that servers have sent. */
   received: undefined as Set<string> | undefined,
 };
+
+/** See `Entry.misuse`. */
+let misuse: Error | undefined;
+export const misuseAtBuild = (): Error | undefined => misuse;
 
 /** Discards the random numbers in stock: calls that get different answers must not share them. */
 function answered<T>(answer: T): T {
@@ -88,9 +92,11 @@ const asking: Pick<
 /** The host functions whose answers differ from call to call. Throws at module scope, which runs once, at build time. */
 export function hostFor(what: string): typeof asking {
   if (!running.call) {
-    throw new Error(
+    const error = new Error(
       `${what} works only inside a handler: module scope runs once, when the servlet is built.`,
     );
+    if (what === "fetch()") misuse ??= error;
+    throw error;
   }
   return asking;
 }

@@ -1,6 +1,6 @@
-import { type Entry, messageOf, NO_WORDS, running, traceOf } from "./host.ts";
+import { type Entry, messageOf, misuseAtBuild, NO_WORDS, running, traceOf } from "./host.ts";
 import { isThenable } from "./results.ts";
-import { clearTimers, runTimer } from "./timers.ts";
+import { clearTimers, leftTimers, runTimer } from "./timers.ts";
 
 /** An error that the client sees as a JSON-RPC error. */
 export class RpcError extends Error {
@@ -35,8 +35,6 @@ function fail(error: unknown): void {
   __host.log(4, traceOf(error));
   settled = { failure: messageOf(error) };
 }
-
-const unhandled = (): string => [...rejections.values()].map(traceOf).join("\n");
 
 /** The entry points for the shim. A promise of an answer settles while the shim runs jobs and `turn` runs timers. */
 export function entryOf(answers: Readonly<Record<string, Answer>>): Entry {
@@ -75,10 +73,16 @@ export function entryOf(answers: Readonly<Record<string, Answer>>): Entry {
         }
       }
       if (rejections.size > 0) {
-        __host.log(4, `A promise was rejected without a handler: ${unhandled()}`);
+        const traces = [...rejections.values()].map(traceOf).join("\n");
+        __host.log(4, `A promise was rejected without a handler: ${traces}`);
         rejections.clear();
       }
       const ending = settled;
+      const left = leftTimers();
+      if (left.length > 0) {
+        const text = `${running.what} has ended before ${left.length} of its timers, which are dropped: await them, or clear them.`;
+        __host.log(3, [text, ...left.slice(0, 3)].join("\n"));
+      }
       // A servlet that keeps state stores all that is remembered.
       clearTimers();
       settled = undefined;
@@ -96,6 +100,6 @@ export function entryOf(answers: Readonly<Record<string, Answer>>): Entry {
       else rejections.set(promise, reason);
     },
 
-    unhandled,
+    misuse: misuseAtBuild,
   };
 }

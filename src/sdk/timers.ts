@@ -6,6 +6,8 @@ interface Timer {
   /** Repeats after this many ms. */
   every: number | undefined;
   run: () => void;
+  /** The call that has set it, with its stack; absent for the kit's own. */
+  from: string | undefined;
 }
 
 const timers = new Map<number, Timer>();
@@ -20,10 +22,15 @@ export function clearTimers(): void {
   clock = 0;
 }
 
-export function addTimer(run: () => void, ms: number, repeat: boolean): number {
+/** The calls that have set the timers which still wait. */
+export const leftTimers = (): string[] =>
+  [...timers.values()].flatMap(({ from }) => (from === undefined ? [] : [from]));
+
+export function addTimer(run: () => void, ms: number, repeat: boolean, from?: string): number {
   hostFor("A timer");
   const wait = ms > 0 && ms < Infinity ? Math.floor(ms) : 0;
-  timers.set(++lastId, { at: now() + wait, every: repeat ? Math.max(wait, 1) : undefined, run });
+  const every = repeat ? Math.max(wait, 1) : undefined;
+  timers.set(++lastId, { at: now() + wait, every, run, from });
   return lastId;
 }
 

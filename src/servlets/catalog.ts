@@ -3,6 +3,7 @@ import { limits } from "../limits.ts";
 import type { Lists, Prompt, Resource, ResourceTemplate, Tool } from "../model.ts";
 import { oncePer } from "../once-per.ts";
 import { FORMATS } from "../schema/formats.ts";
+import { portable } from "../schema/portable.ts";
 import { Pattern } from "../schema/pattern.ts";
 import { StepsExceeded, Steps } from "../schema/steps.ts";
 import type { PreparedServlet } from "./bundle.ts";
@@ -50,6 +51,8 @@ export interface Catalog {
   /** By URI. */
   resources: ReadonlyMap<string, ResourceEntry>;
   templates: readonly TemplateEntry[];
+  /** Why lists of servlets are missing, in words that follow the servlet's name. */
+  failures?: ReadonlyMap<string, readonly string[]>;
 }
 
 /** Two servlets list the same name; the entry of the later one is left out. */
@@ -99,7 +102,7 @@ export function merge(
       const name = listedName(tool.name, manifest.prefix);
       const mode = manifest.tools?.[tool.name]?.task;
       const execution = mode && { ...tool.execution, taskSupport: TASK_SUPPORT[mode] };
-      const listed = { ...tool, name, ...(execution && { execution }) };
+      const listed = { ...withPortable(tool), name, ...(execution && { execution }) };
       const entry = { servlet, own: tool.name, tool: listed, ...checksOf(servlet, tool) };
       versions.push(entry);
       if (seen.has(servlet)) add("tools", tools, name, entry);
@@ -169,6 +172,7 @@ export function joined(first: Catalog, second: Catalog): Catalog {
     lists: listsOf({ tools, prompts, resources, templates }),
     versions: [...first.versions, ...second.versions],
     ...{ tools, prompts, resources, templates },
+    failures: new Map([...(first.failures ?? []), ...(second.failures ?? [])]),
   };
 }
 
@@ -209,6 +213,16 @@ export function wholeMatch(patterns: readonly string[] = []): (text: string) => 
 export function listedName(own: string, prefix: string | undefined): string {
   const name = prefix === undefined ? own : `${prefix}-${own}`;
   return name.replace(/[^A-Za-z0-9_.-]+/g, "_").slice(0, 128) || "_";
+}
+
+/** The tool with its schemas as they are listed. */
+export function withPortable(tool: Tool): Tool {
+  const { inputSchema, outputSchema } = tool;
+  return {
+    ...tool,
+    inputSchema: portable(inputSchema) as Tool["inputSchema"],
+    ...(outputSchema && { outputSchema: portable(outputSchema) }),
+  };
 }
 
 /** The bundle step has checked the schemas of static lists; those of dynamic lists are checked leniently. */

@@ -2,13 +2,13 @@ import type { CountedRun } from "../usage/counts.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { CallContext } from "../call-context.ts";
-import type { Lists, Principal } from "../model.ts";
+import type { Principal } from "../model.ts";
 import { beginningOf, printable, printableJson } from "../text.ts";
 import type { Ending, LogLevel } from "../wasm/call.ts";
 import type { World } from "../wasm/world.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import type { Scopes } from "./scopes.ts";
-import type { Servlet } from "./servlet.ts";
+import type { Listed, Servlet } from "./servlet.ts";
 
 /** One run of a servlet in the run log, without its input and output. */
 interface RunLine {
@@ -114,7 +114,7 @@ export interface Deployment {
       ) => Promise<Ending>)
     | undefined;
   /** The lists of such a servlet in the state of a caller; without it they are those of a new state. */
-  listStateful?(servlet: PreparedServlet, viewer: Viewer): Promise<Lists>;
+  listStateful?(servlet: PreparedServlet, viewer: Viewer): Promise<Listed>;
   /** Runs an export of a servlet whose code is not in the bundle, in an isolate of its own; `by` has its log and network. */
   runLoaded?(
     servlet: PreparedServlet,

@@ -6,7 +6,7 @@ import { joined, merge, type Catalog, type Clash } from "./catalog.ts";
 import type { Deployment, Viewer } from "./deployment.ts";
 import { keepsState } from "./manifest.ts";
 import { mayUnscoped, type May } from "./scopes.ts";
-import { listAll, type Servlet } from "./servlet.ts";
+import { describeFailure, listAll, type Listed, type Servlet } from "./servlet.ts";
 import { newest } from "./toolkit.ts";
 
 /** The catalog of one caller. */
@@ -56,9 +56,10 @@ export class Lister {
     if (this.#shared !== undefined && this.#shared.until > Date.now()) return this.#shared.value;
     // The promise is not cached: in Workers one request cannot wait for I/O of another.
     const { servletOf } = this.#parts;
-    const value = await this.#merge(
-      this.#others,
-      async (servlet) => servlet.lists ?? listAll(servletOf(servlet)),
+    const value = await this.#merge(this.#others, async (servlet) =>
+      servlet.lists === undefined
+        ? listAll(servletOf(servlet))
+        : { lists: servlet.lists, failures: [] },
     );
     const until = this.isDynamic ? Date.now() + limits.dynamicListMs : Infinity;
     this.#shared = { value, until };
@@ -78,27 +79,40 @@ export class Lister {
     return { catalog: joined(await this.shared(), own), failure };
   }
 
-  /** Asks servlets for their lists. Those of one that fails are empty. */
+  /** Asks servlets for their lists. Those that fail are empty. */
   async #merge(
     servlets: readonly PreparedServlet[],
-    ask: (servlet: PreparedServlet) => Promise<Lists>,
+    ask: (servlet: PreparedServlet) => Promise<Listed>,
     onFailure?: (fault: Fault) => void,
   ): Promise<Catalog> {
     const { deployment, may } = this.#parts;
     const listed = servlets.map(async (servlet) => {
       try {
-        return { servlet, lists: await ask(servlet) };
+        const { lists, failures } = await ask(servlet);
+        const texts = failures.map(describeFailure);
+        for (const text of texts) deployment.log(servlet.name, "error", text);
+        return { servlet, lists, failures: texts };
       } catch (error) {
         const fault = Fault.from(error);
-        deployment.log(servlet.name, "error", `its lists: ${fault.message}`);
+        const text = `has no lists, as it could not be asked: ${fault.message}`;
+        deployment.log(servlet.name, "error", text);
         onFailure?.(fault);
-        return { servlet, lists: NONE };
+        return { servlet, lists: NONE, failures: [text] };
       }
     });
     const onClash = ({ kind, name, servlets: [first, second] }: Clash) => {
-      const text = `its ${kind} entry ${name} is hidden by that of ${first}. Give one of them a prefix in servlet.json`;
+      const text =
+        first === second
+          ? `two of its ${kind} are listed as ${name}, and the second is hidden. Rename one of them in the servlet`
+          : `its ${kind} entry ${name} is hidden by that of ${first}. Give one of them a prefix in servlet.json`;
       if (may === undefined) deployment.log(second, "warn", text);
     };
-    return merge(await Promise.all(listed), onClash, may ?? mayUnscoped, this.#newest);
+    const all = await Promise.all(listed);
+    const catalog = merge(all, onClash, may ?? mayUnscoped, this.#newest);
+    const failing = all.filter(({ failures }) => failures.length > 0);
+    return {
+      ...catalog,
+      failures: new Map(failing.map(({ servlet, failures }) => [servlet.name, failures])),
+    };
   }
 }

@@ -188,12 +188,52 @@ export const nobodysCall: CallContext = {
     ),
 };
 
-/** All lists of a servlet; by default requested without a principal. */
-export async function listAll(servlet: Servlet, call = nobodysCall): Promise<Lists> {
-  return {
-    tools: await servlet.list("tools", call),
-    resources: await servlet.list("resources", call),
-    resourceTemplates: await servlet.list("resourceTemplates", call),
-    prompts: await servlet.list("prompts", call),
-  };
+/** Why a list of a servlet is missing. */
+export interface ListFailure {
+  kind: keyof Lists;
+  message: string;
 }
+
+/** The lists of a servlet: those that it does not give are empty. */
+export interface Listed {
+  lists: Lists;
+  failures: readonly ListFailure[];
+}
+
+/** Codes of faults that are the servlet's own. */
+const OWN_FAULTS = new Set(["servlet_failed", "servlet_error", "missing_capability", "not_found"]);
+
+/** Asks a servlet for each of its lists; by default without a principal. Throws a `Fault` where it cannot be asked. */
+export async function listAll(servlet: Servlet, call = nobodysCall): Promise<Listed> {
+  const failures: ListFailure[] = [];
+  const list = async <K extends keyof Lists>(kind: K): Promise<Lists[K]> => {
+    try {
+      return await servlet.list(kind, call);
+    } catch (error) {
+      if (!(error instanceof Fault) || !OWN_FAULTS.has(error.code)) throw error;
+      failures.push({ kind, message: error.message });
+      return NONE[kind];
+    }
+  };
+  const lists = {
+    tools: await list("tools"),
+    resources: await list("resources"),
+    resourceTemplates: await list("resourceTemplates"),
+    prompts: await list("prompts"),
+  };
+  return { lists, failures };
+}
+
+const NONE: Lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] };
+
+/** What the lists have, in words. */
+export const KIND_NAMES: Readonly<Record<keyof Lists, string>> = {
+  tools: "tools",
+  resources: "resources",
+  resourceTemplates: "resource templates",
+  prompts: "prompts",
+};
+
+/** A failure in words, which follow the servlet's name. */
+export const describeFailure = ({ kind, message }: ListFailure): string =>
+  `has no list of ${KIND_NAMES[kind]}, as it fails: ${message}`;

@@ -10,24 +10,42 @@ const REPARSED_CHARACTERS = 20_000_000;
 
 const keyringEntry = { service: z.string().min(1), user: z.string().min(1) };
 
+/** A text; numbers are read as they are written (see `parseConfig`). */
+const textSchema = z.string({ error: "must be a text: put it in quotes" });
+/** One text stands for a list of it. */
+const textsSchema = z.preprocess(
+  (value) => (typeof value === "string" && !/[,\s]/.test(value.trim()) ? [value.trim()] : value),
+  z.array(textSchema, { error: 'must be a list of texts, such as ["a", "b"]' }),
+);
+/** The value of a variable, which a program reads as text. */
+const variableSchema = z.preprocess(
+  (given) => (typeof given === "boolean" ? String(given) : given),
+  z.string({
+    error: ({ input }) =>
+      input === null
+        ? 'has no value: write "" for an empty text, or remove it'
+        : "must be a text: put it in quotes",
+  }),
+);
+
 // null counts as absent, as in hyper-mcp. Unknown members, which hyper-mcp ignores, are kept, so that the import can list them.
 const runtimeSchema = z.looseObject({
-  skip_tools: z.array(z.string()).nullish(),
-  skip_prompts: z.array(z.string()).nullish(),
-  skip_resources: z.array(z.string()).nullish(),
-  skip_resource_templates: z.array(z.string()).nullish(),
-  allowed_hosts: z.array(z.string()).nullish(),
-  allowed_paths: z.array(z.string()).nullish(),
+  skip_tools: textsSchema.nullish(),
+  skip_prompts: textsSchema.nullish(),
+  skip_resources: textsSchema.nullish(),
+  skip_resource_templates: textsSchema.nullish(),
+  allowed_hosts: textsSchema.nullish(),
+  allowed_paths: textsSchema.nullish(),
   allowed_secrets: z.array(z.strictObject(keyringEntry)).nullish(),
-  env_vars: z.record(z.string(), z.string()).nullish(),
-  memory_limit: z.string().nullish(),
+  env_vars: z.record(z.string(), variableSchema).nullish(),
+  memory_limit: textSchema.nullish(),
 });
 
 const pluginSchema = z
   .looseObject({
     url: z.string().min(1).optional(),
     path: z.string().min(1).optional(),
-    description: z.string().nullish(),
+    description: textSchema.nullish(),
     runtime_config: runtimeSchema.nullish(),
   })
   .refine(

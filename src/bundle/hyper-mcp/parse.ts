@@ -1,6 +1,6 @@
 import { extname } from "node:path";
-import { parse as parseToml, TomlError } from "smol-toml";
-import { isScalar, parseDocument, type ParsedNode } from "yaml";
+import { parse as parseToml, TomlDate, TomlError } from "smol-toml";
+import { isScalar, parseDocument, visit, type ParsedNode } from "yaml";
 import { Refusal } from "../refusal.ts";
 
 /** Characters of a config, also where aliases are replaced by what they stand for: real ones have a few thousand. */
@@ -10,6 +10,8 @@ const COMPARISONS = 2_000_000;
 
 /**
  * Parses a config as JSON, YAML or TOML, which the file's extension says, as in hyper-mcp.
+ *
+ * A config has texts and no numbers, so a number is read as the text that was written: `1.10` is a version.
  *
  * Throws a `Refusal` with the line and column, but nothing of the text, which may hold secrets.
  */
@@ -58,7 +60,7 @@ function parsed(file: string, text: string): unknown {
       return parseYaml(file, text, "YAML");
     case ".toml":
       try {
-        return parseToml(text);
+        return withTexts(parseToml(text, { integersAsBigInt: true }));
       } catch (error) {
         if (!(error instanceof TomlError)) throw error;
         throw new Refusal(
@@ -72,6 +74,14 @@ function parsed(file: string, text: string): unknown {
   }
 }
 
+/** The same value with texts for whole numbers: how a fraction was written is not known. */
+function withTexts(value: unknown): unknown {
+  if (typeof value === "bigint") return String(value);
+  if (Array.isArray(value)) return value.map(withTexts);
+  if (typeof value !== "object" || value === null || value instanceof TomlDate) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, withTexts(one)]));
+}
+
 function parseYaml(file: string, text: string, format: string): unknown {
   let left = COMPARISONS;
   const uniqueKeys = (one: ParsedNode, other: ParsedNode) => {
@@ -81,7 +91,14 @@ function parseYaml(file: string, text: string, format: string): unknown {
   const document = parseDocument(text, { prettyErrors: true, uniqueKeys });
   if (left < 0) throw new Error("too many keys");
   const [error] = document.errors;
-  if (error === undefined) return document.toJS({ maxAliasCount: 100 });
+  if (error === undefined) {
+    visit(document, {
+      Scalar(_key, node) {
+        if (typeof node.value === "number") node.value = node.source ?? node.value;
+      },
+    });
+    return document.toJS({ maxAliasCount: 100 });
+  }
   const problem =
     error.code === "DUPLICATE_KEY" ? "the same key occurs twice" : `it is not valid ${format}`;
   const { line, col } = error.linePos?.[0] ?? { line: 1, col: 1 };

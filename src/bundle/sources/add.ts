@@ -121,7 +121,7 @@ export async function removeSource(name: string, folders: readonly string[]): Pr
     const text = await readFile(join(folder, "servlet.json"), "utf8").catch(() => undefined);
     if (text === undefined || name === "" || /[/\\]/.test(name)) continue;
     const others = (await readdir(folder)).filter((file) => file !== "servlet.json");
-    const { source } = readManifest(join(folder, "servlet.json"), text);
+    const { source } = await readManifest(join(folder, "servlet.json"), text);
     if (source === undefined) {
       throw new Refusal(`${folder}: it was not added from a source: delete its folder yourself`);
     }

@@ -1,5 +1,6 @@
 /** Messages for a servlet that cannot be bundled or loaded: what is wrong, and what its author can do. */
 import { relative, resolve } from "node:path";
+import * as z from "zod";
 import { formatMessages, type Message, type PartialMessage } from "esbuild";
 import { DOCS } from "../own.ts";
 import { nodeModuleOf, packageOf, type Packages } from "./packages.ts";
@@ -112,6 +113,47 @@ function needsNode(
     text: `The package ${within.name} needs Node (${[...new Set(needed)].join(", ")}), and a servlet does not run in Node`,
     notes: [{ text: `${leads}It names no build for browsers: ${ELSE}.` }],
   };
+}
+
+/** The function that runs a package of CommonJS. */
+const IMPORT = /^require_\w+$/;
+
+/** The name in a line that has this column in it, or ends there. */
+const nameAt = (line: string, column: number): string =>
+  `${/\w*$/.exec(line.slice(0, column))![0]}${/^\w*/.exec(line.slice(column))![0]}`;
+
+const askedSchema = z.array(z.object({ what: z.string(), stack: z.string() }));
+
+/**
+ * Warnings for what at module scope asks for the time or for chance: by the line in the author's own files, or once for a
+ * package that does so when it is imported. `lines` are those of the script.
+ */
+export function scopeWarnings(asked: unknown, places: Places, lines: readonly string[]): string[] {
+  const warnings = new Map<string, string>();
+  for (const { what, stack } of askedSchema.parse(asked)) {
+    const frames = [...stack.matchAll(/\bservlet\.js:(\d+):(\d+)/g)].flatMap(([, row, column]) => {
+      const line = Number(row) - 2;
+      const place = places.at(line, Number(column) - 1);
+      // A package of CommonJS runs where it is imported: that is no line of the author's.
+      const isImport = IMPORT.test(nameAt(lines[line] ?? "", Number(column) - 1));
+      return place === undefined || place.includes(START) || isImport ? [] : [place];
+    });
+    const own = frames.find((place) => packageOf(resolve(place)) === undefined);
+    const from = packageOf(resolve(frames[0] ?? ""))?.name;
+    const value = what === "Math.random()" ? "one number" : "the time 0, in 1970,";
+    if (own !== undefined) {
+      warnings.set(
+        `${own} ${what}`,
+        `${own}: ${what} at module scope runs once, when the servlet is built, and gives ${value} for all calls: call it in a handler`,
+      );
+    } else if (from !== undefined && !warnings.has(from)) {
+      warnings.set(
+        from,
+        `the package ${from} calls ${what} when it is imported, which gives ${value} for all calls: do not rely on ids, seeds or times that it makes of it`,
+      );
+    }
+  }
+  return [...warnings.values()];
 }
 
 /** The message for an exception while a servlet's script was loaded; its stack trace names the author's files. */

@@ -29,33 +29,52 @@
   ];
   /** @type {{ files: string[], lines: string }} */
   let sources = { files: [], lines: "" };
-  /** Called by each servlet's script, in its first line, with the places of its other lines in the source. */
+  /**
+   * Places before some steps of `lines`: its offset there, and the script's line, the source and the source's line that it
+   * has come to.
+   */
+  const marks = [[0, 0, 0, 0]];
+  /** The place after the next step, which goes no further than to this line of the script. */
+  const stepFrom = ([offset, at, source, line], most) => {
+    const semicolon = sources.lines.indexOf(";", offset);
+    const end = semicolon < 0 ? sources.lines.length : semicolon;
+    const [first, second] = sources.lines.slice(offset, end).split(",").map(Number);
+    if (second !== undefined) return [end + 1, at + 1, source + first, line + second];
+    const lines = Math.min(first, most - at);
+    return [end + 1, at + lines, source, line + lines];
+  };
+  /**
+   * Called by each servlet's script, in its first line, with the places of its other lines in the source. They are read
+   * here, when the servlet is built: a call that looks one up pays for a few steps.
+   */
   globalThis.__sources = (all) => {
-    sources = all;
     delete globalThis.__sources;
+    sources = all;
+    let place = marks[0];
+    for (let step = 1; place[0] < all.lines.length; step++) {
+      place = stepFrom(place, Infinity);
+      if (step % 64 === 0) marks.push(place);
+    }
   };
   /** Where a line of the servlet's script comes from, as `file:line`. */
   const sourceOf = (scriptLine) => {
-    let left = scriptLine - 1;
-    let [source, line] = [0, 0];
-    for (const step of sources.lines.split(";")) {
-      if (left <= 0) break;
-      const [first, second] = step.split(",").map(Number);
-      if (second === undefined) {
-        line += Math.min(first, left);
-        left -= first;
-      } else {
-        source += first;
-        line += second;
-        left--;
-      }
-    }
-    return `${sources.files[source]}:${line + 1}`;
+    const at = scriptLine - 1;
+    let place =
+      marks[
+        Math.max(
+          0,
+          marks.findLastIndex((mark) => mark[1] <= at),
+        )
+      ];
+    while (place[1] < at && place[0] < sources.lines.length) place = stepFrom(place, at);
+    return `${sources.files[place[2]]}:${place[3] + 1}`;
   };
   const inSource = (trace) =>
-    trace
-      .replace(/\n[^\n]*\bkit\.js:[^\n]*/g, "")
-      .replace(/\bservlet\.js:(\d+)(?::\d+)?/g, (_, line) => sourceOf(Number(line)));
+    !trace.includes(".js:")
+      ? trace
+      : trace
+          .replace(/\n[^\n]*\bkit\.js:[^\n]*/g, "")
+          .replace(/\bservlet\.js:(\d+)(?::\d+)?/g, (_, line) => sourceOf(Number(line)));
   const [call, exchange, log] = [globalThis.__D, globalThis.__E, globalThis.__H];
   globalThis.__host = {
     input: globalThis.__A,

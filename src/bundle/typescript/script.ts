@@ -5,7 +5,7 @@ import { build, type BuildFailure, type BuildOptions, type Plugin } from "esbuil
 import { DOCS, OWN_EXTENSION } from "../own.ts";
 import { Refusal } from "../refusal.ts";
 import type { Loaded } from "../wasm/snapshot.ts";
-import { bundleFailure, loadFailure, START } from "./messages.ts";
+import { bundleFailure, loadFailure, scopeWarnings, START } from "./messages.ts";
 import { Packages, packageOf } from "./packages.ts";
 import { Places } from "./places.ts";
 
@@ -15,6 +15,10 @@ export interface Script {
   text: string;
   /** The message for an exception that loading the script has thrown. */
   explain(thrown: string): string;
+  /** The same script, which gives in place of its exports what at its module scope asks for the time or for chance. */
+  watched: string;
+  /** Warnings for what that has given. */
+  warningsFor(asked: unknown): string[];
 }
 
 /**
@@ -34,9 +38,12 @@ export async function bundleScript(entry: string): Promise<Script> {
     try {
       const { text, places } = await built(options);
       const check = text.includes("Intl") ? await intlCheck(options) : "";
+      const table = `__sources(${JSON.stringify(places.table())});`;
       return {
-        text: `__sources(${JSON.stringify(places.table())}); try {\n${text}${check}${AT_END}`,
+        text: `${table} try {\n${text}${check}${AT_END}`,
         explain: (thrown) => loadFailure(thrown, places),
+        watched: `${table} ${WATCH} try {\n${text}__host.output(JSON.stringify(__asked));${AT_END}`,
+        warningsFor: (asked) => scopeWarnings(asked, places, text.split("\n")),
       };
     } catch (error) {
       if (!isBuildFailure(error)) throw error;
@@ -49,6 +56,29 @@ export async function bundleScript(entry: string): Promise<Script> {
 /** The end of the script: passes an exception and its stack trace to the bundle step as text. */
 const AT_END =
   "} catch (error) { throw error?.stack === undefined ? String(error) : `${error}\\n${error.stack}`; }";
+
+/** Notes who asks for the time or for chance; on one line, as the table of places counts lines. */
+const WATCH = `{
+  globalThis.__asked = [];
+  const known = new Set();
+  const note = (what) => {
+    const { stack } = new Error();
+    if (known.has(stack) || known.size > 500) return;
+    known.add(stack);
+    __asked.push({ what, stack });
+  };
+  const [Original, random] = [Date, Math.random];
+  const now = () => (note("Date.now()"), Original.now());
+  globalThis.Date = new Proxy(Original, {
+    get: (of, key) => (key === "now" ? now : Reflect.get(of, key)),
+    apply: (of, self, args) => (note("Date()"), Reflect.apply(of, self, args)),
+    construct: (of, args, made) => {
+      if (args.length === 0) note("new Date()");
+      return Reflect.construct(of, args, made === Date ? of : made);
+    },
+  });
+  Math.random = () => (note("Math.random()"), random());
+}`.replaceAll("\n", " ");
 
 async function built(options: BuildOptions): Promise<{ text: string; places: Places }> {
   const { outputFiles = [] } = await build({ ...options, sourcemap: "external" });
@@ -104,6 +134,7 @@ const startOf = async (entry: string) => ({
 if (servlet === undefined || servlet !== globalThis.__servlet) {
   throw ${JSON.stringify(`${await placeOfDefault(entry)}: the default export is not what defineServlet returns: write export default defineServlet({ … })`)};
 }
+if (__servlet.misuse() !== undefined) throw __servlet.misuse();
 __host.output(JSON.stringify(__servlet.exports));`,
   resolveDir: dirname(resolve(entry)),
   sourcefile: START,

@@ -15,7 +15,6 @@ export async function answer(asked: Asked): Promise<object> {
   const known = { ...warm, ...(warmed && { patch: warmed.toBase64() }) };
   const calls = new Set<string>();
   const logs: string[] = [];
-  if (!asked.listed) return { ...known, calls: [], logs };
   const { dialect, exports, idsAsGiven, module, base, patch, allowedHosts, fuel } = asked;
   const { connect, userFunctions } = dialects[dialect];
   const program = {
@@ -37,10 +36,17 @@ export async function answer(asked: Asked): Promise<object> {
       ),
   });
   try {
-    const lists = await listAll(servlet);
+    const { lists, failures } = await listAll(servlet);
     for (const quiet of QUIET) calls.delete(quiet);
+    if (!asked.listed) {
+      // What asks for something may find it when it is served.
+      return { ...known, calls: [], logs, failures: calls.size > 0 ? [] : failures };
+    }
+    const [failure] = failures;
+    if (failure !== undefined) throw new Fault("servlet_failed", failure.message);
     return { ...known, lists, calls: [...calls], logs };
   } catch (error) {
+    if (!asked.listed) return { ...known, calls: [], logs };
     const fault = Fault.from(error);
     const why = fault.code === "internal" ? String(fault.cause) : fault.message;
     return { ...known, error: why, calls: [...calls], logs };

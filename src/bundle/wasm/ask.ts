@@ -4,6 +4,7 @@ import type { Miniflare } from "miniflare";
 import * as z from "zod";
 import type { DialectName } from "../../servlets/dialects.ts";
 import type { Lists } from "../../model.ts";
+import type { ListFailure } from "../../servlets/servlet.ts";
 import { readIfThere, sha256, writeWhole } from "../cache.ts";
 import type { Prepared } from "./prepare.ts";
 import { OWN_EXTENSION } from "../own.ts";
@@ -26,6 +27,8 @@ export interface ListQuestion {
 
 const answerSchema = z.object({
   lists: z.custom<Lists>().optional(),
+  /** Lists that a servlet does not give here which is asked for them when it is served. */
+  failures: z.array(z.custom<ListFailure>()).optional(),
   /** Why there are no lists. */
   error: z.string().optional(),
   /** Do its start functions depend on nothing, so that they run once for all calls? */

@@ -243,7 +243,12 @@ export async function warmUp(asked: Asked): Promise<WarmUp> {
     );
   }
   if (listed && !isEngine) {
-    await listAll(warming.connect(asked)).catch(() => warming.asked.add("a list"));
+    const asking = listAll(warming.connect(asked));
+    const failures = await asking.then(
+      ({ failures: all }) => all.length,
+      () => 1,
+    );
+    if (failures > 0) warming.asked.add("a list");
     // Lists that depend on the world are asked for in a call; it begins as if they never had been.
     if (warming.takeAsked().length > 0 || warming.setVariable) ({ warming } = await start(asked));
   }

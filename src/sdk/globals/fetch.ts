@@ -42,6 +42,8 @@ export class Request extends Body {
 
 /** HTTP, to the hosts that the manifest allows. The servlet stands still until the response is whole. */
 export async function fetch(input: RequestInfo, init?: RequestInit): Promise<Response> {
+  // Its stack leads to the caller's line, which the stack after an `await` does not.
+  const failed = new TypeError();
   const request = new Request(input, init);
   if (request.signal?.aborted) throw request.signal.reason;
   const { url, method } = request;
@@ -52,6 +54,9 @@ export async function fetch(input: RequestInfo, init?: RequestInit): Promise<Res
   const status = host.httpStatus();
   const fields = JSON.parse(host.httpHeaders() || "{}") as Record<string, string>;
   // A failed request has the status 0, and its reason in place of the headers.
-  if (status === 0) throw new TypeError(fields["error"] ?? `fetch failed: ${url}`);
+  if (status === 0) {
+    const value = fields["error"] ?? `fetch failed: ${url}`;
+    throw Object.defineProperty(failed, "message", { value, writable: true, configurable: true });
+  }
   return Response.at(url, content, { status, headers: Headers.received(fields) });
 }

@@ -10,7 +10,8 @@ const timer =
   (repeat: boolean): Start =>
   <Args extends unknown[]>(callback: (...args: Args) => void, ms?: number, ...args: Args) => {
     if (typeof callback !== "function") throw new TypeError("A timer needs a function.");
-    return addTimer(() => callback(...args), ms ?? 0, repeat);
+    const from = `${repeat ? "setInterval" : "setTimeout"}\n${new Error().stack ?? ""}`.trimEnd();
+    return addTimer(() => callback(...args), ms ?? 0, repeat, from);
   };
 
 export const setTimeout = /* @__PURE__ */ timer(false);

@@ -53,7 +53,11 @@ describe("files that are no servlet", () => {
 
 describe("manifests", () => {
   test.each<[string, RegExp]>([
-    ["{", /servlet\.json: it is not JSON/],
+    ["{", /servlet\.json: it is not JSON: line 1, column 2: .*: correct it there/],
+    ['{\n  "prefix": tru\n}', /it is not JSON: line 2, column 13/],
+    ['{\n  "prefix": "a",\n}', /it is not JSON: line 3, column 1|line 2, column 16/],
+    ["{\n  // none\n}", /it is not JSON: line 2, column 3/],
+    ["", /servlet\.json: it is not JSON: line 1, column 1/],
     ["[]", /servlet\.json/],
     ['{"allowed_host": []}', /allowed_host is unknown; did you mean allowed_hosts\?/],
     ['{"alowedHosts": []}', /did you mean allowed_hosts\?/],
@@ -100,6 +104,11 @@ describe("manifests", () => {
     });
   });
 });
+
+/** A tool `t` with this in its inputSchema. */
+const withInput = (text: string) =>
+  servlet(`{"tools":[{"name":"t","description":"d","inputSchema":{${text}}}]}`);
+const withProperty = (text: string) => withInput(`"properties":{${text}}`);
 
 describe("lists", () => {
   test("a resource template that fits another servlet's is told of", async () => {
@@ -184,7 +193,37 @@ describe("lists", () => {
           ),
           /x-mcp-header in t: .*number/,
         ],
-        [servlet('{"tools":[{"name":"a b","inputSchema":{}}]}'), /listed as a_b/],
+        [servlet('{"tools":[{"name":"a b","inputSchema":{}}]}'), /listed as a_b.*other characters/],
+        [lists("x".repeat(140)), /by the first 128 characters.*which has 140 characters: shorten/],
+        [lists("x".repeat(61)), /a name of 61 characters: .*shorten it to 60/],
+        [lists("t"), /"t" has no description, by which models choose tools: say what it does/],
+        [lists("t", `,"description":" "`), /"t" has no description/],
+        [
+          lists("t", `,"description":"${"long ".repeat(2500)}"`),
+          /"t" has a description of 12500 characters.*shorten it to 10000/,
+        ],
+        [lists("files.read"), /files\.read.*refuse names with dots; write _/],
+        [withInput('"oneOf":[{"required":["a"]},{"required":["b"]}]'), /"t" has oneOf at the root/],
+        [withInput('"enum":[{}]'), /"t" has enum at the root/],
+        [withInput('"not":{"required":["a"]}'), /"t" has not at the root/],
+        [withInput('"allOf":[{"anyOf":[{}]}]'), /"t" has allOf at the root/],
+        [
+          withProperty('"a":{"type":"array","enum":[["x"]],"items":{}}'),
+          /enum beside the array a in its inputSchema.*put enum into items/,
+        ],
+        [
+          withProperty('"a":{"properties":{"b":{"items":{"type":["string","number"]}}}}'),
+          /a union as the items of a\.b in/,
+        ],
+        [
+          withProperty('"a":{"items":{"$ref":"#/$defs/u"}}},"$defs":{"u":{"anyOf":[{},{}]}'),
+          /a union as the items of a in/,
+        ],
+        [
+          withProperty('"a":{"items":[{"items":{"oneOf":[{}]}}]}'),
+          /a union as the items of a\[\] in/,
+        ],
+        [withProperty('"$filter":{}'), /the property "\$filter" in/],
         [servlet('{"tools":[]}'), /offers nothing/],
       ] satisfies [string, RegExp][]
     ).map(([wat, warning]) => ({ wat, warning })),
@@ -192,6 +231,106 @@ describe("lists", () => {
     const [member] = await bundle({ "a.wat": wat });
     expect(member?.warnings.join("\n")).toMatch(warning);
   });
+});
+
+test("a name that only its prefix makes too long is told of with it", async () => {
+  const files = { "a/a.wat": lists("x".repeat(50)), "a/servlet.json": '{"prefix":"from-afar-12"}' };
+  const [member] = await bundle(files);
+  expect(member?.warnings.join()).toMatch(/63 characters with its prefix from-afar-12:.*to 60/);
+  await rm(at("a"), { recursive: true });
+  const skipped = { "b/b.wat": lists("x.y"), "b/servlet.json": '{"skip_tools":["x.y"]}' };
+  expect((await bundle(skipped))[0]?.warnings.join()).not.toMatch(/dots/);
+});
+
+test.each([
+  ["one name twice", '{"tools":[{"name":"t"},{"name":"t"}]}', "t"],
+  ["two names that are listed as one", '{"tools":[{"name":"t u"},{"name":"t_u"}]}', "t_u"],
+  [
+    "two names that are cut to one",
+    `{"tools":[{"name":"${"x".repeat(128)}y"},{"name":"${"x".repeat(128)}z"}]}`,
+    "x".repeat(128),
+  ],
+])("%s within a servlet: a prefix would not help", async (_, text, name) => {
+  const bundled = bundle({ "a.wat": servlet(text) });
+  await expect(bundled).rejects.toThrow(
+    `a.wat: two of its tools are listed as ${name}: rename one of them in the servlet`,
+  );
+  await expect(bundled).rejects.not.toThrow(/"prefix"/);
+});
+
+test("a schema is listed as APIs of models take it, and its values are checked as before", async () => {
+  const text =
+    '"definitions":{"a":{"properties":{"n":{"minimum":1}}}},"allOf":[{"$ref":"#/definitions/a"},{"required":["n"]}]';
+  const schemas = `"inputSchema":{${text}},"outputSchema":{${text}}`;
+  const wat = servlet(`{"tools":[{"name":"t",${schemas}}]}`);
+  const { tools } = catalogOf(await bundle({ "a.wat": wat }));
+  const { tool, input } = tools.get("t")!;
+  expect(tool.inputSchema).toEqual({
+    type: "object",
+    properties: { n: { minimum: 1 } },
+    required: ["n"],
+  });
+  expect(tool.outputSchema).toEqual({ properties: { n: { minimum: 1 } }, required: ["n"] });
+  expect(input({ n: 1 })).toBeUndefined();
+  expect(input({ n: 0 })).toBeDefined();
+  expect(input({})).toBeDefined();
+});
+
+describe("a program, whose runtime is started by its export _start only", () => {
+  const program = (list: string, more = "") =>
+    `(module ${more} (func (export "_start")) (func (export "list_tools") (result i32) ${list}))`;
+  const CURE = /exports _start and no _initialize.*go build -buildmode=c-shared -o servlet\.wasm/;
+
+  test("is told how to be built, and not to set its lists dynamic", async () => {
+    const bundled = bundle({ "a.wat": program("unreachable") });
+    await expect(bundled).rejects.toThrow(CURE);
+    await expect(bundled).rejects.not.toThrow(/dynamic/);
+  });
+
+  test("is told so where its lists are dynamic, and where it exports nothing else", async () => {
+    const files = { "a/a.wat": program("unreachable"), "a/servlet.json": '{"lists":"dynamic"}' };
+    const [member] = await bundle(files);
+    expect(member?.warnings.join()).toMatch(/no list of tools, as it fails: .*crashed/);
+    expect(member?.warnings.join()).toMatch(CURE);
+    await rm(at("a"), { recursive: true });
+    const nothing = bundle({ "b.wat": '(module (func (export "_start")))' });
+    await expect(nothing).rejects.toThrow(/not a servlet/);
+    await expect(nothing).rejects.toThrow(CURE);
+  });
+
+  test("that works all the same is taken without a word", async () => {
+    const wat = lists("t", ',"description":"d"').replace(
+      "(memory 1)",
+      '$&(func (export "_start"))',
+    );
+    expect((await bundle({ "a.wat": wat }))[0]?.warnings).toEqual([]);
+  });
+});
+
+test("a list that fails takes no other of dynamic lists with it, and is told of", async () => {
+  const wat = lists("t").replace(
+    "(memory 1)",
+    '$&(func (export "list_prompts") (result i32) unreachable)',
+  );
+  const files = { "a/a.wat": wat, "a/servlet.json": '{"lists":"dynamic"}' };
+  const [member] = await bundle(files);
+  expect(member?.warnings).toEqual([
+    expect.stringMatching(/^it has no list of prompts, as it fails: .*crashed/),
+  ]);
+});
+
+test("an export that lists nothing, and requests without hosts, are told of", async () => {
+  const imports = '(import "extism:host/env" "http_request" (func (param i64 i64) (result i64)))';
+  const wat = lists("t", ',"description":"d"')
+    .replace("(module", `(module ${imports}`)
+    .replace('(export "list_tools")', '(export "list_tools") (export "list_prompts")');
+  const [closed] = await bundle({ "a/a.wat": wat });
+  expect(closed?.warnings).toEqual([
+    expect.stringMatching(/imports http_request.*allows no hosts: name them in "allowed_hosts"/),
+    "it can be asked for its prompts, but lists none",
+  ]);
+  const [open] = await bundle({ "a/servlet.json": '{"allowed_hosts":["a.example"]}' });
+  expect(open?.warnings.join()).not.toMatch(/hosts/);
 });
 
 describe("names of the server's own", () => {

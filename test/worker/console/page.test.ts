@@ -25,6 +25,13 @@ const pageOf = async (tool: Json, manifest: Json = {}) =>
 const EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\u202e";
 
 describe("the start page", () => {
+  test("says what APIs of models refuse in a tool", async () => {
+    const inputSchema = { type: "object", anyOf: [{ required: ["a"] }, { required: ["b"] }] };
+    const { text } = await pageOf({ name: "a.b", inputSchema });
+    expect(text).toMatch(/Beware: the tool "a\.b" is listed as a\.b: .*names with dots/);
+    expect(text).toMatch(/has anyOf at the root of its inputSchema/);
+  });
+
   test("shows names, descriptions and schemas as text", async () => {
     const properties = { [EVIL]: { type: EVIL, description: EVIL, default: EVIL, pattern: EVIL } };
     const inputSchema = { type: "object", properties, required: [EVIL] };

@@ -150,7 +150,7 @@ describe("a definition", () => {
         d: { description: "d" },
         e: { not: {}, description: "e" },
       },
-      anyOf: [{ properties: { f: { description: "f" } } }, true],
+      anyOf: [{ properties: { f: { description: "f" } } }, {}],
     });
   });
 

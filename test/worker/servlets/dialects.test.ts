@@ -103,6 +103,30 @@ describe("output of plugins for other hosts becomes valid MCP", () => {
     expect(result?.["contents"]).toEqual([{ uri, blob: "aGk=", mimeType: "image/jpeg" }]);
   });
 
+  test("with schemas that models' APIs take, while arguments are checked by the original", async () => {
+    const { result } = await ask("tools/list");
+    const tool = result!["tools"].find(({ name }: { name: string }) => name === "u-by_reference");
+    expect(tool.inputSchema).toEqual({
+      type: "object",
+      required: ["size"],
+      properties: {
+        size: { $ref: "#/$defs/Size", description: "How large" },
+        any: {},
+        pair: {
+          type: "array",
+          prefixItems: [{ type: "string" }, { type: "number" }],
+          items: false,
+        },
+      },
+      $defs: { Size: { enum: ["s", "m"] } },
+    });
+    const textOf = async (args: Record<string, unknown>) =>
+      (await callTool("u-by_reference", args)).result?.["content"][0].text as string;
+    expect(await textOf({ size: "m", pair: ["a", 1] })).toContain('"size":"m"');
+    expect(await textOf({ size: "xl" })).toMatch(/`size` must be "s" or "m"/);
+    expect(await textOf({ size: "s", pair: ["a", 1, 2] })).toMatch(/`pair.2` is not allowed/);
+  });
+
   test("with resources by their uri", async () => {
     const { result } = await ask("resources/read", { uri: "untidy://old" });
     expect(result?.["contents"]).toEqual([

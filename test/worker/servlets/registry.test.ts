@@ -5,6 +5,7 @@ import { Steps } from "../../../src/schema/steps.ts";
 import { listedName, wholeMatch } from "../../../src/servlets/catalog.ts";
 import { templateMatcher } from "../../../src/servlets/templates.ts";
 import { ask, callTool } from "../server.ts";
+import { settings } from "../settings.ts";
 
 describe("lists that depend on the world", () => {
   test("are asked for at run time, and their arguments are checked", async () => {
@@ -26,6 +27,28 @@ describe("lists that depend on the world", () => {
     expect(names).toContain("greet");
     expect(names.join()).not.toContain("pick_");
     expect(error.mock.calls.flat().join()).toMatch(/seasonal.*SEASON is not set/);
+  });
+});
+
+describe("a list that fails at run time", () => {
+  const dry = () => createApp(bundle, { ...settings, SEASON: "drought" });
+
+  test("takes no other with it, and the log says why it is missing", async () => {
+    const error = vi.spyOn(console, "error").mockImplementation(() => {});
+    const app = dry();
+    const { result } = await ask("tools/list", {}, {}, app);
+    const names = result?.["tools"].map(({ name }: { name: string }) => name);
+    expect(names).toContain("pick_drought");
+    expect(error.mock.calls.flat().join()).toMatch(
+      /seasonal.*no list of resources.*its folder is missing/,
+    );
+  });
+
+  test("is missed on the page, beside what is there", async () => {
+    vi.spyOn(console, "error").mockImplementation(() => {});
+    const page = await (await dry().request("http://localhost/")).text();
+    expect(page).toMatch(/It has no list of resources, as it fails: .*its folder is missing/);
+    expect(page).toContain("pick_drought");
   });
 });
 

@@ -1,5 +1,5 @@
 // seasonal: lists what its config says, so that it has to be asked at run time.
-import { block, output, read } from "../../../../plugins/lib/assembly/extism";
+import { block, fail, output, read } from "../../../../plugins/lib/assembly/extism";
 import { result, text } from "../../../../plugins/lib/assembly/hyper";
 import { quote } from "../../../../plugins/lib/assembly/json";
 import { config_get } from "../../host";
@@ -11,6 +11,11 @@ export function list_tools(): i32 {
   return output(
     `{"tools":[{"name":${quote("pick_" + season)},"inputSchema":{"type":"object","properties":{"n":${n}},"required":["n"]}}]}`,
   );
+}
+
+export function list_resources(): i32 {
+  const season = read(config_get(block("season")));
+  return season == "drought" ? fail("its folder is missing") : output('{"resources":[]}');
 }
 
 export function call_tool(): i32 {

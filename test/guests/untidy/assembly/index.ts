@@ -9,6 +9,8 @@ export function describe(): i32 {
     {"name":"nested","description":"a resource under a capital letter","inputSchema":{}},
     {"name":"input","description":"gives its input back","inputSchema":{"type":"object"}},
     {"name":"halves","description":"half of a character: \\ud83d","inputSchema":{"properties":{"\\ude00":{}}}},
+    {"name":"by_reference","description":"a schema of draft 7, as older generators write it","inputSchema":{"$schema":"http://json-schema.org/draft-07/schema#","$ref":"#/definitions/Args","definitions":{"Args":{"type":"object","required":["size"],"properties":{"size":{"allOf":[{"$ref":"#/definitions/Size"}],"description":"How large"},"any":true,"pair":{"type":"array","items":[{"type":"string"},{"type":"number"}],"additionalItems":false}}},"Size":{"enum":["s","m"]}}}},
+    {"name":"a.choice","description":"a choice at the root","inputSchema":{"anyOf":[{"required":["a"]},{"required":["b"]}]}},
     {"name":"bad_schema","description":"an invalid schema","inputSchema":{"type":"object","properties":{"required":["x"]}}}
   ]}`);
 }

@@ -22,6 +22,46 @@ const configOf = (config: object) => json({ runtime_config: { env_vars: config }
 const envVars = (text: string, environment?: Record<string, string>, file?: string) =>
   read(text, environment, file).plugins["demo"]!.runtime_config!.env_vars;
 
+describe("scalars of which one meaning is right are taken as texts", () => {
+  const variables =
+    "DEBUG: false\nPORT: 8080\nVERSION: 1.10\nZIP: 01234\nBIG: 12345678901234567890";
+  test.each([
+    [
+      "config.yaml",
+      `plugins: {demo: {url: a, runtime_config: {env_vars: {${variables.replaceAll("\n", ", ")}}}}}`,
+      { DEBUG: "false", PORT: "8080", VERSION: "1.10", ZIP: "01234", BIG: "12345678901234567890" },
+    ],
+    [
+      "config.json",
+      '{"plugins": {"demo": {"url": "a", "runtime_config": {"env_vars": {"A": true, "B": 1.50, "C": -3, "D": "5"}}}}}',
+      { A: "true", B: "1.50", C: "-3", D: "5" },
+    ],
+    [
+      "config.toml",
+      '[plugins.demo]\nurl = "a"\n[plugins.demo.runtime_config.env_vars]\nA = false\nB = 9007199254740993\nC = 2026-01-02',
+      { A: "false", B: "9007199254740993", C: "2026-01-02" },
+    ],
+  ])("variables in %s", (file, text, variables_) => {
+    expect(envVars(text, {}, file)).toEqual(variables_);
+  });
+
+  test("one host, pattern or folder for a list of it, and a number of bytes", () => {
+    const text = `plugins:
+  demo:
+    url: a
+    description: 7
+    runtime_config: { allowed_hosts: "*", skip_tools: x.*, allowed_paths: /tmp, memory_limit: 1048576 }`;
+    const { description, runtime_config } = read(text, {}, "config.yaml").plugins["demo"]!;
+    expect({ description, ...runtime_config }).toEqual({
+      description: "7",
+      allowed_hosts: ["*"],
+      skip_tools: ["x.*"],
+      allowed_paths: ["/tmp"],
+      memory_limit: "1048576",
+    });
+  });
+});
+
 describe("references", () => {
   test("are replaced in paths of files by HOME, and by their defaults where unset or empty", () => {
     const text = json({
@@ -204,10 +244,34 @@ describe("is refused, without any of the file's values:", () => {
       /plugins: Invalid input/,
     ],
     [
-      "a number in env_vars",
+      "a variable without a value",
       "config.yaml",
-      "plugins: {a: {url: hush, runtime_config: {env_vars: {K: 5}}}}",
-      /plugins\.a\.runtime_config\.env_vars\.K: .*expected string/,
+      "plugins: {a: {url: hush, runtime_config: {env_vars: {K: }}}}",
+      /plugins\.a\.runtime_config\.env_vars\.K: has no value: write "" for an empty text, or remove/,
+    ],
+    [
+      "a list in env_vars",
+      "config.yaml",
+      "plugins: {a: {url: hush, runtime_config: {env_vars: {K: [hush]}}}}",
+      /plugins\.a\.runtime_config\.env_vars\.K: must be a text: put it in quotes/,
+    ],
+    [
+      "a fraction in TOML, of which it is not known how it was written",
+      "config.toml",
+      '[plugins.a]\nurl = "hush"\n[plugins.a.runtime_config.env_vars]\nVERSION = 1.10',
+      /env_vars\.VERSION: must be a text: put it in quotes/,
+    ],
+    [
+      "several hosts in one text",
+      "config.yaml",
+      'plugins: {a: {url: hush, runtime_config: {allowed_hosts: "a.example, b.example"}}}',
+      /allowed_hosts: must be a list of texts, such as \["a", "b"\]/,
+    ],
+    [
+      "hosts that are no text",
+      "config.json",
+      '{"plugins": {"a": {"url": "hush", "runtime_config": {"allowed_hosts": true}}}}',
+      /allowed_hosts: must be a list of texts/,
     ],
     [
       "an unknown kind of auth",

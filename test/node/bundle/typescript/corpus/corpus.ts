@@ -287,7 +287,7 @@ return [list.querySelector("li.a")?.text, list.querySelectorAll("li").length, St
   {
     name: "papaparse",
     does: "CSV",
-    kb: 38,
+    kb: 41,
     imports: 'import Papa from "papaparse";',
     body: String.raw`const { data } = Papa.parse("a,b\n1,2", { header: true, dynamicTyping: true });
 return [data, Papa.unparse([{ a: 1, b: "x,y" }])];`,

@@ -1,0 +1,273 @@
+/** How is a schema written so that clients and the APIs of models take it? */
+import { limits } from "../limits.ts";
+import { isObject, type Json } from "../model.ts";
+import { oncePer } from "../once-per.ts";
+import { Unmergeable, merged } from "./merge.ts";
+import {
+  NAMED_SCHEMA_KEYWORDS,
+  References,
+  SCHEMA_KEYWORDS,
+  type SchemaResource,
+  type Target,
+} from "./references.ts";
+import { Steps, StepsExceeded } from "./steps.ts";
+
+/**
+ * The same schema in 2020-12, which accepts the same values: without a reference at its root, without `allOf` where its
+ * parts can be merged, without keywords of draft 7 and `true` for a schema. It is the schema itself if nothing is to be
+ * changed, and where that would take too many steps.
+ */
+export const portable: (schema: Json) => Json = oncePer((schema: Json) => {
+  try {
+    if (schema["$ref"] === undefined && !isSuspect(schema, "")) return schema;
+    const writer = new Writer(schema);
+    const written = writer.whole();
+    return writer.isChanged ? written : schema;
+  } catch (error) {
+    if (REASONS.some((reason) => error instanceof reason)) return schema;
+    throw error;
+  }
+});
+
+/** The schema cannot be written in another way. */
+class Unwritable extends Error {}
+
+/** Why a schema stays as it is; one that is too deep for the stack throws a `RangeError`. */
+const REASONS = [Unwritable, Unmergeable, StepsExceeded, RangeError];
+
+/** Members that are often `true`, and no schemas. */
+const FLAGS = new Set([
+  ...["additionalProperties", "unevaluatedProperties", "unevaluatedItems", "uniqueItems"],
+  ...["const", "default", "deprecated", "nullable", "readOnly", "writeOnly", "x-mcp-header"],
+]);
+const SUSPECT = new Set(["additionalItems", "allOf", "definitions", "dependencies"]);
+
+/** False if nothing in this part of a schema can need a change: most schemas are read no further. */
+function isSuspect(part: unknown, name: string): boolean {
+  if (part === true) return !FLAGS.has(name);
+  if (Array.isArray(part)) return name === "items" || part.some((one) => isSuspect(one, name));
+  if (!isObject(part)) return false;
+  if (part["type"] === "array" && !("items" in part)) return true;
+  for (const [key, value] of Object.entries(part)) {
+    const isNamed = NAMED_SCHEMA_KEYWORDS.has(key) && isObject(value);
+    const parts = isNamed ? Object.values(value) : [value];
+    if (SUSPECT.has(key) || parts.some((one) => isSuspect(one, isNamed ? "" : key))) return true;
+    if ((key === "$schema" && isOld(value)) || (key === "$id" && isAnchor(value))) return true;
+  }
+  return false;
+}
+
+const isOld = (dialect: unknown): boolean =>
+  typeof dialect === "string" && !/2020-12/.test(dialect);
+
+/** Keywords that are written anew, or only needed by references: these lead to `$defs` of the root. */
+const DROPPED = new Set([
+  ...["$anchor", "$defs", "$id", "$ref", "$schema", "additionalItems", "definitions"],
+  ...["dependencies", "items"],
+]);
+/** References by them depend on the way to the schema. */
+const DYNAMIC = ["$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"];
+
+class Writer {
+  isChanged = false;
+  readonly #root: Json;
+  readonly #references: References;
+  readonly #steps = new Steps(limits.inlinedParts);
+  /** The names of the targets of references. */
+  readonly #names = new Map<unknown, string>();
+  readonly #targets = new Map<string, Target>();
+  /** Targets by name, written; undefined while they are being written. */
+  readonly #definitions = new Map<string, unknown>();
+  /** If so, it matters which items `items` looks at. */
+  readonly #marksItems: boolean;
+
+  constructor(root: Json) {
+    this.#root = root;
+    this.#references = new References(root);
+    this.#marksItems = JSON.stringify(root).includes('"unevaluatedItems"');
+  }
+
+  whole(): Json {
+    let written = this.#schema(this.#root) as Json;
+    while (typeof written["$ref"] === "string") {
+      written = this.#resolved(written);
+      this.isChanged = true;
+    }
+    const { $schema: dialect } = this.#root;
+    const definitions = this.#definitionsFor(written);
+    return {
+      ...(dialect !== undefined && !isOld(dialect) && { $schema: dialect }),
+      ...written,
+      ...(definitions.size > 0 && { $defs: Object.fromEntries(definitions) }),
+    };
+  }
+
+  #schema(given: unknown): unknown {
+    this.#steps.take(1);
+    if (given === true) {
+      this.isChanged = true;
+      return {};
+    }
+    if (given === false) return false;
+    if (!isObject(given) || DYNAMIC.some((key) => key in given)) throw new Unwritable();
+    const written: Json = Object.fromEntries(
+      Object.entries(given)
+        .filter(([key]) => !DROPPED.has(key))
+        .map(([key, value]) => [key, this.#member(key, value)]),
+    );
+    this.isChanged ||= "definitions" in given || isOld(given["$schema"]) || isAnchor(given["$id"]);
+    this.#writeItems(given, written);
+    this.#writeDependencies(given, written);
+    if (given["$ref"] !== undefined)
+      written["$ref"] = this.#pointer(given["$ref"], this.#references.homeOf(given));
+    return "allOf" in written ? this.#withoutAllOf(written) : written;
+  }
+
+  /** The value of a keyword. */
+  #member(key: string, value: unknown): unknown {
+    const isFlag = typeof value === "boolean" && FLAGS.has(key);
+    if (SCHEMA_KEYWORDS.has(key) && !isFlag) {
+      return Array.isArray(value) ? value.map((one) => this.#schema(one)) : this.#schema(value);
+    }
+    if (!NAMED_SCHEMA_KEYWORDS.has(key)) return value;
+    return this.#named(value);
+  }
+
+  #named(value: unknown): Json {
+    if (!isObject(value)) throw new Unwritable();
+    return Object.fromEntries(
+      Object.entries(value).map(([name, one]) => [name, this.#schema(one)]),
+    );
+  }
+
+  /** Draft 7 has a list in `items`, and what holds for the rest in `additionalItems`. */
+  #writeItems(given: Json, written: Json): void {
+    const { items, additionalItems: rest, type, prefixItems } = given;
+    const isTuple = Array.isArray(items);
+    if (isTuple && prefixItems !== undefined) throw new Unwritable();
+    if (isTuple && items.length > 0) {
+      written["prefixItems"] = items.map((one) => this.#schema(one));
+    }
+    const others = isTuple ? rest : items;
+    if (others !== undefined) written["items"] = this.#schema(others);
+    // Without it APIs refuse a list.
+    const isBare = type === "array" && items === undefined && prefixItems === undefined;
+    if (isBare && !this.#marksItems) written["items"] = {};
+    this.isChanged ||= isTuple || rest !== undefined || (isBare && !this.#marksItems);
+  }
+
+  /** Draft 7 has both kinds in one keyword. */
+  #writeDependencies({ dependencies }: Json, written: Json): void {
+    if (dependencies === undefined) return;
+    if (!isObject(dependencies)) throw new Unwritable();
+    if ("dependentRequired" in written || "dependentSchemas" in written) throw new Unwritable();
+    const [required, schemas] = [true, false].map((isList) =>
+      Object.fromEntries(
+        Object.entries(dependencies).filter(([, one]) => Array.isArray(one) === isList),
+      ),
+    );
+    if (Object.keys(required!).length > 0) written["dependentRequired"] = required;
+    if (Object.keys(schemas!).length > 0) {
+      written["dependentSchemas"] = this.#named(schemas);
+    }
+    this.isChanged = true;
+  }
+
+  /** The same schema with the parts of its `allOf` merged into it, if that can be done. */
+  #withoutAllOf(written: Json): Json {
+    const { allOf: parts, $ref: reference, ...own } = written;
+    if (!Array.isArray(parts)) throw new Unwritable();
+    const [first] = parts as unknown[];
+    try {
+      if (parts.length === 1 && reference === undefined && isPointer(first)) {
+        this.isChanged = true;
+        return { ...own, ...first };
+      }
+      const all = [...(reference === undefined ? [] : [{ $ref: reference }]), ...parts].map(
+        (part) => (isObject(part) && "$ref" in part ? this.#resolved(part) : part),
+      );
+      if (all.some(isChoice)) return written;
+      const whole = merged([own, ...all], this.#steps);
+      this.isChanged = true;
+      return whole;
+    } catch (error) {
+      if (error instanceof Unmergeable) return written;
+      throw error;
+    }
+  }
+
+  /** A schema together with that to which its `$ref` leads. Throws `Unmergeable`. */
+  #resolved({ $ref: reference, ...own }: Json): Json {
+    this.#steps.take(1);
+    return merged(
+      [own, this.#definition(String(reference).slice(DEFINITIONS.length))],
+      this.#steps,
+    );
+  }
+
+  /** A definition, written. Throws `Unmergeable` for one that is being written, and for the root. */
+  #definition(name: string): unknown {
+    if (!this.#definitions.has(name)) {
+      const target = this.#targets.get(name);
+      if (target === undefined) throw new Unmergeable();
+      this.#definitions.set(name, undefined);
+      this.#definitions.set(name, this.#schema(target.schema));
+    }
+    const definition = this.#definitions.get(name);
+    if (definition === undefined) throw new Unmergeable();
+    return definition;
+  }
+
+  /** A reference as a pointer into the `$defs` of the root. */
+  #pointer(reference: unknown, resource: SchemaResource): string {
+    if (typeof reference !== "string") throw new Unwritable();
+    const target = this.#references.resolve(reference, resource);
+    if (target === undefined) throw new Unwritable();
+    const { schema } = target;
+    if (schema === this.#root) return "#";
+    const key = isObject(schema) ? schema : `${target.resource.uri} ${reference}`;
+    let name = this.#names.get(key);
+    if (name === undefined) {
+      const last = /[^/#]*$/.exec(reference)?.[0].replace(/[^A-Za-z0-9_.-]+/g, "_") || "schema";
+      name = last;
+      for (let at = 2; this.#targets.has(name); at++) {
+        this.#steps.take(1);
+        name = `${last}_${at}`;
+      }
+      this.#names.set(key, name);
+      this.#targets.set(name, target);
+    }
+    return DEFINITIONS + name;
+  }
+
+  /** The definitions to which this leads, and those to which they lead. */
+  #definitionsFor(written: Json): Map<string, unknown> {
+    const found = new Map<string, unknown>();
+    const rest: unknown[] = [written];
+    // Parts that are in several places are one object, and grow when they are written as text.
+    const parts = new Steps(limits.inlinedParts);
+    while (rest.length > 0) {
+      const one = rest.pop();
+      if (typeof one !== "object" || one === null) continue;
+      parts.take(1);
+      for (const [key, value] of Object.entries(one)) {
+        rest.push(value);
+        const name = key === "$ref" && typeof value === "string" && value.slice(DEFINITIONS.length);
+        if (!name || found.has(name) || !this.#targets.has(name)) continue;
+        const definition = this.#definition(name);
+        found.set(name, definition);
+        rest.push(definition);
+      }
+    }
+    return found;
+  }
+}
+
+const DEFINITIONS = "#/$defs/";
+
+const isAnchor = (id: unknown): boolean => typeof id === "string" && id.startsWith("#");
+const isPointer = (part: unknown): part is Json =>
+  isObject(part) && "$ref" in part && Object.keys(part).length === 1;
+/** With these at its root a schema is refused all the same. */
+const isChoice = (part: unknown): boolean =>
+  isObject(part) && ["allOf", "anyOf", "oneOf", "not"].some((key) => key in part);

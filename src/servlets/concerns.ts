@@ -1,0 +1,125 @@
+/** What in a tool do clients and the APIs of models refuse? */
+import { limits } from "../limits.ts";
+import { isObject, type Json } from "../model.ts";
+import { Steps, StepsExceeded } from "../schema/steps.ts";
+import type { ToolEntry } from "./catalog.ts";
+
+/** Sentences for the author of a tool, each with the tool's name and the place in its schema. */
+export function concernsOf({ own, tool, servlet }: Pick<ToolEntry, "own" | "tool" | "servlet">) {
+  const concerns = [
+    ...ofName(own, tool.name, servlet.manifest.prefix),
+    ...ofDescription(tool.description ?? ""),
+    ...ofSchema(tool.inputSchema),
+  ];
+  const name = own.length > 60 ? `${own.slice(0, 60)}…` : own;
+  return concerns.map((concern) => `the tool ${JSON.stringify(name)} ${concern}`);
+}
+
+/** APIs take 64 characters, and many clients put the server's name before it. */
+const NAME_CHARACTERS = 60;
+
+function ofName(own: string, listed: string, prefix: string | undefined): string[] {
+  const whole = prefix === undefined ? own : `${prefix}-${own}`;
+  const counted = `${whole.length} characters${prefix === undefined ? "" : ` with its prefix ${prefix}`}`;
+  const concerns: string[] = [];
+  if (/[^A-Za-z0-9_.-]/.test(whole)) {
+    concerns.push(
+      `is listed as ${listed}: its name has other characters than A-Z a-z 0-9 _ . -; rename it`,
+    );
+  }
+  if (whole.length > 128) {
+    concerns.push(
+      `is listed by the first 128 characters of its name, which has ${counted}: shorten the name or the prefix`,
+    );
+  } else if (listed.length > NAME_CHARACTERS) {
+    concerns.push(
+      `has a name of ${counted}: APIs of models take 64, and clients put more before it; shorten it to ${NAME_CHARACTERS}`,
+    );
+  }
+  if (listed.includes(".")) {
+    concerns.push(
+      `is listed as ${listed}: APIs of models refuse names with dots; write _ instead of them`,
+    );
+  }
+  return concerns;
+}
+
+/** Models read descriptions with each request; longer ones than this are documents. */
+const DESCRIPTION_CHARACTERS = 10_000;
+
+function ofDescription(description: string): string[] {
+  if (description.trim() === "") {
+    return ["has no description, by which models choose tools: say what it does, and when"];
+  }
+  if (description.length <= DESCRIPTION_CHARACTERS) return [];
+  return [
+    `has a description of ${description.length} characters, which models read with each request: shorten it to ${DESCRIPTION_CHARACTERS} at most`,
+  ];
+}
+
+const ROOT = ["$ref", "allOf", "anyOf", "oneOf", "not", "enum"];
+/** The names of arguments that Anthropic's API takes. */
+const ARGUMENT = /^[A-Za-z0-9_.-]{1,64}$/;
+/** More of them would only repeat the first. */
+const MOST = 8;
+
+function ofSchema(schema: Json): string[] {
+  const concerns = new Set<string>();
+  for (const key of ROOT.filter((one) => one in schema)) {
+    concerns.add(
+      `has ${key} at the root of its inputSchema: APIs of models refuse it; describe one object with properties, and say in descriptions which go together`,
+    );
+  }
+  const steps = new Steps(limits.inlinedParts);
+  const walk = (one: unknown, path: string): void => {
+    steps.take(1);
+    if (!isObject(one) || concerns.size >= MOST) return;
+    const { type, items, properties, $defs, enum: values } = one;
+    const types = [type].flat();
+    if (types.includes("array") && Array.isArray(values)) {
+      concerns.add(
+        `has enum beside the array ${path} in its inputSchema: APIs of models refuse it; put enum into items`,
+      );
+    }
+    if (items !== undefined && isUnion(items, schema)) {
+      concerns.add(
+        `has a union as the items of ${path} in its inputSchema: some APIs of models (Gemini's) refuse it; give items one type`,
+      );
+    }
+    for (const [name, inner] of isObject(properties) ? Object.entries(properties) : []) {
+      if (!ARGUMENT.test(name)) {
+        concerns.add(
+          `has the property ${JSON.stringify(name.slice(0, 80))} in its inputSchema: APIs of models refuse such names; use up to 64 of A-Z a-z 0-9 _ . -`,
+        );
+      }
+      walk(inner, path === "" ? name : `${path}.${name}`);
+    }
+    walk(items, `${path}[]`);
+    for (const [name, inner] of isObject($defs) ? Object.entries($defs) : [])
+      walk(inner, `$defs.${name}`);
+    for (const key of ["prefixItems", "allOf", "anyOf", "oneOf"]) {
+      const parts = one[key];
+      if (Array.isArray(parts))
+        for (const part of parts) walk(part, key === "prefixItems" ? `${path}[]` : path);
+    }
+    walk(one["additionalProperties"], path === "" ? "*" : `${path}.*`);
+  };
+  try {
+    walk(schema, "");
+  } catch (error) {
+    // It is too large, or too deep for the stack: what was found until then is told.
+    if (!(error instanceof StepsExceeded || error instanceof RangeError)) throw error;
+  }
+  return [...concerns];
+}
+
+/** True for a choice, also where a reference leads to one. */
+function isUnion(items: unknown, root: Json, depth = 0): boolean {
+  if (!isObject(items)) return false;
+  const { type, anyOf, oneOf, $ref: reference } = items;
+  if (Array.isArray(type) ? type.length > 1 : anyOf !== undefined || oneOf !== undefined)
+    return true;
+  const name = typeof reference === "string" ? /^#\/\$defs\/(.*)$/.exec(reference)?.[1] : undefined;
+  if (name === undefined || depth > MOST || !isObject(root["$defs"])) return false;
+  return isUnion(root["$defs"][name], root, depth + 1);
+}
