@@ -2,6 +2,7 @@ import { ask, type AskAnswer, AskError, askOne, resultsOf } from "./asks.ts";
 import { fetch } from "./globals/fetch.ts";
 import { hostFor, isObject, running } from "./host.ts";
 import type { OutputOf } from "./infer.ts";
+import { jsonOrText } from "./json.ts";
 import { objectSchemaOf, parsed, ToolError } from "./schema.ts";
 import { addTimer } from "./timers.ts";
 import type {
@@ -189,7 +190,7 @@ export const context: Context = {
     tell("notify_progress", { progressToken, progress, total, message });
   },
   log(level, data, logger) {
-    tell("notify_logging_message", { level, data, logger });
+    tell("notify_logging_message", { level, data: jsonOrText(data), logger });
   },
   get fetch() {
     if (typeof SERVLET_FETCH === "undefined" || SERVLET_FETCH) return fetch;

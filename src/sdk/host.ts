@@ -1,3 +1,6 @@
+import { inspect } from "./globals/inspect.ts";
+import { jsonOrText } from "./json.ts";
+
 /** Host functions that the engine's shim provides as `globalThis.__host`. Calls block the servlet. */
 interface Host {
   /** The call's input, as JSON. */
@@ -100,11 +103,19 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** An error's name, message and stack; anything else as text. */
-export function traceOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return `${String(error)}\n${error.stack ?? ""}`.trimEnd();
-}
+/** What was thrown, for the log: an error's name, message, stack and causes. */
+export const traceOf = (thrown: unknown): string =>
+  thrown instanceof Error ? inspect(thrown) : messageOf(thrown);
 
-export const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message || error.name : String(error);
+/** What was thrown, for a caller: an error's message; of any other object its JSON. */
+export function messageOf(thrown: unknown): string {
+  if (thrown instanceof AggregateError) {
+    const all = thrown.errors.map(messageOf).join("; ");
+    return `${thrown.message || thrown.name}: ${all}`;
+  }
+  if (thrown instanceof Error) return thrown.message || thrown.name;
+  if (typeof thrown !== "object" || thrown === null) return String(thrown);
+  if (Object.hasOwn(thrown, "toString")) return String(thrown);
+  const text = jsonOrText(thrown);
+  return typeof text === "string" ? text : JSON.stringify(text);
+}

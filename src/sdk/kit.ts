@@ -5,10 +5,11 @@
 import * as files from "./files.ts";
 import * as globals from "./globals.ts";
 import { refuseLocales } from "./globals/locales.ts";
+import { messageOf } from "./host.ts";
 import { convertWith } from "./schema.ts";
 import * as servlet from "./servlet.ts";
 
-export const kit = { servlet: { ...servlet, convertWith }, files };
+export const kit = { servlet: { ...servlet, convertWith }, files, messageOf };
 
 declare global {
   var __kit: typeof kit;

@@ -48,7 +48,7 @@ export async function bundleScript(entry: string): Promise<Script> {
 
 /** The end of the script: passes an exception and its stack trace to the bundle step as text. */
 const AT_END =
-  "} catch (error) { throw error?.stack === undefined ? String(error) : `${error}\\n${error.stack}`; }";
+  "} catch (error) { throw error?.stack === undefined ? __kit.messageOf(error) : `${error}\\n${error.stack}`; }";
 
 async function built(options: BuildOptions): Promise<{ text: string; places: Places }> {
   const { outputFiles = [] } = await build({ ...options, sourcemap: "external" });
