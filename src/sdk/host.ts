@@ -1,5 +1,6 @@
 import { inspect } from "./globals/inspect.ts";
 import { jsonOrText } from "./json.ts";
+import { patternAdvice } from "./patterns.ts";
 
 /** Host functions that the engine's shim provides as `globalThis.__host`. Calls block the servlet. */
 interface Host {
@@ -13,6 +14,10 @@ interface Host {
   http(head: string, body: ArrayBuffer | undefined): ArrayBuffer;
   /** `head` is an operation as JSON; gives a byte that is 0 and the answer, or 1 and `{code, message}`. */
   files(head: string, body: ArrayBuffer | undefined): ArrayBuffer;
+  /** `head` is what is to be done with the bytes; gives a byte that is 0 and the answer, or 1 and `{name, message}`. */
+  crypto(head: string, bytes: ArrayBuffer): ArrayBuffer;
+  /** `head` is `{label, fatal, ignoreBOM, stream}`; gives a byte that is 0 and UTF-8, or 1. */
+  decode(head: string, bytes: ArrayBuffer): ArrayBuffer;
   /** Of the newest response; 0 where there was none. */
   httpStatus(): number;
   /** Of the newest response: a JSON object, by lower-case name. */
@@ -113,8 +118,12 @@ export function messageOf(thrown: unknown): string {
     const all = thrown.errors.map(messageOf).join("; ");
     return `${thrown.message || thrown.name}: ${all}`;
   }
-  if (thrown instanceof Error) return thrown.message || thrown.name;
+  if (thrown instanceof Error) {
+    const advice = thrown instanceof SyntaxError ? patternAdvice(thrown.message) : undefined;
+    return (thrown.message || thrown.name) + (advice === undefined ? "" : `. ${advice}.`);
+  }
   if (typeof thrown !== "object" || thrown === null) return String(thrown);
+  // oxlint-disable-next-line no-base-to-string
   if (Object.hasOwn(thrown, "toString")) return String(thrown);
   const text = jsonOrText(thrown);
   return typeof text === "string" ? text : JSON.stringify(text);

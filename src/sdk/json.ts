@@ -1,5 +1,25 @@
 import { inspect, nameOf } from "./globals/inspect.ts";
 
+/** True while `json` writes. */
+let isStrict = false;
+
+/**
+ * Has `json`, and nobody else, ask these prototypes' values for their members: in native code, since to look at each
+ * member of each result here would cost more than to write it.
+ */
+export function watch(...prototypes: object[]): void {
+  for (const prototype of prototypes) {
+    Object.defineProperty(prototype, "toJSON", {
+      get: () => (isStrict ? asJson : undefined),
+      set(value: unknown) {
+        const own = { value, writable: true, enumerable: true, configurable: true };
+        Object.defineProperty(this, "toJSON", own);
+      },
+      configurable: true,
+    });
+  }
+}
+
 /**
  * The value as JSON: a Map as an object, a Set as an array, a Date as its ISO text. Throws an error that names the member
  * which JSON would lose or change, and says what to give instead.
@@ -7,16 +27,14 @@ import { inspect, nameOf } from "./globals/inspect.ts";
 export function json(value: unknown, what: string): string {
   let text: string | undefined;
   let failure: unknown;
-  // Asked for each object, in native code: to look at each member here would cost more than to write it.
-  Object.defineProperty(Object.prototype, "toJSON", { value: asJson, configurable: true });
+  isStrict = true;
   try {
     text = JSON.stringify(value);
   } catch (error) {
     failure = error;
-  } finally {
-    made = undefined;
-    Reflect.deleteProperty(Object.prototype, "toJSON");
   }
+  isStrict = false;
+  made = undefined;
   // NaN and dates that are not valid have become null.
   if (text !== undefined && !text.includes("null")) return text;
   const found = lost(value, "", []);
@@ -40,7 +58,6 @@ export function jsonOrText(value: unknown): unknown {
 let made: Map<object, object> | undefined;
 
 function asJson(this: object): object {
-  if (typeof this === "function") return this;
   const known = made?.get(this);
   if (known !== undefined) return known;
   const members = membersOf(this);
@@ -65,15 +82,14 @@ export function membersOf(value: object): object | string {
   }
   if (ArrayBuffer.isView(value)) return is("; make it an array: [...it]");
   if ("then" in value && typeof value.then === "function") return is("; await it");
-  if (Object.keys(value).length > 0 || BOXED.has(name)) return value;
+  if (Object.keys(value).length > 0) return value;
   if (value instanceof Iterator) return "an iterator; make it an array: [...it]";
   if ("entries" in value && Symbol.iterator in value) {
     return is("; make it an object: Object.fromEntries(it)");
   }
-  return is(", of which JSON would have nothing; give a plain object");
+  // Others say what their classes have made of them.
+  return "toJSON" in value ? is(", of which JSON would have nothing; give a plain object") : value;
 }
-
-const BOXED = /* @__PURE__ */ new Set(["Boolean", "Number", "String"]);
 
 function entriesOf(map: ReadonlyMap<unknown, unknown>): object | string {
   const keys = [...map.keys()];
@@ -95,7 +111,7 @@ function lost(value: unknown, path: string, above: readonly unknown[]): string |
   if (value instanceof Date && Number.isNaN(value.getTime())) {
     return `${place} is a Date that is not valid; make it null or a text`;
   }
-  if ("toJSON" in value) return undefined;
+  if ("toJSON" in value && typeof value.toJSON === "function") return undefined;
   const members = membersOf(value);
   if (typeof members === "string") {
     return `${place} is ${members}${path === "" && value instanceof Error ? ", or throw it" : ""}`;

@@ -90,8 +90,6 @@ export function toolResult(output: OutputRule, name: string, value: unknown): un
     return `{"content":[{"type":"text","text":${JSON.stringify(value)}}]}`;
   }
   const what = `The return value of the tool "${name}"`;
-  // A Set of texts is content as an array of them is.
-  if (output === false && value instanceof Set) return toolResult(output, name, membersOf(value));
   if (unfinished(value)) return json(value, what);
   if (isResult(value, output !== false)) {
     const { content, structuredContent, ...rest } = value;
@@ -112,8 +110,14 @@ export function toolResult(output: OutputRule, name: string, value: unknown): un
   if (Array.isArray(value) && value.every(isContent)) {
     return json({ content: value.map(block) }, what);
   }
-  // A value with `toJSON` (a Date) may become anything.
-  if (typeof value === "object" && !("toJSON" in value)) return structuredText(value, what);
+  if (typeof value === "object") {
+    // A Set of texts is content as an array of them is. Most are plain, and to ask for a class costs more.
+    const isPlain = value.constructor === Object;
+    if (!isPlain && value instanceof Set) return toolResult(output, name, membersOf(value));
+    // A value with `toJSON` (a Date) may become anything.
+    const isOwn = "toJSON" in value && typeof value.toJSON === "function";
+    if (!isOwn) return structuredText(value, what);
+  }
   return json(text(json(value, what)), what);
 }
 

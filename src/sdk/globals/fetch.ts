@@ -3,9 +3,9 @@ import { Headers, type HeadersInit } from "./headers.ts";
 import { Body, type BodyInit, Response } from "./response.ts";
 
 /** A request, a URL, or its text. */
-type RequestInfo = Request | string | { readonly href: string };
+export type RequestInfo = Request | string | { readonly href: string };
 
-interface RequestInit {
+export interface RequestInit {
   method?: string;
   headers?: HeadersInit;
   body?: BodyInit | null;
@@ -14,6 +14,16 @@ interface RequestInit {
   account?: string;
   /** Ignored: the host follows redirects to the hosts that the manifest allows. */
   redirect?: string;
+  /** Ignored, as these are for browsers. */
+  cache?: string;
+  credentials?: string;
+  duplex?: string;
+  integrity?: string;
+  keepalive?: boolean;
+  mode?: string;
+  priority?: string;
+  referrer?: string;
+  referrerPolicy?: string;
 }
 
 /** https://fetch.spec.whatwg.org/#request-class, as far as it makes a difference here. */
@@ -36,9 +46,13 @@ export class Request extends Body {
   }
 
   clone(): Request {
-    return new Request(this);
+    const { method, headers, signal = null } = this;
+    return new Request(this.url, { method, headers, signal, body: Body.copied(this) });
   }
 }
+
+/** https://fetch.spec.whatwg.org/#null-body-status */
+const WITHOUT_BODY = /* @__PURE__ */ new Set([101, 204, 205, 304]);
 
 /** HTTP, to the hosts that the manifest allows. The servlet stands still until the response is whole. */
 export async function fetch(input: RequestInfo, init?: RequestInit): Promise<Response> {
@@ -47,11 +61,12 @@ export async function fetch(input: RequestInfo, init?: RequestInit): Promise<Res
   const { url, method } = request;
   const host = hostFor("fetch()");
   const headers = Object.fromEntries(request.headers);
-  const body = Body.content(request) === null ? undefined : await request.arrayBuffer();
-  const content = host.http(JSON.stringify({ url, method, headers }), body);
+  const sent = Body.content(request) === null ? undefined : await request.arrayBuffer();
+  const content = host.http(JSON.stringify({ url, method, headers }), sent);
   const status = host.httpStatus();
   const fields = JSON.parse(host.httpHeaders() || "{}") as Record<string, string>;
   // A failed request has the status 0, and its reason in place of the headers.
   if (status === 0) throw new TypeError(fields["error"] ?? `fetch failed: ${url}`);
-  return Response.at(url, content, { status, headers: Headers.received(fields) });
+  const body = WITHOUT_BODY.has(status) ? null : content;
+  return Response.at(url, body, { status, headers: Headers.received(fields) });
 }
