@@ -79,6 +79,11 @@ describe("a thrown error goes to the model, and with its stack to the log", () =
     ["throws_undefined", "undefined", "error: undefined"],
     ["throws_several", "all failed: first; second", "error: AggregateError: all failed"],
     ["throws_cause", "outer", "[cause]: Error: inner"],
+    [
+      "throws_pattern",
+      "too many captures. A pattern has at most 254 groups here, each of those with the same name too: write (?:…) where a group is not read.",
+      "error: SyntaxError: too many captures",
+    ],
   ])("%s", async (tool, told, log) => {
     const { result, logs } = await servlet.callTool(tool);
     expect(result).toEqual({ content: [text(told)], isError: true });

@@ -172,6 +172,7 @@ export default defineServlet({
       rpc_big: new RpcError(7, "big", { id: 1n }),
     }),
 
+    throws_pattern: { handler: () => String(new RegExp("()".repeat(300))) },
     tool_error: {
       handler() {
         throw new ToolError("give a city");
