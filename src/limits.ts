@@ -79,6 +79,8 @@ export const limits = {
   /** Fuel for each character of a request to the client, and for each state of its forms' patterns. */
   formFuel: 200,
   patternStateFuel: 2000,
+  /** Additional cost of a hash, a cipher or an encoding, whatever it is given: the platform makes a key or a decoder for it. */
+  cryptoFuel: 20_000,
   /** Fuel for each I/O vector that a guest passes to WASI. */
   vectorFuel: 300,
   /** Fuel for each byte that the host reads or writes for a guest, and for each random byte. */

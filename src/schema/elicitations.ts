@@ -35,6 +35,11 @@ function problemOf(params: Json, spend: (states: number) => void): Problem | und
   if ((mode ?? "form") !== "form")
     return { member: "mode", why: "it is unknown", next: "Use form or url" };
   if (!isObject(schema)) return undefined;
+  const nested = nestedIn(schema);
+  if (nested !== undefined) {
+    const next = "Ask for texts, numbers, booleans and choices, each as a member of its own";
+    return { member: "requestedSchema", why: `clients cannot ask for ${nested}`, next };
+  }
   try {
     spend(new Schema(schema, FORMATS).patternStates);
     return undefined;
@@ -43,6 +48,25 @@ function problemOf(params: Json, spend: (states: number) => void): Problem | und
     const next = "Give it a valid JSON Schema";
     return { member: "requestedSchema", why: error.message, next };
   }
+}
+
+/**
+ * The first member that is an object or a list of such; undefined in the schema of a flat object.
+ * https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#requested-schema
+ */
+function nestedIn({ properties }: Json): string | undefined {
+  if (!isObject(properties)) return undefined;
+  const isNested = (field: unknown): boolean =>
+    isObject(field) && (field["type"] === "object" || "properties" in field);
+  for (const [name, field] of Object.entries(properties)) {
+    if (isNested(field)) return `${name.slice(0, 80)}, which is an object`;
+    if (!isObject(field) || field["type"] !== "array") continue;
+    const { items } = field;
+    if (isNested(items) || (isObject(items) && items["type"] === "array")) {
+      return `${name.slice(0, 80)}, which is a list of objects or lists`;
+    }
+  }
+  return undefined;
 }
 
 /** https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#safe-url-handling */

@@ -5,12 +5,12 @@ import {
   after,
   failed,
   isThenable,
-  json,
   type OutputRule,
   promptResult,
   readResult,
   toolResult,
 } from "./results.ts";
+import { json } from "./json.ts";
 import { type Answer, RpcError } from "./run.ts";
 import { ToolError, isStandard, jsonSchemaOf, objectSchemaOf, parsed, warm } from "./schema.ts";
 import type { StandardSchema } from "./infer.ts";

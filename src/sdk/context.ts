@@ -1,7 +1,8 @@
 import { ask, type AskAnswer, AskError, askOne, resultsOf } from "./asks.ts";
 import { fetch } from "./globals/fetch.ts";
 import { hostFor, isObject, running } from "./host.ts";
-import type { OutputOf } from "./infer.ts";
+import type { InputOf, OutputOf } from "./infer.ts";
+import { jsonOrText } from "./json.ts";
 import { objectSchemaOf, parsed, ToolError } from "./schema.ts";
 import { addTimer } from "./timers.ts";
 import type {
@@ -21,7 +22,23 @@ type Json = Record<string, unknown>;
 /** The user's response to a form or page; `content` only with `accept`. */
 export type ElicitResult<Content = Record<string, unknown>> =
   | { action: "accept"; content: Content }
-  | { action: "decline" | "cancel"; content?: undefined };
+  | { action: "decline"; content?: undefined }
+  | { action: "cancel"; content?: undefined };
+
+/** What a form can ask for. */
+type Field = string | number | boolean | readonly string[];
+
+/** The members of an object that a form cannot ask for. */
+type Nested<T> = T extends object
+  ? {
+      [K in keyof T]-?: unknown extends T[K] ? never : NonNullable<T[K]> extends Field ? never : K;
+    }[keyof T]
+  : never;
+
+/** A schema of a flat object; of another one a type that nothing fits, which says why. */
+type Form<S> = [Nested<InputOf<S>>] extends [never]
+  ? S
+  : { "a form asks for texts, numbers, booleans and choices, not for": Nested<InputOf<S>> };
 
 /** An AbortSignal that never aborts: a call whose client has disconnected is ended by the host. */
 interface NeverAborts {
@@ -56,7 +73,7 @@ export interface Context {
    */
   elicit<const S>(params: {
     message: string;
-    schema: S;
+    schema: S & Form<S>;
     timeout?: number;
   }): Promise<ElicitResult<OutputOf<S>>>;
   /** Asks the user to open a page, which must be https, for data that must not pass through the client. */
@@ -147,7 +164,14 @@ export const context: Context = {
     return given("request")["requestState"] as string | undefined;
   },
 
-  async elicit<S>({ schema, ...rest }: { message: string; schema: S; timeout?: number }) {
+  async elicit({
+    schema,
+    ...rest
+  }: {
+    message: string;
+    schema: unknown;
+    timeout?: number;
+  }): Promise<ElicitResult<never>> {
     const requestedSchema = objectSchemaOf(schema, "input", "The schema of a form");
     const method = "elicitation/create";
     const answer = askOne(method, { mode: "form", ...rest, requestedSchema });
@@ -155,7 +179,7 @@ export const context: Context = {
     try {
       const what = "The user's answer does not fit";
       const content = await parsed(schema, answer["content"] ?? {}, what);
-      return { action: "accept", content: content as OutputOf<S> };
+      return { action: "accept", content: content as never };
     } catch (error) {
       if (!(error instanceof ToolError)) throw error;
       throw new AskError({ failed: "unusable-answer", method, message: error.message });
@@ -189,7 +213,7 @@ export const context: Context = {
     tell("notify_progress", { progressToken, progress, total, message });
   },
   log(level, data, logger) {
-    tell("notify_logging_message", { level, data, logger });
+    tell("notify_logging_message", { level, data: jsonOrText(data), logger });
   },
   get fetch() {
     if (typeof SERVLET_FETCH === "undefined" || SERVLET_FETCH) return fetch;
@@ -222,9 +246,8 @@ function member(value: Json, key: string): Json {
   return isObject(found) ? found : {};
 }
 
-const declined = ({ action }: Json): { action: "decline" | "cancel" } => ({
-  action: action === "decline" ? "decline" : "cancel",
-});
+const declined = ({ action }: Json): { action: "decline" } | { action: "cancel" } =>
+  action === "decline" ? { action } : { action: "cancel" };
 
 function tell(name: string, params?: unknown): string {
   return hostFor(name).call(name, params === undefined ? "" : JSON.stringify(params));

@@ -7,7 +7,7 @@
  * appendFile("/data/log.txt", "one more line\n");
  * const text = readFile("/data/log.txt", "utf8");
  */
-import { bufferOf, decodeUtf8, encodeUtf8 } from "./globals/text.ts";
+import { bufferOf, decodeUtf8, encodeUtf8 } from "./globals/bytes.ts";
 import { hostFor } from "./host.ts";
 
 /** Thrown by a function of this module. `code` is that of Node: `ENOENT`, `EEXIST`, `ENOSPC`, … */

@@ -1,5 +1,4 @@
 /** The platform's globals. */
-export { AbortController, AbortSignal } from "./globals/abort.ts";
 export { structuredClone } from "./globals/clone.ts";
 export { console } from "./globals/console.ts";
 export { crypto } from "./globals/crypto.ts";

@@ -1,3 +1,7 @@
+import { inspect } from "./globals/inspect.ts";
+import { jsonOrText } from "./json.ts";
+import { patternAdvice } from "./patterns.ts";
+
 /** Host functions that the engine's shim provides as `globalThis.__host`. Calls block the servlet. */
 interface Host {
   /** The call's input, as JSON. */
@@ -10,6 +14,10 @@ interface Host {
   http(head: string, body: ArrayBuffer | undefined): ArrayBuffer;
   /** `head` is an operation as JSON; gives a byte that is 0 and the answer, or 1 and `{code, message}`. */
   files(head: string, body: ArrayBuffer | undefined): ArrayBuffer;
+  /** `head` is what is to be done with the bytes; gives a byte that is 0 and the answer, or 1 and `{name, message}`. */
+  crypto(head: string, bytes: ArrayBuffer): ArrayBuffer;
+  /** `head` is `{label, fatal, ignoreBOM, stream}`; gives a byte that is 0 and UTF-8, or 1. */
+  decode(head: string, bytes: ArrayBuffer): ArrayBuffer;
   /** Of the newest response; 0 where there was none. */
   httpStatus(): number;
   /** Of the newest response: a JSON object, by lower-case name. */
@@ -106,11 +114,23 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** An error's name, message and stack; anything else as text. */
-export function traceOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return `${String(error)}\n${error.stack ?? ""}`.trimEnd();
-}
+/** What was thrown, for the log: an error's name, message, stack and causes. */
+export const traceOf = (thrown: unknown): string =>
+  thrown instanceof Error ? inspect(thrown) : messageOf(thrown);
 
-export const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message || error.name : String(error);
+/** What was thrown, for a caller: an error's message; of any other object its JSON. */
+export function messageOf(thrown: unknown): string {
+  if (thrown instanceof AggregateError) {
+    const all = thrown.errors.map(messageOf).join("; ");
+    return `${thrown.message || thrown.name}: ${all}`;
+  }
+  if (thrown instanceof Error) {
+    const advice = thrown instanceof SyntaxError ? patternAdvice(thrown.message) : undefined;
+    return (thrown.message || thrown.name) + (advice === undefined ? "" : `. ${advice}.`);
+  }
+  if (typeof thrown !== "object" || thrown === null) return String(thrown);
+  // oxlint-disable-next-line no-base-to-string
+  if (Object.hasOwn(thrown, "toString")) return String(thrown);
+  const text = jsonOrText(thrown);
+  return typeof text === "string" ? text : JSON.stringify(text);
+}

@@ -4,11 +4,20 @@
  */
 import * as files from "./files.ts";
 import * as globals from "./globals.ts";
+import { provide, provideLazily } from "./globals/lazy.ts";
 import { refuseLocales } from "./globals/locales.ts";
+import { messageOf } from "./host.ts";
 import { convertWith } from "./schema.ts";
+import { watch } from "./json.ts";
 import * as servlet from "./servlet.ts";
 
-export const kit = { servlet: { ...servlet, convertWith }, files };
+export const kit = { servlet: { ...servlet, convertWith }, files, messageOf };
+
+/** Classes of the language of which JSON would lose something. */
+const BUILTINS = [
+  ...[Map, Set, Error, RegExp, Promise, WeakMap, WeakSet, WeakRef, ArrayBuffer, DataView, Iterator],
+  Object.getPrototypeOf(Uint8Array) as { prototype: object },
+].map(({ prototype }) => prototype);
 
 declare global {
   var __kit: typeof kit;
@@ -16,6 +25,6 @@ declare global {
 
 globalThis.__kit = kit;
 refuseLocales();
-for (const [name, value] of Object.entries({ ...globals, self: globalThis })) {
-  Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
-}
+for (const [name, value] of Object.entries({ ...globals, self: globalThis })) provide(name, value);
+provideLazily();
+watch(...BUILTINS);

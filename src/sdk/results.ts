@@ -1,5 +1,6 @@
 import { isObject } from "./host.ts";
 import type { StandardSchema } from "./infer.ts";
+import { json, membersOf } from "./json.ts";
 import { parsed } from "./schema.ts";
 
 type Json = Record<string, unknown>;
@@ -42,31 +43,6 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
     "then" in value &&
     typeof value.then === "function"
   );
-}
-
-/** The value as JSON. Throws an error that names the member which is not JSON. */
-export function json(value: unknown, what: string): string {
-  try {
-    const text: string | undefined = JSON.stringify(value);
-    if (text !== undefined) return text;
-  } catch (error) {
-    const found = culprit(value, "", []);
-    if (found === undefined) throw error;
-    throw new Error(`${what} is not JSON: ${found}.`, { cause: error });
-  }
-  throw new Error(`${what} is not JSON: it is ${value === undefined ? "" : "a "}${typeof value}.`);
-}
-
-function culprit(value: unknown, path: string, above: readonly unknown[]): string | undefined {
-  const place = path === "" ? "it" : path.slice(1);
-  if (typeof value === "bigint") return `${place} is a BigInt; make it a Number or a string`;
-  if (typeof value !== "object" || value === null || "toJSON" in value) return undefined;
-  if (above.includes(value)) return `${place} contains itself: a cycle`;
-  for (const [key, member] of Object.entries(value)) {
-    const found = culprit(member, `${path}.${key}`, [...above, value]);
-    if (found !== undefined) return found;
-  }
-  return undefined;
 }
 
 const base64 = (value: unknown): unknown =>
@@ -134,8 +110,14 @@ export function toolResult(output: OutputRule, name: string, value: unknown): un
   if (Array.isArray(value) && value.every(isContent)) {
     return json({ content: value.map(block) }, what);
   }
-  // A value with `toJSON` (a Date) may become anything.
-  if (typeof value === "object" && !("toJSON" in value)) return structuredText(value, what);
+  if (typeof value === "object") {
+    // A Set of texts is content as an array of them is. Most are plain, and to ask for a class costs more.
+    const isPlain = value.constructor === Object;
+    if (!isPlain && value instanceof Set) return toolResult(output, name, membersOf(value));
+    // A value with `toJSON` (a Date) may become anything.
+    const isOwn = "toJSON" in value && typeof value.toJSON === "function";
+    if (!isOwn) return structuredText(value, what);
+  }
   return json(text(json(value, what)), what);
 }
 

@@ -1,4 +1,5 @@
 import { type Entry, messageOf, misuseAtBuild, NO_WORDS, running, traceOf } from "./host.ts";
+import { jsonOrText } from "./json.ts";
 import { isThenable } from "./results.ts";
 import { clearTimers, leftTimers, runTimer } from "./timers.ts";
 
@@ -29,7 +30,7 @@ function succeed(output: unknown): void {
 function fail(error: unknown): void {
   if (error instanceof RpcError) {
     const { code, message, data } = error;
-    settled = { output: JSON.stringify({ error: { code, message, data } }) };
+    settled = { output: JSON.stringify({ error: { code, message, data: jsonOrText(data) } }) };
     return;
   }
   __host.log(4, traceOf(error));

@@ -10,6 +10,8 @@ import { GuestError } from "../../wasm/guest.ts";
 import { liveWorld } from "../../wasm/world.ts";
 import type { Member } from "../bundle.ts";
 import { servedFrom } from "../served.ts";
+import type { Manifest } from "../../servlets/manifest.ts";
+import { REFERENCE } from "../../servlets/variables.ts";
 import { exampleOf } from "./example.ts";
 
 /** Calls after the first, of which the mean is taken; fewer where they take long. */
@@ -39,7 +41,7 @@ export interface Cost {
 
 /** What calls of this servlet cost on this machine. Nothing is sent, asked or waited for, and nothing is kept. */
 export async function costOf(member: Member): Promise<Cost> {
-  const watched = new Watched();
+  const watched = new Watched(member.found.manifest);
   const registry = new Registry({ servlets: [await servedFrom(member)] }, watched.deployment);
   const listed = await registry.catalog().catch(() => undefined);
   const cost: Cost = { tools: [] };
@@ -83,13 +85,29 @@ function argumentsFor({ name, inputSchema }: Tool, { found }: Member): Json | un
 
 /** A world in which nothing can be done; it notes what was wanted of it. */
 class Watched {
+  /** Variables for which the manifest has a default wherever it names them. */
+  readonly #defaults: ReadonlySet<string>;
   readonly #wanted = new Set<string>();
   #waits = false;
   #fuel = 0;
 
+  constructor({ env_vars = {} }: Manifest) {
+    const references = Object.values(env_vars).flatMap((text) => [...text.matchAll(REFERENCE)]);
+    const named = (hasDefault: boolean) =>
+      new Set(
+        references
+          .filter(([, , otherwise]) => (otherwise !== undefined) === hasDefault)
+          .flatMap(([, name]) => name ?? []),
+      );
+    this.#defaults = named(true).difference(named(false));
+  }
+
   readonly deployment: Deployment = {
-    // Any that the manifest names: what is done with them reaches nobody.
-    variables: new Proxy<Record<string, string>>({}, { get: () => "example" }),
+    // Any that the manifest names without a default: what is done with them reaches nobody.
+    variables: new Proxy<Record<string, string>>(
+      {},
+      { get: (_, name) => (this.#defaults.has(String(name)) ? undefined : "example") },
+    ),
     logLevel: "error",
     log() {},
     count: ({ fuel }) => void (this.#fuel += fuel),

@@ -55,6 +55,8 @@
   (import "extism:host/env" "config_get" (func $config_get (param i64) (result i64)))
   (import "extism:host/user" "http_fetch" (func $http_fetch (param i64 i64) (result i64)))
   (import "extism:host/user" "file_call" (func $file_call (param i64 i64) (result i64)))
+  (import "extism:host/user" "crypto_call" (func $crypto_call (param i64 i64) (result i64)))
+  (import "extism:host/user" "decode_text" (func $decode_text (param i64 i64) (result i64)))
   (import "extism:host/env" "http_status_code" (func $http_status (result i32)))
   (import "extism:host/env" "http_headers" (func $http_headers (result i64)))
   (import "extism:host/env" "log_trace" (func $log_trace (param i64)))
@@ -164,6 +166,22 @@
     (call $user11)
     (i64.const 0))
 
+  ;; Does what function number $which does, and frees what it was given.
+  (func $exchange (param $which i32) (param $head i64) (param $body i64) (result i64)
+    (local $answer i64)
+    (local.set $answer
+      (call $exchanged (local.get $which) (local.get $head) (local.get $body)))
+    (call $block_free (local.get $head))
+    (if (i64.ne (local.get $body) (i64.const 0)) (then (call $block_free (local.get $body))))
+    (local.get $answer))
+  (func $exchanged (param $which i32) (param $head i64) (param $body i64) (result i64)
+    (block $3 (block $2 (block $1 (block $0
+      (br_table $0 $1 $2 $3 (local.get $which)))
+    (return (call $http_fetch (local.get $head) (local.get $body))))
+    (return (call $file_call (local.get $head) (local.get $body))))
+    (return (call $crypto_call (local.get $head) (local.get $body))))
+    (call $decode_text (local.get $head) (local.get $body)))
+
   (func $log (param $level i32) (param $text i64)
     (block $4 (block $3 (block $2 (block $1 (block $0
       (br_table $0 $1 $2 $3 $4 (local.get $level)))
@@ -219,7 +237,7 @@
         (call $user
           (call $integer (local.get $first))
           (call $block_of_string (local.get $second))))))
-    ;; E: http(head, body), and with a third argument files(head, body)
+    ;; E: http(head, body), and with a third argument 1 files, 2 crypto, 3 decode
     (local.set $block (call $block_of_string (local.get $first)))
     (local.set $payload
       (if (result i64)
@@ -229,12 +247,15 @@
           (call $block_of_bytes
             (call $get_buffer (local.get $second) (i32.const 64))
             (i32.load (i32.const 64))))))
-    (local.set $block
-      (if (result i64) (i32.gt_u (local.get $count) (i32.const 2))
-        (then (call $file_call (local.get $block) (local.get $payload)))
-        (else (call $http_fetch (local.get $block) (local.get $payload)))))
+    (local.set $block (call $exchange
+      (if (result i32) (i32.gt_u (local.get $count) (i32.const 2))
+        (then (call $integer (call $argument (local.get $values) (i32.const 2))))
+        (else (i32.const 0)))
+      (local.get $block)
+      (local.get $payload)))
     (local.set $length (i32.wrap_i64 (call $block_length (local.get $block))))
     (local.set $bytes (call $bytes_of_block (local.get $block) (local.get $length)))
+    (if (i64.ne (local.get $block) (i64.const 0)) (then (call $block_free (local.get $block))))
     (local.set $first (call $new_buffer (local.get $bytes) (local.get $length)))
     (call $free (local.get $bytes))
     (return (local.get $first)))

@@ -6,6 +6,8 @@ import { DOCS } from "../own.ts";
 import { nodeModuleOf, packageOf, type Packages } from "./packages.ts";
 import type { Places } from "./places.ts";
 
+const { patternAdvice } = await import("../../sdk/patterns.ts");
+
 /** The name of the generated module that starts a servlet. */
 export const START = "<start>";
 
@@ -13,7 +15,7 @@ export const START = "<start>";
 const INSTEAD: Readonly<Record<string, string>> = {
   buffer: "Uint8Array has toBase64, toHex and fromBase64, TextEncoder and TextDecoder are there",
   crypto:
-    "the global crypto has getRandomValues and randomUUID; for hashes and ciphers there are @noble/hashes and @noble/ciphers",
+    "the global crypto has getRandomValues, randomUUID and subtle (digest, HMAC, AES-GCM); for others there are @noble/hashes, @noble/ciphers and @noble/curves",
   events: "install the package events",
   fs: "edge-servlets/files has functions of the same names",
   http: "fetch is there, for the hosts that allowed_hosts in servlet.json names",
@@ -169,6 +171,8 @@ export function loadFailure(thrown: string, places: Places): string {
     })
     .join("\n")
     .trimEnd();
+  const advice = text.includes("SyntaxError") ? patternAdvice(text) : undefined;
+  if (advice !== undefined) return `${text}\n${advice} (${DOCS}/packages.md).`;
   const [, global] = /ReferenceError: (\w+) is not defined/.exec(text) ?? [];
   return global === undefined || insteadOf(global) === undefined
     ? text

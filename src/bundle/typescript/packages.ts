@@ -1,8 +1,15 @@
 /** The npm packages of a servlet. If a package's usual build needs Node, its browser build is used instead. */
 import { readFile } from "node:fs/promises";
 import { isBuiltin } from "node:module";
-import { join, posix, relative, resolve } from "node:path";
-import type { ImportKind, Message, OnResolveResult, Plugin, PluginBuild } from "esbuild";
+import { dirname, join, posix, relative, resolve } from "node:path";
+import type {
+  ImportKind,
+  Message,
+  OnLoadResult,
+  OnResolveResult,
+  Plugin,
+  PluginBuild,
+} from "esbuild";
 
 /** A package's `browser` field: by path, the file that replaces it in browsers; `false` for an empty module. */
 type Replacements = ReadonlyMap<string, string | false>;
@@ -24,12 +31,16 @@ export function nodeModuleOf({ text }: Message): string | undefined {
   return name !== undefined && isBuiltin(name) ? name.replace(/^node:/, "") : undefined;
 }
 
+const NODES_GLOBALS = /\b(?:process|Buffer|setImmediate|__dirname)\b(?!\.env\.NODE_ENV)/;
+const DOM = /\b(?:document|window)\b/;
 const RESOLVING = Symbol("already asked");
 const EMPTY = "empty in browsers";
 
 export class Packages {
   /** By the name of a package: the files that import it. */
   readonly #importers = new Map<string, Set<string>>();
+  /** By the folder of a package: its `browser` field. */
+  readonly #fields = new Map<string, Promise<Replacements | undefined>>();
   /** By the folder of a package whose browser build is used: its replacements. */
   readonly #inBrowsers = new Map<string, Replacements>();
 
@@ -58,8 +69,28 @@ export class Packages {
         return by === undefined ? undefined : replaced(on, of, by, kind);
       });
       on.onLoad({ filter: /^/, namespace: EMPTY }, () => ({ contents: "module.exports = {};" }));
+      on.onLoad({ filter: /[\\/]node_modules[\\/].*\.[cm]?js$/ }, ({ path }) =>
+        this.#inBrowser(path),
+      );
     },
   };
+
+  /**
+   * What stands for a file that uses globals of Node, if its package names another one for browsers: unless that uses the DOM.
+   */
+  async #inBrowser(path: string): Promise<OnLoadResult | undefined> {
+    const of = packageOf(path);
+    if (of === undefined || this.#inBrowsers.has(of.folder)) return undefined;
+    const known = this.#fields.get(of.folder) ?? browserField(of);
+    this.#fields.set(of.folder, known);
+    const by = (await known)?.get(`./${relative(of.folder, path).replaceAll("\\", "/")}`);
+    if (typeof by !== "string") return undefined;
+    const file = join(of.folder, by);
+    const read = (from: string) => readFile(from, "utf8").catch(() => "");
+    const [text, contents] = await Promise.all([read(path), read(file)]);
+    const isBetter = NODES_GLOBALS.test(text) && contents !== "" && !DOM.test(contents);
+    return isBetter ? { contents, resolveDir: dirname(file) } : undefined;
+  }
 
   #noteImport(name: string, importer: string): void {
     const importers = this.#importers.get(name) ?? new Set();

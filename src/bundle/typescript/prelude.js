@@ -83,6 +83,8 @@
     call: (name, payload) => call(users.indexOf(name), payload),
     http: exchange,
     files: (head, body) => exchange(head, body, 1),
+    crypto: (head, bytes) => exchange(head, bytes, 2),
+    decode: (head, bytes) => exchange(head, bytes, 3),
     httpStatus: globalThis.__F,
     httpHeaders: globalThis.__G,
     log: (level, text) => log(level, inSource(text)),

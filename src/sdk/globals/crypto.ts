@@ -1,10 +1,16 @@
 import { hostFor } from "../host.ts";
-import { bufferOf } from "./text.ts";
+import { modules } from "./lazy.ts";
+import type { SubtleCrypto } from "./subtle.ts";
+import { bufferOf } from "./bytes.ts";
 
 type Integers = Exclude<ArrayBufferView, DataView | Float32Array | Float64Array>;
 
-/** https://www.w3.org/TR/webcrypto/, without `subtle`. */
+/** https://www.w3.org/TR/webcrypto/ */
 export const crypto = {
+  get subtle(): SubtleCrypto {
+    return modules.subtle().subtle;
+  },
+
   getRandomValues<T extends Integers>(array: T): T {
     const { byteLength } = array;
     if (byteLength > 65_536) {

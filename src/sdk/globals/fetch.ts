@@ -3,9 +3,9 @@ import { Headers, type HeadersInit } from "./headers.ts";
 import { Body, type BodyInit, Response } from "./response.ts";
 
 /** A request, a URL, or its text. */
-type RequestInfo = Request | string | { readonly href: string };
+export type RequestInfo = Request | string | { readonly href: string };
 
-interface RequestInit {
+export interface RequestInit {
   method?: string;
   headers?: HeadersInit;
   body?: BodyInit | null;
@@ -14,6 +14,16 @@ interface RequestInit {
   account?: string;
   /** Ignored: the host follows redirects to the hosts that the manifest allows. */
   redirect?: string;
+  /** Ignored, as these are for browsers. */
+  cache?: string;
+  credentials?: string;
+  duplex?: string;
+  integrity?: string;
+  keepalive?: boolean;
+  mode?: string;
+  priority?: string;
+  referrer?: string;
+  referrerPolicy?: string;
 }
 
 /** https://fetch.spec.whatwg.org/#request-class, as far as it makes a difference here. */
@@ -36,9 +46,13 @@ export class Request extends Body {
   }
 
   clone(): Request {
-    return new Request(this);
+    const { method, headers, signal = null } = this;
+    return new Request(this.url, { method, headers, signal, body: Body.copied(this) });
   }
 }
+
+/** https://fetch.spec.whatwg.org/#null-body-status */
+const hasNoBody = (status: number) => status === 204 || status === 205 || status === 304;
 
 /** HTTP, to the hosts that the manifest allows. The servlet stands still until the response is whole. */
 export async function fetch(input: RequestInfo, init?: RequestInit): Promise<Response> {
@@ -49,8 +63,8 @@ export async function fetch(input: RequestInfo, init?: RequestInit): Promise<Res
   const { url, method } = request;
   const host = hostFor("fetch()");
   const headers = Object.fromEntries(request.headers);
-  const body = Body.content(request) === null ? undefined : await request.arrayBuffer();
-  const content = host.http(JSON.stringify({ url, method, headers }), body);
+  const sent = Body.content(request) === null ? undefined : await request.arrayBuffer();
+  const content = host.http(JSON.stringify({ url, method, headers }), sent);
   const status = host.httpStatus();
   const fields = JSON.parse(host.httpHeaders() || "{}") as Record<string, string>;
   // A failed request has the status 0, and its reason in place of the headers.
@@ -58,5 +72,6 @@ export async function fetch(input: RequestInfo, init?: RequestInit): Promise<Res
     const value = fields["error"] ?? `fetch failed: ${url}`;
     throw Object.defineProperty(failed, "message", { value, writable: true, configurable: true });
   }
-  return Response.at(url, content, { status, headers: Headers.received(fields) });
+  const body = hasNoBody(status) ? null : content;
+  return Response.at(url, body, { status, headers: Headers.received(fields) });
 }

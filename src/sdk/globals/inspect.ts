@@ -58,11 +58,13 @@ function showObject(value: object, above: readonly object[]): string {
 function showError(error: Error, above: readonly object[]): string {
   const stack = error.stack === undefined || error.stack === "" ? "" : `\n${error.stack.trimEnd()}`;
   const cause = error.cause === undefined ? "" : `\n  [cause]: ${show(error.cause, above)}`;
-  return `${String(error)}${stack}${cause}`;
+  const errors =
+    error instanceof AggregateError ? `\n  [errors]: ${show(error.errors, above)}` : "";
+  return `${String(error)}${stack}${cause}${errors}`;
 }
 
 /** The class, where it says anything. */
-function nameOf(value: object): string {
+export function nameOf(value: object): string {
   const proto: unknown = Object.getPrototypeOf(value);
   if (proto === null) return "[null prototype]";
   const name: unknown = value.constructor?.name;

@@ -1,4 +1,4 @@
-import { binaryOf, encodeUtf8 } from "./text.ts";
+import { binaryOf, encodeUtf8 } from "./bytes.ts";
 
 /**
  * The percent-encode sets, without controls and non-ASCII characters:

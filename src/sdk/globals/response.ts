@@ -1,51 +1,122 @@
 import { Headers, type HeadersInit } from "./headers.ts";
-import { bufferOf, decodeUtf8, encodeUtf8 } from "./text.ts";
+import type { Blob } from "./blob.ts";
+import type { FormData } from "./form-data.ts";
+import { modules } from "./lazy.ts";
+import type { ReadableStream } from "./streams.ts";
+import { bufferOf, decodeUtf8, encodeUtf8, joined } from "./bytes.ts";
 
-/** Text, bytes, or URLSearchParams. */
-export type BodyInit = string | ArrayBuffer | ArrayBufferView | { toString(): string };
+/** Text, bytes, URLSearchParams, a Blob, a form, or a stream. */
+export type BodyInit =
+  | string
+  | ArrayBuffer
+  | ArrayBufferView
+  | Blob
+  | FormData
+  | ReadableStream<Uint8Array<ArrayBuffer>>
+  | { toString(): string };
 
-/** A body as bytes, and the content type that it implies. */
-function bodyOf(body: BodyInit): { bytes: Uint8Array<ArrayBuffer>; type?: string } {
-  if (body instanceof ArrayBuffer || ArrayBuffer.isView(body)) {
-    return { bytes: bufferOf(body).slice() };
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/** A body's bytes, or a stream of them, and the content type that it implies. */
+function bodyOf(body: BodyInit): { content: Bytes | ReadableStream<Bytes>; type?: string } {
+  if (typeof body === "string") {
+    return { content: encodeUtf8(body), type: "text/plain;charset=UTF-8" };
   }
-  const form = Object.prototype.toString.call(body) === "[object URLSearchParams]";
-  return {
-    bytes: encodeUtf8(String(body)),
-    type: `${form ? "application/x-www-form-urlencoded" : "text/plain"};charset=UTF-8`,
-  };
+  if (body instanceof ArrayBuffer || ArrayBuffer.isView(body)) {
+    return { content: bufferOf(body).slice() };
+  }
+  const tag: string = Object.prototype.toString.call(body);
+  switch (tag) {
+    case "[object Blob]":
+    case "[object File]": {
+      const content = modules.blob().Blob.content(body as Blob);
+      const { type } = body as Blob;
+      return { content, ...(type !== "" && { type }) };
+    }
+    case "[object FormData]": {
+      const { bytes, type } = modules.forms().encodeForm(body as FormData);
+      return { content: bytes, type };
+    }
+    case "[object ReadableStream]":
+      return { content: body as ReadableStream<Bytes> };
+    default: {
+      // oxlint-disable-next-line no-base-to-string
+      const [content, charset] = [encodeUtf8(String(body)), ";charset=UTF-8"];
+      const isForm = tag === "[object URLSearchParams]";
+      return {
+        content,
+        type: `${isForm ? "application/x-www-form-urlencoded" : "text/plain"}${charset}`,
+      };
+    }
+  }
 }
 
 /** The body of a Request or Response, which can be read once. */
 export class Body {
   readonly headers: Headers;
-  #bytes: Uint8Array<ArrayBuffer> | null = null;
+  #content: Bytes | ReadableStream<Bytes> | null = null;
+  /** Of bytes: made when it is asked for. */
+  #stream: ReadableStream<Bytes> | undefined;
   #used = false;
 
   constructor(body: BodyInit | null | undefined, headers: HeadersInit | undefined) {
     this.headers = new Headers(headers);
     if (body === null || body === undefined) return;
-    const { bytes, type } = bodyOf(body);
-    this.#bytes = bytes;
+    const { content, type } = bodyOf(body);
+    this.#content = content;
     if (type !== undefined && !this.headers.has("content-type")) {
       this.headers.set("content-type", type);
     }
+  }
+
+  get body(): ReadableStream<Bytes> | null {
+    const content = this.#content;
+    if (content === null || !(content instanceof Uint8Array)) return content;
+    this.#stream ??= new (modules.streams().ReadableStream)<Bytes>({
+      pull: (controller) => {
+        this.#used = true;
+        if (content.length > 0) controller.enqueue(content);
+        controller.close();
+      },
+      cancel: () => void (this.#used = true),
+    });
+    return this.#stream;
   }
 
   get bodyUsed(): boolean {
     return this.#used;
   }
 
-  /** A body's bytes, without using them up; null where it has none. */
-  static content(body: Body): Uint8Array<ArrayBuffer> | null {
-    if (body.#used) throw new TypeError("The body has been read already.");
-    return body.#bytes;
+  /** A body's bytes or stream, without using it up; null where it has none. */
+  static content(body: Body): Bytes | ReadableStream<Bytes> | null {
+    const content = body.#content;
+    const stream = content instanceof Uint8Array ? body.#stream : content;
+    if (body.#used || stream?.locked === true) {
+      throw new TypeError("The body has been read already.");
+    }
+    return content;
   }
 
-  async bytes(): Promise<Uint8Array<ArrayBuffer>> {
-    const bytes = Body.content(this);
-    this.#used = bytes !== null;
-    return bytes ?? new Uint8Array();
+  /** The same for a copy: a stream goes on as two. */
+  static copied(body: Body): Bytes | ReadableStream<Bytes> | null {
+    const content = Body.content(body);
+    if (content === null || content instanceof Uint8Array) return content;
+    const [mine, other] = content.tee();
+    body.#content = mine;
+    return other;
+  }
+
+  async bytes(): Promise<Bytes> {
+    const content = Body.content(this);
+    this.#used = content !== null;
+    if (content === null) return new Uint8Array();
+    if (content instanceof Uint8Array) return content;
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of content) {
+      if (!ArrayBuffer.isView(chunk)) throw new TypeError("A body's stream must give bytes.");
+      chunks.push(bufferOf(chunk));
+    }
+    return joined(chunks);
   }
 
   async arrayBuffer(): Promise<ArrayBuffer> {
@@ -53,6 +124,16 @@ export class Body {
     return byteLength === buffer.byteLength
       ? buffer
       : buffer.slice(byteOffset, byteOffset + byteLength);
+  }
+
+  async blob(): Promise<Blob> {
+    const type = this.headers.get("content-type") ?? "";
+    return new (modules.blob().Blob)([await this.bytes()], { type });
+  }
+
+  async formData(): Promise<FormData> {
+    const type = this.headers.get("content-type") ?? "";
+    return modules.forms().decodeForm(await this.bytes(), type);
   }
 
   async text(): Promise<string> {
@@ -65,7 +146,7 @@ export class Body {
   }
 }
 
-interface ResponseInit {
+export interface ResponseInit {
   status?: number;
   statusText?: string;
   headers?: HeadersInit;
@@ -73,7 +154,7 @@ interface ResponseInit {
 
 const PLACES = /* @__PURE__ */ new WeakMap<Response, string>();
 
-/** https://fetch.spec.whatwg.org/#response-class, without streams. */
+/** https://fetch.spec.whatwg.org/#response-class */
 export class Response extends Body {
   readonly status: number;
   readonly statusText: string;
@@ -95,7 +176,7 @@ export class Response extends Body {
   }
 
   /** A response of the network. */
-  static at(url: string, body: ArrayBuffer, init: ResponseInit): Response {
+  static at(url: string, body: ArrayBuffer | null, init: ResponseInit): Response {
     const response = new Response(body, init);
     PLACES.set(response, url);
     return response;
@@ -110,7 +191,7 @@ export class Response extends Body {
   }
 
   clone(): Response {
-    const copy = new Response(Body.content(this), this);
+    const copy = new Response(Body.copied(this), this);
     PLACES.set(copy, this.url);
     return copy;
   }

@@ -1,5 +1,5 @@
 import { decodeBytes, encodeForm } from "./percent.ts";
-import { bytesOf, decodeUtf8 } from "./text.ts";
+import { bytesOf, decodeUtf8 } from "./bytes.ts";
 
 type Init = string | URLSearchParams | Iterable<readonly [string, string]> | Record<string, string>;
 

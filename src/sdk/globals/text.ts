@@ -1,46 +1,6 @@
-/** UTF-8 by way of the engine's native functions: loops over bytes are slow in an interpreter. */
-export const encodeUtf8 = (text: string): Uint8Array<ArrayBuffer> =>
-  bytesOf(unescape(encodeURIComponent(text.toWellFormed())));
-
-/** The bytes of a string that has one char for each. */
-export const bytesOf = (binary: string): Uint8Array<ArrayBuffer> =>
-  Uint8Array.fromBase64(btoa(binary));
-
-/** A string with one char for each byte. */
-export const binaryOf = (bytes: Uint8Array): string => atob(bytes.toBase64());
-
-export const bufferOf = (source: ArrayBufferLike | ArrayBufferView): Uint8Array =>
-  ArrayBuffer.isView(source)
-    ? new Uint8Array(source.buffer, source.byteOffset, source.byteLength)
-    : new Uint8Array(source);
-
-/** UTF-8 bytes as text. Invalid bytes become U+FFFD if `replace`, else the result is undefined. */
-export function decodeUtf8(bytes: Uint8Array, replace: true): string;
-export function decodeUtf8(bytes: Uint8Array, replace: boolean): string | undefined;
-export function decodeUtf8(bytes: Uint8Array, replace: boolean): string | undefined {
-  const binary = binaryOf(bytes);
-  // oxlint-disable-next-line no-control-regex
-  if (!/[^\0-\x7f]/.test(binary)) return binary;
-  try {
-    return decodeURIComponent(escape(binary));
-  } catch {
-    return replace ? repaired(binary) : undefined;
-  }
-}
-
-/** One well-formed character, or the longest part of one (which WHATWG makes one U+FFFD), or any byte. */
-const CHARACTERS =
-  /[\0-\x7f]+|[\xc2-\xdf][\x80-\xbf]?|(?:\xe0[\xa0-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf]|\xed[\x80-\x9f])[\x80-\xbf]?|(?:\xf0[\x90-\xbf]|[\xf1-\xf3][\x80-\xbf]|\xf4[\x80-\x8f])[\x80-\xbf]{0,2}|[^]/g;
-
-function repaired(binary: string): string {
-  return binary.replace(CHARACTERS, (part) => {
-    try {
-      return decodeURIComponent(escape(part));
-    } catch {
-      return "\ufffd";
-    }
-  });
-}
+import type { OldDecoder } from "./encodings.ts";
+import { bufferOf, decodeUtf8, encodeUtf8, joined } from "./bytes.ts";
+import { modules } from "./lazy.ts";
 
 export class TextEncoder {
   get encoding(): string {
@@ -68,37 +28,41 @@ export class TextEncoder {
 const LABELS: Readonly<Record<string, string>> = {
   "utf-8": "utf-8",
   utf8: "utf-8",
-  "unicode-1-1-utf-8": "utf-8",
-  "utf-16": "utf-16le",
   "utf-16le": "utf-16le",
 };
 
-/** UTF-8 and UTF-16LE. */
+/** UTF-8 and UTF-16LE; others by the host. */
 export class TextDecoder {
   readonly encoding: string;
   readonly fatal: boolean;
   readonly ignoreBOM: boolean;
+  readonly #old: OldDecoder | undefined;
   #rest: Uint8Array = new Uint8Array();
   #begun = false;
 
   constructor(label: unknown = "utf-8", options: { fatal?: boolean; ignoreBOM?: boolean } = {}) {
-    const encoding = LABELS[String(label).trim().toLowerCase()];
+    const key = String(label)
+      .replace(/^[\t\n\f\r ]+|[\t\n\f\r ]+$/g, "")
+      .toLowerCase();
+    const encoding = LABELS[key] ?? modules.encodings().encodingOf(key);
     if (encoding === undefined) {
-      throw new RangeError(`TextDecoder knows utf-8 and utf-16le here, not "${String(label)}".`);
+      throw new RangeError(
+        `TextDecoder knows no encoding "${String(label)}": give a label of https://encoding.spec.whatwg.org, such as "utf-8" or "latin1".`,
+      );
     }
     this.encoding = encoding;
     this.fatal = options.fatal === true;
     this.ignoreBOM = options.ignoreBOM === true;
+    if (!Object.hasOwn(LABELS, encoding)) {
+      const { OldDecoder } = modules.encodings();
+      this.#old = new OldDecoder(encoding, this.fatal, this.ignoreBOM);
+    }
   }
 
   decode(source?: ArrayBufferLike | ArrayBufferView, { stream = false } = {}): string {
     let bytes = source === undefined ? new Uint8Array() : bufferOf(source);
-    if (this.#rest.length > 0) {
-      const whole = new Uint8Array(this.#rest.length + bytes.length);
-      whole.set(this.#rest);
-      whole.set(bytes, this.#rest.length);
-      bytes = whole;
-    }
+    if (this.#old !== undefined) return this.#old.decode(bytes, stream);
+    if (this.#rest.length > 0) bytes = joined([this.#rest, bytes]);
     const end = stream ? bytes.length - this.#unfinished(bytes) : bytes.length;
     this.#rest = bytes.slice(end);
     let text = this.#text(bytes.subarray(0, end));

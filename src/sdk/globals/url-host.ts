@@ -1,5 +1,5 @@
 import { decodeBytes, encode } from "./percent.ts";
-import { bytesOf, decodeUtf8 } from "./text.ts";
+import { bytesOf, decodeUtf8 } from "./bytes.ts";
 
 /** https://url.spec.whatwg.org/#host-parsing; undefined for an invalid host. */
 export function hostOf(text: string, special: boolean): string | undefined {

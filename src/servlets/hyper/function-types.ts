@@ -16,6 +16,8 @@ export const userFunctionTypes: Readonly<Record<string, string>> = {
   reset_state: "->",
   http_fetch: "ll->l",
   file_call: "ll->l",
+  crypto_call: "ll->l",
+  decode_text: "ll->l",
   get_access_token: "l->l",
   get_keyring_secret: "l->l",
   config_get: "l->l",

@@ -6,6 +6,7 @@ import { accountIn, connectAccount } from "../../wasm/account.ts";
 import { GuestError, type Guest } from "../../wasm/guest.ts";
 import type { HostFunction, HostFunctions } from "../../wasm/host-function.ts";
 import { httpRequest, recordedRequest } from "../../wasm/http-request.ts";
+import { cryptoCall, decodeText } from "../../wasm/web-calls.ts";
 import { askOf, askOne, asks, asksIn, nextKey, plainAnswers } from "./asks.ts";
 import { askAll, keptSecret } from "./secret.ts";
 import { accessToken } from "./token.ts";
@@ -84,6 +85,10 @@ export const userFunctions: HostFunctions = {
   },
   /** Does something with files in the servlet's folders: see `fileCall`. */
   file_call: fileCall,
+  /** Hashes, signs or encrypts bytes: see `cryptoCall`. */
+  crypto_call: cryptoCall,
+  /** Decodes bytes in one of the encodings of the web: see `decodeText`. */
+  decode_text: decodeText,
   /**
    * Returns `null` if no token was granted. For `{account}`, the caller's account of that name: it is connected, and the
    * host puts its token in the place of the given one, in `Authorization` headers.

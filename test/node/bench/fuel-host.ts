@@ -33,6 +33,9 @@ const BLOCKS = {
     message: "Name?",
     requestedSchema: { type: "object", properties: { name: { type: "string" } } },
   }),
+  digest: JSON.stringify({ what: "digest", hash: "SHA-512" }),
+  sign: JSON.stringify({ what: "sign", hash: "SHA-512", key: 64 }),
+  sjis: JSON.stringify({ label: "shift_jis" }),
   /** Of a host that the servlet may not reach. */
   request: JSON.stringify({ url: "https://example.com/" }),
 };
@@ -69,6 +72,14 @@ const USES: Record<string, string[]> = {
   "edge:user.http_fetch": [`${block("request")} (i64.const 0)`],
   // Of a call without folders.
   "edge:user.file_call": [`${block("json")} (i64.const 0)`],
+  "edge:user.crypto_call": [
+    `${block("digest")} ${block("large")}`,
+    `${block("sign")} ${block("text")}`,
+  ],
+  "edge:user.decode_text": [
+    `${block("sjis")} ${block("large")}`,
+    `${block("sjis")} ${block("key")}`,
+  ],
   // A clock that is at its time.
   "edge:wasi.poll_oneoff": [i32s(0x80000, 0x90000, 1, 4096), i32s(0x80000, 0x90000, 1000, 4096)],
   "edge:wasi.clock_time_get": ["(i32.const 0) (i64.const 0) (i32.const 4096)"],

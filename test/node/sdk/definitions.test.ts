@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import * as zod from "zod";
 import * as globals from "../../../src/sdk/globals.ts";
+import { AbortSignal } from "../../../src/sdk/globals/abort.ts";
 import { defineServlet } from "../../../src/sdk/servlet.ts";
 import * as mini from "../../../src/sdk/zod-mini.ts";
 
@@ -108,7 +109,7 @@ describe("functions whose answers differ from call to call fail while a servlet 
   test.each<[what: string, use: () => unknown]>([
     ["A timer", () => globals.setTimeout(() => {}, 1)],
     ["A timer", () => globals.setInterval(() => {}, 1)],
-    ["A timer", () => globals.AbortSignal.timeout(1)],
+    ["A timer", () => AbortSignal.timeout(1)],
     ["crypto.getRandomValues()", () => globals.crypto.randomUUID()],
   ])("%s", (what, use) => {
     expect(use).toThrow(

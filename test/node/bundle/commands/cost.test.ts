@@ -15,6 +15,11 @@ const input = { type: "object", properties: {} };
 export default defineServlet({
   tools: {
     plain: { description: "", input: z.object({ n: z.number() }), handler: ({ n }) => String(n) },
+    defaulted: {
+      description: "",
+      input,
+      handler: (_args, { config }) => { throw new Error([config("URL"), config("BOTH"), config("EMPTY")].join()); },
+    },
     configured: { description: "", input, handler: (_args, { config }) => config("KEY") ?? "" },
     fetches: { description: "", input, handler: async () => (await fetch("${url}")).text() },
     asks: {
@@ -54,7 +59,12 @@ export default defineServlet({
 
 const MANIFEST = {
   allowed_hosts: ["127.0.0.1"],
-  env_vars: { KEY: "${A_VARIABLE_THAT_IS_NOT_SET}" },
+  env_vars: {
+    KEY: "${A_VARIABLE_THAT_IS_NOT_SET}",
+    URL: "${API_URL:-https://api.example}/v1",
+    BOTH: "${WITHOUT}${API_URL:-}",
+    EMPTY: "${NOTHING:-}",
+  },
   compute_limit: 0.05,
   warm: [{ tool: "warm", arguments: { a: "Ω".repeat(9) } }],
 };
@@ -87,7 +97,7 @@ describe("what calls cost", () => {
   const of = (name: string) => cost.tools.find(({ tool }) => tool === name)!;
 
   test("is measured for each tool, and for the first call", () => {
-    expect(cost.tools.map(({ tool }) => tool)).toHaveLength(12);
+    expect(cost.tools.map(({ tool }) => tool)).toHaveLength(13);
     expect(cost.firstMs).toBeGreaterThanOrEqual(0);
     for (const name of ["plain", "configured", "warm", "waits"]) {
       expect(of(name)).toMatchObject({ wanted: [], ms: expect.any(Number) });
@@ -106,6 +116,8 @@ describe("what calls cost", () => {
 
   test("says how a call ended that did not succeed", () => {
     expect(of("fails").problem).toMatch(/It is closed\./);
+    // Variables are an example, unless the manifest has a default wherever it names them.
+    expect(of("defaulted").problem).toBe("https://api.example/v1,example,");
     for (const name of ["loops", "dozes", "insists", "talks"])
       expect(of(name).problem).toMatch(/comput|host requests/);
   });

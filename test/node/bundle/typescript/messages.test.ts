@@ -79,6 +79,31 @@ export { other as default };`,
       /could not be loaded: null/,
     ],
     [
+      "an object that is thrown",
+      tool('return "";', "throw { code: 7, why: null };\n"),
+      /could not be loaded: \{"code":7,"why":null\}/,
+    ],
+    [
+      "a pattern with many groups",
+      tool('return "";', `new RegExp("()".repeat(255));\n`),
+      /SyntaxError: too many captures[\s\S]*servlet\.js:2:\d+[\s\S]*at most 254 groups here.*packages\.md/,
+    ],
+    [
+      "a pattern with many groups of one name",
+      tool(
+        'return "";',
+        `new RegExp(Array.from({ length: 257 }, (_, at) => \`(?<a>\${at})\`).join("|"));\n`,
+      ),
+      /too many captures[\s\S]*same name too: write \(\?:…\)/,
+    ],
+    ...["/a-b/v", "/a&&b/v", "/x::y/v", "/[a-z]-[0-9]/v"].map(
+      (pattern): [string, string, RegExp] => [
+        `the pattern ${pattern}`,
+        tool('return "";', `${pattern}.test("");\n`),
+        /SyntaxError: invalid[\s\S]*With the flag v, - and doubled signs[\s\S]*write \\x2d/,
+      ],
+    ),
+    [
       "a host function at module scope",
       tool('return "";', 'void fetch("https://api.example");\ncrypto.randomUUID();\n'),
       /only inside a handler[\s\S]*mine\/servlet\.js:3:\d+/,

@@ -112,6 +112,38 @@ test("a package that does not need Node keeps its usual build, also beside one t
   expect(await answerOf({ ...used, ...needs, ...plain })).toBe("for browsers,plain");
 });
 
+test("a file that uses a global of Node is replaced as its package says, unless by one that uses the DOM", async () => {
+  const coloured = installed(
+    "coloured",
+    { browser: { "./index.js": "./lib/browser.js" } },
+    {
+      "index.js": "exports.built = process.argv.length;",
+      "lib/browser.js": 'exports.built = require("./more");',
+      "lib/more.js": 'module.exports = "for browsers";',
+    },
+  );
+  const plain = installed(
+    "plain",
+    { browser: { "./index.js": "./browser.js" } },
+    {
+      "index.js": 'exports.built = process.env.NODE_ENV === "production" && "plain";',
+      "browser.js": 'exports.built = "for browsers";',
+    },
+  );
+  const drawn = installed(
+    "drawn",
+    { browser: { "./index.js": "./dom.js", "./other.js": "./none.js" } },
+    {
+      "index.js": 'exports.built = typeof process === "undefined" ? "drawn" : process.pid;',
+      "dom.js": "exports.built = document.title;",
+    },
+  );
+  const used = using("[coloured.built, plain.built, drawn.built]", "coloured", "plain", "drawn");
+  expect(await answerOf({ ...used, ...coloured, ...plain, ...drawn })).toBe(
+    "for browsers,plain,drawn",
+  );
+});
+
 test("names that every object has, and a field that is odd, replace nothing", async () => {
   const named = installed("constructor", {}, { "index.js": 'module.exports = "named";' });
   const needs = installed(

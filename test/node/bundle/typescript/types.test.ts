@@ -89,6 +89,71 @@ test("servlets that were checked together are not checked again alone, until one
   expect(checks).toHaveLength(3);
 });
 
+test("the parameters of the platform's functions have types, and answers narrow one by one", async () => {
+  const types = `const init: RequestInit = { method: "POST", credentials: "include", headers: new Headers() };
+const body: BodyInit = new Blob(["x"]);
+const more: [HeadersInit, ResponseInit, RequestInfo, BlobPart, EventInit] = [{}, {}, "", "", {}];
+const source: ReadableStream<Uint8Array<ArrayBuffer>> | null = new Response(body).body;
+`;
+  const narrows = `const { elicit } = context;
+const schema = { type: "object", properties: { colour: { type: "string" } }, required: ["colour"] } as const;
+const answer = await elicit({ message: "Which?", schema });
+if (answer.action === "decline") return "declined";
+if (answer.action === "cancel") return "cancelled";
+const colour: string = answer.content.colour;
+return colour + String([init, more, source]);`;
+  expect(await refusalOf({ "servlet.ts": tool(narrows, types) })).toBe("");
+});
+
+test.each([
+  ["an object", "z.object({ home: z.object({ street: z.string() }) })"],
+  ["a list of objects", "z.object({ all: z.array(z.object({ a: z.string() })) })"],
+  [
+    "an object in a JSON Schema",
+    '{ type: "object", properties: { home: { type: "object", properties: { a: { type: "string" } } } } }',
+  ],
+])("a form that asks for %s is refused when the servlet is made", async (_what, schema) => {
+  const source = tool(
+    `await context.elicit({ message: "Where?", schema: ${schema} });\nreturn "";`,
+    'import * as z from "zod/mini";\nvoid z;\n',
+  );
+  expect(await refusalOf({ "servlet.ts": source })).toMatch(
+    /servlet\.ts\(\d+,\d+\): error TS\d+: [\s\S]*a form asks for texts, numbers, booleans and choices, not for/,
+  );
+});
+
+test("a form that has only texts, numbers, booleans and choices is not, nor one that is made elsewhere", async () => {
+  const source = tool(
+    `const flat = z.object({
+  a: z.optional(z.string()), b: z.number(), c: z.boolean(), d: z.enum(["x", "y"]), e: z.array(z.enum(["x"])),
+});
+await context.elicit({ message: "", schema: flat });
+const made: Record<string, unknown> = { type: "object", properties: {} };
+await context.elicit({ message: "", schema: made });
+return "";`,
+    'import * as z from "zod/mini";\n',
+  );
+  expect(await refusalOf({ "servlet.ts": source })).toBe("");
+});
+
+test("a form that is nested all the same is refused before it is sent", async () => {
+  const nested = [
+    '{ type: "object", properties: { home: { type: "object", properties: {} } } }',
+    '{ type: "object", properties: { all: { type: "array", items: { type: "object" } } } }',
+  ];
+  const source = tool(
+    `const said = [];
+for (const schema of [${nested.join()}]) await context.elicit({ message: "?", schema }).catch((error) => said.push(String(error)));
+return said.join();`,
+  );
+  const { result } = await (
+    await loadServlet(await folder.write({ "servlet.js": source }))
+  ).callTool("try_it");
+  expect(textOf(result)).toMatch(
+    /requestedSchema of \w+ cannot be used: clients cannot ask for home, which is an object\. Ask for texts, numbers/,
+  );
+});
+
 test("nothing of Node is there, whatever types packages bring, and an editor says the same", async () => {
   const source = tool(
     'return Buffer.from("x").length + parse("") + process.pid + document.title;',

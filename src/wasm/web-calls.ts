@@ -1,0 +1,94 @@
+/** What the engine of servlets in TypeScript has the platform do with bytes: ciphers, hashes and encodings. */
+import { limits } from "../limits.ts";
+import type { Json } from "../model.ts";
+import { GuestError, type Guest } from "./guest.ts";
+
+const encoder = new TextEncoder();
+
+const bytesIn = (guest: Guest, body: bigint, who: string): Uint8Array<ArrayBuffer> =>
+  guest.bytesWithin(limits.httpBytes, body, `What is given to ${who}`) as Uint8Array<ArrayBuffer>;
+
+function answer(guest: Guest, status: 0 | 1, content: Uint8Array): bigint {
+  const whole = new Uint8Array(1 + content.length);
+  whole[0] = status;
+  whole.set(content, 1);
+  return guest.put(whole);
+}
+
+/** The first so many of these bytes, by the member `name`, and the rest. */
+function split(bytes: Uint8Array<ArrayBuffer>, asked: Json, name: string) {
+  const count = asked[name];
+  if (typeof count !== "number" || !Number.isSafeInteger(count) || count < 0) {
+    throw new GuestError(`crypto_call expects a count of bytes as "${name}".`);
+  }
+  return [bytes.subarray(0, count), bytes.subarray(count)] as const;
+}
+
+type Operation = (asked: Json, bytes: Uint8Array<ArrayBuffer>) => Promise<ArrayBuffer>;
+
+const cipher =
+  (what: "encrypt" | "decrypt"): Operation =>
+  async (asked, bytes) => {
+    const [secret, afterSecret] = split(bytes, asked, "key");
+    const [iv, afterIv] = split(afterSecret, asked, "iv");
+    const [additionalData, data] = split(afterIv, asked, "more");
+    const key = await crypto.subtle.importKey("raw", secret, "AES-GCM", false, [what]);
+    const tagLength = Number(asked["tagLength"] ?? 128);
+    return crypto.subtle[what]({ name: "AES-GCM", iv, additionalData, tagLength }, key, data);
+  };
+
+const operations: Readonly<Record<string, Operation>> = {
+  digest: ({ hash }, bytes) => crypto.subtle.digest(String(hash), bytes),
+  async sign(asked, bytes) {
+    const [secret, data] = split(bytes, asked, "key");
+    const algorithm = { name: "HMAC", hash: String(asked["hash"]) };
+    const key = await crypto.subtle.importKey("raw", secret, algorithm, false, ["sign"]);
+    return crypto.subtle.sign("HMAC", key, data);
+  },
+  encrypt: cipher("encrypt"),
+  decrypt: cipher("decrypt"),
+};
+
+/**
+ * Performs `{what, …}` with these bytes: `digest` with a `hash`; `sign`, an HMAC, with a `hash` and a key of `key` bytes,
+ * which stands before the data; `encrypt` and `decrypt`, AES-GCM, with `key`, `iv` and `more` (what is authenticated, too)
+ * as counts of bytes before the data, and `tagLength` in bits. Returns a byte that is 0 and the bytes of the answer, or a
+ * byte that is 1 and `{name, message}`.
+ */
+export async function cryptoCall(guest: Guest, head: bigint, body: bigint): Promise<bigint> {
+  const asked = guest.json(head, "crypto_call");
+  const what = String(asked["what"]);
+  const operation = Object.hasOwn(operations, what) ? operations[what] : undefined;
+  if (operation === undefined) throw new GuestError("crypto_call expects an operation as `what`.");
+  guest.pay(limits.cryptoFuel);
+  try {
+    const bytes = bytesIn(guest, body, "crypto_call");
+    return answer(guest, 0, new Uint8Array(await operation(asked, bytes)));
+  } catch (error) {
+    if (error instanceof GuestError || !(error instanceof Error)) throw error;
+    const { name, message } = error;
+    return answer(guest, 1, encoder.encode(JSON.stringify({ name, message })));
+  }
+}
+
+/**
+ * Decodes these bytes: `{label, fatal?, ignoreBOM?, stream?}`; with `stream`, the beginning of a character at their end is
+ * left out. Returns a byte that is 0 and UTF-8, or a byte that is 1 where the bytes are not of the encoding.
+ */
+export function decodeText(guest: Guest, head: bigint, body: bigint): bigint {
+  const asked = guest.json(head, "decode_text");
+  guest.pay(limits.cryptoFuel);
+  const bytes = bytesIn(guest, body, "decode_text");
+  let text: string;
+  try {
+    const { label, fatal, ignoreBOM, stream } = asked;
+    const decoder = new TextDecoder(String(label), {
+      fatal: fatal === true,
+      ignoreBOM: ignoreBOM === true,
+    });
+    text = decoder.decode(bytes, { stream: stream === true });
+  } catch {
+    return answer(guest, 1, new Uint8Array());
+  }
+  return answer(guest, 0, encoder.encode(text));
+}
