@@ -238,15 +238,15 @@ describe("the bytes of requests in flight", () => {
 
   test("of a body that ends before its length are refused as cut off", async () => {
     const { ada, server } = await two({ bodiesBytes: 16_000 });
-    const whole = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
+    const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
     const stream = new ReadableStream({
       type: "bytes",
       start(controller) {
-        controller.enqueue(new TextEncoder().encode(whole));
+        controller.enqueue(new TextEncoder().encode(ping));
         controller.close();
       },
     });
-    const headers = { ...greeting(ada, 0).headers, "content-length": String(whole.length + 9) };
+    const headers = { ...greeting(ada, 0).headers, "content-length": String(ping.length + 9) };
     const response = await fetchOf(server, { body: stream, headers });
     expect(response.status).toBe(400);
     expect(await response.text()).toContain("cut off");
