@@ -7,9 +7,9 @@ export const limits = {
   bodyBytes: 4 * 1024 * 1024,
   /**
    * Bodies of all requests in flight in one isolate, from before they are read until their responses have ended: a call
-   * takes up to twenty times its body. Each caller, or /48, may have half of what the others leave.
+   * takes up to twenty times its body, and an isolate has 128 MB. Each caller, or /48, may have half of what the others leave.
    */
-  bodiesBytes: 32 * 1024 * 1024,
+  bodiesBytes: 8 * 1024 * 1024,
   /** How long a client may take to send a body: the largest takes half of it at 1 Mbit/s. */
   bodyMs: 60_000,
   /** A body at a path that does not exist: only the id of a small JSON-RPC request is looked for. */

@@ -72,6 +72,9 @@ export class RateLimiter {
       lower(this.#bytes, owner, held);
       this.#allBytes -= held;
     };
+    // What a client that disconnects has begun is stopped without a word, and its stream is not always cancelled.
+    if (signal.aborted) leave();
+    else signal.addEventListener("abort", leave);
     return {
       quota: {
         admit:
@@ -92,9 +95,6 @@ export class RateLimiter {
           await response.body?.cancel();
           return new Response(null, response);
         }
-        // A disconnected client does not always cancel the stream, and may have disconnected before.
-        if (signal.aborted) leave();
-        else signal.addEventListener("abort", leave);
         return untilEnd(response, leave);
       },
     };
