@@ -18,11 +18,14 @@ export class Alarm {
   /**
    * Sets it to this Unix time in ms, rounded up: the platform keeps whole milliseconds, and an alarm that goes off before
    * its time finds nothing to do. While its handler runs, it is set to a later time than the one that the handler runs for:
-   * the platform loses an alarm that its handler sets to the same time, and sets one that is past to the present.
+   * the platform loses an alarm that its handler sets to the same time, and sets one that is past to the present. If the
+   * clock was set back meanwhile, that is long from now, and the present is another time.
    */
   set(at: number): Promise<void> {
-    const isLater = this.#ringing === undefined ? 0 : Math.max(this.#ringing, Date.now()) + 1;
-    return this.#storage.setAlarm(Math.max(Math.ceil(at), isLater));
+    const now = Date.now();
+    const ringing = this.#ringing ?? -Infinity;
+    const earliest = ringing - now > limits.clockSlackMs ? now : Math.max(ringing, now);
+    return this.#storage.setAlarm(Math.max(Math.ceil(at), this.isRinging ? earliest + 1 : 0));
   }
 
   /** True if it is set, and can still go off: one that should have done so `limits.lateAlarmMs` ago is lost. */

@@ -14,9 +14,9 @@ export type WaitReason =
   /** For answers of the client; `given` are those that it has sent already. */
   | { kind: "input"; asks: Asks; given: Answers }
   /** Until a Unix time in ms, which is `ms` later by the servlet's clock. */
-  | { kind: "sleep"; until: number; ms?: number }
+  | { kind: "sleep"; until: number; ms: number }
   /** Until a Unix time in ms, for room in an isolate; then the pending question is repeated. */
-  | { kind: "retry"; until: number }
+  | { kind: "retry"; until: number; ms: number }
   /** The call continues at once, as a task. */
   | { kind: "task" }
   /** The call continues at once from its record: an earlier run of the same request has sent something. */

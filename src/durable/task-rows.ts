@@ -186,6 +186,10 @@ export function dueAt(waits: WaitReason, expires: number): number {
   return Math.min(expires, ...open.flatMap(({ deadline }) => deadline ?? []));
 }
 
+/** The time at which a wait's own times were made, in Unix ms. */
+export const madeAt = (waits: WaitReason): number =>
+  "until" in waits ? waits.until - waits.ms : Date.now();
+
 /** The wait with all its times earlier by this many ms. */
 export function putForward(waits: WaitReason, ms: number): WaitReason {
   if ("until" in waits) return { ...waits, until: waits.until - ms };

@@ -45,6 +45,7 @@ export class TaskStore extends StoredTask implements Keeper {
         const { sql } = this.storage;
         const whole = { ...row, created: now, ttl, handed: handed ? now : null };
         this.stored = rows.insertTask(sql, given, whole);
+        if (waits) this.#set({ planned: rows.madeAt(waits) });
         for (const { position, key } of intents) this.sealed.intend(position, key);
       },
       alarm: () => (waits || texts.end ? this.#due(waits) : now),
@@ -95,6 +96,7 @@ export class TaskStore extends StoredTask implements Keeper {
         const seen = this.owner === undefined || this.isHandedOver ? Date.now() : null;
         this.#set({ runs: 0, fuel: suspended.fuelUsed, seen });
         this.#setStatus(status);
+        this.#set({ planned: rows.madeAt(texts.waits) });
       },
       alarm: () => this.#due(texts.waits),
     });
@@ -158,7 +160,7 @@ export class TaskStore extends StoredTask implements Keeper {
   }
 
   /** Ends a sleep at this time, which is as much later for the servlet as it has slept. The next run is due. */
-  async wake(at: number, { ms = 0 }: { ms?: number }): Promise<void> {
+  async wake(at: number, { ms }: { ms: number }): Promise<void> {
     await this.#resume("", at, ms);
   }
 
@@ -265,7 +267,7 @@ export class TaskStore extends StoredTask implements Keeper {
     this.storage.transactionSync(() => {
       also?.();
       write();
-      if (alarm !== undefined) void this.alarm.set(alarm());
+      if (alarm !== undefined) void this.alarm.set(this.isSetBack ? Date.now() : alarm());
     });
   }
 }

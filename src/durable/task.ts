@@ -223,6 +223,7 @@ export function taskObject(share: Share) {
     }
 
     async #goOn(now: number, running: Running): Promise<void> {
+      if (this.#store.isSetBack) return this.#store.putForward();
       const waits = await this.#store.waits();
       if (waits?.kind === "input") {
         // A deadline may be over.

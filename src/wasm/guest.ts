@@ -114,7 +114,8 @@ export class Guest extends GuestMemory {
     const { world } = this.setup;
     const spread = new Uint8Array(1);
     world.random(spread);
-    return new Wait({ kind: "retry", until: world.now() + Math.ceil(ms * (1 + spread[0]! / 256)) });
+    const pause = Math.ceil(ms * (1 + spread[0]! / 256));
+    return new Wait({ kind: "retry", until: world.now() + pause, ms: pause });
   }
 
   /**

@@ -127,9 +127,14 @@ export function prepare(): void {
   const usual = { ...limits };
   const { now } = Date;
   beforeEach(() => {
-    // Hundreds of objects die here while their guests wait, which keep their places for minutes.
+    // Hundreds of objects die here while their guests wait, which keep their places for minutes, and streams stay open.
     // Nor are their runs said to have begun.
-    limited({ waitingBytes: Infinity, waitingBytesOfOne: Infinity, startsAtOnce: Infinity });
+    limited({
+      waitingBytes: Infinity,
+      waitingBytesOfOne: Infinity,
+      bodiesBytes: Infinity,
+      startsAtOnce: Infinity,
+    });
     clock.aheadMs = 0;
     // Plain, for a spy would remember each of very many calls.
     Date.now = () => now() + clock.aheadMs;

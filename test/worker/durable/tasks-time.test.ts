@@ -133,6 +133,25 @@ describe("where the clock is set back by hours, they are not added", () => {
     expect(second - first).toBeGreaterThanOrEqual(10 * HOUR);
   });
 
+  test.each([0, 1, 2])("to a sleep that is stored meanwhile (write %i)", async (write) => {
+    clock.aheadMs = back;
+    const id = await planned(NIGHT);
+    const { encrypt } = crypto.subtle;
+    let writes = 0;
+    vi.spyOn(crypto.subtle, "encrypt").mockImplementation((...given) => {
+      if (writes++ === write) setBack();
+      return encrypt.apply(crypto.subtle, given);
+    });
+    await runDurableObjectAlarm(objectOf(id));
+    expect(writes).toBeGreaterThan(write);
+    // It is put right without anybody who looks at the task.
+    await vi.waitFor(async () => expect(await alarmIn(id)).toBeGreaterThan(9 * HOUR), 10_000);
+    expect(await alarmIn(id)).toBeLessThanOrEqual(10 * HOUR);
+    clock.aheadMs = 10 * HOUR;
+    await runDurableObjectAlarm(objectOf(id));
+    expect(saidIn(await until(id, "completed"))).toEqual(["slept"]);
+  });
+
   test("to the time of a question", async () => {
     const id = await begun({ ...ELICIT, timeout: HOUR });
     await until(id, "input_required");
