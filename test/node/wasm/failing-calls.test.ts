@@ -83,7 +83,7 @@ function leaving(): Partial<Setup> {
 
 const suspending = (): Partial<Setup> => ({
   gate: () => {
-    throw new Wait({ kind: "sleep", until: 0 });
+    throw new Wait({ kind: "sleep", until: 0, ms: 1 });
   },
 });
 
