@@ -56,7 +56,7 @@ export interface CallContext {
    */
   input?: { responses: Answers; state?: string; unasked?: true; seed?: string };
   /** The record of an earlier run of this call, from which this one continues. */
-  recorded?: Recorded;
+  recorded?: Recorded | undefined;
   /** Fuel that earlier runs of this call have used. */
   fuelUsed?: number;
   /** Credentials that the caller provided for this call. */

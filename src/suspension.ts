@@ -5,8 +5,12 @@ import type { Recorded } from "./record.ts";
 /** Thrown to a guest whose call cannot continue here and now: it is unwound, and run again later. */
 export class Wait {
   readonly reason: WaitReason;
-  constructor(reason: WaitReason) {
+  /** The state with which one of the server's own tools is called again. */
+  readonly state: string | undefined;
+
+  constructor(reason: WaitReason, state?: string) {
     this.reason = reason;
+    this.state = state;
   }
 }
 
@@ -32,13 +36,22 @@ export class Suspended {
   /** Fuel that the runs of the call have used so far. */
   readonly fuelUsed: number;
   /** True if the call may be resumed only once (`single_use_state`). */
-  isSingleUse = false;
+  isSingleUse: boolean;
 
-  constructor(reason: WaitReason, fuelUsed: number, recorded?: Recorded, state?: string) {
+  constructor(
+    reason: WaitReason,
+    fuelUsed: number,
+    rest: {
+      recorded?: Recorded | undefined;
+      state?: string | undefined;
+      isSingleUse?: boolean;
+    } = {},
+  ) {
     this.reason = reason;
-    this.recorded = recorded;
-    this.state = state;
     this.fuelUsed = fuelUsed;
+    this.recorded = rest.recorded;
+    this.state = rest.state;
+    this.isSingleUse = rest.isSingleUse === true;
   }
 }
 

@@ -7,7 +7,7 @@ import { OPERATOR_SCOPE, type CallToolResult, type Json, type Principal } from "
 import { ownServlet, type OwnTool } from "../servlets/own.ts";
 import { OPERATOR_SERVLET, SERVER_SERVLET, type RESERVED_TOOLS } from "../servlets/scopes.ts";
 import type { Registry } from "../servlets/registry.ts";
-import { Suspended, Wait } from "../suspension.ts";
+import { Wait } from "../suspension.ts";
 import type { Build } from "./build.ts";
 import { getResult } from "./get-result.ts";
 import type { Installer } from "./installer.ts";
@@ -83,7 +83,6 @@ const installServlet = (installer: Installer): OwnTool => ({
     const build = await publishedBuild(installer, String(args["name"]));
     const question = `Install the servlet ${build.name}? It will be served to all callers of this server.\n${[...permissionsOf(build), ...(await installer.warnings(build))].join("\n")}`;
     const agreed = await agreement(question, build.hash, call);
-    if (agreed instanceof Suspended) return agreed;
     if (agreed !== true) return errorOf(`${build.name} was not installed: ${agreed}`);
     const { version, isNew } = await installer.install(build, call.principal.name);
     const tools = build.lists?.tools.map((one) => one.name) ?? [];
@@ -106,7 +105,6 @@ const uninstallServlet = ({ installs }: Installer): OwnTool => ({
       return errorOf(`No servlet ${wanted} is installed. Installed: ${namesOf(installed)}.`);
     }
     const agreed = await agreement(`Uninstall the servlet ${wanted}?`, found.hash, call);
-    if (agreed instanceof Suspended) return agreed;
     if (agreed !== true) return errorOf(`${wanted} is still installed: ${agreed}`);
     unsettled(await installs().uninstall(wanted));
     return resultOf({ name: wanted });
@@ -129,14 +127,14 @@ async function publishedBuild({ bucket, installs }: Installer, wanted: string): 
 }
 
 /**
- * Asks the user. Returns true, or the reason why not, or the suspension of a call that waits for the answer. An answer counts
- * only for the same `state`, the hash of the build that was asked about.
+ * Asks the user. Returns true, or the reason why not; throws `Wait` for the answer, which counts only for the same `state`,
+ * the hash of the build that was asked about.
  */
 async function agreement(
   message: string,
   state: string,
   { input, ask, signal }: CallContext,
-): Promise<true | string | Suspended> {
+): Promise<true | string> {
   const requestedSchema = { type: "object", properties: {} };
   const asks = {
     agree: { method: "elicitation/create", params: { message, requestedSchema } },
@@ -149,7 +147,7 @@ async function agreement(
     return agree.result["action"] === "accept" ? true : "the user has declined.";
   } catch (error) {
     if (!(error instanceof Wait)) throw error;
-    return new Suspended(error.reason, 0, undefined, state);
+    throw new Wait(error.reason, state);
   }
 }
 

@@ -43,7 +43,7 @@ export function endingOf(plain: PlainEnding): Ending {
     return ending;
   }
   const { reason, fuelUsed, recorded } = plain;
-  return { kind: "suspended", suspended: new Suspended(reason, fuelUsed, recorded) };
+  return { kind: "suspended", suspended: new Suspended(reason, fuelUsed, { recorded }) };
 }
 
 /** The lists and resources that a call with this ending has changed. */

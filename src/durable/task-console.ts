@@ -1,8 +1,9 @@
 import type { Serving } from "../builds/serving.ts";
 import { callerKey } from "../callers.ts";
+import { inputOf, METHODS } from "../calls/call-ref.ts";
 import { Fault, report } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { targetAgain } from "../mcp/task-call.ts";
+import { entryAgain } from "../mcp/task-call.ts";
 import { storageQuota } from "../quotas.ts";
 import { beginningOf, printable } from "../text.ts";
 import type { Listed } from "./listed-calls.ts";
@@ -108,26 +109,18 @@ async function listedOf(store: TaskStore): Promise<{ by: string; listed: Listed 
   const { created, updated } = store.row;
   const [subject, view] = await Promise.all([store.subject(), realViewOf(store)]);
   if (subject?.lister === undefined) return undefined;
-  const { method, params, lister: by } = subject;
+  const { lister: by } = subject;
   const { status, statusMessage: waits } = view;
-  const name = beginningOf(printable(nameIn({ method, params })), limits.pageCharacters);
+  const name = beginningOf(printable(subject.ref.name), limits.pageCharacters);
   const listed: Listed = { id, kind: "call", name, status, created, updated, until };
   // It names each of thousands of questions.
   const words = typeof waits === "string" && { waits: beginningOf(waits, limits.pageCharacters) };
   return { by, listed: { ...listed, ...words } };
 }
 
-/** The name or URI of what is called, otherwise the method. */
-function nameIn({ method, params: { name, uri } }: Subject): string {
-  const named = name ?? uri;
-  return typeof named === "string" ? named : method;
-}
-
 /** The name of a tool or prompt. A resource's URI may say something of its caller, so its method stands for it. */
-function toolIn(subject: Subject): string {
-  const name = nameIn(subject);
-  return name.includes(":") ? subject.method : printable(beginningOf(name, limits.pageCharacters));
-}
+const toolIn = ({ ref: { kind, name } }: Subject): string =>
+  name.includes(":") ? METHODS[kind] : printable(beginningOf(name, limits.pageCharacters));
 
 /** Shows, replays or forks a task for its caller. Throws `invalid_params`, `too_many`. */
 export async function looked(
@@ -174,7 +167,7 @@ async function storyOf(store: TaskStore, serving: Serving): Promise<Story> {
   ]);
   const { entries, changes } = await store.story();
   const found =
-    call && (await targetAgain(call, await serving.registry(), begun).catch(() => undefined));
+    call && (await entryAgain(call, await serving.registry(), begun).catch(() => undefined));
   return {
     view,
     created,
@@ -183,8 +176,8 @@ async function storyOf(store: TaskStore, serving: Serving): Promise<Story> {
     fuel,
     called: {
       servlet: found?.tool?.servlet.name ?? "",
-      name: subject === undefined ? "" : nameIn(subject),
-      arguments: shownArguments(call?.params["arguments"]),
+      name: subject?.ref.name ?? "",
+      arguments: shownArguments(call && inputOf(call.ref)),
     },
     changes,
     entries: entries.map(({ what, at, answer }) => ({

@@ -1,3 +1,4 @@
+import type { CallRef } from "../calls/call-ref.ts";
 import { rpcError, type Fault, type RpcError } from "../errors.ts";
 import type { Json, Principal } from "../model.ts";
 import type { Answers, Asks } from "../asks.ts";
@@ -16,8 +17,7 @@ export interface TaskCall extends Pick<
 > {
   principal: Principal;
   client: Client;
-  method: string;
-  params: Json;
+  ref: CallRef;
   /** The session that is notified of its progress; absent if clients poll. */
   owner?: Owner;
   /** How long the task is stored after its creation. */

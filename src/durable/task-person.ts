@@ -1,7 +1,8 @@
+import { inputOf } from "../calls/call-ref.ts";
 import { limits } from "../limits.ts";
 import { fittingAnswers, isOverdue, unanswered } from "../mcp/wire/answers.ts";
 import { pageOf } from "../servlets/links.ts";
-import { targetAgain } from "../mcp/task-call.ts";
+import { entryAgain } from "../mcp/task-call.ts";
 import { isObject, type Json } from "../model.ts";
 import type { Answers, Asks } from "../asks.ts";
 import type { Registry } from "../servlets/registry.ts";
@@ -21,11 +22,11 @@ export async function handedOverOf(
   const state = { view, updated, expires: store.expires, url };
   if (call === undefined || store.isOver) return { ...state, asks: {} };
   const begun = await store.read("begun");
-  const found = await targetAgain(call, await registry(), begun).catch(() => undefined);
+  const found = await entryAgain(call, await registry(), begun).catch(() => undefined);
   const called = {
     servlet: found?.tool?.servlet.name ?? "",
-    tool: String(call.params["name"]),
-    arguments: shownArguments(call.params["arguments"]),
+    tool: call.ref.name,
+    arguments: shownArguments(inputOf(call.ref)),
   };
   return {
     ...state,

@@ -1,15 +1,15 @@
 import type { Serving } from "../builds/serving.ts";
+import { perform, whateverFor } from "../calls/engine.ts";
 import { Fault, report } from "../errors.ts";
 import type { CallContext } from "../call-context.ts";
-import { findAgain } from "../mcp/methods.ts";
-import { targetAgain } from "../mcp/task-call.ts";
+import { entryAgain } from "../mcp/task-call.ts";
 import { limits } from "../limits.ts";
 import { ANONYMOUS, type Notification } from "../model.ts";
 import type { Recorded } from "../record.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import { Registry } from "../servlets/registry.ts";
-import { Suspended, Wait } from "../suspension.ts";
+import { Wait } from "../suspension.ts";
 import { endOf, type Rehearsal, type TaskCall, type TaskEnd } from "./task-object.ts";
 import type { TaskStore } from "./task-store.ts";
 import { beginningOf } from "../text.ts";
@@ -91,11 +91,20 @@ async function replay(
   const ofBuild = { ...recorded, head: { ...recorded.head, hash: build.hash } };
   const registry = new Registry({ servlets: [build] }, { ...deployment, ...UNOBSERVED });
   try {
-    const outcome = await (await findAgain(call, registry)).run(isolatedContext(call, ofBuild));
-    if (!(outcome instanceof Suspended)) return "It would end without what it waits for.";
-    const { pending } = outcome.recorded ?? {};
-    if (pending?.digest === recorded.pending?.digest) return undefined;
-    return `It waits for an answer to "${recorded.pending?.what}", and would ask for ${pending?.what === recorded.pending?.what ? "the same with other content" : `"${pending?.what}"`}.`;
+    return await perform<string | undefined>(
+      await registry.resolve(call.ref),
+      isolatedContext(call, ofBuild),
+      {
+        ended: () => "It would end without what it waits for.",
+        waits: whateverFor(({ recorded: { pending } = {} }) => {
+          const { digest, what } = recorded.pending ?? {};
+          if (pending?.digest === digest) return undefined;
+          const other =
+            pending?.what === what ? "the same with other content" : `"${pending?.what}"`;
+          return `It waits for an answer to "${what}", and would ask for ${other}.`;
+        }),
+      },
+    );
   } catch (error) {
     return Fault.from(error).message;
   }
@@ -115,17 +124,20 @@ export async function rehearsed(
   };
   try {
     // Lists of servlets may come from elsewhere: those that are known will do.
-    const target = await targetAgain(call, registry, recorded, UNOBSERVED);
+    const entry = await entryAgain(call, registry, recorded, UNOBSERVED);
     const context = isolatedContext(call, { ...recorded, notices: 0 });
-    const outcome = await target.run({ ...context, notify });
-    if (!(outcome instanceof Suspended))
-      return { end: "It would end here with a result.", said, fuel: 0 };
-    const { fuelUsed: fuel, recorded: { pending } = {} } = outcome;
-    return {
-      end: `It would ask for ${pending?.what ?? "input"} and wait for the answer.`,
-      said,
-      fuel,
-    };
+    return await perform<Rehearsal>(
+      entry,
+      { ...context, notify },
+      {
+        ended: () => ({ end: "It would end here with a result.", said, fuel: 0 }),
+        waits: whateverFor(({ fuelUsed: fuel, recorded: { pending } = {} }) => ({
+          end: `It would ask for ${pending?.what ?? "input"} and wait for the answer.`,
+          said,
+          fuel,
+        })),
+      },
+    );
   } catch (error) {
     return { end: `It would fail: ${Fault.from(error).message}`, said, fuel: 0 };
   }

@@ -1,4 +1,5 @@
 import { type Start, type TaskCall, type TaskEnd, endOf } from "./task-object.ts";
+import { withoutInput, type CallRef } from "../calls/call-ref.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { dated, unanswered } from "../mcp/wire/answers.ts";
@@ -37,16 +38,15 @@ export interface Row extends Record<string, SqlStorageValue> {
   planned: number | null;
 }
 
-/** The method and name or URI of a task's call: enough to check scopes; and in whose console it is listed, if in any. */
-export type Subject = Pick<TaskCall, "method"> & {
-  params: { name?: unknown; uri?: unknown };
+/** What a task's call is for, without its input: enough to check scopes; and in whose console it is listed, if in any. */
+export interface Subject {
+  ref: CallRef;
   lister?: string | undefined;
-};
+}
 
 /** The subject of a call. */
-const subjectOf = ({ method, params: { name, uri }, principal }: TaskCall): Subject => ({
-  method,
-  params: { name, uri },
+const subjectOf = ({ ref, principal }: TaskCall): Subject => ({
+  ref: withoutInput(ref),
   lister: listerOf(principal),
 });
 

@@ -1,10 +1,11 @@
 import { type TaskEnd, endOf } from "./task-object.ts";
+import { METHODS } from "../calls/call-ref.ts";
 import { Fault, logError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { runTaskCall } from "../mcp/task-call.ts";
-import { inLaterMcpSpan, told } from "../mcp/wire/request-span.ts";
+import { runTaskCall, type RunEnd } from "../mcp/task-call.ts";
+import { inLaterMcpSpan, tellResult, told } from "../mcp/wire/request-span.ts";
 import { callerKey } from "../callers.ts";
-import { Suspended, Wait } from "../suspension.ts";
+import { Wait } from "../suspension.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { afterSending, type Sender } from "../unknown-outcome.ts";
 import { StoredBytes } from "./stored-bytes.ts";
@@ -31,7 +32,7 @@ interface TaskRun extends Running {
 }
 
 /** Runs a task's call. Undefined if the task is over, or after an internal error, which may not recur. */
-export async function runTask(run: TaskRun): Promise<TaskEnd | Suspended | undefined> {
+export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefined> {
   const { store, owners, signal } = run;
   const call = await store.call();
   const recorded = await store.recorded();
@@ -40,34 +41,34 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | Suspended | undef
   const sender: Sender = { hasSent: entries.some(({ what }) => SENDS.test(what)) };
   const stored = new StoredBytes(
     () => run.countStored(callerKey(call.principal)),
-    [call.params, entries],
+    [call.ref, entries],
   );
   try {
     const called = { ...call, isHandedOver: store.isHandedOver };
     const session = call.owner?.session;
-    const about = () => ({ ...call, id: undefined, session, version: call.client.protocolVersion });
-    const outcome = await inLaterMcpSpan(call.trace, about, (trace, span) =>
-      told(
-        span,
-        runTaskCall(called, run.registry, {
-          ...call,
-          trace,
-          session,
-          ...(recorded && { recorded }),
-          fuelUsed: store.row.fuel,
-          signal: () => signal,
-          notify: owners.notifier(call, recorded, run.onProgress),
-          keeper: owners.keeper(sender, stored),
-          gate: (ms) => {
-            run.begun();
-            demandShort(ms, signal);
-          },
-        }),
-      ),
-    );
-    if (outcome instanceof Suspended) return outcome;
-    await stored.add(outcome);
-    return { result: outcome };
+    const method = METHODS[call.ref.kind];
+    const about = () => ({ method, entry: call, session, version: call.client.protocolVersion });
+    const end = await inLaterMcpSpan(call.trace, about, async (trace, span) => {
+      const going = runTaskCall(called, run.registry, {
+        ...call,
+        trace,
+        session,
+        ...(recorded && { recorded }),
+        fuelUsed: store.row.fuel,
+        signal: () => signal,
+        notify: owners.notifier(call, recorded, run.onProgress),
+        keeper: owners.keeper(sender, stored),
+        gate: (ms) => {
+          run.begun();
+          demandShort(ms, signal);
+        },
+      });
+      const ended = await told(span, going);
+      if ("result" in ended) tellResult(span, ended.result);
+      return ended;
+    });
+    if ("result" in end) await stored.add(end.result);
+    return end;
   } catch (error) {
     const fault = Fault.from(error);
     if (fault.code !== "internal") return endOf(afterSending(sender, fault));

@@ -1,5 +1,4 @@
 import { Fault } from "../errors.ts";
-import { findAgain } from "../mcp/methods.ts";
 import type { Viewer } from "../servlets/deployment.ts";
 import type { Registry } from "../servlets/registry.ts";
 import type { Subject } from "./task-rows.ts";
@@ -8,11 +7,11 @@ import type { Subject } from "./task-rows.ts";
 export async function reaches(
   registry: Registry,
   viewer: Viewer,
-  subject: Subject,
+  { ref }: Subject,
 ): Promise<boolean> {
   if (viewer.principal.scopes === undefined) return true;
   try {
-    await findAgain(subject, registry.for(viewer));
+    await registry.for(viewer).resolve(ref);
     return true;
   } catch (error) {
     return Fault.from(error).code !== "insufficient_scope";

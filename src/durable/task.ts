@@ -3,7 +3,7 @@ import { logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { fittingAnswers, isComplete } from "../mcp/wire/answers.ts";
 import type { Json, Principal } from "../model.ts";
-import { Suspended } from "../suspension.ts";
+import type { Waiting } from "../calls/engine.ts";
 import type { Answers } from "../asks.ts";
 import type { Part } from "../parts.ts";
 import type { Build } from "../builds/build.ts";
@@ -270,17 +270,19 @@ export function taskObject(share: Share) {
           ...running,
         });
         await this.#owners.settled;
-        if (end instanceof Suspended && (await hasAskedTooOften(this.#store, end))) {
-          await this.#store.end(askedTooOften());
-        } else if (end instanceof Suspended) {
-          const { begun, handed } = waitOf(await this.#store.call(), end, this.#store);
-          await this.#store.suspend(begun, handed);
-          this.ctx.waitUntil(noteWaiting(this.#store, this.#serving));
-          await this.#failUnsupportedAsks();
-        } else if (end !== undefined) await this.#store.end(end);
+        if (end !== undefined && "waiting" in end) await this.#wait(end.waiting);
+        else if (end !== undefined) await this.#store.end(end);
       }
       this.#firstRun.resolve();
       this.ctx.waitUntil(this.#publish());
+    }
+
+    async #wait(waiting: Waiting): Promise<void> {
+      if (await hasAskedTooOften(this.#store, waiting)) return this.#store.end(askedTooOften());
+      const { begun, handed } = waitOf(await this.#store.call(), waiting, this.#store);
+      await this.#store.suspend(begun, handed);
+      this.ctx.waitUntil(noteWaiting(this.#store, this.#serving));
+      await this.#failUnsupportedAsks();
     }
 
     /** Fails the asks that nobody can answer. */

@@ -1,3 +1,4 @@
+import { withoutInput } from "../calls/call-ref.ts";
 import { namespaceOf } from "../env.ts";
 import { logError } from "../errors.ts";
 import type { CallerQuota, Json, Principal } from "../model.ts";
@@ -31,11 +32,11 @@ async function create(
     let nth = 0;
     for (const part of partsOf([value])) await task.upload(what, { ...part, nth: nth++ });
   };
-  const uploaded: Uploaded = { answers: 0, call: textBytes(call.params) > AT_ONCE };
+  const uploaded: Uploaded = { answers: 0, call: textBytes(call.ref) > AT_ONCE };
   let given = call;
   if (uploaded.call) {
     await upload("call", storedCall(call));
-    given = { ...call, params: {} };
+    given = { ...call, ref: withoutInput(call.ref) };
   }
   const suspended = start !== undefined && "reason" in start ? start : undefined;
   const recorded = suspended?.recorded ?? call.recorded;
@@ -52,10 +53,10 @@ async function create(
 }
 
 /** Bytes that a new task stores of its call and its client. */
-function taskBytes({ params, meta, client, recorded }: TaskCall, start?: Start): number {
+function taskBytes({ ref, meta, client, recorded }: TaskCall, start?: Start): number {
   const isWaiting = start !== undefined && "reason" in start;
   const { entries = [] } = (isWaiting ? start.recorded : recorded) ?? {};
-  return textBytes([params, meta, client, entries, isWaiting ? {} : (start ?? {})]);
+  return textBytes([ref, meta, client, entries, isWaiting ? {} : (start ?? {})]);
 }
 
 /** The tasks of one principal. A call to a task is repeated where its object has died: its methods are idempotent. */

@@ -84,6 +84,6 @@ async function receive(body: unknown, { registry, admit }: McpDependencies): Pro
   if (message.kind !== "request") return message;
   const found = await find(message, registry);
   // Only known tools are counted: each name has its own counter, and callers could invent names.
-  if (admit && found.target && "tool" in found.target) await admit(found.target.tool?.tool.name);
+  if (admit && found.entry && "tool" in found.entry) await admit(found.entry.tool?.tool.name);
   return found;
 }

@@ -1,31 +1,22 @@
 import type { Fault } from "../errors.ts";
-import type { CallContext, Client } from "../call-context.ts";
+import type { CallRef } from "../calls/call-ref.ts";
+import type { Client } from "../call-context.ts";
 import type { Json, Lists } from "../model.ts";
-import type { Outcome } from "../suspension.ts";
-import type { ToolEntry } from "../servlets/catalog.ts";
-import type { Registry } from "../servlets/registry.ts";
+import type { Entry } from "../servlets/registry.ts";
 import type { SessionCall, SessionParts } from "./legacy/session-parts.ts";
 import type { Exchange } from "./wire/exchange.ts";
 import type { Message, Request, Unreadable } from "./wire/message.ts";
 
-/** The target of a request: the tool, resource, prompt or list that it names. */
-export interface Target {
-  /** For the log: the target's name, or the part of its URI that the caller did not choose. */
-  subject?: string;
-  /** The tool that is called. */
-  tool?: ToolEntry;
-  /** Runs it, or reads it from the catalog. The result has the newest shape. */
-  run(call: CallContext): Promise<Outcome<Json>>;
-}
-
 /**
  * Everything about one MCP method: a row of the table in `methods.ts`. Its handlers tell where it exists:
- * `find` in both eras, `modern` and `stream` in 2026-07-28, `stateless` and `session` before.
+ * `ref` and `list` in both eras, `modern` and `stream` in 2026-07-28, `stateless` and `session` before.
  * Handlers throw `invalid_params` for params that do not fit.
  */
 export interface Method {
-  /** Looks up the target that the params name. Throws `insufficient_scope` if its caller may not use it. */
-  find?(params: Json, registry: Registry): Promise<Target>;
+  /** What the params name. */
+  ref?(params: Json): CallRef;
+  /** Answers with a page of this list, which is the member of the result with that name. */
+  list?: keyof Lists;
   modern?(request: Request, exchange: Exchange, client: Client): Promise<Json>;
   /** Answers with a stream of its own. */
   stream?(request: Request, exchange: Exchange, client: Client): Promise<Response>;
@@ -43,21 +34,19 @@ export interface Method {
    * one.
    */
   namedBy?: "name" | "uri" | "taskId";
-  /** The member of the result that holds the list. */
-  list?: keyof Lists;
   /** The cache hint for modern clients. */
   cache?: "as lists" | "never";
 }
 
 /** True for methods whose servlet may ask its client for input. */
-export const canAsk = ({ find, namedBy }: Method): boolean =>
-  find !== undefined && namedBy !== undefined;
+export const canAsk = ({ ref, namedBy }: Method): boolean =>
+  ref !== undefined && namedBy !== undefined;
 
-/** A message of a client; a request comes with its target. */
+/** A message of a client; a request comes with its entry. */
 export type Incoming = Exclude<Message, Request> | Unreadable | FoundRequest;
 
-/** A request with the row of its method, and with its target or the fault of looking it up. */
+/** A request with the row of its method, and with the entry that it names or the fault of looking it up. */
 export interface FoundRequest extends Request {
   row: Method;
-  target?: Target | Fault;
+  entry?: Entry | Fault;
 }

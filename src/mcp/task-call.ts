@@ -1,17 +1,18 @@
+import { perform, whateverFor, type Waiting } from "../calls/engine.ts";
 import type { TaskCall } from "../durable/task-object.ts";
 import type { Json } from "../model.ts";
-import { Suspended, type Outcome } from "../suspension.ts";
 import type { Asks } from "../asks.ts";
 import type { CallContext } from "../call-context.ts";
 import type { Deployment } from "../servlets/deployment.ts";
-import type { Registry } from "../servlets/registry.ts";
+import type { Entry, Registry } from "../servlets/registry.ts";
 import type { Recorded } from "../record.ts";
-import type { Target } from "./method.ts";
 import { sessionAsker, sessionFailures } from "./legacy/askers.ts";
-import { findAgain } from "./methods.ts";
 import { inputAsker } from "./modern/input-required.ts";
 import { demandCapabilities } from "./wire/answers.ts";
 import { linkAsker, needsPerson, NOBODY } from "./wire/links.ts";
+
+/** How one run of a task's call has ended. */
+export type RunEnd = { result: Json } | { waiting: Waiting };
 
 /**
  * Runs a task's call with the asker of its client's era; one that was handed over has no client to ask. Throws
@@ -21,30 +22,41 @@ export async function runTaskCall(
   call: Omit<TaskCall, "recorded"> & { isHandedOver: boolean },
   registry: Registry,
   context: Omit<CallContext, "ask">,
-): Promise<Outcome<Json>> {
+): Promise<RunEnd> {
   const { owner, link, input, isHandedOver } = call;
   const client = isHandedOver ? NOBODY : call.client;
-  const { subject, run } = await targetAgain(call, registry, context.recorded);
+  const entry = await entryAgain(call, registry, context.recorded);
   const own = owner ? sessionAsker(client) : inputAsker({ client, ...(input && { input }) });
   const ask = link ? linkAsker(own, client) : own;
-  const outcome = await run({ ...context, ask, ...(subject !== undefined && { subject }) });
-  if (!(outcome instanceof Suspended) || outcome.reason.kind !== "input" || owner) return outcome;
-  const { asks } = outcome.reason;
-  if (link === undefined || !needsPerson(asks, client)) demandCapabilities(asks, client);
-  return outcome;
+  return perform<RunEnd>(
+    entry,
+    { ...context, ask },
+    {
+      ended: (result) => ({ result }),
+      waits: {
+        ...whateverFor((waiting) => ({ waiting })),
+        input(waiting) {
+          const { asks } = waiting.reason;
+          const isForPerson = link !== undefined && needsPerson(asks, client);
+          if (!owner && !isForPerson) demandCapabilities(asks, client);
+          return { waiting };
+        },
+      },
+    },
+  );
 }
 
-/** What a task's call is for, in the build that it began with; run with other `parts`, if any. Throws as `findAgain`. */
-export async function targetAgain(
-  call: Omit<TaskCall, "recorded">,
+/** What a task's call is for, in the build that it began with; run with other `parts`, if any. Throws as `Registry.at` and `resolve`. */
+export async function entryAgain(
+  call: Pick<TaskCall, "owner" | "principal" | "ref">,
   registry: Registry,
   recorded: Pick<Recorded, "head"> | undefined,
   parts?: Partial<Deployment>,
-): Promise<Target> {
-  const { owner, principal } = call;
+): Promise<Entry> {
+  const { owner, principal, ref } = call;
   const all = recorded === undefined ? registry : await registry.at(recorded.head.hash);
   const own = all.for({ principal, session: owner?.session });
-  return findAgain(call, parts === undefined ? own : own.by(parts));
+  return (parts === undefined ? own : own.by(parts)).resolve(ref);
 }
 
 /** Failures of the asks that a session's client does not support. */

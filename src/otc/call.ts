@@ -1,8 +1,8 @@
+import { perform, whateverFor } from "../calls/engine.ts";
 import { report, type Fault } from "../errors.ts";
 import type { Answers, Ask, Asks } from "../asks.ts";
 import type { CallCredentials } from "../call-context.ts";
 import { isObject, type CallToolResult, type Json, type Principal } from "../model.ts";
-import { Suspended } from "../suspension.ts";
 import type { Tasks } from "../durable/tasks.ts";
 import { handingOver, linkAsker, linkIn, linkOf, NOBODY } from "../mcp/wire/links.ts";
 import { limits } from "../limits.ts";
@@ -102,10 +102,10 @@ async function run(
     const context = { id: call_id, meta, principal, client: NOBODY, trace };
     // A task finds the newest version of the tool, and stores nothing that was lent to the call.
     const canWait = catalog.tools.get(entry.tool.name) === entry && isEmpty(credentials);
-    const params = { name: entry.tool.name, arguments: input };
+    const called = registry.entryOf(entry, input);
     const link = linkOf(canWait ? call.pages : undefined, entry);
-    const handOver = handingOver({ ...context, method: "tools/call", params, ...link }, tasks);
-    const outcome = await registry.callEntry(entry, input, {
+    const handOver = handingOver({ ...context, ref: called.ref, ...link }, tasks);
+    const asking = {
       ...context,
       ...link,
       signal,
@@ -115,30 +115,34 @@ async function run(
         sender.hasSent = true;
       },
       ask: handOver ? linkAsker(ask, NOBODY) : ask,
+    };
+    return await perform<CallToolResponse>(called, asking, {
+      ended(result) {
+        const given = result as CallToolResult;
+        if (given.isError === true) return failed({ message: textOf(given) || "The tool failed." });
+        const value = definition.output_schema === null ? {} : { value: valueOf(given) };
+        return { ...ended(), success: true, ...value };
+      },
+      waits: {
+        ...whateverFor(() => failed({ message: UNENDING })),
+        async input(wait) {
+          const task = await handOver?.(wait);
+          if (task !== undefined)
+            return { ...ended(), success: false, error: waiting(linkIn(task)) };
+          const { asks } = wait.reason;
+          asked.add(asks);
+          const [first] = Object.values(asks);
+          return failed(first ? cannotAsk(first, WHY) : { message: UNENDING });
+        },
+      },
     });
-    if (outcome instanceof Suspended) {
-      const task = await handOver?.(outcome);
-      if (task !== undefined) return { ...ended(), success: false, error: waiting(linkIn(task)) };
-      const asks = outcome.reason.kind === "input" ? outcome.reason.asks : {};
-      asked.add(asks);
-      const [first] = Object.values(asks);
-      return failed(
-        first
-          ? cannotAsk(first, WHY)
-          : {
-              message:
-                "The tool did not finish: it waits for something that Open Tool Calling cannot provide.",
-            },
-      );
-    }
-    if (outcome.isError === true) return failed({ message: textOf(outcome) || "The tool failed." });
-    const value = definition.output_schema === null ? {} : { value: valueOf(outcome) };
-    return { ...ended(), success: true, ...value };
   } catch (error) {
     return failed(thrown(report(afterSending(sender, error), hide)));
   }
 }
 
+const UNENDING =
+  "The tool did not finish: it waits for something that Open Tool Calling cannot provide.";
 const WHY =
   "Open Tool Calling has no requests to clients. Call again with the answer in the tool's input, if its schema has a place for it.";
 

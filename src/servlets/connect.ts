@@ -1,8 +1,7 @@
 import { Fault } from "../errors.ts";
 import { isUpdate, type Notification } from "../model.ts";
 import { JOURNAL_VERSION, type Head } from "../record.ts";
-import { Suspended, type Outcome } from "../suspension.ts";
-import { callExport, type Program } from "../wasm/call.ts";
+import { callExport, type Ending, type Program } from "../wasm/call.ts";
 import { accountAsker } from "./accounts.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import { watchRun, type Deployment } from "./deployment.ts";
@@ -61,12 +60,19 @@ export function connected(bundled: PreparedServlet, deployment: Deployment): Ser
               keeper,
             }));
       const isRecorded = call.trace?.isRecorded === true;
-      const ending = isRecorded ? inRunSpan(bundled.name, { name, call, begin }) : begin();
+      const running = isRecorded ? inRunSpan(bundled.name, { name, call, begin }) : begin();
+      const ending = manifest.single_use_state === true ? running.then(usedOnce) : running;
       if (record === undefined && count === undefined) return ending;
       const about = { servlet: bundled.name, export: name, given: input.length, began };
       return watchRun(about, call, { record, count, ending });
     },
   });
+}
+
+/** The ending of a run whose call may be resumed only once. */
+function usedOnce(ending: Ending): Ending {
+  if (ending.kind === "suspended") ending.suspended.isSingleUse = true;
+  return ending.kind === "returned" ? { ...ending, isSingleUse: true } : ending;
 }
 
 /** The fault of a call that cannot go on with the servlet as it is now. */
@@ -75,9 +81,3 @@ export const outdated = (servlet?: string) =>
     "invalid_params",
     `The servlet ${servlet === undefined ? "" : `${servlet} `}or this server was updated after this call began, so the call cannot continue. Call again.`,
   );
-
-/** Applies the manifest's `single_use_state` to a suspended call. */
-export function interrupted<T>({ manifest }: PreparedServlet, outcome: Outcome<T>): Outcome<T> {
-  if (outcome instanceof Suspended) outcome.isSingleUse = manifest.single_use_state === true;
-  return outcome;
-}

@@ -1,14 +1,15 @@
 import { Fault } from "../errors.ts";
 import type { CallContext } from "../call-context.ts";
 import type { CallToolResult, Json, Tool } from "../model.ts";
-import type { Outcome } from "../suspension.ts";
+import { Suspended, Wait } from "../suspension.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import type { Servlet } from "./servlet.ts";
 
 /** A tool of the server itself. */
 export interface OwnTool {
   tool: Omit<Tool, "name">;
-  run(args: Json, call: CallContext): Promise<Outcome<CallToolResult>>;
+  /** Throws `Wait` with the state that it is called again with, for an answer. */
+  run(args: Json, call: CallContext): Promise<CallToolResult>;
 }
 
 /** A servlet that is part of the server: it has these tools, and no code of its own. */
@@ -28,6 +29,7 @@ export function ownServlet(
       try {
         return await tools[own]!.run(args, call);
       } catch (error) {
+        if (error instanceof Wait) return new Suspended(error.reason, 0, { state: error.state });
         // A model can correct its call.
         const { code, message } = Fault.from(error);
         if (code !== "invalid_params" && code !== "conflict") throw error;

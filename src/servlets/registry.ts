@@ -1,16 +1,10 @@
 import { checkWithoutNulls } from "../deviations.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
+import type { CallRef, CompletionRequest } from "../calls/call-ref.ts";
 import type { CallContext } from "../call-context.ts";
-import type {
-  CallToolResult,
-  CompleteResult,
-  GetPromptResult,
-  Json,
-  Lists,
-  ReadResourceResult,
-} from "../model.ts";
-import { Suspended, type Outcome } from "../suspension.ts";
+import type { CompleteResult, Json, Lists, ReadResourceResult } from "../model.ts";
+import type { Outcome } from "../suspension.ts";
 import type { PreparedServlet, Served } from "./bundle.ts";
 import {
   demandArguments,
@@ -22,13 +16,36 @@ import {
 } from "./catalog.ts";
 import type { Catalog, FoundResource, PromptEntry, Source, ToolEntry } from "./catalog.ts";
 import { describeIssues } from "./checks.ts";
-import { connected, interrupted, outdated } from "./connect.ts";
+import { connected, outdated } from "./connect.ts";
 import type { Deployment, Viewer } from "./deployment.ts";
 import { Lister } from "./lister.ts";
 import { keepsState } from "./manifest.ts";
 import { mayBy, patternsBy, scopeFor, SERVER_SERVLET, type May } from "./scopes.ts";
-import type { CompletionRequest, Servlet } from "./servlet.ts";
+import type { Servlet } from "./servlet.ts";
 import { newest } from "./toolkit.ts";
+
+/** What a call reference stands for, for one caller. */
+export interface Entry {
+  ref: CallRef;
+  /** For the log: its name, or the part of its URI that the caller did not choose. */
+  subject?: string;
+  /** Absent where several may know the resource. */
+  servlet?: PreparedServlet | undefined;
+  /** The tool that is called. */
+  tool?: ToolEntry;
+  /** Runs it. The result has the newest shape. */
+  run(call: CallContext): Promise<Outcome<Json>>;
+  /** Throws `servlet_failed` for a result that is not what the entry promises. */
+  check?(result: Json): void;
+}
+
+/** Throws `servlet_failed` for structured content that does not fit the tool's `outputSchema`. */
+function checkOutput({ tool, output }: ToolEntry, { isError, structuredContent }: Json): void {
+  const unfit = isError === true ? undefined : output?.(structuredContent);
+  if (unfit === undefined) return;
+  const message = `The servlet's structuredContent does not fit the outputSchema of ${tool.name}: ${describeIssues(unfit)}`;
+  throw new Fault("servlet_failed", message);
+}
 
 /** The servlet that completes an argument, and the request in its own names. */
 type Completer = { servlet: PreparedServlet; request: CompletionRequest };
@@ -151,44 +168,60 @@ export class Registry {
     );
   }
 
+  /** What this reference stands for. Throws `invalid_params`, `insufficient_scope`. */
+  async resolve(ref: CallRef): Promise<Entry> {
+    switch (ref.kind) {
+      case "tool": {
+        const tool = await this.#tool(ref.name);
+        const { value, issues } = checkWithoutNulls(tool.input, ref.input);
+        const entry = this.entryOf(tool, value);
+        if (issues === undefined) return entry;
+        const text = `Tool arguments do not match the input schema of ${ref.name}: ${describeIssues(issues)}.`;
+        const run = async () => ({ content: [{ type: "text", text }], isError: true });
+        return { ...entry, run };
+      }
+      case "prompt": {
+        const { servlet, own, prompt } = await this.#prompt(ref.name);
+        const run = async (call: CallContext) => {
+          demandArguments(prompt, ref.input);
+          return this.servlet(servlet).getPrompt(own, ref.input, call);
+        };
+        return { ref, subject: ref.name, servlet, run };
+      }
+      case "resource": {
+        const found = await this.resource(ref.name);
+        const run = (call: CallContext) => this.#readResource(found, call);
+        return { ref, subject: found.subject, servlet: found.servlet, run };
+      }
+      case "completion": {
+        const completer = await this.#completer(ref.input);
+        const { servlet } = completer;
+        return { ref, servlet, run: (call) => this.#complete(completer, call) };
+      }
+      case "roots":
+        return { ref, run: (call) => this.#rootsChanged(ref.name, call) };
+    }
+  }
+
   /** The tool with this name. Throws `invalid_params`, `insufficient_scope`. */
-  async tool(name: string): Promise<ToolEntry> {
+  async #tool(name: string): Promise<ToolEntry> {
     const entry = await this.#find(({ tools }) => tools.get(name));
     if (entry !== undefined) return entry;
     throw new Fault("invalid_params", `Unknown tool: ${name}. See tools/list.`);
   }
 
-  /** Calls a tool of the catalog after checking its arguments. */
-  async callTool(
-    entry: ToolEntry,
-    args: Json,
-    call: CallContext,
-  ): Promise<Outcome<CallToolResult>> {
-    const { value, issues } = checkWithoutNulls(entry.input, args);
-    if (issues === undefined) return await this.callEntry(entry, value, call);
-    const text = `Tool arguments do not match the input schema of ${entry.tool.name}: ${describeIssues(issues)}.`;
-    return { content: [{ type: "text", text }], isError: true };
-  }
-
-  /** Calls a tool of any version, with checked arguments. */
-  async callEntry(
-    entry: ToolEntry,
-    args: Json,
-    call: CallContext,
-  ): Promise<Outcome<CallToolResult>> {
-    const result = interrupted(
-      entry.servlet,
-      await this.servlet(entry.servlet).callTool(entry.own, args, call),
-    );
-    if (result instanceof Suspended) return result;
-    if (entry.output !== undefined && result.isError !== true) {
-      const unfit = entry.output(result.structuredContent);
-      if (unfit !== undefined) {
-        const message = `The servlet's structuredContent does not fit the outputSchema of ${entry.tool.name}: ${describeIssues(unfit)}`;
-        throw new Fault("servlet_failed", message);
-      }
-    }
-    return result;
+  /** A tool of any version, with checked arguments. */
+  entryOf(tool: ToolEntry, input: Json): Entry {
+    const { name } = tool.tool;
+    const connectedTo = this.servlet(tool.servlet);
+    return {
+      ref: { kind: "tool", name, input },
+      subject: name,
+      servlet: tool.servlet,
+      tool,
+      run: (call) => connectedTo.callTool(tool.own, input, call),
+      check: (result) => checkOutput(tool, result),
+    };
   }
 
   /** The servlet that this URI belongs to, whatever the caller's scopes are. Throws `insufficient_scope`. */
@@ -237,14 +270,13 @@ export class Registry {
   }
 
   /** Reads a resource by the servlet that it belongs to, or else by each that may know it, until one succeeds. */
-  async readResource(
+  async #readResource(
     found: FoundResource,
     call: CallContext,
   ): Promise<Outcome<ReadResourceResult>> {
     const { servlet: owner, own: uri } = found;
     if (owner !== undefined) {
-      this.demand(found);
-      return interrupted(owner, await this.servlet(owner).readResource(uri, call));
+      return this.servlet(owner).readResource(uri, call);
     }
     const mayKnow = readersOf(await this.whole.catalog(), uri);
     for (const bundled of this.servlets) {
@@ -252,7 +284,7 @@ export class Registry {
       if (!servlet.reads || !mayKnow(bundled) || isSkipped(bundled, uri)) continue;
       if (this.#narrower?.may(bundled.name, uri) === false) continue;
       try {
-        return interrupted(bundled, await servlet.readResource(uri, call));
+        return await servlet.readResource(uri, call);
       } catch (error) {
         const passing = ["servlet_failed", "servlet_error", "not_found", "unavailable"];
         if (!passing.includes(Fault.from(error).code)) throw error;
@@ -262,26 +294,17 @@ export class Registry {
   }
 
   /** The prompt with this name. Throws `invalid_params`, `insufficient_scope`. */
-  async prompt(name: string): Promise<PromptEntry> {
+  async #prompt(name: string): Promise<PromptEntry> {
     const entry = await this.#find(({ prompts }) => prompts.get(name));
     if (entry !== undefined) return entry;
     throw new Fault("invalid_params", `Unknown prompt: ${name}. See prompts/list.`);
   }
 
-  async getPrompt(
-    { servlet, own, prompt }: PromptEntry,
-    args: Record<string, string>,
-    call: CallContext,
-  ): Promise<Outcome<GetPromptResult>> {
-    demandArguments(prompt, args);
-    return interrupted(servlet, await this.servlet(servlet).getPrompt(own, args, call));
-  }
-
   /** The servlet whose prompt or resource a completion is for. Throws `invalid_params`, `insufficient_scope`. */
-  async completer(request: CompletionRequest): Promise<Completer> {
+  async #completer(request: CompletionRequest): Promise<Completer> {
     const { ref } = request;
     if (ref.type === "ref/prompt") {
-      const { servlet, own } = await this.prompt(ref.name);
+      const { servlet, own } = await this.#prompt(ref.name);
       return { servlet, request: { ...request, ref: { ...ref, name: own } } };
     }
     const all = this.isNarrow ? this.whole : this;
@@ -297,7 +320,7 @@ export class Registry {
     );
   }
 
-  async complete({ servlet, request }: Completer, call: CallContext): Promise<CompleteResult> {
+  async #complete({ servlet, request }: Completer, call: CallContext): Promise<CompleteResult> {
     const { completes, complete } = this.servlet(servlet);
     return completes ? complete(request, call) : { completion: { values: [] } };
   }
@@ -313,10 +336,9 @@ export class Registry {
   }
 
   /** Notifies one servlet that the client's roots have changed. */
-  async rootsChanged(name: string, call: CallContext): Promise<Outcome<Json>> {
+  async #rootsChanged(name: string, call: CallContext): Promise<Outcome<Json>> {
     const bundled = this.#bundle.servlets.find((one) => one.name === name);
-    const outcome = bundled && (await this.servlet(bundled).rootsChanged?.(call));
-    return outcome ? interrupted(bundled, outcome) : {};
+    return (await (bundled && this.servlet(bundled).rootsChanged?.(call))) ?? {};
   }
 
   /** Looks something up; first among what needs no state. Throws `insufficient_scope` if only the full registry has it. */

@@ -2,6 +2,7 @@ import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { isAskMethod, type Ask } from "../asks.ts";
 import type { CallContext } from "../call-context.ts";
+import type { CompletionRequest } from "../calls/call-ref.ts";
 import {
   ANONYMOUS,
   isObject,
@@ -18,14 +19,6 @@ import { excessOf } from "../shape.ts";
 import type { Ending } from "../wasm/call.ts";
 import type { HostFunctions } from "../wasm/host-function.ts";
 import { parseJson } from "../text.ts";
-
-/** A completion request: for an argument of a prompt, or a variable of a resource template. */
-export interface CompletionRequest {
-  ref: { type: "ref/prompt"; name: string } | { type: "ref/resource"; uri: string };
-  argument: { name: string; value: string };
-  /** Arguments that already have a value. */
-  context?: { arguments?: Record<string, string> };
-}
 
 /**
  * One servlet of any dialect. Names are the servlet's own. Results are valid in the newest MCP; a failing tool
@@ -119,14 +112,17 @@ export function outcomeOf<T>(ending: Ending, read: (output: Json) => T): Outcome
   if (ending.kind === "suspended") return ending.suspended;
   const output = outputOf(ending);
   if (ending.kind === "returned" && output["resultType"] === "input_required") {
-    return inputRequired(output, ending.fuelUsed);
+    return inputRequired(output, ending);
   }
   delete output["resultType"]; // The server sets it.
   return read(output);
 }
 
 /** https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#inputrequiredresult */
-function inputRequired(output: Json, fuelUsed: number): Suspended {
+function inputRequired(
+  output: Json,
+  { fuelUsed, isSingleUse = false }: Ending & { kind: "returned" },
+): Suspended {
   const { inputRequests: requests = {}, requestState: state } = output;
   const bad = (what: string) =>
     new Fault("servlet_failed", `The servlet needs input, but ${what}.`);
@@ -147,7 +143,7 @@ function inputRequired(output: Json, fuelUsed: number): Suspended {
   });
   if (wrong !== undefined) throw bad(wrong);
   const reason = { kind: "input" as const, asks: sentAsks(asked), given: {} };
-  return new Suspended(reason, fuelUsed, undefined, state);
+  return new Suspended(reason, fuelUsed, { state, isSingleUse });
 }
 
 /** The error result of a tool's run that failed; undefined for any other. */

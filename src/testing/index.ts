@@ -17,12 +17,13 @@ import type {
   ReadResourceResult,
 } from "../model.ts";
 import { answered, type Entry, type Head, type Keeper, type Recorded } from "../record.ts";
-import { Suspended, Wait, type Outcome } from "../suspension.ts";
+import { Wait } from "../suspension.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import { keepsState } from "../servlets/manifest.ts";
 import { Registry } from "../servlets/registry.ts";
-import type { CompletionRequest } from "../servlets/servlet.ts";
+import { Again, perform, whateverFor, type Waiting } from "../calls/engine.ts";
+import type { CallRef, CompletionRequest } from "../calls/call-ref.ts";
 import { scriptedAccounts, scriptedSecrets } from "./secrets.ts";
 import { scriptedWorld } from "./world.ts";
 import { principalOf, States, type Whose } from "./states.ts";
@@ -124,7 +125,7 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
   };
   const tested = async <T>(
     script: Script,
-    work: (registry: Registry, call: CallContext) => Promise<Outcome<T>>,
+    work: (registry: Registry, call: CallContext, recorder: Recorder) => Promise<T>,
   ): Promise<Tested<T>> => {
     const notifications: Notification[] = [];
     const asked: Ask[] = [];
@@ -164,35 +165,33 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
       ...script.recorded,
       head: { ...script.recorded.head, hash: prepared.hash },
     };
-    let context: CallContext = { ...call, keeper: recorder, ...(recorded && { recorded }) };
-    for (;;) {
-      recorder.beginRun();
-      const result = await work(registry, context);
-      if (!(result instanceof Suspended)) {
-        const kept = recorder.recorded;
-        return { result, notifications, asked, logs, ...(kept && { recorded: kept }) };
-      }
-      context = await goneOn(context, result);
-    }
+    const context = { ...call, keeper: recorder, ...(recorded && { recorded }) };
+    const result = await work(registry, context, recorder);
+    const kept = recorder.recorded;
+    return { result, notifications, asked, logs, ...(kept && { recorded: kept }) };
   };
+  const called = <T extends object>(ref: CallRef, script: Script): Promise<Tested<T>> =>
+    tested(script, async (registry, call, recorder) =>
+      perform<T>(await registry.resolve(ref), call, {
+        ended: (result) => result as T,
+        waits: whateverFor(async (waiting) => {
+          recorder.beginRun();
+          return new Again(await goneOn(call, waiting));
+        }),
+      }),
+    );
   return {
     list: async () => (await tested({}, (registry) => registry.catalog())).result.lists,
     callTool: (name, args = {}, script = {}) =>
-      tested(script, async (registry, call) =>
-        registry.callTool(await registry.tool(name), asSent(args), call),
-      ),
-    readResource: (uri, script = {}) =>
-      tested(script, async (registry, call) =>
-        registry.readResource(await registry.resource(uri), call),
-      ),
+      called({ kind: "tool", name, input: asSent(args) }, script),
+    readResource: (uri, script = {}) => called({ kind: "resource", name: uri }, script),
     getPrompt: (name, args = {}, script = {}) =>
-      tested(script, async (registry, call) =>
-        registry.getPrompt(await registry.prompt(name), args, call),
-      ),
-    complete: (request, script = {}) =>
-      tested(script, async (registry, call) =>
-        registry.complete(await registry.completer(request), call),
-      ),
+      called({ kind: "prompt", name, input: args }, script),
+    complete: (input, script = {}) => {
+      const { ref } = input;
+      const name = ref.type === "ref/prompt" ? ref.name : ref.uri;
+      return called({ kind: "completion", name, input }, script);
+    },
     files: async (whose = {}) => ownStates().files(whose),
     writeFiles: async (files, whose = {}) => ownStates().write(files, whose),
   };
@@ -208,14 +207,15 @@ async function statesOf(servlet: PreparedServlet): Promise<States> {
 const asSent = (args: Json): Json => JSON.parse(JSON.stringify(args)) as Json;
 
 /** The next run of a call that was interrupted: by `alwaysReplay`, or for it has returned what it asks. */
-async function goneOn(call: CallContext, { reason, recorded, state }: Suspended) {
-  if (reason.kind !== "input") return { ...call, ...(recorded && { recorded }) };
-  const responses = await call.ask(reason.asks, call.signal());
-  if (recorded !== undefined) {
-    return { ...call, recorded: answered(recorded, JSON.stringify(responses), 0) };
-  }
-  const { recorded: _, ...anew } = call;
-  return { ...anew, input: { responses, ...(state !== undefined && { state }) } };
+/** How a call goes on that was interrupted: with the answers of its script. */
+async function goneOn(
+  { ask, signal }: CallContext,
+  { reason, recorded, state }: Waiting,
+): Promise<Partial<CallContext>> {
+  if (reason.kind !== "input") return recorded ? { recorded } : {};
+  const responses = await ask(reason.asks, signal());
+  if (recorded !== undefined) return { recorded: answered(recorded, JSON.stringify(responses), 0) };
+  return { recorded: undefined, input: { responses, ...(state !== undefined && { state }) } };
 }
 
 /** Keeps in memory what a call is answered, and interrupts it where its script says so. */

@@ -14,7 +14,7 @@ export type { Program } from "./pool.ts";
 /** How a run of a servlet's export ended. */
 export type Ending =
   /** With code 0; the output is whatever the guest gave. `fuelUsed` counts all runs of the call. */
-  | { kind: "returned"; output: string | undefined; fuelUsed: number }
+  | { kind: "returned"; output: string | undefined; fuelUsed: number; isSingleUse?: boolean }
   /** With another code or an error message: the servlet's own word, meant for the caller. */
   | { kind: "refused"; message: string }
   /** By a trap, or because it computed for too long. The message is short and meant for the caller; the details are in the log. */
@@ -75,7 +75,7 @@ export async function callExport(
     const isInVain =
       reason.reason.kind === "retry" && journal.position === (recorded?.entries.length ?? 0);
     const fuelUsed = isInVain ? (setup.fuelUsed ?? 0) : guest.fuelMeter!.used;
-    const suspended = new Suspended(reason.reason, fuelUsed, journal.recorded());
+    const suspended = new Suspended(reason.reason, fuelUsed, { recorded: journal.recorded() });
     return { kind: "suspended", suspended };
   } finally {
     // However it ended, its stack is gone: what is left of the call is in its memories and globals.

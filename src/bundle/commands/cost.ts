@@ -1,11 +1,11 @@
 /** Measures what calls of a servlet cost in CPU: each of its tools is called, in a world in which nothing can be done. */
+import { perform, whateverFor } from "../../calls/engine.ts";
 import type { CallContext } from "../../call-context.ts";
 import { Fault } from "../../errors.ts";
 import type { CallToolResult, Json, Tool } from "../../model.ts";
 import { nobodysCall } from "../../servlets/servlet.ts";
 import type { Deployment } from "../../servlets/deployment.ts";
 import { Registry } from "../../servlets/registry.ts";
-import { Suspended } from "../../suspension.ts";
 import { GuestError } from "../../wasm/guest.ts";
 import { liveWorld } from "../../wasm/world.ts";
 import type { Member } from "../bundle.ts";
@@ -141,12 +141,18 @@ class Watched {
 
   async #problemOf(registry: Registry, name: string, args: Json): Promise<string | undefined> {
     try {
-      const result = await registry.callTool(await registry.tool(name), args, this.#context);
-      if (!(result instanceof Suspended)) return result.isError ? errorIn(result) : undefined;
-      const { reason } = result;
-      if (reason.kind !== "input") return undefined;
-      for (const { method } of Object.values(reason.asks)) this.#wanted.add(method);
-      return undefined;
+      const entry = await registry.resolve({ kind: "tool", name, input: args });
+      return await perform<string | undefined>(entry, this.#context, {
+        ended(result) {
+          const given = result as CallToolResult;
+          return given.isError ? errorIn(given) : undefined;
+        },
+        waits: whateverFor(({ reason }) => {
+          const asks = reason.kind === "input" ? Object.values(reason.asks) : [];
+          for (const { method } of asks) this.#wanted.add(method);
+          return undefined;
+        }),
+      });
     } catch (error) {
       return Fault.from(error).message;
     }

@@ -2,7 +2,9 @@
  * Finds out in which state a servlet's calls begin: after its start functions, after it was asked for its
  * lists, and after the calls that its manifest names as `warm`. Runs in workerd while a bundle is made.
  */
-import { Suspended } from "../../suspension.ts";
+import { perform, whateverFor } from "../../calls/engine.ts";
+import type { CallToolResult } from "../../model.ts";
+import type { Entry } from "../../servlets/registry.ts";
 import { dialects, type DialectName } from "../../servlets/dialects.ts";
 import { listAll, nobodysCall, type Servlet } from "../../servlets/servlet.ts";
 import { callIn } from "../../wasm/call.ts";
@@ -268,8 +270,16 @@ export async function warmUp(asked: Asked): Promise<WarmUp> {
 async function warmCall(warming: Warming, asked: Asked, tool: string, args: object) {
   warming.takeAsked();
   try {
-    const result = await warming.connect(asked).callTool(tool, { ...args }, nobodysCall);
-    if (result instanceof Suspended)
+    const servlet = warming.connect(asked);
+    const entry: Entry = {
+      ref: { kind: "tool", name: tool, input: { ...args } },
+      run: (call) => servlet.callTool(tool, { ...args }, call),
+    };
+    const result = await perform<CallToolResult | undefined>(entry, nobodysCall, {
+      ended: (given) => given as CallToolResult,
+      waits: whateverFor(() => undefined),
+    });
+    if (result === undefined)
       return "waits for input, which is not available while a bundle is made";
     const beyond = warming.takeAsked().filter((one) => !REPEATABLE.has(one));
     if (beyond.length > 0)

@@ -14,6 +14,7 @@ import type { Exchange } from "../wire/exchange.ts";
 import { handingOver, linkOf } from "../wire/links.ts";
 import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
 import { clientName } from "../wire/params.ts";
+import { pageOf } from "../wire/references.ts";
 import { notices, progressTokenOf } from "../wire/notifications.ts";
 import { Answering, eventText, jsonResponse, type Reply } from "../wire/reply.ts";
 import { whileGranted } from "../wire/granted.ts";
@@ -206,21 +207,25 @@ async function answer(
   exchange: Exchange,
   { answering, meta, trace, span }: About,
 ): Promise<string> {
-  const { id, method, params, row, target } = request;
+  const { id, method, params, row, entry } = request;
   const { send, signal } = answering;
   const sender: Sender = {};
   try {
     if (row.stateless) {
       return resultMessage(id, JSON.stringify(await row.stateless(params, exchange)));
     }
-    if (target === undefined) throw methodNotFound(method);
-    if (target instanceof Fault) throw target;
+    if (row.list) {
+      const list = await pageOf(row.list, params, exchange.registry);
+      return resultMessage(id, JSON.stringify(olderResult(list, version)));
+    }
+    if (entry === undefined) throw methodNotFound(method);
+    if (entry instanceof Fault) throw entry;
     const wanted = { progressToken: progressTokenOf(meta), logLevel: "debug" } as const;
     const notify = notices(wanted, (message) => send(olderNotice(message, version)));
     const { principal, tasks, pages } = exchange;
     const client = { protocolVersion: version, capabilities: {} };
-    const own = { id, meta, principal, client, trace, method, params };
-    const kept = { ...own, ...linkOf(pages, target.tool) };
+    const own = { id, meta, principal, client, trace, ref: entry.ref };
+    const kept = { ...own, ...linkOf(pages, entry.tool) };
     const handOver = handingOver(kept, tasks);
     const context = {
       ...kept,
@@ -231,7 +236,7 @@ async function answer(
       notify: changes(exchange, notify),
       ask: failingAsker("no session"),
     };
-    const result = await settled(target, context, handOver);
+    const result = await settled(entry, context, handOver);
     tellResult(span, result);
     return resultMessage(id, JSON.stringify(olderResult(result, version)));
   } catch (error) {

@@ -1,3 +1,5 @@
+import { METHODS } from "../../calls/call-ref.ts";
+import { perform, whateverFor, type Waiting } from "../../calls/engine.ts";
 import type { DetailedTask, Progress, TaskCall } from "../../durable/task-object.ts";
 import { Fault, report } from "../../errors.ts";
 import { failingAsker, sessionAsker, streamlessAsker } from "./askers.ts";
@@ -5,19 +7,18 @@ import { changes } from "../wire/changes.ts";
 import { settled } from "./settled.ts";
 import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
 import { inMcpSpan, told } from "../wire/request-span.ts";
-import type { FoundRequest, Target } from "../method.ts";
-import { find, findAgain, ROOTS_CHANGED } from "../methods.ts";
+import type { FoundRequest } from "../method.ts";
+import { find } from "../methods.ts";
+import { pageOf } from "../wire/references.ts";
 import { progressTokenOf } from "../wire/notifications.ts";
 import { hasTasks, olderResult, olderError } from "./shapes.ts";
 import { endingOf, isOver, olderTask, TASK_RESULT, wantedTtl } from "./tasks.ts";
 import { taskGate } from "../wire/tasks.ts";
 import { handingOver, linkAsker, linkOf } from "../wire/links.ts";
 import { isObject, type Json, type Notification } from "../../model.ts";
-import type { ToolEntry } from "../../servlets/catalog.ts";
-import { Suspended } from "../../suspension.ts";
 import { traceIn } from "../../tracing/context.ts";
 import type { CallContext } from "../../call-context.ts";
-import type { Registry } from "../../servlets/registry.ts";
+import type { Entry, Registry } from "../../servlets/registry.ts";
 import { limits } from "../../limits.ts";
 import { afterSending } from "../../unknown-outcome.ts";
 import { retryForMinutes } from "../../retry.ts";
@@ -110,16 +111,15 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   async rootsChanged(scopes: Call["scopes"]): Promise<void> {
     const change = ++this.#rootsChanges;
     for (const call of this.#open.all) {
-      if (call.method === ROOTS_CHANGED) await this.#open.stop(call).catch(report);
+      if (call.method === METHODS.roots) await this.#open.stop(call).catch(report);
     }
     const registry = await this.#registry(scopes);
     for (const bundled of await registry.rootsListeners()) {
       if (change !== this.#rootsChanges || !this.#parts.store.exists) return;
-      const call = this.#open.open({ request: null, method: ROOTS_CHANGED, scopes });
+      const call = this.#open.open({ request: null, method: METHODS.roots, scopes });
       try {
-        const params = { servlet: bundled.name };
-        const target = await findAgain({ method: ROOTS_CHANGED, params }, registry);
-        if (await this.#start(call, target, params, {})) await this.#open.reply(call);
+        const entry = await registry.resolve({ kind: "roots", name: bundled.name });
+        if (await this.#start(call, entry, {})) await this.#open.reply(call);
       } catch (error) {
         if (!this.#parts.store.exists) return; // The session has ended meanwhile.
         report(error);
@@ -167,29 +167,33 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const about = () => ({ ...found, version: store.row.version, session });
     return inMcpSpan(traceIn(meta, call.post?.trace), about, (trace, span) => {
       call.trace = trace;
-      return told(span, this.#runFound(call, found, meta));
+      return told(span, this.#runFound(call, found, { meta, registry }));
     });
   }
 
-  async #runFound(call: Call, request: FoundRequest, meta: Json): Promise<Json | undefined> {
-    const { params, row, target } = request;
+  async #runFound(
+    call: Call,
+    { method, params, row, entry }: FoundRequest,
+    { meta, registry: seen }: { meta: Json; registry: Registry },
+  ): Promise<Json | undefined> {
     if (row.session) {
       const { store, enlist, registry } = this.#parts;
       const tasks = () => this.#parts.tasks(call.scopes);
       const awaitTask = this.awaitTask.bind(this);
       return row.session(params, { store, tasks, enlist, registry, awaitTask }, call);
     }
-    if (target === undefined) throw methodNotFound(request.method);
-    if (target instanceof Fault) throw target;
-    const task = target.tool && (await this.#asTask(call, target.tool, params, meta));
-    return task ? { task: olderTask(task) } : this.#start(call, target, params, meta);
+    if (row.list) return pageOf(row.list, params, seen);
+    if (entry === undefined) throw methodNotFound(method);
+    if (entry instanceof Fault) throw entry;
+    const task = await this.#asTask(call, entry, params, meta);
+    return task ? { task: olderTask(task) } : this.#start(call, entry, meta);
   }
 
   /** Runs a call until it ends or has to wait; returns undefined if it continues as a task. */
-  async #start(call: Call, target: Target, params: Json, meta: Json): Promise<Json | undefined> {
+  async #start(call: Call, entry: Entry, meta: Json): Promise<Json | undefined> {
     const { store, hub } = this.#parts;
-    const linked = linkOf(call.post?.pages, target.tool);
-    const kept = { ...(await taskCallOf(call, this.#parts.store, params, meta)), ...linked };
+    const linked = linkOf(call.post?.pages, entry.tool);
+    const kept = { ...(await taskCallOf(call, store, entry.ref, meta)), ...linked };
     const stop = (call.stop = new AbortController());
     let nth = 0;
     const tell = changes({ hub }, (notice) => this.#open.tell(call, nth, notice));
@@ -211,48 +215,54 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
       const { post } = call;
       // Its client hears nothing until the call ends: a stream shows signs of life.
       const opening = post && setTimeout(() => this.#open.begin(post), limits.keepAliveMs);
-      return settled(target, context, handingOver(kept, this.#parts.tasks())).finally(() =>
+      return settled(entry, context, handingOver(kept, this.#parts.tasks())).finally(() =>
         clearTimeout(opening),
       );
     }
-    const { subject } = target;
     const own = sessionAsker(kept.client);
     const ask = kept.link ? linkAsker(own, kept.client) : own;
-    const named = { ...(subject !== undefined && { subject }), ask, gate: taskGate("auto") };
-    const outcome = await target.run({ ...context, ...named });
-    if (!(outcome instanceof Suspended)) return outcome;
-    await this.#parts.streams.settled(); // Sent notifications must be stored before the task repeats the run.
-    if (this.#open.has(call)) await this.#goOn(call, kept, outcome);
-    return undefined;
+    return perform<Json | undefined>(
+      entry,
+      { ...context, ask, gate: taskGate("auto") },
+      {
+        ended: (result) => result,
+        waits: whateverFor(async (waiting) => {
+          // Sent notifications must be stored before the task repeats the run.
+          await this.#parts.streams.settled();
+          if (this.#open.has(call)) await this.#goOn(call, kept, waiting);
+          return undefined;
+        }),
+      },
+    );
   }
 
   /** Continues a call as a task that its client does not see. */
-  async #goOn(call: Call, kept: TaskCall, suspended: Suspended): Promise<void> {
+  async #goOn(call: Call, kept: TaskCall, waiting: Waiting): Promise<void> {
     if (call.post !== undefined) this.#open.begin(call.post);
     const tasks = this.#parts.tasks();
     const id = tasks.newId();
     // Before the task is created: it reports its asks at once.
     this.#open.store(Object.assign(call, { task: id }));
     const owner = { session: this.#parts.id, isHidden: true };
-    await tasks.create({ ...kept, owner }, Object.assign({}, suspended), { id });
+    await tasks.create({ ...kept, owner }, Object.assign({}, waiting), { id });
     if (call.isUnwanted) await tasks.cancel(id);
   }
 
   /** Makes a task of a call if its client requests one. */
-  async #asTask(call: Call, entry: ToolEntry, { task, ...params }: Json, meta: Json) {
+  async #asTask(call: Call, { ref, tool }: Entry, { task }: Json, meta: Json) {
     const { store, id: session } = this.#parts;
-    if (!hasTasks(store.row.version)) return undefined;
-    const ttlMs = wantedTtl(entry.tool, { task });
+    if (tool === undefined || !hasTasks(store.row.version)) return undefined;
+    const ttlMs = wantedTtl(tool.tool, { task });
     if (ttlMs === undefined) return undefined;
     const tasks = this.#parts.tasks();
     const object = tasks.newId();
     addTask(store, object, ttlMs);
-    const kept = await taskCallOf(call, this.#parts.store, params, meta);
+    const kept = await taskCallOf(call, store, ref, meta);
     const { scopes, progressToken } = call;
     const about = { request: null, method: TASK_RESULT, scopes, progressToken, task: object };
     const listener = this.#open.open(about);
     this.#open.store(listener);
-    const linked = linkOf(call.post?.pages, entry);
+    const linked = linkOf(call.post?.pages, tool);
     const made = { ...kept, ...linked, owner: { session, isHidden: false }, ttlMs };
     return tasks.create(made, undefined, { id: object }).catch(async (error: unknown) => {
       store.dropTask(object);

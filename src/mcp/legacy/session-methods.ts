@@ -1,3 +1,4 @@
+import type { CallRef } from "../../calls/call-ref.ts";
 import type { DetailedTask, TaskCall } from "../../durable/task-object.ts";
 import { Fault } from "../../errors.ts";
 import { limits } from "../../limits.ts";
@@ -96,12 +97,12 @@ async function taskIn(params: Json, session: SessionParts): Promise<DetailedTask
 export async function taskCallOf(
   { request, method, scopes, trace }: SessionCall,
   store: SessionStore,
-  params: Json,
+  ref: CallRef,
   meta: Json,
 ): Promise<TaskCall> {
   const client = await store.client();
   const principal = { ...(await store.principal()), ...(scopes && { scopes }) };
-  return { id: request ?? method, meta, principal, client, trace, method, params };
+  return { id: request ?? method, meta, principal, client, trace, ref };
 }
 
 /** Throws `too_many` if the session has too many calls, running or waiting in tasks. */

@@ -1,7 +1,7 @@
 import type { Hub } from "../../durable/hub.ts";
 import { httpStatus, report, type Fault } from "../../errors.ts";
 import type { Notification } from "../../model.ts";
-import { ROOTS_CHANGED } from "../methods.ts";
+import { METHODS } from "../../calls/call-ref.ts";
 import { errorMessage, readable, type Message, type RequestId } from "../wire/message.ts";
 import type { Reply } from "../wire/reply.ts";
 import type { Post } from "../../durable/session-object.ts";
@@ -86,7 +86,7 @@ export class SessionProtocol {
         return this.#parts.store.set({ ready: 1 });
       case "notifications/cancelled":
         return this.#open.cancel(params["requestId"]);
-      case ROOTS_CHANGED:
+      case METHODS.roots:
         return this.#parts.state.waitUntil(this.calls.rootsChanged(scopes));
     }
   }

@@ -1,33 +1,42 @@
+import { Again, perform, whateverFor } from "../../calls/engine.ts";
 import { Fault } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { CallContext } from "../../call-context.ts";
 import type { Json } from "../../model.ts";
-import { Suspended } from "../../suspension.ts";
+import type { Entry } from "../../servlets/registry.ts";
 import { linkAsker, linkIn, type HandOver } from "../wire/links.ts";
-import type { Target } from "../method.ts";
 
 /**
- * Runs a target whose `call.ask` never waits. A servlet that returns an input request is called again with the
- * answers. With `handOver`, what needs a person waits for one, and the result is the link.
+ * Runs a call whose `ask` never waits. A servlet that returns an input request is called again with the answers. With
+ * `handOver`, what needs a person waits for one, and the result is the link.
  */
-export async function settled(
-  { subject, run }: Target,
-  call: CallContext,
-  handOver?: HandOver,
-): Promise<Json> {
+export function settled(entry: Entry, call: CallContext, handOver?: HandOver): Promise<Json> {
   const ask = handOver ? linkAsker(call.ask, call.client) : call.ask;
-  const named = { ...call, ask, ...(subject !== undefined && { subject }) };
-  let context = named;
-  for (let attempt = 0; attempt < limits.unableRetries; attempt++) {
-    const outcome = await run(context);
-    if (!(outcome instanceof Suspended)) return outcome;
-    if (outcome.reason.kind !== "input") break;
-    const task = await handOver?.(outcome);
-    if (task !== undefined) return linkIn(task);
-    const { state, fuelUsed, reason } = outcome;
-    const responses = await call.ask(reason.asks, call.signal());
-    context = { ...named, fuelUsed, input: { responses, ...(state !== undefined && { state }) } };
-  }
+  let left = limits.unableRetries;
+  return perform<Json>(
+    entry,
+    { ...call, ask },
+    {
+      ended: (result) => result,
+      waits: {
+        ...whateverFor(unending),
+        async input(waiting) {
+          const task = await handOver?.(waiting);
+          if (task !== undefined) return linkIn(task);
+          if (--left <= 0) unending();
+          const { state, fuelUsed, reason } = waiting;
+          const responses = await call.ask(reason.asks, call.signal());
+          return new Again({
+            fuelUsed,
+            input: { responses, ...(state !== undefined && { state }) },
+          });
+        },
+      },
+    },
+  );
+}
+
+function unending(): never {
   throw new Fault(
     "servlet_failed",
     "The servlet keeps asking for input although its client cannot be asked. Use a client that can, or report this to the servlet's author.",

@@ -1,16 +1,17 @@
+import type { CallRef } from "../../calls/call-ref.ts";
+import { perform, type Waiting } from "../../calls/engine.ts";
 import { type TaskCall, type TaskEnd, endOf } from "../../durable/task-object.ts";
 import { Fault, report } from "../../errors.ts";
 import type { CallContext } from "../../call-context.ts";
 import type { Json, Notification } from "../../model.ts";
 import type { Recorded } from "../../record.ts";
-import { Suspended } from "../../suspension.ts";
 import type { ToolEntry } from "../../servlets/catalog.ts";
-import type { FoundRequest, Target } from "../method.ts";
+import type { FoundRequest } from "../method.ts";
+import type { Entry } from "../../servlets/registry.ts";
 import type { Resumption } from "../../durable/resumption.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { checkParamHeaders } from "../wire/headers.ts";
 import { handingOver, linkAsker, linkIn, linkOf, needsPerson } from "../wire/links.ts";
-import type { Request } from "../wire/message.ts";
 import { progressOf, taskGate, taskMode } from "../wire/tasks.ts";
 import {
   inputAsker,
@@ -33,8 +34,8 @@ interface Promotions extends Pick<CallContext, "gate" | "notify"> {
   end?(end: TaskEnd, resumption?: Resumption): Promise<Json>;
 }
 
-/** Runs the target of a request, in place or as a task, or resumes a call that asked for input. */
-export async function runTarget(
+/** Answers a request for a call: in place, with a task, with a link, or by asking its client, whose next request resumes it. */
+export async function answerCall(
   request: FoundRequest,
   exchange: Exchange,
   plain: ModernCall,
@@ -42,71 +43,68 @@ export async function runTarget(
   const { params } = request;
   const goOn = async (given: RunInput): Promise<Json> => {
     const { rounds, resumption, isTask, link: asked, ...runInput } = given;
-    const target = await targetFor(request, exchange, runInput.recorded);
-    const { tool, subject } = target;
+    const entry = await entryFor(request, exchange, runInput.recorded);
+    const { tool } = entry;
     if (tool) checkParamHeaders(exchange.headers, tool.tool, params["arguments"]);
-    const promoter = tool && promoterOf(tool, request, exchange, plain);
-    const handOver =
-      tool && handingOver(taskCallOf(tool, request, exchange, plain), exchange.tasks);
     const link = linkOf(exchange.pages, tool);
+    const kept = taskCallOf(entry.ref, plain, link);
+    const promoter = tool && promoterOf(tool, { exchange, call: plain, kept });
+    const handOver = tool && handingOver(kept, exchange.tasks);
     const call = {
       ...plain,
       ...promoter,
       ...link,
-      ...(subject !== undefined && { subject }),
       ...(asked !== undefined && { trace: { ...plain.trace, link: asked } }),
     };
     if (isTask === true && promoter) return promoter.task(runInput, resumption);
     const own = inputAsker({ ...runInput, client: call.client });
     const ask = handOver ? linkAsker(own, call.client) : own;
-    const running = target.run({
-      ...call,
-      ...runInput,
-      ask,
-      ...(resumption && { keeper: resumption }),
-    });
-    const outcome = await (promoter?.end ? running.catch(servletFault) : running);
-    if (outcome instanceof Fault) return promoter!.end!(endOf(outcome), resumption);
-    if (!(outcome instanceof Suspended)) {
-      return promoter?.end ? promoter.end({ result: outcome }, resumption) : outcome;
-    }
-    const { recorded, reason, fuelUsed } = outcome;
-    if (reason.kind === "earlier") {
-      const { recorded: earlier } = reason;
-      return goOn({
-        rounds,
-        ...runInput,
-        fuelUsed,
-        recorded: earlier,
-        ...(resumption && { resumption }),
-      });
-    }
+    const keeper = resumption && { keeper: resumption };
+    const seal = (waiting: Waiting) =>
+      inputRequired(request, exchange, { ...stateOf(waiting, request, call), rounds: rounds + 1 });
     // A call without room to wait becomes a task, too.
-    if ((reason.kind === "task" || reason.kind === "retry") && promoter) {
+    const promote = (waiting: Waiting) => {
+      const { fuelUsed, recorded } = waiting;
+      if (promoter === undefined) return seal(waiting);
       return promoter.task({ ...runInput, fuelUsed, ...(recorded && { recorded }) }, resumption);
-    }
-    if (handOver && needsPerson(reason.kind === "input" ? reason.asks : {}, call.client)) {
-      // A retry of a request that goes on from a state gets the same task.
-      const made = await resumption?.task(exchange.tasks!.newId());
-      const task = await handOver(outcome, made && { id: made.id, isRetried: true });
-      return promoter?.end ? createTaskResult(task!) : linkIn(task!);
-    }
-    const state = stateOf(outcome, request, call);
-    return inputRequired(request, exchange, { ...state, rounds: rounds + 1 });
+    };
+    const end = promoter?.end;
+    return perform<Json>(
+      entry,
+      { ...call, ...runInput, ...keeper, ask },
+      {
+        ended: (result) => end?.({ result }, resumption) ?? result,
+        failed: end && ((error) => end(endOf(servletFault(error)), resumption)),
+        waits: {
+          async input(waiting) {
+            if (!handOver || !needsPerson(waiting.reason.asks, call.client)) return seal(waiting);
+            // A retry of a request that goes on from a state gets the same task.
+            const made = await resumption?.task(exchange.tasks!.newId());
+            const task = await handOver(waiting, made && { id: made.id, isRetried: true });
+            return end ? createTaskResult(task!) : linkIn(task!);
+          },
+          sleep: seal,
+          task: promote,
+          retry: promote,
+          earlier: ({ reason: { recorded }, fuelUsed }) =>
+            goOn({ rounds, ...runInput, fuelUsed, recorded, ...(resumption && { resumption }) }),
+        },
+      },
+    );
   };
   return await (resumes(params) ? resume(request, exchange, goOn) : goOn({ rounds: 0 }));
 }
 
-/** The target of a request, in the build that its call began with. Throws the fault of looking it up. */
-async function targetFor(
-  { target, row, params }: FoundRequest,
+/** What a request names, in the build that its call began with. Throws the fault of looking it up. */
+async function entryFor(
+  { entry, row, params }: FoundRequest,
   { registry }: Exchange,
   recorded: Recorded | undefined,
-): Promise<Target> {
+): Promise<Entry> {
   const all = recorded === undefined ? registry : await registry.at(recorded.head.hash);
-  const found = all === registry ? target! : await row.find!(params, all);
-  if (found instanceof Fault) throw found;
-  return found;
+  if (all !== registry) return all.resolve(row.ref!(params));
+  if (entry instanceof Fault) throw entry;
+  return entry!;
 }
 
 /** The servlet's failure, which ends its call; rethrows any other error. */
@@ -116,20 +114,16 @@ function servletFault(error: unknown): Fault {
   return fault;
 }
 
-/** The call of a request to this tool, as a task stores it. */
-function taskCallOf(tool: ToolEntry, { params }: Request, { pages }: Exchange, call: ModernCall) {
+/** The call as a task stores it. */
+function taskCallOf(ref: CallRef, call: ModernCall, link: ReturnType<typeof linkOf>): TaskCall {
   const { id, meta, principal, client, trace } = call;
-  const asked = { name: params["name"], arguments: params["arguments"] ?? {} };
-  const own = { id, meta, principal, client, trace, params: asked, method: "tools/call" };
-  return { ...own, ...linkOf(pages, tool) };
+  return { id, meta, principal, client, trace, ref, ...link };
 }
 
 /** Undefined if the tool's calls never become tasks or its client supports none. Throws `missing_capability`. */
 function promoterOf(
   tool: ToolEntry,
-  request: Request,
-  exchange: Exchange,
-  call: ModernCall,
+  { exchange, call, kept }: { exchange: Exchange; call: ModernCall; kept: TaskCall },
 ): Promotions | undefined {
   const { tasks } = exchange;
   const mode = taskMode(tool);
@@ -141,7 +135,7 @@ function promoterOf(
     changes: Partial<TaskCall>,
     { end, id }: { end?: TaskEnd; id?: string } = {},
   ) => {
-    const made = { ...taskCallOf(tool, request, exchange, call), ...changes };
+    const made = { ...kept, ...changes };
     // A retry of a request that goes on from a state creates the same task.
     const known = id === undefined ? {} : { id, isRetried: true };
     return createTaskResult(await tasks.create(made, end, known));

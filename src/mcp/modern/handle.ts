@@ -16,7 +16,8 @@ import { isLoggingLevel, LOGGING_LEVELS, notices, progressTokenOf } from "../wir
 import { Answering, type Reply } from "../wire/reply.ts";
 import { inMcpSpan, tellFault, tellResult } from "../wire/request-span.ts";
 import { clientName } from "../wire/params.ts";
-import { runTarget, type ModernCall } from "./call.ts";
+import { pageOf } from "../wire/references.ts";
+import { answerCall, type ModernCall } from "./call.ts";
 import { resumes } from "./input-required.ts";
 
 /** Protocol 2026-07-28, without sessions. https://modelcontextprotocol.io/specification/2026-07-28 */
@@ -74,13 +75,14 @@ interface About {
 
 /** The reply to a request. Never throws. */
 async function replyTo(request: FoundRequest, exchange: Exchange, about: About): Promise<Reply> {
-  const { id, method, params, row, target } = request;
+  const { id, method, params, row, entry } = request;
   const sender: Sender = {};
   try {
-    if (target instanceof Fault && !resumes(params)) throw target;
+    if (entry instanceof Fault && !resumes(params)) throw entry;
     const call = callOf(request, exchange, { ...about, sender });
     let result: Json;
-    if (target !== undefined) result = await runTarget(request, exchange, call);
+    if (entry !== undefined) result = await answerCall(request, exchange, call);
+    else if (row.list) result = await pageOf(row.list, params, exchange.registry);
     else if (row.modern !== undefined) result = await row.modern(request, exchange, call.client);
     else throw methodNotFound(method);
     tellResult(about.span, result);

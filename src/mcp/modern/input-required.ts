@@ -1,5 +1,6 @@
 import { sha256 as digester } from "@noble/hashes/sha2.js";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
+import type { Waiting } from "../../calls/engine.ts";
 import { canonicalJson, sha256 } from "../../digest.ts";
 import { Fault, type FaultCode } from "../../errors.ts";
 import { limits } from "../../limits.ts";
@@ -7,7 +8,7 @@ import type { Answers, Asker, Asks } from "../../asks.ts";
 import type { CallContext } from "../../call-context.ts";
 import { isObject, type Json } from "../../model.ts";
 import { answered, type Entry, type Recorded } from "../../record.ts";
-import { Wait, type Suspended } from "../../suspension.ts";
+import { Wait } from "../../suspension.ts";
 import {
   dated,
   demandCapabilities,
@@ -216,7 +217,7 @@ export async function inputRequired(
 
 /** The state of a call that waits for its client. Throws `missing_capability`, `servlet_failed`. */
 export function stateOf(
-  { reason, recorded, state, isSingleUse, fuelUsed }: Suspended,
+  { reason, recorded, state, isSingleUse, fuelUsed }: Waiting,
   { row }: FoundRequest,
   { client, trace }: Pick<CallContext, "client" | "trace">,
 ): Omit<State, "call" | "principal" | "until" | "rounds"> {
@@ -260,8 +261,6 @@ const noVault = () =>
     "The servlet asks for input, but this server cannot store its call. Add the bindings KEY_RING and STATES to wrangler.toml.",
   );
 
-/** Digest of method, subject and arguments: retries differ in id and `_meta` only. */
-async function digest({ method, params, row }: FoundRequest): Promise<string> {
-  const subject = [method, params[row.namedBy!], params["arguments"] ?? {}];
-  return (await sha256(canonicalJson(subject))).toBase64();
-}
+/** Digest of what is called: retries differ in id and `_meta` only. */
+const digest = async ({ row, params }: FoundRequest): Promise<string> =>
+  (await sha256(canonicalJson(row.ref!(params)))).toBase64();

@@ -4,15 +4,17 @@ import { Fault, rpcError } from "../../errors.ts";
 import { isObject } from "../../model.ts";
 import type { Trace } from "../../tracing/context.ts";
 import { inLaterSpan, inRequestSpan, type Span, type SpanStart } from "../../tracing/spans.ts";
+import type { Entry } from "../../servlets/registry.ts";
 import type { FoundRequest } from "../method.ts";
 
 /** What a request's span tells of it. */
-interface Spanned extends Pick<FoundRequest, "method" | "params"> {
+interface Spanned extends Pick<FoundRequest, "method"> {
   /** Absent for work that goes on after its request is over. */
   id?: FoundRequest["id"] | undefined;
-  /** Tell whether its method and its name are known; absent where they are. */
+  /** Tells whether its method is known; absent where it is. */
   row?: FoundRequest["row"];
-  target?: FoundRequest["target"];
+  /** What it names, if that is known. */
+  entry?: Pick<Entry, "ref"> | Fault;
   version: string | undefined;
   session?: string | undefined;
 }
@@ -35,15 +37,13 @@ export const inLaterMcpSpan = <T>(
 ): Promise<T> => inLaterSpan(earlier, () => spanOf(request()), work);
 
 /** https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/#server */
-function spanOf({ id, row, target, version, session, ...request }: Spanned): SpanStart {
+function spanOf({ id, row, entry, version, session, ...request }: Spanned): SpanStart {
   // Names that are not known are the caller's own text, and there are any number.
   const isKnown = row === undefined || Object.keys(row).length > 0;
   const method = isKnown ? request.method : "_OTHER";
-  const isListed = row === undefined || (target !== undefined && !(target instanceof Fault));
-  const named = isListed ? request.params["name"] : undefined;
-  const name = typeof named === "string" ? named : undefined;
-  const tool = method === "tools/call" ? name : undefined;
-  const prompt = method === "prompts/get" ? name : undefined;
+  const { kind, name } = (entry instanceof Fault ? undefined : entry?.ref) ?? {};
+  const tool = kind === "tool" ? name : undefined;
+  const prompt = kind === "prompt" ? name : undefined;
   return {
     name: [method, tool ?? prompt ?? []].flat().join(" "),
     attributes: {

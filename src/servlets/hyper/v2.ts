@@ -1,3 +1,4 @@
+import type { CompletionRequest } from "../../calls/call-ref.ts";
 import type { CallContext } from "../../call-context.ts";
 import type { Json, Lists } from "../../model.ts";
 import { Fault } from "../../errors.ts";
@@ -7,7 +8,6 @@ import {
   failedTool,
   outcomeOf,
   outputOf,
-  type CompletionRequest,
   type Dialect,
   type Interface,
   type Servlet,

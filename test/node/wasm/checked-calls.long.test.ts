@@ -83,8 +83,9 @@ async function callMany({ registry, calls }: Calls, count: number) {
   for (; seen.ended < count; seen.ended++) {
     const { tool, arguments: given } = chance.pick(calls);
     try {
-      const result = await registry.callTool(await registry.tool(tool), given, context);
-      if ("content" in result && result.isError !== true) seen.succeeded++;
+      const entry = await registry.resolve({ kind: "tool", name: tool, input: given });
+      const result = await entry.run(context);
+      if ("content" in result && result["isError"] !== true) seen.succeeded++;
     } catch (error) {
       if (!(error instanceof Fault))
         throw new Error(`${tool} ${JSON.stringify(given)}`, { cause: error });

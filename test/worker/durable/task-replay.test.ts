@@ -2,7 +2,6 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { rehearsed } from "../../../src/durable/task-replay.ts";
 import { deploymentOf, readSettings } from "../../../src/env.ts";
-import { findAgain } from "../../../src/mcp/methods.ts";
 import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { Registry } from "../../../src/servlets/registry.ts";
 import { nobodysCall } from "../../../src/servlets/servlet.ts";
@@ -25,11 +24,10 @@ test("a replay asks no servlet for its lists: each time that would do what servl
   const registry = new Registry({ servlets: [durable, other] }, deployment);
   const call = {
     ...nobodysCall,
-    method: "tools/call",
-    params: { name: "plan", arguments: steps(ELICIT) },
+    ref: { kind: "tool", name: "plan", input: steps(ELICIT) } as const,
   };
   const ask = () => Promise.reject(new Wait({ kind: "task" }));
-  const began = await (await findAgain(call, registry)).run({ ...nobodysCall, ask });
+  const began = await (await registry.resolve(call.ref)).run({ ...nobodysCall, ask });
   expect(began).toBeInstanceOf(Suspended);
   const { recorded } = began as Suspended;
   const listed = asked;

@@ -205,11 +205,11 @@ test("no journal has it", async () => {
       keep: async (_position, one) => void kept.push(one),
     },
   };
-  const outcome = await registry.callEntry(entry("Leak"), { how: "ask" }, context);
+  const outcome = await registry.entryOf(entry("Leak"), { how: "ask" }).run(context);
   if (!(outcome instanceof Suspended)) throw new Error("it was not interrupted");
   expect(outcome.recorded?.entries).toEqual([]);
   expect(found(JSON.stringify([outcome.recorded, kept]))).toEqual([]);
-  await registry.callEntry(entry("Look"), {}, context);
+  await registry.entryOf(entry("Look"), {}).run(context);
   expect(found(JSON.stringify(kept))).toEqual([]);
 });
 

@@ -59,8 +59,9 @@ test.each(OWNERS)("%s belongs to %s in each order", async (uri, owner) => {
     const registry = registryOf(servlets);
     expect((await registry.resource(uri)).servlet?.name).toBe(owner);
     const argument = { name: "x", value: "" };
-    const completer = await registry.completer({ ref: { type: "ref/resource", uri }, argument });
-    expect(completer.servlet.name).toBe(owner);
+    const input = { ref: { type: "ref/resource", uri }, argument } as const;
+    const completer = await registry.resolve({ kind: "completion", name: uri, input });
+    expect(completer.servlet?.name).toBe(owner);
   }
 });
 
@@ -78,11 +79,9 @@ test("two templates that fit the same belong to a servlet of the bundle before a
 test("a template that is completed belongs to the servlet that lists it", async () => {
   for (const servlets of orders(ALL)) {
     const ref = { type: "ref/resource", uri: "docs://books/{id}" } as const;
-    const { servlet: found } = await registryOf(servlets).completer({
-      ref,
-      argument: { name: "id", value: "" },
-    });
-    expect(found.name).toBe("books");
+    const input = { ref, argument: { name: "id", value: "" } };
+    const found = await registryOf(servlets).resolve({ kind: "completion", name: ref.uri, input });
+    expect(found.servlet?.name).toBe("books");
   }
 });
 
@@ -100,7 +99,8 @@ test("a caller without the owner's scope gets no other servlet's answer", async 
     const refused = { code: "insufficient_scope", data: { scope: "status:status://404" } };
     await expect(narrow.resource("status://404")).rejects.toMatchObject(refused);
     const ref = { type: "ref/resource", uri: "status://404" } as const;
-    const completer = narrow.completer({ ref, argument: { name: "x", value: "" } });
+    const input = { ref, argument: { name: "x", value: "" } };
+    const completer = narrow.resolve({ kind: "completion", name: ref.uri, input });
     await expect(completer).rejects.toMatchObject(refused);
     expect((await narrow.resource("x://1")).servlet?.name).toBe("any");
   }
@@ -160,8 +160,8 @@ describe("a URI that nobody lists is shown to", () => {
         },
       });
     }
-    const found = await registry.resource(uri);
-    await expect(registry.readResource(found, nobodysCall)).rejects.toMatchObject({
+    const found = await registry.resolve({ kind: "resource", name: uri });
+    await expect(found.run(nobodysCall)).rejects.toMatchObject({
       code: "not_found",
     });
     return seen.toSorted();
@@ -220,7 +220,7 @@ describe("a URI that nobody lists is shown to", () => {
     const servlets = [servlet("x", {}), owner, servlet("other", { uris: ["x://2"] })];
     expect(await asked(servlets, "x://1")).toEqual(["owner"]);
     const narrow = registryOf(servlets).within(["other:*", "x:*"]);
-    const read = narrow.readResource({ servlet: owner, own: "x://1", subject: "x:" }, nobodysCall);
+    const read = narrow.resolve({ kind: "resource", name: "x://1" });
     await expect(read).rejects.toMatchObject({ code: "insufficient_scope" });
   });
 });

@@ -91,10 +91,11 @@ describe("scopes", () => {
 
   test("of one caller are not another's, however they are written", async () => {
     const all = new Registry(bundle, deploymentOf(readSettings(settings), settings));
-    const ada = await all.within(["hello:greet", "clock:*"]).tool("greet");
-    expect(ada.own).toBe("greet");
+    const greet = { kind: "tool", name: "greet", input: {} } as const;
+    const ada = await all.within(["hello:greet", "clock:*"]).resolve(greet);
+    expect(ada.tool?.own).toBe("greet");
     const eve = all.within(["clock:* hello:greet"]);
-    await expect(eve.tool("greet")).rejects.toMatchObject({ code: "insufficient_scope" });
+    await expect(eve.resolve(greet)).rejects.toMatchObject({ code: "insufficient_scope" });
   });
 
   test("that would be enough are named", () => {

@@ -1,47 +1,38 @@
+import type { CallRef, CompletionRequest } from "../../calls/call-ref.ts";
 import { Fault } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { Json, Lists } from "../../model.ts";
 import type { Registry } from "../../servlets/registry.ts";
-import type { CompletionRequest } from "../../servlets/servlet.ts";
-import type { Target } from "../method.ts";
 import { cursorText, object, string, strings, uriIn } from "./params.ts";
 
-/** Look up the targets of methods of both eras. All throw `invalid_params` and `insufficient_scope`. */
+/** What the params of a request name, by method. All throw `invalid_params`. */
 
-export async function findTool(params: Json, registry: Registry): Promise<Target> {
-  const tool = await registry.tool(string(params, "name"));
-  const args = object(params, "arguments");
-  return { subject: tool.tool.name, tool, run: (call) => registry.callTool(tool, args, call) };
+export const toolIn = (params: Json): CallRef => ({
+  kind: "tool",
+  name: string(params, "name"),
+  input: object(params, "arguments"),
+});
+
+export const resourceIn = (params: Json): CallRef => ({ kind: "resource", name: uriIn(params) });
+
+export const promptIn = (params: Json): CallRef => ({
+  kind: "prompt",
+  name: string(params, "name"),
+  input: strings(params, "arguments"),
+});
+
+export function completionIn(params: Json): CallRef {
+  const input = completionRequest(params);
+  const { ref } = input;
+  return { kind: "completion", name: ref.type === "ref/prompt" ? ref.name : ref.uri, input };
 }
 
-export async function findResource(params: Json, registry: Registry): Promise<Target> {
-  const entry = await registry.resource(uriIn(params));
-  return { subject: entry.subject, run: (call) => registry.readResource(entry, call) };
-}
-
-export async function findPrompt(params: Json, registry: Registry): Promise<Target> {
-  const name = string(params, "name");
-  const entry = await registry.prompt(name);
-  const args = strings(params, "arguments");
-  return { subject: name, run: (call) => registry.getPrompt(entry, args, call) };
-}
-
-export async function findCompletion(params: Json, registry: Registry): Promise<Target> {
-  const completer = await registry.completer(completionRequest(params));
-  return { run: (call) => registry.complete(completer, call) };
-}
-
-/** The named servlet's handler of changed roots. */
-export async function findRootsHandler(params: Json, registry: Registry): Promise<Target> {
-  const servlet = string(params, "servlet");
-  return { run: (call) => registry.rootsChanged(servlet, call) };
-}
-
-export const findList =
-  (kind: keyof Lists) =>
-  async ({ cursor }: Json, registry: Registry): Promise<Target> => ({
-    run: async () => page(kind, (await registry.catalog()).lists[kind], cursor),
-  });
+/** One page of a list. Throws `invalid_params` for a cursor that is not known. */
+export const pageOf = async (
+  kind: keyof Lists,
+  { cursor }: Json,
+  registry: Registry,
+): Promise<Json> => page(kind, (await registry.catalog()).lists[kind], cursor);
 
 /** One page of a list. A cursor holds the start of its page and the length of the list, so that a stale one is detected. */
 function page<K extends keyof Lists>(kind: K, whole: Lists[K], cursor: unknown): Json {

@@ -1,0 +1,37 @@
+import type { Json } from "../model.ts";
+
+/** A completion request: for an argument of a prompt, or a variable of a resource template. */
+export interface CompletionRequest {
+  ref: { type: "ref/prompt"; name: string } | { type: "ref/resource"; uri: string };
+  argument: { name: string; value: string };
+  /** Arguments that already have a value. */
+  context?: { arguments?: Record<string, string> };
+}
+
+/**
+ * What a call is for, as plain data: it can be sealed, stored and sent. `Registry.resolve` finds its entry. `name` is the
+ * name that callers see, a URI, or the servlet whose client has changed its roots; `input` is not checked.
+ */
+export type CallRef =
+  | { kind: "tool"; name: string; input: Json }
+  | { kind: "prompt"; name: string; input: Record<string, string> }
+  | { kind: "resource"; name: string }
+  | { kind: "completion"; name: string; input: CompletionRequest }
+  | { kind: "roots"; name: string };
+
+/** The MCP method by which clients make such calls. */
+export const METHODS: Readonly<Record<CallRef["kind"], string>> = {
+  tool: "tools/call",
+  prompt: "prompts/get",
+  resource: "resources/read",
+  completion: "completion/complete",
+  roots: "notifications/roots/list_changed",
+};
+
+/** The arguments of a call. */
+export const inputOf = (ref: CallRef): unknown =>
+  ref.kind === "tool" || ref.kind === "prompt" ? ref.input : undefined;
+
+/** The same call without its input, which may be large. */
+export const withoutInput = (ref: CallRef): CallRef =>
+  ref.kind === "tool" || ref.kind === "prompt" ? { ...ref, input: {} } : ref;

@@ -1,0 +1,60 @@
+import type { CallContext } from "../call-context.ts";
+import type { Json } from "../model.ts";
+import type { Entry } from "../servlets/registry.ts";
+import { Suspended, type Outcome, type WaitReason } from "../suspension.ts";
+
+/** A call that waits for one kind of thing. */
+export type Waiting<K extends WaitReason["kind"] = WaitReason["kind"]> = Suspended & {
+  readonly reason: Extract<WaitReason, { kind: K }>;
+};
+
+/** Runs the call again at once, with these changes of its context. */
+export class Again {
+  readonly changes: Partial<CallContext>;
+  constructor(changes: Partial<CallContext>) {
+    this.changes = changes;
+  }
+}
+
+type Next<R> = R | Again | Promise<R | Again>;
+
+/** What a surface makes of a call: of its result, and of its waiting, by what it waits for. */
+export interface Policy<R> {
+  ended(result: Json): R | Promise<R>;
+  /** If absent, what the run throws is thrown. */
+  failed?: ((error: unknown) => R | Promise<R>) | undefined;
+  waits: { [K in WaitReason["kind"]]: (waiting: Waiting<K>) => Next<R> };
+}
+
+/** The same for all kinds. */
+export const whateverFor = <R>(make: (waiting: Waiting) => Next<R>): Policy<R>["waits"] => ({
+  input: make,
+  sleep: make,
+  retry: make,
+  task: make,
+  earlier: make,
+});
+
+/**
+ * Runs what a reference stands for, until it ends or its policy takes it over. This is the only place that sees a suspended
+ * call. Throws faults of the call and of its policy.
+ */
+export async function perform<R>(entry: Entry, call: CallContext, policy: Policy<R>): Promise<R> {
+  const { subject } = entry;
+  let context = subject === undefined ? call : { ...call, subject };
+  for (;;) {
+    let outcome: Outcome<Json>;
+    try {
+      outcome = await entry.run(context);
+      if (!(outcome instanceof Suspended)) entry.check?.(outcome);
+    } catch (error) {
+      if (policy.failed === undefined) throw error;
+      return policy.failed(error);
+    }
+    if (!(outcome instanceof Suspended)) return policy.ended(outcome);
+    const take = policy.waits[outcome.reason.kind] as (waiting: Waiting) => Next<R>;
+    const next = await take(outcome as Waiting);
+    if (!(next instanceof Again)) return next;
+    context = { ...context, ...next.changes };
+  }
+}
