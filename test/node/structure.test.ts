@@ -1,7 +1,7 @@
-import { glob, readFile } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { VERSION } from "../../src/version.ts";
+import { importsOf, roomOf, sourceFiles } from "./structure.ts";
 
 /** How the code is laid out: which room may know which. */
 const LEAVES = [
@@ -123,21 +123,12 @@ const BELONGS = [
   { what: /"(modern|legacy|20\d\d-\d\d-\d\d)"/, rooms: ["mcp", "bundle"] },
 ];
 
-const files: { path: string; text: string }[] = [];
-for await (const path of glob("src/**/*.{ts,tsx}")) {
-  if (!path.endsWith(".gen.ts")) files.push({ path, text: await readFile(path, "utf8") });
-}
+const files = await sourceFiles();
 
 test("the version is that of the package", async () => {
   const { version } = JSON.parse(await readFile("package.json", "utf8")) as { version: string };
   expect(VERSION).toBe(version);
 });
-
-const roomOf = (path: string) => relative("src", path).split("/")[0]!;
-
-/** The files that a file of ours imports, types included. */
-const importsOf = ({ path, text }: { path: string; text: string }) =>
-  [...text.matchAll(/from "(\.[^"]+)"/g)].map(([, from]) => join(dirname(path), from!));
 
 test("no files import each other in a circle", () => {
   const imports = new Map(files.map((file) => [file.path, importsOf(file)]));

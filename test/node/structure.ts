@@ -1,0 +1,96 @@
+/**
+ * `npm run structure`: how the code is laid out, as numbers whose trend anyone can follow. The test beside this file checks
+ * what must hold.
+ */
+import { glob, readFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+
+export interface SourceFile {
+  path: string;
+  text: string;
+}
+
+/** The code of the project, without what is made. */
+export async function sourceFiles(): Promise<SourceFile[]> {
+  const files: SourceFile[] = [];
+  for await (const path of glob("src/**/*.{ts,tsx}")) {
+    if (!path.endsWith(".gen.ts")) files.push({ path, text: await readFile(path, "utf8") });
+  }
+  return files;
+}
+
+/** The first folder of a file in `src`, or its own name. */
+export const roomOf = (path: string): string => relative("src", path).split("/")[0]!;
+
+/** The files of ours that a file imports; with `isTyped` false, only those that it runs. */
+export const importsOf = ({ path, text }: SourceFile, isTyped = true): string[] =>
+  [...text.matchAll(/^(import|export)( type)?[^;"]* from "(\.[^"]+)"/gm)].flatMap(
+    ([, , type, from]) => (type === undefined || isTyped ? [join(dirname(path), from!)] : []),
+  );
+
+const median = (all: number[]) => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)]!;
+const linesOf = ({ text }: SourceFile) => text.split("\n").length - 1;
+
+/** Pairs of rooms that import each other, types aside. */
+function circlesOfRooms(files: SourceFile[]): string[] {
+  const arrows = new Set(
+    files.flatMap((file) =>
+      importsOf(file, false).map((from) => `${roomOf(file.path)} → ${roomOf(from)}`),
+    ),
+  );
+  return [...arrows].filter((arrow) => {
+    const [one, other] = arrow.split(" → ") as [string, string];
+    return one < other && arrows.has(`${other} → ${one}`);
+  });
+}
+
+/** Names that files of two rooms export. */
+function sharedNames(files: SourceFile[]): string[] {
+  const rooms = new Map<string, Set<string>>();
+  for (const { path, text } of files) {
+    const declared = /^export (?:abstract |async )?(?:function|class|const|interface|type) (\w+)/gm;
+    for (const [, name] of text.matchAll(declared)) {
+      rooms.set(name!, (rooms.get(name!) ?? new Set()).add(roomOf(path)));
+    }
+  }
+  return [...rooms].filter(([, all]) => all.size > 1).map(([name]) => name);
+}
+
+async function facts(): Promise<[what: string, value: number | string][]> {
+  const files = await sourceFiles();
+  const importers = new Map<string, number>();
+  for (const file of files)
+    for (const from of new Set(importsOf(file)))
+      importers.set(from, (importers.get(from) ?? 0) + 1);
+  const lines = files.map(linesOf);
+  const single = files.filter(({ path }) => importers.get(path) === 1);
+  const circles = circlesOfRooms(files);
+  const shared = sharedNames(files);
+  const settings = await readFile("docs/configuration.md", "utf8");
+  const count = (what: RegExp) => files.filter(({ text }) => what.test(text)).length;
+  return [
+    ["files", files.length],
+    ["lines", lines.reduce((sum, one) => sum + one, 0)],
+    ["median of lines in a file", median(lines)],
+    ["files of fewer than 50 lines", lines.filter((one) => one < 50).length],
+    ["files that one other imports", single.length],
+    ["their lines", single.map(linesOf).reduce((sum, one) => sum + one, 0)],
+    ["files at the root", files.filter(({ path }) => dirname(path) === "src").length],
+    [
+      "rooms",
+      new Set(files.map(({ path }) => roomOf(path)).filter((one) => !one.includes("."))).size,
+    ],
+    ["pairs of rooms that import each other", `${circles.length} (${circles.join(", ")})`],
+    ["files with instanceof Suspended", count(/instanceof Suspended/)],
+    [
+      "places that look up a binding by its name",
+      files.flatMap(({ text }) => text.match(/namespaceOf</g) ?? []).length,
+    ],
+    ["names that two rooms export", `${shared.length} (${shared.slice(0, 12).join(", ")} …)`],
+    ["words of docs/configuration.md", settings.split(/\s+/).length],
+  ];
+}
+
+if (import.meta.main) {
+  for (const [what, value] of await facts()) console.log(`${what.padEnd(42)} ${value}`);
+}
