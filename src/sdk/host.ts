@@ -27,6 +27,8 @@ interface Host {
   config(key: string): string | undefined;
   random(bytes: number): ArrayBuffer;
   sleep(ms: number): void;
+  /** Runs compiled code. */
+  load(bytecode: ArrayBuffer): void;
   /** Runs a script in the global scope. Throws a `SyntaxError`; other errors reject the promise. */
   evaluate(script: string): Promise<{ value: unknown }>;
 }

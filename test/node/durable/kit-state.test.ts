@@ -72,8 +72,8 @@ test.for<[what: string, tool: string, args: Json]>([
   const { state, call } = newScope();
   for (let nth = 0; nth < 3; nth++) expect(await call(tool, args)).not.toMatch(/error|stored/i);
   // Whole blocks, and what calls have changed since in others.
-  expect(memoryBlocks(state) * BLOCK).toBeLessThan(760 * KiB);
-  expect(state.rows.bytes).toBeLessThan(850 * KiB);
+  expect(memoryBlocks(state) * BLOCK).toBeLessThan(720 * KiB);
+  expect(state.rows.bytes).toBeLessThan(900 * KiB);
 });
 
 test.for(["keep", "fail", "reject", "syntax"])(
