@@ -161,30 +161,35 @@ function isAllowedOrigin(
   // An origin has no path, and only a well-formed one is equal to its parsed form.
   if (parsed.origin !== origin.toLowerCase()) return false;
   if (parsed.protocol !== "http:" && parsed.protocol !== "https:") return false;
-  // An http page may have been tampered with; a proxy in front of the server may terminate https.
-  const isAsSafe = parsed.protocol === url.protocol || parsed.protocol === "https:";
-  if ((parsed.host === url.host && isAsSafe) || isLoopback(parsed.hostname)) return true;
+  if (isPageOf(url, parsed) || isLoopback(parsed.hostname)) return true;
   if (parsed.origin === own?.origin) return true;
   if (allowed.includes(parsed.origin)) return true;
   return parsed.protocol === "https:" && allowed.includes("*");
 }
 
+/** True for the origin of a page at this address. An http page may have been tampered with; a proxy may terminate https. */
+const isPageOf = ({ host, protocol }: URL, origin: URL): boolean =>
+  origin.host === host && (origin.protocol === protocol || origin.protocol === "https:");
+
 /**
- * The address at which a browser has the page that a request is for: the one that it was sent to, or the server's own if
- * a proxy has named the server otherwise. Then the page that sends a form has another origin.
+ * The addresses at which a browser may have this server's page that a request is for or from, the likeliest first: the
+ * server's own, and the one that it was sent to. What a browser sends a form to it says by its Origin; a request without one,
+ * such as one that opens a page, may have come through a proxy that names a loopback host. Empty for a page of another site.
  */
-export function pageAddress(request: Request): URL {
-  const { headers } = request;
+export function pageAddresses(request: Request): URL[] {
+  const own = new URL(request.url);
   const url = arrivalOf(request);
-  const isProxys = isLoopback(url.hostname) && isPassedOn(headers);
-  const isOthers = (headers.get("origin") ?? url.origin) !== url.origin;
-  return isProxys || isOthers ? new URL(request.url) : url;
+  const isProxys = isLoopback(url.hostname) && isPassedOn(request.headers);
+  const addresses = isProxys || url.origin === own.origin ? [own] : [own, url];
+  const origin = request.headers.get("origin");
+  if (origin === null) return addresses;
+  const from = URL.parse(origin);
+  return from === null ? [] : addresses.filter((address) => isPageOf(address, from));
 }
 
 /** Throws `forbidden` for a request of a web page that is not this server's own, whatever origins are allowed. */
 export function demandOwnOrigin(request: Request): void {
-  const origin = request.headers.get("origin");
-  if (origin !== null && origin !== pageAddress(request).origin)
+  if (pageAddresses(request).length === 0)
     throw new Fault(
       "forbidden",
       "Web pages of other sites may not call this. Open it in a tab of its own; programs use /mcp, and operators npm run servlets.",
