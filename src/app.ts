@@ -2,7 +2,7 @@ import { Hono } from "hono";
 import { cors } from "hono/cors";
 import { PROTOCOL_PATHS } from "./auth/authorization-server.ts";
 import { METADATA_PATHS } from "./auth/metadata.ts";
-import { arrivalOf, atOwnOrigin, checkOrigin, isServed, originPolicy } from "./auth/origin.ts";
+import { atOwnOrigin, checkOrigin, isServed, originPolicy } from "./auth/origin.ts";
 import { otcPrincipal } from "./auth/otc.ts";
 import { anonymousAt } from "./auth/principal.ts";
 import { readJson } from "./body.ts";
@@ -67,7 +67,7 @@ export function createApp(bundle: Bundle, env: object) {
     const catalog = await registry.catalog().catch((error: unknown) => void report(error));
     const tools = catalog?.lists.tools.length ?? 0;
     // Nor to a web page under a name that was rebound to this machine.
-    const lists = isServed(arrivalOf(c.req.raw), policy) ? { servlets, tools } : {};
+    const lists = isServed(c.req.raw, policy) ? { servlets, tools } : {};
     return c.json({ ...health, ...lists }, catalog === undefined ? 503 : 200);
   });
 

@@ -1,14 +1,21 @@
 import { bodyText } from "../body.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { unifyResource } from "./metadata.ts";
+
+export const METADATA_PATH = "/.well-known/oauth-authorization-server";
 
 /**
- * Endpoints for a client that has lost the metadata.
+ * Endpoints for a client that has lost the metadata, and where clients that know the URL of the MCP endpoint look for it.
  * https://modelcontextprotocol.io/specification/2025-03-26/basic/authorization#fallbacks-for-servers-without-metadata-discovery
+ * https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#authorization-server-metadata-discovery
  */
 const FALLBACKS: ReadonlyMap<string, string> = new Map([
   ["/token", "/oauth/token"],
   ["/register", "/oauth/register"],
+  ...["/.well-known/openid-configuration", METADATA_PATH]
+    .flatMap((path) => [path, `${path}/mcp`, `/mcp${path}`])
+    .map((path) => [path, METADATA_PATH] as const),
 ]);
 
 export const FALLBACK_PATHS = [...FALLBACKS.keys()];
@@ -21,8 +28,8 @@ export const withoutOpenId = (scopes: readonly string[], isScope: (scope: string
   scopes.filter((scope) => !OPENID_SCOPES.has(scope) || isScope(scope));
 
 /**
- * The request at its real endpoint, its body read, without a `client_id` that only repeats Basic authentication and without
- * scopes of OpenID Connect.
+ * The request at its real endpoint, its body read, without a `client_id` that only repeats Basic authentication, without
+ * scopes of OpenID Connect, and with one name for the MCP endpoint.
  */
 export async function toEndpoint(
   request: Request,
@@ -45,6 +52,7 @@ export async function toEndpoint(
   }
   if (url.pathname !== "/oauth/token") return new Request(url, { method, headers, body: text });
   const form = new URLSearchParams(text);
+  unifyResource(form, request);
   const ids = form.getAll("client_id");
   // The header proves the same client, so the member is redundant: the Python SDK sends both.
   if (ids.length === 1 && ids[0] === basicClient(request)) form.delete("client_id");
