@@ -111,7 +111,11 @@ const settingsSchema = z.object({
    * with a new one, and fails the call if they differ (slow; for tests).
    */
   ISOLATION: z._default(z.enum(["restored", "fresh", "checked"]), "restored"),
-  /** Origins of web pages that may call, besides the server's own and localhost: `https://app.example …`, or `*` for all https ones. */
+  /**
+   * Origins of web pages that may call, besides the server's own and localhost, as browsers send them: `https://app.example …`,
+   * `*` for all https ones; of apps, such as `chrome-extension://ID` and `tauri://localhost`; `null`, which any page can send
+   * from a sandboxed frame.
+   */
   ALLOWED_ORIGINS: words,
   /**
    * The server's own origin, such as `https://mcp.example.com`, in all that it says and decides: audience of tokens,

@@ -182,6 +182,8 @@ function isAllowedOrigin(
   origin: string,
   { ALLOWED_ORIGINS: allowed, own }: OriginPolicy,
 ): boolean {
+  // As given: `null` and the origins of apps, such as `chrome-extension://…`, have no parsed form.
+  if (origin !== "*" && allowed.includes(origin)) return true;
   if (!URL.canParse(origin)) return false;
   const parsed = new URL(origin);
   // An origin has no path, and only a well-formed one is equal to its parsed form.
@@ -191,6 +193,23 @@ function isAllowedOrigin(
   if (parsed.origin === own?.origin) return true;
   if (allowed.includes(parsed.origin)) return true;
   return parsed.protocol === "https:" && allowed.includes("*");
+}
+
+/**
+ * What an entry of ALLOWED_ORIGINS should be, for one that is equal to no Origin header: browsers send the scheme and, of
+ * web pages, the host in lower case, and no path, default port or wildcard. Undefined for all others.
+ */
+export function correctedOrigin(entry: string): string | undefined {
+  if (entry === "*") return undefined;
+  const bare = entry.replaceAll(/["'`]/g, "");
+  if (/^null$/i.test(bare)) return entry === "null" ? undefined : "null";
+  if (bare.includes("*")) return "each origin by its own, or * for all https ones";
+  const [, scheme, host] = /^(?!https?:)([a-z][a-z\d+.-]*):\/\/([^/?#]*)/i.exec(bare) ?? [];
+  const web = /^(?!https?:)[\p{L}\d[]/iu.test(bare) ? `https://${bare}` : bare;
+  const meant = scheme === undefined ? URL.parse(web)?.origin : `${scheme.toLowerCase()}://${host}`;
+  return meant === entry
+    ? undefined
+    : (meant ?? "the scheme and the host, such as https://app.example");
 }
 
 /** True for the origin of a page at this address. An http page may have been tampered with; a proxy may terminate https. */
