@@ -25,17 +25,21 @@ export function taskMode({ servlet, own, tool }: ToolEntry): TaskMode {
 
 /**
  * A gate that turns a call into a task when its servlet begins to wait: at once if all calls of its tool are tasks,
- * else once the call would exceed `limits.promoteAfterMs`.
+ * else once the call would take longer than `mostMs`.
  */
-export function taskGate(mode: TaskMode): CallContext["gate"] {
+export function taskGate(mode: TaskMode, mostMs = limits.promoteAfterMs): CallContext["gate"] {
   if (mode === "never") return undefined;
   const began = Date.now();
   return (ms) => {
-    if (mode !== "auto" || Date.now() - began + ms > limits.promoteAfterMs) {
+    if (mode !== "auto" || Date.now() - began + ms > mostMs) {
       throw new Wait({ kind: "task" });
     }
   };
 }
+
+/** The gate of a call that can be handed over, for a client that takes no stream. */
+export const silenceGate = (tool: ToolEntry): CallContext["gate"] =>
+  taskGate(taskMode(tool) === "never" ? "never" : "auto", limits.silentMs);
 
 /** The text of a progress notification, for a task's `statusMessage`; undefined for any other. */
 export function progressOf({ method, params = {} }: Notification): string | undefined {
