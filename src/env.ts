@@ -197,7 +197,7 @@ const settingsSchema = z.object({
   ),
   /** A secret of 32 characters or more: signs the JWTs (HS256) of callers of Open Tool Calling. */
   OTC_JWT_SECRET: z.optional(z.string().check(z.minLength(32, "must have at least 32 characters"))),
-  /** Accepted audiences (`aud`) of such a JWT; the server's origin by default. */
+  /** Accepted audiences (`aud`) of such a JWT; the server's origin, or its MCP endpoint, by default. */
   OTC_JWT_AUDIENCE: words,
 } satisfies Record<SettingName, z.ZodMiniType>);
 

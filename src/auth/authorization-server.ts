@@ -104,6 +104,13 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
   // Tokens are bound to the passphrase: changing it revokes all of them.
   const seal = owner.passphrase;
 
+  /** What tokens are for. Those for an assertion are for the URL that it names, which nobody can replace in it. */
+  const resourcesOf = (request: Request): string[] => {
+    const resource = audienceOf(request);
+    if (owner.enterprises.length === 0) return [resource];
+    return [resource, `${resource}/`, new URL(resource).origin];
+  };
+
   /** The library's server for the request's host name; only requests show the host names. */
   function serverOf(request: Request): OAuthAuthorizationServer<Env> {
     const { origin } = new URL(request.url);
@@ -118,7 +125,9 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     if (known !== undefined) return known;
     const made = new OAuthAuthorizationServer<Env>({
       issuer: origin,
-      resources: [resource],
+      resources: resourcesOf(request),
+      defaultResource: resource,
+      legacyGrantResource: resource,
       clientRegistrationEndpoint: "/oauth/register",
       refreshTokenTTL: limits.refreshTokenMs / 1000,
       refreshTokenIdleTTL: limits.refreshTokenMs / 1000,
@@ -238,11 +247,10 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
   return {
     async verify(token, request) {
       if (token.split(":").length !== 3) return undefined;
-      const found = await serverOf(request).validateToken<Props>(
-        audienceOf(request),
-        token,
-        envFor(request, true),
-      );
+      const validated = (resource: string) =>
+        serverOf(request).validateToken<Props>(resource, token, envFor(request, true));
+      let found: Awaited<ReturnType<typeof validated>> = null;
+      for (const resource of resourcesOf(request)) found ??= await validated(resource);
       if (found === null || found.props.seal !== seal) return undefined;
       const { name = "owner" } = found.props;
       const principal = { name, ...(found.props.isLimited && { scopes: found.scope }) };

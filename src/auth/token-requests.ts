@@ -1,7 +1,8 @@
+import { decodeJwt } from "jose";
 import { bodyText } from "../body.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { unifyResource } from "./metadata.ts";
+import { audienceOf, isEndpoint, unifyResource } from "./metadata.ts";
 
 export const METADATA_PATH = "/.well-known/oauth-authorization-server";
 
@@ -53,6 +54,9 @@ export async function toEndpoint(
   if (url.pathname !== "/oauth/token") return new Request(url, { method, headers, body: text });
   const form = new URLSearchParams(text);
   unifyResource(form, request);
+  const claimed = claimedResource(form.get("assertion") ?? "");
+  const isOurs = form.getAll("resource").every((one) => one === audienceOf(request));
+  if (isOurs && isEndpoint(claimed, url.origin)) form.set("resource", claimed);
   const ids = form.getAll("client_id");
   // The header proves the same client, so the member is redundant: the Python SDK sends both.
   if (ids.length === 1 && ids[0] === basicClient(request)) form.delete("client_id");
@@ -63,6 +67,16 @@ export async function toEndpoint(
     if (kept !== "") form.append("scope", kept);
   }
   return new Request(url, { method, headers, body: form });
+}
+
+/** The resource that an assertion names, which is not verified yet; empty if it names none. */
+function claimedResource(assertion: string): string {
+  try {
+    const { resource } = decodeJwt(assertion);
+    return typeof resource === "string" ? resource : "";
+  } catch {
+    return ""; // The library reports the malformed assertion.
+  }
 }
 
 /** The `grant_type` of a token request; undefined for any other request. The request can still be read. */
