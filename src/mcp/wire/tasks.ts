@@ -37,9 +37,11 @@ export function taskGate(mode: TaskMode, mostMs = limits.promoteAfterMs): CallCo
   };
 }
 
-/** The gate of a call that can be handed over, for a client that takes no stream. */
-export const silenceGate = (tool: ToolEntry): CallContext["gate"] =>
-  taskGate(taskMode(tool) === "never" ? "never" : "auto", limits.silentMs);
+/** The gate of a call that can be handed over, for a client that takes no stream. What is kept for a session stays with it. */
+export function silenceGate(tool: ToolEntry): CallContext["gate"] {
+  const stays = taskMode(tool) === "never" || tool.servlet.manifest.state === "session";
+  return taskGate(stays ? "never" : "auto", limits.silentMs);
+}
 
 /** The text of a progress notification, for a task's `statusMessage`; undefined for any other. */
 export function progressOf({ method, params = {} }: Notification): string | undefined {

@@ -3,9 +3,11 @@ import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { bundle } from "../../bundle.gen.ts";
 import {
+  changed,
   limited,
   prepare,
   send,
+  serverOf,
   server as unlinked,
   type Json,
   type Sent,
@@ -112,6 +114,19 @@ describe.each(Object.entries(CALLS))("%s", (_kind, call) => {
     expect(saidIn(await call("plan", steps(SLEEP), { headers }))).toEqual(["slept"]);
   });
 });
+
+test.each([{ state: "session" }, { tools: { plan: { task: "never" } } }])(
+  "a call that may not become a task does not: %j",
+  async (own) => {
+    const other = changed("durable", ({ manifest }) => ({ manifest: { ...manifest, ...own } }));
+    const app = serverOf(other, { AUTH: "none" });
+    limited({ silentMs: -1 });
+    for (const kind of ["a modern client", "a client without a session"]) {
+      const answer = await CALLS[kind]!("plan", steps(SLEEP), { server: app, headers: JSON_ONLY });
+      expect(saidIn(answer)).toEqual(["slept"]);
+    }
+  },
+);
 
 test("a guest that is stopped has ended before its client is told", async () => {
   const app = createApp(bundle, { ...env, LINKS: "off", RUN_LOG: "json" });
