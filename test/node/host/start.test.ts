@@ -258,7 +258,7 @@ describe("behind a trusted proxy, without PUBLIC_URL, as the bytes of a request 
     [404, "http://127.0.0.1:1/mcp", "X-Forwarded-Proto: \x7f", "X-Forwarded-For: \xff, x"],
     [404, "http://127.0.0.1:1/mcp", 'Forwarded: host="', "Forwarded: ;;=,=;proto"],
     [400, "PUBLIC_URL", "X-Forwarded-Host: mcp.example.com:port"],
-    [400, "PUBLIC_URL", "Forwarded: host=\"a b\""],
+    [400, "PUBLIC_URL", 'Forwarded: host="a b"'],
     [403, "Plain http", "X-Forwarded-Host: mcp.example.com", "X-Forwarded-Proto: https, http"],
   ])("it answers %d with %s to %j", async (status, said, ...head) => {
     const first = ["GET /nope HTTP/1.1", "Host: 127.0.0.1:1"];
