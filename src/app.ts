@@ -2,7 +2,13 @@ import { Hono } from "hono";
 import { cors } from "hono/cors";
 import { PROTOCOL_PATHS } from "./auth/authorization-server.ts";
 import { METADATA_PATHS } from "./auth/metadata.ts";
-import { arrivalOf, atOwnOrigin, checkOrigin, isServed, originPolicy } from "./auth/origin.ts";
+import {
+  atOwnOrigin,
+  checkOrigin,
+  correctedOrigin,
+  isServed,
+  originPolicy,
+} from "./auth/origin.ts";
 import { otcPrincipal } from "./auth/otc.ts";
 import { anonymousAt } from "./auth/principal.ts";
 import { readJson } from "./body.ts";
@@ -29,6 +35,7 @@ import { secretEndpoint } from "./person/secret-endpoint.ts";
 import { signedInEndpoint, type PersonPage } from "./person/view.ts";
 import type { Principal } from "./model.ts";
 import type { Bundle } from "./servlets/bundle.ts";
+import { printable } from "./text.ts";
 import { wire } from "./wiring.ts";
 
 /** The Worker's routes and middleware, in order. `env` holds its bindings. */
@@ -45,6 +52,13 @@ export function createApp(bundle: Bundle, env: object) {
 
   const policy = originPolicy(settings, env);
   if (policy.runs === "self-hosted") demandAudience(settings);
+  for (const entry of settings.ALLOWED_ORIGINS) {
+    const corrected = correctedOrigin(entry);
+    if (corrected !== undefined)
+      console.warn(
+        `ALLOWED_ORIGINS has ${printable(entry)}, which is no origin as browsers send it, so it allows no page. Write ${corrected}.`,
+      );
+  }
   let hasWarned = false;
   app.use((c, next) => {
     c.req.raw = atOwnOrigin(c.req.raw, policy);
@@ -67,7 +81,7 @@ export function createApp(bundle: Bundle, env: object) {
     const catalog = await registry.catalog().catch((error: unknown) => void report(error));
     const tools = catalog?.lists.tools.length ?? 0;
     // Nor to a web page under a name that was rebound to this machine.
-    const lists = isServed(arrivalOf(c.req.raw), policy) ? { servlets, tools } : {};
+    const lists = isServed(c.req.raw, policy) ? { servlets, tools } : {};
     return c.json({ ...health, ...lists }, catalog === undefined ? 503 : 200);
   });
 

@@ -111,7 +111,11 @@ const settingsSchema = z.object({
    * with a new one, and fails the call if they differ (slow; for tests).
    */
   ISOLATION: z._default(z.enum(["restored", "fresh", "checked"]), "restored"),
-  /** Origins of web pages that may call, besides the server's own and localhost: `https://app.example …`, or `*` for all https ones. */
+  /**
+   * Origins of web pages that may call, besides the server's own and localhost, as browsers send them: `https://app.example …`,
+   * `*` for all https ones; of apps, such as `chrome-extension://ID` and `tauri://localhost`; `null`, which any page can send
+   * from a sandboxed frame.
+   */
   ALLOWED_ORIGINS: words,
   /**
    * The server's own origin, such as `https://mcp.example.com`, in all that it says and decides: audience of tokens,
@@ -193,7 +197,7 @@ const settingsSchema = z.object({
   ),
   /** A secret of 32 characters or more: signs the JWTs (HS256) of callers of Open Tool Calling. */
   OTC_JWT_SECRET: z.optional(z.string().check(z.minLength(32, "must have at least 32 characters"))),
-  /** Accepted audiences (`aud`) of such a JWT; the server's origin by default. */
+  /** Accepted audiences (`aud`) of such a JWT; the server's origin, or its MCP endpoint, by default. */
   OTC_JWT_AUDIENCE: words,
 } satisfies Record<SettingName, z.ZodMiniType>);
 

@@ -227,6 +227,13 @@ export const limits = {
   /** A longer call becomes a task if it can: clients and people give up soon after. */
   promoteAfterMs: 2000,
   /**
+   * A longer call of a client that takes no stream, and so hears nothing until it ends, goes on without it if it can: the
+   * client gets a link. One that cannot, or is in the middle of something, is stopped. Clients give up a request after a
+   * minute, some after half of that.
+   */
+  silentMs: 25_000,
+  silentEndMs: 45_000,
+  /**
    * Runs of tasks that begin at once in one isolate: after a restart hundreds are due, and requests are served between
    * them. A run has begun when it waits for something, or has taken this long.
    */

@@ -11,8 +11,8 @@ import {
 } from "./authorization-server.ts";
 import type { Fetch } from "./fetch-json.ts";
 import { RevokedKeys, revokedKey } from "./key-records.ts";
-import { challengeOf, metadataOf, resourceOf } from "./metadata.ts";
-import { arrivalOf, demandOwnOrigin, isLocal, isLoopback } from "./origin.ts";
+import { audienceOf, challengeOf, metadataOf } from "./metadata.ts";
+import { arrivalOf, audienceAt, demandOwnOrigin, isLocal, isLoopback } from "./origin.ts";
 import { anonymousAt, bearerIn, ownerOf, type Known } from "./principal.ts";
 import { resourceServer, type Verified } from "./resource-server.ts";
 import { TokenMemory } from "./token-memory.ts";
@@ -76,7 +76,7 @@ export function createAuthenticator(
         "Unknown API key. Send a key that `npm run keys -- list` shows, as Authorization: Bearer.",
       );
     const own = await authorization?.verify(token, request);
-    if (own === undefined) return foreign(await verify(token, resourceOf(request)));
+    if (own === undefined) return foreign(await verify(token, audienceOf(request)));
     return { ...own, expires: Math.min(own.expires, Date.now() + limits.ownTokenMemoryMs) };
   }
 
@@ -106,10 +106,11 @@ export function createAuthenticator(
         `The Authorization header is missing. Send Authorization: Bearer with ${what}.`,
       );
     }
-    let known = remembered.get(token, request.url);
+    const at = audienceAt(request);
+    let known = remembered.get(token, at);
     if (known === undefined) {
       known = await holderOf(token, request);
-      remembered.set(token, request.url, known);
+      remembered.set(token, at, known);
     }
     const { principal, key } = known;
     if (key !== undefined && (await revoked.has(key))) throw revokedKey(principal.name);

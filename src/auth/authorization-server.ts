@@ -27,12 +27,18 @@ import { consentPage, refusalPage } from "./consent-page.ts";
 import type { Site } from "../document.ts";
 import { ASSERTION_GRANT, enterpriseAuthorization, type EnterpriseProps } from "./enterprise.ts";
 import type { Fetch } from "./fetch-json.ts";
-import { resourceOf } from "./metadata.ts";
+import { audienceOf, unifyResource } from "./metadata.ts";
 import { arrivalOf, arrivedAs, isSafe } from "./origin.ts";
 import { isPassphrase } from "./passphrase.ts";
 import type { Known } from "./principal.ts";
 import { SignInLimiter } from "./sign-in-limiter.ts";
-import { FALLBACK_PATHS, grantOf, toEndpoint, withoutOpenId } from "./token-requests.ts";
+import {
+  FALLBACK_PATHS,
+  grantOf,
+  METADATA_PATH,
+  toEndpoint,
+  withoutOpenId,
+} from "./token-requests.ts";
 
 /** Configuration and bindings of the authorization server. */
 export interface AuthorizationServerOptions extends Site {
@@ -64,10 +70,16 @@ interface Env {
 /** The library passes a context only to resource handlers, of which there are none. */
 const NO_CONTEXT = {} as ExecutionContext;
 
-const METADATA_PATH = "/.well-known/oauth-authorization-server";
-
 /** The server's endpoints, besides the page `/authorize`. */
-export const PROTOCOL_PATHS = [METADATA_PATH, "/oauth/token", "/oauth/register", ...FALLBACK_PATHS];
+export const PROTOCOL_PATHS = ["/oauth/token", "/oauth/register", ...FALLBACK_PATHS];
+
+/** An authorization request that names the MCP endpoint by one URL. */
+function withOneResource(request: Request): Request {
+  const url = new URL(request.url);
+  if (!url.searchParams.has("resource")) return request;
+  unifyResource(url.searchParams, request);
+  return arrivedAs(request, new Request(url, request));
+}
 
 /** The built-in authorization server. */
 export interface AuthorizationServer {
@@ -92,20 +104,30 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
   // Tokens are bound to the passphrase: changing it revokes all of them.
   const seal = owner.passphrase;
 
+  /** What tokens are for. Those for an assertion are for the URL that it names, which nobody can replace in it. */
+  const resourcesOf = (request: Request): string[] => {
+    const resource = audienceOf(request);
+    if (owner.enterprises.length === 0) return [resource];
+    return [resource, `${resource}/`, new URL(resource).origin];
+  };
+
   /** The library's server for the request's host name; only requests show the host names. */
   function serverOf(request: Request): OAuthAuthorizationServer<Env> {
     const { origin } = new URL(request.url);
+    const resource = audienceOf(request);
     if (!isSafe(arrivalOf(request))) {
       throw new Fault(
         "forbidden",
         "Sign-in was requested over http. Only https and loopback hosts are allowed. Open the https URL.",
       );
     }
-    const known = byOrigin.get(origin);
+    const known = byOrigin.get(origin + resource);
     if (known !== undefined) return known;
     const made = new OAuthAuthorizationServer<Env>({
       issuer: origin,
-      resources: [resourceOf(request)],
+      resources: resourcesOf(request),
+      defaultResource: resource,
+      legacyGrantResource: resource,
       clientRegistrationEndpoint: "/oauth/register",
       refreshTokenTTL: limits.refreshTokenMs / 1000,
       refreshTokenIdleTTL: limits.refreshTokenMs / 1000,
@@ -138,7 +160,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
       onError: () => undefined,
     });
     if (byOrigin.size >= limits.origins) byOrigin.clear();
-    byOrigin.set(origin, made);
+    byOrigin.set(origin + resource, made);
     return made;
   }
 
@@ -225,18 +247,18 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
   return {
     async verify(token, request) {
       if (token.split(":").length !== 3) return undefined;
-      const found = await serverOf(request).validateToken<Props>(
-        resourceOf(request),
-        token,
-        envFor(request, true),
-      );
+      const validated = (resource: string) =>
+        serverOf(request).validateToken<Props>(resource, token, envFor(request, true));
+      let found: Awaited<ReturnType<typeof validated>> = null;
+      for (const resource of resourcesOf(request)) found ??= await validated(resource);
       if (found === null || found.props.seal !== seal) return undefined;
       const { name = "owner" } = found.props;
       const principal = { name, ...(found.props.isLimited && { scopes: found.scope }) };
       return { principal, expires: found.expiresAt * 1000 };
     },
-    async authorize(request) {
+    async authorize(sent) {
       try {
+        const request = withOneResource(sent);
         const oauth = serverOf(request).getOAuthApi(envFor(request, false));
         if (request.method === "POST") return await decide(oauth, request);
         demandNavigation(request);

@@ -28,7 +28,7 @@ const USAGE = `npm start -- [OPTION…]
 --config FILE       the configuration; wrangler.toml
 --secrets FILE      variables and secrets, a line NAME=value for each; .dev.vars if it exists
 --from-env NAME     also takes this variable from the environment; may be repeated
---trust-proxy       trusts a reverse proxy's X-Forwarded-For and X-Forwarded-Proto
+--trust-proxy       trusts a reverse proxy's X-Forwarded-For, -Proto and -Host, or Forwarded
 --private-network   servlets may reach hosts in private networks that their manifests allow
 --grace SECONDS     how long open calls may go on after it is told to stop; 8
 --worker DIR        serves the Worker that --build has written

@@ -5,6 +5,7 @@ import { isObject, type CallToolResult, type Json, type Principal } from "../mod
 import { Suspended } from "../suspension.ts";
 import type { Tasks } from "../durable/tasks.ts";
 import { handingOver, linkAsker, linkIn, linkOf, NOBODY } from "../mcp/wire/links.ts";
+import { silenceGate } from "../mcp/wire/tasks.ts";
 import { limits } from "../limits.ts";
 import { cannotAsk } from "../servlets/ask-failures.ts";
 import { waitingIn } from "../servlets/links.ts";
@@ -115,6 +116,7 @@ async function run(
         sender.hasSent = true;
       },
       ask: handOver ? linkAsker(ask, NOBODY) : ask,
+      ...(handOver && { gate: silenceGate(entry) }),
     });
     if (outcome instanceof Suspended) {
       const task = await handOver?.(outcome);
@@ -147,7 +149,13 @@ const isEmpty = ({ secrets, tokens, userId }: CallCredentials): boolean =>
 
 /** The link, for the model: the specification has no result for a call that goes on. */
 function waiting(link: Json): ToolError {
-  const { url, id, message } = waitingIn(link);
+  const { url, id, message, status } = waitingIn(link);
+  if (status === "working")
+    return {
+      message: "This call is still running.",
+      can_retry: true,
+      additional_prompt_content: `Do not call the tool again. Call ${GET_RESULT} with id ${String(id)} in a moment.`,
+    };
   return {
     message: "This call waits for an answer from a person.",
     can_retry: true,

@@ -125,11 +125,11 @@ export class Guest extends GuestMemory {
    * Throws `cancelled` where the client has left.
    */
   enter(): boolean {
-    if (this.#gone?.aborted === true) throw clientHasLeft();
+    if (this.#gone?.aborted === true) throw clientHasLeft(this.#gone);
     if (!this.fuelMeter!.takeTurn()) return false;
     const isFirst = this.#gone === undefined;
     this.#gone ??= this.setup.signal();
-    if (this.#gone.aborted) throw clientHasLeft();
+    if (this.#gone.aborted) throw clientHasLeft(this.#gone);
     return !isFirst;
   }
 
@@ -143,7 +143,7 @@ export class Guest extends GuestMemory {
     } finally {
       room.release();
     }
-    if (this.#gone?.aborted === true) throw clientHasLeft();
+    if (this.#gone?.aborted === true) throw clientHasLeft(this.#gone);
   }
 
   /** Takes room for bytes that come in while the guest waits; where there is none it waits for some. */
@@ -193,7 +193,7 @@ export class Guest extends GuestMemory {
     try {
       return await work(AbortSignal.any([gone, late.signal]), gone);
     } catch (error) {
-      if (gone.aborted) throw clientHasLeft();
+      if (gone.aborted) throw clientHasLeft(gone);
       if (late.signal.aborted && !(error instanceof GuestError)) {
         throw new BudgetExceeded("The servlet waited for too long and was stopped.");
       }

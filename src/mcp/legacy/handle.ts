@@ -14,6 +14,7 @@ import type { Exchange } from "../wire/exchange.ts";
 import { handingOver, linkOf } from "../wire/links.ts";
 import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
 import { clientName } from "../wire/params.ts";
+import { silenceGate } from "../wire/tasks.ts";
 import { notices, progressTokenOf } from "../wire/notifications.ts";
 import { Answering, eventText, jsonResponse, type Reply } from "../wire/reply.ts";
 import { whileGranted } from "../wire/granted.ts";
@@ -230,6 +231,7 @@ async function answer(
       },
       notify: changes(exchange, notify),
       ask: failingAsker("no session"),
+      ...(handOver && target.tool && !exchange.accepts.sse && { gate: silenceGate(target.tool) }),
     };
     const result = await settled(target, context, handOver);
     tellResult(span, result);

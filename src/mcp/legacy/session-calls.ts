@@ -1,5 +1,5 @@
 import type { DetailedTask, Progress, TaskCall } from "../../durable/task-object.ts";
-import { Fault, report } from "../../errors.ts";
+import { Fault, report, tooSilent } from "../../errors.ts";
 import { failingAsker, sessionAsker, streamlessAsker } from "./askers.ts";
 import { changes } from "../wire/changes.ts";
 import { settled } from "./settled.ts";
@@ -10,7 +10,7 @@ import { find, findAgain, ROOTS_CHANGED } from "../methods.ts";
 import { progressTokenOf } from "../wire/notifications.ts";
 import { hasTasks, olderResult, olderError } from "./shapes.ts";
 import { endingOf, isOver, olderTask, TASK_RESULT, wantedTtl } from "./tasks.ts";
-import { taskGate } from "../wire/tasks.ts";
+import { silenceGate, taskGate } from "../wire/tasks.ts";
 import { handingOver, linkAsker, linkOf } from "../wire/links.ts";
 import { isObject, type Json, type Notification } from "../../model.ts";
 import type { ToolEntry } from "../../servlets/catalog.ts";
@@ -209,9 +209,12 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     };
     if (store.row.ready === 0 || call.post?.accepts.sse === false) {
       const { post } = call;
+      post?.whenSilent(() => stop.abort(tooSilent()));
       // Its client hears nothing until the call ends: a stream shows signs of life.
       const opening = post && setTimeout(() => this.#open.begin(post), limits.keepAliveMs);
-      return settled(target, context, handingOver(kept, this.#parts.tasks())).finally(() =>
+      const handOver = handingOver(kept, this.#parts.tasks());
+      const gate = handOver && target.tool && !post?.accepts.sse && silenceGate(target.tool);
+      return settled(target, { ...context, ...(gate && { gate }) }, handOver).finally(() =>
         clearTimeout(opening),
       );
     }
@@ -265,6 +268,8 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const { taskId } = task;
     if (isOver(task)) return this.#end(call, task);
     if (call.post !== undefined) this.#open.begin(call.post);
+    const end = () => this.#open.reply(call, errorMessage(call.request, stillRunning()));
+    call.post?.whenSilent(() => void end().catch(report));
     this.#open.store(Object.assign(call, { task: taskId }));
     this.#parts.store.addTask(taskId, expiryOf(task));
     await this.#parts.tasks().adopt(taskId, this.#parts.id);
@@ -276,3 +281,9 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     await this.#open.reply(call, id === null ? undefined : endingOf({ id, method, version }, task));
   }
 }
+
+const stillRunning = () =>
+  new Fault(
+    "not_acceptable",
+    "The task still runs, and this request accepts no stream. Ask for its result again, or send Accept: application/json, text/event-stream.",
+  );

@@ -8,7 +8,7 @@ import type { Target } from "../method.ts";
 
 /**
  * Runs a target whose `call.ask` never waits. A servlet that returns an input request is called again with the
- * answers. With `handOver`, what needs a person waits for one, and the result is the link.
+ * answers. With `handOver`, what needs a person waits for one, and what its gate stops goes on: the result is the link.
  */
 export async function settled(
   { subject, run }: Target,
@@ -21,9 +21,9 @@ export async function settled(
   for (let attempt = 0; attempt < limits.unableRetries; attempt++) {
     const outcome = await run(context);
     if (!(outcome instanceof Suspended)) return outcome;
-    if (outcome.reason.kind !== "input") break;
     const task = await handOver?.(outcome);
     if (task !== undefined) return linkIn(task);
+    if (outcome.reason.kind !== "input") break;
     const { state, fuelUsed, reason } = outcome;
     const responses = await call.ask(reason.asks, call.signal());
     context = { ...named, fuelUsed, input: { responses, ...(state !== undefined && { state }) } };

@@ -11,7 +11,7 @@ import type { Exchange } from "../wire/exchange.ts";
 import { checkParamHeaders } from "../wire/headers.ts";
 import { handingOver, linkAsker, linkIn, linkOf, needsPerson } from "../wire/links.ts";
 import type { Request } from "../wire/message.ts";
-import { progressOf, taskGate, taskMode } from "../wire/tasks.ts";
+import { progressOf, silenceGate, taskGate, taskMode } from "../wire/tasks.ts";
 import {
   inputAsker,
   inputRequired,
@@ -49,8 +49,10 @@ export async function runTarget(
     const handOver =
       tool && handingOver(taskCallOf(tool, request, exchange, plain), exchange.tasks);
     const link = linkOf(exchange.pages, tool);
+    const isSilent = handOver !== undefined && !exchange.accepts.sse;
     const call = {
       ...plain,
+      ...(isSilent && { gate: silenceGate(tool!) }),
       ...promoter,
       ...link,
       ...(subject !== undefined && { subject }),
@@ -85,7 +87,7 @@ export async function runTarget(
     if ((reason.kind === "task" || reason.kind === "retry") && promoter) {
       return promoter.task({ ...runInput, fuelUsed, ...(recorded && { recorded }) }, resumption);
     }
-    if (handOver && needsPerson(reason.kind === "input" ? reason.asks : {}, call.client)) {
+    if (handOver && (reason.kind !== "input" || needsPerson(reason.asks, call.client))) {
       // A retry of a request that goes on from a state gets the same task.
       const made = await resumption?.task(exchange.tasks!.newId());
       const task = await handOver(outcome, made && { id: made.id, isRetried: true });

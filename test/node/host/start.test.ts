@@ -234,16 +234,42 @@ test("a request for another host is misdirected, except to /health", async () =>
   expect(await status("/nothing", "localhost")).toBe(404);
 });
 
+/** The status and the text of an answer. */
+async function sentTo(port: number, head: string[]): Promise<[status: number, text: string]> {
+  const socket = connect(port, "127.0.0.1");
+  let received = "";
+  socket.setEncoding("utf8").on("data", (text: string) => (received += text));
+  socket.write([...head, "connection: close", "", ""].join("\r\n"));
+  await once(socket, "close");
+  return [Number(/^HTTP\/1.1 (\d+)/.exec(received)?.[1]), received];
+}
+
+describe("behind a trusted proxy, without PUBLIC_URL, as the bytes of a request come,", () => {
+  test.each<[status: number, said: string, ...head: string[]]>([
+    [404, "https://mcp.example.com/mcp", "X-Forwarded-Host: mcp.example.com"],
+    [
+      404,
+      "https://mcp.example.com/mcp",
+      "X-Forwarded-Host: a",
+      "X-Forwarded-Host: mcp.example.com",
+    ],
+    [404, "https://mcp.example.com/mcp", "Forwarded: host=a", "Forwarded: host=mcp.example.com"],
+    [404, "http://127.0.0.1:1/mcp", "X-Forwarded-Proto: https, http"],
+    [404, "http://127.0.0.1:1/mcp", "X-Forwarded-Proto: \x7f", "X-Forwarded-For: \xff, x"],
+    [404, "http://127.0.0.1:1/mcp", 'Forwarded: host="', "Forwarded: ;;=,=;proto"],
+    [400, "PUBLIC_URL", "X-Forwarded-Host: mcp.example.com:port"],
+    [400, "PUBLIC_URL", 'Forwarded: host="a b"'],
+    [403, "Plain http", "X-Forwarded-Host: mcp.example.com", "X-Forwarded-Proto: https, http"],
+  ])("it answers %d with %s to %j", async (status, said, ...head) => {
+    const first = ["GET /nope HTTP/1.1", "Host: 127.0.0.1:1"];
+    const [got, text] = await sentTo(proxied.port, [...first, ...head]);
+    expect(text).toContain(said);
+    expect(got).toBe(status);
+  });
+});
+
 describe("with PUBLIC_URL, as the bytes of a request come,", () => {
-  /** The status and the text of an answer. */
-  async function sent(...head: string[]): Promise<[status: number, text: string]> {
-    const socket = connect(named.port, "127.0.0.1");
-    let received = "";
-    socket.setEncoding("utf8").on("data", (text: string) => (received += text));
-    socket.write([...head, "connection: close", "", ""].join("\r\n"));
-    await once(socket, "close");
-    return [Number(/^HTTP\/1.1 (\d+)/.exec(received)?.[1]), received];
-  }
+  const sent = (...head: string[]) => sentTo(named.port, head);
 
   test.each([
     ["GET /nope HTTP/1.1", "Host: mcp.example.com"],
