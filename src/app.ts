@@ -29,6 +29,7 @@ import { secretEndpoint } from "./person/secret-endpoint.ts";
 import { signedInEndpoint, type PersonPage } from "./person/view.ts";
 import type { Principal } from "./model.ts";
 import type { Bundle } from "./servlets/bundle.ts";
+import { describeMissing } from "./servlets/variables.ts";
 import { wire } from "./wiring.ts";
 
 /** The Worker's routes and middleware, in order. `env` holds its bindings. */
@@ -45,12 +46,15 @@ export function createApp(bundle: Bundle, env: object) {
 
   const policy = originPolicy(settings, env);
   if (policy.runs === "self-hosted") demandAudience(settings);
+  const { variables } = serving.deployment;
+  const missing = describeMissing(bundle.servlets, (name) => Boolean(variables[name]));
   let hasWarned = false;
   app.use((c, next) => {
     c.req.raw = atOwnOrigin(c.req.raw, policy);
     // Only a request's URL shows whether the server runs on a loopback host.
     if (!hasWarned && authenticator.isExposed(c.req.raw))
       console.warn(`This server requires no authentication. ${HOW_TO_CLOSE}`);
+    if (!hasWarned && missing !== undefined) console.warn(missing);
     hasWarned = true;
     const origin = c.req.raw.headers.get("origin");
     if (origin !== null || !isProbe(c.req)) checkOrigin(c.req.raw, policy);

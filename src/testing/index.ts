@@ -133,6 +133,14 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
       variables: script.variables ?? {},
       logLevel: "trace",
       log: (_servlet, level, text) => logs.push(`${level}: ${text}`),
+      record: {
+        format: "json",
+        print(line) {
+          const { outcome, message } = JSON.parse(line) as { outcome: string; message?: string };
+          const isRun = ["threw", "trapped", "refused"].includes(outcome);
+          if (isRun && message !== undefined) logs.push(`error: ${message}`);
+        },
+      },
       world: scriptedWorld(script),
       secrets: scriptedSecrets(script),
       accounts: scriptedAccounts(script),

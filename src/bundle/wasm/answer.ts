@@ -27,13 +27,12 @@ export async function answer(asked: Asked): Promise<object> {
   const servlet = connect({
     exports,
     idsAsGiven,
-    run: (name, input) =>
-      callExport(
-        program,
-        name,
-        input,
-        watchedSetup(calls, logs, { world: liveWorld, allowedHosts, fuel }),
-      ),
+    run: async (name, input, _call, read) => {
+      const setup = watchedSetup(calls, logs, { world: liveWorld, allowedHosts, fuel });
+      const ending = await callExport(program, name, input, setup);
+      if ("failure" in ending && ending.failure !== undefined) logs.push(ending.failure);
+      return read(ending);
+    },
   });
   try {
     const { lists, failures } = await listAll(servlet);

@@ -155,10 +155,10 @@ class Warming {
     return dialects[dialect].connect({
       exports,
       idsAsGiven,
-      run: async (name, input) => {
+      run: async (name, input, _call, read) => {
         const guest = this.#newCall();
         try {
-          return await callIn(this.#instance, name, input, guest, { fuel });
+          return read(await callIn(this.#instance, name, input, guest, { fuel }));
         } finally {
           this.setVariable ||= guest.vars.size > 0;
           this.#clearKernel();
