@@ -8,7 +8,7 @@ import { Refusal, runCommand } from "../refusal.ts";
 import { dev } from "./dev.ts";
 import { init } from "./init.ts";
 import { upgrade } from "./upgrade.ts";
-import { run } from "./wrangler.ts";
+import { run, wrangler } from "./wrangler.ts";
 
 const USAGE = `edge-servlets init FOLDER       makes a project with one servlet and its test
 edge-servlets dev               serves the project at http://localhost:8787/mcp, and reloads when you save
@@ -47,14 +47,15 @@ async function perform(): Promise<number | void> {
     case "upgrade":
       return console.log(upgrade());
     case "dev":
-      // Wrangler looks for the bundle's files before it runs the build command.
-      return (await run([script("bundle")])) || (await dev(args));
+      if (asksForHelp(args)) return wrangler(["dev", "--help"]);
+      // Wrangler looks for the bundle's files before it runs the build command, which shows what is in it.
+      return (await run([script("bundle"), "--quiet"])) || (await dev(args));
     case "test":
       return run([vitest(), "run", "--testTimeout=60000", "--hookTimeout=60000", ...args]);
     case "start":
     case "standalone":
       return (
-        (args.includes("--worker") ? 0 : await run([script("bundle")])) ||
+        (args.includes("--worker") || asksForHelp(args) ? 0 : await run([script("bundle")])) ||
         runHere(script(`../../host/${command}`), args)
       );
     case "backup":
@@ -76,6 +77,10 @@ async function perform(): Promise<number | void> {
     default:
       return runHere(script("servlets"), [command, ...args]);
   }
+}
+
+function asksForHelp(given: readonly string[]): boolean {
+  return given.includes("--help") || given.includes("-h");
 }
 
 /** The project's vitest. */
