@@ -208,7 +208,7 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
 
 /** Loads SQLite only where it is needed: older versions of Node have none. */
 async function statesOf(servlet: PreparedServlet): Promise<States> {
-  const { Database } = await import("./database.ts");
+  const { Database } = await import("../bundle/database.ts");
   return new States(servlet, () => new Database());
 }
 

@@ -5,6 +5,7 @@
 import { Suspended } from "../../suspension.ts";
 import { dialects, type DialectName } from "../../servlets/dialects.ts";
 import { listAll, nobodysCall, type Servlet } from "../../servlets/servlet.ts";
+import type { Files } from "../../files/files.ts";
 import { callIn } from "../../wasm/call.ts";
 import { Guest, GuestError, type Setup } from "../../wasm/guest.ts";
 import { isKernelNew, memoryOf } from "../../wasm/image.ts";
@@ -39,6 +40,8 @@ export interface Asked {
   startOnce: boolean;
   /** Fuel of one call. */
   fuel?: number;
+  /** Its folders as they are at first; absent if it has none. */
+  files?: () => Files;
 }
 
 export interface WarmUp {
