@@ -18,6 +18,7 @@ edge-servlets start             serves it on this machine, without wrangler or C
 edge-servlets standalone DIR    writes a folder that serves it, for a container: see the Dockerfile
 edge-servlets backup, restore   copies the data of \`start\`, even while it runs, and restores it
 edge-servlets bundle            prepares its servlets; dev, test, deploy and start do this first
+edge-servlets size              says how large the Worker is, without deploying it
 edge-servlets upgrade           adds to wrangler.toml what this version of edge-servlets needs
 edge-servlets keys …            API keys: create, list, revoke, push
 edge-servlets passphrase        makes the passphrase with which the owner signs in
@@ -25,6 +26,9 @@ edge-servlets new, list, inspect, import, add, update, remove, install, versions
                                 servlets: edge-servlets help servlets`;
 
 const [command = "help", ...args] = process.argv.slice(2);
+
+/** Where the Worker is built for `size`. */
+const DEPLOYED = ".bundle/deploy";
 
 /** The path of a command that is a separate script. */
 const script = (name: string) => join(import.meta.dirname, name + OWN_EXTENSION);
@@ -57,6 +61,11 @@ async function perform(): Promise<number | void> {
       return (
         (args.includes("--worker") || asksForHelp(args) ? 0 : await run([script("bundle")])) ||
         runHere(script(`../../host/${command}`), args)
+      );
+    case "size":
+      return (
+        (await wrangler(["deploy", "--dry-run", "--minify", `--outdir=${DEPLOYED}`])) ||
+        runHere(script("size"), [DEPLOYED])
       );
     case "backup":
     case "restore":
