@@ -6,7 +6,7 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /invalid (?:character in class|class set operation) in regular expression/,
-    "With the flag v, - and doubled signs such as && and :: are refused here outside of a class too: write \\x2d and \\x26\\x26, or use the flag u",
+    "With the flag v, -, / and doubled signs such as && and :: are refused here outside of a class too: write \\x2d, \\/ and \\x26\\x26, or use the flag u",
   ],
 ];
 
