@@ -99,9 +99,9 @@ function endWithUs(child: ChildProcess): void {
     stdio: ["pipe", "ignore", "ignore"],
     detached: true,
   });
-  for (const one of [shell, shell.stdin!]) one.on("error", () => {});
+  for (const one of [shell, shell.stdin]) one.on("error", () => {});
   shell.unref();
-  child.once("exit", () => shell.stdin!.end("over\n"));
+  child.once("exit", () => shell.stdin.end("over\n"));
 }
 
 /** Records the process for the next start; ends it if that fails, because nobody would find it later. */

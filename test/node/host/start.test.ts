@@ -132,8 +132,8 @@ test.each([
     "workerd/x.c++:1: error: e = y:1: failed: connecting to db.lan:5432 is not allowed; z\n",
     "stack: of something else that is no part of it\nstack: \n\nafter\n",
   ].join("");
-  const line = (host: string) =>
-    `[edge-servlets] A servlet could not reach ${host}, which is in a private network. To let it: --private-network\n`;
+  const line = (name: string) =>
+    `[edge-servlets] A servlet could not reach ${name}, which is in a private network. To let it: --private-network\n`;
   expect(parts(printed).map(inPlain).join("")).toBe(
     `before\n${line("10.0.0.5:80")}${line("db.lan:5432")}stack: \n\nafter\n`,
   );

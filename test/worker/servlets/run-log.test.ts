@@ -44,7 +44,7 @@ const about = { principal: "anonymous", id: expect.anything(), time: expect.stri
 describe("a call that fails has one line, with what failed and what to do", () => {
   test.each([
     ["throws", "broken", "threw", /^Uncaught Error: oh no\n.*script\/servlet\.ts/s, /Fix/],
-    ["ends with an error", "refuse", "refused", undefined, /Call the tool/],
+    ["ends with an error", "refuse", "refused", /^$/, /Call the tool/],
     ["crashes", "trap", "trapped", /^The servlet crashed.*\n.*unreachable/s, /Fix/],
     ["recurses", "recurse", "trapped", /too deeply/, /Fix/],
     ["returns no JSON", "not_json", "servlet_failed", /not JSON/, /Fix/],
@@ -56,8 +56,8 @@ describe("a call that fails has one line, with what failed and what to do", () =
       /allowed_hosts/,
       /Call/,
     ],
-    ["chooses an error code", "own_error", "servlet_error", undefined, /Call the tool/],
-    ["awaits what never settles", "stuck", "refused", undefined, /Call the tool/],
+    ["chooses an error code", "own_error", "servlet_error", /^$/, /Call the tool/],
+    ["awaits what never settles", "stuck", "refused", /^$/, /Call the tool/],
   ])("%s", async (_what, tool, outcome, message, advice) => {
     const lines = await called(tool);
     expect(lines).toHaveLength(1);
@@ -65,11 +65,10 @@ describe("a call that fails has one line, with what failed and what to do", () =
     expect(line).toMatchObject({
       ...about,
       ...{ subject: tool, servlet: expect.stringMatching(/^(script|faulty)$/), outcome },
-      ...(message && { message: expect.stringMatching(message) }),
       advice: expect.stringMatching(advice),
     });
     // What the servlet has said to its caller alone is not in it.
-    expect("message" in line).toBe(message !== undefined);
+    expect(line.message ?? "").toMatch(message);
   });
 
   test("lacks a setting", async () => {

@@ -161,8 +161,8 @@ describe("what is said when the server is ready", () => {
 
   const said = async (variables: string, more: object = {}, url = "http://localhost:8787") => {
     await writeFile(join(project, ".dev.vars"), variables);
-    const file = join(project, "wrangler.toml");
-    const all = { port: undefined, env: undefined, isAlone: true, ...more, file };
+    const configuration = { file: join(project, "wrangler.toml") };
+    const all = { port: undefined, env: undefined, isAlone: true, ...more, ...configuration };
     return (await readiness(all, new URL(url))).trim().split("\n");
   };
 
