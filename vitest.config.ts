@@ -15,7 +15,7 @@ if (!existsSync("test/bundle.gen.ts")) {
   console.error(
     "The tests need the bundle, which is made now, once, in some minutes: npm run bundle:tests",
   );
-  const made = spawnSync("npm", ["run", "--silent", "bundle:tests"], {
+  const made = spawnSync("npm run --silent bundle:tests", {
     stdio: "inherit",
     shell: true,
   });

@@ -2,7 +2,7 @@
  * `dev`: runs wrangler, tells the Worker whether only this machine can reach it, and says at the end where it is and what it
  * lacks.
  */
-import { readFileSync, utimesSync, watch } from "node:fs";
+import { existsSync, readFileSync, utimesSync, watch } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -118,7 +118,7 @@ export async function readiness(
 
 /** Wrangler's usual port. */
 const PORT = 8787;
-
+/** How long wrangler may take to print its own last line. */
 const LAST_LINE_MS = 200;
 
 const readySchema = z.object({ event: z.literal("DEV_SERVER_READY"), port: z.number() });
@@ -127,22 +127,27 @@ const readySchema = z.object({ event: z.literal("DEV_SERVER_READY"), port: z.num
 export async function dev(given: string[]): Promise<number> {
   const all = await readDev(given);
   const { args, ip, port, file } = all;
-  if (port !== undefined) await demandFree(ip, port);
+  // Wrangler says what is wrong with any other port.
+  if (port !== undefined && Number.isInteger(port) && port < 65_536) await demandFree(ip, port);
   const stop = reloadForVariables(file);
   const ready = async (message: unknown) => {
     const { data } = readySchema.safeParse(JSON.parse(String(message)));
-    const host = ip === "*" || ip === "0.0.0.0" || ip === "::" ? "localhost" : ip;
-    const at = host.includes(":") ? `[${host}]` : host;
     if (!data) return;
+    const host = ["*", "0.0.0.0", "::"].includes(ip) ? "localhost" : ip;
+    const at = host.includes(":") ? `[${host}]` : host;
     const said = await readiness(all, new URL(`http://${at}:${data.port}`));
-    // Wrangler writes a line of its own when it has told us.
     setTimeout(() => console.log(said), LAST_LINE_MS);
   };
   return wrangler(args, "inherit", (message) => void ready(message).catch(() => {})).finally(stop);
 }
 
-/** Has wrangler read .dev.vars again once it changes: it looks there only when its configuration has changed. */
+/**
+ * Has wrangler read .dev.vars, or .env, again once it changes: it looks there only when its configuration, this file, has
+ * changed. Returns how to stop that.
+ */
 export function reloadForVariables(file: string): () => void {
+  // Wrangler says so.
+  if (!existsSync(file)) return () => {};
   const read = (name: string) => {
     try {
       return readFileSync(resolve(dirname(file), name), "utf8");
@@ -152,7 +157,7 @@ export function reloadForVariables(file: string): () => void {
   };
   const known = new Map([[".dev.vars", read(".dev.vars")]]);
   const watcher = watch(dirname(file), (_event, name) => {
-    if (name === null || !/^\.dev\.vars(\.|$)/.test(name)) return;
+    if (name === null || !/^\.(dev\.vars|env)(\.|$)/.test(name)) return;
     const text = read(name);
     if (known.get(name) === text) return;
     known.set(name, text);

@@ -189,6 +189,10 @@ describe("what is said when the server is ready", () => {
   });
 });
 
+test("a configuration that is not there is left to wrangler", () => {
+  expect(reloadForVariables("/nowhere/at/all/wrangler.toml")()).toBeUndefined();
+});
+
 test("variables that change have wrangler read its configuration again", async () => {
   const project = await mkdtemp(join(tmpdir(), "dev-vars-"));
   const configuration = join(project, "wrangler.toml");
@@ -202,6 +206,7 @@ test("variables that change have wrangler read its configuration again", async (
       () => writeFile(vars, "A=2\n"),
       () => rm(vars),
       () => writeFile(join(project, ".dev.vars.staging"), "A=1\n"),
+      () => writeFile(join(project, ".env"), "A=1\n"),
     ];
     for (const change of changes) {
       await utimes(configuration, 0, 0);
