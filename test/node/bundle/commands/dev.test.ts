@@ -136,11 +136,12 @@ test("a port that is taken is one line, and nothing is started", async () => {
 test("help is shown before anything is made", async () => {
   const empty = await mkdtemp(join(tmpdir(), "dev-help-"));
   const cli = resolve("src/bundle/commands/cli.ts");
-  const { stdout, stderr } = await promisify(execFile)("node", [cli, "dev", "--help"], {
-    cwd: empty,
-  });
-  expect(stdout).toContain("--port");
-  expect(stdout + stderr).not.toContain("The bundle was not made");
+  for (const command of ["dev", "start", "size", "standalone"]) {
+    const ended = promisify(execFile)("node", [cli, command, "--help"], { cwd: empty });
+    const { stdout, stderr } = await ended;
+    expect(stdout).toMatch(/--port|edge-servlets size/);
+    expect(stdout + stderr).not.toContain("The bundle was not made");
+  }
 });
 
 describe("what is said when the server is ready", () => {
