@@ -35,6 +35,7 @@ import { secretEndpoint } from "./person/secret-endpoint.ts";
 import { signedInEndpoint, type PersonPage } from "./person/view.ts";
 import type { Principal } from "./model.ts";
 import type { Bundle } from "./servlets/bundle.ts";
+import { describeMissing } from "./servlets/variables.ts";
 import { printable } from "./text.ts";
 import { wire } from "./wiring.ts";
 
@@ -59,12 +60,15 @@ export function createApp(bundle: Bundle, env: object) {
         `ALLOWED_ORIGINS has ${printable(entry)}, which is no origin as browsers send it, so it allows no page. Write ${corrected}.`,
       );
   }
+  const { variables } = serving.deployment;
+  const missing = describeMissing(bundle.servlets, (name) => Boolean(variables[name]));
   let hasWarned = false;
   app.use((c, next) => {
     c.req.raw = atOwnOrigin(c.req.raw, policy);
     // Only a request's URL shows whether the server runs on a loopback host.
     if (!hasWarned && authenticator.isExposed(c.req.raw))
       console.warn(`This server requires no authentication. ${HOW_TO_CLOSE}`);
+    if (!hasWarned && missing !== undefined) console.warn(missing);
     hasWarned = true;
     const origin = c.req.raw.headers.get("origin");
     if (origin !== null || !isProbe(c.req)) checkOrigin(c.req.raw, policy);

@@ -171,7 +171,7 @@ const settingsSchema = z.object({
   ),
   /** Patterns that each scope grants, as JSON: `{"reader": ["http-status:*", "web:fetch"]}`. */
   SCOPES: z.optional(json(z.record(z.string(), z.array(pattern)).check(scopeNames, notReserved))),
-  /** How each run of a servlet is logged: `json`, `text` (easier to read) or `off`. */
+  /** How each run of a servlet is logged: `json`, `text` (easier to read) or `off`: only those that fail, as text. */
   RUN_LOG: z._default(z.enum(["json", "text", "off"]), "off"),
   /** `none`: public access is intended. Without it an open server warns on its page and in its log. */
   AUTH: z.optional(z.literal("none")),

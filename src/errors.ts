@@ -36,6 +36,8 @@ const CODES = {
   /** Chosen by the servlet, with a JSON-RPC code of its own. */
   servlet_error: { rpc: -32603, http: 200 },
   servlet_failed: { rpc: -32603, http: 200 },
+  /** The servlet lacks a variable or secret of the Worker. */
+  not_configured: { rpc: -32603, http: 200 },
   internal: { rpc: -32603, http: 500 },
 } as const;
 

@@ -120,6 +120,9 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 export const traceOf = (thrown: unknown): string =>
   thrown instanceof Error ? inspect(thrown) : messageOf(thrown);
 
+/** Tells the host what ends the call, for the line of the log that says why it failed: see `Guest.log`. */
+export const logThrown = (thrown: unknown): void => __host.log(4, `Uncaught ${traceOf(thrown)}`);
+
 /** What was thrown, for a caller: an error's message; of any other object its JSON. */
 export function messageOf(thrown: unknown): string {
   if (thrown instanceof AggregateError) {

@@ -7,6 +7,6 @@ export function patternAdvice(message: string): string | undefined {
     message.includes("invalid character in class in regular") ||
     message.includes("invalid class set operation in regular");
   return isOfSets
-    ? "With the flag v, - and doubled signs such as && and :: are refused here outside of a class too: write \\x2d and \\x26\\x26, or use the flag u"
+    ? "With the flag v, -, / and doubled signs such as && and :: are refused here outside of a class too: write \\x2d, \\/ and \\x26\\x26, or use the flag u"
     : undefined;
 }

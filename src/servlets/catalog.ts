@@ -8,7 +8,7 @@ import { Pattern } from "../schema/pattern.ts";
 import { StepsExceeded, Steps } from "../schema/steps.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import { checkOf, type Check } from "./checks.ts";
-import type { May } from "./scopes.ts";
+import { RESERVED_NAMES, type May } from "./scopes.ts";
 import { compareTemplates, sampleOf, templateMatcher, type TemplateMatcher } from "./templates.ts";
 import { newest } from "./toolkit.ts";
 
@@ -128,19 +128,8 @@ export function merge(
       add("resourceTemplates", templates, template.uriTemplate, { servlet, template, matches });
     }
   }
-  return {
-    lists: {
-      tools: [...tools.values()].map(({ tool }) => tool),
-      prompts: [...prompts.values()].map(({ prompt }) => prompt),
-      resources: [...resources.values()].map(({ resource }) => resource),
-      resourceTemplates: [...templates.values()].map(({ template }) => template),
-    },
-    versions,
-    tools,
-    prompts,
-    resources,
-    templates: [...templates.values()],
-  };
+  const all = { tools, prompts, resources, templates: [...templates.values()] };
+  return { lists: listsOf(all), versions, ...all };
 }
 
 /**
@@ -176,12 +165,17 @@ export function joined(first: Catalog, second: Catalog): Catalog {
   };
 }
 
+/** The server's own tools come last: models and people look for those of the servlets. */
 const listsOf = (all: Pick<Catalog, "tools" | "prompts" | "resources" | "templates">): Lists => ({
-  tools: [...all.tools.values()].map(({ tool }) => tool),
+  tools: [...all.tools.values()]
+    .toSorted((one, other) => Number(isServers(one)) - Number(isServers(other)))
+    .map(({ tool }) => tool),
   resources: [...all.resources.values()].map(({ resource }) => resource),
   resourceTemplates: all.templates.map(({ template }) => template),
   prompts: [...all.prompts.values()].map(({ prompt }) => prompt),
 });
+
+const isServers = ({ servlet }: ToolEntry): boolean => RESERVED_NAMES.has(servlet.name);
 
 /** `execution.taskSupport` by the manifest's `task`. */
 const TASK_SUPPORT = {

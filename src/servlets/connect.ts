@@ -5,10 +5,11 @@ import { Suspended, type Outcome } from "../suspension.ts";
 import { callExport, type Program } from "../wasm/call.ts";
 import { accountAsker } from "./accounts.ts";
 import type { PreparedServlet } from "./bundle.ts";
-import { watchRun, type Deployment } from "./deployment.ts";
+import type { Deployment } from "./deployment.ts";
 import { dialects } from "./dialects.ts";
 import { keepsState } from "./manifest.ts";
 import { secretAsker } from "./secret-asks.ts";
+import { watchRun } from "./run-log.ts";
 import { inRunSpan } from "./run-span.ts";
 import type { Servlet } from "./servlet.ts";
 import { partsOf, setupOf } from "./setup.ts";
@@ -32,13 +33,13 @@ export function connected(bundled: PreparedServlet, deployment: Deployment): Ser
   const own = deployment.own?.get(bundled);
   if (own !== undefined) return own;
   const { manifest, exports } = bundled;
-  const { record, count, runLoaded } = deployment;
+  const { runLoaded } = deployment;
   const runStateful = keepsState(manifest) ? deployment.runStateful : undefined;
   const program = bundled.module && programOf(bundled, deployment);
   return dialects[bundled.dialect].connect({
     exports,
     idsAsGiven: manifest.request_ids === "as-given",
-    run: (name, input, given) => {
+    run: async (name, input, given, read) => {
       const notify = (notice: Notification) =>
         given.notify(isUpdate(notice) ? { ...notice, servlet: bundled.name } : notice);
       const made = { ...given, notify };
@@ -61,10 +62,14 @@ export function connected(bundled: PreparedServlet, deployment: Deployment): Ser
               keeper,
             }));
       const isRecorded = call.trace?.isRecorded === true;
-      const ending = isRecorded ? inRunSpan(bundled.name, { name, call, begin }) : begin();
-      if (record === undefined && count === undefined) return ending;
-      const about = { servlet: bundled.name, export: name, given: input.length, began };
-      return watchRun(about, call, { record, count, ending });
+      const watch = { servlet: bundled.name, export: name, given: input.length, began };
+      return watchRun(
+        { ...watch, call, deployment },
+        {
+          run: async () => (isRecorded ? inRunSpan(bundled.name, { name, call, begin }) : begin()),
+          read,
+        },
+      );
     },
   });
 }

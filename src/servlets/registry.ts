@@ -10,7 +10,7 @@ import type {
   Lists,
   ReadResourceResult,
 } from "../model.ts";
-import { Suspended, type Outcome } from "../suspension.ts";
+import type { Outcome } from "../suspension.ts";
 import type { PreparedServlet, Served } from "./bundle.ts";
 import {
   demandArguments,
@@ -25,6 +25,7 @@ import { describeIssues } from "./checks.ts";
 import { connected, interrupted, outdated } from "./connect.ts";
 import type { Deployment, Viewer } from "./deployment.ts";
 import { Lister } from "./lister.ts";
+import { tellMisfit } from "./run-log.ts";
 import { keepsState } from "./manifest.ts";
 import { mayBy, patternsBy, scopeFor, SERVER_SERVLET, type May } from "./scopes.ts";
 import type { CompletionRequest, Servlet } from "./servlet.ts";
@@ -166,8 +167,14 @@ export class Registry {
   ): Promise<Outcome<CallToolResult>> {
     const { value, issues } = checkWithoutNulls(entry.input, args);
     if (issues === undefined) return await this.callEntry(entry, value, call);
+    this.tellMisfit(entry, call);
     const text = `Tool arguments do not match the input schema of ${entry.tool.name}: ${describeIssues(issues)}.`;
     return { content: [{ type: "text", text }], isError: true };
+  }
+
+  /** Logs a call whose arguments do not fit the tool's schema. */
+  tellMisfit({ servlet }: ToolEntry, call: Parameters<typeof tellMisfit>[1]): void {
+    tellMisfit(servlet.name, call, this.#deployment);
   }
 
   /** Calls a tool of any version, with checked arguments. */
@@ -176,19 +183,14 @@ export class Registry {
     args: Json,
     call: CallContext,
   ): Promise<Outcome<CallToolResult>> {
-    const result = interrupted(
-      entry.servlet,
-      await this.servlet(entry.servlet).callTool(entry.own, args, call),
-    );
-    if (result instanceof Suspended) return result;
-    if (entry.output !== undefined && result.isError !== true) {
-      const unfit = entry.output(result.structuredContent);
-      if (unfit !== undefined) {
-        const message = `The servlet's structuredContent does not fit the outputSchema of ${entry.tool.name}: ${describeIssues(unfit)}`;
-        throw new Fault("servlet_failed", message);
-      }
-    }
-    return result;
+    const demandFit = ({ isError, structuredContent }: CallToolResult) => {
+      const unfit = isError === true ? undefined : entry.output?.(structuredContent);
+      if (unfit === undefined) return;
+      const message = `The servlet's structuredContent does not fit the outputSchema of ${entry.tool.name}: ${describeIssues(unfit)}`;
+      throw new Fault("servlet_failed", message);
+    };
+    const servlet = this.servlet(entry.servlet);
+    return interrupted(entry.servlet, await servlet.callTool(entry.own, args, call, demandFit));
   }
 
   /** The servlet that this URI belongs to, whatever the caller's scopes are. Throws `insufficient_scope`. */
@@ -254,7 +256,13 @@ export class Registry {
       try {
         return interrupted(bundled, await servlet.readResource(uri, call));
       } catch (error) {
-        const passing = ["servlet_failed", "servlet_error", "not_found", "unavailable"];
+        const passing = [
+          "servlet_failed",
+          "not_configured",
+          "servlet_error",
+          "not_found",
+          "unavailable",
+        ];
         if (!passing.includes(Fault.from(error).code)) throw error;
       }
     }

@@ -1,5 +1,5 @@
 /**
- * Makes the bundle that the Worker serves: `node src/bundle/commands/bundle.ts [--out FILE] [FOLDER…]`.
+ * Makes the bundle that the Worker serves: `node src/bundle/commands/bundle.ts [--out FILE] [--quiet] [FOLDER…]`.
  * Folders come from SERVLETS (a path list) where none are given, and are `plugins` where that is not set.
  */
 import { dirname, join, relative } from "node:path";
@@ -24,6 +24,8 @@ const ENTRY = ".bundle/worker.ts";
 
 const { values, positionals } = parseArgs({
   options: {
+    /** Says only what is wrong. */
+    quiet: { type: "boolean", default: false },
     out: { type: "string", default: isInstalled ? ".bundle/bundle.gen.ts" : "src/bundle.gen.ts" },
   },
   allowPositionals: true,
@@ -50,12 +52,13 @@ try {
     );
   }
   await consoleScripts(ASSETS);
-  console.log(table(members));
+  const say = values.quiet ? () => {} : console.log;
+  say(table(members));
   for (const name of newBuilds(members, before)) {
-    console.log(`note: ${name} has a new build: its memory starts anew, its files stay`);
+    say(`note: ${name} has a new build: its memory starts anew, its files stay`);
   }
   const seconds = ((performance.now() - began) / 1000).toFixed(1);
-  console.log(`\n${values.out} written from ${folders.join(", ")} in ${seconds} s`);
+  say(`\n${values.out} written from ${folders.join(", ")} in ${seconds} s`);
 } catch (error) {
   if (!(error instanceof Refusal)) throw error;
   console.error(`\nThe bundle was not made.\n${error.message}`);

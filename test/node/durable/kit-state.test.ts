@@ -13,7 +13,7 @@ import { connected, programOf } from "../../../src/servlets/connect.ts";
 import type { Deployment } from "../../../src/servlets/deployment.ts";
 import { nobodysCall } from "../../../src/servlets/servlet.ts";
 import { partsOf, setupOf } from "../../../src/servlets/setup.ts";
-import { Database } from "../../../src/testing/database.ts";
+import { Database } from "../../../src/bundle/database.ts";
 import { BLOCK } from "../../../src/wasm/marks.ts";
 import { newInstanceOf } from "../../../src/wasm/pool.ts";
 

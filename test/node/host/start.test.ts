@@ -5,6 +5,7 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { commandOf } from "../../../src/host/processes.ts";
+import { refusalsInPlain } from "../../../src/host/workerd.ts";
 import {
   build,
   call,
@@ -110,14 +111,32 @@ describe("a server", () => {
     other.destroy();
   });
 
-  test("starts again after it was killed", async () => {
+  test("leaves nothing that serves when it is killed, and starts again", async () => {
     const first = await hosted();
-    const orphan = await workerdOf();
+    const workerd = await workerdOf();
     await first.stop("SIGKILL");
-    expect(await commandOf(orphan)).toContain("workerd");
+    await expect.poll(() => commandOf(workerd)).toBe("");
     await hosted({ port: first.port });
-    expect(await commandOf(orphan)).toBe("");
   });
+});
+
+test.each([
+  ["at once", (text: string) => [text]],
+  ["line by line", (text: string) => text.split(/(?<=\n)/)],
+])("a host that a servlet may not reach is one line, %s", (_how, parts) => {
+  const inPlain = refusalsInPlain();
+  const printed = [
+    "before\n",
+    "workerd/jsg/util.c++:320: error: e = rust/worker/ffi.rs:104: failed: connecting to 10.0.0.5:80 is not allowed\n",
+    "stack: /bin/workerd@2b5edc0; wdErrId = 2nl\n",
+    "workerd/x.c++:1: error: e = y:1: failed: connecting to db.lan:5432 is not allowed; z\n",
+    "stack: of something else that is no part of it\nstack: \n\nafter\n",
+  ].join("");
+  const line = (name: string) =>
+    `[edge-servlets] A servlet could not reach ${name}, which is in a private network. To let it: --private-network\n`;
+  expect(parts(printed).map(inPlain).join("")).toBe(
+    `before\n${line("10.0.0.5:80")}${line("db.lan:5432")}stack: \n\nafter\n`,
+  );
 });
 
 describe("told to stop", () => {

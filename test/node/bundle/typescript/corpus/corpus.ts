@@ -389,7 +389,6 @@ return [lodash.groupBy([1, 2, 3], (n) => n % 2), copy, lodash.template("<%= a %>
   String(derivative("x^2 + x", "x")),
   det(matrix([[1, 2], [3, 4]])),
 ];`,
-    note: "too large for the free plan",
   },
   {
     name: "minisearch",
