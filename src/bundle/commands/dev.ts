@@ -1,6 +1,6 @@
 /** `dev`: runs wrangler, and tells the Worker whether only this machine can reach it. */
-import { readFile } from "node:fs/promises";
-import { resolve } from "node:path";
+import { readdir, readFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { parse } from "smol-toml";
 import * as z from "zod";
@@ -15,6 +15,10 @@ const OPTIONS = { ip: string, config: { ...string, short: "c" }, cwd: string } a
 const REACHING = ["remote", "r", "tunnel", "tunnel-name", "tunnelName"];
 /** Options that replace the host of each request. */
 const HOST = ["host", "local-upstream", "localUpstream"];
+
+/** With it, wrangler has the keys `t` and `l`, which expose the server while it runs. */
+const SESSION = "show-interactive-dev-session";
+const isSession = ({ name }: { name: string }) => /show-?interactive-?dev-?session/i.test(name);
 
 const schema = z.object({ dev: z.object({ ip: z.string(), host: z.string() }).partial() });
 
@@ -32,16 +36,39 @@ export async function devArguments(given: string[]): Promise<string[]> {
   const { ip: configured, host } = await configuredIn(resolve(String(cwd), String(config)));
   const usual = process.platform === "win32" ? "127.0.0.1" : "localhost";
   const ip = addresses.length > 0 ? (addresses.at(-1)?.value ?? "") : (configured ?? usual);
+  const sessions = named.filter(isSession);
   const isHidden =
-    host !== undefined || named.some(({ name }) => [...REACHING, ...HOST].includes(name));
-  const runs = isLoopback(ip) && !isHidden ? "on-loopback" : "on-network";
+    sessions.some(({ value }) => value !== "false") ||
+    host !== undefined ||
+    named.some(({ name }) => [...REACHING, ...HOST].includes(name));
+  const isOnLoopback = isLoopback(ip) && !isHidden;
   const taken = new Set(
-    addresses.flatMap(({ index, inlineValue }) =>
+    [...addresses, ...(isOnLoopback ? sessions : [])].flatMap(({ index, inlineValue }) =>
       inlineValue === false ? [index, index + 1] : [index],
     ),
   );
   const others = given.slice(0, end).filter((_, at) => !taken.has(at));
-  return ["dev", ...others, `--var=${RUNS}:${runs}`, `--ip=${ip}`, ...given.slice(end)];
+  const ours = isOnLoopback
+    ? [`--${SESSION}=false`, `--var=${RUNS}:on-loopback`]
+    : [`--var=${RUNS}:on-network`];
+  return ["dev", ...others, ...ours, `--ip=${ip}`, ...given.slice(end)];
+}
+
+/** A file, or the environment, that sets the variable by which `dev` tells the Worker who can reach it; else undefined. */
+export async function placeOfRuns(
+  folder: string,
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<string | undefined> {
+  const assignment = new RegExp(String.raw`^(?!\s*(#|//)).*\b${RUNS}["']?\s*[=:\]]`, "m");
+  const names = (await readdir(folder, { withFileTypes: true }))
+    .filter(
+      (one) => !one.isDirectory() && /^\.(dev\.vars|env)(\.|$)|\.(toml|jsonc?)$/.test(one.name),
+    )
+    .map(({ name }) => name);
+  for (const name of names)
+    if (assignment.test(await readFile(join(folder, name), "utf8"))) return name;
+  // Wrangler has read files of other names and folders (--env-file) into the environment of its build command.
+  return environment[RUNS] === undefined ? undefined : "The environment";
 }
 
 /** The table `[dev]` of a configuration; empty without one, or where its values are not valid, which wrangler reports. */
