@@ -386,7 +386,7 @@ function sharedSchemes(catalog: Catalog): Overlap[] {
     const names = others.join(", ");
     const text =
       owner === undefined
-        ? `${names} all list resources of ${claim}, and each is asked for those that nobody lists: give them different ones, or name the servlet that owns them ${claim.split(":")[0]}`
+        ? `${names} all list resources of ${claim}, and each is asked for those that nobody lists: give them different schemes or hosts`
         : `${names} also lists resources of ${claim}, and those that nobody lists are asked of the servlet ${owner} alone: use another scheme`;
     return [{ servlets: owner === undefined ? others : [...others, owner], text }];
   });

@@ -60,13 +60,13 @@ export async function placeOfRuns(
   environment: NodeJS.ProcessEnv = process.env,
 ): Promise<string | undefined> {
   const assignment = new RegExp(String.raw`^(?!\s*(#|//)).*\b${RUNS}["']?\s*[=:\]]`, "m");
-  const names = (await readdir(folder, { withFileTypes: true }))
-    .filter(
-      (one) => !one.isDirectory() && /^\.(dev\.vars|env)(\.|$)|\.(toml|jsonc?)$/.test(one.name),
-    )
-    .map(({ name }) => name);
-  for (const name of names)
-    if (assignment.test(await readFile(join(folder, name), "utf8"))) return name;
+  for (const file of await readdir(folder, { withFileTypes: true })) {
+    const { name } = file;
+    if (file.isFIFO() || !/^\.(dev\.vars|env)(\.|$)|\.(toml|jsonc?)$/.test(name)) continue;
+    // What is no file, or leads to none, has no variables.
+    const text = await readFile(join(folder, name), "utf8").catch(() => "");
+    if (assignment.test(text)) return name;
+  }
   // Wrangler has read files of other names and folders (--env-file) into the environment of its build command.
   return environment[RUNS] === undefined ? undefined : "The environment";
 }

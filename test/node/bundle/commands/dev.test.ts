@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -143,6 +143,15 @@ describe("nothing but `dev` says that only this machine reaches the server", () 
   ])("but it may be mentioned in %s: %s", async (name, text) => {
     await writeFile(join(project, name), text);
     expect(await placeOfRuns(project, {})).toBeUndefined();
+  });
+
+  test("where a link leads to it; folders and links to nothing are passed over", async () => {
+    await mkdir(join(project, ".env.d"));
+    await symlink("nowhere", join(project, ".env"));
+    expect(await placeOfRuns(project, {})).toBeUndefined();
+    await writeFile(join(project, "secrets"), "EDGE_SERVLETS_RUNS=on-loopback");
+    await symlink("secrets", join(project, ".dev.vars"));
+    expect(await placeOfRuns(project, {})).toBe(".dev.vars");
   });
 
   test("in the environment, where wrangler puts what --env-file names", async () => {
