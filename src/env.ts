@@ -15,10 +15,14 @@ const words = z.pipe(
 /** Host names as URLs have them: in lower case, international ones encoded, IPv6 addresses in brackets, without a port. */
 const hosts = z.pipe(
   words,
-  z.transform((names: string[]) =>
-    names.map(
-      (name) => (URL.parse(`http://${name}`) ?? URL.parse(`http://[${name}]`))?.hostname ?? name,
-    ),
+  z.transform((names: string[], { issues }) =>
+    names.flatMap((name) => {
+      const url = URL.parse(`http://${name}`) ?? URL.parse(`http://[${name}]`);
+      if (url !== null && /^[^/?#@\\*]+$/.test(name)) return url.hostname;
+      const message = `must be names of hosts, such as "box.local 10.0.0.5", and ${JSON.stringify(name)} is none: leave out its scheme, path or *`;
+      issues.push({ code: "custom", message, input: name });
+      return [];
+    }),
   ),
 );
 

@@ -40,7 +40,7 @@ const BINDINGS = [
 /**
  * How the server runs, as the command that runs it says: `self-hosted` by `start`; by `dev`, `on-loopback` where only this
  * machine can reach it, else `on-network`. It is no setting: both
- * commands overwrite what an operator sets under this name. Other ways to start wrangler must not set it.
+ * commands overwrite what an operator sets under this name, and the bundle step refuses it.
  */
 export const RUNS = "EDGE_SERVLETS_RUNS";
 

@@ -248,10 +248,9 @@ export class Registry {
       this.demand(found);
       return interrupted(owner, await this.servlet(owner).readResource(uri, call));
     }
-    const mayKnow = readersOf(await this.whole.catalog(), uri);
-    for (const bundled of this.servlets) {
+    for (const bundled of readersOf(await this.whole.catalog(), uri)) {
       const servlet = this.servlet(bundled);
-      if (!servlet.reads || !mayKnow(bundled) || isSkipped(bundled, uri)) continue;
+      if (isSkipped(bundled, uri)) continue;
       if (this.#narrower?.may(bundled.name, uri) === false) continue;
       try {
         return interrupted(bundled, await servlet.readResource(uri, call));

@@ -52,8 +52,6 @@ export interface Servlet {
   complete(request: CompletionRequest, call: CallContext): Promise<CompleteResult>;
   /** Handles a change of the client's roots; absent if the servlet has no handler. */
   rootsChanged?(call: CallContext): Promise<Outcome<Json>>;
-  /** True if it can read resources that it does not list. */
-  readonly reads: boolean;
   readonly completes: boolean;
 }
 

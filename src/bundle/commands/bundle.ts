@@ -5,10 +5,12 @@
 import { dirname, join, relative } from "node:path";
 import { parseArgs } from "node:util";
 import * as z from "zod";
+import { RUNS } from "../../own-names.ts";
 import { manifestSchema } from "../../servlets/manifest.ts";
 import { makeBundle } from "../bundle.ts";
 import { bundleSource, newBuilds } from "../bundle-module.ts";
 import { readIfThere, writeIfNew } from "../cache.ts";
+import { placeOfRuns } from "./dev.ts";
 import { servletFolders } from "./folders.ts";
 import { consoleScripts } from "../console-scripts.ts";
 import { isInstalled } from "../own.ts";
@@ -33,6 +35,14 @@ const { values, positionals } = parseArgs({
 const folders = positionals.length > 0 ? positionals : servletFolders();
 
 compileQuickly();
+
+const place = await placeOfRuns(".");
+if (place !== undefined) {
+  console.error(
+    `\nThe bundle was not made.\n${place} sets ${RUNS}, which would make everybody an operator where others reach the server. Only \`dev\` may set it: remove it there, and start the server by \`npm run dev\``,
+  );
+  process.exit(1);
+}
 
 const began = performance.now();
 try {

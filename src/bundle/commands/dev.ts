@@ -3,8 +3,8 @@
  * lacks.
  */
 import { existsSync, readFileSync, utimesSync, watch } from "node:fs";
-import { readFile } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import { readdir, readFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { parse } from "smol-toml";
 import * as z from "zod";
@@ -32,6 +32,10 @@ const OPTIONS = {
 const REACHING = ["remote", "r", "tunnel", "tunnel-name", "tunnelName"];
 /** Options that replace the host of each request. */
 const HOST = ["host", "local-upstream", "localUpstream"];
+
+/** With it, wrangler has the keys `t` and `l`, which expose the server while it runs. */
+const SESSION = "show-interactive-dev-session";
+const isSession = ({ name }: { name: string }) => /show-?interactive-?dev-?session/i.test(name);
 
 const schema = z.object({
   dev: z.object({ ip: z.string(), host: z.string(), port: z.number() }).partial(),
@@ -61,19 +65,42 @@ export async function readDev(given: string[]): Promise<Dev> {
   const { ip: configured, host, ...more } = await configuredIn(file);
   const usual = process.platform === "win32" ? "127.0.0.1" : "localhost";
   const ip = addresses.length > 0 ? (addresses.at(-1)?.value ?? "") : (configured ?? usual);
+  const sessions = named.filter(isSession);
   const isHidden =
-    host !== undefined || named.some(({ name }) => [...REACHING, ...HOST].includes(name));
+    sessions.some(({ value }) => value !== "false") ||
+    host !== undefined ||
+    named.some(({ name }) => [...REACHING, ...HOST].includes(name));
   const isAlone = isLoopback(ip) && !isHidden;
   const taken = new Set(
-    addresses.flatMap(({ index, inlineValue }) =>
+    [...addresses, ...(isAlone ? sessions : [])].flatMap(({ index, inlineValue }) =>
       inlineValue === false ? [index, index + 1] : [index],
     ),
   );
   const others = given.slice(0, end).filter((_, at) => !taken.has(at));
-  const own = [`--var=${RUNS}:${isAlone ? "on-loopback" : "on-network"}`, `--ip=${ip}`];
+  const own = isAlone
+    ? [`--${SESSION}=false`, `--var=${RUNS}:on-loopback`]
+    : [`--var=${RUNS}:on-network`];
+  const args = ["dev", ...others, ...own, `--ip=${ip}`, ...given.slice(end)];
   const port = typeof values.port === "string" ? Number(values.port) : more.port;
   const env = typeof values.env === "string" ? values.env : undefined;
-  return { args: ["dev", ...others, ...own, ...given.slice(end)], ip, port, file, env, isAlone };
+  return { args, ip, port, file, env, isAlone };
+}
+
+/** A file, or the environment, that sets the variable by which `dev` tells the Worker who can reach it; else undefined. */
+export async function placeOfRuns(
+  folder: string,
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<string | undefined> {
+  const assignment = new RegExp(String.raw`^(?!\s*(#|//)).*\b${RUNS}["']?\s*[=:\]]`, "m");
+  for (const file of await readdir(folder, { withFileTypes: true })) {
+    const { name } = file;
+    if (file.isFIFO() || !/^\.(dev\.vars|env)(\.|$)|\.(toml|jsonc?)$/.test(name)) continue;
+    // What is no file, or leads to none, has no variables.
+    const text = await readFile(join(folder, name), "utf8").catch(() => "");
+    if (assignment.test(text)) return name;
+  }
+  // Wrangler has read files of other names and folders (--env-file) into the environment of its build command.
+  return environment[RUNS] === undefined ? undefined : "The environment";
 }
 
 /** The table `[dev]` of a configuration; empty without one, or where its values are not valid, which wrangler reports. */

@@ -45,7 +45,10 @@ export function handOver(
   if (link === undefined) return undefined;
   // The client of a session that is its owner hears of it.
   if (reason?.kind === "task" && owner === undefined)
-    return { reason: { kind: "retry", until: Date.now() }, result: linkResult(link, id, {}) };
+    return {
+      reason: { kind: "retry", until: Date.now(), ms: 0 },
+      result: linkResult(link, id, {}),
+    };
   if (reason?.kind !== "input") return undefined;
   const open = unanswered(reason.asks, reason.given);
   if (!needsPerson(open, isHandedOver ? NOBODY : client)) return undefined;

@@ -24,7 +24,6 @@ const LIST_EXPORTS: Partial<Record<keyof Lists, string>> = {
 };
 
 const connect = ({ exports, run }: Interface): Servlet => ({
-  reads: exports.includes("read_resource"),
   completes: false,
   lists: (kind) => kind === "tools" || exports.includes(LIST_EXPORTS[kind] ?? ""),
 

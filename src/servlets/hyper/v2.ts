@@ -45,7 +45,6 @@ const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
   };
 
   return {
-    reads: exports.includes("read_resource"),
     completes: exports.includes("complete"),
     lists: (kind) => exports.includes(LIST_EXPORTS[kind]),
 

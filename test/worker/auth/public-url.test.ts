@@ -527,3 +527,24 @@ describe("behind a proxy that names this machine and says nothing else, at an ht
     expect((await person.fetch("/console/mcp", call)).status).toBe(403);
   });
 });
+
+test.each([
+  ...["https://box.local", "box.local/mcp", "ada@box.local", "*", "*.example.com", "box.local:x"],
+  ...["999.1.1.1", "a.example,b.example?", "[::1", "\\\\box"],
+])("ALLOWED_HOSTS refuses what no request could name: %s", (name) => {
+  expect(() => readSettings({ ALLOWED_HOSTS: `box.local ${name}` })).toThrow(
+    /ALLOWED_HOSTS.*must be names of hosts, such as "box.local/,
+  );
+});
+
+test("ALLOWED_HOSTS takes names as people write them", () => {
+  const ALLOWED_HOSTS = "BOX.local box:8080 b\u00fccher.example ::1 [::1]:80 10.0.0.5";
+  expect(readSettings({ ALLOWED_HOSTS }).ALLOWED_HOSTS).toEqual([
+    "box.local",
+    "box",
+    "xn--bcher-kva.example",
+    "[::1]",
+    "[::1]",
+    "10.0.0.5",
+  ]);
+});

@@ -1,17 +1,20 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import {
   dev,
+  placeOfRuns,
   readDev,
   readiness,
   reloadForVariables,
 } from "../../../../src/bundle/commands/dev.ts";
+import { run } from "./running.ts";
 
 const devArguments = async (given: string[]) => (await readDev(given)).args;
 
@@ -59,7 +62,11 @@ describe("only this machine reaches it", () => {
     // Behind `--` there are no options: wrangler takes no address from there either.
     [["--", "--ip", "0.0.0.0"], HERE],
     [["--var", "EDGE_SERVLETS_RUNS:on-network"], HERE],
+    [["--show-interactive-dev-session=false"], HERE],
   ])("with %j", async (args, ip, config) => {
+    // The keys of wrangler's session could open a tunnel.
+    const session = (await devArguments(args)).filter((arg) => /interactive/.test(arg));
+    expect(session).toEqual(["--show-interactive-dev-session=false"]);
     expect(await of(args, config)).toEqual({ runs: "on-loopback", ip });
   });
 });
@@ -88,6 +95,11 @@ describe("others may reach it", () => {
     [["--tunnel-name", "mine", "--tunnel"], HERE],
     // It then takes every Host for this one, also a name that was rebound to this machine.
     [["--host", "localhost"], HERE],
+    [["--show-interactive-dev-session"], HERE],
+    [["--show-interactive-dev-session=true"], HERE],
+    [["--showInteractiveDevSession"], HERE],
+    [["--no-show-interactive-dev-session"], HERE],
+    [["--show-interactive-dev-session=false", "--show-interactive-dev-session"], HERE],
     [["--local-upstream=localhost"], HERE],
     [[], HERE, "host.toml"],
     // Its host is not known.
@@ -109,7 +121,8 @@ test("all other arguments reach wrangler", async () => {
   const given = ["src/index.ts", "--ip", "::1", "--port", "9000", "--define", "A:1", "--", "x"];
   expect(await devArguments(given)).toEqual([
     ...["dev", "src/index.ts", "--port", "9000", "--define", "A:1"],
-    ...["--var=EDGE_SERVLETS_RUNS:on-loopback", "--ip=::1", "--", "x"],
+    ...["--show-interactive-dev-session=false", "--var=EDGE_SERVLETS_RUNS:on-loopback"],
+    ...["--ip=::1", "--", "x"],
   ]);
 });
 
@@ -222,4 +235,62 @@ test("variables that change have wrangler read its configuration again", async (
     log.mockRestore();
     await rm(project, { recursive: true });
   }
+});
+
+describe("nothing but `dev` says that only this machine reaches the server", () => {
+  let project: string;
+  beforeEach(async () => void (project = await mkdtemp(join(tmpdir(), "runs-"))));
+  afterEach(() => rm(project, { recursive: true }));
+
+  test.each<[string, string]>([
+    [".dev.vars", "A=1\nEDGE_SERVLETS_RUNS=on-loopback\n"],
+    [".dev.vars.staging", "export EDGE_SERVLETS_RUNS = 'on-loopback'"],
+    [".env", "EDGE_SERVLETS_RUNS: on-loopback"],
+    [".env.local", "\r\nEDGE_SERVLETS_RUNS=on-network\r\n"],
+    [".env.staging.local", "EDGE_SERVLETS_RUNS="],
+    ["wrangler.toml", '[vars]\nEDGE_SERVLETS_RUNS = "on-loopback"'],
+    ["wrangler.toml", '[env.staging]\nvars = { A = "1", "EDGE_SERVLETS_RUNS" = "x" }'],
+    ["wrangler.toml", '[env.staging.vars]\n"EDGE_SERVLETS_RUNS"="on-loopback" # here'],
+    ["other.toml", 'vars.EDGE_SERVLETS_RUNS = "on-loopback"'],
+    ["wrangler.json", '{"vars":{"EDGE_SERVLETS_RUNS":"on-loopback"}}'],
+    ["wrangler.jsonc", '{ // here\n "env": { "a": { "vars": { "EDGE_SERVLETS_RUNS" : "x" } } } }'],
+  ])("in %s: %s", async (name, text) => {
+    await writeFile(join(project, name), text);
+    expect(await placeOfRuns(project, {})).toBe(name);
+  });
+
+  test.each<[string, string]>([
+    [".dev.vars", "# EDGE_SERVLETS_RUNS=on-loopback\nEDGE_SERVLETS_KEY=x"],
+    ["wrangler.jsonc", '{\n  // "EDGE_SERVLETS_RUNS": "x"\n}'],
+    ["notes.md", "EDGE_SERVLETS_RUNS=on-loopback"],
+  ])("but it may be mentioned in %s: %s", async (name, text) => {
+    await writeFile(join(project, name), text);
+    expect(await placeOfRuns(project, {})).toBeUndefined();
+  });
+
+  test("where a link leads to it; folders and links to nothing are passed over", async () => {
+    await mkdir(join(project, ".env.d"));
+    await symlink("nowhere", join(project, ".env"));
+    expect(await placeOfRuns(project, {})).toBeUndefined();
+    await writeFile(join(project, "secrets"), "EDGE_SERVLETS_RUNS=on-loopback");
+    await symlink("secrets", join(project, ".dev.vars"));
+    expect(await placeOfRuns(project, {})).toBe(".dev.vars");
+  });
+
+  test("in the environment, where wrangler puts what --env-file names", async () => {
+    expect(await placeOfRuns(project, { EDGE_SERVLETS_RUNS: "on-loopback" })).toBe(
+      "The environment",
+    );
+  });
+
+  test("a bundle is not made, and wrangler does not go on with the last one", async () => {
+    await writeFile(join(project, ".dev.vars"), "EDGE_SERVLETS_RUNS=on-loopback");
+    const command = resolve("src/bundle/commands/bundle.ts");
+    const script = `process.chdir(${JSON.stringify(project)}); await import(${JSON.stringify(pathToFileURL(command))})`;
+    const variables = { WRANGLER_COMMAND: "dev" };
+    const { code, stderr } = await run(process.execPath, ["-e", script], variables);
+    expect(stderr).toContain(".dev.vars sets EDGE_SERVLETS_RUNS");
+    expect(stderr).toContain("remove it there");
+    expect(code).toBe(1);
+  });
 });
