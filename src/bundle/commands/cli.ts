@@ -26,7 +26,7 @@ edge-servlets new, list, inspect, import, add, update, remove, install, versions
                                 servlets: edge-servlets help servlets`;
 
 /** Commands of which no more is to be said than that. */
-const PLAIN = ["bundle", "init", "passphrase", "size", "standalone", "upgrade"];
+const PLAIN = new Set(["bundle", "init", "passphrase", "size", "standalone", "upgrade"]);
 
 const [command = "help", ...args] = process.argv.slice(2);
 
@@ -48,7 +48,7 @@ await runCommand(async () => {
 
 /** Returns the exit code of a command that ran in another process; one that runs in this process sets `process.exitCode`. */
 async function perform(): Promise<number | void> {
-  if (asksForHelp(args) && PLAIN.includes(command)) return console.log(USAGE);
+  if (asksForHelp(args) && PLAIN.has(command)) return console.log(USAGE);
   switch (command) {
     case "init":
       return console.log(await init(args));
