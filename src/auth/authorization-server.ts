@@ -4,7 +4,6 @@ import {
   type AuthRequest,
   type OAuthHelpers,
 } from "@cloudflare/workers-oauth-provider";
-import type { Grant } from "../durable/grant.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { OPERATOR_SCOPE } from "../model.ts";
@@ -32,24 +31,18 @@ import { resourceOf } from "./metadata.ts";
 import { arrivalOf, arrivedAs, isSafe } from "./origin.ts";
 import { isPassphrase } from "./passphrase.ts";
 import type { Known } from "./principal.ts";
-import { Refreshes } from "./refreshes.ts";
+import { Refreshes, type RefreshesOptions } from "./refreshes.ts";
 import { SignInLimiter } from "./sign-in-limiter.ts";
 import { FALLBACK_PATHS, tokenForm, toEndpoint, withoutOpenId } from "./token-requests.ts";
 
 /** Configuration and bindings of the authorization server. */
-export interface AuthorizationServerOptions extends Site {
-  /** The hash of the passphrase. */
-  passphrase: string;
+export interface AuthorizationServerOptions extends Site, RefreshesOptions {
   /** Tells whether a scope grants anything here: a configured one, or a pattern that fits a servlet. */
   isScope(scope: string): boolean;
   /** The configured scopes, and what each grants; undefined where none are configured. */
   scopes: Readonly<Record<string, readonly string[]>> | undefined;
   fetch: Fetch;
-  store: KVNamespace;
   attempts: DurableObjectNamespace<Counter>;
-  grants: DurableObjectNamespace<Grant>;
-  /** Called with the beginning of tokens of which some have ended. */
-  onEnd(prefix: string): void;
   /** Identity providers whose assertions are exchanged for tokens. */
   enterprises: readonly Enterprise[];
 }
@@ -93,7 +86,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
   const { store } = owner;
   const documents = new ClientDocuments(owner.fetch);
   const limiter = new SignInLimiter(owner.attempts);
-  const refreshes = new Refreshes(store, owner.grants, owner.onEnd);
+  const refreshes = new Refreshes(owner);
   const byOrigin = new Map<string, OAuthAuthorizationServer<Env>>();
   // Tokens are bound to the passphrase: changing it revokes all of them.
   const seal = owner.passphrase;

@@ -14,11 +14,21 @@ import { basicClient } from "./token-requests.ts";
 type Serve = (request: Request, store: KVNamespace) => Promise<Response>;
 type Put = [key: string, value: string, options?: KVNamespacePutOptions];
 
+export interface RefreshesOptions {
+  store: KVNamespace;
+  grants: DurableObjectNamespace<Grant>;
+  /** The hash of the passphrase: another one ends all grants. */
+  passphrase: string;
+  /** Called with the beginning of tokens of which some have ended. */
+  onEnd(prefix: string): void;
+}
+
 /** A request that brings a refresh token, or one to revoke. */
 interface Asked {
   request: Request;
   form: URLSearchParams;
   serve: Serve;
+  passphrase: string;
   token: string;
   /** The grant that the token names: its key in the store, and its object. */
   key: string;
@@ -34,13 +44,10 @@ interface Asked {
 export class Refreshes {
   readonly #store: KVNamespace;
   readonly #grants: DurableObjectNamespace<Grant>;
+  readonly #passphrase: string;
 
-  /** `onEnd` is given the beginning of tokens of which some have ended. */
-  constructor(
-    store: KVNamespace,
-    grants: DurableObjectNamespace<Grant>,
-    onEnd: (prefix: string) => void,
-  ) {
+  constructor({ store, grants, passphrase, onEnd }: RefreshesOptions) {
+    this.#passphrase = passphrase;
     this.#grants = grants;
     this.#store = withMethods(store, {
       delete: async (key: string) => {
@@ -64,7 +71,7 @@ export class Refreshes {
     const grant = this.#grants.getByName(key);
     const state = await grant.state(idOf(token));
     const { isOver, record = stored } = state;
-    const asked = { request, form, serve, token, key, grant };
+    const asked = { request, form, serve, passphrase: this.#passphrase, token, key, grant };
     if (isRefresh && state.used !== undefined) return this.#reuse(asked, state);
     const store = this.#showing(asked, isOver ? undefined : record, state);
     return isRefresh ? this.#refresh(asked, store) : serve(request, store);
@@ -175,6 +182,7 @@ const clientOf = ({ form, request }: Asked): string =>
 function termsOf(asked: Asked): string {
   const scopes = asked.form.getAll("scope").flatMap((scope) => scope.split(" "));
   return JSON.stringify([
+    asked.passphrase,
     clientOf(asked),
     [...new Set(scopes)].toSorted(),
     asked.form.getAll("resource").toSorted(),

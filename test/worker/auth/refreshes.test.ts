@@ -209,6 +209,14 @@ describe("other requests with a used token", () => {
     expect(await refresh(given[0])).toMatchObject({ status: 200 });
   });
 
+  test("under another passphrase are refused, also within the minute", async () => {
+    const { first, refresh, client } = await signedIn();
+    await refresh(first);
+    const fields = { grant_type: "refresh_token", refresh_token: first.refresh_token };
+    const changed = visitor(await ownersApp());
+    expect(await changed.tokens({ ...fields, client_id: client })).toMatchObject(REFUSED);
+  });
+
   test("altered, cut, made-up and foreign tokens are refused and end nothing", async () => {
     const { first, refresh } = await signedIn();
     const second = await refresh(first);
