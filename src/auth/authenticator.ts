@@ -3,7 +3,6 @@ import { siteOf } from "../document.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { OPERATOR_SCOPE, type Json, type Principal } from "../model.ts";
-import type { Grant } from "../durable/grant.ts";
 import type { Counter } from "../quotas.ts";
 import {
   authorizationServer,
@@ -15,6 +14,7 @@ import { RevokedKeys, revokedKey } from "./key-records.ts";
 import { challengeOf, metadataOf, resourceOf } from "./metadata.ts";
 import { arrivalOf, demandOwnOrigin, isLocal, isLoopback } from "./origin.ts";
 import { anonymousAt, bearerIn, ownerOf, type Known } from "./principal.ts";
+import type { GrantObject } from "./refreshes.ts";
 import { resourceServer, type Verified } from "./resource-server.ts";
 import { TokenMemory } from "./token-memory.ts";
 
@@ -177,7 +177,7 @@ function ownServer(
   }
   const store = storeOf(env, "OAUTH_KV");
   const attempts = namespaceOf<Counter>(env, "ATTEMPTS");
-  const grants = namespaceOf<Grant>(env, "GRANTS");
+  const grants = namespaceOf<GrantObject>(env, "GRANTS");
   if (store === undefined || attempts === undefined || grants === undefined) {
     // Continuing without it would leave the server open.
     const object = attempts === undefined ? "ATTEMPTS" : "GRANTS";

@@ -1,7 +1,6 @@
 import { blake2b } from "@noble/hashes/blake2.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
-import type { Grant, GrantState } from "../durable/grant.ts";
 import { report } from "../errors.ts";
 import { sealingWith } from "../files/sealing.ts";
 import { limits } from "../limits.ts";
@@ -10,13 +9,41 @@ import { invalidGrant } from "./authorization-refusals.ts";
 import { withMethods } from "./client-documents.ts";
 import { basicClient } from "./token-requests.ts";
 
+/** A refresh of a grant. */
+export interface Refresh {
+  /** The library's record of the grant afterwards, as JSON: its secrets are wrapped under the tokens. */
+  record: string;
+  /** Unix time in ms when the grant expires. */
+  expires: number;
+  /** The answer, sealed under the refresh token that it was given for. */
+  answer: Uint8Array<ArrayBuffer>;
+}
+
+export interface GrantState {
+  isOver: boolean;
+  /** Undefined until the first refresh. */
+  record?: string;
+  /** Set if the token was used before, with the answer as long as that is kept. */
+  used?: { at: number; answer?: Uint8Array<ArrayBuffer> };
+}
+
+/** RPC interface of the object of a grant. */
+export interface GrantObject extends Rpc.DurableObjectBranded {
+  /** The state for the holder of the refresh token with this id. */
+  state(token: string): Promise<GrantState>;
+  /** Takes the refresh token for this refresh. Returns the state if the token was used or the grant is over. */
+  refresh(token: string, refresh: Refresh): Promise<GrantState | undefined>;
+  /** Ends the grant, whose access tokens have keys that begin so. */
+  end(tokens: string): Promise<void>;
+}
+
 /** Serves a token request from this store. */
 type Serve = (request: Request, store: KVNamespace) => Promise<Response>;
 type Put = [key: string, value: string, options?: KVNamespacePutOptions];
 
 export interface RefreshesOptions {
   store: KVNamespace;
-  grants: DurableObjectNamespace<Grant>;
+  grants: DurableObjectNamespace<GrantObject>;
   /** The hash of the passphrase: another one ends all grants. */
   passphrase: string;
   /** Called with the beginning of tokens of which some have ended. */
@@ -32,7 +59,7 @@ interface Asked {
   token: string;
   /** The grant that the token names: its key in the store, and its object. */
   key: string;
-  grant: DurableObjectStub<Grant>;
+  grant: DurableObjectStub<GrantObject>;
 }
 
 /**
@@ -43,7 +70,7 @@ interface Asked {
  */
 export class Refreshes {
   readonly #store: KVNamespace;
-  readonly #grants: DurableObjectNamespace<Grant>;
+  readonly #grants: DurableObjectNamespace<GrantObject>;
   readonly #passphrase: string;
 
   constructor({ store, grants, passphrase, onEnd }: RefreshesOptions) {

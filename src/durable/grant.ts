@@ -1,25 +1,8 @@
 import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../alarm.ts";
+import type { GrantState, Refresh } from "../auth/refreshes.ts";
 import { storeOf } from "../env.ts";
 import { limits } from "../limits.ts";
-
-/** A refresh of a grant. */
-export interface Refresh {
-  /** The library's record of the grant afterwards, as JSON: its secrets are wrapped under the tokens. */
-  record: string;
-  /** Unix time in ms when the grant expires. */
-  expires: number;
-  /** The answer, sealed under the refresh token that it was given for. */
-  answer: Uint8Array<ArrayBuffer>;
-}
-
-export interface GrantState {
-  isOver: boolean;
-  /** Undefined until the first refresh. */
-  record?: string;
-  /** Set if the token was used before, with the answer as long as that is kept. */
-  used?: { at: number; answer?: Uint8Array<ArrayBuffer> };
-}
 
 /** One app's grant: which of its refresh tokens were used, and for a minute what for. */
 export class Grant extends DurableObject {
