@@ -456,6 +456,12 @@ export const limits = {
   formBytes: 16 * 1024,
   /** Lifetime of refresh tokens, renewed with each use: a connector that is used now and then stays connected. */
   refreshTokenMs: 90 * 86_400_000,
+  /** How long a refresh is answered again: two windows of a client refresh at once, and answers are lost. */
+  keptRefreshMs: 60_000,
+  /** Used refresh tokens of one grant that are recognised: of six weeks where each hour has a refresh, 150 KB. */
+  usedRefreshTokens: 1000,
+  /** How long an ended grant is noted: until KV shows everywhere what was written before, and what was deleted. */
+  endedGrantMs: 120_000,
   /** Timeout of an HTTP request of a guest, redirects included. */
   httpMs: 60 * 1000,
   /** HTTP requests of one call, without redirects. Polling for a token may take two hundred. */

@@ -32,9 +32,9 @@ const SETTINGS = [
 export type SettingName = (typeof SETTINGS)[number];
 
 const BINDINGS = [
-  ...["ASSETS", "ATTEMPTS", "BUILDS", "CALL_RECORDS", "HUBS", "INSTALLS", "KEY_RING", "LOADER"],
-  ...["OAUTH_KV", "PROFILES", "QUOTAS", "RATE_LIMIT", "SERVLET_STATES", "SESSIONS", "STATES"],
-  ...["TASKS", "USAGE"],
+  ...["ASSETS", "ATTEMPTS", "BUILDS", "CALL_RECORDS", "GRANTS", "HUBS", "INSTALLS", "KEY_RING"],
+  ...["LOADER", "OAUTH_KV", "PROFILES", "QUOTAS", "RATE_LIMIT", "SERVLET_STATES", "SESSIONS"],
+  ...["STATES", "TASKS", "USAGE"],
 ];
 
 /**

@@ -14,6 +14,7 @@ import { RevokedKeys, revokedKey } from "./key-records.ts";
 import { audienceOf, challengeOf, metadataOf } from "./metadata.ts";
 import { arrivalOf, audienceAt, demandOwnOrigin, isLocal, isLoopback } from "./origin.ts";
 import { anonymousAt, bearerIn, ownerOf, type Known } from "./principal.ts";
+import type { GrantObject } from "./refreshes.ts";
 import { resourceServer, type Verified } from "./resource-server.ts";
 import { TokenMemory } from "./token-memory.ts";
 
@@ -54,10 +55,13 @@ export function createAuthenticator(
   const keys = apiKeysOf(settings);
   const issuers = settings.OAUTH_ISSUERS ?? [];
   const verify = resourceServer(issuers, fetchNow);
-  const authorization = ownServer(settings, env, isScope);
+  const remembered = new TokenMemory();
+  const authorization = ownServer(settings, env, {
+    isScope,
+    onEnd: (prefix) => remembered.forget(prefix),
+  });
   const hasOAuth = issuers.length > 0 || authorization !== undefined;
   const isOpen = settings.API_KEYS === undefined && !hasOAuth;
-  const remembered = new TokenMemory();
   const revoked = new RevokedKeys(env);
   const needed = [...new Set(issuers.flatMap((issuer) => issuer.required_scopes))];
 
@@ -165,7 +169,7 @@ const fetchNow: Fetch = (url, init) => globalThis.fetch(url, init);
 function ownServer(
   settings: Settings,
   env: object,
-  isScope: AuthorizationServerOptions["isScope"],
+  told: Pick<AuthorizationServerOptions, "isScope" | "onEnd">,
 ): AuthorizationServer | undefined {
   const { OWNER_PASSPHRASE: passphrase, ENTERPRISE_ISSUERS: enterprises = [] } = settings;
   if (passphrase === undefined) {
@@ -174,20 +178,23 @@ function ownServer(
   }
   const store = storeOf(env, "OAUTH_KV");
   const attempts = namespaceOf<Counter>(env, "ATTEMPTS");
-  if (store === undefined || attempts === undefined) {
+  const grants = namespaceOf<GrantObject>(env, "GRANTS");
+  if (store === undefined || attempts === undefined || grants === undefined) {
     // Continuing without it would leave the server open.
-    const missing = store === undefined ? "KV namespace OAUTH_KV" : "Durable Object ATTEMPTS";
+    const object = attempts === undefined ? "ATTEMPTS" : "GRANTS";
+    const missing = store === undefined ? "KV namespace OAUTH_KV" : `Durable Object ${object}`;
     throw new Error(`OWNER_PASSPHRASE needs the binding of the ${missing} in wrangler.toml.`);
   }
   return authorizationServer({
     ...siteOf(settings),
+    ...told,
     passphrase,
-    isScope,
     scopes: settings.SCOPES,
     enterprises,
     fetch: fetchNow,
     store,
     attempts,
+    grants,
   });
 }
 

@@ -31,25 +31,23 @@ import { audienceOf, unifyResource } from "./metadata.ts";
 import { arrivalOf, arrivedAs, isSafe } from "./origin.ts";
 import { isPassphrase } from "./passphrase.ts";
 import type { Known } from "./principal.ts";
+import { Refreshes, type RefreshesOptions } from "./refreshes.ts";
 import { SignInLimiter } from "./sign-in-limiter.ts";
 import {
   FALLBACK_PATHS,
-  grantOf,
   METADATA_PATH,
+  tokenForm,
   toEndpoint,
   withoutOpenId,
 } from "./token-requests.ts";
 
 /** Configuration and bindings of the authorization server. */
-export interface AuthorizationServerOptions extends Site {
-  /** The hash of the passphrase. */
-  passphrase: string;
+export interface AuthorizationServerOptions extends Site, RefreshesOptions {
   /** Tells whether a scope grants anything here: a configured one, or a pattern that fits a servlet. */
   isScope(scope: string): boolean;
   /** The configured scopes, and what each grants; undefined where none are configured. */
   scopes: Readonly<Record<string, readonly string[]>> | undefined;
   fetch: Fetch;
-  store: KVNamespace;
   attempts: DurableObjectNamespace<Counter>;
   /** Identity providers whose assertions are exchanged for tokens. */
   enterprises: readonly Enterprise[];
@@ -100,6 +98,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
   const { store } = owner;
   const documents = new ClientDocuments(owner.fetch);
   const limiter = new SignInLimiter(owner.attempts);
+  const refreshes = new Refreshes(owner);
   const byOrigin = new Map<string, OAuthAuthorizationServer<Env>>();
   // Tokens are bound to the passphrase: changing it revokes all of them.
   const seal = owner.passphrase;
@@ -165,11 +164,11 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
   }
 
   /** The store for one request. Token requests use the client as it was approved, rather than its current document. */
-  function envFor(request: Request, isForTokens: boolean): Env {
+  function envFor(request: Request, isForTokens: boolean, base = store): Env {
     const find = async (id: string) =>
       (isForTokens && (await storedClient(store, id))) ||
       documents.find(id, () => limiter.document(request));
-    return { OAUTH_KV: storeWith(store, find) };
+    return { OAUTH_KV: storeWith(base, find) };
   }
 
   /**
@@ -270,10 +269,13 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     async protocol(request) {
       try {
         const meant = arrivedAs(request, await toEndpoint(request, owner.isScope));
-        const answer = () => serverOf(meant).fetch(meant, envFor(meant, true), NO_CONTEXT);
-        const response = await ((await grantOf(meant)) === ASSERTION_GRANT
-          ? limiter.assertion(meant, answer)
-          : answer());
+        const serve = (given: Request, base?: KVNamespace) =>
+          serverOf(given).fetch(given, envFor(given, true, base), NO_CONTEXT);
+        const form = await tokenForm(meant);
+        if (form?.get("grant_type") === ASSERTION_GRANT)
+          return await limiter.assertion(meant, () => serve(meant));
+        if (form !== undefined) return await refreshes.answer(meant, form, serve);
+        const response = await serve(meant);
         const isMetadata = meant.method === "GET" && new URL(meant.url).pathname === METADATA_PATH;
         return isMetadata ? await completed(response) : response;
       } catch (error) {

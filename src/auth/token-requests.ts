@@ -79,11 +79,11 @@ function claimedResource(assertion: string): string {
   }
 }
 
-/** The `grant_type` of a token request; undefined for any other request. The request can still be read. */
-export async function grantOf(request: Request): Promise<string | undefined> {
+/** The form of a token or revocation request; undefined for any other request. The request can still be read. */
+export async function tokenForm(request: Request): Promise<URLSearchParams | undefined> {
   const isToken = new URL(request.url).pathname === "/oauth/token" && request.method === "POST";
   if (!isToken || !isForm(request)) return undefined;
-  return new URLSearchParams(await request.clone().text()).get("grant_type") ?? undefined;
+  return new URLSearchParams(await request.clone().text());
 }
 
 const isForm = ({ headers }: Request): boolean =>
@@ -91,7 +91,7 @@ const isForm = ({ headers }: Request): boolean =>
   "application/x-www-form-urlencoded";
 
 /** The client that Basic authentication names. https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1 */
-function basicClient({ headers }: Request): string | undefined {
+export function basicClient({ headers }: Request): string | undefined {
   const [, encoded] = /^basic[ \t]+(\S+)[ \t]*$/i.exec(headers.get("authorization") ?? "") ?? [];
   if (encoded === undefined) return undefined;
   try {

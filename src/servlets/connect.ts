@@ -39,7 +39,7 @@ export function connected(bundled: PreparedServlet, deployment: Deployment): Ser
   return dialects[bundled.dialect].connect({
     exports,
     idsAsGiven: manifest.request_ids === "as-given",
-    run: async (name, input, given, read) => {
+    run: (name, input, given, read) => {
       const notify = (notice: Notification) =>
         given.notify(isUpdate(notice) ? { ...notice, servlet: bundled.name } : notice);
       const made = { ...given, notify };
@@ -66,7 +66,7 @@ export function connected(bundled: PreparedServlet, deployment: Deployment): Ser
       return watchRun(
         { ...watch, call, deployment },
         {
-          run: async () => (isRecorded ? inRunSpan(bundled.name, { name, call, begin }) : begin()),
+          run: () => (isRecorded ? inRunSpan(bundled.name, { name, call, begin }) : begin()),
           read,
         },
       );

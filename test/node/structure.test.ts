@@ -58,7 +58,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   accounts: LEAVES,
   auth: LEAVES,
   builds: ["accounts", "durable", "servlets", "usage", "wasm", ...LEAVES],
-  durable: ["accounts", "builds", "mcp", "otc", "servlets", "usage", "wasm", ...LEAVES],
+  durable: ["accounts", "auth", "builds", "mcp", "otc", "servlets", "usage", "wasm", ...LEAVES],
   mcp: ["durable", "servlets", ...LEAVES],
   operator: ["builds", "durable", "servlets", ...LEAVES],
   otc: ["durable", "mcp", "servlets", ...LEAVES],

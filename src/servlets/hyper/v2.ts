@@ -41,7 +41,7 @@ const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
     if (!exports.includes(name)) {
       throw new Fault("method_not_found", `The servlet has no ${name}.`);
     }
-    return run(name, input(request, call), call, read);
+    return await run(name, input(request, call), call, read);
   };
 
   return {

@@ -284,6 +284,7 @@ describe("where it is not configured", () => {
   test.each([
     [{ OAUTH_KV: undefined }, /OAUTH_KV/],
     [{ ATTEMPTS: undefined }, /ATTEMPTS/],
+    [{ GRANTS: undefined }, /GRANTS/],
     [{ OWNER_PASSPHRASE: PASSPHRASE }, /npm run passphrase/],
     [{ OWNER_PASSPHRASE: `pbkdf2$100001$${"A".repeat(22)}==$${"A".repeat(43)}=` }, /100000/],
   ])("half of it is an error at start: %o", async (more, message) => {
