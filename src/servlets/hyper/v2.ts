@@ -34,14 +34,14 @@ const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
   const input = (request: Json | undefined, call: CallContext): string =>
     JSON.stringify({ ...(request && { request }), context: contextOf(call, idsAsGiven) });
 
-  const ask = async <T>(
+  const ask = <T>(
     { name, request, call }: { name: string; request: Json | undefined; call: CallContext },
     read: (ending: Ending) => T,
   ): Promise<T> => {
     if (!exports.includes(name)) {
       throw new Fault("method_not_found", `The servlet has no ${name}.`);
     }
-    return await run(name, input(request, call), call, read);
+    return run(name, input(request, call), call, read);
   };
 
   return {

@@ -17,9 +17,10 @@ async function browse(page) {
 
 /** Follows the page of a sign-in that a program names in its log, to the place where the program listens. */
 function followPages(log) {
-  createInterface({ input: log }).on("line", async (line) => {
+  const follow = async (page) => fetch(await browse(page));
+  createInterface({ input: log }).on("line", (line) => {
     const [page] = /https?:\S+\/authorize\?\S+/.exec(line) ?? [];
-    if (page !== undefined) await fetch(await browse(page));
+    if (page !== undefined) follow(page).catch(console.error);
   });
 }
 
