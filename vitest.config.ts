@@ -1,4 +1,5 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, resolve } from "node:path";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
@@ -8,6 +9,18 @@ import { storageFolder } from "./test/worker/storage.ts";
 
 // Hundreds of processes load the same modules: compiled once, they start in half the time.
 process.env["NODE_COMPILE_CACHE"] ??= resolve(".bundle/compiled");
+
+// A fresh clone has none, and no test could be found.
+if (!existsSync("test/bundle.gen.ts")) {
+  console.error(
+    "The tests need the bundle, which is made now, once, in some minutes: npm run bundle:tests",
+  );
+  const made = spawnSync("npm run --silent bundle:tests", {
+    stdio: "inherit",
+    shell: true,
+  });
+  if (made.status !== 0) process.exit(1);
+}
 
 /** Polls end with their condition; this bound is for a busy machine. */
 const expect = { poll: { timeout: 30_000, interval: 20 } };

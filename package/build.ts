@@ -1,6 +1,7 @@
 /**
  * Builds the npm packages in `.bundle/packages`: `npm run package`. For each there is a folder to publish, and its
- * tarball.
+ * tarball, which a dry run of `npm publish` takes. To publish: `npm publish TARBALL` in CI, which may sign its provenance,
+ * first edge-servlets.
  *
  * `edge-servlets` has the sources compiled file by file, so that their relative paths stay valid, and depends on the packages
  * that they import. `create-edge-servlets` has only the code that makes a project, and no dependencies.
@@ -24,6 +25,7 @@ interface Manifest {
   version: string;
   description: string;
   license: string;
+  repository: string;
   engines: object;
   dependencies: Record<string, string>;
   devDependencies: Record<string, string>;
@@ -32,6 +34,12 @@ interface Manifest {
 const text = (path: string) => readFile(join(ROOT, path), "utf8");
 const project = JSON.parse(await text("package.json")) as Manifest;
 const { version, license, engines } = project;
+const repository = {
+  type: "git",
+  url: `git+https://github.com/${project.repository.replace(/^github:/, "")}.git`,
+};
+/** What both packages say of where they come from; `npm publish` in CI proves it. */
+const origin = { license, repository, publishConfig: { access: "public", provenance: true } };
 const versions: Record<string, string> = { ...project.devDependencies, ...project.dependencies };
 
 await rm(OUT, { recursive: true, force: true });
@@ -62,8 +70,9 @@ await writeManifest(main, {
   name: "edge-servlets",
   version,
   description: project.description,
-  license,
+  ...origin,
   type: "module",
+  files: ["bin", "dist", "docs", "plugins", "prepared", "template", "templates", "*.md", "*.toml"],
   bin: { "edge-servlets": "bin/edge-servlets.js" },
   exports: {
     ".": exported("worker"),
@@ -85,6 +94,7 @@ for (const folder of [main, create]) {
   const [{ filename, size, entryCount }] = JSON.parse(packed) as [
     { filename: string; size: number; entryCount: number },
   ];
+  execFileSync("npm", ["publish", "--dry-run", join(OUT, filename)], { stdio: "ignore" });
   console.log(
     `${relative(ROOT, join(OUT, filename))}: ${entryCount} files, ${Math.round(size / 1024)} KB`,
   );
@@ -226,8 +236,9 @@ async function makeCreate(): Promise<void> {
     name: "create-edge-servlets",
     version,
     description: "Makes an edge-servlets project: npm create edge-servlets my-server",
-    license,
+    ...origin,
     type: "module",
+    files: ["bin", "dist", "template"],
     bin: { "create-edge-servlets": "bin/create.js" },
     engines,
   });

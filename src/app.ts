@@ -2,7 +2,13 @@ import { Hono } from "hono";
 import { cors } from "hono/cors";
 import { PROTOCOL_PATHS } from "./auth/authorization-server.ts";
 import { METADATA_PATHS } from "./auth/metadata.ts";
-import { arrivalOf, atOwnOrigin, checkOrigin, isServed, originPolicy } from "./auth/origin.ts";
+import {
+  atOwnOrigin,
+  checkOrigin,
+  correctedOrigin,
+  isServed,
+  originPolicy,
+} from "./auth/origin.ts";
 import { otcPrincipal } from "./auth/otc.ts";
 import { anonymousAt } from "./auth/principal.ts";
 import { readJson } from "./body.ts";
@@ -29,6 +35,8 @@ import { secretEndpoint } from "./person/secret-endpoint.ts";
 import { signedInEndpoint, type PersonPage } from "./person/view.ts";
 import type { Principal } from "./model.ts";
 import type { Bundle } from "./servlets/bundle.ts";
+import { describeMissing } from "./servlets/variables.ts";
+import { printable } from "./text.ts";
 import { wire } from "./wiring.ts";
 
 /** The Worker's routes and middleware, in order. `env` holds its bindings. */
@@ -45,12 +53,22 @@ export function createApp(bundle: Bundle, env: object) {
 
   const policy = originPolicy(settings, env);
   if (policy.runs === "self-hosted") demandAudience(settings);
+  for (const entry of settings.ALLOWED_ORIGINS) {
+    const corrected = correctedOrigin(entry);
+    if (corrected !== undefined)
+      console.warn(
+        `ALLOWED_ORIGINS has ${printable(entry)}, which is no origin as browsers send it, so it allows no page. Write ${corrected}.`,
+      );
+  }
+  const { variables } = serving.deployment;
+  const missing = describeMissing(bundle.servlets, (name) => Boolean(variables[name]));
   let hasWarned = false;
   app.use((c, next) => {
     c.req.raw = atOwnOrigin(c.req.raw, policy);
     // Only a request's URL shows whether the server runs on a loopback host.
     if (!hasWarned && authenticator.isExposed(c.req.raw))
       console.warn(`This server requires no authentication. ${HOW_TO_CLOSE}`);
+    if (!hasWarned && missing !== undefined) console.warn(missing);
     hasWarned = true;
     const origin = c.req.raw.headers.get("origin");
     if (origin !== null || !isProbe(c.req)) checkOrigin(c.req.raw, policy);
@@ -67,7 +85,7 @@ export function createApp(bundle: Bundle, env: object) {
     const catalog = await registry.catalog().catch((error: unknown) => void report(error));
     const tools = catalog?.lists.tools.length ?? 0;
     // Nor to a web page under a name that was rebound to this machine.
-    const lists = isServed(arrivalOf(c.req.raw), policy) ? { servlets, tools } : {};
+    const lists = isServed(c.req.raw, policy) ? { servlets, tools } : {};
     return c.json({ ...health, ...lists }, catalog === undefined ? 503 : 200);
   });
 

@@ -15,10 +15,14 @@ const words = z.pipe(
 /** Host names as URLs have them: in lower case, international ones encoded, IPv6 addresses in brackets, without a port. */
 const hosts = z.pipe(
   words,
-  z.transform((names: string[]) =>
-    names.map(
-      (name) => (URL.parse(`http://${name}`) ?? URL.parse(`http://[${name}]`))?.hostname ?? name,
-    ),
+  z.transform((names: string[], { issues }) =>
+    names.flatMap((name) => {
+      const url = URL.parse(`http://${name}`) ?? URL.parse(`http://[${name}]`);
+      if (url !== null && /^[^/?#@\\*]+$/.test(name)) return url.hostname;
+      const message = `must be names of hosts, such as "box.local 10.0.0.5", and ${JSON.stringify(name)} is none: leave out its scheme, path or *`;
+      issues.push({ code: "custom", message, input: name });
+      return [];
+    }),
   ),
 );
 
@@ -111,7 +115,11 @@ const settingsSchema = z.object({
    * with a new one, and fails the call if they differ (slow; for tests).
    */
   ISOLATION: z._default(z.enum(["restored", "fresh", "checked"]), "restored"),
-  /** Origins of web pages that may call, besides the server's own and localhost: `https://app.example …`, or `*` for all https ones. */
+  /**
+   * Origins of web pages that may call, besides the server's own and localhost, as browsers send them: `https://app.example …`,
+   * `*` for all https ones; of apps, such as `chrome-extension://ID` and `tauri://localhost`; `null`, which any page can send
+   * from a sandboxed frame.
+   */
   ALLOWED_ORIGINS: words,
   /**
    * The server's own origin, such as `https://mcp.example.com`, in all that it says and decides: audience of tokens,
@@ -167,7 +175,7 @@ const settingsSchema = z.object({
   ),
   /** Patterns that each scope grants, as JSON: `{"reader": ["http-status:*", "web:fetch"]}`. */
   SCOPES: z.optional(json(z.record(z.string(), z.array(pattern)).check(scopeNames, notReserved))),
-  /** How each run of a servlet is logged: `json`, `text` (easier to read) or `off`. */
+  /** How each run of a servlet is logged: `json`, `text` (easier to read) or `off`: only those that fail, as text. */
   RUN_LOG: z._default(z.enum(["json", "text", "off"]), "off"),
   /** `none`: public access is intended. Without it an open server warns on its page and in its log. */
   AUTH: z.optional(z.literal("none")),
@@ -193,7 +201,7 @@ const settingsSchema = z.object({
   ),
   /** A secret of 32 characters or more: signs the JWTs (HS256) of callers of Open Tool Calling. */
   OTC_JWT_SECRET: z.optional(z.string().check(z.minLength(32, "must have at least 32 characters"))),
-  /** Accepted audiences (`aud`) of such a JWT; the server's origin by default. */
+  /** Accepted audiences (`aud`) of such a JWT; the server's origin, or its MCP endpoint, by default. */
   OTC_JWT_AUDIENCE: words,
 } satisfies Record<SettingName, z.ZodMiniType>);
 

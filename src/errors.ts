@@ -36,6 +36,8 @@ const CODES = {
   /** Chosen by the servlet, with a JSON-RPC code of its own. */
   servlet_error: { rpc: -32603, http: 200 },
   servlet_failed: { rpc: -32603, http: 200 },
+  /** The servlet lacks a variable or secret of the Worker. */
+  not_configured: { rpc: -32603, http: 200 },
   internal: { rpc: -32603, http: 500 },
 } as const;
 
@@ -71,9 +73,18 @@ export class Fault extends Error {
   }
 }
 
-/** Of a call whose result nobody wants any more. */
-export const clientHasLeft = () =>
-  new Fault("cancelled", "The client has left, so the call was stopped.");
+/** Of a call whose result nobody wants any more, or which was stopped for the reason of this signal. */
+export const clientHasLeft = (signal?: AbortSignal): Fault =>
+  signal?.reason instanceof Fault
+    ? signal.reason
+    : new Fault("cancelled", "The client has left, so the call was stopped.");
+
+/** Of a call that was stopped before its client, which hears nothing until it ends, gives up. */
+export const tooSilent = (): Fault =>
+  new Fault(
+    "not_acceptable",
+    `The call has not ended within ${limits.silentEndMs / 1000} s, and its request accepts no stream, so it was stopped. Send Accept: application/json, text/event-stream.`,
+  );
 
 /** The fault that the caller may see. Logs the cause of `internal` and `unavailable` faults. */
 export function report(error: unknown, redact?: (text: string) => string): Fault {

@@ -6,6 +6,7 @@ export const {
   Profile,
   Attempts,
   CallRecord,
+  Grant,
   Hub,
   Installs,
   KeyRing,

@@ -227,6 +227,13 @@ export const limits = {
   /** A longer call becomes a task if it can: clients and people give up soon after. */
   promoteAfterMs: 2000,
   /**
+   * A longer call of a client that takes no stream, and so hears nothing until it ends, goes on without it if it can: the
+   * client gets a link. One that cannot, or is in the middle of something, is stopped. Clients give up a request after a
+   * minute, some after half of that.
+   */
+  silentMs: 25_000,
+  silentEndMs: 45_000,
+  /**
    * Runs of tasks that begin at once in one isolate: after a restart hundreds are due, and requests are served between
    * them. A run has begun when it waits for something, or has taken this long.
    */
@@ -449,6 +456,12 @@ export const limits = {
   formBytes: 16 * 1024,
   /** Lifetime of refresh tokens, renewed with each use: a connector that is used now and then stays connected. */
   refreshTokenMs: 90 * 86_400_000,
+  /** How long a refresh is answered again: two windows of a client refresh at once, and answers are lost. */
+  keptRefreshMs: 60_000,
+  /** Used refresh tokens of one grant that are recognised: of six weeks where each hour has a refresh, 150 KB. */
+  usedRefreshTokens: 1000,
+  /** How long an ended grant is noted: until KV shows everywhere what was written before, and what was deleted. */
+  endedGrantMs: 120_000,
   /** Timeout of an HTTP request of a guest, redirects included. */
   httpMs: 60 * 1000,
   /** HTTP requests of one call, without redirects. Polling for a token may take two hundred. */

@@ -35,7 +35,7 @@ export const issuerSchema = z.strictObject(
   {
     /** The exact `iss` of its tokens: https, or http to a loopback host. Required. */
     issuer: secureUrl,
-    /** Required `aud` of the tokens; this server's MCP endpoint, `https://host/mcp`, by default. */
+    /** Required `aud` of the tokens; this server's MCP endpoint, `https://host/mcp` (also `/mcp/` and the bare origin), by default. */
     audience: z.optional(z.string().check(z.minLength(1))),
     /** URL of its key set; the `jwks_uri` of its metadata (RFC 8414, then OpenID Connect) by default. */
     jwks_uri: z.optional(secureUrl),

@@ -32,15 +32,15 @@ const SETTINGS = [
 export type SettingName = (typeof SETTINGS)[number];
 
 const BINDINGS = [
-  ...["ASSETS", "ATTEMPTS", "BUILDS", "CALL_RECORDS", "HUBS", "INSTALLS", "KEY_RING", "LOADER"],
-  ...["OAUTH_KV", "PROFILES", "QUOTAS", "RATE_LIMIT", "SERVLET_STATES", "SESSIONS", "STATES"],
-  ...["TASKS", "USAGE"],
+  ...["ASSETS", "ATTEMPTS", "BUILDS", "CALL_RECORDS", "GRANTS", "HUBS", "INSTALLS", "KEY_RING"],
+  ...["LOADER", "OAUTH_KV", "PROFILES", "QUOTAS", "RATE_LIMIT", "SERVLET_STATES", "SESSIONS"],
+  ...["STATES", "TASKS", "USAGE"],
 ];
 
 /**
  * How the server runs, as the command that runs it says: `self-hosted` by `start`; by `dev`, `on-loopback` where only this
  * machine can reach it, else `on-network`. It is no setting: both
- * commands overwrite what an operator sets under this name. Other ways to start wrangler must not set it.
+ * commands overwrite what an operator sets under this name, and the bundle step refuses it.
  */
 export const RUNS = "EDGE_SERVLETS_RUNS";
 

@@ -9,8 +9,13 @@ export interface Sender {
 export const UNKNOWN_OUTCOME =
   "The servlet may have sent an HTTP request that must not be sent twice, such as POST. Its outcome is unknown. Check it before you repeat the call.";
 
-/** Faults of the server itself: the servlet can no longer say what it has done. */
-const OURS: ReadonlySet<FaultCode> = new Set(["internal", "unavailable", "too_many"]);
+/** Faults of the server itself, and of a call that it has stopped: the servlet can no longer say what it has done. */
+const OURS: ReadonlySet<FaultCode> = new Set([
+  "internal",
+  "unavailable",
+  "too_many",
+  "not_acceptable",
+]);
 
 /** The fault for a call's client, which says so if the servlet may have acted. */
 export function afterSending({ hasSent = false }: Sender, error: unknown): Fault {

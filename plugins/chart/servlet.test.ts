@@ -52,6 +52,11 @@ async function drawn(args: object) {
 
 const BLUE = "0072b2";
 const ORANGE = "d55e00";
+/** The arguments for these series. */
+const asArguments = ([first, ...series]: { name: string; values: number[] }[]) => ({
+  ...first,
+  series,
+});
 const ramp = (count: number) => Array.from({ length: count }, (_, at) => (at * 7919) % 997);
 
 describe("draw_chart", () => {
@@ -65,8 +70,19 @@ describe("draw_chart", () => {
       { name: "North", values: [1] },
       { name: "South", values: [2, 3] },
     ];
-    const { text } = await drawn({ series });
+    const { text } = await drawn(asArguments(series));
     expect(text).toMatch(/^North:\nmin: 1 [^]*\n\nSouth:\nmin: 2 [^]*count: 2$/);
+  });
+
+  test("its schema says what a call needs", async () => {
+    const [tool] = (await chart.list()).tools;
+    expect(tool!.inputSchema).toMatchObject({ type: "object", required: ["values"] });
+    expect(Object.keys(tool!.inputSchema)).not.toContain("anyOf");
+  });
+
+  test("a list without a name has one in the legend beside others", async () => {
+    const { text } = await drawn({ values: [1], series: [{ name: "South", values: [2] }] });
+    expect(text).toMatch(/^values:\nmin: 1 [^]*\n\nSouth:\nmin: 2/);
   });
 
   test.each([
@@ -80,7 +96,7 @@ describe("draw_chart", () => {
     { values: ramp(500), kind: "bar", width: 1600, height: 1200 },
     { values: [1], width: 259, height: 121, title: "x".repeat(200), y_title: "y".repeat(200) },
     { values: [1, 2], labels: ["a".repeat(200)], x_title: "x".repeat(200), width: 201 },
-    { series: Array.from({ length: 8 }, () => ({ name: "n".repeat(200), values: ramp(9) })) },
+    asArguments(Array.from({ length: 8 }, () => ({ name: "n".repeat(200), values: ramp(9) }))),
   ])("draws %j", async (args) => {
     const { picture } = await drawn(args);
     const { width = 640, height = 320 } = args as { width?: number; height?: number };
@@ -102,7 +118,7 @@ describe("draw_chart", () => {
       { name: "North", values: [1, 1] },
       { name: "South", values: [9, 9] },
     ];
-    const { picture } = await drawn({ series, title: "Two" });
+    const { picture } = await drawn({ ...asArguments(series), title: "Two" });
     const rows = (colour: string) =>
       new Set(picture.pixels.flatMap((one, at) => (one === colour ? Math.floor(at / 640) : [])));
     const legend = [...rows(BLUE)].filter((row) => rows(ORANGE).has(row));
@@ -129,8 +145,9 @@ describe("draw_chart", () => {
   });
 
   test.each([
-    [{}, "either `values` or `series`"],
-    [{ values: [1], series: [{ name: "a", values: [1] }] }, "either `values` or `series`"],
+    [{}, "values"],
+    [{ series: [{ name: "a", values: [1] }] }, "`values` is required"],
+    [{ values: [1], series: [] }, "series"],
     [{ values: [] }, "values"],
     [{ values: ["1"] }, "values"],
     [{ values: [2e300] }, "values"],

@@ -1,5 +1,5 @@
 /** Draws line and bar charts as PNG. */
-import { defineServlet, ToolError } from "edge-servlets/servlet";
+import { defineServlet } from "edge-servlets/servlet";
 import { MOST_SERIES } from "./canvas.ts";
 import { draw, type Series } from "./draw.ts";
 import { encodePng } from "./png.ts";
@@ -23,15 +23,16 @@ export default defineServlet({
     draw_chart: {
       title: "Draw a chart",
       description:
-        "Draws numbers as a line or bar chart: one list (values), or several (series) with a legend. Returns the minimum, maximum, mean and count of each list as text, and the chart as a PNG image.",
+        "Draws numbers as a line or bar chart: one list (values), or several with a legend (values and series). Returns the minimum, maximum, mean and count of each list as text, and the chart as a PNG image.",
       input: {
         type: "object",
         examples: [{ values: [3, 1.5, 4], labels: ["May", "June", "July"], title: "Rain" }],
         properties: {
           values: {
             ...VALUES,
-            description: "The numbers to draw, in order from left to right. Or series.",
+            description: "The numbers to draw, in order from left to right.",
           },
+          name: { ...TEXT, description: "What the legend calls values, if there are series." },
           series: {
             type: "array",
             items: {
@@ -41,8 +42,8 @@ export default defineServlet({
               additionalProperties: false,
             },
             minItems: 1,
-            maxItems: MOST_SERIES,
-            description: "Several lists of numbers to compare, instead of values.",
+            maxItems: MOST_SERIES - 1,
+            description: "More lists of numbers, to compare with values.",
           },
           labels: {
             type: "array",
@@ -78,16 +79,13 @@ export default defineServlet({
             description: "Height of the image in pixels.",
           },
         },
+        required: ["values"],
         additionalProperties: false,
       },
       annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
-      handler({ values, series, labels, kind = "line", title = "", ...rest }) {
-        if ((values === undefined) === (series === undefined)) {
-          throw new ToolError(
-            'draw_chart takes either `values` or `series`: send `values` as an array of numbers, such as [3, 1.5, 4], or `series` as [{"name": "2025", "values": [3, 1.5, 4]}, …].',
-          );
-        }
-        const given: readonly Series[] = series ?? [{ name: "", values: values ?? [] }];
+      handler({ values, name, series = [], labels, kind = "line", title = "", ...rest }) {
+        const first = { name: name ?? (series.length > 0 ? "values" : ""), values };
+        const given: readonly Series[] = [first, ...series];
         const chart = {
           ...{ kind, labels, title },
           series: given.map((one) => ({

@@ -8,7 +8,7 @@ interface Prototype {
 }
 
 const { defineProperty, freeze, getOwnPropertyDescriptor, getPrototypeOf, setPrototypeOf } = Object;
-const { ownKeys } = Reflect;
+const { deleteProperty, ownKeys } = Reflect;
 const prototypes: Prototype[] = [];
 
 const isObject = (value: unknown): value is object =>
@@ -38,7 +38,12 @@ function remember(prototype: object): void {
 export function protectGlobals(added: Record<string, unknown>): void {
   Object.assign(globalThis, added);
   for (const name of ownKeys(globalThis)) {
-    const { value } = getOwnPropertyDescriptor(globalThis, name)!;
+    const { value, get } = getOwnPropertyDescriptor(globalThis, name)!;
+    // Some are made when they are first used: of what the script has left of the language then.
+    if (get !== undefined) {
+      deleteProperty(globalThis, name);
+      continue;
+    }
     defineProperty(globalThis, name, { configurable: false, ...(value && { writable: false }) });
     if (!isObject(value) || value === globalThis) continue;
     const prototype: unknown = typeof value === "function" ? value.prototype : undefined;

@@ -11,9 +11,10 @@ import {
 } from "./authorization-server.ts";
 import type { Fetch } from "./fetch-json.ts";
 import { RevokedKeys, revokedKey } from "./key-records.ts";
-import { challengeOf, metadataOf, resourceOf } from "./metadata.ts";
-import { arrivalOf, demandOwnOrigin, isLocal, isLoopback } from "./origin.ts";
+import { audienceOf, challengeOf, metadataOf } from "./metadata.ts";
+import { arrivalOf, audienceAt, demandOwnOrigin, isLocal, isLoopback } from "./origin.ts";
 import { anonymousAt, bearerIn, ownerOf, type Known } from "./principal.ts";
+import type { GrantObject } from "./refreshes.ts";
 import { resourceServer, type Verified } from "./resource-server.ts";
 import { TokenMemory } from "./token-memory.ts";
 
@@ -54,10 +55,13 @@ export function createAuthenticator(
   const keys = apiKeysOf(settings);
   const issuers = settings.OAUTH_ISSUERS ?? [];
   const verify = resourceServer(issuers, fetchNow);
-  const authorization = ownServer(settings, env, isScope);
+  const remembered = new TokenMemory();
+  const authorization = ownServer(settings, env, {
+    isScope,
+    onEnd: (prefix) => remembered.forget(prefix),
+  });
   const hasOAuth = issuers.length > 0 || authorization !== undefined;
   const isOpen = settings.API_KEYS === undefined && !hasOAuth;
-  const remembered = new TokenMemory();
   const revoked = new RevokedKeys(env);
   const needed = [...new Set(issuers.flatMap((issuer) => issuer.required_scopes))];
 
@@ -76,7 +80,7 @@ export function createAuthenticator(
         "Unknown API key. Send a key that `npm run keys -- list` shows, as Authorization: Bearer.",
       );
     const own = await authorization?.verify(token, request);
-    if (own === undefined) return foreign(await verify(token, resourceOf(request)));
+    if (own === undefined) return foreign(await verify(token, audienceOf(request)));
     return { ...own, expires: Math.min(own.expires, Date.now() + limits.ownTokenMemoryMs) };
   }
 
@@ -106,10 +110,11 @@ export function createAuthenticator(
         `The Authorization header is missing. Send Authorization: Bearer with ${what}.`,
       );
     }
-    let known = remembered.get(token, request.url);
+    const at = audienceAt(request);
+    let known = remembered.get(token, at);
     if (known === undefined) {
       known = await holderOf(token, request);
-      remembered.set(token, request.url, known);
+      remembered.set(token, at, known);
     }
     const { principal, key } = known;
     if (key !== undefined && (await revoked.has(key))) throw revokedKey(principal.name);
@@ -164,7 +169,7 @@ const fetchNow: Fetch = (url, init) => globalThis.fetch(url, init);
 function ownServer(
   settings: Settings,
   env: object,
-  isScope: AuthorizationServerOptions["isScope"],
+  told: Pick<AuthorizationServerOptions, "isScope" | "onEnd">,
 ): AuthorizationServer | undefined {
   const { OWNER_PASSPHRASE: passphrase, ENTERPRISE_ISSUERS: enterprises = [] } = settings;
   if (passphrase === undefined) {
@@ -173,20 +178,23 @@ function ownServer(
   }
   const store = storeOf(env, "OAUTH_KV");
   const attempts = namespaceOf<Counter>(env, "ATTEMPTS");
-  if (store === undefined || attempts === undefined) {
+  const grants = namespaceOf<GrantObject>(env, "GRANTS");
+  if (store === undefined || attempts === undefined || grants === undefined) {
     // Continuing without it would leave the server open.
-    const missing = store === undefined ? "KV namespace OAUTH_KV" : "Durable Object ATTEMPTS";
+    const object = attempts === undefined ? "ATTEMPTS" : "GRANTS";
+    const missing = store === undefined ? "KV namespace OAUTH_KV" : `Durable Object ${object}`;
     throw new Error(`OWNER_PASSPHRASE needs the binding of the ${missing} in wrangler.toml.`);
   }
   return authorizationServer({
     ...siteOf(settings),
+    ...told,
     passphrase,
-    isScope,
     scopes: settings.SCOPES,
     enterprises,
     fetch: fetchNow,
     store,
     attempts,
+    grants,
   });
 }
 

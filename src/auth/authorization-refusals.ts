@@ -57,6 +57,13 @@ export function tokenError(error: unknown): Response {
   }
 }
 
+/** Refuses a refresh token. https://www.rfc-editor.org/rfc/rfc6749#section-5.2 */
+export const invalidGrant = (error_description: string): Response =>
+  Response.json(
+    { error: "invalid_grant", error_description },
+    { status: 400, headers: { "cache-control": "no-store" } },
+  );
+
 /** The error page for a refusal. Rethrows any other error. */
 export function refusalOf(error: unknown): Refusal {
   if (error instanceof AuthorizationError) {

@@ -27,23 +27,27 @@ import { consentPage, refusalPage } from "./consent-page.ts";
 import type { Site } from "../document.ts";
 import { ASSERTION_GRANT, enterpriseAuthorization, type EnterpriseProps } from "./enterprise.ts";
 import type { Fetch } from "./fetch-json.ts";
-import { resourceOf } from "./metadata.ts";
+import { audienceOf, unifyResource } from "./metadata.ts";
 import { arrivalOf, arrivedAs, isSafe } from "./origin.ts";
 import { isPassphrase } from "./passphrase.ts";
 import type { Known } from "./principal.ts";
+import { Refreshes, type RefreshesOptions } from "./refreshes.ts";
 import { SignInLimiter } from "./sign-in-limiter.ts";
-import { FALLBACK_PATHS, grantOf, toEndpoint, withoutOpenId } from "./token-requests.ts";
+import {
+  FALLBACK_PATHS,
+  METADATA_PATH,
+  tokenForm,
+  toEndpoint,
+  withoutOpenId,
+} from "./token-requests.ts";
 
 /** Configuration and bindings of the authorization server. */
-export interface AuthorizationServerOptions extends Site {
-  /** The hash of the passphrase. */
-  passphrase: string;
+export interface AuthorizationServerOptions extends Site, RefreshesOptions {
   /** Tells whether a scope grants anything here: a configured one, or a pattern that fits a servlet. */
   isScope(scope: string): boolean;
   /** The configured scopes, and what each grants; undefined where none are configured. */
   scopes: Readonly<Record<string, readonly string[]>> | undefined;
   fetch: Fetch;
-  store: KVNamespace;
   attempts: DurableObjectNamespace<Counter>;
   /** Identity providers whose assertions are exchanged for tokens. */
   enterprises: readonly Enterprise[];
@@ -64,10 +68,16 @@ interface Env {
 /** The library passes a context only to resource handlers, of which there are none. */
 const NO_CONTEXT = {} as ExecutionContext;
 
-const METADATA_PATH = "/.well-known/oauth-authorization-server";
-
 /** The server's endpoints, besides the page `/authorize`. */
-export const PROTOCOL_PATHS = [METADATA_PATH, "/oauth/token", "/oauth/register", ...FALLBACK_PATHS];
+export const PROTOCOL_PATHS = ["/oauth/token", "/oauth/register", ...FALLBACK_PATHS];
+
+/** An authorization request that names the MCP endpoint by one URL. */
+function withOneResource(request: Request): Request {
+  const url = new URL(request.url);
+  if (!url.searchParams.has("resource")) return request;
+  unifyResource(url.searchParams, request);
+  return arrivedAs(request, new Request(url, request));
+}
 
 /** The built-in authorization server. */
 export interface AuthorizationServer {
@@ -88,24 +98,35 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
   const { store } = owner;
   const documents = new ClientDocuments(owner.fetch);
   const limiter = new SignInLimiter(owner.attempts);
+  const refreshes = new Refreshes(owner);
   const byOrigin = new Map<string, OAuthAuthorizationServer<Env>>();
   // Tokens are bound to the passphrase: changing it revokes all of them.
   const seal = owner.passphrase;
 
+  /** What tokens are for. Those for an assertion are for the URL that it names, which nobody can replace in it. */
+  const resourcesOf = (request: Request): string[] => {
+    const resource = audienceOf(request);
+    if (owner.enterprises.length === 0) return [resource];
+    return [resource, `${resource}/`, new URL(resource).origin];
+  };
+
   /** The library's server for the request's host name; only requests show the host names. */
   function serverOf(request: Request): OAuthAuthorizationServer<Env> {
     const { origin } = new URL(request.url);
+    const resource = audienceOf(request);
     if (!isSafe(arrivalOf(request))) {
       throw new Fault(
         "forbidden",
         "Sign-in was requested over http. Only https and loopback hosts are allowed. Open the https URL.",
       );
     }
-    const known = byOrigin.get(origin);
+    const known = byOrigin.get(origin + resource);
     if (known !== undefined) return known;
     const made = new OAuthAuthorizationServer<Env>({
       issuer: origin,
-      resources: [resourceOf(request)],
+      resources: resourcesOf(request),
+      defaultResource: resource,
+      legacyGrantResource: resource,
       clientRegistrationEndpoint: "/oauth/register",
       refreshTokenTTL: limits.refreshTokenMs / 1000,
       refreshTokenIdleTTL: limits.refreshTokenMs / 1000,
@@ -138,16 +159,16 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
       onError: () => undefined,
     });
     if (byOrigin.size >= limits.origins) byOrigin.clear();
-    byOrigin.set(origin, made);
+    byOrigin.set(origin + resource, made);
     return made;
   }
 
   /** The store for one request. Token requests use the client as it was approved, rather than its current document. */
-  function envFor(request: Request, isForTokens: boolean): Env {
+  function envFor(request: Request, isForTokens: boolean, base = store): Env {
     const find = async (id: string) =>
       (isForTokens && (await storedClient(store, id))) ||
       documents.find(id, () => limiter.document(request));
-    return { OAUTH_KV: storeWith(store, find) };
+    return { OAUTH_KV: storeWith(base, find) };
   }
 
   /**
@@ -225,18 +246,18 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
   return {
     async verify(token, request) {
       if (token.split(":").length !== 3) return undefined;
-      const found = await serverOf(request).validateToken<Props>(
-        resourceOf(request),
-        token,
-        envFor(request, true),
-      );
+      const validated = (resource: string) =>
+        serverOf(request).validateToken<Props>(resource, token, envFor(request, true));
+      let found: Awaited<ReturnType<typeof validated>> = null;
+      for (const resource of resourcesOf(request)) found ??= await validated(resource);
       if (found === null || found.props.seal !== seal) return undefined;
       const { name = "owner" } = found.props;
       const principal = { name, ...(found.props.isLimited && { scopes: found.scope }) };
       return { principal, expires: found.expiresAt * 1000 };
     },
-    async authorize(request) {
+    async authorize(sent) {
       try {
+        const request = withOneResource(sent);
         const oauth = serverOf(request).getOAuthApi(envFor(request, false));
         if (request.method === "POST") return await decide(oauth, request);
         demandNavigation(request);
@@ -248,10 +269,13 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     async protocol(request) {
       try {
         const meant = arrivedAs(request, await toEndpoint(request, owner.isScope));
-        const answer = () => serverOf(meant).fetch(meant, envFor(meant, true), NO_CONTEXT);
-        const response = await ((await grantOf(meant)) === ASSERTION_GRANT
-          ? limiter.assertion(meant, answer)
-          : answer());
+        const serve = (given: Request, base?: KVNamespace) =>
+          serverOf(given).fetch(given, envFor(given, true, base), NO_CONTEXT);
+        const form = await tokenForm(meant);
+        if (form?.get("grant_type") === ASSERTION_GRANT)
+          return await limiter.assertion(meant, () => serve(meant));
+        if (form !== undefined) return await refreshes.answer(meant, form, serve);
+        const response = await serve(meant);
         const isMetadata = meant.method === "GET" && new URL(meant.url).pathname === METADATA_PATH;
         return isMetadata ? await completed(response) : response;
       } catch (error) {

@@ -130,14 +130,18 @@ export function storeWith(
     if (key.startsWith(KEY + SCHEME)) return find(key.slice(KEY.length));
     return store.get(key, options);
   };
-  return new Proxy(store, {
+  return withMethods(store, { get });
+}
+
+/** The store with some of its methods replaced. */
+export const withMethods = (store: KVNamespace, methods: object): KVNamespace =>
+  new Proxy(store, {
     get(_, name): unknown {
-      if (name === "get") return get;
+      if (Object.hasOwn(methods, name)) return Reflect.get(methods, name);
       const member: unknown = Reflect.get(store, name);
       return typeof member === "function" ? member.bind(store) : member;
     },
   });
-}
 
 /** The client as it was stored when the owner approved it. */
 export const storedClient = (store: KVNamespace, id: string): Promise<ClientInfo | null> =>

@@ -30,6 +30,8 @@ export const isLoopback = (hostname: string) =>
 interface Arrival {
   /** The address that its client has used, as far as that is known. */
   url: URL;
+  /** The address that its Host header names, if a trusted proxy has named another. */
+  host?: URL;
   isLocal: boolean;
 }
 
@@ -40,6 +42,13 @@ const arrivals = new WeakMap<Request, Arrival>();
 export const arrivalOf = (request: Request): URL =>
   arrivals.get(request)?.url ?? new URL(request.url);
 
+/**
+ * The address whose origin is the audience of a request's tokens: PUBLIC_URL, else that of the Host header. What a proxy
+ * says does not choose it.
+ */
+export const audienceAt = (request: Request): string =>
+  arrivals.get(request)?.host?.href ?? request.url;
+
 /** Copies the arrival of `from` to a request that is made of it. */
 export function arrivedAs(from: Request, made: Request): Request {
   const arrival = arrivals.get(from);
@@ -49,21 +58,33 @@ export function arrivedAs(from: Request, made: Request): Request {
 
 /**
  * The request at the server's own origin, by which everything names this server: at PUBLIC_URL if that is set, else
- * as it came. How it came is remembered for what depends on that. Throws `invalid_request`.
+ * where a trusted proxy says that its client has sent it, else as it came. How it came is remembered for what depends on
+ * that. Throws `invalid_request`.
  */
 export function atOwnOrigin(request: Request, policy: OriginPolicy): Request {
   const { own, runs } = policy;
-  const isMoved = own !== undefined && !request.url.startsWith(own.href);
+  const forwarded = own === undefined && runs === SELF_HOSTED ? forwardedTo(request) : undefined;
+  const at = own ?? forwarded;
+  const isMoved = at !== undefined && !request.url.startsWith(at.href);
   // Most requests: nothing more could be learnt from their address.
   if (!isMoved && (runs === undefined || (own !== undefined && runs !== ON_LOOPBACK)))
     return request;
   const url = addressOf(request, policy);
-  const made = isMoved ? new Request(own.origin + url.pathname + url.search, request) : request;
-  arrivals.set(made, { url, isLocal: runs === ON_LOOPBACK && isFromHere(request, url) });
+  const made = isMoved ? new Request(at.origin + url.pathname + url.search, request) : request;
+  const isLocal = runs === ON_LOOPBACK && isFromHere(request, url);
+  const asNamed = isMoved && own === undefined ? { url: new URL(made.url), host: url } : { url };
+  arrivals.set(made, { ...asNamed, isLocal });
   return made;
 }
 
 const ON_LOOPBACK = "on-loopback";
+const SELF_HOSTED = "self-hosted";
+
+/** The origin that src/platform/front.ts has read from a trusted proxy's headers. Clients cannot set `cf`. */
+const forwardedTo = ({ cf }: Request): URL | undefined => {
+  const origin: unknown = cf?.["forwardedOrigin"];
+  return typeof origin === "string" ? new URL(origin) : undefined;
+};
 
 function addressOf({ url: text, headers }: Request, { own, runs }: OriginPolicy): URL {
   const url = URL.parse(text);
@@ -77,7 +98,7 @@ function addressOf({ url: text, headers }: Request, { own, runs }: OriginPolicy)
   // says so, the client has used plain http.
   const protocol = headers.get("x-forwarded-proto")?.split(",").at(-1)?.trim() ?? "https";
   const isProxied =
-    runs === "self-hosted" &&
+    runs === SELF_HOSTED &&
     own?.protocol === "https:" &&
     url.hostname === own.hostname &&
     (url.port === "" || url.port === (own.port || "443"));
@@ -111,15 +132,20 @@ export const isSafe = ({ protocol, hostname }: URL): boolean =>
 
 /** True for a host that this server answers at all. */
 const isOurs = ({ hostname }: URL, { own, runs, ALLOWED_HOSTS }: OriginPolicy): boolean =>
-  (own === undefined && runs !== "self-hosted") ||
+  (own === undefined && runs !== SELF_HOSTED) ||
   hostname === own?.hostname ||
   isLoopback(hostname) ||
   ALLOWED_HOSTS.includes(hostname);
 
-/** True for an address at which this server is served. */
-export const isServed = (url: URL, policy: OriginPolicy): boolean =>
-  isOurs(url, policy) &&
-  (isSafe(url) || url.origin === policy.own?.origin || policy.ALLOWED_HOSTS.includes(url.hostname));
+const hostOf = (request: Request): URL => arrivals.get(request)?.host ?? arrivalOf(request);
+
+/** True for an address at which plain http is served, and for all https ones. */
+const isSafeEnough = (url: URL, { own, ALLOWED_HOSTS }: OriginPolicy): boolean =>
+  isSafe(url) || url.origin === own?.origin || ALLOWED_HOSTS.includes(url.hostname);
+
+/** True for a request to an address at which this server is served. */
+export const isServed = (request: Request, policy: OriginPolicy): boolean =>
+  isOurs(hostOf(request), policy) && isSafeEnough(arrivalOf(request), policy);
 
 /**
  * Refuses requests for other hosts, where this server's are known, and those that a web page could make a browser send:
@@ -134,13 +160,13 @@ export function checkOrigin(request: Request, policy: OriginPolicy): void {
   const isAsItCame = !arrivals.has(request);
   if (origin === null && isAsItCame && (policy.own !== undefined || SAFE.test(request.url))) return;
   const url = arrivalOf(request);
-  if (!isOurs(url, policy)) {
+  if (!isOurs(hostOf(request), policy)) {
     throw new Fault(
       "misdirected",
       "This server does not serve the host of this request. Use its public URL, or set PUBLIC_URL or ALLOWED_HOSTS to this host.",
     );
   }
-  if (!isServed(url, policy)) {
+  if (!isSafeEnough(url, policy)) {
     throw new Fault(
       "forbidden",
       "Plain http is served to loopback host names only. Use https, or add this host to ALLOWED_HOSTS.",
@@ -156,35 +182,59 @@ function isAllowedOrigin(
   origin: string,
   { ALLOWED_ORIGINS: allowed, own }: OriginPolicy,
 ): boolean {
+  // As given: `null` and the origins of apps, such as `chrome-extension://…`, have no parsed form.
+  if (origin !== "*" && allowed.includes(origin)) return true;
   if (!URL.canParse(origin)) return false;
   const parsed = new URL(origin);
   // An origin has no path, and only a well-formed one is equal to its parsed form.
   if (parsed.origin !== origin.toLowerCase()) return false;
   if (parsed.protocol !== "http:" && parsed.protocol !== "https:") return false;
-  // An http page may have been tampered with; a proxy in front of the server may terminate https.
-  const isAsSafe = parsed.protocol === url.protocol || parsed.protocol === "https:";
-  if ((parsed.host === url.host && isAsSafe) || isLoopback(parsed.hostname)) return true;
+  if (isPageOf(url, parsed) || isLoopback(parsed.hostname)) return true;
   if (parsed.origin === own?.origin) return true;
   if (allowed.includes(parsed.origin)) return true;
   return parsed.protocol === "https:" && allowed.includes("*");
 }
 
 /**
- * The address at which a browser has the page that a request is for: the one that it was sent to, or the server's own if
- * a proxy has named the server otherwise. Then the page that sends a form has another origin.
+ * What an entry of ALLOWED_ORIGINS should be, for one that is equal to no Origin header: browsers send the scheme and, of
+ * web pages, the host in lower case, and no path, default port or wildcard. Undefined for all others.
  */
-export function pageAddress(request: Request): URL {
-  const { headers } = request;
+export function correctedOrigin(entry: string): string | undefined {
+  if (entry === "*") return undefined;
+  const bare = entry.replaceAll(/["'`]/g, "");
+  if (/^null$/i.test(bare)) return entry === "null" ? undefined : "null";
+  if (bare.includes("*")) return "each origin by its own, or * for all https ones";
+  const [, scheme, host] = /^(?!https?:)([a-z][a-z\d+.-]*):\/\/([^/?#]*)/i.exec(bare) ?? [];
+  const web = /^(?!https?:)[\p{L}\d[]/iu.test(bare) ? `https://${bare}` : bare;
+  const meant = scheme === undefined ? URL.parse(web)?.origin : `${scheme.toLowerCase()}://${host}`;
+  return meant === entry
+    ? undefined
+    : (meant ?? "the scheme and the host, such as https://app.example");
+}
+
+/** True for the origin of a page at this address. An http page may have been tampered with; a proxy may terminate https. */
+const isPageOf = ({ host, protocol }: URL, origin: URL): boolean =>
+  origin.host === host && (origin.protocol === protocol || origin.protocol === "https:");
+
+/**
+ * The addresses at which a browser may have this server's page that a request is for or from, the likeliest first: the
+ * server's own, and the one that it was sent to. What a browser sends a form to it says by its Origin; a request without one,
+ * such as one that opens a page, may have come through a proxy that names a loopback host. Empty for a page of another site.
+ */
+export function pageAddresses(request: Request): URL[] {
+  const own = new URL(request.url);
   const url = arrivalOf(request);
-  const isProxys = isLoopback(url.hostname) && isPassedOn(headers);
-  const isOthers = (headers.get("origin") ?? url.origin) !== url.origin;
-  return isProxys || isOthers ? new URL(request.url) : url;
+  const isProxys = isLoopback(url.hostname) && isPassedOn(request.headers);
+  const addresses = isProxys || url.origin === own.origin ? [own] : [own, url];
+  const origin = request.headers.get("origin");
+  if (origin === null) return addresses;
+  const from = URL.parse(origin);
+  return from === null ? [] : addresses.filter((address) => isPageOf(address, from));
 }
 
 /** Throws `forbidden` for a request of a web page that is not this server's own, whatever origins are allowed. */
 export function demandOwnOrigin(request: Request): void {
-  const origin = request.headers.get("origin");
-  if (origin !== null && origin !== pageAddress(request).origin)
+  if (pageAddresses(request).length === 0)
     throw new Fault(
       "forbidden",
       "Web pages of other sites may not call this. Open it in a tab of its own; programs use /mcp, and operators npm run servlets.",

@@ -2,7 +2,8 @@ import { decodeProtectedHeader, jwtVerify } from "jose";
 import { Fault } from "../errors.ts";
 import type { Principal } from "../model.ts";
 import type { Authenticator } from "./authenticator.ts";
-import { arrivedAs } from "./origin.ts";
+import { isEndpoint } from "./metadata.ts";
+import { arrivedAs, audienceAt } from "./origin.ts";
 import { anonymousAt, bearerIn } from "./principal.ts";
 
 /** The means of authentication for Open Tool Calling: those of MCP, and JWTs signed with a shared secret. */
@@ -60,14 +61,16 @@ export function sharedSecret(
   audiences: readonly string[],
 ): NonNullable<Proofs["shared"]> {
   const key = new TextEncoder().encode(secret);
-  return async (jwt, { url }) => {
+  return async (jwt, request) => {
     const verified = await jwtVerify(jwt, key, {
       algorithms: ["HS256"],
       requiredClaims: ["exp"],
     }).catch(() => undefined);
-    const allowed = audiences.length > 0 ? audiences : [new URL(url).origin];
+    const { origin } = new URL(audienceAt(request));
+    const isOurs = (one: string) =>
+      audiences.length > 0 ? audiences.includes(one) : isEndpoint(one, origin);
     const { sub, aud } = verified?.payload ?? {};
-    const isForUs = aud === undefined || [aud].flat().some((one) => allowed.includes(one));
+    const isForUs = aud === undefined || [aud].flat().some(isOurs);
     if (verified === undefined || !isForUs) {
       throw new Fault(
         "unauthorized",

@@ -4,6 +4,7 @@ import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Fetch } from "./fetch-json.ts";
 import { keysOf } from "./issuer-keys.ts";
+import { isEndpoint } from "./metadata.ts";
 
 /** The claims of a verified token. */
 export interface Verified {
@@ -80,23 +81,34 @@ async function verified(token: string, issuer: Trusted, resource: string): Promi
   try {
     const { payload } = await jwtVerify(token, issuer.keys, {
       issuer: issuer.issuer,
-      audience: issuer.audience ?? resource,
       algorithms: issuer.algorithms,
       clockTolerance: limits.clockToleranceMs / 1000,
       requiredClaims: ["exp", "sub"],
     });
-    return payload;
+    if ([payload.aud].flat().some((one) => isFor(one ?? "", issuer.audience ?? resource)))
+      return payload;
+    throw invalid("The access token is for another resource. Request one for this server.");
   } catch (error) {
     if (error instanceof Fault) throw error;
     throw invalid(complaint(error), error);
   }
 }
 
+/** True for the required audience. An MCP endpoint is the same by each of the URLs that name it. */
+function isFor(audience: string, required: string): boolean {
+  if (audience === required) return true;
+  const { origin, pathname } = URL.parse(required) ?? {};
+  return (
+    origin !== undefined &&
+    pathname !== "/" &&
+    isEndpoint(required, origin) &&
+    isEndpoint(audience, origin)
+  );
+}
+
 function complaint(error: unknown): string {
   if (error instanceof errors.JWTExpired) return "The access token has expired. Request a new one.";
   if (error instanceof errors.JWTClaimValidationFailed) {
-    if (error.claim === "aud")
-      return "The access token is for another resource. Request one for this server.";
     if (error.claim === "nbf")
       return "The access token is not valid yet. Check the clocks of its issuer and this server.";
   }

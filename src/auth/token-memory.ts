@@ -23,6 +23,11 @@ export class TokenMemory {
     const ends = Math.min(known.expires, Date.now() + limits.tokenMemoryMs);
     this.#known.set(keyOf(token, url), { ...known, expires: ends });
   }
+
+  /** Forgets the tokens that begin so. */
+  forget(prefix: string): void {
+    for (const key of this.#known.keys()) if (key.startsWith(prefix)) this.#known.delete(key);
+  }
 }
 
 /** A token is valid for one resource, identified by the URL's origin. */

@@ -1,14 +1,22 @@
+import { decodeJwt } from "jose";
 import { bodyText } from "../body.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { audienceOf, isEndpoint, unifyResource } from "./metadata.ts";
+
+export const METADATA_PATH = "/.well-known/oauth-authorization-server";
 
 /**
- * Endpoints for a client that has lost the metadata.
+ * Endpoints for a client that has lost the metadata, and where clients that know the URL of the MCP endpoint look for it.
  * https://modelcontextprotocol.io/specification/2025-03-26/basic/authorization#fallbacks-for-servers-without-metadata-discovery
+ * https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#authorization-server-metadata-discovery
  */
 const FALLBACKS: ReadonlyMap<string, string> = new Map([
   ["/token", "/oauth/token"],
   ["/register", "/oauth/register"],
+  ...["/.well-known/openid-configuration", METADATA_PATH]
+    .flatMap((path) => [path, `${path}/mcp`, `/mcp${path}`])
+    .map((path) => [path, METADATA_PATH] as const),
 ]);
 
 export const FALLBACK_PATHS = [...FALLBACKS.keys()];
@@ -21,8 +29,8 @@ export const withoutOpenId = (scopes: readonly string[], isScope: (scope: string
   scopes.filter((scope) => !OPENID_SCOPES.has(scope) || isScope(scope));
 
 /**
- * The request at its real endpoint, its body read, without a `client_id` that only repeats Basic authentication and without
- * scopes of OpenID Connect.
+ * The request at its real endpoint, its body read, without a `client_id` that only repeats Basic authentication, without
+ * scopes of OpenID Connect, and with one name for the MCP endpoint.
  */
 export async function toEndpoint(
   request: Request,
@@ -45,6 +53,10 @@ export async function toEndpoint(
   }
   if (url.pathname !== "/oauth/token") return new Request(url, { method, headers, body: text });
   const form = new URLSearchParams(text);
+  unifyResource(form, request);
+  const claimed = claimedResource(form.get("assertion") ?? "");
+  const isOurs = form.getAll("resource").every((one) => one === audienceOf(request));
+  if (isOurs && isEndpoint(claimed, url.origin)) form.set("resource", claimed);
   const ids = form.getAll("client_id");
   // The header proves the same client, so the member is redundant: the Python SDK sends both.
   if (ids.length === 1 && ids[0] === basicClient(request)) form.delete("client_id");
@@ -57,11 +69,21 @@ export async function toEndpoint(
   return new Request(url, { method, headers, body: form });
 }
 
-/** The `grant_type` of a token request; undefined for any other request. The request can still be read. */
-export async function grantOf(request: Request): Promise<string | undefined> {
+/** The resource that an assertion names, which is not verified yet; empty if it names none. */
+function claimedResource(assertion: string): string {
+  try {
+    const { resource } = decodeJwt(assertion);
+    return typeof resource === "string" ? resource : "";
+  } catch {
+    return ""; // The library reports the malformed assertion.
+  }
+}
+
+/** The form of a token or revocation request; undefined for any other request. The request can still be read. */
+export async function tokenForm(request: Request): Promise<URLSearchParams | undefined> {
   const isToken = new URL(request.url).pathname === "/oauth/token" && request.method === "POST";
   if (!isToken || !isForm(request)) return undefined;
-  return new URLSearchParams(await request.clone().text()).get("grant_type") ?? undefined;
+  return new URLSearchParams(await request.clone().text());
 }
 
 const isForm = ({ headers }: Request): boolean =>
@@ -69,7 +91,7 @@ const isForm = ({ headers }: Request): boolean =>
   "application/x-www-form-urlencoded";
 
 /** The client that Basic authentication names. https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1 */
-function basicClient({ headers }: Request): string | undefined {
+export function basicClient({ headers }: Request): string | undefined {
   const [, encoded] = /^basic[ \t]+(\S+)[ \t]*$/i.exec(headers.get("authorization") ?? "") ?? [];
   if (encoded === undefined) return undefined;
   try {

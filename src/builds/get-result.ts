@@ -11,7 +11,7 @@ export const getResult = (tasksOf: (principal: Principal) => Tasks): OwnTool => 
   tool: {
     title: "Get the result of a call",
     description:
-      "Returns the result of a call that waits for an answer from a person, by the id that the call returned. Waits a while for it; where it is not there yet, says what is still needed.",
+      "Returns the result of a call that waits for an answer from a person, or takes long, by the id that the call returned. Waits a while for it; where it is not there yet, says what is still needed.",
     inputSchema: {
       type: "object",
       properties: {

@@ -18,6 +18,7 @@ import { refuseClashes } from "./clashes.ts";
 import { identified } from "./digests.ts";
 import type { Parts } from "../servlets/bundle.ts";
 import { prepare, type Prepared } from "./wasm/prepare.ts";
+import { parseMounts } from "../files/mounts.ts";
 import { archivesOf, type Archived } from "./servlet-files.ts";
 import { Refusal, Refusals } from "./refusal.ts";
 import { scan, type Found } from "./scan.ts";
@@ -103,7 +104,7 @@ export async function bundleAll(
   ]);
   const ready = all.flatMap((found) => made.get(found) ?? []);
   const answers = await askAll(
-    ready.map(({ found, prepared, dialect }) => ({
+    ready.map(({ found, prepared, dialect, archives }) => ({
       name: found.name,
       prepared,
       dialect,
@@ -114,6 +115,9 @@ export async function bundleAll(
       warm: found.manifest.warm ?? [],
       startOnce: found.manifest.start === "once",
       fuel: fuelOf(found.manifest) ?? BUNDLE_FUEL,
+      folders: found.manifest.allowed_paths?.length
+        ? { mounts: parseMounts(found.manifest.allowed_paths), archives }
+        : undefined,
     })),
     options,
   );

@@ -46,7 +46,6 @@ export async function perform<R>(entry: Entry, call: CallContext, policy: Policy
     let outcome: Outcome<Json>;
     try {
       outcome = await entry.run(context);
-      if (!(outcome instanceof Suspended)) entry.check?.(outcome);
     } catch (error) {
       if (policy.failed === undefined) throw error;
       return policy.failed(error);

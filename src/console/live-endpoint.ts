@@ -55,7 +55,7 @@ const unlisted = (): View => ({
   status: 403,
   body: wordsPage(
     "No calls are listed here",
-    "This server requires no authentication, so it cannot tell your calls from those of others. Open it on its own machine.",
+    "This server requires no authentication, so it cannot tell your calls from those of others. Let callers sign in: npm run passphrase, or npm run keys (docs/access.md). A server of npm run dev lists them on its own machine.",
   ),
 });
 

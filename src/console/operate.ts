@@ -2,6 +2,8 @@ import { html } from "hono/html";
 import type { KeyRecord } from "../auth/key-records.ts";
 import type { InstalledVersion } from "../builds/installs-object.ts";
 import { shown, type Markup } from "../document.ts";
+import { scopesInWords } from "../key-name.ts";
+import { ADVICE } from "../servlets/run-log.ts";
 import type { CountedError } from "../usage/counts.ts";
 
 /** The page on which operators see the server's state, install servlets and revoke keys. */
@@ -192,9 +194,7 @@ function keysOf({ keys, token }: Overview): Markup {
               ({ name, scopes, expires, used, revoked, by, key }) =>
                 html`<tr>
                   <th scope="row">${shown(name)}</th>
-                  <td>
-                    ${scopes === undefined ? "all but operator" : shown(scopes.join(", ")) || "none"}
-                  </td>
+                  <td>${shown(scopesInWords(scopes))}</td>
                   <td>${when(expires, "never")}</td>
                   <td>${when(used, "never")}</td>
                   <td>
@@ -210,19 +210,6 @@ function keysOf({ keys, token }: Overview): Markup {
           )
     }`;
 }
-
-/** What an operator can do about an error, by its outcome. */
-const ADVICE: Record<string, string> = {
-  trapped:
-    "The servlet crashed. Its stack is in the log (npx wrangler tail). Fix the servlet, or roll it back.",
-  internal:
-    "A fault of this server. Its stack is in the log (npx wrangler tail). Report it if it happens again.",
-  servlet_failed:
-    "The servlet returned something invalid, or behaved differently when it was run again. Fix the servlet.",
-  unavailable:
-    "A service that the server needs did not answer, or a binding is missing. Check wrangler.toml.",
-  too_many: "A caller reached a limit. If that is expected, raise the limit in LIMITS.",
-};
 
 function errorsOf(errors: readonly CountedError[] | undefined): Markup {
   if (errors === undefined) {

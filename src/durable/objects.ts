@@ -3,6 +3,7 @@ import { installsObject } from "../builds/installs.ts";
 import { profileObject } from "./profile.ts";
 import { Attempts } from "./attempts.ts";
 import { callRecordObject } from "./call-record.ts";
+import { Grant } from "./grant.ts";
 import { Hub, JoiningHub } from "./hub.ts";
 import { KeyRing } from "./key-ring.ts";
 import { Quota } from "./quota.ts";
@@ -21,6 +22,7 @@ export function durableObjects(bundle: Bundle) {
     Profile: profileObject(share),
     Attempts,
     CallRecord: callRecordObject(share),
+    Grant,
     Hub: isStateShared ? JoiningHub : Hub,
     Installs: installsObject(bundle),
     KeyRing,

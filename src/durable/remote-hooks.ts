@@ -94,7 +94,7 @@ export async function elsewhere<T>(
   const unwanted = Promise.withResolvers<never>();
   const stop = () => {
     waitUntil(cancel().catch(() => {}));
-    unwanted.reject(clientHasLeft());
+    unwanted.reject(clientHasLeft(signal));
   };
   signal.addEventListener("abort", stop, { once: true });
   try {

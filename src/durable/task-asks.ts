@@ -43,7 +43,7 @@ export function waitWith(
 
 /** A call as it waits, and what its client gets where it is handed over to a person. */
 export function waitOf<S extends Start | undefined>(
-  call: Pick<TaskCall, "link" | "client"> | undefined,
+  call: Pick<TaskCall, "link" | "client" | "owner"> | undefined,
   start: S,
   store: TaskStore,
 ): { begun: S; handed?: Json } {

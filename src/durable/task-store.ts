@@ -117,6 +117,11 @@ export class TaskStore extends StoredTask implements Keeper {
    */
   async putForward(): Promise<void> {
     const ms = this.#setBackMs;
+    if (this.isOver) {
+      // Its owner may not know yet.
+      this.#set({ planned: Date.now() });
+      return this.alarm.set(Date.now());
+    }
     const known = await this.read("waits");
     const waits = known && rows.putForward(known, ms);
     const { seen } = this.row;
@@ -130,7 +135,7 @@ export class TaskStore extends StoredTask implements Keeper {
 
   /** True if the clock was set back since the alarm was set. */
   get isSetBack(): boolean {
-    return !this.isOver && this.#setBackMs > limits.clockSlackMs;
+    return this.#setBackMs > limits.clockSlackMs;
   }
 
   /** How far the clock is behind the time at which the alarm was set, in ms. */

@@ -21,7 +21,7 @@ export interface Hosted {
   objects: string;
   host: string;
   port: number;
-  /** Trust a reverse proxy's headers for the client's address and whether it used https. */
+  /** Trust a reverse proxy's headers for the client's address, and for the address that the client has used. */
   trustProxy: boolean;
   /** Servlets may reach private networks. */
   privateNetwork: boolean;

@@ -4,10 +4,9 @@
  */
 import { existsSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { demandFree } from "../bundle/listening.ts";
 import { Refusal } from "../bundle/refusal.ts";
 import { readConfiguration, type Configuration } from "./configuration.ts";
 import { exporterOf } from "./exporter.ts";
@@ -18,7 +17,7 @@ import { Supervisor } from "./supervisor.ts";
 import { sweepEnded } from "./sweep.ts";
 import { readVariables } from "./variables.ts";
 import { configText } from "./workerd-config.ts";
-import { NotStarted, startWorkerd } from "./workerd.ts";
+import { NotStarted, refusalsInPlain, startWorkerd } from "./workerd.ts";
 
 const USAGE = `npm start -- [OPTION…]
 
@@ -28,7 +27,7 @@ const USAGE = `npm start -- [OPTION…]
 --config FILE       the configuration; wrangler.toml
 --secrets FILE      variables and secrets, a line NAME=value for each; .dev.vars if it exists
 --from-env NAME     also takes this variable from the environment; may be repeated
---trust-proxy       trusts a reverse proxy's X-Forwarded-For and X-Forwarded-Proto
+--trust-proxy       trusts a reverse proxy's X-Forwarded-For, -Proto and -Host, or Forwarded
 --private-network   servlets may reach hosts in private networks that their manifests allow
 --grace SECONDS     how long open calls may go on after it is told to stop; 8
 --worker DIR        serves the Worker that --build has written
@@ -72,33 +71,6 @@ async function buildInto(folder: string, configuration: Configuration): Promise<
   const { buildHosted } = await import("./build-hosted.ts");
   await buildHosted(configuration, folder);
 }
-
-/** How long a port may still be taken after a server has ended: its process does not close all at once. */
-const CLOSING_MS = 2000;
-
-/** Throws a `Refusal` for an address that the server cannot listen at: workerd's own message says less. */
-async function demandFree(host: string, port: number): Promise<void> {
-  const until = Date.now() + CLOSING_MS;
-  let failure = await failureToListen(host, port);
-  while (failure?.code === "EADDRINUSE" && Date.now() < until) {
-    await pause(50);
-    failure = await failureToListen(host, port);
-  }
-  if (failure === undefined) return;
-  if (failure.code === "EADDRINUSE")
-    throw new Refusal(
-      `Port ${port} of ${host} is taken by another program. Name another: --port PORT`,
-    );
-  throw new Refusal(
-    `${host}:${port} cannot be listened at: ${failure.message}. Check --host and --port.`,
-  );
-}
-
-const failureToListen = (host: string, port: number) =>
-  new Promise<NodeJS.ErrnoException | undefined>((done) => {
-    const probe = createServer().once("error", done);
-    probe.listen(port, host, () => probe.close(() => done(undefined)));
-  });
 
 function reportDifferences({ rateLimits }: Configuration): void {
   if (rateLimits.length > 0)
@@ -152,13 +124,17 @@ async function main(): Promise<void> {
     variables,
     ownGroup: true,
     started: storage.note,
+    errors: refusalsInPlain(),
   };
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.on(signal, () => stop(signal));
   }
   let isStopping = false;
   const { ports } = await supervisor.start();
-  say(`serves http://${host.includes(":") ? `[${host}]` : host}:${ports.get("http")}/mcp`);
+  const origin = `http://${host.includes(":") ? `[${host}]` : host}:${ports.get("http")}`;
+  say(`serves ${origin}/mcp`);
+  // The Worker logs what its configuration lacks at its first request.
+  void fetch(`${origin}/health`).catch(() => {});
 
   function stop(signal: "SIGTERM" | "SIGINT"): void {
     if (isStopping) {

@@ -22,6 +22,8 @@ export interface WorkerdOptions {
   started?(pid: number): Promise<void>;
   /** Receives the output of the process in whole lines. Without it, the process prints to our own output. */
   log?: (text: string) => void;
+  /** Changes what it prints as errors, in whole lines, where there is no `log`. */
+  errors?: (text: string) => string;
 }
 
 /** A process of workerd whose sockets listen. */
@@ -38,7 +40,8 @@ const eventSchema = z.object({ event: z.literal("listen"), socket: z.string(), p
 
 /** Starts workerd; resolves when its sockets listen. Throws `NotStarted`. */
 export async function startWorkerd(options: WorkerdOptions, sockets = 1): Promise<Workerd> {
-  const { config, files, experimental = false, variables = {}, ownGroup = false, log } = options;
+  const { config, files, experimental = false, variables = {}, ownGroup = false } = options;
+  const { log, errors } = options;
   const args = [
     "serve",
     "-I",
@@ -48,10 +51,11 @@ export async function startWorkerd(options: WorkerdOptions, sockets = 1): Promis
   ];
   const output = log === undefined ? "inherit" : "pipe";
   const child = spawn(binary, [...args, config], {
-    stdio: ["ignore", output, output, "pipe"],
+    stdio: ["ignore", output, errors ? "pipe" : output, "pipe"],
     env: { ...certificates(), ...variables },
     detached: ownGroup,
   });
+  if (ownGroup) endWithUs(child);
   let printed = "";
   if (log !== undefined) {
     for (const stream of [child.stdout!, child.stderr!]) {
@@ -61,6 +65,8 @@ export async function startWorkerd(options: WorkerdOptions, sockets = 1): Promis
       });
     }
   }
+  if (errors !== undefined && log === undefined)
+    readLines(child.stderr!, (text) => void process.stderr.write(errors(text)));
   const ports = new Map<string, number>();
   const listening = new Promise<void>((resolve, reject) => {
     child.once("error", (cause) =>
@@ -81,6 +87,23 @@ export async function startWorkerd(options: WorkerdOptions, sockets = 1): Promis
   return { process: child, ports };
 }
 
+/**
+ * Has the process killed when this one is gone, however that ends: a shell waits at a pipe that only we hold open, and
+ * kills at its end unless it was told that all is over. On Windows there is no such shell, and the next start kills it.
+ */
+function endWithUs(child: ChildProcess): void {
+  const { pid } = child;
+  if (pid === undefined || process.platform === "win32") return;
+  const wait = `read -r over || kill -KILL ${pid}`;
+  const shell = spawn("/bin/sh", ["-c", wait], {
+    stdio: ["pipe", "ignore", "ignore"],
+    detached: true,
+  });
+  for (const one of [shell, shell.stdin]) one.on("error", () => {});
+  shell.unref();
+  child.once("exit", () => shell.stdin.end("over\n"));
+}
+
 /** Records the process for the next start; ends it if that fails, because nobody would find it later. */
 async function noted(child: ChildProcess, { started }: WorkerdOptions): Promise<void> {
   try {
@@ -89,6 +112,25 @@ async function noted(child: ChildProcess, { started }: WorkerdOptions): Promise<
     child.kill("SIGKILL");
     throw new NotStarted(`workerd cannot be noted: ${(cause as Error).message}`, { cause });
   }
+}
+
+/** Says in one line that a servlet may not reach a host, of which workerd prints an error and its stack. */
+export function refusalsInPlain(): (text: string) => string {
+  let isStack = false;
+  return (text) => {
+    const lines = text.split("\n").flatMap((line) => {
+      if (line === "") return [line];
+      const wasRefusal = isStack;
+      const [, host] =
+        /^workerd\/\S+ error: .* connecting to (\S+) is not allowed/.exec(line) ?? [];
+      isStack = host !== undefined;
+      if (host === undefined) return wasRefusal && line.startsWith("stack: ") ? [] : [line];
+      return [
+        `[edge-servlets] A servlet could not reach ${host}, which is in a private network. To let it: --private-network`,
+      ];
+    });
+    return lines.join("\n");
+  };
 }
 
 /** The variables that say where trusted certificates are, if not in the system's usual place. */

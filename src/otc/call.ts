@@ -1,10 +1,11 @@
-import { perform, whateverFor } from "../calls/engine.ts";
+import { perform, whateverFor, type Waiting } from "../calls/engine.ts";
 import { report, type Fault } from "../errors.ts";
 import type { Answers, Ask, Asks } from "../asks.ts";
 import type { CallCredentials } from "../call-context.ts";
 import { isObject, type CallToolResult, type Json, type Principal } from "../model.ts";
 import type { Tasks } from "../durable/tasks.ts";
 import { handingOver, linkAsker, linkIn, linkOf, NOBODY } from "../mcp/wire/links.ts";
+import { silenceGate } from "../mcp/wire/tasks.ts";
 import { limits } from "../limits.ts";
 import { cannotAsk } from "../servlets/ask-failures.ts";
 import { waitingIn } from "../servlets/links.ts";
@@ -115,6 +116,11 @@ async function run(
         sender.hasSent = true;
       },
       ask: handOver ? linkAsker(ask, NOBODY) : ask,
+      ...(handOver && { gate: silenceGate(entry) }),
+    };
+    const handed = async (wait: Waiting): Promise<CallToolResponse | undefined> => {
+      const task = await handOver?.(wait);
+      return task && { ...ended(), success: false, error: waiting(linkIn(task)) };
     };
     return await perform<CallToolResponse>(called, asking, {
       ended(result) {
@@ -124,11 +130,10 @@ async function run(
         return { ...ended(), success: true, ...value };
       },
       waits: {
-        ...whateverFor(() => failed({ message: UNENDING })),
+        ...whateverFor(async (wait) => (await handed(wait)) ?? failed({ message: UNENDING })),
         async input(wait) {
-          const task = await handOver?.(wait);
-          if (task !== undefined)
-            return { ...ended(), success: false, error: waiting(linkIn(task)) };
+          const link = await handed(wait);
+          if (link !== undefined) return link;
           const { asks } = wait.reason;
           asked.add(asks);
           const [first] = Object.values(asks);
@@ -151,7 +156,13 @@ const isEmpty = ({ secrets, tokens, userId }: CallCredentials): boolean =>
 
 /** The link, for the model: the specification has no result for a call that goes on. */
 function waiting(link: Json): ToolError {
-  const { url, id, message } = waitingIn(link);
+  const { url, id, message, status } = waitingIn(link);
+  if (status === "working")
+    return {
+      message: "This call is still running.",
+      can_retry: true,
+      additional_prompt_content: `Do not call the tool again. Call ${GET_RESULT} with id ${String(id)} in a moment.`,
+    };
   return {
     message: "This call waits for an answer from a person.",
     can_retry: true,

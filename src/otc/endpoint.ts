@@ -12,6 +12,7 @@ import type { Issue } from "../schema/schema.ts";
 import { describeIssues } from "../servlets/checks.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { hiding } from "../servlets/redaction.ts";
+import { NOBODY } from "../mcp/wire/links.ts";
 import { runTool, type CallToolResponse } from "./call.ts";
 import { directoryOf, type Offer } from "./directory.ts";
 import { errorResponse, jsonResponse } from "./reply.ts";
@@ -94,6 +95,8 @@ async function call(
   const credentials = credentialsFor(asked, definition);
   const { value: input, issues } = checkWithoutNulls(entry.input, asked.input ?? {});
   if (issues !== undefined) {
+    const { name: subject } = entry.tool;
+    registry.tellMisfit(entry, { id: call_id ?? "", principal, client: NOBODY, subject });
     const message = `Tool input does not match the input schema of ${definition.id}: ${describeIssues(issues)}.`;
     throw new Fault("invalid_params", message, { data: byParameter(issues) });
   }

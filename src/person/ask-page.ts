@@ -33,17 +33,22 @@ export interface Question {
   expires: number;
 }
 
-/** Asks who somebody is. The form sends `kept` back; `back` is the path of this page, for those who sign in elsewhere. */
+/**
+ * Asks who somebody is. The form sends `kept` back; `back` is the path of this page, for those who sign in elsewhere. They
+ * set out from the origin `at`, to which they come back; empty where this page is there.
+ */
 export const signInPage = (
   { proof, issuers }: Ways,
   {
     complaint,
     kept = [],
     back,
+    at,
   }: {
     complaint?: string | undefined;
     kept?: readonly [string, string][];
     back: string;
+    at: string;
   },
 ): Markup =>
   html`<h1>Who are you?</h1>
@@ -52,7 +57,9 @@ export const signInPage = (
     ${proof === "" ? "" : credentialForm(proof, kept, complaint !== undefined)}
     ${issuers.map((host, nth) => {
       const search = new URLSearchParams({ issuer: String(nth), back });
-      return html`<p><a href="/account/sign-in?${search.toString()}">Sign in at ${host}</a></p>`;
+      return html`<p>
+        <a href="${at}/account/sign-in?${search.toString()}">Sign in at ${host}</a>
+      </p>`;
     })}`;
 
 const credentialForm = (

@@ -1,5 +1,5 @@
 import { Provider, type Begun } from "../accounts/provider.ts";
-import { pageAddress } from "../auth/origin.ts";
+import { pageAddresses } from "../auth/origin.ts";
 import type { Sealer } from "../durable/vault.ts";
 import { variablesOf, type Settings } from "../env.ts";
 import { Fault } from "../errors.ts";
@@ -92,8 +92,7 @@ const cookieName = ({ protocol }: URL, name: string): string =>
 /** The value of a cookie; empty if there is none. */
 export function cookieIn(request: Request, name: string): string {
   const all = (request.headers.get("cookie") ?? "").split(/; */);
-  // A request that opens a page does not say where its browser has it.
-  for (const address of [new URL(request.url), pageAddress(request)]) {
+  for (const address of pageAddresses(request)) {
     const start = `${cookieName(address, name)}=`;
     const found = all.find((one) => one.startsWith(start));
     if (found !== undefined) return found.slice(start.length);
@@ -103,7 +102,7 @@ export function cookieIn(request: Request, name: string): string {
 
 /** A cookie for `ms`. */
 export function cookieFor(request: Request, name: string, value: string, ms: number): string {
-  const address = pageAddress(request);
+  const [address = new URL(request.url)] = pageAddresses(request);
   const how = `Path=/; HttpOnly; SameSite=Lax; Max-Age=${ms / 1000}`;
   const secure = address.protocol === "https:" ? "; Secure" : "";
   return `${cookieName(address, name)}=${value}; ${how}${secure}`;

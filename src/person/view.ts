@@ -1,5 +1,5 @@
 import type { Provider } from "../accounts/provider.ts";
-import { pageAddress } from "../auth/origin.ts";
+import { arrivalOf, pageAddresses } from "../auth/origin.ts";
 import { documentOf, type Markup, type Site } from "../document.ts";
 import { bodyText } from "../body.ts";
 import { Fault, httpStatus, report, retryAfterOf } from "../errors.ts";
@@ -83,7 +83,7 @@ export async function pageFor(
       return { status: 403, body: wordsPage("This page cannot be opened here", NO_PROOF) };
     const signIn = (complaint: string | undefined): View => ({
       status: form ? 403 : 200,
-      body: signInPage(ways, { complaint, kept, back: pathOf(request) }),
+      body: signInPage(ways, { complaint, kept, ...wayBack(request) }),
     });
     const entered = form?.get("credential");
     if (typeof entered !== "string") return signIn(form && (kept.length > 0 ? KEPT : SIGNED_OUT));
@@ -125,7 +125,7 @@ export function notForYou({ ways }: People, request: Request): View {
     "No question waits here for you. The call may have ended long ago, or it is somebody else's: then do not answer for them.";
   if (ways === undefined) return { status: 404, body: wordsPage("Not for you", why) };
   const complaint = `Not for you: ${why}`;
-  return { status: 404, body: signInPage(ways, { complaint, back: pathOf(request) }) };
+  return { status: 404, body: signInPage(ways, { complaint, ...wayBack(request) }) };
 }
 
 /** A page by GET, for example the same again: reloading it sends nothing twice. */
@@ -134,6 +134,12 @@ export const seeOther = (path: string, headers: Record<string, string> = {}): Vi
   body: wordsPage("Thank you"),
   headers: { ...headers, location: path },
 });
+
+/** Where a person who signs in elsewhere sets out and comes back: issuers lead to the server's own origin only. */
+function wayBack(request: Request): { back: string; at: string } {
+  const { origin } = new URL(request.url);
+  return { back: pathOf(request), at: arrivalOf(request).origin === origin ? "" : origin };
+}
 
 /** The path of a request, with its search. */
 export const pathOf = ({ url }: Request): string => {
@@ -148,9 +154,7 @@ export const pathOf = ({ url }: Request): string => {
 function demandOwnPage(request: Request): void {
   const { method, headers } = request;
   const dest = headers.get("sec-fetch-dest") ?? "document";
-  const origin = headers.get("origin");
-  const isOwn =
-    origin === null || (URL.canParse(origin) && new URL(origin).host === pageAddress(request).host);
+  const isOwn = pageAddresses(request).length > 0;
   const site = headers.get("sec-fetch-site") ?? "same-origin";
   if (
     dest !== "document" ||

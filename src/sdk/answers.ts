@@ -1,6 +1,6 @@
 import { AskError } from "./asks.ts";
 import { context } from "./context.ts";
-import { isObject, messageOf, running, traceOf } from "./host.ts";
+import { isObject, logThrown, messageOf, running } from "./host.ts";
 import {
   after,
   failed,
@@ -139,7 +139,7 @@ function toolError(error: unknown): string {
   const isForTool = error instanceof ToolError || (error instanceof AskError && !error.data);
   if (!isForTool) {
     if (error instanceof RpcError) throw error;
-    __host.log(4, traceOf(error));
+    logThrown(error);
   }
   return failed(messageOf(error));
 }

@@ -27,6 +27,8 @@ interface Host {
   config(key: string): string | undefined;
   random(bytes: number): ArrayBuffer;
   sleep(ms: number): void;
+  /** Runs compiled code. */
+  load(bytecode: ArrayBuffer): void;
   /** Runs a script in the global scope. Throws a `SyntaxError`; other errors reject the promise. */
   evaluate(script: string): Promise<{ value: unknown }>;
 }
@@ -117,6 +119,9 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 /** What was thrown, for the log: an error's name, message, stack and causes. */
 export const traceOf = (thrown: unknown): string =>
   thrown instanceof Error ? inspect(thrown) : messageOf(thrown);
+
+/** Tells the host what ends the call, for the line of the log that says why it failed: see `Guest.log`. */
+export const logThrown = (thrown: unknown): void => __host.log(4, `Uncaught ${traceOf(thrown)}`);
 
 /** What was thrown, for a caller: an error's message; of any other object its JSON. */
 export function messageOf(thrown: unknown): string {

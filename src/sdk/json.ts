@@ -4,21 +4,21 @@ import { inspect, nameOf } from "./globals/inspect.ts";
 let isStrict = false;
 
 /**
- * Has `json`, and nobody else, ask these prototypes' values for their members: in native code, since to look at each
+ * Has `json`, and nobody else, ask values of these classes for their members: in native code, since to look at each
  * member of each result here would cost more than to write it.
  */
-export function watch(...prototypes: object[]): void {
-  for (const prototype of prototypes) {
-    Object.defineProperty(prototype, "toJSON", {
-      get: () => (isStrict ? asJson : undefined),
-      set(value: unknown) {
-        const own = { value, writable: true, enumerable: true, configurable: true };
-        Object.defineProperty(this, "toJSON", own);
-      },
-      configurable: true,
-    });
-  }
+export function watch(...classes: { readonly prototype: object }[]): void {
+  for (const { prototype } of classes) Object.defineProperty(prototype, "toJSON", TO_JSON);
 }
+
+const TO_JSON: PropertyDescriptor = {
+  get: () => (isStrict ? asJson : undefined),
+  set(value: unknown) {
+    const own = { value, writable: true, enumerable: true, configurable: true };
+    Object.defineProperty(this, "toJSON", own);
+  },
+  configurable: true,
+};
 
 /**
  * The value as JSON: a Map as an object, a Set as an array, a Date as its ISO text. Throws an error that names the member

@@ -4,20 +4,24 @@
  */
 import * as files from "./files.ts";
 import * as globals from "./globals.ts";
-import { provide, provideLazily } from "./globals/lazy.ts";
+import { lazy, make, provide, provideLazily } from "./globals/lazy.ts";
 import { refuseLocales } from "./globals/locales.ts";
-import { messageOf } from "./host.ts";
+import * as bytes from "./globals/bytes.ts";
+import * as host from "./host.ts";
+import * as timers from "./timers.ts";
 import { convertWith } from "./schema.ts";
 import { watch } from "./json.ts";
 import * as servlet from "./servlet.ts";
 
-export const kit = { servlet: { ...servlet, convertWith }, files, messageOf };
-
-/** Classes of the language of which JSON would lose something. */
-const BUILTINS = [
-  ...[Map, Set, Error, RegExp, Promise, WeakMap, WeakSet, WeakRef, ArrayBuffer, DataView, Iterator],
-  Object.getPrototypeOf(Uint8Array) as { prototype: object },
-].map(({ prototype }) => prototype);
+export const kit = {
+  servlet: { ...servlet, convertWith },
+  files,
+  messageOf: host.messageOf,
+  make,
+  lazy,
+  /** What lazy modules share with the kit, by the names of the files. */
+  shared: { bytes, host, timers },
+};
 
 declare global {
   var __kit: typeof kit;
@@ -27,4 +31,8 @@ globalThis.__kit = kit;
 refuseLocales();
 for (const [name, value] of Object.entries({ ...globals, self: globalThis })) provide(name, value);
 provideLazily();
-watch(...BUILTINS);
+// Classes of the language of which JSON would lose something.
+watch(
+  ...[Map, Set, Error, RegExp, Promise, WeakMap, WeakSet, WeakRef, ArrayBuffer, DataView, Iterator],
+  Object.getPrototypeOf(Uint8Array) as { prototype: object },
+);

@@ -1,4 +1,12 @@
-import { type Entry, messageOf, misuseAtBuild, NO_WORDS, running, traceOf } from "./host.ts";
+import {
+  type Entry,
+  logThrown,
+  messageOf,
+  misuseAtBuild,
+  NO_WORDS,
+  running,
+  traceOf,
+} from "./host.ts";
 import { jsonOrText } from "./json.ts";
 import { isThenable } from "./results.ts";
 import { clearTimers, leftTimers, runTimer } from "./timers.ts";
@@ -33,7 +41,7 @@ function fail(error: unknown): void {
     settled = { output: JSON.stringify({ error: { code, message, data: jsonOrText(data) } }) };
     return;
   }
-  __host.log(4, traceOf(error));
+  logThrown(error);
   settled = { failure: messageOf(error) };
 }
 

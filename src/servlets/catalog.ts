@@ -8,7 +8,7 @@ import { Pattern } from "../schema/pattern.ts";
 import { StepsExceeded, Steps } from "../schema/steps.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import { checkOf, type Check } from "./checks.ts";
-import type { May } from "./scopes.ts";
+import { RESERVED_NAMES, type May } from "./scopes.ts";
 import { compareTemplates, sampleOf, templateMatcher, type TemplateMatcher } from "./templates.ts";
 import { newest } from "./toolkit.ts";
 
@@ -51,6 +51,8 @@ export interface Catalog {
   /** By URI. */
   resources: ReadonlyMap<string, ResourceEntry>;
   templates: readonly TemplateEntry[];
+  /** The servlets that can be asked for resources. */
+  readers: readonly PreparedServlet[];
   /** Why lists of servlets are missing, in words that follow the servlet's name. */
   failures?: ReadonlyMap<string, readonly string[]>;
 }
@@ -128,19 +130,9 @@ export function merge(
       add("resourceTemplates", templates, template.uriTemplate, { servlet, template, matches });
     }
   }
-  return {
-    lists: {
-      tools: [...tools.values()].map(({ tool }) => tool),
-      prompts: [...prompts.values()].map(({ prompt }) => prompt),
-      resources: [...resources.values()].map(({ resource }) => resource),
-      resourceTemplates: [...templates.values()].map(({ template }) => template),
-    },
-    versions,
-    tools,
-    prompts,
-    resources,
-    templates: [...templates.values()],
-  };
+  const all = { tools, prompts, resources, templates: [...templates.values()] };
+  const readers = shown.filter(({ exports }) => exports.includes("read_resource"));
+  return { lists: listsOf(all), versions, ...all, readers };
 }
 
 /**
@@ -171,17 +163,22 @@ export function joined(first: Catalog, second: Catalog): Catalog {
   return {
     lists: listsOf({ tools, prompts, resources, templates }),
     versions: [...first.versions, ...second.versions],
-    ...{ tools, prompts, resources, templates },
+    ...{ tools, prompts, resources, templates, readers: first.readers },
     failures: new Map([...(first.failures ?? []), ...(second.failures ?? [])]),
   };
 }
 
+/** The server's own tools come last: models and people look for those of the servlets. */
 const listsOf = (all: Pick<Catalog, "tools" | "prompts" | "resources" | "templates">): Lists => ({
-  tools: [...all.tools.values()].map(({ tool }) => tool),
+  tools: [...all.tools.values()]
+    .toSorted((one, other) => Number(isServers(one)) - Number(isServers(other)))
+    .map(({ tool }) => tool),
   resources: [...all.resources.values()].map(({ resource }) => resource),
   resourceTemplates: all.templates.map(({ template }) => template),
   prompts: [...all.prompts.values()].map(({ prompt }) => prompt),
 });
+
+const isServers = ({ servlet }: ToolEntry): boolean => RESERVED_NAMES.has(servlet.name);
 
 /** `execution.taskSupport` by the manifest's `task`. */
 const TASK_SUPPORT = {
@@ -287,26 +284,38 @@ export function findCompleted(catalog: Catalog, uri: string): FoundResource | un
   return listed ? { servlet: listed.servlet, own: uri, subject: uri } : findResource(catalog, uri);
 }
 
+/** Schemes whose URIs belong to their host: neither a servlet's name nor URIs of other hosts claim them. */
+const WITH_HOSTS: ReadonlySet<string> = new Set(["http", "https", "ws", "wss", "ftp"]);
+
+/** The schemes and hosts that servlets list, by scheme. */
+const placesOf = oncePer(({ resources, templates, readers }: Catalog) =>
+  Map.groupBy(
+    [
+      ...[...resources].map(([uri, { servlet }]) => ({ servlet, ...placeOf(uri) })),
+      ...templates.map(({ servlet, template }) => ({ servlet, ...placeOf(template.uriTemplate) })),
+    ].filter(({ servlet }) => readers.includes(servlet)),
+    ({ scheme }) => scheme,
+  ),
+);
+
 /**
- * Returns a predicate: may this servlet be asked for a URI that no entry fits? Those may that list other URIs of its scheme
- * and host, or else of its scheme. A scheme that none lists belongs to the servlet of that name.
+ * The servlets that may be asked for a URI that no entry fits: the one that has the name of its scheme, or else those that
+ * list others of its scheme and host, or else of its scheme.
  */
-export function readersOf(
-  { resources, templates }: Catalog,
-  uri: string,
-): (servlet: PreparedServlet) => boolean {
+export function readersOf(catalog: Catalog, uri: string): ReadonlySet<PreparedServlet> {
   const { scheme, host } = placeOf(uri);
-  const places = [
-    ...[...resources].map(([listed, { servlet }]) => ({ servlet, ...placeOf(listed) })),
-    ...templates.map(({ servlet, template }) => ({ servlet, ...placeOf(template.uriTemplate) })),
-  ].filter((place) => scheme !== undefined && place.scheme === scheme);
-  if (places.length === 0) return ({ name }) => name.toLowerCase() === scheme;
-  const near = places.filter((place) =>
-    place.isOpen ? host.startsWith(place.host) : place.host === host,
-  );
-  const readers = new Set((near.length > 0 ? near : places).map(({ servlet }) => servlet));
-  return (servlet) => readers.has(servlet);
+  if (scheme === undefined) return new Set();
+  const places = placesOf(catalog).get(scheme) ?? [];
+  const near = places.filter((one) => (one.isOpen ? host.startsWith(one.host) : one.host === host));
+  const of = (all: typeof places) => all.map(({ servlet }) => servlet);
+  const claims = WITH_HOSTS.has(scheme)
+    ? [of(near)]
+    : [namesakesOf(catalog, scheme), of(near), of(places)];
+  return new Set(claims.find((servlets) => servlets.length > 0)?.toSorted(comparePlaces));
 }
+
+const namesakesOf = ({ readers }: Catalog, scheme: string) =>
+  readers.filter(({ name }) => name.toLowerCase() === scheme);
 
 /** The literal scheme and host of a URI or template, in lower case; open if an expression continues the host. */
 function placeOf(text: string) {
@@ -316,18 +325,19 @@ function placeOf(text: string) {
   return { scheme, host, isOpen: literal.length < text.length && all.length === literal.length };
 }
 
-/** A template that fits URIs of another servlet, for people. */
+/** URIs that several servlets claim, for people. */
 export interface Overlap {
   /** The servlets' names. */
-  servlets: readonly [string, string];
+  servlets: readonly string[];
   text: string;
 }
 
 /**
- * Templates of one servlet that fit resources or templates of another; with `about`, those that concern the servlet of this
- * name. It stops where that takes too many steps.
+ * Templates of one servlet that fit resources or templates of another, and schemes of several; with `about`, those that
+ * concern the servlet of this name. It stops where templates take too many steps.
  */
-export function overlapsIn({ resources, templates }: Catalog, about?: string): Overlap[] {
+export function overlapsIn(catalog: Catalog, about?: string): Overlap[] {
+  const { resources, templates } = catalog;
   const steps = new Steps(limits.checkSteps);
   const others = [
     ...templates.map(({ servlet, template: { uriTemplate: uri } }) => ({
@@ -335,7 +345,9 @@ export function overlapsIn({ resources, templates }: Catalog, about?: string): O
     })),
     ...[...resources].map(([uri, { servlet }]) => ({ servlet, uri, sample: uri })),
   ];
-  const found: Overlap[] = [];
+  const found = sharedSchemes(catalog).filter(
+    ({ servlets }) => about === undefined || servlets.includes(about),
+  );
   try {
     for (const { servlet, template, matches } of templates) {
       for (const other of others) {
@@ -352,6 +364,26 @@ export function overlapsIn({ resources, templates }: Catalog, about?: string): O
     if (!(error instanceof StepsExceeded)) throw error;
   }
   return found;
+}
+
+/** Schemes, or hosts of those that have them, of which several servlets could be asked for a URI that nobody lists. */
+function sharedSchemes(catalog: Catalog): Overlap[] {
+  const claims = Map.groupBy([...placesOf(catalog).values()].flat(), ({ scheme = "", host }) =>
+    WITH_HOSTS.has(scheme) ? `${scheme}:${host}` : `${scheme}:`,
+  );
+  claims.delete(":");
+  return [...claims].flatMap(([claim, places]) => {
+    const [{ name: owner } = {}] = namesakesOf(catalog, claim.slice(0, -1));
+    const listing = new Set(places.map(({ servlet }) => servlet.name));
+    const others = [...listing].filter((name) => name !== owner);
+    if (others.length + Number(owner !== undefined) < 2) return [];
+    const names = others.join(", ");
+    const text =
+      owner === undefined
+        ? `${names} all list resources of ${claim}, and each is asked for those that nobody lists: give them different schemes or hosts`
+        : `${names} also lists resources of ${claim}, and those that nobody lists are asked of the servlet ${owner} alone: use another scheme`;
+    return [{ servlets: owner === undefined ? others : [...others, owner], text }];
+  });
 }
 
 /** A URI that matches no list entry: only its scheme goes to the log. */

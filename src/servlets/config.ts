@@ -27,7 +27,7 @@ export function configOf(
         const value = valueOf(variables, variable) || otherwise;
         if (value !== undefined && !isServersOwn(variable)) return value;
         throw new Fault(
-          "servlet_failed",
+          "not_configured",
           `The servlet ${name} is not configured: the Worker's variable or secret ${variable} is not set, or is the server's own. Set one of another name, name it in env_vars, and deploy again.`,
           { cause: whole },
         );

@@ -4,10 +4,11 @@ import { JOURNAL_VERSION, type Head } from "../record.ts";
 import { callExport, type Ending, type Program } from "../wasm/call.ts";
 import { accountAsker } from "./accounts.ts";
 import type { PreparedServlet } from "./bundle.ts";
-import { watchRun, type Deployment } from "./deployment.ts";
+import type { Deployment } from "./deployment.ts";
 import { dialects } from "./dialects.ts";
 import { keepsState } from "./manifest.ts";
 import { secretAsker } from "./secret-asks.ts";
+import { watchRun } from "./run-log.ts";
 import { inRunSpan } from "./run-span.ts";
 import type { Servlet } from "./servlet.ts";
 import { partsOf, setupOf } from "./setup.ts";
@@ -31,13 +32,13 @@ export function connected(bundled: PreparedServlet, deployment: Deployment): Ser
   const own = deployment.own?.get(bundled);
   if (own !== undefined) return own;
   const { manifest, exports } = bundled;
-  const { record, count, runLoaded } = deployment;
+  const { runLoaded } = deployment;
   const runStateful = keepsState(manifest) ? deployment.runStateful : undefined;
   const program = bundled.module && programOf(bundled, deployment);
   return dialects[bundled.dialect].connect({
     exports,
     idsAsGiven: manifest.request_ids === "as-given",
-    run: (name, input, given) => {
+    run: (name, input, given, read) => {
       const notify = (notice: Notification) =>
         given.notify(isUpdate(notice) ? { ...notice, servlet: bundled.name } : notice);
       const made = { ...given, notify };
@@ -60,11 +61,13 @@ export function connected(bundled: PreparedServlet, deployment: Deployment): Ser
               keeper,
             }));
       const isRecorded = call.trace?.isRecorded === true;
-      const running = isRecorded ? inRunSpan(bundled.name, { name, call, begin }) : begin();
-      const ending = manifest.single_use_state === true ? running.then(usedOnce) : running;
-      if (record === undefined && count === undefined) return ending;
-      const about = { servlet: bundled.name, export: name, given: input.length, began };
-      return watchRun(about, call, { record, count, ending });
+      const begun = () => (isRecorded ? inRunSpan(bundled.name, { name, call, begin }) : begin());
+      const isSingleUse = manifest.single_use_state === true;
+      const watch = { servlet: bundled.name, export: name, given: input.length, began };
+      return watchRun(
+        { ...watch, call, deployment },
+        { run: isSingleUse ? () => begun().then(usedOnce) : begun, read },
+      );
     },
   });
 }

@@ -1,39 +1,14 @@
 import type { CountedRun } from "../usage/counts.ts";
-import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
 import type { CallContext } from "../call-context.ts";
 import type { Principal } from "../model.ts";
-import { beginningOf, printable, printableJson } from "../text.ts";
 import type { Ending, LogLevel } from "../wasm/call.ts";
 import type { World } from "../wasm/world.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import type { Scopes } from "./scopes.ts";
 import type { Listed, Servlet } from "./servlet.ts";
 
-/** One run of a servlet in the run log, without its input and output. */
-interface RunLine {
-  /** When it was begun, in ISO 8601. */
-  time: string;
-  principal: string;
-  /** The revision of MCP that its client speaks. */
-  protocol: string | undefined;
-  servlet: string;
-  /** The export that was run, and the tool, prompt, resource or template that the call named. */
-  export: string;
-  subject: string | undefined;
-  /** How it ended: `returned`, `refused`, `trapped`, `waits`, or the code of a fault. */
-  outcome: string;
-  /** By the platform's clock, which stands still while a guest computes. */
-  ms: number;
-  /** Length of its input and its output, in characters. */
-  given: number;
-  gave: number;
-  /** Number of recorded answers that were replayed. */
-  replayed: number;
-}
-
 /** Format and destination of the run log. */
-interface Recording {
+export interface Recording {
   format: "json" | "text";
   print(line: string): void;
 }
@@ -94,7 +69,7 @@ export interface Deployment {
   variables: Readonly<Record<string, string>>;
   logLevel: LogLevel;
   log(servlet: string, level: LogLevel, text: string): void;
-  /** Where and how runs are logged; absent if they are not. */
+  /** Where and how runs are logged; where it is absent, only those that fail are, as text. */
   record?: Recording | undefined;
   /** Counts each run that has ended; absent if they are not counted. */
   count?: ((run: CountedRun) => void) | undefined;
@@ -133,59 +108,3 @@ export interface Deployment {
   /** Clock, randomness and network; the real ones by default. */
   world?: World;
 }
-
-/** Writes a line to the run log when a run of a servlet ends, and counts it; `began` is in Unix ms. */
-export async function watchRun(
-  { began, ...about }: Pick<RunLine, "servlet" | "export" | "given"> & { began: number },
-  { principal, client, subject, recorded, fuelUsed = 0 }: CallContext,
-  { record, count, ending }: Pick<Deployment, "record" | "count"> & { ending: Promise<Ending> },
-): Promise<Ending> {
-  const tell = (outcome: string, { gave = 0, fuel = 0, message = "" } = {}) => {
-    const ms = Date.now() - began;
-    // The address of a resource may say something of its caller, and there are any number.
-    const tool = subject === undefined || subject.includes(":") ? about.export : subject;
-    const run = { servlet: about.servlet, tool, caller: principal.name, outcome, ms, fuel };
-    count?.(message === "" ? run : { ...run, message: beginningOf(message, limits.errorExcerpt) });
-    if (record === undefined) return;
-    const line = {
-      time: new Date(began).toISOString(),
-      principal: principal.name,
-      protocol: client.protocolVersion,
-      subject,
-      ...about,
-      outcome,
-      ms,
-      gave,
-      replayed: recorded?.entries.length ?? 0,
-    };
-    record.print(record.format === "json" ? printableJson(line) : textOf(line));
-  };
-  try {
-    const ended = await ending;
-    const outcome = ended.kind === "suspended" ? "waits" : ended.kind;
-    const message = ended.kind === "trapped" ? ended.message : "";
-    tell(outcome, { message, gave: gaveIn(ended), fuel: Math.max(0, fuelIn(ended) - fuelUsed) });
-    return ended;
-  } catch (error) {
-    const { code, message } = Fault.from(error);
-    tell(code, { message: NOT_OF_CALLERS.has(code) ? message : "" });
-    throw error;
-  }
-}
-
-const gaveIn = (ended: Ending): number =>
-  ended.kind === "returned" ? (ended.output?.length ?? 0) : 0;
-
-const fuelIn = (ended: Ending): number => {
-  if (ended.kind === "suspended") return ended.suspended.fuelUsed;
-  return ended.kind === "returned" ? ended.fuelUsed : 0;
-};
-
-/** A printable line, whatever characters the names contain. */
-const textOf = (line: RunLine): string =>
-  printable(
-    `${line.time} ${line.principal}: ${line.servlet} ${line.subject ?? line.export} ${line.outcome} after ${line.ms} ms, ${line.given} in, ${line.gave} out`,
-  );
-
-/** Faults of servlets and of this server: others are about what callers have sent. */
-const NOT_OF_CALLERS = new Set(["internal", "servlet_failed", "unavailable", "too_many"]);

@@ -8,9 +8,14 @@ import { beginningOf, printable } from "../text.ts";
 /** The address of the page of a call. */
 export const pageOf = (origin: string, id: string): string => `${origin}/ask/${id}`;
 
-/** What a call waits for, in words for a model, and as data. */
+/** What a call waits for, in words for a model, and as data; without asks, that it goes on. */
 export function waitingFor(asks: Asks, { url, id }: { url: string; id: string }) {
-  const [{ params } = { params: {} as Json }] = Object.values(asks);
+  const [first] = Object.values(asks);
+  if (first === undefined) {
+    const still = `The call is still running. Call get_result with id ${id} in a moment.`;
+    return { text: still, data: { status: "working", id, url } };
+  }
+  const { params } = first;
   const asked = typeof params["message"] === "string" ? params["message"] : "";
   const message = printable(beginningOf(asked, limits.statusCharacters));
   const text = `This call needs an answer from a person. Ask the user to open ${url}, then call get_result with id ${id}.`;

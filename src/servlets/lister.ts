@@ -73,7 +73,7 @@ export class Lister {
       this.stateful,
       (servlet) => this.#parts.deployment.listStateful!(servlet, viewer),
       (fault) => {
-        if (fault.code !== "servlet_failed") failure = fault;
+        if (fault.code !== "servlet_failed" && fault.code !== "not_configured") failure = fault;
       },
     );
     return { catalog: joined(await this.shared(), own), failure };

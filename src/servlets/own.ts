@@ -21,7 +21,6 @@ export function ownServlet(
   const lists = { tools: listed, resources: [], resourceTemplates: [], prompts: [] };
   const refuse = () => Promise.reject(new Fault("method_not_found", `${name} has only tools.`));
   const servlet: Servlet = {
-    reads: false,
     completes: false,
     lists: (kind) => kind === "tools",
     list: (kind) => Promise.resolve(lists[kind]),

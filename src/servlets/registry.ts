@@ -3,7 +3,7 @@ import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { CallRef, CompletionRequest } from "../calls/call-ref.ts";
 import type { CallContext } from "../call-context.ts";
-import type { CompleteResult, Json, Lists, ReadResourceResult } from "../model.ts";
+import type { CallToolResult, CompleteResult, Json, Lists, ReadResourceResult } from "../model.ts";
 import type { Outcome } from "../suspension.ts";
 import type { PreparedServlet, Served } from "./bundle.ts";
 import {
@@ -19,6 +19,7 @@ import { describeIssues } from "./checks.ts";
 import { connected, outdated } from "./connect.ts";
 import type { Deployment, Viewer } from "./deployment.ts";
 import { Lister } from "./lister.ts";
+import { tellMisfit } from "./run-log.ts";
 import { keepsState } from "./manifest.ts";
 import { mayBy, patternsBy, scopeFor, SERVER_SERVLET, type May } from "./scopes.ts";
 import type { Servlet } from "./servlet.ts";
@@ -35,16 +36,6 @@ export interface Entry {
   tool?: ToolEntry;
   /** Runs it. The result has the newest shape. */
   run(call: CallContext): Promise<Outcome<Json>>;
-  /** Throws `servlet_failed` for a result that is not what the entry promises. */
-  check?(result: Json): void;
-}
-
-/** Throws `servlet_failed` for structured content that does not fit the tool's `outputSchema`. */
-function checkOutput({ tool, output }: ToolEntry, { isError, structuredContent }: Json): void {
-  const unfit = isError === true ? undefined : output?.(structuredContent);
-  if (unfit === undefined) return;
-  const message = `The servlet's structuredContent does not fit the outputSchema of ${tool.name}: ${describeIssues(unfit)}`;
-  throw new Fault("servlet_failed", message);
 }
 
 /** The servlet that completes an argument, and the request in its own names. */
@@ -177,7 +168,10 @@ export class Registry {
         const entry = this.entryOf(tool, value);
         if (issues === undefined) return entry;
         const text = `Tool arguments do not match the input schema of ${ref.name}: ${describeIssues(issues)}.`;
-        const run = async () => ({ content: [{ type: "text", text }], isError: true });
+        const run = async (call: CallContext) => {
+          this.tellMisfit(tool, call);
+          return { content: [{ type: "text", text }], isError: true };
+        };
         return { ...entry, run };
       }
       case "prompt": {
@@ -210,17 +204,27 @@ export class Registry {
     throw new Fault("invalid_params", `Unknown tool: ${name}. See tools/list.`);
   }
 
+  /** Logs a call whose arguments do not fit the tool's schema. */
+  tellMisfit({ servlet }: ToolEntry, call: Parameters<typeof tellMisfit>[1]): void {
+    tellMisfit(servlet.name, call, this.#deployment);
+  }
+
   /** A tool of any version, with checked arguments. */
   entryOf(tool: ToolEntry, input: Json): Entry {
     const { name } = tool.tool;
-    const connectedTo = this.servlet(tool.servlet);
+    const { callTool } = this.servlet(tool.servlet);
+    const demandFit = ({ isError, structuredContent }: CallToolResult) => {
+      const unfit = isError === true ? undefined : tool.output?.(structuredContent);
+      if (unfit === undefined) return;
+      const message = `The servlet's structuredContent does not fit the outputSchema of ${name}: ${describeIssues(unfit)}`;
+      throw new Fault("servlet_failed", message);
+    };
     return {
       ref: { kind: "tool", name, input },
       subject: name,
       servlet: tool.servlet,
       tool,
-      run: (call) => connectedTo.callTool(tool.own, input, call),
-      check: (result) => checkOutput(tool, result),
+      run: (call) => callTool(tool.own, input, call, demandFit),
     };
   }
 
@@ -278,15 +282,20 @@ export class Registry {
     if (owner !== undefined) {
       return this.servlet(owner).readResource(uri, call);
     }
-    const mayKnow = readersOf(await this.whole.catalog(), uri);
-    for (const bundled of this.servlets) {
+    for (const bundled of readersOf(await this.whole.catalog(), uri)) {
       const servlet = this.servlet(bundled);
-      if (!servlet.reads || !mayKnow(bundled) || isSkipped(bundled, uri)) continue;
+      if (isSkipped(bundled, uri)) continue;
       if (this.#narrower?.may(bundled.name, uri) === false) continue;
       try {
         return await servlet.readResource(uri, call);
       } catch (error) {
-        const passing = ["servlet_failed", "servlet_error", "not_found", "unavailable"];
+        const passing = [
+          "servlet_failed",
+          "not_configured",
+          "servlet_error",
+          "not_found",
+          "unavailable",
+        ];
         if (!passing.includes(Fault.from(error).code)) throw error;
       }
     }

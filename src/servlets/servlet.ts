@@ -19,6 +19,7 @@ import { excessOf } from "../shape.ts";
 import type { Ending } from "../wasm/call.ts";
 import type { HostFunctions } from "../wasm/host-function.ts";
 import { parseJson } from "../text.ts";
+import { toolResult } from "./tidy/results.ts";
 
 /**
  * One servlet of any dialect. Names are the servlet's own. Results are valid in the newest MCP; a failing tool
@@ -28,7 +29,13 @@ export interface Servlet {
   /** True if it can list such entries. */
   lists(kind: keyof Lists): boolean;
   list<K extends keyof Lists>(kind: K, call: CallContext): Promise<Lists[K]>;
-  callTool(name: string, args: Json, call: CallContext): Promise<Outcome<CallToolResult>>;
+  /** `demandFit` throws a `Fault` for a result that is not what the tool promises. */
+  callTool(
+    name: string,
+    args: Json,
+    call: CallContext,
+    demandFit?: (result: CallToolResult) => void,
+  ): Promise<Outcome<CallToolResult>>;
   readResource(uri: string, call: CallContext): Promise<Outcome<ReadResourceResult>>;
   getPrompt(
     name: string,
@@ -38,13 +45,16 @@ export interface Servlet {
   complete(request: CompletionRequest, call: CallContext): Promise<CompleteResult>;
   /** Handles a change of the client's roots; absent if the servlet has no handler. */
   rootsChanged?(call: CallContext): Promise<Outcome<Json>>;
-  /** True if it can read resources that it does not list. */
-  readonly reads: boolean;
   readonly completes: boolean;
 }
 
-/** Runs one export of the servlet with this input. */
-type Run = (name: string, input: string, call: CallContext) => Promise<Ending>;
+/** Runs one export of the servlet with this input, and reads what came of it. */
+type Run = <T>(
+  name: string,
+  input: string,
+  call: CallContext,
+  read: (ending: Ending) => T,
+) => Promise<T>;
 
 /** The exports of a servlet and how to run them. */
 export interface Interface {
@@ -146,10 +156,18 @@ function inputRequired(
   return new Suspended(reason, fuelUsed, { state, isSingleUse });
 }
 
-/** The error result of a tool's run that failed; undefined for any other. */
-export function failedTool(ending: Ending): CallToolResult | undefined {
-  if (ending.kind === "returned" || ending.kind === "suspended") return undefined;
-  return { content: [{ type: "text", text: ending.message }], isError: true };
+/** The result of a tool's run. */
+export function toolOutcome(
+  ending: Ending,
+  demandFit: ((result: CallToolResult) => void) | undefined,
+): Outcome<CallToolResult> {
+  if (ending.kind === "trapped" || ending.kind === "refused")
+    return { content: [{ type: "text", text: ending.message }], isError: true };
+  return outcomeOf(ending, (output) => {
+    const result = toolResult(output);
+    demandFit?.(result);
+    return result;
+  });
 }
 
 /** The error of a servlet that does not handle a client's lack of a capability. */
@@ -197,7 +215,9 @@ export interface Listed {
 }
 
 /** Codes of faults that are the servlet's own. */
-const OWN_FAULTS = new Set(["servlet_failed", "servlet_error", "missing_capability", "not_found"]);
+const OWN_FAULTS = new Set([
+  ...["servlet_failed", "servlet_error", "missing_capability", "not_found", "not_configured"],
+]);
 
 /** Asks a servlet for each of its lists; by default without a principal. Throws a `Fault` where it cannot be asked. */
 export async function listAll(servlet: Servlet, call = nobodysCall): Promise<Listed> {

@@ -19,23 +19,57 @@ interface KeyringEntry {
 export const variableOf = ({ service, user, variable }: KeyringEntry): string =>
   variable ?? `${service}_${user}`.toUpperCase().replace(/[^A-Z0-9]+/g, "_");
 
-/** The names that a manifest uses, each with its place there. */
+/** The names that a manifest uses, each with its place there; an optional one has a default, or comes from callers. */
 export function variablesIn({
   env_vars = {},
   allowed_secrets = [],
+  requirements: { secrets = [] } = {},
 }: {
   env_vars?: Record<string, string> | undefined;
   allowed_secrets?: readonly KeyringEntry[] | undefined;
-}): { place: string; variable: string }[] {
+  requirements?: { secrets?: readonly { id: string }[] | undefined } | undefined;
+}): { place: string; variable: string; isOptional: boolean }[] {
   return [
     ...Object.entries(env_vars).flatMap(([key, text]) =>
-      namesIn(text).map((variable) => ({ place: `env_vars.${key}`, variable })),
+      [...text.matchAll(REFERENCE)].flatMap(([, variable, otherwise]) =>
+        variable === undefined
+          ? []
+          : [{ place: `env_vars.${key}`, variable, isOptional: otherwise !== undefined }],
+      ),
     ),
     ...allowed_secrets.map((entry, at) => ({
       place: `allowed_secrets.${at}`,
       variable: variableOf(entry),
+      // Callers of Open Tool Calling bring such a secret.
+      isOptional: secrets.some(({ id }) => id === variableOf(entry)),
     })),
   ];
+}
+
+interface WithVariables {
+  name: string;
+  manifest: Parameters<typeof variablesIn>[0];
+}
+
+/** Which of the servlets need which variables or secrets that are not set: "issues needs ISSUES_API". */
+export const missingIn = (
+  servlets: readonly WithVariables[],
+  isSet: (name: string) => boolean,
+): string[] =>
+  servlets.flatMap(({ name, manifest }) => {
+    const missing = variablesIn(manifest)
+      .filter(({ variable, isOptional }) => !isOptional && !isSet(variable))
+      .map(({ variable }) => variable);
+    return missing.length === 0 ? [] : `${name} needs ${[...new Set(missing)].join(", ")}`;
+  });
+
+/** That, and how to set them; undefined if none is missing. */
+export function describeMissing(
+  ...[servlets, isSet]: Parameters<typeof missingIn>
+): string | undefined {
+  const lacking = missingIn(servlets, isSet);
+  if (lacking.length === 0) return undefined;
+  return `Settings are missing: ${lacking.join("; ")}. Set each in .dev.vars for dev and start, and with npx wrangler secret put NAME for the deployed Worker.`;
 }
 
 /** Why this manifest is refused: the places where it names what belongs to the server itself. */

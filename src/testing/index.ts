@@ -134,6 +134,14 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
       variables: script.variables ?? {},
       logLevel: "trace",
       log: (_servlet, level, text) => logs.push(`${level}: ${text}`),
+      record: {
+        format: "json",
+        print(line) {
+          const { outcome, message } = JSON.parse(line) as { outcome: string; message?: string };
+          const isRun = ["threw", "trapped", "refused"].includes(outcome);
+          if (isRun && message !== undefined) logs.push(`error: ${message}`);
+        },
+      },
       world: scriptedWorld(script),
       secrets: scriptedSecrets(script),
       accounts: scriptedAccounts(script),
@@ -199,7 +207,7 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
 
 /** Loads SQLite only where it is needed: older versions of Node have none. */
 async function statesOf(servlet: PreparedServlet): Promise<States> {
-  const { Database } = await import("./database.ts");
+  const { Database } = await import("../bundle/database.ts");
   return new States(servlet, () => new Database());
 }
 

@@ -14,11 +14,20 @@ export type { Program } from "./pool.ts";
 /** How a run of a servlet's export ended. */
 export type Ending =
   /** With code 0; the output is whatever the guest gave. `fuelUsed` counts all runs of the call. */
-  | { kind: "returned"; output: string | undefined; fuelUsed: number; isSingleUse?: boolean }
+  | {
+      kind: "returned";
+      output: string | undefined;
+      fuelUsed: number;
+      isSingleUse?: boolean;
+      failure?: string | undefined;
+    }
   /** With another code or an error message: the servlet's own word, meant for the caller. */
-  | { kind: "refused"; message: string }
-  /** By a trap, or because it computed for too long. The message is short and meant for the caller; the details are in the log. */
-  | { kind: "trapped"; message: string }
+  | { kind: "refused"; message: string; failure?: string | undefined }
+  /**
+   * By a trap, or because it computed for too long. The message is short and meant for the caller; `failure`, here and
+   * above, is meant for operators: what the guest threw, with its stack, or why its host stopped it.
+   */
+  | { kind: "trapped"; message: string; failure?: string | undefined }
   /** By a `Wait`: the guest is gone, and the call can be run again. */
   | { kind: "suspended"; suspended: Suspended };
 
@@ -128,13 +137,15 @@ async function runIn(
 
 function finished(guest: Guest, code: number): Ending {
   const message = guest.error();
+  const thrown = guest.thrown === undefined ? {} : { failure: guest.thrown };
   if (message !== undefined || code !== 0) {
     return {
       kind: "refused",
       message: message || `The servlet ended with code ${code} and no message.`,
+      ...thrown,
     };
   }
-  return { kind: "returned", output: guest.output(), fuelUsed: guest.fuelMeter!.used };
+  return { kind: "returned", output: guest.output(), fuelUsed: guest.fuelMeter!.used, ...thrown };
 }
 
 /** The one place where an unwound guest's exception is caught. */
@@ -151,18 +162,16 @@ function unwound(guest: Guest, error: unknown): Ending {
     }
   }
   if (guest.fuelMeter?.isEmpty === true) {
-    const message = guest.fuelMeter.exhaustedMessage;
-    guest.log("error", message);
-    return { kind: "trapped", message };
+    return { kind: "trapped", message: guest.fuelMeter.exhaustedMessage };
   }
   if (error instanceof GuestError || error instanceof BudgetExceeded) {
-    guest.log("warn", error.message);
-    return { kind: "refused", message: error.message };
+    const { message } = error;
+    return { kind: "refused", message, failure: guest.hide(message, limits.logCharacters) };
   }
   const trap = trapMessage(error);
   if (trap === undefined) throw error;
-  guest.log("error", error instanceof Error ? (error.stack ?? error.message) : String(error));
-  return { kind: "trapped", message: trap };
+  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return { kind: "trapped", message: trap, failure: guest.hide(stack, limits.logCharacters) };
 }
 
 /** The caller's message for a trap; undefined if the error is an internal one. */

@@ -20,6 +20,8 @@ export class Exit {
   }
 }
 
+const UNCAUGHT = "Uncaught ";
+
 /** One instance as its host functions see it: its memories, and the call that it is in. */
 export class Guest extends GuestMemory {
   readonly setup: Setup;
@@ -38,6 +40,8 @@ export class Guest extends GuestMemory {
   http: { status: number; headers: Record<string, string> } = { status: 0, headers: {} };
   /** How a successful call changes its servlet's state; without effect if the servlet keeps none. */
   leaves: "changes" | "nothing" | "new state" = "changes";
+  /** What the servlet has thrown, for operators, where it says so by itself: see `log`. */
+  thrown: string | undefined;
   #reservation: Reservation | undefined;
   #gone: AbortSignal | undefined;
 
@@ -125,11 +129,11 @@ export class Guest extends GuestMemory {
    * Throws `cancelled` where the client has left.
    */
   enter(): boolean {
-    if (this.#gone?.aborted === true) throw clientHasLeft();
+    if (this.#gone?.aborted === true) throw clientHasLeft(this.#gone);
     if (!this.fuelMeter!.takeTurn()) return false;
     const isFirst = this.#gone === undefined;
     this.#gone ??= this.setup.signal();
-    if (this.#gone.aborted) throw clientHasLeft();
+    if (this.#gone.aborted) throw clientHasLeft(this.#gone);
     return !isFirst;
   }
 
@@ -143,7 +147,7 @@ export class Guest extends GuestMemory {
     } finally {
       room.release();
     }
-    if (this.#gone?.aborted === true) throw clientHasLeft();
+    if (this.#gone?.aborted === true) throw clientHasLeft(this.#gone);
   }
 
   /** Takes room for bytes that come in while the guest waits; where there is none it waits for some. */
@@ -193,7 +197,7 @@ export class Guest extends GuestMemory {
     try {
       return await work(AbortSignal.any([gone, late.signal]), gone);
     } catch (error) {
-      if (gone.aborted) throw clientHasLeft();
+      if (gone.aborted) throw clientHasLeft(gone);
       if (late.signal.aborted && !(error instanceof GuestError)) {
         throw new BudgetExceeded("The servlet waited for too long and was stopped.");
       }
@@ -210,7 +214,12 @@ export class Guest extends GuestMemory {
     this.varBytes += stringBytes(name) + value.length;
   }
 
+  /** An error that begins with `Uncaught` is kept for the line about the call, which is printed where that fails. */
   log(level: LogLevel, line: string): void {
+    if (level === "error" && line.startsWith(UNCAUGHT)) {
+      this.thrown = this.hide(line, limits.logCharacters);
+      return;
+    }
     if (this.journal.isReplaying) return;
     const count = this.budget.count("logLines");
     if (count === undefined) return;

@@ -4,6 +4,7 @@ import type { MethodClass } from "../record.ts";
 import { GuestError, type Guest } from "./guest.ts";
 import { VERSION } from "../version.ts";
 import { release } from "../parts.ts";
+import { isPrivate } from "../private-hosts.ts";
 import { addTrace } from "../tracing/context.ts";
 import { inHttpSpan } from "../tracing/spans.ts";
 import { isAllowed } from "./hosts.ts";
@@ -251,7 +252,10 @@ function failed(error: unknown, host: string): GuestError {
   const why = late
     ? `gave no answer within ${limits.httpMs / 1000} seconds`
     : "could not be reached";
-  return new GuestError(`The host ${host} ${why}.`, { cause: error });
+  const advice = isPrivate(new URL(`http://${host}`).hostname)
+    ? " It is in a private network: a Worker on Cloudflare reaches none, and a server of npm start does with --private-network."
+    : "";
+  return new GuestError(`The host ${host} ${why}.${advice}`, { cause: error });
 }
 
 const isRedirect = (status: number) => [301, 302, 303, 307, 308].includes(status);

@@ -8,22 +8,31 @@ const shortName = (url: string): string => {
   return `${repository}#${number}`;
 };
 
-/** docs/clients.md. */
-export function document(rows: readonly Row[], stay: string): string {
+const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+
+/** docs/clients.md. Clients that did not run keep the lines that they have in the page of before. */
+export function document(rows: readonly Row[], stay: string, before: string): string {
   const things = Object.entries(THINGS);
-  const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
-  const table = rows.map(({ client, revision, cells }) => {
+  const ran = rows.map(({ client, revision, cells }) => {
     const { upstream = {} } = client;
     const shown = things.map(([key]) => {
       const thing = key as keyof typeof THINGS;
-      const cell = cells[thing] ?? "–";
+      const cell = cells[thing] ?? "not tried";
       if (cell === "ok") return "ok";
       if (cell === "not offered") return "–";
+      if (cell === "not tried") return "?";
       const issue = upstream[`${thing}@${revision}`] ?? upstream[thing];
       return issue === undefined ? "**failed**" : `[${shortName(issue)}](${issue})`;
     });
     return line([`${client.title} ${client.version}`, revision, ...shown]);
   });
+  const lines = [...ran, ...before.split("\n")];
+  const table = CLIENTS.flatMap(({ title, version, revisions }) =>
+    revisions.flatMap((revision) => {
+      const head = line([`${title} ${version}`, revision]);
+      return lines.find((one) => one.startsWith(head.slice(0, -1))) ?? [];
+    }),
+  );
   const notes = CLIENTS.flatMap(({ title, note }) => (note ? [`- **${title}**: ${note}`] : []));
   return `# Which clients work
 
@@ -35,8 +44,8 @@ ${line(["client", "revision", ...things.map(([key]) => key)])}
 ${line(["---", "---", ...things.map(() => "---")])}
 ${table.join("\n")}
 
-ok: it does so. –: the client, or the revision, has nothing for it. An issue: it goes wrong on the client's side. failed:
-it goes wrong, and the notes say what is known of it.
+ok: it does so. –: the client, or the revision, has nothing for it. ?: it was not tried. An issue: it goes wrong on the
+client's side. failed: it goes wrong, and the notes say what is known of it.
 
 | column | the client |
 | --- | --- |

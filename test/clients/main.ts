@@ -3,7 +3,7 @@
  * A client whose toolchain is not here is skipped by name.
  */
 import { spawn } from "node:child_process";
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { limits } from "../../src/limits.ts";
 import { document } from "./document.ts";
@@ -24,7 +24,7 @@ const { values } = parseArgs({
     /** Names of clients, with commas between; a revision may follow, as in `go-sdk@2025-11-25`. */
     only: { type: "string" },
     stay: { type: "string", default: "0.05" },
-    /** Writes docs/clients.md. */
+    /** Writes the lines of these clients in docs/clients.md. */
     write: { type: "boolean", default: false },
     /** Installs, and runs nothing. */
     install: { type: "boolean", default: false },
@@ -80,7 +80,8 @@ try {
 } finally {
   await servers.close();
 }
-if (values.write) await writeFile("docs/clients.md", document(rows, values.stay));
+const PAGE = "docs/clients.md";
+if (values.write) await writeFile(PAGE, document(rows, values.stay, await readFile(PAGE, "utf8")));
 const failures = rows.flatMap(({ client, revision, cells }) =>
   Object.entries(cells)
     .filter(

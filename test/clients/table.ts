@@ -23,7 +23,8 @@ export interface Client {
   note?: string;
 }
 
-const TOOLS_ALONE = "its program lists and calls tools; the rest was not tried.";
+const OWN_PROVIDER =
+  "signs in with an `OAuthClientProvider` of your own, and `auth` of the SDK that it is built on takes the code.";
 const SESSIONS = ["2025-11-25"];
 /** The Kotlin client keeps the answer to a POST until it is complete. */
 const BUFFERS = "https://github.com/modelcontextprotocol/kotlin-sdk/pull/616";
@@ -148,7 +149,6 @@ export const CLIENTS: readonly Client[] = [
     version: "2.0.99",
     program: "npm/frameworks.mjs",
     revisions: SESSIONS,
-    note: TOOLS_ALONE,
   },
   {
     name: "langchain",
@@ -158,7 +158,7 @@ export const CLIENTS: readonly Client[] = [
     version: "1.1.4",
     program: "npm/frameworks.mjs",
     revisions: SESSIONS,
-    note: TOOLS_ALONE,
+    note: OWN_PROVIDER,
   },
   {
     name: "inspector",
@@ -168,7 +168,6 @@ export const CLIENTS: readonly Client[] = [
     version: "2.12.0",
     program: "npm/frameworks.mjs",
     revisions: SESSIONS,
-    note: TOOLS_ALONE,
   },
   {
     name: "inspector-web",
@@ -192,7 +191,6 @@ export const CLIENTS: readonly Client[] = [
     version: "0.15.1",
     program: "npm/frameworks.mjs",
     revisions: SESSIONS,
-    note: TOOLS_ALONE,
   },
   {
     name: "mastra",
@@ -202,7 +200,7 @@ export const CLIENTS: readonly Client[] = [
     version: "2.0.0",
     program: "npm/frameworks.mjs",
     revisions: SESSIONS,
-    note: TOOLS_ALONE,
+    note: "its `MCPOAuthClientProvider` takes a client that is registered, and registers none; it signs in from the URL alone with an `OAuthClientProvider` of your own.",
   },
   {
     name: "openai-agents",
@@ -212,7 +210,7 @@ export const CLIENTS: readonly Client[] = [
     version: "0.20.0",
     program: "npm/frameworks.mjs",
     revisions: SESSIONS,
-    note: TOOLS_ALONE,
+    note: OWN_PROVIDER,
   },
   {
     name: "mcp-use",
@@ -222,6 +220,6 @@ export const CLIENTS: readonly Client[] = [
     version: "1.34.6",
     program: "npm/frameworks.mjs",
     revisions: SESSIONS,
-    note: TOOLS_ALONE,
+    note: OWN_PROVIDER,
   },
 ];

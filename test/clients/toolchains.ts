@@ -191,6 +191,7 @@ async function npm(client: Client, folder: string): Promise<Command> {
   const program = programOf(client);
   const copy = join(folder, basename(program));
   await cp(program, copy);
+  await cp("test/node/http/oauth-client.ts", join(folder, "oauth-client.ts"));
   await fetchPackage(client, folder);
   return [process.execPath, copy, client.package];
 }

@@ -8,6 +8,7 @@ export const {
   Profile,
   Attempts,
   CallRecord,
+  Grant,
   Hub,
   Installs,
   KeyRing,

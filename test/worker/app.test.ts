@@ -1,3 +1,4 @@
+import { env as bound } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../src/app.ts";
 import { bundle } from "../bundle.gen.ts";
@@ -148,6 +149,83 @@ describe("origins and hosts", () => {
     expect((await from("https://c.example", URL_OF_MCP, all)).status).toBe(200);
     expect((await from("http://c.example", URL_OF_MCP, all)).status).toBe(403);
     expect((await from("null", URL_OF_MCP, all)).status).toBe(403);
+  });
+
+  const APPS = [
+    "null",
+    "chrome-extension://abcdefghijklmnopabcdefghijklmnop",
+    "moz-extension://4d6b2c8e-0f3a-4b7c-9d1e-2f3a4b5c6d7e",
+    "safari-web-extension://E2B7A7B5-93DA-4C88-A1B4-0C5D6E7F8A9B",
+    "tauri://localhost",
+    "vscode-webview://0abc1def",
+    "capacitor://localhost",
+    "app://-",
+    "file://",
+    "http://intranet.example:8080",
+  ];
+
+  test.each(APPS)("%s may call where it is named, and only there", async (origin) => {
+    const headers = { origin, "access-control-request-method": "POST" };
+    for (const ALLOWED_ORIGINS of [origin, `https://a.example, ${origin}`, "*"]) {
+      const named = createApp(bundle, { ALLOWED_ORIGINS });
+      const isNamed = ALLOWED_ORIGINS !== "*";
+      const call = await from(origin, URL_OF_MCP, named);
+      const preflight = await named.fetch(new Request(URL_OF_MCP, { method: "OPTIONS", headers }));
+      expect([call.status, preflight.status]).toEqual(isNamed ? [200, 204] : [403, 403]);
+      for (const { headers: answer } of [call, preflight])
+        expect(answer.get("access-control-allow-origin")).toBe(isNamed ? origin : null);
+    }
+    const asGiven = createApp(bundle, { ALLOWED_ORIGINS: origin });
+    for (const other of [`x${origin}`, `${origin}x`, `${origin}/`, `${origin} ${origin}`])
+      expect((await from(other, URL_OF_MCP, asGiven)).status).toBe(403);
+  });
+
+  test("a named app does not operate the server, nor send forms of its pages", async () => {
+    const named = createApp(bundle, { ...bound, ALLOWED_ORIGINS: APPS.join(" ") });
+    for (const origin of APPS)
+      for (const path of ["/operator/servlets", "/console/mcp"])
+        expect((await from(origin, new URL(path, URL_OF_MCP).href, named)).status).toBe(403);
+  });
+
+  test("an entry that no browser sends is named in the log, with what to write", () => {
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => undefined);
+    try {
+      const said = (ALLOWED_ORIGINS: string) => {
+        warn.mockClear();
+        createApp(bundle, { ALLOWED_ORIGINS });
+        return warn.mock.calls
+          .flat()
+          .map((line) => /has (.*), which.* Write (.*)\.$/.exec(String(line))?.slice(1));
+      };
+      expect(said([...APPS, "*", "https://app.example", "https://[::1]:8443"].join(","))).toEqual(
+        [],
+      );
+      const GENERIC = "the scheme and the host, such as https://app.example";
+      const cases: Record<string, string> = {
+        "https://app.example/": "https://app.example",
+        "https://app.example/path?x": "https://app.example",
+        "HTTPS://App.Example": "https://app.example",
+        "https://app.example:443": "https://app.example",
+        "http://app.example:80": "http://app.example",
+        "https://bücher.example": "https://xn--bcher-kva.example",
+        "https://ada@app.example": "https://app.example",
+        "app.example": "https://app.example",
+        "app.example:8443/x": "https://app.example:8443",
+        '"https://app.example"': "https://app.example",
+        "Tauri://localhost/": "tauri://localhost",
+        "chrome-extension://abc/*": "each origin by its own, or * for all https ones",
+        "https://*.example": "each origin by its own, or * for all https ones",
+        NULL: "null",
+        "'null'": "null",
+        "https:/app.example": "https://app.example",
+        "https:": GENERIC,
+      };
+      for (const [entry, meant] of Object.entries(cases))
+        expect(said(entry)).toEqual([[entry, meant]]);
+      expect(said("https://app .example")).toEqual([[".example", GENERIC]]);
+    } finally {
+      warn.mockRestore();
+    }
   });
 
   test("plain http is for loopback names, unless configured", async () => {

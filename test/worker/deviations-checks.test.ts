@@ -47,12 +47,12 @@ describe("/mcp/ is /mcp, and", () => {
     expect((await send("ada")).status).toBe(200);
   });
 
-  test("nobody without one, and the refusal has the resource's exact name", async () => {
+  test("nobody without one, and the refusal names the resource as the client does", async () => {
     expect((await send(undefined)).status).toBe(401);
     const response = await postTo(await ownersApp(), `${ORIGIN}/mcp/`, {});
     expect(response.status).toBe(401);
     expect(response.headers.get("www-authenticate")).toContain(
-      `resource_metadata="${ORIGIN}/.well-known/oauth-protected-resource/mcp"`,
+      `resource_metadata="${ORIGIN}/.well-known/oauth-protected-resource/mcp/"`,
     );
   });
 

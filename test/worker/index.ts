@@ -16,6 +16,7 @@ const objects = durableObjects(bundle);
 export const {
   Profile,
   CallRecord,
+  Grant,
   Hub,
   Installs,
   KeyRing,

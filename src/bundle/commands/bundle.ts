@@ -1,14 +1,16 @@
 /**
- * Makes the bundle that the Worker serves: `node src/bundle/commands/bundle.ts [--out FILE] [FOLDER…]`.
+ * Makes the bundle that the Worker serves: `node src/bundle/commands/bundle.ts [--out FILE] [--quiet] [FOLDER…]`.
  * Folders come from SERVLETS (a path list) where none are given, and are `plugins` where that is not set.
  */
 import { dirname, join, relative } from "node:path";
 import { parseArgs } from "node:util";
 import * as z from "zod";
+import { RUNS } from "../../own-names.ts";
 import { manifestSchema } from "../../servlets/manifest.ts";
 import { makeBundle } from "../bundle.ts";
 import { bundleSource, newBuilds } from "../bundle-module.ts";
 import { readIfThere, writeIfNew } from "../cache.ts";
+import { placeOfRuns } from "./dev.ts";
 import { servletFolders } from "./folders.ts";
 import { consoleScripts } from "../console-scripts.ts";
 import { isInstalled } from "../own.ts";
@@ -24,6 +26,8 @@ const ENTRY = ".bundle/worker.ts";
 
 const { values, positionals } = parseArgs({
   options: {
+    /** Says only what is wrong. */
+    quiet: { type: "boolean", default: false },
     out: { type: "string", default: isInstalled ? ".bundle/bundle.gen.ts" : "src/bundle.gen.ts" },
   },
   allowPositionals: true,
@@ -31,6 +35,14 @@ const { values, positionals } = parseArgs({
 const folders = positionals.length > 0 ? positionals : servletFolders();
 
 compileQuickly();
+
+const place = await placeOfRuns(".");
+if (place !== undefined) {
+  console.error(
+    `\nThe bundle was not made.\n${place} sets ${RUNS}, which would make everybody an operator where others reach the server. Only \`dev\` may set it: remove it there, and start the server by \`npm run dev\``,
+  );
+  process.exit(1);
+}
 
 const began = performance.now();
 try {
@@ -50,12 +62,13 @@ try {
     );
   }
   await consoleScripts(ASSETS);
-  console.log(table(members));
+  const say = values.quiet ? () => {} : console.log;
+  say(table(members));
   for (const name of newBuilds(members, before)) {
-    console.log(`note: ${name} has a new build: its memory starts anew, its files stay`);
+    say(`note: ${name} has a new build: its memory starts anew, its files stay`);
   }
   const seconds = ((performance.now() - began) / 1000).toFixed(1);
-  console.log(`\n${values.out} written from ${folders.join(", ")} in ${seconds} s`);
+  say(`\n${values.out} written from ${folders.join(", ")} in ${seconds} s`);
 } catch (error) {
   if (!(error instanceof Refusal)) throw error;
   console.error(`\nThe bundle was not made.\n${error.message}`);

@@ -8,7 +8,7 @@ import { Refusal, runCommand } from "../refusal.ts";
 import { dev } from "./dev.ts";
 import { init } from "./init.ts";
 import { upgrade } from "./upgrade.ts";
-import { run } from "./wrangler.ts";
+import { run, wrangler } from "./wrangler.ts";
 
 const USAGE = `edge-servlets init FOLDER       makes a project with one servlet and its test
 edge-servlets dev               serves the project at http://localhost:8787/mcp, and reloads when you save
@@ -18,13 +18,20 @@ edge-servlets start             serves it on this machine, without wrangler or C
 edge-servlets standalone DIR    writes a folder that serves it, for a container: see the Dockerfile
 edge-servlets backup, restore   copies the data of \`start\`, even while it runs, and restores it
 edge-servlets bundle            prepares its servlets; dev, test, deploy and start do this first
+edge-servlets size              says how large the Worker is, without deploying it
 edge-servlets upgrade           adds to wrangler.toml what this version of edge-servlets needs
 edge-servlets keys …            API keys: create, list, revoke, push
 edge-servlets passphrase        makes the passphrase with which the owner signs in
 edge-servlets new, list, inspect, import, add, update, remove, install, versions, state, …
                                 servlets: edge-servlets help servlets`;
 
+/** Commands of which no more is to be said than that. */
+const PLAIN = new Set(["bundle", "init", "passphrase", "size", "standalone", "upgrade"]);
+
 const [command = "help", ...args] = process.argv.slice(2);
+
+/** Where the Worker is built for `size`. */
+const DEPLOYED = ".bundle/deploy";
 
 /** The path of a command that is a separate script. */
 const script = (name: string) => join(import.meta.dirname, name + OWN_EXTENSION);
@@ -41,21 +48,28 @@ await runCommand(async () => {
 
 /** Returns the exit code of a command that ran in another process; one that runs in this process sets `process.exitCode`. */
 async function perform(): Promise<number | void> {
+  if (asksForHelp(args) && PLAIN.has(command)) return console.log(USAGE);
   switch (command) {
     case "init":
       return console.log(await init(args));
     case "upgrade":
       return console.log(upgrade());
     case "dev":
-      // Wrangler looks for the bundle's files before it runs the build command.
-      return (await run([script("bundle")])) || (await dev(args));
+      if (asksForHelp(args)) return wrangler(["dev", "--help"]);
+      // Wrangler looks for the bundle's files before it runs the build command, which shows what is in it.
+      return (await run([script("bundle"), "--quiet"])) || (await dev(args));
     case "test":
       return run([vitest(), "run", "--testTimeout=60000", "--hookTimeout=60000", ...args]);
     case "start":
     case "standalone":
       return (
-        (args.includes("--worker") ? 0 : await run([script("bundle")])) ||
+        (args.includes("--worker") || asksForHelp(args) ? 0 : await run([script("bundle")])) ||
         runHere(script(`../../host/${command}`), args)
+      );
+    case "size":
+      return (
+        (await wrangler(["deploy", "--dry-run", "--minify", `--outdir=${DEPLOYED}`])) ||
+        runHere(script("size"), [DEPLOYED])
       );
     case "backup":
     case "restore":
@@ -76,6 +90,10 @@ async function perform(): Promise<number | void> {
     default:
       return runHere(script("servlets"), [command, ...args]);
   }
+}
+
+function asksForHelp(given: readonly string[]): boolean {
+  return given.includes("--help") || given.includes("-h");
 }
 
 /** The project's vitest. */

@@ -5,12 +5,14 @@ import { parseArgs } from "node:util";
 import { unstable_readConfig } from "wrangler";
 import * as z from "zod";
 import { CLOSING } from "../../model.ts";
+import { describeMissing } from "../../servlets/variables.ts";
 import { printableText } from "../../text.ts";
 import { buildOf } from "../build-files.ts";
 import { makeBundle, type Member } from "../bundle.ts";
 import { readIfThere, sha256, writeWhole } from "../cache.ts";
 import { DOCS } from "../own.ts";
-import { Refusal } from "../refusal.ts";
+import { Refusal, Refusals } from "../refusal.ts";
+import { scan } from "../scan.ts";
 import { inTurns } from "../work.ts";
 import { servletFolders } from "./folders.ts";
 import { wrangler } from "./wrangler.ts";
@@ -86,7 +88,7 @@ export async function deploy(args: string[], run: RunWrangler = wrangler): Promi
   const asked = readArguments(args);
   try {
     if (!asked.isDryRun && !asked.isHelp) await keepBuilds(asked, run);
-    if (!asked.isHelp) await warnIfOpen(asked, run);
+    if (!asked.isHelp) await warn(asked, run);
     return await run(["deploy", ...args]);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
@@ -188,13 +190,21 @@ async function putObject(put: string[], run: RunWrangler): Promise<void> {
   );
 }
 
-/** Warns if anybody will be able to call the server, unless that is intended. */
-async function warnIfOpen(asked: Asked, run: RunWrangler): Promise<void> {
+/** Warns if servlets will lack settings, and if anybody will be able to call the server, unless that is intended. */
+async function warn(asked: Asked, run: RunWrangler): Promise<void> {
   const { vars } = configuration(asked);
   const secrets = asked.isDryRun ? [] : await secretNames(asked, run);
   const names = new Set([...Object.keys(vars), ...secrets]);
-  if (vars["AUTH"] === "none" || CLOSING.some((name) => names.has(name))) return;
+  // Mistakes in the folders are reported when the bundle is made.
+  const missing = describeMissing(await scan(servletFolders(), new Refusals()), (name) =>
+    names.has(name),
+  );
   const unless = asked.isDryRun ? ", unless its secrets have one" : "";
+  if (missing !== undefined)
+    console.error(
+      `note: ${missing}${asked.isDryRun ? " A dry run does not know the secrets of the deployed Worker." : ""}`,
+    );
+  if (vars["AUTH"] === "none" || CLOSING.some((name) => names.has(name))) return;
   console.error(
     `note: anybody may call this server: it has none of ${CLOSING.join(", ")}${unless}. To close it: npm run passphrase, or npm run keys (${DOCS}/access.md). If public access is intended, set AUTH = "none" under [vars] in wrangler.toml.`,
   );

@@ -1,51 +1,110 @@
-/** `dev`: runs wrangler, and tells the Worker whether only this machine can reach it. */
-import { readFile } from "node:fs/promises";
-import { resolve } from "node:path";
+/**
+ * `dev`: runs wrangler, tells the Worker whether only this machine can reach it, and says at the end where it is and what it
+ * lacks.
+ */
+import { existsSync, readFileSync, utimesSync, watch } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { parse } from "smol-toml";
 import * as z from "zod";
+import { CLOSING } from "../../model.ts";
 import { RUNS } from "../../own-names.ts";
+import { missingIn } from "../../servlets/variables.ts";
+import { printable } from "../../text.ts";
+import { demandFree } from "../listening.ts";
+import { Refusals } from "../refusal.ts";
+import { scan } from "../scan.ts";
 import { isLoopback } from "../sources/http.ts";
+import { servletFolders } from "./folders.ts";
 import { wrangler } from "./wrangler.ts";
 
 const string = { type: "string" } as const;
-const OPTIONS = { ip: string, config: { ...string, short: "c" }, cwd: string } as const;
+const OPTIONS = {
+  ip: string,
+  port: string,
+  env: { ...string, short: "e" },
+  config: { ...string, short: "c" },
+  cwd: string,
+} as const;
 
 /** Options that expose the server to others. */
 const REACHING = ["remote", "r", "tunnel", "tunnel-name", "tunnelName"];
 /** Options that replace the host of each request. */
 const HOST = ["host", "local-upstream", "localUpstream"];
 
-const schema = z.object({ dev: z.object({ ip: z.string(), host: z.string() }).partial() });
+/** With it, wrangler has the keys `t` and `l`, which expose the server while it runs. */
+const SESSION = "show-interactive-dev-session";
+const isSession = ({ name }: { name: string }) => /show-?interactive-?dev-?session/i.test(name);
 
-/**
- * The arguments of wrangler for these of `dev`. They always name the address: else wrangler would listen at another one
- * as soon as its configuration names that.
- */
-export async function devArguments(given: string[]): Promise<string[]> {
+const schema = z.object({
+  dev: z.object({ ip: z.string(), host: z.string(), port: z.number() }).partial(),
+});
+
+interface Dev {
+  /** Those of wrangler. They always name the address: else it would listen at another one as soon as its configuration names that. */
+  args: string[];
+  ip: string;
+  /** Absent where wrangler may choose: 8787, or the next one that is free. */
+  port: number | undefined;
+  /** The path of its configuration. */
+  file: string;
+  env: string | undefined;
+  isAlone: boolean;
+}
+
+/** What these arguments of `dev` say. */
+export async function readDev(given: string[]): Promise<Dev> {
   const parsed = { args: given, options: OPTIONS, strict: false, allowPositionals: true } as const;
   const { values, tokens } = parseArgs({ ...parsed, tokens: true });
   const end = tokens.find(({ kind }) => kind === "option-terminator")?.index ?? given.length;
   const named = tokens.filter((token) => token.kind === "option");
   const addresses = named.filter(({ name }) => name === "ip");
   const { config = "wrangler.toml", cwd = "." } = values;
-  const { ip: configured, host } = await configuredIn(resolve(String(cwd), String(config)));
+  const file = resolve(String(cwd), String(config));
+  const { ip: configured, host, ...more } = await configuredIn(file);
   const usual = process.platform === "win32" ? "127.0.0.1" : "localhost";
   const ip = addresses.length > 0 ? (addresses.at(-1)?.value ?? "") : (configured ?? usual);
+  const sessions = named.filter(isSession);
   const isHidden =
-    host !== undefined || named.some(({ name }) => [...REACHING, ...HOST].includes(name));
-  const runs = isLoopback(ip) && !isHidden ? "on-loopback" : "on-network";
+    sessions.some(({ value }) => value !== "false") ||
+    host !== undefined ||
+    named.some(({ name }) => [...REACHING, ...HOST].includes(name));
+  const isAlone = isLoopback(ip) && !isHidden;
   const taken = new Set(
-    addresses.flatMap(({ index, inlineValue }) =>
+    [...addresses, ...(isAlone ? sessions : [])].flatMap(({ index, inlineValue }) =>
       inlineValue === false ? [index, index + 1] : [index],
     ),
   );
   const others = given.slice(0, end).filter((_, at) => !taken.has(at));
-  return ["dev", ...others, `--var=${RUNS}:${runs}`, `--ip=${ip}`, ...given.slice(end)];
+  const own = isAlone
+    ? [`--${SESSION}=false`, `--var=${RUNS}:on-loopback`]
+    : [`--var=${RUNS}:on-network`];
+  const args = ["dev", ...others, ...own, `--ip=${ip}`, ...given.slice(end)];
+  const port = typeof values.port === "string" ? Number(values.port) : more.port;
+  const env = typeof values.env === "string" ? values.env : undefined;
+  return { args, ip, port, file, env, isAlone };
+}
+
+/** A file, or the environment, that sets the variable by which `dev` tells the Worker who can reach it; else undefined. */
+export async function placeOfRuns(
+  folder: string,
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<string | undefined> {
+  const assignment = new RegExp(String.raw`^(?!\s*(#|//)).*\b${RUNS}["']?\s*[=:\]]`, "m");
+  for (const file of await readdir(folder, { withFileTypes: true })) {
+    const { name } = file;
+    if (file.isFIFO() || !/^\.(dev\.vars|env)(\.|$)|\.(toml|jsonc?)$/.test(name)) continue;
+    // What is no file, or leads to none, has no variables.
+    const text = await readFile(join(folder, name), "utf8").catch(() => "");
+    if (assignment.test(text)) return name;
+  }
+  // Wrangler has read files of other names and folders (--env-file) into the environment of its build command.
+  return environment[RUNS] === undefined ? undefined : "The environment";
 }
 
 /** The table `[dev]` of a configuration; empty without one, or where its values are not valid, which wrangler reports. */
-async function configuredIn(path: string): Promise<{ ip?: string; host?: string }> {
+async function configuredIn(path: string): Promise<z.infer<typeof schema>["dev"]> {
   try {
     return schema.parse(parse(await readFile(path, "utf8"))).dev;
   } catch (error) {
@@ -56,5 +115,82 @@ async function configuredIn(path: string): Promise<{ ip?: string; host?: string 
   }
 }
 
-/** Returns wrangler's exit code. */
-export const dev = async (given: string[]): Promise<number> => wrangler(await devArguments(given));
+/** What is said once the server is ready at this origin: where it is, who may call, and what its servlets lack. */
+export async function readiness(
+  { port, file, env, isAlone }: Pick<Dev, "port" | "file" | "env" | "isAlone">,
+  origin: URL,
+): Promise<string> {
+  const { localVariables } = await import("./local-variables.ts");
+  const has = localVariables({ config: file, ...(env !== undefined && { env }) });
+  const closing = CLOSING.filter((name) => has.has(name));
+  const missing = missingIn(await scan(servletFolders(), new Refusals()), (name) => has.has(name));
+  const anybody = isAlone ? "anybody on this machine" : "ANYBODY who reaches it";
+  const rows = [
+    ["MCP endpoint", `${origin.origin}/mcp`],
+    ["Page", origin.origin],
+    [
+      "Who may call",
+      closing.length > 0
+        ? `callers that ${closing.join(" or ")} lets in`
+        : `${anybody}, without a key`,
+    ],
+    ...missing.map((one) => ["Missing", `${one}: set it in .dev.vars`]),
+    ...(port === undefined && origin.port !== String(PORT)
+      ? [["Note", `port ${PORT} is taken; to choose another: --port PORT`]]
+      : []),
+  ];
+  const lines = rows.map(([label, text]) => printable(`  ${label!.padEnd(13)} ${text}`));
+  return ["", ...lines, ""].join("\n");
+}
+
+/** Wrangler's usual port. */
+const PORT = 8787;
+/** How long wrangler may take to print its own last line. */
+const LAST_LINE_MS = 200;
+
+const readySchema = z.object({ event: z.literal("DEV_SERVER_READY"), port: z.number() });
+
+/** Returns wrangler's exit code. Throws a `Refusal` for a port that is taken. */
+export async function dev(given: string[]): Promise<number> {
+  const all = await readDev(given);
+  const { args, ip, port, file } = all;
+  // Wrangler says what is wrong with any other port.
+  if (port !== undefined && Number.isInteger(port) && port < 65_536) await demandFree(ip, port);
+  const stop = reloadForVariables(file);
+  const ready = async (message: unknown) => {
+    const { data } = readySchema.safeParse(JSON.parse(String(message)));
+    if (!data) return;
+    const host = ["*", "0.0.0.0", "::"].includes(ip) ? "localhost" : ip;
+    const at = host.includes(":") ? `[${host}]` : host;
+    const said = await readiness(all, new URL(`http://${at}:${data.port}`));
+    setTimeout(() => console.log(said), LAST_LINE_MS);
+  };
+  return wrangler(args, "inherit", (message) => void ready(message).catch(() => {})).finally(stop);
+}
+
+/**
+ * Has wrangler read .dev.vars, or .env, again once it changes: it looks there only when its configuration, this file, has
+ * changed. Returns how to stop that.
+ */
+export function reloadForVariables(file: string): () => void {
+  // Wrangler says so.
+  if (!existsSync(file)) return () => {};
+  const read = (name: string) => {
+    try {
+      return readFileSync(resolve(dirname(file), name), "utf8");
+    } catch {
+      return "";
+    }
+  };
+  const known = new Map([[".dev.vars", read(".dev.vars")]]);
+  const watcher = watch(dirname(file), (_event, name) => {
+    if (name === null || !/^\.(dev\.vars|env)(\.|$)/.test(name)) return;
+    const text = read(name);
+    if (known.get(name) === text) return;
+    known.set(name, text);
+    console.log(`${printable(name)} has changed: the server reloads, which takes some seconds`);
+    utimesSync(file, new Date(), new Date());
+  });
+  watcher.on("error", () => {});
+  return () => watcher.close();
+}

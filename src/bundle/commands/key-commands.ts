@@ -1,10 +1,10 @@
 /** The commands of `npm run keys`: the API keys of a project, of which only hashes are kept. */
 import { execFileSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { chmodSync, existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { KEY_NAME, KEY_NAME_RULE } from "../../key-name.ts";
+import { KEY_NAME, KEY_NAME_RULE, scopesInWords } from "../../key-name.ts";
 import { OPERATOR_SCOPE } from "../../model.ts";
 import { printable } from "../../text.ts";
 import { Refusal } from "../refusal.ts";
@@ -21,7 +21,6 @@ type Keys = Record<string, Key>;
 
 const FILE = ".keys.json";
 const VARIABLES = ".dev.vars";
-const CONFIGURATION = "wrangler.toml";
 const USAGE = `npm run keys -- create NAME [--scopes hello:*,web:fetch] [--expires 30d]
 npm run keys -- list
 npm run keys -- revoke NAME
@@ -34,7 +33,7 @@ const END = Date.UTC(10_000, 0);
 /** A pattern, or a name of SCOPES, that .dev.vars can quote. */
 const SCOPE = /^([\w.-]+|[^\s:']+:[^\s']+)$/;
 
-/** Keeps the keys, and lets `npm run dev` know them, which looks for variables when its configuration is another. */
+/** Keeps the keys, and writes them where `npm run dev` looks for variables, which it reads again. */
 function write(folder: string, keys: Keys): void {
   writePrivate(join(folder, FILE), JSON.stringify(keys, null, 2));
   const file = join(folder, VARIABLES);
@@ -42,8 +41,6 @@ function write(folder: string, keys: Keys): void {
   const others = variables.replace(/^API_KEYS=.*\r?\n?/gm, "").replace(/([^\n])$/, "$1\n");
   // Without any keys nobody may call: without the variable anybody might.
   writePrivate(file, `${others}API_KEYS='${JSON.stringify(keys)}'`);
-  const configuration = join(folder, CONFIGURATION);
-  if (existsSync(configuration)) utimesSync(configuration, new Date(), new Date());
 }
 
 function writePrivate(file: string, text: string): void {
@@ -158,7 +155,7 @@ function created(name: string, key: string, scopes: readonly string[] = []): str
 
 This is the key of ${name}. It is not kept and cannot be shown again; a client sends it as
   Authorization: Bearer ${key}
-\`npm run dev\` knows it now. For the deployed Worker: npm run keys -- push${demand}`;
+\`npm run dev\` knows it once it has reloaded, which takes some seconds; until then it asks whom it asked before. For the deployed Worker: npm run keys -- push${demand}`;
 }
 
 function listed(keys: Keys, isThere: boolean): string {
@@ -170,12 +167,10 @@ function listed(keys: Keys, isThere: boolean): string {
   }
   return rows
     .map(([of, { scopes, expires }]) => {
-      const until =
-        expires === undefined
-          ? "for ever"
-          : `${Date.parse(expires) < Date.now() ? "expired" : "until"} ${expires}`;
-      const what = (scopes?.join(" ") ?? "everything").padEnd(32);
-      return printable(`${of.padEnd(24)} ${what} ${until}`);
+      const verb =
+        expires !== undefined && Date.parse(expires) < Date.now() ? "expired" : "expires";
+      const what = scopesInWords(scopes).padEnd(32);
+      return printable(`${of.padEnd(24)} ${what} ${verb} ${expires ?? "never"}`);
     })
     .join("\n");
 }

@@ -1,5 +1,6 @@
 /** The commands of `npm run servlets`: they make, list and inspect servlets, and manage their stored data. */
 import { parseArgs } from "node:util";
+import { describeMissing } from "../../servlets/variables.ts";
 import { printableText } from "../../text.ts";
 import { catalogOf, makeBundle } from "../bundle.ts";
 import { examine, locate } from "./examine.ts";
@@ -50,8 +51,13 @@ export async function servletCommand([command = "help", ...args]: string[]): Pro
     }
     case "inspect": {
       const what = only(args, "a servlet's name or the path of a .wasm file");
-      const examined = await examine(await locate(what, folders), { cache, progress });
-      console.log(report(examined));
+      const found = await locate(what, folders);
+      const examined = await examine(found, { cache, progress });
+      const { localVariables } = await import("./local-variables.ts");
+      const has = localVariables();
+      const missing = describeMissing([found], (name) => has.has(name));
+      const warnings = [...examined.warnings, ...(missing === undefined ? [] : [missing])];
+      console.log(report({ ...examined, warnings }));
       if (examined.refusal !== undefined) process.exitCode = 1;
       return;
     }

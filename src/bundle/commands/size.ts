@@ -5,9 +5,11 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { isInstalled } from "../own.ts";
 import { kilobytes as shown, WORKER_BYTES } from "./table.ts";
 
-const CEILING_KB = 290;
+/** Of the server's own code: a project adds none. */
+const CEILING_KB = 305;
 
 const [folder = ".bundle/deploy"] = process.argv.slice(2);
 const names = await readdir(folder);
@@ -16,8 +18,9 @@ const sizes = await Promise.all(
   scripts.map(async (name) => gzipSync(await readFile(join(folder, name)), { level: 9 }).length),
 );
 const kilobytes = Math.ceil(sizes.reduce((sum, size) => sum + size, 0) / 1024);
-console.log(`JavaScript without the servlets: ${kilobytes} KB gzipped, ${CEILING_KB} KB at most`);
-if (kilobytes > CEILING_KB) process.exitCode = 1;
+const bound = isInstalled ? "" : `, ${CEILING_KB} KB at most`;
+console.log(`JavaScript without the servlets: ${kilobytes} KB gzipped${bound}`);
+if (!isInstalled && kilobytes > CEILING_KB) process.exitCode = 1;
 const uploaded = await Promise.all(
   names.filter((name) => /\.(js|wasm|bin)$/.test(name)).map((name) => stat(join(folder, name))),
 );

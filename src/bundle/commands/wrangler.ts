@@ -2,23 +2,33 @@ import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
-/** Runs wrangler; returns its exit code. It uses this terminal, unless `output` is a function that takes its output in chunks. */
+type Output = "inherit" | ((chunk: string) => void);
+
+/**
+ * Runs wrangler; returns its exit code. It uses this terminal, unless `output` is a function that takes its output in
+ * chunks. `hear` takes what it tells the process that has started it.
+ */
 export function wrangler(
   args: string[],
-  output: "inherit" | ((chunk: string) => void) = "inherit",
+  output: Output = "inherit",
+  hear?: (message: unknown) => void,
 ): Promise<number> {
   const folder = dirname(createRequire(import.meta.url).resolve("wrangler/package.json"));
-  return run([join(folder, "bin/wrangler.js"), ...args], output);
+  return run([join(folder, "bin/wrangler.js"), ...args], output, hear);
 }
 
 /** Runs a script with this Node; returns its exit code. */
 export function run(
   script: string[],
-  output: "inherit" | ((chunk: string) => void) = "inherit",
+  output: Output = "inherit",
+  hear?: (message: unknown) => void,
 ): Promise<number> {
+  const [input, out] =
+    output === "inherit" ? (["inherit", "inherit"] as const) : (["ignore", "pipe"] as const);
   const child = spawn(process.execPath, script, {
-    stdio: output === "inherit" ? "inherit" : ["ignore", "pipe", "pipe"],
+    stdio: [input, out, out, ...(hear ? (["ipc"] as const) : [])],
   });
+  if (hear) child.on("message", hear);
   if (output !== "inherit") {
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding("utf8").on("data", output);

@@ -11,14 +11,14 @@ import { Refusal } from "../refusal.ts";
 /** How to ask for a URL: a GET, or a POST where there is a form. */
 export interface SourceRequest {
   headers?: Record<string, string>;
-  /** Headers that only the first URL's origin gets, until a redirect leaves it. */
+  /** Headers that only the first URL's origin gets, until a redirect leaves it; with `from`, until any redirect. */
   credentials?: Record<string, string>;
   /**
    * The URL whose answer named this one, such as a registry that names its token service. This one is then bounded as a
    * redirect from there is.
    */
   from?: URL;
-  /** A form to post, to the first URL's origin only. */
+  /** A form to post, to the same URLs. */
   form?: URLSearchParams;
   /** The most bytes of the answer's body. */
   maxBytes: number;
@@ -70,7 +70,9 @@ export async function request(first: URL, wanted: SourceRequest): Promise<Source
   let url = first;
   let { credentials, form } = wanted;
   for (let hops = 0; hops <= REDIRECTS; hops++) {
-    if (url.origin !== first.origin) credentials = form = undefined;
+    // Whoever names a token service could redirect the login there to another scope.
+    const isRedirected = hops > 0 && (wanted.from !== undefined || url.origin !== first.origin);
+    if (isRedirected) credentials = form = undefined;
     const { maxBytes } = wanted;
     const headers = { ...wanted.headers, ...credentials };
     const asked = { headers, maxBytes, ...(form && { form }) };

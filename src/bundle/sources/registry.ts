@@ -85,7 +85,7 @@ export function parseReference(source: string): Reference {
   const url = new URL(`https://${host}`);
   // As Docker does: a registry on this machine is asked without encryption.
   const registry = isLoopback(url.hostname) ? new URL(`http://${host}`) : url;
-  if (registry.username !== "" || registry.pathname !== "/") {
+  if (registry.href !== `${registry.origin}/`) {
     throw new Refusal(
       `${source}: a host and its port come before the repository, and nothing else`,
     );
@@ -170,8 +170,11 @@ export class Repository {
   async #answerTo(challenge: string): Promise<string | undefined> {
     const known = await credentialsFor(this.#registry.host);
     if (/^basic\b/i.test(challenge)) return known && basic(known);
+    // Another challenge may follow, whose parameters are not these.
     const parameters = new Map(
-      [...challenge.matchAll(/(\w+)="([^"]*)"/g)].map(([, key, value]) => [key!, value!]),
+      [...challenge.matchAll(/(\w+)="([^"]*)"/g)]
+        .map(([, key, value]) => [key!.toLowerCase(), value!] as const)
+        .toReversed(),
     );
     const realm = parameters.get("realm") ?? "";
     if (!/^bearer\b/i.test(challenge) || !URL.canParse(realm)) {
@@ -180,7 +183,7 @@ export class Repository {
       );
     }
     const url = new URL(realm);
-    url.search = "";
+    url.search = url.username = url.password = "";
     const { host } = this.#registry;
     // Any other token service is asked without a login, even where the user has one for it: the registry gets the token.
     const services = servicesAt(url.host, host);

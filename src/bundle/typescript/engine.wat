@@ -280,7 +280,17 @@
     ;; K: sleep(ms)
     (call $sleep (call $get_number (local.get $first)))
     (return (call $undefined)))
-    ;; L: evaluate(script), in the global scope, with `await` (128) and no frames of its caller in traces (64).
+    ;; L: with a second argument load(bytecode); gives what its script gives.
+    (if (i32.gt_u (local.get $count) (i32.const 1))
+      (then
+        (local.set $bytes (call $get_buffer (local.get $second) (i32.const 64)))
+        (local.set $first (call $eval (local.get $bytes) (i32.load (i32.const 64))))
+        (if (call $is_exception (local.get $first))
+          (then
+            (call $free_value (local.get $first))
+            (return (i32.const 0))))
+        (return (local.get $first))))
+    ;; evaluate(script), in the global scope, with `await` (128) and no frames of its caller in traces (64).
     ;; Gives a promise; throws what was wrong with the syntax, which 0 tells.
     (local.set $bytes (call $get_string (local.get $first) (i32.const 64)))
     (local.set $first

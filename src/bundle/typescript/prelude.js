@@ -75,7 +75,7 @@
       : trace
           .replace(/\n[^\n]*\bkit\.js:[^\n]*/g, "")
           .replace(/\bservlet\.js:(\d+)(?::\d+)?/g, (_, line) => sourceOf(Number(line)));
-  const [call, exchange, log] = [globalThis.__D, globalThis.__E, globalThis.__H];
+  const { __D: call, __E: exchange, __H: log, __L: evaluate } = globalThis;
   globalThis.__host = {
     input: globalThis.__A,
     output: globalThis.__B,
@@ -91,7 +91,8 @@
     config: globalThis.__I,
     random: globalThis.__J,
     sleep: globalThis.__K,
-    evaluate: globalThis.__L,
+    evaluate: (script) => evaluate(script),
+    load: (bytecode) => evaluate("", bytecode),
   };
   for (const letter of "ABCDEFGHIJKL") delete globalThis[`__${letter}`];
   globalThis.__begin = (which) => globalThis.__servlet.begin(exported[which]);

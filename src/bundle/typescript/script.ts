@@ -1,6 +1,6 @@
 /** Bundles a servlet in TypeScript and its packages into one script, which has a table of its lines' places in the source. */
 import { readFile } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, extname, join, resolve } from "node:path";
 import { build, type BuildFailure, type BuildOptions, type Plugin } from "esbuild";
 import { DOCS, OWN_EXTENSION } from "../own.ts";
 import { Refusal } from "../refusal.ts";
@@ -38,7 +38,7 @@ export async function bundleScript(entry: string): Promise<Script> {
     try {
       const { text, places } = await built(options);
       const check = text.includes("Intl") ? await intlCheck(options) : "";
-      const table = `__sources(${JSON.stringify(places.table())});`;
+      const table = `__sources(${JSON.stringify(places.table())}); __kit.make(${JSON.stringify(lazyModulesIn(text))});`;
       return {
         text: `${table} try {\n${text}${check}${AT_END}`,
         explain: (thrown) => loadFailure(thrown, places),
@@ -172,11 +172,58 @@ export function kitScript(): Promise<Loaded> {
 }
 
 async function bundleKit(): Promise<Loaded> {
-  const [prelude, { outputFiles }] = await Promise.all([
-    readFile(join(import.meta.dirname, "prelude.js"), "utf8"),
-    build({ ...OPTIONS, entryPoints: [join(sdk, `kit${OWN_EXTENSION}`)], minify: true }),
-  ]);
-  return { name: "kit.js", text: `${prelude}${outputFiles[0]!.text}` };
+  const prelude = await readFile(join(import.meta.dirname, "prelude.js"), "utf8");
+  const minified = async (options: BuildOptions) => {
+    const { outputFiles = [] } = await build({ ...OPTIONS, ...options, minify: true });
+    return outputFiles[0]!.text;
+  };
+  const lazy = Object.keys(BYTECODE).map(async (module) => {
+    const contents = `globalThis.__lazily = require("./${module}${OWN_EXTENSION}");`;
+    const stdin = { contents, resolveDir: join(sdk, "globals") };
+    return [`LAZY_${module}`, await minified({ stdin, plugins: [sharedModules] })];
+  });
+  const text = await minified({ entryPoints: [join(sdk, `kit${OWN_EXTENSION}`)] });
+  const within = Object.fromEntries(await Promise.all(lazy)) as Record<string, string>;
+  return { name: "kit.js", text: `${prelude}${text}`, within };
+}
+
+const SHARED = "shared";
+
+const { BYTECODE, NAMES } = await import("../../sdk/globals/lazy.ts");
+
+/** Has each lazy module of the kit use the others, and those of the kit, whose state they share. */
+const sharedModules: Plugin = {
+  name: SHARED,
+  setup(on) {
+    const filter = new RegExp(`/(bytes|host|timers|${Object.keys(BYTECODE).join("|")})\\.[jt]s$`);
+    on.onResolve({ filter }, ({ path, kind }) =>
+      kind === "require-call"
+        ? undefined
+        : { path: basename(path, extname(path)), namespace: SHARED },
+    );
+    on.onLoad({ filter: /^/, namespace: SHARED }, ({ path }) => ({
+      contents: `module.exports = ${path in BYTECODE ? `__kit.lazy("${path}")` : `__kit.shared.${path}`};`,
+    }));
+  },
+};
+
+/** By the name of a lazy module of the kit: how a script may use it other than by a global. */
+const USES: Readonly<Record<string, string>> = {
+  blob: "\\.blob\\(",
+  encodings: "\\bTextDecoder\\(\\s*[^\\s)]",
+  forms: "\\.formData\\(",
+  streams: "\\.body\\b|\\.stream\\(",
+  subtle: "\\.subtle\\b",
+};
+
+/** The lazy modules of the kit that a script may use: they are made when the servlet is built, and not in each call. */
+function lazyModulesIn(text: string): string[] {
+  const all = new Set([...Object.keys(NAMES), ...Object.keys(USES)]);
+  return [...all].filter((module) => {
+    const names: readonly string[] = (NAMES as Record<string, readonly string[]>)[module] ?? [];
+    const ways = [...names.map((name) => `\\b${name}\\b`), USES[module] ?? []].flat();
+    return new RegExp(ways.join("|")).test(text);
+  });
 }
 
 const isBuildFailure = (error: unknown): error is BuildFailure =>

@@ -27,13 +27,15 @@ export async function answer(asked: Asked): Promise<object> {
   const servlet = connect({
     exports,
     idsAsGiven,
-    run: (name, input) =>
-      callExport(
-        program,
-        name,
-        input,
-        watchedSetup(calls, logs, { world: liveWorld, allowedHosts, fuel }),
-      ),
+    run: async (name, input, _call, read) => {
+      const setup = watchedSetup(calls, logs, { world: liveWorld, allowedHosts, fuel });
+      const files = asked.files?.();
+      if (files !== undefined) setup.files = files;
+      const ending = await callExport(program, name, input, setup);
+      files?.drop();
+      if ("failure" in ending && ending.failure !== undefined) logs.push(ending.failure);
+      return read(ending);
+    },
   });
   try {
     const { lists, failures } = await listAll(servlet);

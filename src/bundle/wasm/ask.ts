@@ -2,10 +2,17 @@ import { basename, join } from "node:path";
 import { build } from "esbuild";
 import type { Miniflare } from "miniflare";
 import * as z from "zod";
+import { filesIn as filesInArchive } from "../../files/archive.ts";
+import { FileStore } from "../../files/file-store.ts";
+import type { Files } from "../../files/files.ts";
+import type { Mount } from "../../files/mounts.ts";
+import { sealingWith } from "../../files/sealing.ts";
 import type { DialectName } from "../../servlets/dialects.ts";
 import type { Lists } from "../../model.ts";
 import type { ListFailure } from "../../servlets/servlet.ts";
 import { readIfThere, sha256, writeWhole } from "../cache.ts";
+import { Database } from "../database.ts";
+import type { Archived } from "../servlet-files.ts";
 import type { Prepared } from "./prepare.ts";
 import { OWN_EXTENSION } from "../own.ts";
 import { answer as answerTo } from "./answer.ts";
@@ -23,6 +30,8 @@ export interface ListQuestion {
   startOnce: boolean;
   /** Fuel of one call. */
   fuel: number | undefined;
+  /** Its folders, and the digests of the files that they begin with; undefined if it has none. */
+  folders: { mounts: readonly Mount[]; archives: readonly Archived[] } | undefined;
 }
 
 const answerSchema = z.object({
@@ -72,12 +81,17 @@ export async function askAll(
   });
   const known = await Promise.all(notes.map((note) => readIfThere(note)));
   const open = questions.filter((_, at) => known[at] === undefined);
-  const answers = await (inNode ? askHere(open) : askInWorkerd(open, code, progress));
+  // A Worker alone has no database, in which files are.
+  const [here, there] = [true, false].map((isHere) =>
+    open.filter(({ folders }) => (inNode || folders !== undefined) === isHere),
+  ) as [ListQuestion[], ListQuestion[]];
+  const asked = [...here, ...there];
+  const answers = [...(await askHere(here)), ...(await askInWorkerd(there, code, progress))];
   return Promise.all(
     questions.map(async (question, at) => {
       const note = known[at];
       if (note !== undefined) return answerSchema.parse(JSON.parse(new TextDecoder().decode(note)));
-      const answer = answers[open.indexOf(question)]!;
+      const answer = answers[asked.indexOf(question)]!;
       if (answer.error === undefined) await writeWhole(notes[at]!, JSON.stringify(answer));
       return answer;
     }),
@@ -87,9 +101,11 @@ export async function askAll(
 async function askHere(questions: readonly ListQuestion[]): Promise<Answer[]> {
   const answers: Answer[] = [];
   for (const question of questions) {
+    const { folders, ...rest } = question;
     const { wasm, base, patch, exports } = question.prepared;
     const answer = await answerTo({
-      ...question,
+      ...rest,
+      ...(folders && { files: filesIn(folders) }),
       exports,
       module: await WebAssembly.compile(wasm),
       ...(base && { base: base.bytes.buffer }),
@@ -100,9 +116,27 @@ async function askHere(questions: readonly ListQuestion[]): Promise<Answer[]> {
   return answers;
 }
 
+/** The folders as a call finds them; what one changes the next does not see. */
+function filesIn({ mounts, archives }: NonNullable<ListQuestion["folders"]>): () => Files {
+  const initial = Object.fromEntries(
+    archives.map(({ host, digest, bytes }) => [
+      host,
+      { digest, files: () => filesInArchive(bytes.buffer) },
+    ]),
+  );
+  const database = new Database();
+  const store = new FileStore(database, sealingWith(crypto.getRandomValues(new Uint8Array(32))));
+  const now = BigInt(Date.now()) * 1_000_000n;
+  return () => store.begin(mounts, { now, initial });
+}
+
 /** Everything besides its wasm that the answer depends on. */
 const aboutOf = (question: ListQuestion) => ({
   ...question,
+  folders: question.folders && {
+    mounts: question.folders.mounts,
+    archives: question.folders.archives.map(({ host, digest }) => ({ host, digest })),
+  },
   name: undefined,
   prepared: undefined,
 });

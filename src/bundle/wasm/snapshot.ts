@@ -27,6 +27,8 @@ export interface Snapshot {
 export interface Loaded {
   name: string;
   text: string;
+  /** By a word in the text: a script whose bytecode stands there in base64. */
+  within?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -36,20 +38,19 @@ export interface Loaded {
  */
 export async function snapshot(
   engine: Prepared,
-  { name, text }: Loaded,
+  script: Loaded,
   cache: string,
   base?: Cached,
 ): Promise<Snapshot> {
-  const input = `${name}\0${text}`;
-  const key = sha256(engine.hash, await ownText, base?.bytes ?? "", input).slice(0, 32);
-  const path = join(cache, `${key}.bin`);
-  return shared(path, () => taken(path, engine, input, base));
+  const key = sha256(engine.hash, await ownText, base?.bytes ?? "", JSON.stringify(script));
+  const path = join(cache, `${key.slice(0, 32)}.bin`);
+  return shared(path, () => taken(path, engine, script, base));
 }
 
 async function taken(
   path: string,
   engine: Prepared,
-  input: string,
+  script: Loaded,
   base: Cached | undefined,
 ): Promise<Snapshot> {
   const note = path.replace(/bin$/, "output.json");
@@ -57,7 +58,7 @@ async function taken(
   if (patch !== undefined && output !== undefined) {
     return { patch: { path, bytes: patch }, output: parseJson(decoder.decode(output)) };
   }
-  const made = await load(await compiled(engine), input, base);
+  const made = await load(await compiled(engine), script, base);
   await writeWhole(path, made.patch);
   await writeWhole(note, made.output);
   return { patch: { path, bytes: made.patch }, output: parseJson(made.output) };
@@ -76,9 +77,21 @@ function compiled({ hash, wasm }: Prepared): Promise<WebAssembly.Module> {
 }
 
 /** Compiles in one instance and loads in another, so that nothing of the compiling is left in the patch. */
-async function load(engine: WebAssembly.Module, input: string, base: Cached | undefined) {
-  const compiler = await started(engine);
-  const bytecode = (await compiler.run(ENGINE_EXPORTS.compile, input)) ?? new Uint8Array();
+async function load(
+  engine: WebAssembly.Module,
+  { name, text, within = {} }: Loaded,
+  base: Cached | undefined,
+) {
+  const bytecodeOf = async (source: string) => {
+    const compiler = await started(engine);
+    const input = `${name}\0${source}`;
+    return (await compiler.run(ENGINE_EXPORTS.compile, input)) ?? new Uint8Array();
+  };
+  let whole = text;
+  for (const [word, source] of Object.entries(within)) {
+    whole = whole.replace(word, (await bytecodeOf(source)).toBase64());
+  }
+  const bytecode = await bytecodeOf(whole);
   const loader = await started(engine);
   if (base !== undefined) applyPatch(loader.instance, base.bytes.buffer);
   const before = memoryOf(loader.instance.exports).slice();

@@ -7,6 +7,7 @@ import type { CallToolResult } from "../../model.ts";
 import type { Entry } from "../../servlets/registry.ts";
 import { dialects, type DialectName } from "../../servlets/dialects.ts";
 import { listAll, nobodysCall, type Servlet } from "../../servlets/servlet.ts";
+import type { Files } from "../../files/files.ts";
 import { callIn } from "../../wasm/call.ts";
 import { Guest, GuestError, type Setup } from "../../wasm/guest.ts";
 import { isKernelNew, memoryOf } from "../../wasm/image.ts";
@@ -41,6 +42,8 @@ export interface Asked {
   startOnce: boolean;
   /** Fuel of one call. */
   fuel?: number;
+  /** Its folders as they are at first; absent if it has none. */
+  files?: () => Files;
 }
 
 export interface WarmUp {
@@ -157,10 +160,10 @@ class Warming {
     return dialects[dialect].connect({
       exports,
       idsAsGiven,
-      run: async (name, input) => {
+      run: async (name, input, _call, read) => {
         const guest = this.#newCall();
         try {
-          return await callIn(this.#instance, name, input, guest, { fuel });
+          return read(await callIn(this.#instance, name, input, guest, { fuel }));
         } finally {
           this.setVariable ||= guest.vars.size > 0;
           this.#clearKernel();

@@ -15,6 +15,7 @@ import { handingOver, linkOf } from "../wire/links.ts";
 import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
 import { clientName } from "../wire/params.ts";
 import { pageOf } from "../wire/references.ts";
+import { silenceGate } from "../wire/tasks.ts";
 import { notices, progressTokenOf } from "../wire/notifications.ts";
 import { Answering, eventText, jsonResponse, type Reply } from "../wire/reply.ts";
 import { whileGranted } from "../wire/granted.ts";
@@ -235,6 +236,7 @@ async function answer(
       },
       notify: changes(exchange, notify),
       ask: failingAsker("no session"),
+      ...(handOver && entry.tool && !exchange.accepts.sse && { gate: silenceGate(entry.tool) }),
     };
     const result = await settled(entry, context, handOver);
     tellResult(span, result);

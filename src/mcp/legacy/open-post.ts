@@ -1,3 +1,4 @@
+import { limits } from "../../limits.ts";
 import type { RequestId } from "../wire/message.ts";
 import { batchIsFull, Replies } from "./batch.ts";
 import type { Accepts, Reply } from "../wire/reply.ts";
@@ -19,6 +20,8 @@ export class OpenPost {
   stream: number | undefined;
   readonly #isBatch: boolean;
   readonly #replies: Replies;
+  readonly #began = Date.now();
+  readonly #timers: ReturnType<typeof setTimeout>[] = [];
   #last: Promise<void> = Promise.resolve();
   #open: number;
   #answer!: (response: Response | Reply) => void;
@@ -57,8 +60,16 @@ export class OpenPost {
     if (this.stream === undefined && this.#replies.isFull) throw batchIsFull();
   }
 
+  /** Does something once a client that takes no stream has heard nothing for too long. */
+  whenSilent(work: () => void): void {
+    if (this.accepts.sse) return;
+    const ms = this.#began + limits.silentEndMs - Date.now();
+    this.#timers.push(setTimeout(work, Math.max(0, ms)));
+  }
+
   #over(): void {
     if (--this.#open > 0) return;
+    this.#timers.forEach(clearTimeout);
     const { all } = this.#replies;
     this.#answer({ status: all.length > 0 ? 200 : 202, body: all, isBatch: this.#isBatch });
   }

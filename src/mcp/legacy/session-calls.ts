@@ -1,7 +1,7 @@
 import { METHODS } from "../../calls/call-ref.ts";
 import { perform, whateverFor, type Waiting } from "../../calls/engine.ts";
 import type { DetailedTask, Progress, TaskCall } from "../../durable/task-object.ts";
-import { Fault, report } from "../../errors.ts";
+import { Fault, report, tooSilent } from "../../errors.ts";
 import { failingAsker, sessionAsker, streamlessAsker } from "./askers.ts";
 import { changes } from "../wire/changes.ts";
 import { settled } from "./settled.ts";
@@ -13,7 +13,7 @@ import { pageOf } from "../wire/references.ts";
 import { progressTokenOf } from "../wire/notifications.ts";
 import { hasTasks, olderResult, olderError } from "./shapes.ts";
 import { endingOf, isOver, olderTask, TASK_RESULT, wantedTtl } from "./tasks.ts";
-import { taskGate } from "../wire/tasks.ts";
+import { silenceGate, taskGate } from "../wire/tasks.ts";
 import { handingOver, linkAsker, linkOf } from "../wire/links.ts";
 import { isObject, type Json, type Notification } from "../../model.ts";
 import { traceIn } from "../../tracing/context.ts";
@@ -213,9 +213,12 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     };
     if (store.row.ready === 0 || call.post?.accepts.sse === false) {
       const { post } = call;
+      post?.whenSilent(() => stop.abort(tooSilent()));
       // Its client hears nothing until the call ends: a stream shows signs of life.
       const opening = post && setTimeout(() => this.#open.begin(post), limits.keepAliveMs);
-      return settled(entry, context, handingOver(kept, this.#parts.tasks())).finally(() =>
+      const handOver = handingOver(kept, this.#parts.tasks());
+      const gate = handOver && entry.tool && !post?.accepts.sse && silenceGate(entry.tool);
+      return settled(entry, { ...context, ...(gate && { gate }) }, handOver).finally(() =>
         clearTimeout(opening),
       );
     }
@@ -275,6 +278,8 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const { taskId } = task;
     if (isOver(task)) return this.#end(call, task);
     if (call.post !== undefined) this.#open.begin(call.post);
+    const end = () => this.#open.reply(call, errorMessage(call.request, stillRunning()));
+    call.post?.whenSilent(() => void end().catch(report));
     this.#open.store(Object.assign(call, { task: taskId }));
     this.#parts.store.addTask(taskId, expiryOf(task));
     await this.#parts.tasks().adopt(taskId, this.#parts.id);
@@ -286,3 +291,9 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     await this.#open.reply(call, id === null ? undefined : endingOf({ id, method, version }, task));
   }
 }
+
+const stillRunning = () =>
+  new Fault(
+    "not_acceptable",
+    "The task still runs, and this request accepts no stream. Ask for its result again, or send Accept: application/json, text/event-stream.",
+  );

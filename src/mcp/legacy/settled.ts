@@ -1,4 +1,4 @@
-import { Again, perform, whateverFor } from "../../calls/engine.ts";
+import { Again, perform, whateverFor, type Waiting } from "../../calls/engine.ts";
 import { Fault } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { CallContext } from "../../call-context.ts";
@@ -8,10 +8,14 @@ import { linkAsker, linkIn, type HandOver } from "../wire/links.ts";
 
 /**
  * Runs a call whose `ask` never waits. A servlet that returns an input request is called again with the answers. With
- * `handOver`, what needs a person waits for one, and the result is the link.
+ * `handOver`, what needs a person waits for one, and what its gate stops goes on: the result is the link.
  */
 export function settled(entry: Entry, call: CallContext, handOver?: HandOver): Promise<Json> {
   const ask = handOver ? linkAsker(call.ask, call.client) : call.ask;
+  const handed = async (waiting: Waiting): Promise<Json | undefined> => {
+    const task = await handOver?.(waiting);
+    return task && linkIn(task);
+  };
   let left = limits.unableRetries;
   return perform<Json>(
     entry,
@@ -19,10 +23,10 @@ export function settled(entry: Entry, call: CallContext, handOver?: HandOver): P
     {
       ended: (result) => result,
       waits: {
-        ...whateverFor(unending),
+        ...whateverFor(async (waiting) => (await handed(waiting)) ?? unending()),
         async input(waiting) {
-          const task = await handOver?.(waiting);
-          if (task !== undefined) return linkIn(task);
+          const link = await handed(waiting);
+          if (link !== undefined) return link;
           if (--left <= 0) unending();
           const { state, fuelUsed, reason } = waiting;
           const responses = await call.ask(reason.asks, call.signal());

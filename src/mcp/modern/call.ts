@@ -12,7 +12,7 @@ import type { Resumption } from "../../durable/resumption.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { checkParamHeaders } from "../wire/headers.ts";
 import { handingOver, linkAsker, linkIn, linkOf, needsPerson } from "../wire/links.ts";
-import { progressOf, taskGate, taskMode } from "../wire/tasks.ts";
+import { progressOf, silenceGate, taskGate, taskMode } from "../wire/tasks.ts";
 import {
   inputAsker,
   inputRequired,
@@ -50,8 +50,10 @@ export async function answerCall(
     const kept = taskCallOf(entry.ref, plain, link);
     const promoter = tool && promoterOf(tool, { exchange, call: plain, kept });
     const handOver = tool && handingOver(kept, exchange.tasks);
+    const isSilent = handOver !== undefined && !exchange.accepts.sse;
     const call = {
       ...plain,
+      ...(isSilent && { gate: silenceGate(tool!) }),
       ...promoter,
       ...link,
       ...(asked !== undefined && { trace: { ...plain.trace, link: asked } }),
@@ -60,15 +62,22 @@ export async function answerCall(
     const own = inputAsker({ ...runInput, client: call.client });
     const ask = handOver ? linkAsker(own, call.client) : own;
     const keeper = resumption && { keeper: resumption };
+    const end = promoter?.end;
     const seal = (waiting: Waiting) =>
       inputRequired(request, exchange, { ...stateOf(waiting, request, call), rounds: rounds + 1 });
+    const hand = async (waiting: Waiting) => {
+      if (handOver === undefined) return seal(waiting);
+      // A retry of a request that goes on from a state gets the same task.
+      const made = await resumption?.task(exchange.tasks!.newId());
+      const task = await handOver(waiting, made && { id: made.id, isRetried: true });
+      return end ? createTaskResult(task!) : linkIn(task!);
+    };
     // A call without room to wait becomes a task, too.
     const promote = (waiting: Waiting) => {
       const { fuelUsed, recorded } = waiting;
-      if (promoter === undefined) return seal(waiting);
+      if (promoter === undefined) return hand(waiting);
       return promoter.task({ ...runInput, fuelUsed, ...(recorded && { recorded }) }, resumption);
     };
-    const end = promoter?.end;
     return perform<Json>(
       entry,
       { ...call, ...runInput, ...keeper, ask },
@@ -76,13 +85,8 @@ export async function answerCall(
         ended: (result) => end?.({ result }, resumption) ?? result,
         failed: end && ((error) => end(endOf(servletFault(error)), resumption)),
         waits: {
-          async input(waiting) {
-            if (!handOver || !needsPerson(waiting.reason.asks, call.client)) return seal(waiting);
-            // A retry of a request that goes on from a state gets the same task.
-            const made = await resumption?.task(exchange.tasks!.newId());
-            const task = await handOver(waiting, made && { id: made.id, isRetried: true });
-            return end ? createTaskResult(task!) : linkIn(task!);
-          },
+          input: (waiting) =>
+            needsPerson(waiting.reason.asks, call.client) ? hand(waiting) : seal(waiting),
           sleep: seal,
           task: promote,
           retry: promote,

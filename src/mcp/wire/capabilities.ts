@@ -11,7 +11,7 @@ export async function capabilities(
   const offersResources =
     (await registry.offers("resources")) ||
     (await registry.offers("resourceTemplates")) ||
-    servlets.some(({ reads }) => reads);
+    (await registry.catalog()).readers.length > 0;
   const listChanged = listens ? { listChanged: true } : {};
   return {
     tools: listChanged,

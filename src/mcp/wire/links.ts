@@ -12,8 +12,9 @@ import { linkResult } from "../../servlets/links.ts";
 import { unanswered, unaskable } from "./answers.ts";
 
 /**
- * Calls whose client cannot ask its user: they go on as tasks, the client gets a link instead of their result, and a
- * person answers on a page of this server. What only a client can answer (sampling, roots) fails in them.
+ * Calls whose client cannot ask its user, or hears nothing until they end and would have to wait for too long: they go on as
+ * tasks, the client gets a link instead of their result, and a person answers on a page of this server. What only a client
+ * can answer (sampling, roots) fails in them.
  */
 
 /** A client that can be asked nothing: that of a call which was handed over. */
@@ -33,15 +34,22 @@ export const linkAsker =
   };
 
 /**
- * How a call is handed over that waits for a person: its wait, and what its client gets instead of the call's own
- * result. Undefined if it waits for anything else.
+ * How a call is handed over that waits for a person, or takes too long for its client: its wait, and what its client gets
+ * instead of the call's own result. Undefined if it waits for anything else.
  */
 export function handOver(
-  { link, client }: Pick<TaskCall, "link" | "client">,
+  { link, client, owner }: Pick<TaskCall, "link" | "client" | "owner">,
   reason: WaitReason | undefined,
   { id, isHandedOver }: { id: string; isHandedOver: boolean },
 ): { reason: WaitReason; result: Json } | undefined {
-  if (link === undefined || reason?.kind !== "input") return undefined;
+  if (link === undefined) return undefined;
+  // The client of a session that is its owner hears of it.
+  if (reason?.kind === "task" && owner === undefined)
+    return {
+      reason: { kind: "retry", until: Date.now(), ms: 0 },
+      result: linkResult(link, id, {}),
+    };
+  if (reason?.kind !== "input") return undefined;
   const open = unanswered(reason.asks, reason.given);
   if (!needsPerson(open, isHandedOver ? NOBODY : client)) return undefined;
   const failed = Object.entries(open).flatMap(([key, ask]) =>
@@ -55,7 +63,12 @@ export function handOver(
 const WITHOUT_CLIENT =
   "it was given a link, by which its user answers. Use a client that declares elicitation.";
 
-/** Makes a task of a call that waits for a person; undefined if it waits for anything else. */
+const TASK: WaitReason = { kind: "task" };
+
+/** True for a call that has been stopped by its gate, or had no room to wait. */
+const goesOn = ({ kind }: WaitReason): boolean => kind === "task" || kind === "retry";
+
+/** Makes a task of a call that waits for a person, or was stopped by its gate; undefined if it waits for anything else. */
 export type HandOver = (
   waiting: Suspended,
   known?: Parameters<Tasks["create"]>[2],
@@ -64,10 +77,14 @@ export type HandOver = (
 /** Undefined if nobody could open a page of this call. */
 export function handingOver(call: TaskCall, tasks: Tasks | undefined): HandOver | undefined {
   if (tasks === undefined || call.link === undefined) return undefined;
-  return (waiting, known) =>
-    waiting.reason.kind === "input" && needsPerson(waiting.reason.asks, call.client)
+  return (waiting, known) => {
+    const { reason } = waiting;
+    if (goesOn(reason))
+      return tasks.create(call, Object.assign({}, waiting, { reason: TASK }), known);
+    return reason.kind === "input" && needsPerson(reason.asks, call.client)
       ? tasks.create(call, Object.assign({}, waiting), known)
       : undefined;
+  };
 }
 
 /** What the client gets of a task that was created for a call which waits for a person. */

@@ -1,5 +1,5 @@
 import { jsonHeaders } from "../../body.ts";
-import { httpStatus, retryAfterOf, type Fault } from "../../errors.ts";
+import { httpStatus, retryAfterOf, tooSilent, type Fault } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { Json } from "../../model.ts";
 import { Connection, KEEP_ALIVE } from "./connection.ts";
@@ -31,7 +31,7 @@ export function acceptsIn(header: string | undefined): Accepts {
 /**
  * Answers one POST: with JSON where the reply comes before any other message, and with an event stream from
  * the first message on where it does not. A call that waits for long opens the stream too: proxies expect signs
- * of life, and only a write detects that the client has left.
+ * of life, and only a write detects that the client has left. Where the client takes no stream, the call is stopped.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#receiving-messages
  */
 export class Answering {
@@ -39,9 +39,10 @@ export class Answering {
   readonly #leaving: () => AbortSignal;
   readonly #begun = Promise.withResolvers<undefined>();
   #left: AbortController | undefined;
+  readonly #began = Date.now();
   #isAnswered = false;
   #stream: Connection | undefined;
-  #keepAlive: ReturnType<typeof setInterval> | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** `leaving` aborts when the client has left before it was answered. */
   constructor({ accepts, leaving }: { accepts: Accepts; leaving: () => AbortSignal }) {
@@ -55,22 +56,31 @@ export class Answering {
     if (this.#accepts.sse) this.#open().writeAny(eventText(JSON.stringify(message)));
   };
 
-  /** Aborts when the client has left. Called by calls that begin to wait. */
+  /** Aborts when the client has left, or has heard nothing for too long. Called by calls that begin to wait. */
   readonly signal = (): AbortSignal => {
-    if (!this.#accepts.sse) return this.#leaving();
-    const { signal } = (this.#left ??= new AbortController());
-    if (!signal.aborted) {
-      this.#keepAlive ??= setInterval(() => this.#open().writeAny(KEEP_ALIVE), limits.keepAliveMs);
-    }
-    return AbortSignal.any([this.#leaving(), signal]);
+    const left = (this.#left ??= new AbortController());
+    if (!left.signal.aborted)
+      this.#timer ??= this.#accepts.sse ? this.#keepAlive() : this.#end(left);
+    return AbortSignal.any([this.#leaving(), left.signal]);
   };
+
+  #keepAlive() {
+    return setInterval(() => this.#open().writeAny(KEEP_ALIVE), limits.keepAliveMs);
+  }
+
+  #end(call: AbortController) {
+    const ms = this.#began + limits.silentEndMs - Date.now();
+    return setTimeout(() => call.abort(tooSilent()), Math.max(0, ms));
+  }
 
   /** The response, once it is known whether it is a stream. */
   async response(reply: Promise<Reply>): Promise<Response> {
-    if (!this.#accepts.sse) return jsonResponse(await reply);
+    if (!this.#accepts.sse) {
+      return reply.then(jsonResponse).finally(() => clearTimeout(this.#timer));
+    }
     const first = this.#accepts.json ? await Promise.race([reply, this.#begun.promise]) : undefined;
     if (first !== undefined && this.#stream === undefined) {
-      clearInterval(this.#keepAlive);
+      clearInterval(this.#timer);
       return jsonResponse(first);
     }
     const stream = this.#open();
@@ -89,7 +99,7 @@ export class Answering {
   #open(): Connection {
     if (this.#stream === undefined) {
       const onOver = () => {
-        clearInterval(this.#keepAlive);
+        clearInterval(this.#timer);
         if (!this.#isAnswered) (this.#left ??= new AbortController()).abort();
       };
       this.#stream = new Connection({ onOver });

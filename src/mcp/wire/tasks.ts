@@ -25,16 +25,22 @@ export function taskMode({ servlet, own, tool }: ToolEntry): TaskMode {
 
 /**
  * A gate that turns a call into a task when its servlet begins to wait: at once if all calls of its tool are tasks,
- * else once the call would exceed `limits.promoteAfterMs`.
+ * else once the call would take longer than `mostMs`.
  */
-export function taskGate(mode: TaskMode): CallContext["gate"] {
+export function taskGate(mode: TaskMode, mostMs = limits.promoteAfterMs): CallContext["gate"] {
   if (mode === "never") return undefined;
   const began = Date.now();
   return (ms) => {
-    if (mode !== "auto" || Date.now() - began + ms > limits.promoteAfterMs) {
+    if (mode !== "auto" || Date.now() - began + ms > mostMs) {
       throw new Wait({ kind: "task" });
     }
   };
+}
+
+/** The gate of a call that can be handed over, for a client that takes no stream. What is kept for a session stays with it. */
+export function silenceGate(tool: ToolEntry): CallContext["gate"] {
+  const stays = taskMode(tool) === "never" || tool.servlet.manifest.state === "session";
+  return taskGate(stays ? "never" : "auto", limits.silentMs);
 }
 
 /** The text of a progress notification, for a task's `statusMessage`; undefined for any other. */

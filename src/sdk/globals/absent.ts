@@ -1,10 +1,19 @@
 import { EventTarget } from "./events.ts";
 
+interface Absent {
+  new (...given: unknown[]): EventTarget;
+  readonly prototype: EventTarget;
+  readonly CONNECTING: 0;
+  readonly OPEN: 1;
+  readonly CLOSING: 2;
+  readonly CLOSED: 3;
+}
+
 /**
  * Classes that cannot work in a servlet. They are there for packages that extend or only name them; `typeof` of those that
  * packages prefer to `fetch` and the like says undefined (src/bundle/typescript/script.ts).
  */
-const absent = (name: string, advice: string) => {
+const absent = (name: string, advice: string): Absent => {
   const made = class extends EventTarget {
     constructor(..._given: unknown[]) {
       super();

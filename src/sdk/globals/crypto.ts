@@ -1,5 +1,5 @@
 import { hostFor } from "../host.ts";
-import { modules } from "./lazy.ts";
+import { lazy } from "./lazy.ts";
 import type { SubtleCrypto } from "./subtle.ts";
 import { bufferOf } from "./bytes.ts";
 
@@ -8,7 +8,7 @@ type Integers = Exclude<ArrayBufferView, DataView | Float32Array | Float64Array>
 /** https://www.w3.org/TR/webcrypto/ */
 export const crypto = {
   get subtle(): SubtleCrypto {
-    return modules.subtle().subtle;
+    return lazy("subtle").subtle;
   },
 
   getRandomValues<T extends Integers>(array: T): T {

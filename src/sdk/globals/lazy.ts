@@ -1,37 +1,61 @@
-/**
- * Globals that few servlets use: their modules run when one is first used, so that the others have nothing of them in
- * their memory but code.
- */
-
 import { watch } from "../json.ts";
 
-/** esbuild makes of it a function that runs the module when it is first called. */
-declare function require(module: string): unknown;
-
-/** A module that runs when it is first asked for. Minifying takes their names from classes. */
-function lazily<T extends object>(load: () => T): () => T {
-  let made: T | undefined;
-  return () => {
-    if (made !== undefined) return made;
-    made = load();
-    for (const [name, value] of Object.entries(made)) if (/^[A-Z]/.test(name)) named(name, value);
-    return made;
-  };
-}
-
-export const modules = {
-  abort: lazily(() => require("./abort") as typeof import("./abort.ts")),
-  absent: lazily(() => require("./absent") as typeof import("./absent.ts")),
-  blob: lazily(() => require("./blob") as typeof import("./blob.ts")),
-  encodings: lazily(() => require("./encodings") as typeof import("./encodings.ts")),
-  events: lazily(() => require("./events") as typeof import("./events.ts")),
-  forms: lazily(() => require("./form-data") as typeof import("./form-data.ts")),
-  streams: lazily(() => require("./streams") as typeof import("./streams.ts")),
-  subtle: lazily(() => require("./subtle") as typeof import("./subtle.ts")),
+/**
+ * Globals that few servlets use. Each of their modules is bytecode in base64, which the bundle step puts in the place of its
+ * word here, and which is loaded when it is first used: a collection of garbage writes to each object, and what it has
+ * written to is stored with a state. What a servlet's script mentions is made when the servlet is built.
+ */
+export const BYTECODE = {
+  abort: "LAZY_abort",
+  absent: "LAZY_absent",
+  blob: "LAZY_blob",
+  encodings: "LAZY_encodings",
+  events: "LAZY_events",
+  forms: "LAZY_forms",
+  streams: "LAZY_streams",
+  subtle: "LAZY_subtle",
 };
 
+interface Modules {
+  abort: typeof import("./abort.ts");
+  absent: typeof import("./absent.ts");
+  blob: typeof import("./blob.ts");
+  encodings: typeof import("./encodings.ts");
+  events: typeof import("./events.ts");
+  forms: typeof import("./forms.ts");
+  streams: typeof import("./streams.ts");
+  subtle: typeof import("./subtle.ts");
+}
+
+declare global {
+  /** The module that was loaded last. */
+  var __lazily: unknown;
+}
+
+const made: Record<string, unknown> = {};
+
+/** The module with this name. Minifying takes their names from classes. */
+export function lazy<Name extends keyof Modules>(name: Name): Modules[Name] {
+  const known = made[name] as Modules[Name] | undefined;
+  if (known !== undefined) return known;
+  const bytecode = Uint8Array.fromBase64(BYTECODE[name]);
+  __host.load(bytecode.buffer);
+  // A snapshot would keep it.
+  bytecode.fill(0);
+  const module = globalThis.__lazily as Modules[Name];
+  Reflect.deleteProperty(globalThis, "__lazily");
+  for (const [key, value] of Object.entries(module)) if (/^[A-Z]/.test(key)) named(key, value);
+  made[name] = module;
+  return module;
+}
+
+/** Makes these modules now. */
+export function make(names: readonly (keyof Modules)[]): void {
+  for (const name of names) lazy(name);
+}
+
 /** The globals of each module. */
-const NAMES = {
+export const NAMES = {
   abort: ["AbortController", "AbortSignal"],
   absent: ["EventSource", "SharedWorker", "WebSocket", "Worker", "XMLHttpRequest"],
   blob: ["Blob", "File"],
@@ -48,19 +72,20 @@ const NAMES = {
     "WritableStream",
   ],
   subtle: ["CryptoKey", "SubtleCrypto"],
-} satisfies Partial<Record<keyof typeof modules, readonly string[]>>;
+} satisfies Partial<Record<keyof Modules, readonly string[]>>;
 
 function named(name: string, value: unknown): void {
   if (typeof value !== "function") return;
   Object.defineProperty(value, "name", { value: name, configurable: true });
   const prototype: unknown = value.prototype;
   if (typeof prototype !== "object" || prototype === null) return;
-  if (!("toJSON" in prototype)) watch(prototype);
+  if (!("toJSON" in prototype)) watch({ prototype });
   Object.defineProperty(prototype, Symbol.toStringTag, { value: name, configurable: true });
 }
 
+/** Without effect where the servlet has made it final. */
 const define = (name: string, value: unknown) =>
-  Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
+  Reflect.defineProperty(globalThis, name, { value, writable: true, configurable: true });
 
 /** Makes a global, a class with its name. */
 export function provide(name: string, value: unknown): void {
@@ -72,17 +97,14 @@ export function provide(name: string, value: unknown): void {
 export function provideLazily(): void {
   for (const [module, names] of Object.entries(NAMES) as [keyof typeof NAMES, string[]][]) {
     for (const name of names) {
-      Object.defineProperty(globalThis, name, {
-        get(): unknown {
-          const value = (modules[module]() as unknown as Record<string, unknown>)[name];
-          define(name, value);
-          return value;
-        },
-        set(value: unknown) {
-          define(name, value);
-        },
-        configurable: true,
-      });
+      // Gets it, and sets another value.
+      const access = (...given: unknown[]): unknown => {
+        const value =
+          given.length > 0 ? given[0] : (lazy(module) as unknown as Record<string, unknown>)[name];
+        define(name, value);
+        return value;
+      };
+      Object.defineProperty(globalThis, name, { get: access, set: access, configurable: true });
     }
   }
 }

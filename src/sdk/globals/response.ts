@@ -1,7 +1,7 @@
 import { Headers, type HeadersInit } from "./headers.ts";
 import type { Blob } from "./blob.ts";
-import type { FormData } from "./form-data.ts";
-import { modules } from "./lazy.ts";
+import type { FormData } from "./forms.ts";
+import { lazy } from "./lazy.ts";
 import type { ReadableStream } from "./streams.ts";
 import { bufferOf, decodeUtf8, encodeUtf8, joined } from "./bytes.ts";
 
@@ -29,12 +29,12 @@ function bodyOf(body: BodyInit): { content: Bytes | ReadableStream<Bytes>; type?
   switch (tag) {
     case "[object Blob]":
     case "[object File]": {
-      const content = modules.blob().Blob.content(body as Blob);
+      const content = lazy("blob").Blob.content(body as Blob);
       const { type } = body as Blob;
       return { content, ...(type !== "" && { type }) };
     }
     case "[object FormData]": {
-      const { bytes, type } = modules.forms().encodeForm(body as FormData);
+      const { bytes, type } = lazy("forms").encodeForm(body as FormData);
       return { content: bytes, type };
     }
     case "[object ReadableStream]":
@@ -72,7 +72,7 @@ export class Body {
   get body(): ReadableStream<Bytes> | null {
     const content = this.#content;
     if (content === null || !(content instanceof Uint8Array)) return content;
-    this.#stream ??= new (modules.streams().ReadableStream)<Bytes>({
+    this.#stream ??= new (lazy("streams").ReadableStream)<Bytes>({
       pull: (controller) => {
         this.#used = true;
         if (content.length > 0) controller.enqueue(content);
@@ -128,12 +128,12 @@ export class Body {
 
   async blob(): Promise<Blob> {
     const type = this.headers.get("content-type") ?? "";
-    return new (modules.blob().Blob)([await this.bytes()], { type });
+    return new (lazy("blob").Blob)([await this.bytes()], { type });
   }
 
   async formData(): Promise<FormData> {
     const type = this.headers.get("content-type") ?? "";
-    return modules.forms().decodeForm(await this.bytes(), type);
+    return lazy("forms").decodeForm(await this.bytes(), type);
   }
 
   async text(): Promise<string> {

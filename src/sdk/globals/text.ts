@@ -1,6 +1,6 @@
 import type { OldDecoder } from "./encodings.ts";
 import { bufferOf, decodeUtf8, encodeUtf8, joined } from "./bytes.ts";
-import { modules } from "./lazy.ts";
+import { lazy } from "./lazy.ts";
 
 export class TextEncoder {
   get encoding(): string {
@@ -44,7 +44,7 @@ export class TextDecoder {
     const key = String(label)
       .replace(/^[\t\n\f\r ]+|[\t\n\f\r ]+$/g, "")
       .toLowerCase();
-    const encoding = LABELS[key] ?? modules.encodings().encodingOf(key);
+    const encoding = LABELS[key] ?? lazy("encodings").encodingOf(key);
     if (encoding === undefined) {
       throw new RangeError(
         `TextDecoder knows no encoding "${String(label)}": give a label of https://encoding.spec.whatwg.org, such as "utf-8" or "latin1".`,
@@ -54,7 +54,7 @@ export class TextDecoder {
     this.fatal = options.fatal === true;
     this.ignoreBOM = options.ignoreBOM === true;
     if (!Object.hasOwn(LABELS, encoding)) {
-      const { OldDecoder } = modules.encodings();
+      const { OldDecoder } = lazy("encodings");
       this.#old = new OldDecoder(encoding, this.fatal, this.ignoreBOM);
     }
   }

@@ -2,16 +2,16 @@ import { Fault } from "../../errors.ts";
 import type { CallContext } from "../../call-context.ts";
 import type { Lists } from "../../model.ts";
 import {
-  failedTool,
   outcomeOf,
   outputOf,
+  toolOutcome,
   type Dialect,
   type Interface,
   type Servlet,
 } from "../servlet.ts";
 import { userFunctions } from "./functions.ts";
 import { validList } from "../tidy/lists.ts";
-import { toolResult, readResult } from "../tidy/results.ts";
+import { readResult } from "../tidy/results.ts";
 
 /**
  * The plugin interface of hyper-mcp 1 and of mcp.run: `describe` lists tools, `call` calls one. They
@@ -24,30 +24,30 @@ const LIST_EXPORTS: Partial<Record<keyof Lists, string>> = {
 };
 
 const connect = ({ exports, run }: Interface): Servlet => ({
-  reads: exports.includes("read_resource"),
   completes: false,
   lists: (kind) => kind === "tools" || exports.includes(LIST_EXPORTS[kind] ?? ""),
 
   async list<K extends keyof Lists>(kind: K, call: CallContext): Promise<Lists[K]> {
     if (kind === "tools") {
-      const described = outputOf(await run("describe", "", call));
+      const described = await run("describe", "", call, outputOf);
       // Early servlets describe their only tool without a list.
       return validList(kind, "tools" in described ? described["tools"] : [described]);
     }
     const name = LIST_EXPORTS[kind];
     if (name === undefined || !exports.includes(name)) return validList(kind, []);
-    return validList(kind, outputOf(await run(name, "", call))[kind]);
+    return validList(kind, (await run(name, "", call, outputOf))[kind]);
   },
 
-  async callTool(name, args, call) {
+  callTool(name, args, call, demandFit) {
     // Exactly these keys, and always `arguments`: some guests reject other keys, some trap without it.
-    const ending = await run("call", request("tools/call", { name, arguments: args }), call);
-    return failedTool(ending) ?? outcomeOf(ending, toolResult);
+    const input = request("tools/call", { name, arguments: args });
+    return run("call", input, call, (ending) => toolOutcome(ending, demandFit));
   },
 
-  async readResource(uri, call) {
-    const ending = await run("read_resource", request("resources/read", { uri }), call);
-    return outcomeOf(ending, (output) => readResult(output, uri));
+  readResource(uri, call) {
+    return run("read_resource", request("resources/read", { uri }), call, (ending) =>
+      outcomeOf(ending, (output) => readResult(output, uri)),
+    );
   },
 
   getPrompt: () => refuse("prompts"),

@@ -2,19 +2,20 @@ import type { CompletionRequest } from "../../calls/call-ref.ts";
 import type { CallContext } from "../../call-context.ts";
 import type { Json, Lists } from "../../model.ts";
 import { Fault } from "../../errors.ts";
+import type { Ending } from "../../wasm/call.ts";
 import { limits } from "../../limits.ts";
 import { plainAnswer } from "./plain-answers.ts";
 import {
-  failedTool,
   outcomeOf,
   outputOf,
+  toolOutcome,
   type Dialect,
   type Interface,
   type Servlet,
 } from "../servlet.ts";
 import { userFunctions } from "./functions.ts";
 import { validList } from "../tidy/lists.ts";
-import { completion, promptResult, readResult, toolResult } from "../tidy/results.ts";
+import { completion, promptResult, readResult } from "../tidy/results.ts";
 
 /**
  * The plugin interface of hyper-mcp 2: one export for each method, given `{request, context}`.
@@ -33,15 +34,17 @@ const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
   const input = (request: Json | undefined, call: CallContext): string =>
     JSON.stringify({ ...(request && { request }), context: contextOf(call, idsAsGiven) });
 
-  const ask = (name: string, request: Json | undefined, call: CallContext) => {
+  const ask = <T>(
+    { name, request, call }: { name: string; request: Json | undefined; call: CallContext },
+    read: (ending: Ending) => T,
+  ): Promise<T> => {
     if (!exports.includes(name)) {
       throw new Fault("method_not_found", `The servlet has no ${name}.`);
     }
-    return run(name, input(request, call), call);
+    return run(name, input(request, call), call, read);
   };
 
   return {
-    reads: exports.includes("read_resource"),
     completes: exports.includes("complete"),
     lists: (kind) => exports.includes(LIST_EXPORTS[kind]),
 
@@ -52,10 +55,11 @@ const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
       let characters = 0;
       for (let page = 0; page < limits.listPages; page++) {
         const request = cursor === undefined ? undefined : { cursor };
-        const ending = await ask(LIST_EXPORTS[kind], request, call);
-        characters += ending.kind === "returned" ? (ending.output ?? "").length : 0;
-        if (characters > limits.outputBytes) break;
-        const output = outputOf(ending);
+        const output = await ask({ name: LIST_EXPORTS[kind], request, call }, (ending) => {
+          characters += ending.kind === "returned" ? (ending.output ?? "").length : 0;
+          return characters > limits.outputBytes ? undefined : outputOf(ending);
+        });
+        if (output === undefined) break;
         found.push(...validList(kind, output[kind]));
         if (typeof output["nextCursor"] !== "string") return validList(kind, found);
         cursor = output["nextCursor"];
@@ -66,33 +70,39 @@ const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
       );
     },
 
-    async callTool(name, args, call) {
-      const ending = await ask("call_tool", { name, arguments: args, ...givenTo(call) }, call);
-      return failedTool(ending) ?? outcomeOf(ending, toolResult);
+    callTool(name, args, call, demandFit) {
+      const request = { name, arguments: args, ...givenTo(call) };
+      return ask({ name: "call_tool", request, call }, (ending) => toolOutcome(ending, demandFit));
     },
 
-    async readResource(uri, call) {
-      const ending = await ask("read_resource", { uri, ...givenTo(call) }, call);
-      return outcomeOf(ending, (output) => readResult(output, uri));
+    readResource(uri, call) {
+      const request = { uri, ...givenTo(call) };
+      return ask({ name: "read_resource", request, call }, (ending) =>
+        outcomeOf(ending, (output) => readResult(output, uri)),
+      );
     },
 
-    async getPrompt(name, args, call) {
-      const ending = await ask("get_prompt", { name, arguments: args, ...givenTo(call) }, call);
-      return outcomeOf(ending, promptResult);
+    getPrompt(name, args, call) {
+      const request = { name, arguments: args, ...givenTo(call) };
+      return ask({ name: "get_prompt", request, call }, (ending) =>
+        outcomeOf(ending, promptResult),
+      );
     },
 
-    async complete({ ref, ...rest }: CompletionRequest, call) {
+    complete({ ref, ...rest }: CompletionRequest, call) {
       const own = { ...ref, type: ref.type === "ref/prompt" ? "prompt" : "resource" };
-      return completion(outputOf(await ask("complete", { ref: own, ...rest }, call)));
+      const request = { ref: own, ...rest };
+      return ask({ name: "complete", request, call }, (ending) => completion(outputOf(ending)));
     },
 
     ...(exports.includes(ROOTS_CHANGED) && {
-      async rootsChanged(call: CallContext) {
+      rootsChanged(call: CallContext) {
         const context = { _meta: {}, context: contextOf(call, idsAsGiven) };
-        const ending = await run(ROOTS_CHANGED, JSON.stringify(context), call);
-        if (ending.kind === "suspended") return ending.suspended;
-        if (ending.kind === "returned") return {};
-        throw new Fault("servlet_failed", ending.message);
+        return run(ROOTS_CHANGED, JSON.stringify(context), call, (ending) => {
+          if (ending.kind === "suspended") return ending.suspended;
+          if (ending.kind === "returned") return {};
+          throw new Fault("servlet_failed", ending.message);
+        });
       },
     }),
   };

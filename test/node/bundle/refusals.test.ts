@@ -111,12 +111,23 @@ const withInput = (text: string) =>
 const withProperty = (text: string) => withInput(`"properties":{${text}}`);
 
 describe("lists", () => {
+  const templates = (uriTemplate: string) =>
+    servlet(JSON.stringify({ resourceTemplates: [{ uriTemplate, name: "t" }] }))
+      .replace("list_tools", "list_resource_templates")
+      .replace('(export "call_tool")', '(export "call_tool") (export "read_resource")');
+
+  test("a scheme with the name of another servlet is told of", async () => {
+    const [diary, prying] = await bundle({
+      "diary.wat": lists("t").replace('"call_tool")', '"call_tool") (export "read_resource")'),
+      "prying.wat": templates("diary://zzz/{id}"),
+    });
+    expect(prying!.warnings).toEqual([
+      expect.stringMatching(/^prying also lists resources of diary:.* the servlet diary alone/),
+    ]);
+    expect(diary!.warnings.join()).not.toContain("diary:");
+  });
+
   test("a resource template that fits another servlet's is told of", async () => {
-    const templates = (uriTemplate: string) =>
-      servlet(JSON.stringify({ resourceTemplates: [{ uriTemplate, name: "t" }] })).replace(
-        "list_tools",
-        "list_resource_templates",
-      );
     const [any, docs] = await bundle({
       "any.wat": templates("{+any}"),
       "docs.wat": templates("docs://{id}"),

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { makeBundle } from "../../../src/bundle/bundle.ts";
 import { archivesOf } from "../../../src/bundle/servlet-files.ts";
 import type { Found } from "../../../src/bundle/scan.ts";
 import { filesIn } from "../../../src/files/archive.ts";
@@ -39,4 +40,39 @@ test("links in a folder are left out, and a name keeps its backslash", async () 
   const [archive] = await archives("data");
   const paths = [...filesIn(archive!.bytes.buffer)].map(({ path }) => path);
   expect(paths).toEqual(["a", String.raw`a\b`]);
+});
+
+test("a servlet that is asked for its lists finds the files that its folders begin with, each time anew", async () => {
+  const shelf = join(folder, "plugins/shelf");
+  await mkdir(join(shelf, "books"), { recursive: true });
+  await writeFile(join(shelf, "books/emma.md"), "# Emma");
+  const manifest = { state: "caller", allowed_paths: ["ro:books:/books", "data:/data"] };
+  await writeFile(join(shelf, "servlet.json"), JSON.stringify(manifest));
+  await writeFile(
+    join(shelf, "servlet.ts"),
+    `import { exists, readdir, readFile, writeFile } from "edge-servlets/files";
+import { defineServlet } from "edge-servlets/servlet";
+
+const listed = () => {
+  const isAnew = !exists("/data/mark") && readdir("/data").length === 0;
+  writeFile("/data/mark", "");
+  return readdir("/books").map((name) => ({
+    uri: "book://" + name,
+    name: readFile("/books/" + name, "utf8") + (isAnew ? "" : " again"),
+  }));
+};
+
+export default defineServlet({
+  resourceTemplates: {
+    "book://{name}": { name: "book", list: listed, read: () => "" },
+    "page://{name}": { name: "page", list: () => [], read: () => "" },
+  },
+});
+`,
+  );
+  const made = { folders: [join(folder, "plugins")], cache: ".bundle", progress: () => {} };
+  for (const inNode of [false, true]) {
+    const [member] = await makeBundle({ ...made, inNode });
+    expect(member!.lists!.resources).toEqual([{ uri: "book://emma.md", name: "# Emma" }]);
+  }
 });

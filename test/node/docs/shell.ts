@@ -39,6 +39,7 @@ esac`,
   "wrangler secret put "* | "wrangler kv namespace create "* | "wrangler r2 bucket create "* | "wrangler tail" | "edge-servlets upgrade") cat > /dev/null ;;
   *) echo "docs: unknown: npx $*" >&2; exit 1 ;;
 esac`,
+  git: `[ "$1" = clone ] && [[ "$2" == https://* ]]`,
   claude: `[ "$1 $2 $3 $4" = "mcp add --transport http" ] && [[ "$6" == http*/mcp ]]`,
   caddy: `[ "$1" = "reverse-proxy" ]`,
   docker: `[ "$1 $2" = "build -t" ] || [ "$1 $2" = "run -d" ]`,

@@ -13,7 +13,7 @@ import { connected, programOf } from "../../../src/servlets/connect.ts";
 import type { Deployment } from "../../../src/servlets/deployment.ts";
 import { nobodysCall } from "../../../src/servlets/servlet.ts";
 import { partsOf, setupOf } from "../../../src/servlets/setup.ts";
-import { Database } from "../../../src/testing/database.ts";
+import { Database } from "../../../src/bundle/database.ts";
 import { BLOCK } from "../../../src/wasm/marks.ts";
 import { newInstanceOf } from "../../../src/wasm/pool.ts";
 
@@ -72,8 +72,8 @@ test.for<[what: string, tool: string, args: Json]>([
   const { state, call } = newScope();
   for (let nth = 0; nth < 3; nth++) expect(await call(tool, args)).not.toMatch(/error|stored/i);
   // Whole blocks, and what calls have changed since in others.
-  expect(memoryBlocks(state) * BLOCK).toBeLessThan(700 * KiB);
-  expect(state.rows.bytes).toBeLessThan(850 * KiB);
+  expect(memoryBlocks(state) * BLOCK).toBeLessThan(720 * KiB);
+  expect(state.rows.bytes).toBeLessThan(900 * KiB);
 });
 
 test.for(["keep", "fail", "reject", "syntax"])(

@@ -5,6 +5,7 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { commandOf } from "../../../src/host/processes.ts";
+import { refusalsInPlain } from "../../../src/host/workerd.ts";
 import {
   build,
   call,
@@ -110,14 +111,32 @@ describe("a server", () => {
     other.destroy();
   });
 
-  test("starts again after it was killed", async () => {
+  test("leaves nothing that serves when it is killed, and starts again", async () => {
     const first = await hosted();
-    const orphan = await workerdOf();
+    const workerd = await workerdOf();
     await first.stop("SIGKILL");
-    expect(await commandOf(orphan)).toContain("workerd");
+    await expect.poll(() => commandOf(workerd)).toBe("");
     await hosted({ port: first.port });
-    expect(await commandOf(orphan)).toBe("");
   });
+});
+
+test.each([
+  ["at once", (text: string) => [text]],
+  ["line by line", (text: string) => text.split(/(?<=\n)/)],
+])("a host that a servlet may not reach is one line, %s", (_how, parts) => {
+  const inPlain = refusalsInPlain();
+  const printed = [
+    "before\n",
+    "workerd/jsg/util.c++:320: error: e = rust/worker/ffi.rs:104: failed: connecting to 10.0.0.5:80 is not allowed\n",
+    "stack: /bin/workerd@2b5edc0; wdErrId = 2nl\n",
+    "workerd/x.c++:1: error: e = y:1: failed: connecting to db.lan:5432 is not allowed; z\n",
+    "stack: of something else that is no part of it\nstack: \n\nafter\n",
+  ].join("");
+  const line = (name: string) =>
+    `[edge-servlets] A servlet could not reach ${name}, which is in a private network. To let it: --private-network\n`;
+  expect(parts(printed).map(inPlain).join("")).toBe(
+    `before\n${line("10.0.0.5:80")}${line("db.lan:5432")}stack: \n\nafter\n`,
+  );
 });
 
 describe("told to stop", () => {
@@ -234,16 +253,42 @@ test("a request for another host is misdirected, except to /health", async () =>
   expect(await status("/nothing", "localhost")).toBe(404);
 });
 
+/** The status and the text of an answer. */
+async function sentTo(port: number, head: string[]): Promise<[status: number, text: string]> {
+  const socket = connect(port, "127.0.0.1");
+  let received = "";
+  socket.setEncoding("utf8").on("data", (text: string) => (received += text));
+  socket.write([...head, "connection: close", "", ""].join("\r\n"));
+  await once(socket, "close");
+  return [Number(/^HTTP\/1.1 (\d+)/.exec(received)?.[1]), received];
+}
+
+describe("behind a trusted proxy, without PUBLIC_URL, as the bytes of a request come,", () => {
+  test.each<[status: number, said: string, ...head: string[]]>([
+    [404, "https://mcp.example.com/mcp", "X-Forwarded-Host: mcp.example.com"],
+    [
+      404,
+      "https://mcp.example.com/mcp",
+      "X-Forwarded-Host: a",
+      "X-Forwarded-Host: mcp.example.com",
+    ],
+    [404, "https://mcp.example.com/mcp", "Forwarded: host=a", "Forwarded: host=mcp.example.com"],
+    [404, "http://127.0.0.1:1/mcp", "X-Forwarded-Proto: https, http"],
+    [404, "http://127.0.0.1:1/mcp", "X-Forwarded-Proto: \x7f", "X-Forwarded-For: \xff, x"],
+    [404, "http://127.0.0.1:1/mcp", 'Forwarded: host="', "Forwarded: ;;=,=;proto"],
+    [400, "PUBLIC_URL", "X-Forwarded-Host: mcp.example.com:port"],
+    [400, "PUBLIC_URL", 'Forwarded: host="a b"'],
+    [403, "Plain http", "X-Forwarded-Host: mcp.example.com", "X-Forwarded-Proto: https, http"],
+  ])("it answers %d with %s to %j", async (status, said, ...head) => {
+    const first = ["GET /nope HTTP/1.1", "Host: 127.0.0.1:1"];
+    const [got, text] = await sentTo(proxied.port, [...first, ...head]);
+    expect(text).toContain(said);
+    expect(got).toBe(status);
+  });
+});
+
 describe("with PUBLIC_URL, as the bytes of a request come,", () => {
-  /** The status and the text of an answer. */
-  async function sent(...head: string[]): Promise<[status: number, text: string]> {
-    const socket = connect(named.port, "127.0.0.1");
-    let received = "";
-    socket.setEncoding("utf8").on("data", (text: string) => (received += text));
-    socket.write([...head, "connection: close", "", ""].join("\r\n"));
-    await once(socket, "close");
-    return [Number(/^HTTP\/1.1 (\d+)/.exec(received)?.[1]), received];
-  }
+  const sent = (...head: string[]) => sentTo(named.port, head);
 
   test.each([
     ["GET /nope HTTP/1.1", "Host: mcp.example.com"],

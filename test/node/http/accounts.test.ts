@@ -14,7 +14,7 @@ import { serving } from "./serving.ts";
 type Json = Record<string, any>;
 
 const keyOf = (name: string) => `key-of-${name}`;
-const NAMES = Array.from({ length: 40 }, (_, at) => `person${at}`);
+const NAMES = Array.from({ length: 44 }, (_, at) => `person${at}`);
 const port = await freePort();
 const provider = await accountProvider(`http://127.0.0.1:${port}/account/callback`);
 afterAll(() => provider.close());
@@ -53,23 +53,27 @@ const impatient = await serving({
   variables: { ...variables, LIMITS: JSON.stringify({ ...LIMITS, issuerMs: 200 }) },
 });
 
-/** Restarts the server with other accounts while `work` runs. */
-async function withAccounts<T>(accounts: Json, work: () => Promise<T>): Promise<T> {
-  const before = variables.ACCOUNTS;
-  variables.ACCOUNTS = JSON.stringify(accounts);
+/** Restarts the server with other variables while `work` runs. */
+async function withVariables<T>(others: Json, work: () => Promise<T>): Promise<T> {
+  const before = { ...variables };
+  Object.assign(variables, others);
   await server.restart();
   try {
     return await work();
   } finally {
-    variables.ACCOUNTS = before;
+    for (const name of Object.keys(others)) Reflect.deleteProperty(variables, name);
+    Object.assign(variables, before);
     await server.restart();
   }
 }
 
+const withAccounts = <T>(accounts: Json, work: () => Promise<T>): Promise<T> =>
+  withVariables({ ACCOUNTS: JSON.stringify(accounts) }, work);
+
 let people = 0;
 
 /** Somebody whom no other test knows, with a client that can only call tools, and a browser. */
-async function person({ url } = server) {
+async function person({ url }: { url: URL } = server) {
   const name = NAMES[people++]!;
   const headers = { authorization: `Bearer ${keyOf(name)}` };
   const clientOf = async () => {
@@ -168,6 +172,20 @@ describe("an account", () => {
     expect((await mail())["said"]).toEqual([[200, `The mail of ${name}`]]);
     expect(provider.seen.at(-1)!.token).toBe(token);
     expect(logged.join("\n")).not.toContain(token);
+  });
+
+  test("is connected at PUBLIC_URL, though the client and the first page came by another name", async () => {
+    const PUBLIC_URL = server.url.origin;
+    await withVariables({ PUBLIC_URL }, async () => {
+      const other = (path: string) => new URL(path, PUBLIC_URL.replace("127.0.0.1", "localhost"));
+      const { browser, answers, mail, said, name } = await person({ url: other("/mcp") });
+      const { id, url } = await mail();
+      expect(new URL(url).origin).toBe(PUBLIC_URL);
+      const page = await browser.go(other(new URL(url).pathname).href, answers, isConnectPage);
+      const end = await browser.go(page.url.href, answers);
+      expect(end.url.origin).toBe(PUBLIC_URL);
+      expect(await said(id)).toEqual([[200, `The mail of ${name}`]]);
+    });
   });
 
   test("is each caller's own", async () => {

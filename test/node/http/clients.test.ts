@@ -50,7 +50,6 @@ describe.each(Object.entries(clients))("%s", (_name, connect) => {
   test("lists everything", async () => {
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual([
-      "get_result",
       "request_approval",
       "draw_chart",
       "now",
@@ -73,6 +72,7 @@ describe.each(Object.entries(clients))("%s", (_name, connect) => {
       "scratchpad-reset",
       "translate",
       "fetch_page",
+      "get_result",
     ]);
     const { resources } = await client.listResources();
     expect(resources.map(({ uri }) => uri)).toEqual(["http-status://index", "note://all"]);

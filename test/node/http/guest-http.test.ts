@@ -196,8 +196,8 @@ describe("a guest's HTTP request", () => {
   });
 
   test("to a port where nobody listens fails with a word of the host", async () => {
-    expect((await fetchBy({ url: "http://127.0.0.1:1/" })).refused).toBe(
-      "The host 127.0.0.1:1 could not be reached.",
+    expect((await fetchBy({ url: "http://127.0.0.1:1/" })).refused).toMatch(
+      /^The host 127\.0\.0\.1:1 could not be reached\. It is in a private network: .*--private-network\.$/,
     );
   });
 });

@@ -88,7 +88,7 @@ test(
     };
     await vi.waitFor(asksNoMore, 30_000);
     // Guests that were left would take the memory in which others wait.
-    const naps = await Promise.all(Array.from({ length: 16 }, () => call("left-naps")));
+    const naps = await Promise.all(Array.from({ length: 12 }, () => call("left-naps")));
     expect(naps.filter((text) => !text.includes("rested"))).toEqual([]);
   },
 );

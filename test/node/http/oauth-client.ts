@@ -45,8 +45,9 @@ export function credentials() {
 
 export type Provided = ReturnType<typeof credentials>["provider"];
 
-/** A browser: follows redirects and fills in forms, until it is sent to `CALLBACK`; gives that URL. */
+/** A browser: follows redirects and fills in forms, until it is sent back to the client; gives that URL. */
 export async function browse(from: URL, answers: Record<string, string>): Promise<URL> {
+  const callback = from.searchParams.get("redirect_uri") ?? CALLBACK;
   const cookies = new Map<string, string>();
   let url = from;
   let form: URLSearchParams | undefined;
@@ -62,7 +63,7 @@ export async function browse(from: URL, answers: Record<string, string>): Promis
     if (location !== null) {
       url = new URL(location, url);
       form = undefined;
-      if (url.href.startsWith(CALLBACK)) return url;
+      if (url.href.startsWith(callback)) return url;
       continue;
     }
     const text = await response.text();

@@ -119,16 +119,21 @@ describe.each(Object.entries({ own, independent }))("%s", (_place, open) => {
   });
   afterAll(() => place.close());
 
-  test.each(Object.entries(clients))("%s: signs in, calls, renews", async (_client, make) => {
+  const pasted = Object.entries(clients).flatMap(([name, make]) =>
+    ["/mcp", "/mcp/"].map((path) => [name, path, make] as const),
+  );
+
+  test.each(pasted)("%s: signs in at %s, calls, renews", async (_client, path, make) => {
+    const url = new URL(path, place.url);
     const { provider, asked, tokens, spoil } = credentials();
-    const first = make(place.url, provider);
+    const first = make(url, provider);
     await expect(first.connect()).rejects.toThrow();
     expect(asked().origin).toBe(place.issuer);
-    expect(asked().searchParams.get("resource")).toBe(place.url.href);
+    expect(asked().searchParams.get("resource")).toBe(url.href);
     const back = await browse(asked(), place.answers);
     expect(back.href).toContain(CALLBACK);
     await first.finish(back);
-    const client = make(place.url, provider);
+    const client = make(url, provider);
     await client.connect();
     const principal = async () => {
       const echoed = JSON.parse(textOf(await client.call("echo_input")));

@@ -101,3 +101,20 @@ console.log(JSON.stringify(result));`,
   );
   expect(await inFolder(project, "try.mjs")).toContain("Hello, Bob!");
 });
+
+test("both packages are ready to publish, with where they were made", async () => {
+  // To make them, `package/build.ts` has had npm try to publish both.
+  for (const name of ["edge-servlets", "create-edge-servlets"]) {
+    const text = await readFile(`.bundle/packages/${name}/package.json`, "utf8");
+    expect(JSON.parse(text)).toMatchObject({
+      publishConfig: { access: "public", provenance: true },
+      repository: { type: "git", url: "git+https://github.com/edge-servlets/edge-servlets.git" },
+      files: expect.arrayContaining(["bin", "dist", "template"]),
+    });
+  }
+});
+
+test("a project can say how large its Worker is", async () => {
+  const { scripts } = JSON.parse(await readFile(join(project, "package.json"), "utf8"));
+  expect(scripts.size).toBe("edge-servlets size");
+});

@@ -67,22 +67,34 @@ test("nothing is no content, and the log has that it was forgotten", async () =>
 
 describe("a thrown error goes to the model, and with its stack to the log", () => {
   test.each<[tool: string, told: string, log: string]>([
-    ["rejects", "too far", "error: RangeError: too far\n    at handler (test/node/sdk/servlets/"],
-    ["throws_text", "just text", "error: just text"],
-    ["throws_nameless", "TypeError", "error: TypeError\n    at handler (test/node/sdk/servlets/"],
-    ["throws_object", '{"code":7}', 'error: {"code":7}'],
-    ["throws_later", '{"message":"no","details":null}', 'error: {"message":"no","details":null}'],
-    ["throws_array", '["a",{"b":1}]', 'error: ["a",{"b":1}]'],
-    ["throws_map", 'Map(1) { "a" => 1n }', 'error: Map(1) { "a" => 1n }'],
-    ["throws_cycle", "{ again: [Circular] }", "error: { again: [Circular] }"],
-    ["throws_own_text", "own text", "error: own text"],
-    ["throws_undefined", "undefined", "error: undefined"],
-    ["throws_several", "all failed: first; second", "error: AggregateError: all failed"],
+    [
+      "rejects",
+      "too far",
+      "error: Uncaught RangeError: too far\n    at handler (test/node/sdk/servlets/",
+    ],
+    ["throws_text", "just text", "error: Uncaught just text"],
+    [
+      "throws_nameless",
+      "TypeError",
+      "error: Uncaught TypeError\n    at handler (test/node/sdk/servlets/",
+    ],
+    ["throws_object", '{"code":7}', 'error: Uncaught {"code":7}'],
+    [
+      "throws_later",
+      '{"message":"no","details":null}',
+      'error: Uncaught {"message":"no","details":null}',
+    ],
+    ["throws_array", '["a",{"b":1}]', 'error: Uncaught ["a",{"b":1}]'],
+    ["throws_map", 'Map(1) { "a" => 1n }', 'error: Uncaught Map(1) { "a" => 1n }'],
+    ["throws_cycle", "{ again: [Circular] }", "error: Uncaught { again: [Circular] }"],
+    ["throws_own_text", "own text", "error: Uncaught own text"],
+    ["throws_undefined", "undefined", "error: Uncaught undefined"],
+    ["throws_several", "all failed: first; second", "error: Uncaught AggregateError: all failed"],
     ["throws_cause", "outer", "[cause]: Error: inner"],
     [
       "throws_pattern",
       "too many captures. A pattern has at most 254 groups here, each of those with the same name too: write (?:…) where a group is not read.",
-      "error: SyntaxError: too many captures",
+      "error: Uncaught SyntaxError: too many captures",
     ],
   ])("%s", async (tool, told, log) => {
     const { result, logs } = await servlet.callTool(tool);

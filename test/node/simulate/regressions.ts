@@ -136,11 +136,18 @@ const FAILED: [what: string, client: Call["client"], program: Step[], faults: Pa
     [sleep(HOUR), { ...elicit, timeout: HOUR }, sleep(6000), http("GET"), sleep(HOUR)],
     { jumpBack: 0.05, budget: 1 },
   ],
+  [
+    "a servlet that keeps state gives its result without what it has said, as a message was lost",
+    "sessionless",
+    [...Array.from({ length: 12 }, (): Step => ({ do: "progress" })), { do: "keep" }],
+    { loss: 0.1, budget: 2 },
+  ],
   ["two ways to go on share Math.random", "rounds", [roll, elicit, roll], {}],
 ];
 
 function toolFor(client: Call["client"], program: Step[]): string {
   if (program.some((step) => step.do === "back")) return "plan_back";
+  if (program.some((step) => step.do === "keep")) return "kc-plan";
   return client === "rounds" ? "plan" : "plan_always";
 }
 

@@ -13,6 +13,18 @@ interface Network {
   leave(actor: Actor, go: () => void): void;
 }
 
+/** The connection of a call and of the targets that it was given: it breaks as a whole. */
+class Connection {
+  /** What is under way, each with what to do when the connection breaks. */
+  readonly underWay = new Set<(error: Error) => void>();
+  isBroken = false;
+
+  break(): void {
+    this.isBroken = true;
+    for (const died of [...this.underWay]) died(new Error(LOST));
+  }
+}
+
 /** Calls of one stub arrive in their order; one whose object has died is of no more use. */
 export function stubOf(network: Network, target: () => SimulatedObject): object {
   const { scheduler, faults } = network;
@@ -21,8 +33,9 @@ export function stubOf(network: Network, target: () => SimulatedObject): object 
   const call = (method: string, given: unknown[]): Promise<unknown> => {
     const caller = scheduler.current!;
     const object = target();
+    const connection = new Connection();
     const args = given.map((one) =>
-      one instanceof RpcTarget ? remote(network, one, caller) : structuredClone(one),
+      one instanceof RpcTarget ? remote(network, one, caller, connection) : structuredClone(one),
     );
     return scheduler.eventually(caller, (settle) => {
       const fail = (error: Error) => {
@@ -42,10 +55,12 @@ export function stubOf(network: Network, target: () => SimulatedObject): object 
           over = true;
         };
         object.calls.add(died);
+        connection.underWay.add(died);
         line.send(`${method}() to ${object.name}`, () => {
           if (over) return;
           void object.invoke(method, args, (how, callee) => {
             object.calls.delete(died);
+            connection.underWay.delete(died);
             if (over) return;
             over = true;
             if (network.injects(faults.loss, `the reply of ${object.name}.${method}() is lost`)) {
@@ -70,7 +85,7 @@ export function stubOf(network: Network, target: () => SimulatedObject): object 
 }
 
 /** Stands for a target that lives in another actor: each call of it is a message and a reply. */
-function remote(network: Network, target: RpcTarget, owner: Actor): object {
+function remote(network: Network, target: RpcTarget, owner: Actor, connection: Connection): object {
   const { scheduler, faults } = network;
   const line = new Line(scheduler, () => owner);
   const methods = target as unknown as Record<string, (...args: unknown[]) => unknown>;
@@ -83,6 +98,7 @@ function remote(network: Network, target: RpcTarget, owner: Actor): object {
         if (over) return;
         over = true;
         owner.pending.delete(died);
+        connection.underWay.delete(died);
         settle(how);
       };
       const fail = (why: string) =>
@@ -90,19 +106,20 @@ function remote(network: Network, target: RpcTarget, owner: Actor): object {
           throw new Error(why);
         });
       const died = () => fail(LOST);
-      if (!owner.isAlive) return fail(LOST);
+      if (!owner.isAlive || connection.isBroken) return fail(LOST);
       owner.pending.add(died);
+      connection.underWay.add(died);
       const { loss } = faults;
       network.leave(caller, () => {
         if (network.injects(loss, `${caller.name} to ${owner.name}.${method}() is lost`))
-          return died();
+          return connection.break();
         line.send(`${method}() to ${owner.name}`, () => {
           if (over) return;
           void Promise.resolve(methods[method]!(...args)).then(
             (value) =>
               network.leave(owner, () => {
                 if (network.injects(loss, `the reply of ${owner.name}.${method}() is lost`))
-                  return died();
+                  return connection.break();
                 end(() => structuredClone(value));
               }),
             (error: unknown) => fail(String(error)),

@@ -44,6 +44,44 @@ describe("a client that has nothing but the URL", () => {
     });
   });
 
+  test.each([
+    "/.well-known/oauth-authorization-server/mcp",
+    "/.well-known/oauth-authorization-server/mcp/",
+    "/.well-known/openid-configuration",
+    "/.well-known/openid-configuration/mcp",
+    "/mcp/.well-known/openid-configuration",
+    "/mcp/.well-known/oauth-authorization-server",
+  ])("finds the same metadata at %s", async (path) => {
+    const { fetch } = visitor(app);
+    const metadata = async (at: string) => (await fetch(at)).json();
+    expect(await metadata(path)).toEqual(await metadata("/.well-known/oauth-authorization-server"));
+  });
+
+  test.each([
+    [`${ORIGIN}/mcp/`, `${ORIGIN}/mcp`],
+    [`${ORIGIN}/mcp`, `${ORIGIN}/mcp/`],
+    [ORIGIN, `${ORIGIN}/`],
+    [`${ORIGIN.toUpperCase()}/mcp`, `${ORIGIN}:443/mcp/`],
+    [`${ORIGIN}/mcp?`, `${ORIGIN}/%6dcp`],
+  ])("names the endpoint by any of its URLs: %s, then %s", async (resource, other) => {
+    const { register, authorizePath, agree, tokens, call, verifier } = visitor(app);
+    const client_id = await register();
+    const back = await agree(await authorizePath(client_id, { resource }));
+    const code = new URL(back.headers.get("location")!).searchParams.get("code")!;
+    const grant = { grant_type: "authorization_code", code, code_verifier: verifier };
+    const given = await tokens({ ...grant, client_id, redirect_uri: CALLBACK, resource: other });
+    expect(given.status).toBe(200);
+    for (const path of ["/mcp", "/mcp/", "/mcp?"])
+      expect((await call(given.access_token, path)).status).toBe(200);
+    const { refresh_token } = given;
+    const refresh = { grant_type: "refresh_token", refresh_token, client_id };
+    for (const foreign of [`${ORIGIN}/tools`, `${ORIGIN}/mcp#x`, "https://else.example/mcp/"])
+      expect(await tokens({ ...refresh, resource: foreign })).toMatchObject({
+        error: "invalid_target",
+      });
+    expect(await tokens({ ...refresh, resource })).toMatchObject({ status: 200 });
+  });
+
   test("comes in when the owner agrees, and stays in", async () => {
     const { signIn, call, tokens } = visitor(app);
     const { client, status, access_token, refresh_token, token_type } = await signIn();
@@ -246,6 +284,7 @@ describe("where it is not configured", () => {
   test.each([
     [{ OAUTH_KV: undefined }, /OAUTH_KV/],
     [{ ATTEMPTS: undefined }, /ATTEMPTS/],
+    [{ GRANTS: undefined }, /GRANTS/],
     [{ OWNER_PASSPHRASE: PASSPHRASE }, /npm run passphrase/],
     [{ OWNER_PASSPHRASE: `pbkdf2$100001$${"A".repeat(22)}==$${"A".repeat(43)}=` }, /100000/],
   ])("half of it is an error at start: %o", async (more, message) => {

@@ -82,6 +82,22 @@ test("an assertion is exchanged for a token, by which its user calls", async () 
   expect(await principalOf(answer)).toBe(`${IDP} ada`);
 });
 
+test.each(["/mcp/", "", "/", "HOST/mcp"])(
+  "an assertion names the endpoint by any of its URLs: %s",
+  async (path) => {
+    const { assertion, exchange, call } = await client();
+    const resource = path.startsWith("HOST") ? `${ORIGIN.toUpperCase()}/mcp` : ORIGIN + path;
+    const asks: Record<string, string>[] = [{}, { resource }, { resource: `${ORIGIN}/mcp/` }];
+    for (const asked of asks) {
+      const { status, access_token } = await exchange(await assertion({ resource }), asked);
+      expect(status).toBe(200);
+      expect((await call(access_token)).status).toBe(200);
+    }
+    const other = await exchange(await assertion({ resource }), { resource: `${ORIGIN}/tools` });
+    expect(other.error).toBe("invalid_target");
+  },
+);
+
 test("the metadata says so, where it is configured", async () => {
   const { fetch } = await client();
   const plain = visitor(await ownersApp());

@@ -274,7 +274,7 @@ describe("limits", () => {
     ));
 
   test("bound how many of one caller's guests wait at once", () =>
-    limited({ waitingBytesOfOne: 5 * 1024 * 1024 }, async (server, ada, bob) => {
+    limited({ waitingBytes: 1e9, waitingBytesOfOne: 5 * 1024 * 1024 }, async (server, ada, bob) => {
       const slow = { name: "wait", arguments: { seconds: 0.3 } };
       const callers = [ada, ada, ada, bob];
       const all = await Promise.all(callers.map((one) => send(server, one, "tools/call", slow)));

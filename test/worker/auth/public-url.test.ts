@@ -1,6 +1,6 @@
 import { env as bound } from "cloudflare:workers";
 import { SignJWT } from "jose";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { RUNS } from "../../../src/own-names.ts";
 import { atOwnOrigin, originPolicy } from "../../../src/auth/origin.ts";
@@ -11,6 +11,7 @@ import { callOf } from "../durable/client.ts";
 import { steps } from "../durable/plans.ts";
 import { browser } from "../person/browser.ts";
 import { answerOf, modern } from "../server.ts";
+import { base64url } from "./issuer.ts";
 import { serverOf } from "./key-holders.ts";
 import { ownersApp, PASSPHRASE, visitor } from "./owner.ts";
 
@@ -411,4 +412,139 @@ describe("a self-hosted server needs to know whom tokens are for:", () => {
     expect(hosted({ OAUTH_ISSUERS: JSON.stringify(half.slice(0, 1)) })).not.toThrow();
     expect(hosted({ OTC_JWT_SECRET, OTC_JWT_AUDIENCE: "us" })).not.toThrow();
   });
+});
+
+describe("behind a proxy that names this machine and says nothing else, at an https PUBLIC_URL", () => {
+  const LOCAL = "http://127.0.0.1:8787";
+  const issuer = "https://issuer.example";
+
+  /** An issuer at which this server is a client: anybody who comes there is Ada. */
+  function issuing() {
+    let nonce = "";
+    const idToken = () =>
+      ["", { iss: issuer, sub: "ada", aud: "us", nonce, ...validNow() }, ""]
+        .map((part) => base64url(part || { alg: "RS256" }))
+        .join(".");
+    const metadata = {
+      issuer,
+      authorization_endpoint: `${issuer}/authorize`,
+      token_endpoint: `${issuer}/token`,
+    };
+    vi.spyOn(globalThis, "fetch").mockImplementation(async (input) => {
+      const url = input instanceof Request ? input.url : String(input);
+      if (!url.endsWith("/token")) return Response.json(metadata);
+      return Response.json({ access_token: "a", token_type: "bearer", id_token: idToken() });
+    });
+    return {
+      /** The answer with which it sends a person back. */
+      answerTo(location: string): string {
+        const { searchParams } = new URL(location);
+        nonce = searchParams.get("nonce")!;
+        const state = searchParams.get("state")!;
+        const answer = new URLSearchParams({ code: "c", state, iss: issuer });
+        return `${searchParams.get("redirect_uri")}?${answer.toString()}`;
+      },
+    };
+  }
+
+  const validNow = () => {
+    const now = Math.floor(Date.now() / 1000);
+    return { iat: now, exp: now + 60 };
+  };
+
+  const client = { client_id: "us" };
+  const settings = {
+    ...HOSTED,
+    OAUTH_ISSUERS: JSON.stringify([{ issuer, client }]),
+  };
+
+  afterEach(() => vi.restoreAllMocks());
+
+  test("a sign-in at an issuer sets cookies of PUBLIC_URL, which its forms have", async () => {
+    const { answerTo } = issuing();
+    const app = await serverOf({ ada: {} }, settings);
+    const person = browser(app, LOCAL);
+    const begun = await person.fetch("/account/sign-in?issuer=0&back=/nope");
+    expect(begun.response.headers.getSetCookie()).toEqual([
+      expect.stringMatching(/^__Host-sign-in=.*; Secure$/),
+    ]);
+    const answer = answerTo(begun.response.headers.get("location")!);
+    expect(answer).toMatch(/^https:\/\/mcp\.example\.com\/account\/callback\?/);
+    const { pathname, search } = new URL(answer);
+    const back = await person.fetch(pathname + search);
+    expect(back.response.headers.get("location")).toBe("/nope");
+    expect(back.response.headers.getSetCookie()).toEqual([
+      expect.stringMatching(/^__Host-person=.*; Secure$/),
+    ]);
+    expect((await person.fetch("/sign-in")).status).toBe(303);
+    const form = { method: "POST", body: new URLSearchParams(), headers: { origin: PUBLIC_URL } };
+    expect((await person.fetch("/sign-in", form)).status).toBe(303);
+  });
+
+  test("whoever is on this machine sets out to an issuer from PUBLIC_URL, where they come back", async () => {
+    const { answerTo } = issuing();
+    const app = await serverOf({ ada: {} }, settings);
+    const local = browser(app, LOCAL);
+    const wayOf = (html: string) =>
+      /href="([^"]*\/account\/sign-in\?[^"]*)"/.exec(html)![1]!.replaceAll("&amp;", "&");
+    for (const page of [
+      await local.fetch("/sign-in?back=/a"),
+      await local.send("/sign-in?back=/a", { credential: "wrong" }),
+      await browser(app, "http://localhost:8787").fetch("/sign-in?back=/a"),
+    ]) {
+      const way = wayOf(page.html);
+      expect(way).toMatch(/^https:\/\/mcp\.example\.com\/account\/sign-in\?/);
+      const there = browser(app, PUBLIC_URL);
+      const begun = await there.fetch(way);
+      const back = await there.fetch(answerTo(begun.response.headers.get("location")!));
+      expect(back.response.headers.get("location")).toBe("/sign-in?back=/a");
+      expect((await there.fetch("/sign-in")).status).toBe(303);
+    }
+    expect(wayOf((await browser(app, PUBLIC_URL).fetch("/sign-in")).html)).toMatch(/^\/account/);
+  });
+
+  test.each([
+    "http://mcp.example.com",
+    "https://mcp.example.com:8443",
+    "https://127.0.0.1:1",
+    "null",
+  ])("forms and calls of the console have one rule for pages of others: %s", async (origin) => {
+    const app = await serverOf(
+      { boss: { scopes: ["operator"] } },
+      { ...HOSTED, ALLOWED_ORIGINS: origin },
+    );
+    const person = browser(app, LOCAL);
+    await person.send("/sign-in", { credential: "boss" }, { origin: PUBLIC_URL });
+    const form = (from: string) =>
+      person.fetch("/sign-in", {
+        method: "POST",
+        body: new URLSearchParams(),
+        headers: { origin: from },
+      });
+    expect((await form(PUBLIC_URL)).status).toBe(303);
+    expect((await form(origin)).status).toBe(403);
+    const call = { method: "POST", body: "{}", headers: { origin } };
+    expect((await person.fetch("/console/mcp", call)).status).toBe(403);
+  });
+});
+
+test.each([
+  ...["https://box.local", "box.local/mcp", "ada@box.local", "*", "*.example.com", "box.local:x"],
+  ...["999.1.1.1", "a.example,b.example?", "[::1", "\\\\box"],
+])("ALLOWED_HOSTS refuses what no request could name: %s", (name) => {
+  expect(() => readSettings({ ALLOWED_HOSTS: `box.local ${name}` })).toThrow(
+    /ALLOWED_HOSTS.*must be names of hosts, such as "box.local/,
+  );
+});
+
+test("ALLOWED_HOSTS takes names as people write them", () => {
+  const ALLOWED_HOSTS = "BOX.local box:8080 b\u00fccher.example ::1 [::1]:80 10.0.0.5";
+  expect(readSettings({ ALLOWED_HOSTS }).ALLOWED_HOSTS).toEqual([
+    "box.local",
+    "box",
+    "xn--bcher-kva.example",
+    "[::1]",
+    "[::1]",
+    "10.0.0.5",
+  ]);
 });

@@ -57,6 +57,29 @@ describe("a good token", () => {
     expect(await come(await tokenOf(other))).toMatchObject({ status: 200 });
   });
 
+  test.each([
+    "http://localhost:8787/mcp/",
+    "http://localhost:8787",
+    "http://localhost:8787/",
+    "HTTP://LocalHost:8787/mcp/",
+    "http://localhost:8787/mcp?",
+    "http://localhost:8787/%6Dcp",
+  ])("the endpoint by another of its names: %s", async (aud) => {
+    internet(pagesOf(key));
+    expect(await come(await tokenOf(key, { aud }))).toMatchObject({ status: 200 });
+    const app = appOf({ audience: "http://localhost:8787/mcp/" });
+    expect(await come(await tokenOf(key, { aud }), app)).toMatchObject({ status: 200 });
+  });
+
+  test("an audience of the configuration's that is no endpoint, letter by letter", async () => {
+    internet(pagesOf(key));
+    const app = appOf({ audience: "https://api.example" });
+    const statusOf = async (aud: string) => (await come(await tokenOf(key, { aud }), app)).status;
+    expect(await statusOf("https://api.example")).toBe(200);
+    for (const aud of ["https://api.example/", "https://api.example/mcp"])
+      expect(await statusOf(aud)).toBe(401);
+  });
+
   test("an audience of the configuration's", async () => {
     internet(pagesOf(key));
     const app = appOf({ audience: "api://tools" });
@@ -89,6 +112,20 @@ describe("a bad token: 401, and what is wrong with it", () => {
     ["for another resource", { aud: "https://else.example/mcp" }, /another resource/],
     ["for a resource that only begins like this one", { aud: `${RESOURCE}/x` }, /another resource/],
     ["for nobody", { aud: undefined }, /another resource/],
+    ...[
+      `${RESOURCE}//`,
+      `${RESOURCE}%2F`,
+      `${RESOURCE}?x=1`,
+      `${RESOURCE}#`,
+      "http://localhost:8787/MCP",
+      "http://localhost:8787//mcp",
+      "http://localhost/mcp",
+      "https://localhost:8787/mcp",
+      "http://ada@localhost:8787/mcp",
+      "http://localhost:8787.evil.example/mcp",
+      "localhost:8787/mcp",
+      "",
+    ].map((aud): [string, JWTPayload, RegExp] => [`for ${aud}`, { aud }, /another resource/]),
     ["of another issuer", { iss: "https://evil.example" }, /unknown issuer/],
     ["of an issuer that is nearly this one", { iss: `${ISSUER}/` }, /unknown issuer/],
     ["of nobody", { iss: undefined }, /unknown issuer/],
@@ -226,20 +263,49 @@ test("API keys beside it", async () => {
 describe("metadata", () => {
   const get = (url: string, app = appOf()) => Promise.resolve(app.fetch(new Request(url)));
 
-  test.each(["", "/mcp"])("at /.well-known/oauth-protected-resource%s", async (path) => {
+  test.each([
+    ["/.well-known/oauth-protected-resource", ""],
+    ["/.well-known/oauth-protected-resource/", "/"],
+    ["/.well-known/oauth-protected-resource/mcp", "/mcp"],
+    ["/.well-known/oauth-protected-resource/mcp?x", "/mcp"],
+    ["/.well-known/oauth-protected-resource/mcp/", "/mcp/"],
+    ["/.well-known/oauth-protected-resource/%6dcp", "/%6dcp"],
+    ["/mcp/.well-known/oauth-protected-resource", "/mcp"],
+  ])("at %s names the resource that it is asked for: %s", async (path, resource) => {
     const app = appOf({ required_scopes: ["read"] });
-    const response = await get(
-      `https://tools.example/.well-known/oauth-protected-resource${path}`,
-      app,
-    );
+    const response = await get(`https://TOOLS.example:443${path}`, app);
     expect(await response.json()).toEqual({
-      resource: "https://tools.example/mcp",
+      resource: `https://tools.example${resource}`,
       resource_name: "edge-servlets",
       authorization_servers: [ISSUER],
       bearer_methods_supported: ["header"],
       scopes_supported: ["read"],
     });
   });
+
+  test.each([
+    "/.well-known%2Foauth-protected-resource/mcp",
+    "/.well-known/oauth-protected-resource/tools",
+    "/.well-known/oauth-protected-resource//mcp",
+  ])("is of no other resource: %s", async (path) => {
+    expect((await get(`https://tools.example${path}`)).status).toBe(404);
+  });
+
+  test.each(["/mcp", "/mcp/", "/mcp?", "/%6Dcp"])(
+    "is where the challenge says, and names the URL of the client: %s",
+    async (path) => {
+      const app = appOf();
+      const refused = await app.fetch(
+        new Request(`https://tools.example${path}`, { method: "POST" }),
+      );
+      expect(refused.status).toBe(401);
+      const [, address] = /resource_metadata="([^"]+)"/.exec(
+        refused.headers.get("www-authenticate")!,
+      )!;
+      const { resource } = (await (await get(address!, app)).json()) as { resource: string };
+      expect(resource).toBe(`https://tools.example${path.replace("?", "")}`);
+    },
+  );
 
   test.each([{}, { API_KEYS: "{}" }])("not with %o", async (env) => {
     const url = "https://tools.example/.well-known/oauth-protected-resource";

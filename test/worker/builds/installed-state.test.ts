@@ -8,8 +8,7 @@ import type { Quota } from "../../../src/durable/quota.ts";
 import { unsettled } from "../../../src/durable/remote-hooks.ts";
 import { namespaceOf } from "../../../src/env.ts";
 import { refOf } from "../../../src/servlets/bundle.ts";
-import type { Lists } from "../../../src/model.ts";
-import { nobodysCall } from "../../../src/servlets/servlet.ts";
+import { nobodysCall, type Listed } from "../../../src/servlets/servlet.ts";
 import { limited, prepare } from "../durable/client.ts";
 import { bundled, callIn, fileIn, installed, loaderWith, newScope } from "./installed.ts";
 
@@ -171,7 +170,7 @@ test("lists of a version are asked for again after a call of another", async () 
   await newScope().within(async (object) => {
     const lists = async (servlet: typeof first) => {
       const text = unsettled(await object.lists(refOf(servlet), nobodysCall));
-      return (JSON.parse(text) as Lists).tools.map(({ name }) => name);
+      return (JSON.parse(text) as Listed).lists.tools.map(({ name }) => name);
     };
     const own = ["add", "add_later", "add_and_trap", "grow"];
     expect(await callIn(object, first, "add", { name: "one" })).toBe("added");

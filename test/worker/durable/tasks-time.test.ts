@@ -152,6 +152,17 @@ describe("where the clock is set back by hours, they are not added", () => {
     expect(saidIn(await until(id, "completed"))).toEqual(["slept"]);
   });
 
+  test("to the time at which the owner of a task that is over is told again", async () => {
+    const id = await begun();
+    await until(id, "completed");
+    const set = await runInDurableObject(objectOf(id), (_instance, { storage }) =>
+      vi.spyOn(storage, "setAlarm"),
+    );
+    setBack();
+    await taskOf(id);
+    expect(set.mock.calls[0]?.[0]).toBeLessThanOrEqual(Date.now());
+  });
+
   test("to the time of a question", async () => {
     const id = await begun({ ...ELICIT, timeout: HOUR });
     await until(id, "input_required");

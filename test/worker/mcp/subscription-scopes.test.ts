@@ -6,6 +6,9 @@ import { steps } from "../durable/plans.ts";
 import { resultIn, type SessionClient } from "../durable/session-client.ts";
 import { configureLimits, limits } from "../../../src/limits.ts";
 import { keyRecordsOf } from "../../../src/auth/key-records.ts";
+import { sessionObject } from "../../../src/durable/session.ts";
+import { shareOf } from "../../../src/durable/shared.ts";
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { begin, listened } from "../durable/session-steps.ts";
 import { post } from "../server.ts";
@@ -107,6 +110,42 @@ describe("a session", () => {
     await reader.cancel();
   });
 });
+
+test.each<[what: string, scopes: readonly string[] | undefined, events: number]>([
+  ["nothing", undefined, 2],
+  ["the servlet", DURABLE, 2],
+  ["another servlet", ["hello:*"], 1],
+  ["another resource", ["durable:test://b"], 1],
+  ["no scope at all", [], 1],
+  ["a scope of the settings", ["greeter"], 1],
+])(
+  "a session whose key is narrowed in its configuration, without a request since, hears by it: %s",
+  async (_what, scopes, count) => {
+    const { key, session } = held();
+    const client = await session();
+    await subscribe(client, UNLISTED);
+    const sessions = (env as unknown as { SESSIONS: DurableObjectNamespace }).SESSIONS;
+    const stub = sessions.get(sessions.idFromString(client.id));
+    const told = await runInDurableObject(stub, async (_object, state) => {
+      const { sql } = state.storage;
+      const events = () => sql.exec("SELECT seq FROM events").toArray().length;
+      const before = events();
+      // As the object begins again with the new configuration.
+      const Session = sessionObject(bundle, shareOf(bundle));
+      const narrowed = new Session(state, { ...env, ...(await variablesFor(key, scopes)) });
+      await narrowed.changed([
+        {
+          method: "notifications/resources/updated",
+          params: { uri: UNLISTED },
+          servlet: "durable",
+        },
+        { method: "notifications/resources/list_changed" },
+      ]);
+      return events() - before;
+    });
+    expect(told).toBe(count);
+  },
+);
 
 describe("a stream", () => {
   const streamOf = async (scopes: readonly string[] | undefined, uris: string[]) => {

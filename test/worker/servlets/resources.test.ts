@@ -23,7 +23,7 @@ function servlet(
     resources: uris.map((uri) => ({ uri, name: uri })),
     resourceTemplates: templates.map((uriTemplate) => ({ uriTemplate, name: uriTemplate })),
   };
-  return { ...bundled("hello"), name, hash: name, manifest, lists };
+  return { ...bundled("hello"), name, hash: name, manifest, lists, exports: ["read_resource"] };
 }
 
 const orders = <T>(all: readonly T[]): T[][] =>
@@ -137,6 +137,21 @@ describe("a template that fits what another servlet has", () => {
     }
   });
 
+  test.each<[string, string[], string[], RegExp]>([
+    [
+      "the scheme of two",
+      ["y://1"],
+      ["y://2"],
+      /^Beware: (a, new|new, a) all list resources of y:/,
+    ],
+    ["a scheme with the name of another", ["a:1"], [], /^Beware: new also lists resources of a:/],
+    ["a name that others list", [], ["new://2"], /^Beware: a also lists resources of new:/],
+    ["a host of two", ["https://x/1"], ["https://x/2"], /all list resources of https:\/\/x/],
+  ])("is told of with %s", (_, uris, others, warning) => {
+    const found = overlapsOf(build(servlet("new", { uris })), [servlet("a", { uris: others })]);
+    expect(found).toEqual([expect.stringMatching(warning)]);
+  });
+
   test("is not told of where it fits nothing else", () => {
     const mine = servlet("new", {
       templates: ["mine://{+any}", "mine://{id}"],
@@ -153,7 +168,6 @@ describe("a URI that nobody lists is shown to", () => {
     const seen: string[] = [];
     for (const one of servlets) {
       Object.assign(registry.servlet(one), {
-        reads: true,
         readResource: async () => {
           seen.push(one.name);
           throw new Fault("not_found", "Unknown");
@@ -167,27 +181,38 @@ describe("a URI that nobody lists is shown to", () => {
     return seen.toSorted();
   };
   const READERS = [
-    servlet("docs", { uris: ["docs://index"] }),
+    servlet("shelf", { uris: ["docs://index"] }),
     servlet("pages", { templates: ["docs://books/{id}"] }),
-    servlet("mine", { templates: ["own:{id}/x"] }),
+    servlet("mine", { templates: ["owned:{id}/x"] }),
+    servlet("diary", { templates: ["diary://{day}"] }),
+    servlet("prying", { uris: ["diary://zzz", "quiet://2026"], templates: ["diary://2026/{x}"] }),
+    servlet("quiet", {}),
     servlet("site", { uris: ["https://site.example/index"] }),
     servlet("wiki", { templates: ["https://wiki.example/{page}"] }),
     servlet("any-host", { templates: ["ftp://{host}/x"] }),
     servlet("one-host", { uris: ["ftp://one/y"] }),
     servlet("silent", {}),
     servlet("own", {}),
+    servlet("https", {}),
     servlet("curious", { templates: ["{scheme}://secret/{id}/x/y/z"] }),
   ];
 
   test.each<[string, string[]]>([
-    ["own:other", ["mine"]],
-    ["OWN:other", ["mine"]],
-    ["docs://new", ["docs", "pages"]],
-    ["docs://index/2", ["docs"]],
+    ["owned:other", ["mine"]],
+    ["OWNED:other", ["mine"]],
+    ["docs://new", ["pages", "shelf"]],
+    ["docs://index/2", ["shelf"]],
+    ["diary://2026/1/2", ["diary"]],
+    ["diary://zzz/1", ["diary"]],
+    ["DIARY://secret/1", ["diary"]],
+    ["diary:secret", ["diary"]],
+    ["quiet://1", ["quiet"]],
+    ["quiet://2026/1", ["quiet"]],
     ["docs://books/1/2", ["pages"]],
     ["https://site.example/?token=1", ["site"]],
     ["https://wiki.example/a/b", ["wiki"]],
-    ["https://wiki.example.evil/a", ["site", "wiki"]],
+    ["https://wiki.example.evil/a", []],
+    ["https://other.example/?token=1", []],
     ["ftp://one/z", ["any-host", "one-host"]],
     ["ftp://two/z", ["any-host"]],
     ["silent://x", ["silent"]],
@@ -205,8 +230,18 @@ describe("a URI that nobody lists is shown to", () => {
 
   test("no other servlet where the scopes refuse those that it could belong to", async () => {
     const scopes = READERS.flatMap(({ name }) => (name === "mine" ? [] : [`${name}:*`]));
-    expect(await asked(READERS, "own:other", scopes)).toEqual([]);
+    expect(await asked(READERS, "owned:other", scopes)).toEqual([]);
     expect(await asked(READERS, "docs://index/2", ["pages:*", "own:*"])).toEqual([]);
+  });
+
+  test("the servlets that list its scheme where the servlet of that name reads none", async () => {
+    const mute = { ...servlet("x", {}), exports: ["call_tool"] };
+    expect(await asked([mute, servlet("a", { uris: ["x://1"] })], "x://2")).toEqual(["a"]);
+  });
+
+  test("no other servlet where that of its name hides it", async () => {
+    const hiding = servlet("x", {}, { skip_resources: ["x://7.*"] });
+    expect(await asked([hiding, servlet("a", { uris: ["x://1"] })], "x://77")).toEqual([]);
   });
 
   test("no servlet that hides it", async () => {

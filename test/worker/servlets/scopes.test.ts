@@ -3,6 +3,7 @@ import { deploymentOf, readSettings } from "../../../src/env.ts";
 import { fits } from "../../../src/glob.ts";
 import { Registry } from "../../../src/servlets/registry.ts";
 import { isScope, mayBy, scopeFor } from "../../../src/servlets/scopes.ts";
+import { withoutOpenId } from "../../../src/auth/token-requests.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { settings } from "../settings.ts";
 
@@ -101,5 +102,28 @@ describe("scopes", () => {
   test("that would be enough are named", () => {
     expect(scopeFor("web", "fetch", configured)).toBe("reader");
     expect(scopeFor("hello", "greet", { reader: ["web:*"] })).toBe("hello:greet");
+  });
+});
+
+describe("words of OpenID Connect name no servlet", () => {
+  const words = ["openid", "profile", "email", "address", "phone", "offline_access"];
+  const registered = (scope: string) => isScope(scope, {}, words);
+
+  test.each(words)("%s", (name) => {
+    expect(registered(name)).toBe(false);
+    expect(withoutOpenId([name, `${name}:*`], registered)).toEqual([`${name}:*`]);
+    expect(mayBy(words, {})(name, "send")).toBe(false);
+    expect(mayBy([`${name}:*`], {})(name, "send")).toBe(true);
+    expect(isScope(scopeFor(name, "send", {}), {}, words)).toBe(true);
+  });
+
+  test("unless SCOPES does", () => {
+    const configured = { email: ["email:send"] };
+    const isKnown = (scope: string) => isScope(scope, configured, words);
+    expect(withoutOpenId(words, isKnown)).toEqual(["email"]);
+    const may = mayBy(words, configured);
+    expect([may("email", "send"), may("email", "read"), may("profile", "send")]).toEqual([
+      ...[true, false, false],
+    ]);
   });
 });

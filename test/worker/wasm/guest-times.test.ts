@@ -50,7 +50,8 @@ test("a call that finds no room is run again at a whole millisecond", async () =
   try {
     const { guest } = guestIn({ gate: async () => {} });
     const reason = await guest.sleep(1).catch((error: unknown) => (error as Wait).reason);
-    expect(reason).toEqual({ kind: "retry", until: NOW + Math.ceil(5000 * (1 + 77 / 256)) });
+    const ms = Math.ceil(5000 * (1 + 77 / 256));
+    expect(reason).toEqual({ kind: "retry", until: NOW + ms, ms });
   } finally {
     other?.release();
     Object.assign(limits, usual);

@@ -181,6 +181,17 @@ test("a dry run puts nothing, and says from the variables alone that anybody may
   expect([objects.size, asked]).toEqual([0, []]);
 });
 
+test("it says which settings servlets lack, of those that are neither variables nor secrets", async () => {
+  const manifest = { env_vars: { api: "${ISSUES_API}", size: "${SIZE:-20}" } };
+  await writeFile(join(folder, "servlets/greeter/servlet.json"), JSON.stringify(manifest));
+  const lacks = /note: Settings are missing: greeter needs ISSUES_API\./;
+  expect((await deploy(LOADER)).said).toMatch(lacks);
+  expect((await deploy(`${LOADER}[vars]\nISSUES_API = "x"\n`)).said).not.toMatch(lacks);
+  secrets = ["ISSUES_API"];
+  expect((await deploy(LOADER)).said).not.toMatch(lacks);
+  expect((await deploy(LOADER, "--dry-run")).said).toMatch(lacks);
+});
+
 test("a configuration and a bundle that are not valid stop the deploy", async () => {
   expect(
     await deploy(`${LOADER}[[r2_buckets]]\nbinding = "BUILDS"\nbucket_name = "B"`),

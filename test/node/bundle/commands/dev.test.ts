@@ -1,8 +1,22 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { devArguments } from "../../../../src/bundle/commands/dev.ts";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import {
+  dev,
+  placeOfRuns,
+  readDev,
+  readiness,
+  reloadForVariables,
+} from "../../../../src/bundle/commands/dev.ts";
+import { run } from "./running.ts";
+
+const devArguments = async (given: string[]) => (await readDev(given)).args;
 
 /** `dev` tells the Worker who can reach it, and wrangler at which address to listen. */
 
@@ -48,7 +62,11 @@ describe("only this machine reaches it", () => {
     // Behind `--` there are no options: wrangler takes no address from there either.
     [["--", "--ip", "0.0.0.0"], HERE],
     [["--var", "EDGE_SERVLETS_RUNS:on-network"], HERE],
+    [["--show-interactive-dev-session=false"], HERE],
   ])("with %j", async (args, ip, config) => {
+    // The keys of wrangler's session could open a tunnel.
+    const session = (await devArguments(args)).filter((arg) => /interactive/.test(arg));
+    expect(session).toEqual(["--show-interactive-dev-session=false"]);
     expect(await of(args, config)).toEqual({ runs: "on-loopback", ip });
   });
 });
@@ -77,6 +95,11 @@ describe("others may reach it", () => {
     [["--tunnel-name", "mine", "--tunnel"], HERE],
     // It then takes every Host for this one, also a name that was rebound to this machine.
     [["--host", "localhost"], HERE],
+    [["--show-interactive-dev-session"], HERE],
+    [["--show-interactive-dev-session=true"], HERE],
+    [["--showInteractiveDevSession"], HERE],
+    [["--no-show-interactive-dev-session"], HERE],
+    [["--show-interactive-dev-session=false", "--show-interactive-dev-session"], HERE],
     [["--local-upstream=localhost"], HERE],
     [[], HERE, "host.toml"],
     // Its host is not known.
@@ -98,6 +121,176 @@ test("all other arguments reach wrangler", async () => {
   const given = ["src/index.ts", "--ip", "::1", "--port", "9000", "--define", "A:1", "--", "x"];
   expect(await devArguments(given)).toEqual([
     ...["dev", "src/index.ts", "--port", "9000", "--define", "A:1"],
-    ...["--var=EDGE_SERVLETS_RUNS:on-loopback", "--ip=::1", "--", "x"],
+    ...["--show-interactive-dev-session=false", "--var=EDGE_SERVLETS_RUNS:on-loopback"],
+    ...["--ip=::1", "--", "x"],
   ]);
+});
+
+test("a port that is taken is one line, and nothing is started", async () => {
+  for (const [ip, at] of [
+    ["127.0.0.1", "127.0.0.1"],
+    ["localhost", "127.0.0.1"],
+  ] as const) {
+    const taken = createServer().listen(0, at);
+    await once(taken, "listening");
+    const { port } = taken.address() as AddressInfo;
+    try {
+      await expect(
+        dev(["--config", file("plain.toml"), "--ip", ip, "--port", String(port)]),
+      ).rejects.toThrow(
+        /^Port \d+ of (127\.0\.0\.1|localhost) is taken by another program\. .*--port PORT$/,
+      );
+    } finally {
+      taken.close();
+    }
+  }
+});
+
+test("help is shown before anything is made", async () => {
+  const empty = await mkdtemp(join(tmpdir(), "dev-help-"));
+  const cli = resolve("src/bundle/commands/cli.ts");
+  for (const command of ["dev", "start", "size", "standalone"]) {
+    const ended = promisify(execFile)("node", [cli, command, "--help"], { cwd: empty });
+    const { stdout, stderr } = await ended;
+    expect(stdout).toMatch(/--port|edge-servlets size/);
+    expect(stdout + stderr).not.toContain("The bundle was not made");
+  }
+});
+
+describe("what is said when the server is ready", () => {
+  let project: string;
+  beforeAll(async () => {
+    project = await mkdtemp(join(tmpdir(), "dev-ready-"));
+    await mkdir(join(project, "servlets/issues"), { recursive: true });
+    await writeFile(join(project, "servlets/issues/plugin.wat"), "(module)");
+    const manifest = { env_vars: { api: "${ISSUES_API}", page: "${PAGE_SIZE:-20}" } };
+    await writeFile(join(project, "servlets/issues/servlet.json"), JSON.stringify(manifest));
+    vi.stubEnv("SERVLETS", join(project, "servlets"));
+    await writeFile(join(project, "wrangler.toml"), 'name = "x"\n[vars]\nSERVER_NAME = "x"\n');
+  });
+  afterAll(async () => {
+    vi.unstubAllEnvs();
+    await rm(project, { recursive: true });
+  });
+
+  const said = async (variables: string, more: object = {}, url = "http://localhost:8787") => {
+    await writeFile(join(project, ".dev.vars"), variables);
+    const configuration = { file: join(project, "wrangler.toml") };
+    const all = { port: undefined, env: undefined, isAlone: true, ...more, ...configuration };
+    return (await readiness(all, new URL(url))).trim().split("\n");
+  };
+
+  test("where it is, that anybody may call, and which settings are missing", async () => {
+    expect(await said("")).toEqual([
+      expect.stringMatching(/^MCP endpoint +http:\/\/localhost:8787\/mcp$/),
+      expect.stringMatching(/^ +Page +http:\/\/localhost:8787$/),
+      expect.stringMatching(/^ +Who may call +anybody on this machine/),
+      expect.stringMatching(/^ +Missing +issues needs ISSUES_API: set it in \.dev\.vars$/),
+    ]);
+  });
+
+  test("nothing more where all is there", async () => {
+    const lines = await said("ISSUES_API=x\nAPI_KEYS={}\n");
+    expect(lines).toHaveLength(3);
+    expect(lines[2]).toMatch(/callers that API_KEYS lets in/);
+  });
+
+  test("that others reach it, that a setting is empty, and that another port was taken", async () => {
+    const lines = await said("ISSUES_API=\n", { isAlone: false }, "http://localhost:8788");
+    expect(lines.join("\n")).toMatch(
+      /:8788\/mcp[^]*ANYBODY who reaches it[^]*ISSUES_API[^]*port 8787 is taken/,
+    );
+  });
+});
+
+test("a configuration that is not there is left to wrangler", () => {
+  expect(reloadForVariables("/nowhere/at/all/wrangler.toml")()).toBeUndefined();
+});
+
+test("variables that change have wrangler read its configuration again", async () => {
+  const project = await mkdtemp(join(tmpdir(), "dev-vars-"));
+  const configuration = join(project, "wrangler.toml");
+  await writeFile(configuration, "");
+  const log = vi.spyOn(console, "log").mockImplementation(() => {});
+  const stop = reloadForVariables(configuration);
+  try {
+    const vars = join(project, ".dev.vars");
+    const changes: (() => Promise<void>)[] = [
+      () => writeFile(vars, "A=1\n"),
+      () => writeFile(vars, "A=2\n"),
+      () => rm(vars),
+      () => writeFile(join(project, ".dev.vars.staging"), "A=1\n"),
+      () => writeFile(join(project, ".env"), "A=1\n"),
+    ];
+    for (const change of changes) {
+      await utimes(configuration, 0, 0);
+      await change();
+      await expect.poll(async () => (await stat(configuration)).mtimeMs).toBeGreaterThan(0);
+    }
+    expect(log.mock.calls.flat()).toContain(
+      ".dev.vars has changed: the server reloads, which takes some seconds",
+    );
+  } finally {
+    stop();
+    log.mockRestore();
+    await rm(project, { recursive: true });
+  }
+});
+
+describe("nothing but `dev` says that only this machine reaches the server", () => {
+  let project: string;
+  beforeEach(async () => void (project = await mkdtemp(join(tmpdir(), "runs-"))));
+  afterEach(() => rm(project, { recursive: true }));
+
+  test.each<[string, string]>([
+    [".dev.vars", "A=1\nEDGE_SERVLETS_RUNS=on-loopback\n"],
+    [".dev.vars.staging", "export EDGE_SERVLETS_RUNS = 'on-loopback'"],
+    [".env", "EDGE_SERVLETS_RUNS: on-loopback"],
+    [".env.local", "\r\nEDGE_SERVLETS_RUNS=on-network\r\n"],
+    [".env.staging.local", "EDGE_SERVLETS_RUNS="],
+    ["wrangler.toml", '[vars]\nEDGE_SERVLETS_RUNS = "on-loopback"'],
+    ["wrangler.toml", '[env.staging]\nvars = { A = "1", "EDGE_SERVLETS_RUNS" = "x" }'],
+    ["wrangler.toml", '[env.staging.vars]\n"EDGE_SERVLETS_RUNS"="on-loopback" # here'],
+    ["other.toml", 'vars.EDGE_SERVLETS_RUNS = "on-loopback"'],
+    ["wrangler.json", '{"vars":{"EDGE_SERVLETS_RUNS":"on-loopback"}}'],
+    ["wrangler.jsonc", '{ // here\n "env": { "a": { "vars": { "EDGE_SERVLETS_RUNS" : "x" } } } }'],
+  ])("in %s: %s", async (name, text) => {
+    await writeFile(join(project, name), text);
+    expect(await placeOfRuns(project, {})).toBe(name);
+  });
+
+  test.each<[string, string]>([
+    [".dev.vars", "# EDGE_SERVLETS_RUNS=on-loopback\nEDGE_SERVLETS_KEY=x"],
+    ["wrangler.jsonc", '{\n  // "EDGE_SERVLETS_RUNS": "x"\n}'],
+    ["notes.md", "EDGE_SERVLETS_RUNS=on-loopback"],
+  ])("but it may be mentioned in %s: %s", async (name, text) => {
+    await writeFile(join(project, name), text);
+    expect(await placeOfRuns(project, {})).toBeUndefined();
+  });
+
+  test("where a link leads to it; folders and links to nothing are passed over", async () => {
+    await mkdir(join(project, ".env.d"));
+    await symlink("nowhere", join(project, ".env"));
+    expect(await placeOfRuns(project, {})).toBeUndefined();
+    await writeFile(join(project, "secrets"), "EDGE_SERVLETS_RUNS=on-loopback");
+    await symlink("secrets", join(project, ".dev.vars"));
+    expect(await placeOfRuns(project, {})).toBe(".dev.vars");
+  });
+
+  test("in the environment, where wrangler puts what --env-file names", async () => {
+    expect(await placeOfRuns(project, { EDGE_SERVLETS_RUNS: "on-loopback" })).toBe(
+      "The environment",
+    );
+  });
+
+  test("a bundle is not made, and wrangler does not go on with the last one", async () => {
+    await writeFile(join(project, ".dev.vars"), "EDGE_SERVLETS_RUNS=on-loopback");
+    const command = resolve("src/bundle/commands/bundle.ts");
+    const script = `process.chdir(${JSON.stringify(project)}); await import(${JSON.stringify(pathToFileURL(command))})`;
+    const variables = { WRANGLER_COMMAND: "dev" };
+    const { code, stderr } = await run(process.execPath, ["-e", script], variables);
+    expect(stderr).toContain(".dev.vars sets EDGE_SERVLETS_RUNS");
+    expect(stderr).toContain("remove it there");
+    expect(code).toBe(1);
+  });
 });

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { access, mkdtemp, readFile, stat, utimes, writeFile } from "node:fs/promises";
+import { access, mkdtemp, readFile, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -74,8 +74,8 @@ describe("npm run keys", () => {
     await keys("create", "ada", "--scopes", "hello:*");
     await keys("create", "bob", "--expires", "2099-01-31");
     const [ada, bob] = (await keys("list")).split("\n");
-    expect(ada).toMatch(/^ada +hello:\* +for ever$/);
-    expect(bob).toMatch(/^bob +everything +until 2099-01-31/);
+    expect(ada).toMatch(/^ada +hello:\* +expires never$/);
+    expect(bob).toMatch(/^bob +all but operator +expires 2099-01-31/);
   });
 
   test("as a process, prints what it says, and fails with its message", async () => {
@@ -94,13 +94,8 @@ describe("npm run keys", () => {
     expect(await keys("list")).toContain("There are no keys");
   });
 
-  test("lets a server in development know, which looks again when its configuration is touched", async () => {
-    const configuration = join(folder, "wrangler.toml");
-    await writeFile(configuration, 'name = "a"\n');
-    await utimes(configuration, 0, 0);
-    await keys("create", "ada");
-    expect((await stat(configuration)).mtimeMs).toBeGreaterThan(0);
-    expect(await readFile(configuration, "utf8")).toBe('name = "a"\n');
+  test("says that a server in development takes a moment to know", async () => {
+    expect(await keys("create", "ada")).toMatch(/npm run dev` knows it once it has reloaded/);
   });
 
   test.each([

@@ -286,6 +286,13 @@ describe("inspect", () => {
     expect(stdout).toContain("The host takes it.");
   });
 
+  test("names the settings that a servlet lacks here", async () => {
+    await put("needy/a.wat", plugin('(memory (export "memory") 1)'));
+    await put("needy/servlet.json", '{"env_vars":{"api":"${ISSUES_API}","size":"${SIZE:-20}"}}');
+    const { stdout } = await servlets(["inspect", "needy"]);
+    expect(stdout).toMatch(/warning: Settings are missing: needy needs ISSUES_API\. Set each in/);
+  });
+
   test("shows what it can of one that is refused", async () => {
     const imports =
       '(import "env" "f" (func)) (import "env" "abort" (func (param i32 i32 i32 i32))) (import "x" "y" (global i32))';

@@ -205,3 +205,88 @@ test("a token is not sent again after a redirect that came back from another hos
   const others = [...back, ...victim.seen];
   expect(others.every((one) => one.authorization === undefined)).toBe(true);
 });
+
+describe.each([301, 302, 303, 307, 308])("a redirect with %d", (status) => {
+  const redirecting = (location: string) => (response: ServerResponse) =>
+    void response.writeHead(status, { location }).end();
+
+  test.each([{ auth }, { identitytoken: "id-t0ken" }])(
+    "of the registry's own token service takes no login along, so that it names no scope: %o",
+    async (entry) => {
+      await login({ [registry().host]: entry });
+      const { host } = registry();
+      const other = `http://${host}/token?service=${host}&scope=repository:other/secret:pull,push`;
+      const seen: IncomingMessage[] = [];
+      registry().faults.set(MANIFEST_PATH, challenge(`Bearer realm="http://${host}/token"`));
+      registry().faults.set("/token", (response) => {
+        seen.push(response.req);
+        if (/other/.test(response.req.url!)) challenge("Basic")(response);
+        else redirecting(other)(response);
+      });
+      await pull();
+      const redirected = seen.filter(({ url }) => /other/.test(url!));
+      expect(redirected).not.toEqual([]);
+      for (const { method, headers } of redirected)
+        expect([method, headers.authorization]).toEqual(["GET", undefined]);
+    },
+  );
+
+  test.each(["http://VICTIM/x", "//VICTIM/x", "http://HOST@VICTIM/x", "HTTP://VICTIM"])(
+    "to another port takes no login along: %s",
+    async (text) => {
+      await login({ [registry().host]: { auth }, [victim.host]: { auth } });
+      const location = text.replace("VICTIM", victim.host).replace("HOST", registry().host);
+      registry().access = "basic";
+      registry().faults.set(MANIFEST_PATH, (response) =>
+        response.req.headers.authorization === undefined
+          ? challenge('Basic realm="x"')(response)
+          : redirecting(location)(response),
+      );
+      await pull();
+      expect(victim.seen).not.toEqual([]);
+      expect(victim.seen.filter((one) => one.authorization === `Basic ${auth}`)).toEqual([]);
+    },
+  );
+});
+
+test.each([
+  "http://VICTIM/token",
+  "http://HOST@VICTIM/token",
+  "http://HOST:x@VICTIM/token",
+  "http://VICTIM\\@HOST/token",
+  "HTTP://VICTIM/token#http://HOST/token",
+])("a realm that only looks like the registry's gets no login: %s", async (text) => {
+  await login({ [registry().host]: { auth }, [victim.host]: { auth } });
+  const realm = text.replace("VICTIM", victim.host).replace("HOST", registry().host);
+  registry().faults.set(MANIFEST_PATH, challenge(`Bearer realm="${realm}"`));
+  await pull();
+  expect(victim.seen.map((one) => one.authorization)).toEqual([undefined]);
+});
+
+test.each([
+  ["Bearer first", 'Bearer realm="http://HOST/token",service="HOST", Basic realm="x"', "/token"],
+  ["upper case", 'BEARER REALM="http://HOST/token",Service="HOST"', "/token"],
+  ["Basic first", 'Basic realm="http://VICTIM/token", Bearer realm="http://VICTIM/token"', ""],
+])("of two challenges, the first is answered at its own place: %s", async (_, text, path) => {
+  await login({ [registry().host]: { auth }, [victim.host]: { auth } });
+  const value = text.replaceAll("VICTIM", victim.host).replaceAll("HOST", registry().host);
+  const asked: (string | undefined)[] = [];
+  registry().faults.set("/token", (response) => {
+    asked.push(response.req.url?.split("?")[0]);
+    challenge("Basic")(response);
+  });
+  registry().faults.set(MANIFEST_PATH, challenge(value));
+  await pull();
+  expect(asked).toEqual(path === "" ? [] : [path]);
+  expect(victim.seen).toEqual([]);
+});
+
+test.each([":pw@HOST", "u@HOST", "HOST?x.example", "HOST#x.example"])(
+  "a source names a host and nothing else: %s",
+  async (text) => {
+    const name = `oci://${text.replace("HOST", registry().host)}/ada/time`;
+    expect(await add(name, { allowUnsigned: true }).catch(String)).toMatch(
+      /a host and its port come before the repository/,
+    );
+  },
+);

@@ -96,11 +96,11 @@ export { other as default };`,
       ),
       /too many captures[\s\S]*same name too: write \(\?:…\)/,
     ],
-    ...["/a-b/v", "/a&&b/v", "/x::y/v", "/[a-z]-[0-9]/v"].map(
+    ...["/a-b/v", "/a&&b/v", "/x::y/v", "/[a-z]-[0-9]/v", 'new RegExp("a/b", "v")'].map(
       (pattern): [string, string, RegExp] => [
         `the pattern ${pattern}`,
         tool('return "";', `${pattern}.test("");\n`),
-        /SyntaxError: invalid[\s\S]*With the flag v, - and doubled signs[\s\S]*write \\x2d/,
+        /SyntaxError: invalid[\s\S]*With the flag v, -, \/ and doubled signs[\s\S]*write \\x2d/,
       ],
     ),
     [

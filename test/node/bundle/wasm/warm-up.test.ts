@@ -94,7 +94,8 @@ async function texts({ prepared, dialect, startsOnce }: Member, count = 2): Prom
   const servlet = dialects[dialect].connect({
     exports: prepared.exports,
     idsAsGiven: false,
-    run: (name, input) => callExport(program, name, input, { ...nobody, world: liveWorld }),
+    run: async (name, input, _call, read) =>
+      read(await callExport(program, name, input, { ...nobody, world: liveWorld })),
   });
   const said: string[] = [];
   for (let at = 0; at < count; at++) {

@@ -1,9 +1,8 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
-import type { StateStorage } from "../durable/scope-state.ts";
 import type { Row, Sql, SqlValue } from "../files/sql.ts";
 
 /** A database of Node's SQLite with the interface of a Durable Object's. */
-export class Database implements Sql, StateStorage {
+export class Database implements Sql {
   readonly #database: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
 

@@ -1,0 +1,184 @@
+/** How did a run of a servlet end, and where it failed, why and what can be done about it? */
+import type { CountedRun } from "../usage/counts.ts";
+import { Fault, type FaultCode } from "../errors.ts";
+import { limits } from "../limits.ts";
+import type { CallContext } from "../call-context.ts";
+import { isObject } from "../model.ts";
+import { beginningOf, printable, printableJson, printableLines } from "../text.ts";
+import type { Ending } from "../wasm/call.ts";
+import type { Deployment } from "./deployment.ts";
+
+/** One run of a servlet in the run log, without its input and output. */
+interface RunLine {
+  /** When it was begun, in ISO 8601. */
+  time: string;
+  /** Of the request, as the client gave it. */
+  id: string | number;
+  principal: string;
+  /** The revision of MCP that its client speaks. */
+  protocol: string | undefined;
+  servlet: string;
+  /** The export that was run, and the tool, prompt, resource or template that the call named. */
+  export: string;
+  subject: string | undefined;
+  outcome: RunOutcome;
+  /** By the platform's clock, which stands still while a guest computes. */
+  ms: number;
+  /** Length of its input and its output, in characters. */
+  given: number;
+  gave: number;
+  /** Number of recorded answers that were replayed. */
+  replayed: number;
+  /** Why it failed, unless the servlet has said so to its caller alone, and what operators can do. */
+  message?: string;
+  advice?: string;
+}
+
+/** How a run ended. `threw` is a refusal by an exception that nobody has caught. */
+type RunOutcome =
+  | ("returned" | "waits" | "refused" | "threw" | "trapped")
+  /** The call was refused before it ran. */
+  | "invalid_arguments"
+  | FaultCode;
+
+/** What the line has of a call. */
+type LoggedCall = Pick<CallContext, "id" | "principal" | "client"> &
+  Partial<Pick<CallContext, "subject" | "recorded" | "fuelUsed">>;
+
+const OWN_ADVICE =
+  "The servlet answered with an error of its own, which its caller has seen. Call the tool yourself to see it.";
+
+/** What an operator can do about a run that failed. */
+export const ADVICE: Readonly<Partial<Record<string, string>>> = {
+  invalid_arguments:
+    "The caller has seen which arguments are wrong. If models often fail here, describe the arguments better.",
+  refused: OWN_ADVICE,
+  threw:
+    "Fix the servlet at the first line of the stack that is its own; throw a ToolError for what its caller can correct.",
+  trapped:
+    "The servlet crashed or was stopped. What it wrote before is in the log. Fix the servlet, or roll it back.",
+  not_configured:
+    "Set it: in .dev.vars for dev and start, with npx wrangler secret put NAME for the deployed Worker.",
+  servlet_failed:
+    "The servlet returned something invalid, or behaved differently when it was run again. Fix the servlet.",
+  servlet_error: OWN_ADVICE,
+  internal: "A fault of this server. Its stack is in the log. Report it if it happens again.",
+  unavailable:
+    "A service that the server needs did not answer, or a binding is missing. Check wrangler.toml.",
+  too_many: "A caller reached a limit. If that is expected, raise the limit in LIMITS.",
+};
+
+/** Faults of servlets and of this server, whose messages nobody else has written. */
+const TOLD = new Set<FaultCode>([
+  ...(["internal", "servlet_failed", "not_configured", "unavailable", "too_many"] as const),
+]);
+
+/** The run of an export, and what is made of its ending. */
+interface Run<T> {
+  run(): Promise<Ending>;
+  read(ending: Ending): T;
+}
+
+type Watched = Pick<RunLine, "servlet" | "export" | "given"> & {
+  /** Unix time in ms. */
+  began: number;
+  call: LoggedCall;
+  deployment: Deployment;
+};
+
+/** Writes a line to the run log when a run of a servlet has ended and was read, and counts it. */
+export async function watchRun<T>(watched: Watched, { run, read }: Run<T>): Promise<T> {
+  let ending: Ending | undefined;
+  try {
+    ending = await run();
+    const result = read(ending);
+    const verdict = verdictOf(ending, isObject(result) && result["isError"] === true);
+    tell(watched, ending, verdict);
+    // It has only logged what reads like that.
+    if (verdict.outcome === "returned" && "failure" in ending && ending.failure !== undefined)
+      watched.deployment.log(watched.servlet, "error", ending.failure);
+    return result;
+  } catch (error) {
+    const isOwn = ending !== undefined && ending.kind !== "returned";
+    tell(watched, ending, isOwn ? verdictOf(ending!, true) : faultVerdict(error));
+    throw error;
+  }
+}
+
+/** Writes the line of a call whose arguments do not fit the schema of its tool, so that its servlet does not run. */
+export const tellMisfit = (servlet: string, call: LoggedCall, deployment: Deployment): void =>
+  tell({ servlet, export: "", given: 0, began: Date.now(), call, deployment }, undefined, {
+    outcome: "invalid_arguments",
+    message: "The arguments do not fit the input schema of the tool.",
+  });
+
+type Verdict = Pick<RunLine, "outcome" | "message">;
+
+function verdictOf(ending: Ending, isError: boolean): Verdict {
+  if (ending.kind === "suspended") return { outcome: "waits" };
+  const { kind, failure } = ending;
+  if (kind === "trapped")
+    return { outcome: kind, message: [ending.message, failure ?? []].flat().join("\n") };
+  if (kind === "returned" && !isError) return { outcome: kind };
+  const outcome = failure?.startsWith("Uncaught ") === true ? "threw" : "refused";
+  return { outcome, ...(failure !== undefined && { message: failure }) };
+}
+
+function faultVerdict(error: unknown): Verdict {
+  const { code, message } = Fault.from(error);
+  return { outcome: code, ...(TOLD.has(code) && { message }) };
+}
+
+function tell(
+  { began, call, deployment, ...about }: Watched,
+  ending: Ending | undefined,
+  { outcome, message }: Verdict,
+): void {
+  const { principal, client, subject, recorded, fuelUsed = 0 } = call;
+  const { record, count } = deployment;
+  const hasFailed = outcome !== "returned" && outcome !== "waits";
+  const ms = Date.now() - began;
+  if (count !== undefined) {
+    // The address of a resource may say something of its caller, and there are any number.
+    const tool = subject === undefined || subject.includes(":") ? about.export : subject;
+    const fuel = Math.max(0, fuelIn(ending) - fuelUsed);
+    const { name: caller } = principal;
+    const run: CountedRun = { servlet: about.servlet, tool, caller, outcome, ms, fuel };
+    count(hasFailed ? { ...run, message: briefly(message ?? outcome) } : run);
+  }
+  if (record === undefined && !hasFailed) return;
+  const advice = ADVICE[outcome];
+  const line: RunLine = {
+    time: new Date(began).toISOString(),
+    id: typeof call.id === "string" ? beginningOf(call.id, limits.idCharacters) : call.id,
+    principal: principal.name,
+    protocol: client.protocolVersion,
+    subject,
+    ...about,
+    outcome,
+    ms,
+    gave: ending?.kind === "returned" ? (ending.output?.length ?? 0) : 0,
+    replayed: recorded?.entries.length ?? 0,
+    ...(message !== undefined && { message }),
+    ...(hasFailed && advice !== undefined && { advice }),
+  };
+  if (record === undefined) deployment.log(about.servlet, "error", textOf(line));
+  else record.print(record.format === "json" ? printableJson(line) : textOf(line));
+}
+
+/** The first line of a message, which has no line numbers and so is the same for each such failure. */
+const briefly = (message: string): string =>
+  beginningOf(message.split("\n", 1)[0]!, limits.errorExcerpt);
+
+const fuelIn = (ending: Ending | undefined): number => {
+  if (ending?.kind === "suspended") return ending.suspended.fuelUsed;
+  return ending?.kind === "returned" ? ending.fuelUsed : 0;
+};
+
+/** Printable, whatever characters the names contain; only a message may have more than one line. */
+const textOf = (line: RunLine): string => {
+  const { time, principal, servlet, subject, outcome, ms, given, gave, id, advice, message } = line;
+  const head = `${time} ${principal}: ${servlet} ${subject ?? line.export} ${outcome} after ${ms} ms, ${given} in, ${gave} out, id ${id}`;
+  const why = [advice, message && printableLines(message)].filter((part) => part !== undefined);
+  return [printable(head), ...why].join(". ");
+};

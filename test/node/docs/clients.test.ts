@@ -1,0 +1,12 @@
+import { readFile } from "node:fs/promises";
+import { expect, test } from "vitest";
+
+test("docs/clients.md: the sign-in of every client was tried, or it has none", async () => {
+  const lines = (await readFile("docs/clients.md", "utf8")).split("\n");
+  const [head, , ...rows] = lines.filter((line) => /^\| [^|]+ \| [^|]+ \| [^|]+ \|/.test(line));
+  const at = head!.split(" | ").indexOf("oauth");
+  expect(at).toBeGreaterThan(0);
+  expect(rows.length).toBeGreaterThan(20);
+  const untried = rows.map((row) => row.split(" | ")).filter((cells) => cells[at] === "?");
+  expect(untried.map(([client]) => client)).toEqual([]);
+});

@@ -1,0 +1,162 @@
+import { env } from "cloudflare:workers";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { createApp } from "../../../src/app.ts";
+import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
+import { usageOf } from "../../../src/usage/counting.ts";
+import { limits } from "../../../src/limits.ts";
+import { bundle as all } from "../../bundle.gen.ts";
+import { ask } from "../server.ts";
+
+/** The line of the log that says why a call failed. */
+
+afterEach(() => vi.restoreAllMocks());
+
+/** Few servlets, whose lists are known: to ask for lists is a run, too. */
+const bundle = {
+  servlets: all.servlets.filter(({ name }) => ["hello", "script", "faulty"].includes(name)),
+};
+
+/** The text that `work` writes to the log, at each level. */
+async function written(work: () => Promise<unknown>) {
+  const lines: string[] = [];
+  for (const level of ["log", "info", "warn", "error"] as const)
+    vi.spyOn(console, level).mockImplementation((line: unknown) => void lines.push(String(line)));
+  await work();
+  vi.restoreAllMocks();
+  return lines;
+}
+
+/** What is logged while a tool is called. */
+const called = (name: string, args: object = {}, settings: object = {}, served = bundle) =>
+  written(async () => {
+    const server = createApp(served, { ...env, RUN_LOG: "json", ...settings });
+    await ask("tools/call", { name, arguments: args }, {}, server);
+  });
+
+const withManifest = (manifest: PreparedServlet["manifest"]) => ({
+  servlets: bundle.servlets.map((one) => (one.name === "hello" ? { ...one, manifest } : one)),
+});
+
+const UNSET = withManifest({ env_vars: { api: "${ISSUES_API}" } });
+
+const about = { principal: "anonymous", id: expect.anything(), time: expect.stringMatching(/^20/) };
+
+describe("a call that fails has one line, with what failed and what to do", () => {
+  test.each([
+    ["throws", "broken", "threw", /^Uncaught Error: oh no\n.*script\/servlet\.ts/s, /Fix/],
+    ["ends with an error", "refuse", "refused", /^$/, /Call the tool/],
+    ["crashes", "trap", "trapped", /^The servlet crashed.*\n.*unreachable/s, /Fix/],
+    ["recurses", "recurse", "trapped", /too deeply/, /Fix/],
+    ["returns no JSON", "not_json", "servlet_failed", /not JSON/, /Fix/],
+    ["returns what its schema refuses", "bad_structure", "servlet_failed", /`n`/, /Fix/],
+    [
+      "fetches from a host that is not allowed",
+      "forbidden_host",
+      "refused",
+      /allowed_hosts/,
+      /Call/,
+    ],
+    ["chooses an error code", "own_error", "servlet_error", /^$/, /Call the tool/],
+    ["awaits what never settles", "stuck", "refused", /^$/, /Call the tool/],
+  ])("%s", async (_what, tool, outcome, message, advice) => {
+    const lines = await called(tool);
+    expect(lines).toHaveLength(1);
+    const line = JSON.parse(lines[0]!);
+    expect(line).toMatchObject({
+      ...about,
+      ...{ subject: tool, servlet: expect.stringMatching(/^(script|faulty)$/), outcome },
+      advice: expect.stringMatching(advice),
+    });
+    // What the servlet has said to its caller alone is not in it.
+    expect(line.message ?? "").toMatch(message);
+  });
+
+  test("lacks a setting", async () => {
+    const lines = await called("greet", { name: "Ada" }, {}, UNSET);
+    expect(lines.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line))).toEqual([
+      expect.objectContaining({
+        ...about,
+        ...{ servlet: "hello", subject: "greet", outcome: "not_configured" },
+        message: expect.stringContaining("ISSUES_API"),
+        advice: expect.stringContaining("wrangler secret put"),
+      }),
+    ]);
+  });
+
+  test("has arguments that its schema refuses, which are not in the line", async () => {
+    const [line, ...others] = await called("greet", { name: 7, hush: "secretary" });
+    expect(others).toEqual([]);
+    expect(JSON.parse(line!)).toMatchObject({
+      ...about,
+      ...{ servlet: "hello", subject: "greet", outcome: "invalid_arguments" },
+    });
+    expect(line).not.toMatch(/hush|secretary/);
+  });
+
+  test("also as text, and where runs are not logged", async () => {
+    for (const RUN_LOG of ["text", "off"]) {
+      const lines = await called("broken", {}, { RUN_LOG });
+      expect(lines).toHaveLength(1);
+      expect(lines[0]).toMatch(
+        /anonymous: script broken threw .*Uncaught Error: oh no\n +at.*servlet\.ts/s,
+      );
+      expect(await called("greet", { name: "Ada" }, { RUN_LOG })).toHaveLength(
+        RUN_LOG === "off" ? 0 : 1,
+      );
+    }
+  });
+});
+
+test("a call that succeeds has a line without a message, whatever its servlet has logged", async () => {
+  const [line] = await called("greet", { name: "Ada" });
+  expect(JSON.parse(line!)).not.toHaveProperty("message");
+});
+
+test("the console has the same entry, and counts it as an error", async () => {
+  const usageMs = limits.usageMs;
+  limits.usageMs = 0;
+  try {
+    await called("broken");
+    await called("greet", { name: "Ada" }, {}, UNSET);
+    await vi.waitFor(async () =>
+      expect(await usageOf(env)!().errors()).toEqual(
+        expect.arrayContaining([
+          expect.objectContaining({
+            outcome: "threw",
+            tool: "broken",
+            message: "Uncaught Error: oh no",
+          }),
+          expect.objectContaining({
+            outcome: "not_configured",
+            message: expect.stringContaining("ISSUES_API"),
+          }),
+        ]),
+      ),
+    );
+  } finally {
+    limits.usageMs = usageMs;
+  }
+});
+
+describe("a server that lacks a setting", () => {
+  const NEEDS = withManifest({
+    env_vars: { api: "${ISSUES_API}/${ISSUES_PATH:-v1}", twice: "${ISSUES_API}", not: "$${NAME}" },
+    allowed_secrets: [{ service: "git", user: "bot" }],
+  });
+  const started = (settings: object) =>
+    written(async () => {
+      const server = createApp(NEEDS, { ...env, AUTH: "none", ...settings });
+      for (const path of ["/health", "/health"])
+        await server.fetch(new Request(`http://localhost:8787${path}`));
+    });
+
+  test("says so at its first request, once, with how to set it", async () => {
+    expect(await started({})).toEqual([
+      expect.stringMatching(
+        /: hello needs ISSUES_API, GIT_BOT\..*\.dev\.vars.*wrangler secret put/,
+      ),
+    ]);
+    expect(await started({ ISSUES_API: "" })).toHaveLength(1);
+    expect(await started({ ISSUES_API: "x", GIT_BOT: "y" })).toEqual([]);
+  });
+});
