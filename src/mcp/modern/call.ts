@@ -78,7 +78,7 @@ export async function answerCall(
       if (promoter === undefined) return hand(waiting);
       return promoter.task({ ...runInput, fuelUsed, ...(recorded && { recorded }) }, resumption);
     };
-    return perform<Json>(
+    return await perform<Json>(
       entry,
       { ...call, ...runInput, ...keeper, ask },
       {

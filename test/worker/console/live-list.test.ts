@@ -124,7 +124,7 @@ test("a task is forgotten only when nothing about it is on its way to the list",
   const store = {
     ...{ id: "task", exists: true, isOver: false, expires: Date.now() + 60_000 },
     row: { status: "working", created: 1, updated: 1, ttl: 60_000 },
-    subject: async () => ({ method: "tools/call", params: { name: "greet" }, lister: "ada" }),
+    subject: async () => ({ ref: { kind: "tool", name: "greet", input: {} }, lister: "ada" }),
     ...{ read: async () => undefined, waits: async () => undefined },
   };
   const listing = new Listing(store as unknown as TaskStore, { profiles } as unknown as Serving);
