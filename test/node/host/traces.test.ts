@@ -92,7 +92,10 @@ describe("start", () => {
 
   test("says which variable is not valid", async () => {
     const variables = { OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4317" };
-    const { ended, output } = run(folder, { args: ["--worker", "built"], variables });
+    const { ended, output } = run(folder, {
+      args: ["--worker", "built", "--port", "0"],
+      variables,
+    });
     expect(await ended).toBe(1);
     expect(output()).toContain(
       "The setting OTEL_EXPORTER_OTLP_ENDPOINT is not valid: must be an http or https URL.",

@@ -105,7 +105,7 @@ return { data, status, failed };`,
   {
     name: "bcryptjs",
     does: "passwords",
-    kb: 38,
+    kb: 41,
     imports: `import bcrypt from "bcryptjs";`,
     body: `const hash = await bcrypt.hash("secret", "$2b$04$abcdefghijklmnopqrstuu");
 return [hash, await bcrypt.compare("secret", hash)];`,
