@@ -52,8 +52,8 @@ export async function perform<R>(entry: Entry, call: CallContext, policy: Policy
     }
     if (!(outcome instanceof Suspended)) return policy.ended(outcome);
     const take = policy.waits[outcome.reason.kind] as (waiting: Waiting) => Next<R>;
-    const next = await take(outcome as Waiting);
+    const next = await take(outcome);
     if (!(next instanceof Again)) return next;
-    context = { ...context, ...next.changes };
+    context = Object.assign({}, context, next.changes);
   }
 }

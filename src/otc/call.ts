@@ -132,8 +132,8 @@ async function run(
       waits: {
         ...whateverFor(async (wait) => (await handed(wait)) ?? failed({ message: UNENDING })),
         async input(wait) {
-          const link = await handed(wait);
-          if (link !== undefined) return link;
+          const over = await handed(wait);
+          if (over !== undefined) return over;
           const { asks } = wait.reason;
           asked.add(asks);
           const [first] = Object.values(asks);
