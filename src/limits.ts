@@ -539,6 +539,9 @@ export const limits = {
   patternStateNumbers: 500_000,
   /** Parts of a tool's schema after inlining its references: schemas with shared parts grow exponentially. */
   inlinedParts: 5000,
+  /** Its text may grow so many times, and by so many characters more: a long text that is shared is written at each place. */
+  inlinedGrowth: 4,
+  inlinedCharacters: 4096,
   /** Nesting of inlined references: each level takes stack. */
   inlinedDepth: 200,
   /** How long the outcome of a call with a `call_id` is stored for retries. */
