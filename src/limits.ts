@@ -10,7 +10,13 @@ export const limits = {
    * takes up to twenty times its body, and an isolate has 128 MB. Each caller, or /48, may have half of what the others leave.
    */
   bodiesBytes: 8 * 1024 * 1024,
-  /** How long a client may take to send a body: the largest takes half of it at 1 Mbit/s. */
+  /**
+   * Answers that their clients have not read yet, in one isolate; each caller, or /48, may have half of what the others leave
+   * before its next request is refused. Those of less than `smallAnswer` fit into the buffers of the network.
+   */
+  unreadBytes: 32 * 1024 * 1024,
+  smallAnswer: 64 * 1024,
+  /** How long a client may take to send a body, or to read the next `smallAnswer` of an answer: the largest takes half of it at 1 Mbit/s. */
   bodyMs: 60_000,
   /** A body at a path that does not exist: only the id of a small JSON-RPC request is looked for. */
   strayBodyBytes: 4096,
