@@ -143,6 +143,8 @@ export const limits = {
   stateStallMs: 30_000,
   /** The most of a file that a servlet of the kit reads at once: the host, the kernel and the engine each hold it. */
   fileReadBytes: 6 * 1024 * 1024,
+  /** Folders that one servlet is given: each path of a servlet of the kit is compared with all of them. */
+  mounts: 100,
   /** Symbolic links that are followed for one path: as many as Linux follows. */
   symlinks: 40,
   /** Files and folders that one guest has open: what most systems allow a process. Each takes some 300 bytes. */
