@@ -249,7 +249,9 @@ class Writer {
     const rest: unknown[] = [written];
     // Parts that are in several places are one object, and grow when they are written as text.
     const parts = new Steps(limits.inlinedParts);
-    const characters = new Steps(limits.inlinedGrowth * this.#characters + limits.inlinedCharacters);
+    const characters = new Steps(
+      limits.inlinedGrowth * this.#characters + limits.inlinedCharacters,
+    );
     while (rest.length > 0) {
       const one = rest.pop();
       if (typeof one !== "object" || one === null) continue;

@@ -160,7 +160,9 @@ describe("a template that fits what another servlet has", () => {
     const mine = servlet("new", { templates: [...before, "{+any}"] });
     const warnings = overlapsOf(build(mine), [servlet("other", { uris: ["z://1"] })]);
     configureLimits({ checkSteps });
-    expect(warnings.join("\n")).toMatch(/also fits z:\/\/1 of other|of new are too many or too long/);
+    expect(warnings.join("\n")).toMatch(
+      /also fits z:\/\/1 of other|of new are too many or too long/,
+    );
   });
 
   test("is not told of where it fits nothing else", () => {
