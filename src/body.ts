@@ -51,6 +51,16 @@ export type CountBytes = (bytes: number) => void;
 /** The counts of requests in flight, which `RateLimiter` keeps. */
 export const bodyCounts = new WeakMap<Request, CountBytes>();
 
+/** Responses of more than `limits.smallAnswer` characters that are complete: `RateLimiter` counts them until they are read. */
+export const largeAnswers = new WeakSet<Response>();
+
+/** A response with this text as its whole body. */
+export function textResponse(text: string, init: ResponseInit): Response {
+  const response = new Response(text, init);
+  if (text.length > limits.smallAnswer) largeAnswers.add(response);
+  return response;
+}
+
 /**
  * The only place that reads a request's body as text. Its bytes are counted for the caller before they are read, or,
  * where no length is announced, as they come. Returns undefined for a body of more than `most` bytes, of which no more

@@ -10,7 +10,13 @@ export const limits = {
    * takes up to twenty times its body, and an isolate has 128 MB. Each caller, or /48, may have half of what the others leave.
    */
   bodiesBytes: 8 * 1024 * 1024,
-  /** How long a client may take to send a body: the largest takes half of it at 1 Mbit/s. */
+  /**
+   * Answers that their clients have not read yet, in one isolate; each caller, or /48, may have half of what the others leave
+   * before its next request is refused. Those of less than `smallAnswer` fit into the buffers of the network.
+   */
+  unreadBytes: 32 * 1024 * 1024,
+  smallAnswer: 64 * 1024,
+  /** How long a client may take to send a body, or to read the next `smallAnswer` of an answer: the largest takes half of it at 1 Mbit/s. */
   bodyMs: 60_000,
   /** A body at a path that does not exist: only the id of a small JSON-RPC request is looked for. */
   strayBodyBytes: 4096,
@@ -137,6 +143,8 @@ export const limits = {
   stateStallMs: 30_000,
   /** The most of a file that a servlet of the kit reads at once: the host, the kernel and the engine each hold it. */
   fileReadBytes: 6 * 1024 * 1024,
+  /** Folders that one servlet is given: each path of a servlet of the kit is compared with all of them. */
+  mounts: 100,
   /** Symbolic links that are followed for one path: as many as Linux follows. */
   symlinks: 40,
   /** Files and folders that one guest has open: what most systems allow a process. Each takes some 300 bytes. */
@@ -539,6 +547,9 @@ export const limits = {
   patternStateNumbers: 500_000,
   /** Parts of a tool's schema after inlining its references: schemas with shared parts grow exponentially. */
   inlinedParts: 5000,
+  /** Its text may grow so many times, and by so many characters more: a long text that is shared is written at each place. */
+  inlinedGrowth: 4,
+  inlinedCharacters: 4096,
   /** Nesting of inlined references: each level takes stack. */
   inlinedDepth: 200,
   /** How long the outcome of a call with a `call_id` is stored for retries. */

@@ -1,5 +1,5 @@
 /** A function that makes one value for each object, and keeps it as long as the object. */
-export function oncePer<K extends object, V extends object | string>(
+export function oncePer<K extends object, V extends object | string | number>(
   make: (key: K) => V,
 ): (key: K) => V {
   const made = new WeakMap<K, V>();

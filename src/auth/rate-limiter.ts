@@ -1,4 +1,4 @@
-import { bodyCounts } from "../body.ts";
+import { bodyCounts, largeAnswers } from "../body.ts";
 import { countedBy, siteOf } from "../callers.ts";
 import { namespaceOf } from "../env.ts";
 import { limits } from "../limits.ts";
@@ -32,6 +32,8 @@ export class RateLimiter {
   /** Bytes of the bodies of requests in flight: by caller or /48, and of all. */
   readonly #bytes = new Map<string, number>();
   #allBytes = 0;
+  /** Bytes of answers that were not read yet, in the same way. */
+  readonly #unread = new Map<string, number>();
 
   /** `env` may bind RATE_LIMIT, the platform's own; otherwise QUOTAS counts. Throws if a limit is set and neither is bound. */
   constructor(env: object) {
@@ -56,21 +58,34 @@ export class RateLimiter {
     const counted = caller === undefined ? [] : countedBy(caller);
     if (counted.some(({ key, shares }) => this.#requestsOf(key) >= concurrentCalls * shares))
       throw tooMany(1000, `concurrent requests (limit ${concurrentCalls})`);
+    const owner = counted.at(-1)?.key ?? "";
+    this.#demandRead(owner);
     for (const { key } of counted) this.#inside.set(key, this.#requestsOf(key) + 1);
     let isInside = true;
     let held = 0;
-    const owner = counted.at(-1)?.key ?? "";
+    let unread = 0;
     bodyCounts.set(request, (bytes) => {
       if (!isInside) return;
       this.#hold(owner, bytes, held);
       held += bytes;
     });
+    const forgetBody = () => {
+      lower(this.#bytes, owner, held);
+      this.#allBytes -= held;
+      held = 0;
+    };
     const leave = () => {
       if (!isInside) return;
       isInside = false;
       for (const { key } of counted) lower(this.#inside, key, 1);
-      lower(this.#bytes, owner, held);
-      this.#allBytes -= held;
+      forgetBody();
+      lower(this.#unread, owner, unread);
+    };
+    const countAnswer = (bytes: number) => {
+      if (!isInside) return;
+      forgetBody();
+      unread = bytes;
+      this.#unread.set(owner, (this.#unread.get(owner) ?? 0) + bytes);
     };
     // What a client that disconnects has begun is stopped without a word, and its stream is not always cancelled.
     if (signal.aborted) leave();
@@ -86,7 +101,13 @@ export class RateLimiter {
         try {
           response = await work;
         } finally {
-          if (response === undefined || !isStream(response)) leave();
+          const isLarge = response !== undefined && largeAnswers.has(response);
+          if (response === undefined || !(isLarge || isStream(response))) leave();
+        }
+        if (largeAnswers.has(response)) {
+          const bytes = new Uint8Array(await response.arrayBuffer());
+          countAnswer(bytes.length);
+          return untilRead(response, bytes, leave);
         }
         if (!isStream(response)) return response;
         // Nobody reads the body, so it would never end.
@@ -122,6 +143,14 @@ export class RateLimiter {
 
   #requestsOf(key: string): number {
     return this.#inside.get(key) ?? 0;
+  }
+
+  /** Throws `too_many` for a caller who has left too much unread. */
+  #demandRead(owner: string): void {
+    const own = this.#unread.get(owner) ?? 0;
+    const all = [...this.#unread.values()].reduce((sum, bytes) => sum + bytes, 0);
+    if (own <= Math.max(0, limits.unreadBytes - (all - own)) / 2) return;
+    throw tooMany(1000, `bytes of answers that were not read yet (${own})`);
   }
 
   /**
@@ -176,6 +205,24 @@ function untilEnd(response: Response, ended: () => void): Response {
   };
   // No read-ahead, so that backpressure reaches the source of the stream.
   return new Response(new ReadableStream(source, { highWaterMark: 0 }), response);
+}
+
+/** The response in pieces; it is broken off where its client does not read for `limits.bodyMs`. Calls `ended` at the end. */
+function untilRead(response: Response, bytes: Uint8Array, ended: () => void): Response {
+  const { readable, writable } = new FixedLengthStream(bytes.length);
+  const writer = writable.getWriter();
+  const write = async () => {
+    for (let at = 0; at < bytes.length; at += limits.smallAnswer) {
+      const timer = setTimeout(() => void writer.abort().catch(() => {}), limits.bodyMs);
+      const piece = bytes.subarray(at, at + limits.smallAnswer);
+      await writer.write(piece).finally(() => clearTimeout(timer));
+    }
+    await writer.close();
+  };
+  void write()
+    .catch(() => {})
+    .finally(ended);
+  return new Response(readable, response);
 }
 
 const isRateLimit = (bound: unknown): bound is RateLimit =>

@@ -1,4 +1,5 @@
 import { limits } from "../limits.ts";
+import { oncePer } from "../once-per.ts";
 import { FileError } from "./errors.ts";
 import type { Files } from "./files.ts";
 import type { Mount } from "./mounts.ts";
@@ -20,11 +21,11 @@ export interface InMount {
  */
 export function mountOf(files: Files, path: string): InMount {
   if (path.length > limits.filePathBytes) throw new FileError("nametoolong");
-  files.work.bytes += path.length;
+  files.work.bytes += path.length + files.mounts.length * MOUNT_BYTES;
   const own = absolute(path);
   let found: { mount: Mount; at: string } | undefined;
   for (const mount of files.mounts) {
-    const at = absolute(mount.path).replace(/\/$/, "");
+    const at = placeOf(mount);
     const isWithin = own === at || own.startsWith(`${at}/`);
     if (isWithin && (found === undefined || at.length > found.at.length)) found = { mount, at };
   }
@@ -32,6 +33,11 @@ export function mountOf(files: Files, path: string): InMount {
   const { mount, at } = found;
   return { mount, root: rootOfStore(files, mount.host)!, path: own.slice(at.length + 1) || "." };
 }
+
+/** Bytes to be paid for each folder that a path is compared with. */
+const MOUNT_BYTES = 16;
+
+const placeOf = oncePer((mount: Mount) => absolute(mount.path).replace(/\/$/, ""));
 
 /** A path of the guest, and where it leads. */
 export interface Found extends InMount {

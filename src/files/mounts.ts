@@ -1,3 +1,5 @@
+import { limits } from "../limits.ts";
+
 /** A folder that a servlet is given. */
 export interface Mount {
   /** The name of the store that it shows; mounts of the same host show the same files. */
@@ -14,6 +16,11 @@ export interface Mount {
  * Throws an `Error` that says what is wrong.
  */
 export function parseMounts(allowedPaths: readonly string[]): Mount[] {
+  if (allowedPaths.length > limits.mounts) {
+    throw new Error(
+      `allowed_paths: there are ${allowedPaths.length} folders (limit ${limits.mounts}): give the servlet fewer.`,
+    );
+  }
   const mounts = allowedPaths.map(parseMount);
   const paths = new Set<string>();
   for (const { path } of mounts) {
@@ -27,6 +34,11 @@ export function parseMounts(allowedPaths: readonly string[]): Mount[] {
 }
 
 function parseMount(text: string): Mount {
+  if (text.length > limits.filePathBytes) {
+    throw new Error(
+      `allowed_paths: a folder has ${text.length} characters (limit ${limits.filePathBytes}): give it a shorter path.`,
+    );
+  }
   const isReadOnly = text.startsWith("ro:");
   const parts = (isReadOnly ? text.slice("ro:".length) : text).split(":");
   const [host = "", path = host] = parts;

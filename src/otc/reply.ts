@@ -1,9 +1,9 @@
-import { jsonHeaders } from "../body.ts";
+import { jsonHeaders, textResponse } from "../body.ts";
 import { httpStatus, retryAfterOf, type Fault } from "../errors.ts";
 import { LATEST } from "./request.ts";
 
 export const jsonResponse = (body: string, status = 200): Response =>
-  new Response(body, { status, headers: jsonHeaders });
+  textResponse(body, { status, headers: jsonHeaders });
 
 /**
  * The error response to a request that was refused before its tool was called.

@@ -78,13 +78,16 @@ class Writer {
   readonly #targets = new Map<string, Target>();
   /** Targets by name, written; undefined while they are being written. */
   readonly #definitions = new Map<string, unknown>();
+  readonly #characters: number;
   /** If so, it matters which items `items` looks at. */
   readonly #marksItems: boolean;
 
   constructor(root: Json) {
     this.#root = root;
     this.#references = new References(root);
-    this.#marksItems = JSON.stringify(root).includes('"unevaluatedItems"');
+    const text = JSON.stringify(root);
+    this.#characters = text.length;
+    this.#marksItems = text.includes('"unevaluatedItems"');
   }
 
   whole(): Json {
@@ -246,11 +249,15 @@ class Writer {
     const rest: unknown[] = [written];
     // Parts that are in several places are one object, and grow when they are written as text.
     const parts = new Steps(limits.inlinedParts);
+    const characters = new Steps(
+      limits.inlinedGrowth * this.#characters + limits.inlinedCharacters,
+    );
     while (rest.length > 0) {
       const one = rest.pop();
       if (typeof one !== "object" || one === null) continue;
       parts.take(1);
       for (const [key, value] of Object.entries(one)) {
+        characters.take(key.length + (typeof value === "string" ? value.length : 1));
         rest.push(value);
         const name = key === "$ref" && typeof value === "string" && value.slice(DEFINITIONS.length);
         if (!name || found.has(name) || !this.#targets.has(name)) continue;

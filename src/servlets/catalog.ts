@@ -334,7 +334,7 @@ export interface Overlap {
 
 /**
  * Templates of one servlet that fit resources or templates of another, and schemes of several; with `about`, those that
- * concern the servlet of this name. It stops where templates take too many steps.
+ * concern the servlet of this name. Where templates take too many steps, the last entry says so.
  */
 export function overlapsIn(catalog: Catalog, about?: string): Overlap[] {
   const { resources, templates } = catalog;
@@ -348,8 +348,10 @@ export function overlapsIn(catalog: Catalog, about?: string): Overlap[] {
   const found = sharedSchemes(catalog).filter(
     ({ servlets }) => about === undefined || servlets.includes(about),
   );
+  let checked: PreparedServlet | undefined;
   try {
     for (const { servlet, template, matches } of templates) {
+      checked = servlet;
       for (const other of others) {
         const names = [servlet.name, other.servlet.name];
         if (about !== undefined && !names.includes(about)) continue;
@@ -361,7 +363,11 @@ export function overlapsIn(catalog: Catalog, about?: string): Overlap[] {
       }
     }
   } catch (error) {
-    if (!(error instanceof StepsExceeded)) throw error;
+    if (!(error instanceof StepsExceeded) || checked === undefined) throw error;
+    found.push({
+      servlets: [checked.name],
+      text: `the resource templates of ${checked.name} are too many or too long to look for all that fit what other servlets have: give it fewer or shorter ones`,
+    });
   }
   return found;
 }

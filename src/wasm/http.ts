@@ -7,7 +7,7 @@ import { release } from "../parts.ts";
 import { isPrivate } from "../private-hosts.ts";
 import { addTrace } from "../tracing/context.ts";
 import { inHttpSpan } from "../tracing/spans.ts";
-import { isAllowed } from "./hosts.ts";
+import { charactersOf, isAllowed } from "./hosts.ts";
 
 /** A response as the guest sees it. */
 export interface GuestResponse {
@@ -176,7 +176,9 @@ function allowed(guest: Guest, address: string, base?: URL): URL {
       "The servlet made a request to a URL with a user name or password. Send an Authorization header instead.",
     );
   }
-  if (!isAllowed(url, guest.setup.allowedHosts)) {
+  const { allowedHosts } = guest.setup;
+  guest.pay(charactersOf(allowedHosts) * url.host.length);
+  if (!isAllowed(url, allowedHosts)) {
     // The host of an address that contains a secret may be a piece of the secret.
     const host = guest.hide(address) === address ? url.host : "that host";
     throw new GuestError(

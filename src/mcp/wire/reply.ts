@@ -1,4 +1,4 @@
-import { jsonHeaders } from "../../body.ts";
+import { jsonHeaders, textResponse } from "../../body.ts";
 import { httpStatus, retryAfterOf, tooSilent, type Fault } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { Json } from "../../model.ts";
@@ -126,7 +126,7 @@ export function streamResponse(body: ReadableStream<Uint8Array>): Response {
 
 export function jsonResponse({ status, body, isBatch = false }: Reply): Response {
   const text = isBatch ? `[${[body].flat().join(",")}]` : [body].flat().join("");
-  return new Response(text, { status, headers: jsonHeaders });
+  return textResponse(text, { status, headers: jsonHeaders });
 }
 
 /** The refusal of a whole request; headers say when or how to retry. */

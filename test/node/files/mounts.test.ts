@@ -1,5 +1,8 @@
 import { expect, test } from "vitest";
+import { findPath } from "../../../src/files/guest-paths.ts";
 import { parseMounts } from "../../../src/files/mounts.ts";
+import { limits } from "../../../src/limits.ts";
+import { newStore } from "./database.ts";
 
 test.each([
   ["data:/data", { host: "data", path: "/data", isReadOnly: false }],
@@ -23,4 +26,21 @@ test("two folders cannot have one path", () => {
     "two folders have the path `/data/`",
   );
   expect(parseMounts(["a:/data", "ro:a:/view"])).toHaveLength(2);
+});
+
+test("what each path of a guest is compared with has an end", () => {
+  const many = Array.from({ length: limits.mounts + 1 }, (_, at) => `h:/${at}`);
+  expect(() => parseMounts(many)).toThrow("there are 101 folders (limit 100)");
+  expect(() => parseMounts([`h:/${"a/".repeat(500_000)}`])).toThrow("1000003 characters");
+});
+
+test("a call on a path pays for each folder that the path is compared with", () => {
+  const paidWith = (paths: string[]): number => {
+    const { store } = newStore();
+    const files = store.begin(parseMounts(paths), { now: 0n });
+    expect(() => findPath(files, "/nowhere", true)).toThrow();
+    return files.work.bytes;
+  };
+  const many = Array.from({ length: limits.mounts }, (_, at) => `h:/${at}`);
+  expect(paidWith(many) - paidWith(["h:/0"])).toBeGreaterThan(limits.mounts * 10);
 });

@@ -366,6 +366,18 @@ describe("a schema that would grow without end stays as it is", () => {
       })),
     ],
     [
+      "by a long text that many members share",
+      {
+        properties: Object.fromEntries(
+          Array.from({ length: 300 }, (__, at) => [
+            `p${at}`,
+            { allOf: [{ $ref: "#/$defs/e" }, { minLength: 1 }] },
+          ]),
+        ),
+        $defs: { e: { type: "string", description: "x".repeat(100_000) } },
+      },
+    ],
+    [
       "or that is deeper than the stack",
       Array.from({ length: 50_000 }).reduce<Json>((inner) => ({ allOf: [inner] }), {
         type: "object",

@@ -1,9 +1,10 @@
-import { afterEach, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { RateLimiter } from "../../../src/auth/rate-limiter.ts";
+import { textResponse } from "../../../src/body.ts";
 import { configureLimits, limits } from "../../../src/limits.ts";
 
-const { concurrentCalls } = limits;
-afterEach(() => configureLimits({ concurrentCalls }));
+const usual = { ...limits };
+afterEach(() => configureLimits(usual));
 
 const request = (signal?: AbortSignal) =>
   new Request("http://localhost/mcp", { ...(signal && { signal }) });
@@ -37,4 +38,32 @@ test("a stream that is asked for by HEAD takes no place, and ends: nobody reads 
   expect((await visit.until(Promise.resolve(answer))).status).toBe(200);
   expect(await ended.promise).toBe("ended");
   rateLimiter.enter("ada", request());
+});
+
+describe("a large answer that its client does not read", () => {
+  const answerTo = (rateLimiter: RateLimiter, caller: string) =>
+    rateLimiter
+      .enter(caller, request())
+      .until(Promise.resolve(textResponse("x".repeat(300_000), { status: 200 })));
+
+  test("counts until it is read; its caller is refused above half of the room, and others are not", async () => {
+    configureLimits({ unreadBytes: 800_000 });
+    const rateLimiter = new RateLimiter({});
+    const first = await answerTo(rateLimiter, "ada");
+    const second = await answerTo(rateLimiter, "ada");
+    expect(() => rateLimiter.enter("ada", request())).toThrow("not read yet");
+    rateLimiter.enter("bob", request());
+    expect([await first.text(), await second.text()]).toEqual(Array(2).fill("x".repeat(300_000)));
+    rateLimiter.enter("ada", request());
+  });
+
+  test("is broken off after a while", async () => {
+    configureLimits({ unreadBytes: 200_000, bodyMs: 50 });
+    const rateLimiter = new RateLimiter({});
+    const answer = await answerTo(rateLimiter, "ada");
+    await expect
+      .poll(() => rateLimiter.enter("ada", request()) && "let in", { timeout: 2000 })
+      .toBe("let in");
+    await expect(answer.text()).rejects.toThrow();
+  });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { overlapsOf } from "../../../src/builds/servable.ts";
+import { configureLimits, limits } from "../../../src/limits.ts";
 import { deploymentOf, readSettings } from "../../../src/env.ts";
 import type { Lists } from "../../../src/model.ts";
 import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
@@ -150,6 +151,18 @@ describe("a template that fits what another servlet has", () => {
   ])("is told of with %s", (_, uris, others, warning) => {
     const found = overlapsOf(build(servlet("new", { uris })), [servlet("a", { uris: others })]);
     expect(found).toEqual([expect.stringMatching(warning)]);
+  });
+
+  test("is told of where other templates leave no steps to find it", () => {
+    const { checkSteps } = limits;
+    configureLimits({ checkSteps: 5000 });
+    const before = Array.from({ length: 40 }, (_, at) => "{+a}".repeat(100) + at);
+    const mine = servlet("new", { templates: [...before, "{+any}"] });
+    const warnings = overlapsOf(build(mine), [servlet("other", { uris: ["z://1"] })]);
+    configureLimits({ checkSteps });
+    expect(warnings.join("\n")).toMatch(
+      /also fits z:\/\/1 of other|of new are too many or too long/,
+    );
   });
 
   test("is not told of where it fits nothing else", () => {
