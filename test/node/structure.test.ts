@@ -78,7 +78,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   servlets: ["calls", "usage", "wasm", ...LEAVES],
   schema: LEAVES,
   usage: ["auth", ...LEAVES],
-  files: ["limits.ts"],
+  files: ["limits.ts", "once-per.ts"],
   wasm: LEAVES,
   exporter: ["tracing", ...LEAVES],
   console: ["auth", "builds", "durable", "person", "servlets", "usage", ...LEAVES],
