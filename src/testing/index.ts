@@ -175,7 +175,13 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
     let context: CallContext = { ...call, keeper: recorder, ...(recorded && { recorded }) };
     for (;;) {
       recorder.beginRun();
-      const result = await work(registry, context);
+      const result = await work(registry, context).catch(async (error: unknown) => {
+        // An entry may be unknown only since the servlet could not be asked, such as for want of a setting.
+        const { failures } = await registry.catalog();
+        const why = failures?.get(servlet.name)?.[0];
+        if (why === undefined || !String(error).includes("Unknown ")) throw error;
+        throw new Error(`${folder} ${why}`, { cause: error });
+      });
       if (!(result instanceof Suspended)) {
         const kept = recorder.recorded;
         return { result, notifications, asked, logs, ...(kept && { recorded: kept }) };
