@@ -26,9 +26,12 @@ export function configOf(
         if (variable === undefined) return "${";
         const value = valueOf(variables, variable) || otherwise;
         if (value !== undefined && !isServersOwn(variable)) return value;
+        const fault = isServersOwn(variable)
+          ? "is the server's own. Set a variable of another name, and name that."
+          : "is not set. Set it as a variable or secret of the Worker; take another name if this one is the server's own.";
         throw new Fault(
           "not_configured",
-          `The servlet ${name} is not configured: the Worker's variable or secret ${variable} is not set, or is the server's own. Set one of another name, name it in env_vars, and deploy again.`,
+          `The servlet ${name} is not configured: ${variable}, which its env_vars name, ${fault}`,
           { cause: whole },
         );
       },

@@ -174,7 +174,13 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
       head: { ...script.recorded.head, hash: prepared.hash },
     };
     const context = { ...call, keeper: recorder, ...(recorded && { recorded }) };
-    const result = await work(registry, context, recorder);
+    const result = await work(registry, context, recorder).catch(async (error: unknown) => {
+      // An entry may be unknown only since the servlet could not be asked, such as for want of a setting.
+      const { failures } = await registry.catalog();
+      const why = failures?.get(servlet.name)?.[0];
+      if (why === undefined || !String(error).includes("Unknown ")) throw error;
+      throw new Error(`${folder} ${why}`, { cause: error });
+    });
     const kept = recorder.recorded;
     return { result, notifications, asked, logs, ...(kept && { recorded: kept }) };
   };

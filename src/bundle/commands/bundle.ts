@@ -74,7 +74,7 @@ try {
   console.error(`\nThe bundle was not made.\n${error.message}`);
   // While somebody works on a servlet, the others are served on; a deployment never goes on.
   if (process.env["WRANGLER_COMMAND"] === "dev")
-    console.error("The server goes on with the last one.");
+    console.error("The server goes on with the last one. Save a file of the servlet to try again.");
   else process.exitCode = 1;
 }
 

@@ -13,7 +13,8 @@ import { RUNS } from "../../own-names.ts";
 import { missingIn } from "../../servlets/variables.ts";
 import { printable } from "../../text.ts";
 import { demandFree } from "../listening.ts";
-import { Refusals } from "../refusal.ts";
+import { OWN_EXTENSION } from "../own.ts";
+import { Refusal, Refusals } from "../refusal.ts";
 import { scan } from "../scan.ts";
 import { isLoopback } from "../sources/http.ts";
 import { servletFolders } from "./folders.ts";
@@ -150,13 +151,39 @@ const LAST_LINE_MS = 200;
 
 const readySchema = z.object({ event: z.literal("DEV_SERVER_READY"), port: z.number() });
 
-/** Returns wrangler's exit code. Throws a `Refusal` for a port that is taken. */
+/** Why the Worker would not start with its variables: wrangler would end, with advice that leads elsewhere. Else undefined. */
+export async function faultInSettings({
+  file,
+  env,
+}: Pick<Dev, "file" | "env">): Promise<string | undefined> {
+  const { localValues } = await import("./local-variables.ts");
+  let values: object;
+  try {
+    values = localValues({ config: file, ...(env !== undefined && { env }) });
+  } catch {
+    // Wrangler says what is wrong with its configuration.
+    return undefined;
+  }
+  // Its types are those of Workers, which this room does not have.
+  const { href } = new URL(`../../env${OWN_EXTENSION}`, import.meta.url);
+  const { readSettings } = (await import(href)) as { readSettings(env: object): unknown };
+  try {
+    readSettings(values);
+    return undefined;
+  } catch (error) {
+    return `${(error as Error).message.replace(/\.$/, "")}.`;
+  }
+}
+
+/** Returns wrangler's exit code. Throws a `Refusal` for a port that is taken, and for settings that are not valid. */
 export async function dev(given: string[]): Promise<number> {
   const all = await readDev(given);
   const { args, ip, port, file } = all;
   // Wrangler says what is wrong with any other port.
   if (port !== undefined && Number.isInteger(port) && port < 65_536) await demandFree(ip, port);
-  const stop = reloadForVariables(file);
+  const fault = await faultInSettings(all);
+  if (fault !== undefined) throw new Refusal(`${fault} Mend it in .dev.vars or ${file}.`);
+  const stop = reloadForVariables(file, () => faultInSettings(all));
   const ready = async (message: unknown) => {
     const { data } = readySchema.safeParse(JSON.parse(String(message)));
     if (!data) return;
@@ -170,9 +197,12 @@ export async function dev(given: string[]): Promise<number> {
 
 /**
  * Has wrangler read .dev.vars, or .env, again once it changes: it looks there only when its configuration, this file, has
- * changed. Returns how to stop that.
+ * changed. Variables with a fault are not read: the server goes on with the earlier ones. Returns how to stop that.
  */
-export function reloadForVariables(file: string): () => void {
+export function reloadForVariables(
+  file: string,
+  faultIn: () => Promise<string | undefined> = async () => undefined,
+): () => void {
   // Wrangler says so.
   if (!existsSync(file)) return () => {};
   const read = (name: string) => {
@@ -183,13 +213,21 @@ export function reloadForVariables(file: string): () => void {
     }
   };
   const known = new Map([[".dev.vars", read(".dev.vars")]]);
+  const reload = async (name: string) => {
+    const fault = await faultIn();
+    if (fault !== undefined) {
+      const kept = "has changed, and the server keeps the earlier variables until this is mended";
+      return console.error(printable(`${name} ${kept}: ${fault}`));
+    }
+    console.log(`${printable(name)} has changed: the server reloads, which takes some seconds`);
+    utimesSync(file, new Date(), new Date());
+  };
   const watcher = watch(dirname(file), (_event, name) => {
     if (name === null || !/^\.(dev\.vars|env)(\.|$)/.test(name)) return;
     const text = read(name);
     if (known.get(name) === text) return;
     known.set(name, text);
-    console.log(`${printable(name)} has changed: the server reloads, which takes some seconds`);
-    utimesSync(file, new Date(), new Date());
+    void reload(name);
   });
   watcher.on("error", () => {});
   return () => watcher.close();

@@ -121,9 +121,10 @@ const rows = (pairs: readonly [string, string][]): string[] =>
   pairs.map(([left, right]) => `  ${left.padEnd(17)} ${right}`);
 
 function testHint(folder: string): string {
-  if (isInstalled) return "runs all tests, this one among them";
+  const all = `runs all tests, this one among them; this one alone: npm test -- ${folder}`;
+  if (isInstalled) return all;
   const inside = relative(OWN_FOLDER, resolve(folder)).split(sep);
-  if (inside[0] === "plugins") return "runs all tests, this one among them";
+  if (inside[0] === "plugins") return all;
   return inside[0] === ".."
     ? `runs this project's tests; this one needs vitest and edge-servlets (${OWN_FOLDER}) where it is`
     : "runs this one as well once vitest.config.ts includes its folder";

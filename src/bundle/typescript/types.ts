@@ -84,6 +84,14 @@ function messagesIn(output: string): string {
       /(Cannot find name '(?:node:)?([\w/]+)')\. Do you need[^\n]*/g,
       (_, found: string, name: string) => `${found}. ${instead(name)}`,
     )
+    // A declaration file is read only where it is referred to: the check has the servlet's own file, and no folder.
+    .replace(
+      / if it exists or add a new declaration \(\.d\.ts\) file containing `(declare module '([^']+)';)`/g,
+      (_, line: string, name: string) => {
+        const file = `${name.replace(/^@/, "").replace(/\W+/g, "-")}.d.ts`;
+        return `, and save again. If there is none, write \`${line}\` to ${file} beside the file that imports it, which begins with: /// <reference path="./${file}" />`;
+      },
+    )
     .trim();
   const returnsNothing = /'(void|undefined)' is not assignable to type '[^\n]*\bToolOutput\b/;
   return returnsNothing.test(messages)

@@ -9,6 +9,7 @@ import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import {
   dev,
+  faultInSettings,
   placeOfRuns,
   readDev,
   readiness,
@@ -232,6 +233,38 @@ test("variables that change have wrangler read its configuration again", async (
     );
   } finally {
     stop();
+    log.mockRestore();
+    await rm(project, { recursive: true });
+  }
+});
+
+test("a setting with a fault is named, and the server keeps the earlier variables", async () => {
+  const project = await mkdtemp(join(tmpdir(), "dev-fault-"));
+  const configuration = join(project, "wrangler.toml");
+  const vars = join(project, ".dev.vars");
+  await writeFile(configuration, "[vars]\nAUTH = 'none'\n");
+  const faultIn = () => faultInSettings({ file: configuration, env: undefined });
+  const error = vi.spyOn(console, "error").mockImplementation(() => {});
+  const log = vi.spyOn(console, "log").mockImplementation(() => {});
+  expect(await faultIn()).toBeUndefined();
+  const stop = reloadForVariables(configuration, faultIn);
+  try {
+    await utimes(configuration, 0, 0);
+    await writeFile(vars, "LIMITS={bad\n");
+    await expect
+      .poll(() => error.mock.calls.flat(), { timeout: 5000 })
+      .toEqual([
+        expect.stringMatching(
+          /^\.dev\.vars .* keeps the earlier .*: The .* LIMITS: is not JSON\.$/,
+        ),
+      ]);
+    expect((await stat(configuration)).mtimeMs).toBe(0);
+    await writeFile(vars, "LIMITS={}\n");
+    const changed = async () => (await stat(configuration)).mtimeMs;
+    await expect.poll(changed, { timeout: 5000 }).toBeGreaterThan(0);
+  } finally {
+    stop();
+    error.mockRestore();
     log.mockRestore();
     await rm(project, { recursive: true });
   }

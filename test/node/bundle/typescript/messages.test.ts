@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { makeBundle } from "../../../../src/bundle/bundle.ts";
 import { loadServlet } from "../../../../src/testing/index.ts";
-import { KIT, servletFolder, tool } from "./writing.ts";
+import { KIT, servletFolder, textOf, tool } from "./writing.ts";
 
 /** What the bundle step says of servlets in TypeScript that are wrong. */
 const folder = servletFolder();
@@ -170,6 +170,34 @@ describe("what a servlet lacks is named, with what to use", () => {
     expect(said).toMatch(/ts\(11,42\): [^\n]* name 'process'\. .*env_vars/);
     expect(said).toMatch(/ts\(11,56\): [^\n]* name 'document'\. A servlet does not have it/);
     expect(said).not.toContain("@types/node");
+  });
+
+  test("the types of a package, with what is read", async () => {
+    const source = tool("return twice(2);", 'import { twice } from "@some/twice";\n');
+    const files = {
+      "node_modules/@some/twice/package.json": '{ "name": "@some/twice", "version": "1.0.0" }',
+      "node_modules/@some/twice/index.js": "export const twice = (n) => 2 * n;",
+      "servlet.ts": source,
+    };
+    const said = await messageOf(files);
+    expect(said).toMatch(/TS7016[^]*npm i --save-dev @types\/some__twice`, and save again/);
+    const [, line = ""] = /write `([^`]*)` to some-twice\.d\.ts/.exec(said) ?? [];
+    const [, reference = ""] = /begins with: (.*)$/m.exec(said) ?? [];
+    const path = await folder.write({
+      "some-twice.d.ts": line,
+      "servlet.ts": `${reference}\n${source}`,
+    });
+    const { result } = await (await loadServlet(path)).callTool("try_it");
+    expect(textOf(result)).toBe("4");
+  });
+
+  test("a setting, in a test", async () => {
+    const path = await folder.write({
+      "servlet.ts": tool('return "";'),
+      "servlet.json": '{ "env_vars": { "key": "${MY_API_KEY}" } }',
+    });
+    const call = (await loadServlet(path)).callTool("try_it");
+    await expect(call).rejects.toThrow(/mine has no list of tools, .* MY_API_KEY, .* is not set/);
   });
 
   test("globals, in JavaScript at module scope", async () => {
