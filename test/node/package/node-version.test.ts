@@ -1,8 +1,4 @@
 import { execFile } from "node:child_process";
-import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 
@@ -41,26 +37,3 @@ test.each(["package/bin/edge-servlets.js", "package/bin/create.js"])(
     });
   },
 );
-
-test("the commands of the repository end with one line before an install, and by an old Node", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "clone-"));
-  try {
-    await cp("package", join(folder, "package"), { recursive: true });
-    await writeFile(join(folder, "main.mjs"), 'console.log("ran");');
-    const preload = pathToFileURL(join(folder, "package/demand-install.js")).href;
-    const command = ["--import", preload, join(folder, "main.mjs")];
-    const old = runBy("20.9.0", command[0]!, ...command.slice(1));
-    await expect(old).rejects.toMatchObject({
-      stderr: expect.stringMatching(/^edge-servlets needs Node 22/),
-    });
-    await expect(run(process.execPath, command)).rejects.toMatchObject({
-      code: 1,
-      stdout: "",
-      stderr: "Its packages are not installed yet. Run: npm install\n",
-    });
-    await mkdir(join(folder, "node_modules/esbuild"), { recursive: true });
-    expect((await run(process.execPath, command)).stdout).toBe("ran\n");
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-});
