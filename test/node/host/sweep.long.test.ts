@@ -52,4 +52,4 @@ test("500 sessions that ended leave no file at the next start; one that is open 
   } finally {
     await second.end();
   }
-}, 60_000);
+}, 240_000);
