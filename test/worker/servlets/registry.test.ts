@@ -26,7 +26,9 @@ describe("lists that depend on the world", () => {
     const names = result?.["tools"].map(({ name }: { name: string }) => name);
     expect(names).toContain("greet");
     expect(names.join()).not.toContain("pick_");
-    expect(error.mock.calls.flat().join()).toMatch(/seasonal.*SEASON, which its env_vars name, is not set/);
+    expect(error.mock.calls.flat().join()).toMatch(
+      /seasonal.*SEASON, which its env_vars name, is not set/,
+    );
   });
 });
 
