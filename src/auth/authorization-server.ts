@@ -103,7 +103,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
   // Tokens are bound to the passphrase: changing it revokes all of them.
   const seal = owner.passphrase;
 
-  /** What tokens are for. Those for an assertion are for the URL that it names, which nobody can replace in it. */
+  /** The audience of tokens. Those for an assertion keep the URL that it names, since the assertion is signed. */
   const resourcesOf = (request: Request): string[] => {
     const resource = audienceOf(request);
     if (owner.enterprises.length === 0) return [resource];

@@ -34,6 +34,7 @@ export class RateLimiter {
   #allBytes = 0;
   /** Bytes of answers that were not read yet, in the same way. */
   readonly #unread = new Map<string, number>();
+  #allUnread = 0;
 
   /** `env` may bind RATE_LIMIT, the platform's own; otherwise QUOTAS counts. Throws if a limit is set and neither is bound. */
   constructor(env: object) {
@@ -80,14 +81,16 @@ export class RateLimiter {
       for (const { key } of counted) lower(this.#inside, key, 1);
       forgetBody();
       lower(this.#unread, owner, unread);
+      this.#allUnread -= unread;
     };
     const countAnswer = (bytes: number) => {
       if (!isInside) return;
       forgetBody();
       unread = bytes;
       this.#unread.set(owner, (this.#unread.get(owner) ?? 0) + bytes);
+      this.#allUnread += bytes;
     };
-    // What a client that disconnects has begun is stopped without a word, and its stream is not always cancelled.
+    // Where a client disconnects, workerd stops its request: no `finally` runs, and its stream is not always cancelled.
     if (signal.aborted) leave();
     else signal.addEventListener("abort", leave);
     return {
@@ -148,8 +151,7 @@ export class RateLimiter {
   /** Throws `too_many` for a caller who has left too much unread. */
   #demandRead(owner: string): void {
     const own = this.#unread.get(owner) ?? 0;
-    const all = [...this.#unread.values()].reduce((sum, bytes) => sum + bytes, 0);
-    if (own <= Math.max(0, limits.unreadBytes - (all - own)) / 2) return;
+    if (own <= Math.max(0, limits.unreadBytes - (this.#allUnread - own)) / 2) return;
     throw tooMany(1000, `bytes of answers that were not read yet (${own})`);
   }
 

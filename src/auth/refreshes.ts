@@ -205,7 +205,7 @@ const sealingOf = (token: string) => sealingWith(blake2b(utf8ToBytes(token), { d
 const clientOf = ({ form, request }: Asked): string =>
   form.get("client_id") ?? basicClient(request) ?? "";
 
-/** What requests that get the same answer have in common. */
+/** The parts in which two requests must agree to get the same answer. */
 function termsOf(asked: Asked): string {
   const scopes = asked.form.getAll("scope").flatMap((scope) => scope.split(" "));
   return JSON.stringify([

@@ -54,7 +54,7 @@ interface Dev {
   isAlone: boolean;
 }
 
-/** What these arguments of `dev` say. */
+/** Reads the arguments of `dev`. */
 export async function readDev(given: string[]): Promise<Dev> {
   const parsed = { args: given, options: OPTIONS, strict: false, allowPositionals: true } as const;
   const { values, tokens } = parseArgs({ ...parsed, tokens: true });
@@ -96,7 +96,7 @@ export async function placeOfRuns(
   for (const file of await readdir(folder, { withFileTypes: true })) {
     const { name } = file;
     if (file.isFIFO() || !/^\.(dev\.vars|env)(\.|$)|\.(toml|jsonc?)$/.test(name)) continue;
-    // What is no file, or leads to none, has no variables.
+    // A folder, or a link to nothing, has no variables.
     const text = await readFile(join(folder, name), "utf8").catch(() => "");
     if (assignment.test(text)) return name;
   }

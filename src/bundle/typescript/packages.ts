@@ -76,7 +76,7 @@ export class Packages {
   };
 
   /**
-   * What stands for a file that uses globals of Node, if its package names another one for browsers: unless that uses the DOM.
+   * The file that a package names for browsers in place of one that uses globals of Node; undefined if it uses the DOM.
    */
   async #inBrowser(path: string): Promise<OnLoadResult | undefined> {
     const of = packageOf(path);
