@@ -1,5 +1,5 @@
 import { limits } from "../limits.ts";
-import { areAll, type KnownBlocks } from "./state-blocks.ts";
+import type { KnownBlocks } from "./state-blocks.ts";
 import { stringBytes } from "../text.ts";
 import { BLOCK } from "../wasm/marks.ts";
 import { giveBack, type Program } from "../wasm/pool.ts";
@@ -18,6 +18,12 @@ export interface Kept {
   used: Uint8Array;
 }
 
+interface Evictable extends Kept {
+  program: Program;
+  /** True if its blocks are all that are stored. */
+  hasAllBlocks: boolean;
+}
+
 /** Something that is kept in memory, and its bytes there. */
 interface Held<T> {
   kept: T;
@@ -25,7 +31,7 @@ interface Held<T> {
 }
 
 /** The instances that objects of this isolate keep between calls, least recently used first. */
-const instances = new Map<object, Held<Kept & { program: Program }>>();
+const instances = new Map<object, Held<Evictable>>();
 /** The blocks of objects whose instances were evicted, so that they need not be read again; in the same order. */
 const memories = new Map<object, Held<KnownBlocks>>();
 let bytesOfAll = 0;
@@ -39,11 +45,11 @@ export function takeKept(object: object): Kept | { instance?: undefined; blocks?
  * Keeps an instance for the next call of its object. Beyond `limits.keptInstanceBytes` in the isolate, the least recently
  * used are evicted: first instances, which go back to the pool of their servlet, then blocks.
  */
-export function keepInstance(object: object, program: Program, kept: Kept): void {
+export function keepInstance(object: object, kept: Evictable): void {
   const { memory, kernel } = kept.instance.body!;
   let bytes = memory.length + kernel.length + bytesOf(kept.blocks);
   for (const [name, value] of kept.vars) bytes += stringBytes(name) + value.length;
-  put(instances, object, { kept: { ...kept, program }, bytes });
+  put(instances, object, { kept, bytes });
   for (const oldest of instances.keys()) {
     if (bytesOfAll <= limits.keptInstanceBytes) return;
     evict(oldest, take(instances, oldest)!);
@@ -55,8 +61,8 @@ export function keepInstance(object: object, program: Program, kept: Kept): void
 }
 
 /** Keeps an instance's blocks and gives it back to the pool; drops both if not all of its blocks are known. */
-function evict(object: object, { instance, program, blocks }: Kept & { program: Program }): void {
-  if (!areAll(blocks)) return;
+function evict(object: object, { instance, program, blocks, hasAllBlocks }: Evictable): void {
+  if (!hasAllBlocks) return;
   put(memories, object, { kept: blocks, bytes: bytesOf(blocks) });
   const { marks } = instance.body!;
   if (marks === undefined) return;

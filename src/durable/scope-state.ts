@@ -255,7 +255,8 @@ export class ScopeState {
     running.isCommitted = true;
     if (change === undefined) return;
     instance.hasStarted = true;
-    keepInstance(this, running.program, kept);
+    const hasAllBlocks = this.rows.areAll(kept.blocks);
+    keepInstance(this, { ...kept, program: running.program, hasAllBlocks });
   }
 
   /** The changes of a call in its memory; garbage is collected first where they would take much more room. */

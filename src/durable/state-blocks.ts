@@ -191,6 +191,11 @@ export class StateBlocks {
     forgetOldest(known);
   }
 
+  /** True if these known blocks are all that are stored. */
+  areAll(known: KnownBlocks): boolean {
+    return known.size === this.#numbers.size;
+  }
+
   clear(): void {
     this.#sql.exec("DELETE FROM blocks");
     this.#sql.exec("DELETE FROM pieces");
@@ -271,9 +276,6 @@ function putKnown(known: KnownBlocks, nth: number, memory: Uint8Array): void {
   block?.set(now);
   known.set(nth, block ?? now.slice());
 }
-
-/** True if `forgetOldest` has dropped none, so that these are all stored blocks. */
-export const areAll = (known: KnownBlocks): boolean => known.size < MOST_KNOWN;
 
 /** Drops the blocks that were not written for the longest, beyond `MOST_KNOWN`: they are stored whole when they are next written. */
 export function forgetOldest(known: KnownBlocks): void {

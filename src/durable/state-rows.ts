@@ -240,6 +240,11 @@ export class StateRows {
     return this.#blocks.all(marksOf(this.rest()?.pages ?? 0));
   }
 
+  /** True if these known blocks are all that are stored. */
+  areAll(known: KnownBlocks): boolean {
+    return this.#blocks.areAll(known);
+  }
+
   /** Collects memory that is to replace this one. It takes effect with `replace`, which must run in a transaction. */
   newMemory() {
     let bytes = 0;

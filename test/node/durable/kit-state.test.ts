@@ -91,7 +91,14 @@ test.for(["keep", "fail", "reject", "syntax"])(
   },
 );
 
-test("what variables hold stays, whether the instance is kept or loaded", async () => {
+test.for([
+  ["kept or loaded", limits.keptInstanceBytes],
+  ["evicted after each call", 0],
+  ["evicted, but not its blocks", 1024 * 1024 + 1],
+] as const)("what variables hold stays where the instance is %s", async ([, keptBytes]) => {
+  const { keptInstanceBytes } = limits;
+  onTestFinished(() => void (limits.keptInstanceBytes = keptInstanceBytes));
+  limits.keptInstanceBytes = keptBytes;
   const { state, call } = newScope();
   const said: string[] = [];
   for (let nth = 0; nth < 6; nth++) {
