@@ -62,3 +62,11 @@ function changeOf({
       return undefined;
   }
 }
+
+/** The text of a progress notification, for a task's `statusMessage`; undefined for any other. */
+export function progressOf({ method, params = {} }: Notification): string | undefined {
+  if (method !== "notifications/progress") return undefined;
+  const { message, progress, total } = params;
+  if (typeof message === "string") return message;
+  return [progress, total].filter((one) => typeof one === "number").join(" of ");
+}

@@ -1,3 +1,4 @@
+import { sessionAsker, sessionFailures, inputAsker } from "../asks/askers.ts";
 import { perform, whateverFor, type Waiting } from "./engine.ts";
 import type { TaskCall } from "./task-object.ts";
 import type { Json } from "../core/model.ts";
@@ -6,8 +7,6 @@ import type { CallContext } from "../core/call-context.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import type { Entry, Registry } from "../servlets/registry.ts";
 import type { Recorded } from "../core/record.ts";
-import { sessionAsker, sessionFailures } from "../mcp/legacy/askers.ts";
-import { inputAsker } from "../mcp/modern/input-required.ts";
 import { demandCapabilities } from "../asks/answers.ts";
 import { linkAsker, needsPerson, NOBODY } from "../asks/links.ts";
 

@@ -1,3 +1,4 @@
+import type { Settled } from "../core/settled.ts";
 import type { CallRef } from "./call-ref.ts";
 import { rpcError, type Fault, type RpcError } from "../core/errors.ts";
 import type { Json, Principal } from "../core/model.ts";
@@ -6,7 +7,6 @@ import type { CallContext, Client } from "../core/call-context.ts";
 import type { Recorded } from "../core/record.ts";
 import type { Suspended } from "../core/suspension.ts";
 import type { Part } from "../core/parts.ts";
-import type { Settled } from "../state/remote-hooks.ts";
 import type { TaskChange } from "./task-history.ts";
 import type { Place } from "../storage/vault.ts";
 

@@ -1,3 +1,4 @@
+import { settled, type Settled } from "../core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
 import { logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
@@ -10,7 +11,6 @@ import type { Build } from "../installs/build.ts";
 import { GoingOn, noteWaiting, replayed } from "./task-replay.ts";
 import type { Serving } from "../serving.ts";
 import { storageQuota } from "../auth/quotas.ts";
-import { settled, type Settled } from "../state/remote-hooks.ts";
 import { Listing, looked } from "./task-console.ts";
 import type {
   Uploaded,

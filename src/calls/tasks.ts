@@ -1,3 +1,4 @@
+import { unsettled } from "../core/settled.ts";
 import { withoutInput } from "./call-ref.ts";
 import { namespaceOf } from "../settings/env.ts";
 import { logError } from "../core/errors.ts";
@@ -17,7 +18,6 @@ import type {
   TaskObject,
   Uploaded,
 } from "./task-object.ts";
-import { unsettled } from "../state/remote-hooks.ts";
 import { storedCall } from "./task-rows.ts";
 
 /** Bytes of a call that are sent with it; a larger one is uploaded before, in parts. */

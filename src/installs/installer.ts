@@ -1,10 +1,10 @@
+import { unsettled } from "../core/settled.ts";
 import { limits } from "../core/limits.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { toolkitOf } from "../servlets/toolkit.ts";
 import { notPrepared } from "../wasm/link.ts";
 import { ownVariablesIn } from "../servlets/variables.ts";
-import { unsettled } from "../state/remote-hooks.ts";
 import type { TaskObject } from "../calls/task-object.ts";
 import type { BuildBucket } from "./bucket.ts";
 import { digestsOf, invalidBuild, nameTaken, type Build } from "./build.ts";

@@ -1,4 +1,4 @@
-import type { Settled } from "../state/remote-hooks.ts";
+import type { Settled } from "../core/settled.ts";
 import type { Manifest } from "../servlets/manifest.ts";
 import type { Build } from "./build.ts";
 

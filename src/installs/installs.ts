@@ -1,8 +1,8 @@
+import { settled, type Settled } from "../core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../storage/alarm.ts";
 import { canonicalJson } from "../core/digest.ts";
 import { ALL_HUBS, type Hub } from "../mcp/hub.ts";
-import { settled, type Settled } from "../state/remote-hooks.ts";
 import { hasRow } from "../storage/tables.ts";
 import { namespaceOf } from "../settings/env.ts";
 import { Fault, report } from "../core/errors.ts";

@@ -1,12 +1,5 @@
-import {
-  CallHooks,
-  elsewhere,
-  hooksThere,
-  settled,
-  unsettled,
-  type RunContext,
-  type Settled,
-} from "../state/remote-hooks.ts";
+import { settled, unsettled, type Settled } from "../core/settled.ts";
+import { CallHooks, elsewhere, hooksThere, type RunContext } from "../state/remote-hooks.ts";
 import { endingOf } from "../state/plain-ending.ts";
 import { clientHasLeft, Fault, logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";

@@ -2,18 +2,12 @@
  * Runs one servlet in an isolate of its own, which has no network, no bindings, and nothing of other servlets. The hooks
  * of a call lead back to the isolate that serves it. Bundled as a script of its own: see src/bundle/runner-scripts.ts.
  */
+import { settled, unsettled, type Settled } from "../core/settled.ts";
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { invalidBuild } from "./build.ts";
 import type { CallCredentials } from "../core/call-context.ts";
 import { plainEnding, type PlainEnding } from "../state/plain-ending.ts";
-import {
-  contextOf,
-  settled,
-  unsettled,
-  type HooksThere,
-  type RemoteHooks,
-  type Settled,
-} from "../state/remote-hooks.ts";
+import { contextOf, type HooksThere, type RemoteHooks } from "../state/remote-hooks.ts";
 import { clientHasLeft, Fault } from "../core/errors.ts";
 import { configureLimits } from "../core/limits.ts";
 import type { Recorded } from "../core/record.ts";

@@ -1,6 +1,7 @@
+import { settled, unsettled, type Settled } from "../core/settled.ts";
 import { RpcTarget } from "cloudflare:workers";
 import type { PlainEnding } from "../state/plain-ending.ts";
-import { settled, unsettled, type RunContext, type Settled } from "../state/remote-hooks.ts";
+import { type RunContext } from "../state/remote-hooks.ts";
 import type { StateSummary } from "../state/state-export.ts";
 import type { Imported, PlaceRun, StatePlace } from "../state/state-place.ts";
 import type { Position, StoredRow } from "../storage/stored-rows.ts";

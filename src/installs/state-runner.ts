@@ -2,9 +2,9 @@
  * Keeps the state of one servlet in one scope, and runs its guest beside it: a facet of the object of that scope (see
  * state-facet.ts), with a database of its own. Its isolate is that of runner.ts.
  */
+import { settled, unsettled, type Settled } from "../core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
 import type { PlainEnding } from "../state/plain-ending.ts";
-import { settled, unsettled, type Settled } from "../state/remote-hooks.ts";
 import { ScopeState } from "../state/scope-state.ts";
 import { exportOf, summaryOf, type StateSummary } from "../state/state-export.ts";
 import { importInto } from "../state/state-import.ts";

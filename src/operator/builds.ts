@@ -1,10 +1,10 @@
 /** The operations on builds: send parts, publish, install, roll back, replay. */
+import { unsettled } from "../core/settled.ts";
 import { lengthOf, readJson, jsonHeaders } from "../http/body.ts";
 import { readBuild, type Build } from "../installs/build.ts";
 import { demandServable } from "../installs/servable.ts";
 import type { Installer } from "../installs/installer.ts";
 import type { Serving } from "../serving.ts";
-import { unsettled } from "../state/remote-hooks.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { isObject, type Principal } from "../core/model.ts";

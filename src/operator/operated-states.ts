@@ -1,9 +1,10 @@
+import { unsettled } from "../core/settled.ts";
 import { namespaceOf } from "../settings/env.ts";
 import { Fault } from "../core/errors.ts";
 import type { ServletRef } from "../servlets/bundle.ts";
 import type { Manifest } from "../servlets/manifest.ts";
 import type { Profiles } from "../pages/profiles.ts";
-import { unsettled, type StateObject } from "../state/remote-hooks.ts";
+import { type StateObject } from "../state/remote-hooks.ts";
 import type { StateSummary } from "../state/state-export.ts";
 import { callerScope, stateName, type Scope } from "../state/state-scopes.ts";
 

@@ -1,7 +1,7 @@
 /** The server's own servlets: `list_servlets` for every agent, `install_servlet` and `uninstall_servlet` for operators' agents. */
+import { unsettled } from "../core/settled.ts";
 import type { CallContext } from "../core/call-context.ts";
 import type { Tasks } from "../calls/tasks.ts";
-import { unsettled } from "../state/remote-hooks.ts";
 import { Fault } from "../core/errors.ts";
 import { OPERATOR_SCOPE, type CallToolResult, type Json, type Principal } from "../core/model.ts";
 import { ownServlet, type OwnTool } from "../servlets/own.ts";

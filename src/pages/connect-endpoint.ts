@@ -1,7 +1,7 @@
+import { unsettled, type Settled } from "../core/settled.ts";
 import { html } from "hono/html";
 import { shown, type Markup } from "../http/document.ts";
 import type { Provider } from "../auth/account-provider.ts";
-import { unsettled, type Settled } from "../state/remote-hooks.ts";
 import type { AskedAccount } from "./profiles.ts";
 import { printable } from "../core/text.ts";
 import { answered } from "./ask-endpoint.ts";

@@ -1,8 +1,8 @@
+import { unsettled } from "../core/settled.ts";
 import { keyRecordsOf } from "../auth/key-records.ts";
 import type { Installer } from "../installs/installer.ts";
 import { permissionsOf } from "../installs/permissions.ts";
 import type { Serving } from "../serving.ts";
-import { unsettled } from "../state/remote-hooks.ts";
 import { apiKeysOf, type Settings } from "../settings/env.ts";
 import { Fault, report } from "../core/errors.ts";
 import { usualLimits, limits } from "../core/limits.ts";

@@ -1,9 +1,9 @@
+import { settled, type Settled } from "../core/settled.ts";
 import type { Begun, Provider, Tokens } from "../auth/account-provider.ts";
 import { sha256 } from "../core/digest.ts";
 import { Fault, logError, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { AccountOf, AccountState, FinishedAccount, Grant } from "./profile-object.ts";
-import { settled, type Settled } from "../state/remote-hooks.ts";
 import type { Sealer } from "../storage/vault.ts";
 
 /** A connected account as it is stored. */

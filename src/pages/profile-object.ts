@@ -1,5 +1,5 @@
+import type { Settled } from "../core/settled.ts";
 import type { Listed } from "../calls/listed-calls.ts";
-import type { Settled } from "../state/remote-hooks.ts";
 
 /** A secret of a person, which one servlet may have. */
 export interface SecretOf {

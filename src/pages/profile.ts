@@ -1,3 +1,4 @@
+import { settled } from "../core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../storage/alarm.ts";
 import { sha256 } from "../core/digest.ts";
@@ -11,7 +12,6 @@ import type {
   ProfileSummary,
   SecretOf,
 } from "./profile-object.ts";
-import { settled } from "../state/remote-hooks.ts";
 import type { Share } from "../shared.ts";
 import { tasksOf } from "../calls/tasks.ts";
 import { Sealer } from "../storage/vault.ts";

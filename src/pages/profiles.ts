@@ -1,10 +1,10 @@
+import { unsettled } from "../core/settled.ts";
 import { namespaceOf } from "../settings/env.ts";
 import { report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { retry } from "../core/retry.ts";
 import type { Listed } from "../calls/listed-calls.ts";
 import type { AccountState, Grant, ProfileObject, SecretOf } from "./profile-object.ts";
-import { unsettled } from "../state/remote-hooks.ts";
 import type { Sealer } from "../storage/vault.ts";
 
 /** A secret that a servlet asks a person for. */

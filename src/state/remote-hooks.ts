@@ -1,3 +1,4 @@
+import { settled, unsettled, type Settled } from "../core/settled.ts";
 /**
  * The part of a call that stays where it was made, while its guest runs in the Durable Object of its state:
  * what it asks and stores goes back by RPC.
@@ -5,41 +6,15 @@
 import { RpcTarget, waitUntil } from "cloudflare:workers";
 import type { Answers, Asks } from "../core/asks.ts";
 import type { CallContext } from "../core/call-context.ts";
-import { clientHasLeft, Fault, type FaultCode, logError } from "../core/errors.ts";
+import { clientHasLeft, Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { Notification } from "../core/model.ts";
 import type { Entry, Head, Keeper, MethodClass, Recorded } from "../core/record.ts";
 import type { ServletRef } from "../servlets/bundle.ts";
 import type { CallParts } from "../servlets/setup.ts";
 import type { Viewer } from "../servlets/deployment.ts";
-import { Wait, type WaitReason } from "../core/suspension.ts";
 import type { PlainEnding } from "./plain-ending.ts";
 import type { StateSummary } from "./state-export.ts";
-
-/** The outcome of some work, as a value: exceptions lose their class between Durable Objects. */
-export type Settled<T> =
-  | { value: T }
-  | { wait: WaitReason }
-  | { code: FaultCode; message: string; data?: unknown; servletCode?: number };
-
-export async function settled<T>(work: () => Promise<T> | T): Promise<Settled<T>> {
-  try {
-    return { value: await work() };
-  } catch (error) {
-    if (error instanceof Wait) return { wait: error.reason };
-    const { code, message, data, servletCode, cause } = Fault.from(error);
-    if (code === "internal") logError(cause);
-    return { code, message, data, ...(servletCode !== undefined && { servletCode }) };
-  }
-}
-
-/** The value. Throws what the work has thrown. */
-export function unsettled<T>(settlement: Settled<T>): T {
-  if ("value" in settlement) return settlement.value;
-  if ("wait" in settlement) throw new Wait(settlement.wait);
-  const { code, message, ...details } = settlement;
-  throw new Fault(code, message, details);
-}
 
 /** What a guest's run needs of its call's context. */
 export type RunContext = Pick<

@@ -1,3 +1,4 @@
+import { settled, type Settled } from "../core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../storage/alarm.ts";
 import { isAnonymous } from "../core/callers.ts";
@@ -10,16 +11,7 @@ import { partsOf } from "../servlets/setup.ts";
 import type { Viewer } from "../servlets/deployment.ts";
 import { listAll, nobodysCall } from "../servlets/servlet.ts";
 import { changesIn, endingOf, type PlainEnding } from "./plain-ending.ts";
-import {
-  contextOf,
-  settled,
-  type RemoteHooks,
-  type RunContext,
-  type Settled,
-  type StatefulRun,
-  type StateImport,
-  type StateObject,
-} from "./remote-hooks.ts";
+import { contextOf, type RemoteHooks, type RunContext, type StatefulRun, type StateImport, type StateObject } from "./remote-hooks.ts";
 import { Room } from "./room.ts";
 import { buildOf } from "./scope-state.ts";
 import type { Share } from "../shared.ts";

@@ -1,3 +1,4 @@
+import { unsettled } from "../core/settled.ts";
 import { callerKey } from "../core/callers.ts";
 import { namespaceOf } from "../settings/env.ts";
 import { Fault } from "../core/errors.ts";
@@ -7,7 +8,7 @@ import type { Listed } from "../servlets/servlet.ts";
 import { partsOf } from "../servlets/setup.ts";
 import type { Deployment, Viewer } from "../servlets/deployment.ts";
 import { changesIn, endingOf, noticeOf } from "./plain-ending.ts";
-import { CallHooks, elsewhere, hooksThere, unsettled, type StateObject } from "./remote-hooks.ts";
+import { CallHooks, elsewhere, hooksThere, type StateObject } from "./remote-hooks.ts";
 import { scopeOf, stateName } from "./state-scopes.ts";
 
 /** Runs servlets that keep state in the objects that have it, and asks them for their lists there. */

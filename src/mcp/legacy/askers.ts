@@ -1,30 +1,11 @@
-import type { AskFailure, Asker, Asks } from "../../core/asks.ts";
+import type { Asker } from "../../core/asks.ts";
 import type { Client } from "../../core/call-context.ts";
-import { Wait } from "../../core/suspension.ts";
 import { Fault } from "../../core/errors.ts";
 import { cannotAsk } from "../../servlets/ask-failures.ts";
 import { unaskable } from "../../asks/answers.ts";
 import { hasTasks, olderAsk, pageIn } from "./shapes.ts";
 
 /** Askers for the clients of sessions, and for clients that cannot be asked. */
-
-/** An asker that interrupts the call until its client answers, unless the client supports none of the asks. */
-export function sessionAsker(client: Client): Asker {
-  return async (asks) => {
-    const given = sessionFailures(asks, client);
-    if (Object.keys(given).length === Object.keys(asks).length) return given;
-    throw new Wait({ kind: "input", asks, given });
-  };
-}
-
-/** A failure for each ask that a session's client does not support; none ends the call by itself. */
-export const sessionFailures = (asks: Asks, client: Client): Record<string, AskFailure> =>
-  Object.fromEntries(
-    Object.entries(unaskable(asks, client)).map(([key, failure]) => {
-      const { requiredCapabilities: _, ...rest } = failure;
-      return [key, rest];
-    }),
-  );
 
 /** The reason why a client cannot be asked, and what to do next. */
 const UNABLE = {

@@ -1,8 +1,9 @@
+import { sessionAsker } from "../../asks/askers.ts";
 import { METHODS } from "../../calls/call-ref.ts";
 import { perform, whateverFor, type Waiting } from "../../calls/engine.ts";
 import type { DetailedTask, Progress, TaskCall } from "../../calls/task-object.ts";
 import { Fault, report, tooSilent } from "../../core/errors.ts";
-import { failingAsker, sessionAsker, streamlessAsker } from "./askers.ts";
+import { failingAsker, streamlessAsker } from "./askers.ts";
 import { changes } from "../../calls/changes.ts";
 import { settled } from "./settled.ts";
 import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";

@@ -1,3 +1,5 @@
+import { inputAsker } from "../../asks/askers.ts";
+import { progressOf } from "../../calls/changes.ts";
 import type { CallRef } from "../../calls/call-ref.ts";
 import { perform, type Waiting } from "../../calls/engine.ts";
 import { type TaskCall, type TaskEnd, endOf } from "../../calls/task-object.ts";
@@ -12,15 +14,8 @@ import type { Resumption } from "../../calls/resumption.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { checkParamHeaders } from "../wire/headers.ts";
 import { handingOver, linkAsker, linkIn, linkOf, needsPerson } from "../../asks/links.ts";
-import { progressOf, silenceGate, taskGate, taskMode } from "../wire/tasks.ts";
-import {
-  inputAsker,
-  inputRequired,
-  resume,
-  resumes,
-  stateOf,
-  type RunInput,
-} from "./input-required.ts";
+import { silenceGate, taskGate, taskMode } from "../wire/tasks.ts";
+import { inputRequired, resume, resumes, stateOf, type RunInput } from "./input-required.ts";
 import { createTaskResult, demandTasks, takesTasks } from "./tasks.ts";
 
 /** The context of a call without its asker, which depends on the run. */

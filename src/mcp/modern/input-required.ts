@@ -4,11 +4,10 @@ import type { Waiting } from "../../calls/engine.ts";
 import { canonicalJson, sha256 } from "../../core/digest.ts";
 import { Fault, type FaultCode } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
-import type { Answers, Asker, Asks } from "../../core/asks.ts";
+import type { Answers, Asks } from "../../core/asks.ts";
 import type { CallContext } from "../../core/call-context.ts";
 import { isObject, type Json } from "../../core/model.ts";
 import { answered, type Entry, type Recorded } from "../../core/record.ts";
-import { Wait } from "../../core/suspension.ts";
 import {
   dated,
   demandCapabilities,
@@ -17,8 +16,7 @@ import {
   isComplete,
   isOverdue,
   responsesIn,
-  unaskable,
-  unanswered,
+    unanswered,
 } from "../../asks/answers.ts";
 import { hashText } from "../../core/parts.ts";
 import type { Resumption } from "../../calls/resumption.ts";
@@ -235,24 +233,6 @@ export function stateOf(
   const place = trace?.isRecorded === true ? trace.traceparent : undefined;
   const traced = place === undefined ? {} : { trace: place };
   return { asks, given, once: isSingleUse, fuelUsed, ...goesOn, ...own, ...traced };
-}
-
-/**
- * An asker that interrupts the call until its client answers. It first uses answers that the client sent in advance,
- * each once. If the client does not support one of the asks, it is asked none.
- */
-export function inputAsker({ client, input }: Pick<CallContext, "client" | "input">): Asker {
-  const responses = input?.unasked === true ? input.responses : {};
-  const used = new Set<string>();
-  return (asks) => {
-    const failures = unaskable(asks, client);
-    if (Object.keys(failures).length > 0) return Promise.resolve(failures);
-    const unused = Object.fromEntries(Object.entries(responses).filter(([key]) => !used.has(key)));
-    const given = fittingAnswers(asks, unused, Date.now());
-    for (const key of Object.keys(given)) used.add(key);
-    if (isComplete(asks, given)) return Promise.resolve(given);
-    return Promise.reject(new Wait({ kind: "input", asks, given }));
-  };
 }
 
 const noVault = () =>

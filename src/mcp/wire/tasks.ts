@@ -1,5 +1,4 @@
 import { limits } from "../../core/limits.ts";
-import type { Notification } from "../../core/model.ts";
 import { Wait } from "../../core/suspension.ts";
 import type { CallContext } from "../../core/call-context.ts";
 import type { ToolEntry } from "../../servlets/catalog.ts";
@@ -41,12 +40,4 @@ export function taskGate(mode: TaskMode, mostMs = limits.promoteAfterMs): CallCo
 export function silenceGate(tool: ToolEntry): CallContext["gate"] {
   const stays = taskMode(tool) === "never" || tool.servlet.manifest.state === "session";
   return taskGate(stays ? "never" : "auto", limits.silentMs);
-}
-
-/** The text of a progress notification, for a task's `statusMessage`; undefined for any other. */
-export function progressOf({ method, params = {} }: Notification): string | undefined {
-  if (method !== "notifications/progress") return undefined;
-  const { message, progress, total } = params;
-  if (typeof message === "string") return message;
-  return [progress, total].filter((one) => typeof one === "number").join(" of ");
 }

@@ -1,11 +1,11 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
+import { unsettled } from "../../../src/core/settled.ts";
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { callerKey } from "../../../src/core/callers.ts";
 import { hasTable } from "../../../src/storage/tables.ts";
 import type { Quota } from "../../../src/auth/quota.ts";
-import { unsettled } from "../../../src/state/remote-hooks.ts";
 import { namespaceOf } from "../../../src/settings/env.ts";
 import { refOf } from "../../../src/servlets/bundle.ts";
 import { nobodysCall, type Listed } from "../../../src/servlets/servlet.ts";

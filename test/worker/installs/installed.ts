@@ -1,8 +1,9 @@
+import { unsettled } from "../../../src/core/settled.ts";
 import { env } from "cloudflare:workers";
 import { runInDurableObject } from "cloudflare:test";
 import type { BuildBucket } from "../../../src/installs/bucket.ts";
 import { ServletLoader } from "../../../src/installs/loaded.ts";
-import { CallHooks, hooksThere, unsettled } from "../../../src/state/remote-hooks.ts";
+import { CallHooks, hooksThere } from "../../../src/state/remote-hooks.ts";
 import { servletStateObject } from "../../../src/state/servlet-state.ts";
 import { sealerOf } from "../../../src/storage/vault.ts";
 import { deploymentOf, readSettings } from "../../../src/settings/env.ts";

@@ -1,9 +1,9 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
+import { unsettled } from "../../../src/core/settled.ts";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { installsOf } from "../../../src/installs/bindings.ts";
 import type { Build } from "../../../src/installs/build.ts";
-import { unsettled } from "../../../src/state/remote-hooks.ts";
 
 /** Servlets are installed at the same time by several operators. */
 

@@ -1,8 +1,8 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
+import { unsettled } from "../../../src/core/settled.ts";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { FacetPlace } from "../../../src/installs/state-facet.ts";
 import { OwnPlace } from "../../../src/state/state-place.ts";
-import { unsettled } from "../../../src/state/remote-hooks.ts";
 import type { Head, Recorded } from "../../../src/core/record.ts";
 import { prepare } from "../calls/client.ts";
 import { bundled, callIn, fileIn, inFacet, installed, newScope } from "./installed.ts";

@@ -1,9 +1,9 @@
+import { unsettled } from "../../../src/core/settled.ts";
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { bucketOf, installsOf } from "../../../src/installs/bindings.ts";
 import { hashOf, type Build } from "../../../src/installs/build.ts";
-import { unsettled } from "../../../src/state/remote-hooks.ts";
 import { sha256 } from "../../../src/core/digest.ts";
 import { limits } from "../../../src/core/limits.ts";
 

@@ -1,10 +1,10 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
+import { unsettled } from "../../../src/core/settled.ts";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { installsOf } from "../../../src/installs/bindings.ts";
 import type { Build } from "../../../src/installs/build.ts";
-import { unsettled } from "../../../src/state/remote-hooks.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { usageOf } from "../../../src/observe/counting.ts";
 import { noSums } from "../../../src/observe/counts.ts";

@@ -1,0 +1,42 @@
+import type { AskFailure, Asker, Asks } from "../core/asks.ts";
+import type { CallContext, Client } from "../core/call-context.ts";
+import { Wait } from "../core/suspension.ts";
+import { fittingAnswers, isComplete, unaskable } from "./answers.ts";
+
+/** Askers that interrupt a call until its client answers. */
+
+/** An asker that interrupts the call until its client answers, unless the client supports none of the asks. */
+export function sessionAsker(client: Client): Asker {
+  return async (asks) => {
+    const given = sessionFailures(asks, client);
+    if (Object.keys(given).length === Object.keys(asks).length) return given;
+    throw new Wait({ kind: "input", asks, given });
+  };
+}
+
+/** A failure for each ask that a session's client does not support; none ends the call by itself. */
+export const sessionFailures = (asks: Asks, client: Client): Record<string, AskFailure> =>
+  Object.fromEntries(
+    Object.entries(unaskable(asks, client)).map(([key, failure]) => {
+      const { requiredCapabilities: _, ...rest } = failure;
+      return [key, rest];
+    }),
+  );
+
+/**
+ * An asker that interrupts the call until its client answers. It first uses answers that the client sent in advance,
+ * each once. If the client does not support one of the asks, it is asked none.
+ */
+export function inputAsker({ client, input }: Pick<CallContext, "client" | "input">): Asker {
+  const responses = input?.unasked === true ? input.responses : {};
+  const used = new Set<string>();
+  return (asks) => {
+    const failures = unaskable(asks, client);
+    if (Object.keys(failures).length > 0) return Promise.resolve(failures);
+    const unused = Object.fromEntries(Object.entries(responses).filter(([key]) => !used.has(key)));
+    const given = fittingAnswers(asks, unused, Date.now());
+    for (const key of Object.keys(given)) used.add(key);
+    if (isComplete(asks, given)) return Promise.resolve(given);
+    return Promise.reject(new Wait({ kind: "input", asks, given }));
+  };
+}

@@ -1,0 +1,27 @@
+import { Fault, type FaultCode, logError } from "./errors.ts";
+import { Wait, type WaitReason } from "./suspension.ts";
+
+/** The outcome of some work, as a value: exceptions lose their class between Durable Objects. */
+export type Settled<T> =
+  | { value: T }
+  | { wait: WaitReason }
+  | { code: FaultCode; message: string; data?: unknown; servletCode?: number };
+
+export async function settled<T>(work: () => Promise<T> | T): Promise<Settled<T>> {
+  try {
+    return { value: await work() };
+  } catch (error) {
+    if (error instanceof Wait) return { wait: error.reason };
+    const { code, message, data, servletCode, cause } = Fault.from(error);
+    if (code === "internal") logError(cause);
+    return { code, message, data, ...(servletCode !== undefined && { servletCode }) };
+  }
+}
+
+/** The value. Throws what the work has thrown. */
+export function unsettled<T>(settlement: Settled<T>): T {
+  if ("value" in settlement) return settlement.value;
+  if ("wait" in settlement) throw new Wait(settlement.wait);
+  const { code, message, ...details } = settlement;
+  throw new Fault(code, message, details);
+}
