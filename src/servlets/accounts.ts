@@ -1,5 +1,3 @@
-import { ACCOUNT_MODE, type Asker } from "../core/asks.ts";
-import type { CallContext } from "../core/call-context.ts";
 import { Fault } from "../core/errors.ts";
 import { isAnonymous } from "../core/callers.ts";
 import { isSecureUrl } from "../settings/oauth-settings.ts";
@@ -11,31 +9,24 @@ import type { World } from "../wasm/world.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import type { AccountGrant, Deployment } from "./deployment.ts";
 import { formsOf, SHORTEST_PART } from "./redaction.ts";
-import { serverAsker } from "./server-asks.ts";
+import type { LookUp } from "./server-asks.ts";
 
-/**
- * The call's asker, which looks up accounts of the caller for this servlet: `{action}`, or `{url}` of the page on which
- * the caller connects the account.
- */
-export function accountAsker(
-  servlet: PreparedServlet,
-  { ask, principal, link }: CallContext,
-  { accounts }: Deployment,
-): Asker {
-  return serverAsker(ACCOUNT_MODE, ask, async ({ name, since }, ms) => {
-    const grant = grantOf(servlet, String(name));
-    if (grant === undefined) return notNamed(String(name));
-    if (accounts === undefined || !accounts.knows(grant.account))
-      return `This server knows no provider ${grant.account}: its owner adds it to ACCOUNTS.`;
-    if (principal.name === ANONYMOUS.name) return "This server does not know who is calling.";
-    const wait = { since: Number(since), ms };
-    const state = await accounts.state(principal.name, grant, wait);
-    if (state === "connected") return { action: "accept" };
-    if (state === "declined" && ms > 0) return { action: "decline" };
-    if (link === undefined) return "Its caller cannot open pages of this server.";
-    return { url: await accounts.connectPage(link.origin, principal.name, grant) };
-  });
-}
+/** Answers a request for an account of the caller: `{action}`, or `{url}` of the page on which the caller connects it. */
+export const lookUpAccount: LookUp = async ({ name, since }, ms, { servlet, call, deployment }) => {
+  const { principal, link } = call;
+  const { accounts } = deployment;
+  const grant = grantOf(servlet, String(name));
+  if (grant === undefined) return notNamed(String(name));
+  if (accounts === undefined || !accounts.knows(grant.account))
+    return `This server knows no provider ${grant.account}: its owner adds it to ACCOUNTS.`;
+  if (principal.name === ANONYMOUS.name) return "This server does not know who is calling.";
+  const wait = { since: Number(since), ms };
+  const state = await accounts.state(principal.name, grant, wait);
+  if (state === "connected") return { action: "accept" };
+  if (state === "declined" && ms > 0) return { action: "decline" };
+  if (link === undefined) return "Its caller cannot open pages of this server.";
+  return { url: await accounts.connectPage(link.origin, principal.name, grant) };
+};
 
 /**
  * A world whose requests carry the caller's access token where the guest has written `Authorization: account NAME`. The

@@ -2,12 +2,11 @@ import { Fault } from "../core/errors.ts";
 import { isUpdate, type Notification } from "../core/model.ts";
 import { JOURNAL_VERSION, type Head } from "../core/record.ts";
 import { callExport, type Ending, type Program } from "../wasm/call.ts";
-import { accountAsker } from "./accounts.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import type { Deployment } from "./deployment.ts";
 import { dialects } from "./dialects.ts";
 import { keepsState } from "./manifest.ts";
-import { secretAsker } from "./secret-asks.ts";
+import { askerOf } from "./server-asks.ts";
 import { watchRun } from "./run-log.ts";
 import { inRunSpan } from "./run-span.ts";
 import type { Servlet } from "./servlet.ts";
@@ -42,8 +41,8 @@ export function connected(bundled: PreparedServlet, deployment: Deployment): Ser
       const notify = (notice: Notification) =>
         given.notify(isUpdate(notice) ? { ...notice, servlet: bundled.name } : notice);
       const made = { ...given, notify };
-      const secrets = { ...made, ask: secretAsker(bundled.name, made, deployment) };
-      const call = { ...made, ask: accountAsker(bundled, secrets, deployment) };
+      const ask = askerOf({ servlet: bundled, call: made, deployment });
+      const call = { ...made, ask };
       const { recorded, keeper } = call;
       const head: Partial<Head> = recorded?.head ?? {};
       const { version = JOURNAL_VERSION, hash = bundled.hash } = head;

@@ -1,20 +1,56 @@
-import type { Asker } from "../core/asks.ts";
+/** Elicitations that the server answers itself: a kept secret or a connected account of the caller, or the page for it. */
+import { ACCOUNT_MODE, SECRET_MODE, type Asker } from "../core/asks.ts";
+import type { CallContext } from "../core/call-context.ts";
 import { limits } from "../core/limits.ts";
-import type { Json } from "../core/model.ts";
+import { ANONYMOUS, type Json } from "../core/model.ts";
+import { beginningOf } from "../core/text.ts";
+import { lookUpAccount } from "./accounts.ts";
 import { cannotAsk } from "./ask-failures.ts";
+import type { PreparedServlet } from "./bundle.ts";
+import type { Deployment } from "./deployment.ts";
 
-/**
- * An asker that answers elicitations of this mode itself, by `lookUp`: a result, or why there is none. It is given `ms`,
- * how long it may wait; it is not waited for once the call is not wanted any more.
- */
-export const serverAsker =
-  (mode: string, ask: Asker, lookUp: (params: Json, ms: number) => Promise<Json | string>): Asker =>
+/** Who asks. */
+interface Asking {
+  servlet: PreparedServlet;
+  call: CallContext;
+  deployment: Deployment;
+}
+
+/** Finds the result of an elicitation, or the reason why there is none. May wait for `ms`. */
+export type LookUp = (params: Json, ms: number, asking: Asking) => Promise<Json | string>;
+
+/** The secret passes through no client: `{action, content: {secret}}`, or `{url}` of the page on which the caller enters it. */
+const lookUpSecret: LookUp = async ({ name, message, after }, ms, asking) => {
+  const { principal, link } = asking.call;
+  const { secrets } = asking.deployment;
+  if (secrets === undefined) return "This server keeps no secrets of its callers.";
+  if (principal.name === ANONYMOUS.name) return "This server does not know who is calling.";
+  const of = { servlet: asking.servlet.name, name: String(name) };
+  const secret = await secrets.find(principal.name, of, { after: Number(after), ms });
+  if (secret !== undefined) return { action: "accept", content: { secret } };
+  if (link === undefined) return "Its caller cannot open pages of this server.";
+  // It stands in an address.
+  const brief = beginningOf(String(message), limits.pageCharacters);
+  const page = { ...of, principal: principal.name, message: brief };
+  return { url: await secrets.page(link.origin, page) };
+};
+
+/** By the mode of the elicitation. */
+const LOOK_UPS = new Map<unknown, LookUp>([
+  [SECRET_MODE, lookUpSecret],
+  [ACCOUNT_MODE, lookUpAccount],
+]);
+
+/** The asker of a servlet's run: the server answers what it can itself, and the call's own asker answers the rest. */
+export const askerOf =
+  (asking: Asking): Asker =>
   async (asks, signal) => {
     const [[key, asked] = []] = Object.entries(asks);
-    if (key === undefined || asked?.params["mode"] !== mode) return ask(asks, signal);
-    const ms = Math.min(Number(asked.params["ms"]) || 0, limits.pageMs);
-    const result = await Promise.race([lookUp(asked.params, ms), aborted(signal)]);
-    return { [key]: typeof result === "string" ? cannotAsk(asked, result) : { result } };
+    const lookUp = LOOK_UPS.get(asked?.params["mode"]);
+    if (lookUp === undefined) return asking.call.ask(asks, signal);
+    const ms = Math.min(Number(asked!.params["ms"]) || 0, limits.pageMs);
+    const result = await Promise.race([lookUp(asked!.params, ms, asking), aborted(signal)]);
+    return { [key!]: typeof result === "string" ? cannotAsk(asked!, result) : { result } };
   };
 
 /** Rejects when the signal aborts. */

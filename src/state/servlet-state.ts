@@ -11,7 +11,14 @@ import { partsOf } from "../servlets/setup.ts";
 import type { Viewer } from "../servlets/deployment.ts";
 import { listAll, nobodysCall } from "../servlets/servlet.ts";
 import { changesIn, endingOf, type PlainEnding } from "./plain-ending.ts";
-import { contextOf, type RemoteHooks, type RunContext, type StatefulRun, type StateImport, type StateObject } from "./remote-hooks.ts";
+import {
+  contextOf,
+  type RemoteHooks,
+  type RunContext,
+  type StatefulRun,
+  type StateImport,
+  type StateObject,
+} from "./remote-hooks.ts";
 import { Room } from "./room.ts";
 import { buildOf } from "./scope-state.ts";
 import type { Share } from "../shared.ts";

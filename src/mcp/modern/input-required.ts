@@ -16,7 +16,7 @@ import {
   isComplete,
   isOverdue,
   responsesIn,
-    unanswered,
+  unanswered,
 } from "../../asks/answers.ts";
 import { hashText } from "../../core/parts.ts";
 import type { Resumption } from "../../calls/resumption.ts";
