@@ -6,7 +6,7 @@ import { OWN_EXTENSION } from "./own.ts";
 
 /** The script of the pages, as assets of the deployment. */
 
-const CLIENT = join(import.meta.dirname, "../console/client");
+const CLIENT = join(import.meta.dirname, "../pages/client");
 
 /** Writes the scripts into `console/` of this folder, and removes others there. */
 export async function consoleScripts(assets: string): Promise<void> {

@@ -5,7 +5,7 @@ import { buildWorker } from "./build.ts";
 import type { Configuration } from "./configuration.ts";
 import { PLATFORM } from "./stores.ts";
 
-const SOURCES = resolve(import.meta.dirname, "../platform");
+const SOURCES = resolve(import.meta.dirname, "./platform");
 
 /** Builds a server's Worker, and the Workers that stand in for the platform, into a folder. Throws a `Refusal`. */
 export async function buildHosted({ main }: Configuration, folder: string): Promise<void> {
@@ -30,7 +30,7 @@ export const buildPlatform = (folder: string): Promise<string> =>
     {
       kv: join(SOURCES, `kv${OWN_EXTENSION}`),
       r2: join(SOURCES, `r2${OWN_EXTENSION}`),
-      exporter: join(SOURCES, `../observe/exporter${OWN_EXTENSION}`),
+      exporter: join(SOURCES, `../../observe/exporter${OWN_EXTENSION}`),
     },
     join(folder, PLATFORM),
   );

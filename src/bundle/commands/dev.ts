@@ -165,7 +165,7 @@ export async function faultInSettings({
     return undefined;
   }
   // Its types are those of Workers, which this room does not have.
-  const { href } = new URL(`../../env${OWN_EXTENSION}`, import.meta.url);
+  const { href } = new URL(`../../settings/env${OWN_EXTENSION}`, import.meta.url);
   const { readSettings } = (await import(href)) as { readSettings(env: object): unknown };
   try {
     readSettings(values);
