@@ -1,8 +1,8 @@
+import { recordsOf } from "./otc/call-record.ts";
 import { createAuthenticator } from "./auth/authenticator.ts";
 import { sharedSecret } from "./auth/otc.ts";
 import { RateLimiter } from "./auth/rate-limiter.ts";
 import { Serving } from "./serving.ts";
-import { recordsOf } from "./otc/call-records.ts";
 import type { Hub } from "./mcp/hub.ts";
 import { operatedStates } from "./operator/operated-states.ts";
 import { sessionsOf } from "./mcp/legacy/sessions.ts";

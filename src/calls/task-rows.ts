@@ -1,3 +1,4 @@
+import { freshKeys, type AskKeys } from "./ask-keys.ts";
 import { type Start, type TaskCall, type TaskEnd, endOf } from "./task-object.ts";
 import { withoutInput, type CallRef } from "./call-ref.ts";
 import { Fault } from "../core/errors.ts";
@@ -7,7 +8,6 @@ import type { Ask } from "../core/asks.ts";
 import type { Json } from "../core/model.ts";
 import type { Recorded } from "../core/record.ts";
 import type { Suspended, WaitReason } from "../core/suspension.ts";
-import { freshKeys, type AskKeys } from "./ask-keys.ts";
 import { listerOf } from "./listed-calls.ts";
 import { SealedRows, type Writes } from "../storage/sealed-rows.ts";
 import { HISTORY_TABLE } from "./task-history.ts";

@@ -1,3 +1,4 @@
+import { completionIn, promptIn, resourceIn, toolIn } from "./wire/params.ts";
 import { Fault } from "../core/errors.ts";
 import type { Registry } from "../servlets/registry.ts";
 import type { FoundRequest, Method } from "./method.ts";
@@ -7,7 +8,6 @@ import { discover } from "./modern/discover.ts";
 import { listen } from "./modern/listen.ts";
 import { cancelTask, getTask, updateTask } from "./modern/tasks.ts";
 import type { Request } from "./wire/message.ts";
-import { completionIn, promptIn, resourceIn, toolIn } from "./wire/references.ts";
 
 /** Every method of every revision. https://modelcontextprotocol.io/specification/2026-07-28/server */
 const methods: Readonly<Record<string, Method>> = {

@@ -1,6 +1,6 @@
+import type { CallRecords } from "./call-record.ts";
 import { checkWithoutNulls } from "../core/deviations.ts";
 import { readJson } from "../http/body.ts";
-import type { CallRecords } from "./call-records.ts";
 import type { Tasks } from "../calls/tasks.ts";
 import { Fault, report } from "../core/errors.ts";
 import type { Principal, CallerQuota } from "../core/model.ts";

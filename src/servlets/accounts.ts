@@ -1,7 +1,6 @@
 import { Fault } from "../core/errors.ts";
 import { isAnonymous } from "../core/callers.ts";
 import { isSecureUrl } from "../settings/oauth-settings.ts";
-import { ANONYMOUS } from "../core/model.ts";
 import { GuestError } from "../wasm/guest.ts";
 import { accountIn } from "../wasm/account.ts";
 import { isAllowed } from "../wasm/hosts.ts";
@@ -9,24 +8,6 @@ import type { World } from "../wasm/world.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import type { AccountGrant, Deployment } from "./deployment.ts";
 import { formsOf, SHORTEST_PART } from "./redaction.ts";
-import type { LookUp } from "./server-asks.ts";
-
-/** Answers a request for an account of the caller: `{action}`, or `{url}` of the page on which the caller connects it. */
-export const lookUpAccount: LookUp = async ({ name, since }, ms, { servlet, call, deployment }) => {
-  const { principal, link } = call;
-  const { accounts } = deployment;
-  const grant = grantOf(servlet, String(name));
-  if (grant === undefined) return notNamed(String(name));
-  if (accounts === undefined || !accounts.knows(grant.account))
-    return `This server knows no provider ${grant.account}: its owner adds it to ACCOUNTS.`;
-  if (principal.name === ANONYMOUS.name) return "This server does not know who is calling.";
-  const wait = { since: Number(since), ms };
-  const state = await accounts.state(principal.name, grant, wait);
-  if (state === "connected") return { action: "accept" };
-  if (state === "declined" && ms > 0) return { action: "decline" };
-  if (link === undefined) return "Its caller cannot open pages of this server.";
-  return { url: await accounts.connectPage(link.origin, principal.name, grant) };
-};
 
 /**
  * A world whose requests carry the caller's access token where the guest has written `Authorization: account NAME`. The
@@ -65,13 +46,16 @@ export function withAccounts(
 }
 
 /** What the manifest grants the servlet of this account; undefined if it does not name the account. */
-function grantOf({ name, manifest }: PreparedServlet, account: string): AccountGrant | undefined {
+export function grantOf(
+  { name, manifest }: PreparedServlet,
+  account: string,
+): AccountGrant | undefined {
   const { accounts = {} } = manifest;
   const named = Object.hasOwn(accounts, account) ? accounts[account] : undefined;
   return named && { servlet: name, account, scopes: named.scopes ?? [], hosts: named.hosts };
 }
 
-const notNamed = (account: string): string =>
+export const notNamed = (account: string): string =>
   `The servlet uses the account ${account}, which its manifest does not name. Add it to accounts in servlet.json.`;
 
 function demandHost(url: URL, { account, hosts }: AccountGrant): void {

@@ -4,7 +4,7 @@ import type { CallContext } from "../core/call-context.ts";
 import { limits } from "../core/limits.ts";
 import { ANONYMOUS, type Json } from "../core/model.ts";
 import { beginningOf } from "../core/text.ts";
-import { lookUpAccount } from "./accounts.ts";
+import { grantOf, notNamed } from "./accounts.ts";
 import { cannotAsk } from "./ask-failures.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import type { Deployment } from "./deployment.ts";
@@ -33,6 +33,23 @@ const lookUpSecret: LookUp = async ({ name, message, after }, ms, asking) => {
   const brief = beginningOf(String(message), limits.pageCharacters);
   const page = { ...of, principal: principal.name, message: brief };
   return { url: await secrets.page(link.origin, page) };
+};
+
+/** Answers a request for an account of the caller: `{action}`, or `{url}` of the page on which the caller connects it. */
+const lookUpAccount: LookUp = async ({ name, since }, ms, { servlet, call, deployment }) => {
+  const { principal, link } = call;
+  const { accounts } = deployment;
+  const grant = grantOf(servlet, String(name));
+  if (grant === undefined) return notNamed(String(name));
+  if (accounts === undefined || !accounts.knows(grant.account))
+    return `This server knows no provider ${grant.account}: its owner adds it to ACCOUNTS.`;
+  if (principal.name === ANONYMOUS.name) return "This server does not know who is calling.";
+  const wait = { since: Number(since), ms };
+  const state = await accounts.state(principal.name, grant, wait);
+  if (state === "connected") return { action: "accept" };
+  if (state === "declined" && ms > 0) return { action: "decline" };
+  if (link === undefined) return "Its caller cannot open pages of this server.";
+  return { url: await accounts.connectPage(link.origin, principal.name, grant) };
 };
 
 /** By the mode of the elicitation. */

@@ -1,3 +1,5 @@
+import { Replies } from "./open-post.ts";
+import { whileGranted } from "../wire/subscription.ts";
 import type { Sessions } from "./sessions.ts";
 import { Fault, report } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
@@ -13,17 +15,13 @@ import { isInitialize } from "../wire/classify.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { handingOver, linkOf } from "../../asks/links.ts";
 import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
-import { clientName } from "../wire/params.ts";
-import { pageOf } from "../wire/references.ts";
+import { clientName, pageOf } from "../wire/params.ts";
 import { silenceGate } from "../wire/tasks.ts";
 import { notices, progressTokenOf } from "../wire/notifications.ts";
 import { Answering, eventText, jsonResponse, type Reply } from "../wire/reply.ts";
-import { whileGranted } from "../wire/granted.ts";
 import { inMcpSpan, tellFault, tellResult } from "../../observe/request-span.ts";
-import { failingAsker } from "./askers.ts";
-import { Replies } from "./batch.ts";
+import { failingAsker, settled } from "./askers.ts";
 import { initialize } from "./introduction.ts";
-import { settled } from "./settled.ts";
 import { olderResult, olderError, olderNotice } from "./shapes.ts";
 
 /**

@@ -1,16 +1,16 @@
+import { pageOf } from "../wire/params.ts";
+import type { SessionCall as Call, SessionParts } from "./session-store.ts";
 import { sessionAsker } from "../../asks/askers.ts";
 import { METHODS } from "../../calls/call-ref.ts";
 import { perform, whateverFor, type Waiting } from "../../calls/engine.ts";
 import type { DetailedTask, Progress, TaskCall } from "../../calls/task-object.ts";
 import { Fault, report, tooSilent } from "../../core/errors.ts";
-import { failingAsker, streamlessAsker } from "./askers.ts";
+import { failingAsker, streamlessAsker, settled } from "./askers.ts";
 import { changes } from "../../calls/changes.ts";
-import { settled } from "./settled.ts";
 import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
 import { inMcpSpan, told } from "../../observe/request-span.ts";
 import type { FoundRequest } from "../method.ts";
 import { find } from "../methods.ts";
-import { pageOf } from "../wire/references.ts";
 import { progressTokenOf } from "../wire/notifications.ts";
 import { hasTasks, olderResult, olderError } from "./shapes.ts";
 import { endingOf, isOver, olderTask, TASK_RESULT, wantedTtl } from "./tasks.ts";
@@ -21,16 +21,14 @@ import { traceIn } from "../../observe/trace-context.ts";
 import type { CallContext } from "../../core/call-context.ts";
 import type { Entry, Registry } from "../../servlets/registry.ts";
 import { limits } from "../../core/limits.ts";
-import { afterSending } from "../../core/unknown-outcome.ts";
+import { afterSending, UNKNOWN_OUTCOME, type Sender } from "../../core/unknown-outcome.ts";
 import { retryForMinutes } from "../../core/retry.ts";
 import type { Hub } from "../hub.ts";
-import { sendingKeeper, stopped } from "./sending.ts";
 import type { OpenCalls } from "./open-calls.ts";
-import { addTask, demandRoom, expiryOf, taskCallOf } from "./session-methods.ts";
-import type { SessionCall as Call, SessionParts } from "./session-parts.ts";
-import { isListener } from "./session-notifications.ts";
+import { addTask, demandRoom, expiryOf, taskCallOf, isListener } from "./session-methods.ts";
 import type { OpenPost } from "./open-post.ts";
 import { OWN, type SessionStreams } from "./session-streams.ts";
+import type { Keeper } from "../../core/record.ts";
 
 /** Dependencies of `SessionCalls`. */
 interface CallDependencies extends Omit<SessionParts, "awaitTask"> {
@@ -297,4 +295,26 @@ const stillRunning = () =>
   new Fault(
     "not_acceptable",
     "The task still runs, and this request accepts no stream. Ask for its result again, or send Accept: application/json, text/event-stream.",
+  );
+
+/** The keeper of a call in a session's object; calls `note` before a request that must not be repeated is sent. */
+export const sendingKeeper = (call: Sender, note: () => void): Keeper => ({
+  isVolatile: true,
+  begin: async () => {},
+  async intend(_position, _key, method) {
+    if (method !== "once") return false;
+    call.hasSent = true;
+    note();
+    return false;
+  },
+  keep: async () => {},
+});
+
+/** The error for the client of a call that died with its object. */
+export const stopped = ({ hasSent = false }: Sender): Fault =>
+  new Fault(
+    "servlet_failed",
+    hasSent
+      ? `The server stopped during this call. ${UNKNOWN_OUTCOME}`
+      : "The server stopped before this call ended. Call again.",
   );

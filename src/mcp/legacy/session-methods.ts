@@ -2,14 +2,14 @@ import type { CallRef } from "../../calls/call-ref.ts";
 import type { DetailedTask, TaskCall } from "../../calls/task-object.ts";
 import { Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
-import type { Json } from "../../core/model.ts";
-import { logLevelIn } from "../wire/notifications.ts";
+import type { Json, Notification } from "../../core/model.ts";
+import { logLevelIn, notices } from "../wire/notifications.ts";
 import { cursorText, string, uriIn } from "../wire/params.ts";
-import type { SessionStore } from "./session-store.ts";
-import type { SessionCall, SessionParts } from "./session-parts.ts";
-import { hasTasks } from "./shapes.ts";
-import { isOver, olderTask } from "./tasks.ts";
+import type { SessionStore, SessionCall, SessionParts } from "./session-store.ts";
+import { hasTasks, olderNotice } from "./shapes.ts";
+import { isOver, olderTask, related, TASK_RESULT } from "./tasks.ts";
 import { beginningOf } from "../../core/text.ts";
+import type { StoredCall } from "./session-rows.ts";
 
 /** Methods of sessions. */
 
@@ -136,4 +136,35 @@ function placeOf(cursor: unknown): number {
   const [, place] = /^tasks:(\d+)$/.exec(cursorText(cursor)) ?? [];
   if (place !== undefined) return Number(place);
   throw new Fault("invalid_params", "The cursor is unknown. List again without one.");
+}
+
+/**
+ * True for the entry of a task that the client has created, which is not a request. Its progress token is valid
+ * until the task ends, whether or not a request waits for the result.
+ * https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#task-progress-notifications
+ */
+export const isListener = ({ request, method }: StoredCall): boolean =>
+  request === null && method === TASK_RESULT;
+
+/** Sends those notifications of a call that its client wants, and records the progress. */
+export function hearing(
+  call: StoredCall,
+  store: SessionStore,
+  send: (message: Json) => void,
+): (notice: Notification) => void {
+  const wanted = {
+    progressToken: call.progressToken,
+    progress: call.progress,
+    get logLevel() {
+      return store.row.level;
+    },
+    takePage: (id: string) => store.takePage(id),
+  };
+  return notices(wanted, (message) => {
+    const params = message["params"] as Json;
+    const { progress } = params;
+    if (typeof progress === "number") call.progress = progress;
+    const ofTask = isListener(call) ? { params: related(params, call.task!) } : {};
+    send(olderNotice({ ...message, ...ofTask }, store.row.version));
+  });
 }

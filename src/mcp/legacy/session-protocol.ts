@@ -1,3 +1,4 @@
+import type { SessionParts } from "./session-store.ts";
 import type { Hub } from "../hub.ts";
 import { httpStatus, report, type Fault } from "../../core/errors.ts";
 import type { Notification } from "../../core/model.ts";
@@ -9,7 +10,6 @@ import { changedLists, type ListDigests } from "./list-digests.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { OpenPost } from "./open-post.ts";
 import { SessionCalls } from "./session-calls.ts";
-import type { SessionParts } from "./session-parts.ts";
 import { OWN, SessionStreams } from "./session-streams.ts";
 
 /** Dependencies of `SessionProtocol`. */

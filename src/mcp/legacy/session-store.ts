@@ -3,13 +3,26 @@ import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { Alarm } from "../../storage/alarm.ts";
 import { limits } from "../../core/limits.ts";
 import type { RequestId } from "../wire/message.ts";
-import type { Introduced } from "./session-object.ts";
-import type { Json, LoggingLevel, Principal } from "../../core/model.ts";
+import type { Introduced, Post } from "./session-object.ts";
+import type { Json, LoggingLevel, Principal, Notification } from "../../core/model.ts";
 import { SealedRows } from "../../storage/sealed-rows.ts";
-import { LATER_COLUMNS, LATER_TABLES, SCHEMA } from "./session-rows.ts";
-import type { Asked, CallRow, StoredAsk, StoredCall, Row } from "./session-rows.ts";
+import {
+  LATER_COLUMNS,
+  LATER_TABLES,
+  SCHEMA,
+  type Asked,
+  type CallRow,
+  type StoredAsk,
+  type StoredCall,
+  type Row,
+} from "./session-rows.ts";
 import { hasRow, hasTable } from "../../storage/tables.ts";
 import type { Sealer } from "../../storage/vault.ts";
+import type { Tasks } from "../../calls/tasks.ts";
+import type { DetailedTask } from "../../calls/task-object.ts";
+import type { Registry } from "../../servlets/registry.ts";
+import type { Trace } from "../../observe/trace-context.ts";
+import type { OpenPost } from "./open-post.ts";
 
 /** Of an id that a servlet has chosen, which may say something. */
 const digestOf = (id: string): string => bytesToHex(sha256(utf8ToBytes(id)));
@@ -268,4 +281,31 @@ export class SessionStore {
   dropTask(id: string): void {
     this.#storage.sql.exec("DELETE FROM tasks WHERE id = ?", id);
   }
+}
+
+/** The parts of a session that its methods use. */
+export interface SessionParts {
+  store: SessionStore;
+  /** The principal's tasks with these scopes. */
+  tasks: (scopes?: Post["scopes"]) => Tasks;
+  registry: () => Promise<Registry>;
+  /** Subscribes the session to change notifications. */
+  enlist(): Promise<void>;
+  /** Answers the call with the task's end. */
+  awaitTask(call: SessionCall, task: DetailedTask): Promise<void>;
+}
+
+/** An open call of a session. */
+export interface SessionCall extends StoredCall {
+  isStored: boolean;
+  /** True once the client has cancelled it. */
+  isUnwanted?: boolean;
+  /** Absent once another instance of the session's object has taken the call over. */
+  post?: OpenPost;
+  scopes: Post["scopes"];
+  /** The trace that its request is a part of. */
+  trace?: Trace | undefined;
+  /** Aborts its run in this object. */
+  stop?: AbortController;
+  hear?: (notice: Notification) => void;
 }

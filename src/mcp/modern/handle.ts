@@ -15,8 +15,7 @@ import { errorMessage, methodNotFound, resultMessage, type Request } from "../wi
 import { isLoggingLevel, LOGGING_LEVELS, notices, progressTokenOf } from "../wire/notifications.ts";
 import { Answering, type Reply } from "../wire/reply.ts";
 import { inMcpSpan, tellFault, tellResult } from "../../observe/request-span.ts";
-import { clientName } from "../wire/params.ts";
-import { pageOf } from "../wire/references.ts";
+import { clientName, pageOf } from "../wire/params.ts";
 import { answerCall, type ModernCall } from "./call.ts";
 import { resumes } from "./input-required.ts";
 

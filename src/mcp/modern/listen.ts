@@ -7,10 +7,9 @@ import { isObject, type Json } from "../../core/model.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { methodNotFound, resultMessage, type Request } from "../wire/message.ts";
 import { capabilities } from "../wire/capabilities.ts";
-import { whileGranted } from "../wire/granted.ts";
 import { streamResponse } from "../wire/reply.ts";
 import { demandTasks } from "./tasks.ts";
-import { SUBSCRIPTION_ID_META, tagged, type Filter } from "../wire/subscription.ts";
+import { SUBSCRIPTION_ID_META, tagged, type Filter, whileGranted } from "../wire/subscription.ts";
 
 /**
  * Answers `subscriptions/listen` with a stream of the hub, which begins with the filter that is served.

@@ -1,6 +1,8 @@
 import { Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
-import { isObject, type Json } from "../../core/model.ts";
+import { isObject, type Json, type Lists } from "../../core/model.ts";
+import type { CallRef, CompletionRequest } from "../../calls/call-ref.ts";
+import type { Registry } from "../../servlets/registry.ts";
 
 /** Readers of a request's params. They throw `invalid_params` that names the param. */
 
@@ -54,4 +56,70 @@ export function clientName(info: unknown): { name?: string; version?: string } {
     ...(typeof name === "string" && { name }),
     ...(typeof version === "string" && { version }),
   };
+}
+
+/** What the params of a request name, by method. All throw `invalid_params`. */
+
+export const toolIn = (params: Json): CallRef => ({
+  kind: "tool",
+  name: string(params, "name"),
+  input: object(params, "arguments"),
+});
+
+export const resourceIn = (params: Json): CallRef => ({ kind: "resource", name: uriIn(params) });
+
+export const promptIn = (params: Json): CallRef => ({
+  kind: "prompt",
+  name: string(params, "name"),
+  input: strings(params, "arguments"),
+});
+
+export function completionIn(params: Json): CallRef {
+  const input = completionRequest(params);
+  const { ref } = input;
+  return { kind: "completion", name: ref.type === "ref/prompt" ? ref.name : ref.uri, input };
+}
+
+/** One page of a list. Throws `invalid_params` for a cursor that is not known. */
+export const pageOf = async (
+  kind: keyof Lists,
+  { cursor }: Json,
+  registry: Registry,
+): Promise<Json> => page(kind, (await registry.catalog()).lists[kind], cursor);
+
+/** One page of a list. A cursor holds the start of its page and the length of the list, so that a stale one is detected. */
+function page<K extends keyof Lists>(kind: K, whole: Lists[K], cursor: unknown): Json {
+  const start = cursor === undefined ? 0 : startOf(cursor, kind, whole.length);
+  const end = start + limits.pageItems;
+  const items = start === 0 && end >= whole.length ? whole : whole.slice(start, end);
+  if (end >= whole.length) return { [kind]: items };
+  return { [kind]: items, nextCursor: btoa(`${kind}:${end}:${whole.length}`) };
+}
+
+function startOf(cursor: unknown, kind: string, length: number): number {
+  const [, of, start, before] = /^(\w+):(\d+):(\d+)$/.exec(cursorText(cursor)) ?? [];
+  if (of !== kind || Number(before) !== length || Number(start) >= length) {
+    throw new Fault("invalid_params", "The cursor is unknown or stale. List again without one.");
+  }
+  return Number(start);
+}
+
+function completionRequest(params: Json): CompletionRequest {
+  const ref = object(params, "ref");
+  const argument = object(params, "argument");
+  const given = object(params, "context");
+  const context =
+    given["arguments"] === undefined ? {} : { context: { arguments: strings(given, "arguments") } };
+  const about = {
+    argument: { name: string(argument, "name"), value: string(argument, "value") },
+    ...context,
+  };
+  switch (ref["type"]) {
+    case "ref/prompt":
+      return { ref: { type: "ref/prompt", name: string(ref, "name") }, ...about };
+    case "ref/resource":
+      return { ref: { type: "ref/resource", uri: uriIn(ref) }, ...about };
+    default:
+      throw new Fault("invalid_params", "params.ref.type must be ref/prompt or ref/resource.");
+  }
 }

@@ -1,7 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Tool } from "../../../src/core/model.ts";
-import { define, definitionOf } from "../../../src/otc/definitions.ts";
-import { inlined } from "../../../src/otc/inline.ts";
+import { define, definitionOf, inlined } from "../../../src/otc/definitions.ts";
 import { manifestSchema, type Manifest } from "../../../src/servlets/manifest.ts";
 import { compareVersions, newest } from "../../../src/servlets/toolkit.ts";
 import { bundle } from "../../bundle.gen.ts";
