@@ -10,7 +10,7 @@ import {
   type AuthorizationServerOptions,
 } from "./authorization-server.ts";
 import type { Fetch } from "./fetch-json.ts";
-import { RevokedKeys, revokedKey } from "./key-records.ts";
+import { keyRecordsOf, RevokedKeys, revokedKey } from "./key-records.ts";
 import { audienceOf, challengeOf, metadataOf } from "./metadata.ts";
 import { arrivalOf, audienceAt, demandOwnOrigin, isLocal, isLoopback } from "./origin.ts";
 import { anonymousAt, bearerIn, ownerOf, type Known } from "./principal.ts";
@@ -62,7 +62,7 @@ export function createAuthenticator(
   });
   const hasOAuth = issuers.length > 0 || authorization !== undefined;
   const isOpen = settings.API_KEYS === undefined && !hasOAuth;
-  const revoked = new RevokedKeys(env);
+  const revoked = new RevokedKeys(keyRecordsOf(env));
   const needed = [...new Set(issuers.flatMap((issuer) => issuer.required_scopes))];
 
   async function holderOf(token: string, request: Request): Promise<Known> {

@@ -57,7 +57,7 @@ const DONE: Record<string, string> = {
   install: "The servlet is installed. All isolates serve it within seconds.",
   rollback: "The older version is installed. All isolates serve it within seconds.",
   uninstall: "The servlet is uninstalled.",
-  revoke: "The key is revoked. It is refused within seconds.",
+  revoke: "The key is revoked. It is refused everywhere within 30 seconds.",
   restore: "The key is valid again.",
 };
 
@@ -121,10 +121,10 @@ async function act(
       return { status: 200, body: confirmPage(`Revoke the key ${name}?`, lines, asked) };
     }
     case "revoke":
-      await recordsIn(env).revokeKey(configured(settings, key), by);
+      await recordsIn(env).revoke(configured(settings, key), by);
       return isDone("revoke");
     case "restore":
-      await recordsIn(env).restoreKey(configured(settings, key));
+      await recordsIn(env).restore(configured(settings, key));
       return isDone("restore");
     default:
       return undefined;
@@ -149,7 +149,7 @@ function recordsIn(env: object) {
   if (records !== undefined) return records();
   throw new Fault(
     "unavailable",
-    "Keys cannot be revoked here: bind the Durable Object USAGE in wrangler.toml, or remove the key from the configuration (npm run keys -- revoke NAME).",
+    "Keys cannot be revoked here: bind the Durable Object KEY_RECORDS in wrangler.toml, or remove the key from the configuration (npm run keys -- revoke NAME).",
   );
 }
 
@@ -192,9 +192,7 @@ async function overviewOf(
   const hour = (await usage?.report("hour", "servlet"))?.named;
   const runsOf = new Map(hour?.map(({ name, sums }) => [name, sums]));
   const served = new Set(whole.servlets.map((one) => (one.module ? one.name : one.hash)));
-  const records = new Map(
-    (await keyRecordsOf(env)?.().keyRecords())?.map((one) => [one.key, one]) ?? [],
-  );
+  const records = new Map((await keyRecordsOf(env)?.().all())?.map((one) => [one.key, one]) ?? []);
   return {
     servlets: whole.servlets.map((one) => {
       const { name, hash, dialect, manifest } = one;

@@ -1,4 +1,5 @@
 import type { Bundle } from "../servlets/bundle.ts";
+import { KeyRecords } from "../auth/key-records.ts";
 import { installsObject } from "../builds/installs.ts";
 import { profileObject } from "./profile.ts";
 import { Attempts } from "./attempts.ts";
@@ -25,6 +26,7 @@ export function durableObjects(bundle: Bundle) {
     Grant,
     Hub: isStateShared ? JoiningHub : Hub,
     Installs: installsObject(bundle),
+    KeyRecords,
     KeyRing,
     Quota,
     ServletState: servletStateObject(bundle, share),

@@ -11,6 +11,7 @@ export const {
   Grant,
   Hub,
   Installs,
+  KeyRecords,
   KeyRing,
   Quota,
   ServletState,

@@ -77,7 +77,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   person: ["accounts", "auth", "durable", "servlets", ...LEAVES],
   servlets: ["calls", "usage", "wasm", ...LEAVES],
   schema: LEAVES,
-  usage: ["auth", ...LEAVES],
+  usage: LEAVES,
   files: ["limits.ts", "once-per.ts"],
   wasm: LEAVES,
   exporter: ["tracing", ...LEAVES],

@@ -19,6 +19,7 @@ export const {
   Grant,
   Hub,
   Installs,
+  KeyRecords,
   KeyRing,
   Quota,
   ServletState,

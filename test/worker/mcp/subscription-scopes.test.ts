@@ -196,12 +196,12 @@ describe("a stream ends, and tells nothing more, once its key", () => {
   const soon = () => ({ expires: new Date(Date.now() + DAY).toISOString() });
 
   const ends: [string, object, (key: string) => unknown][] = [
-    ["is revoked", {}, async (key) => keyRecordsOf(env)!().revokeKey(await hashOf(key), "boss")],
+    ["is revoked", {}, async (key) => keyRecordsOf(env)!().revoke(await hashOf(key), "boss")],
     ["has expired", soon(), () => later(DAY + 1)],
     [
       "is narrow, and revoked",
       { scopes: DURABLE },
-      async (key) => keyRecordsOf(env)!().revokeKey(await hashOf(key), "boss"),
+      async (key) => keyRecordsOf(env)!().revoke(await hashOf(key), "boss"),
     ],
     ["is narrow, and has expired", { ...soon(), scopes: DURABLE }, () => later(2 * DAY)],
   ];
