@@ -1,6 +1,6 @@
 /** Which API keys are revoked, and when each was used: one object has the records, and each isolate a copy of the revoked ones. */
 import { DurableObject, waitUntil } from "cloudflare:workers";
-import { namespaceOf } from "../env.ts";
+import type { Env } from "../bindings.ts";
 import { Fault, report } from "../errors.ts";
 import { limits } from "../limits.ts";
 
@@ -16,10 +16,10 @@ export interface KeyRecord {
 }
 
 /** The Durable Object with the records of all keys. */
-export class KeyRecords extends DurableObject {
+export class KeyRecords extends DurableObject<Env> {
   readonly #sql = this.ctx.storage.sql;
 
-  constructor(state: DurableObjectState, env: Cloudflare.Env) {
+  constructor(state: DurableObjectState, env: Env) {
     super(state, env);
     this.#sql.exec(
       "CREATE TABLE IF NOT EXISTS keys (key TEXT PRIMARY KEY, used INTEGER, revoked INTEGER, by TEXT)",
@@ -60,10 +60,8 @@ export class KeyRecords extends DurableObject {
 }
 
 /** The records of keys; undefined where the binding KEY_RECORDS is missing: then no key can be revoked while the server runs. */
-export function keyRecordsOf(env: object): (() => DurableObjectStub<KeyRecords>) | undefined {
-  const objects = namespaceOf<KeyRecords>(env, "KEY_RECORDS");
-  return objects && (() => objects.getByName("keys"));
-}
+export const keyRecordsOf = ({ KEY_RECORDS }: Env) =>
+  KEY_RECORDS && (() => KEY_RECORDS.getByName("keys"));
 
 /** How old an isolate's knowledge of the revoked keys may be: a revoked key is refused everywhere after that. */
 const KNOWN_MS = 30_000;

@@ -1,30 +1,30 @@
 import { providersOf, type Provider } from "../accounts/provider.ts";
-import { profilesOf, type Profiles } from "../durable/profiles.ts";
+import type { Env } from "../bindings.ts";
+import { Profiles } from "../durable/profiles.ts";
 import type { StateOwner } from "../durable/operated-states.ts";
 import { stateful } from "../durable/servlet-states.ts";
-import type { TaskObject } from "../durable/task-object.ts";
-import { tasksOf } from "../durable/tasks.ts";
-import { sealerOf } from "../durable/vault.ts";
-import {
-  apiKeysOf,
-  deploymentOf,
-  namespaceOf,
-  ownNamesOf,
-  variablesOf,
-  type Settings,
-} from "../env.ts";
+import type { tasksOf } from "../durable/tasks.ts";
+import type { Sealer } from "../durable/vault.ts";
+import { apiKeysOf, deploymentOf, ownNamesOf, variablesOf, type Settings } from "../env.ts";
 import { Fault, report } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Principal } from "../model.ts";
 import { refOf, type Bundle, type PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import { Registry } from "../servlets/registry.ts";
-import { countingIn } from "../usage/counting.ts";
-import { bucketOf, installsOf, loaderOf } from "./bindings.ts";
+import { countingIn, type usageOf } from "../usage/counting.ts";
+import { bucketOf } from "./bucket.ts";
 import type { Build } from "./build.ts";
 import { Installer } from "./installer.ts";
 import { ServletLoader } from "./loaded.ts";
 import { ownServlets } from "./tools.ts";
+
+/** Dependencies of `Serving`; undefined where a binding is missing. */
+interface ServingParts {
+  sealer: Sealer | undefined;
+  tasks: ReturnType<typeof tasksOf>;
+  usage: ReturnType<typeof usageOf>;
+}
 
 /**
  * The servlets that this isolate serves: the bundle, and the installed ones, which it asks for at most every
@@ -48,27 +48,34 @@ export class Serving {
   #isAsking = false;
   readonly #old = new Map<string, { servlet: PreparedServlet; at: number }>();
 
-  constructor(bundle: Bundle, settings: Settings, env: object) {
+  constructor(
+    bundle: Bundle,
+    settings: Settings,
+    env: Env,
+    { sealer, tasks, usage }: ServingParts,
+  ) {
     const hasPages = settings.LINKS === "on";
-    this.counting = countingIn(env);
+    this.counting = countingIn(usage);
     this.keyScopes = new Map(apiKeysOf(settings).map(({ name, scopes }) => [name, scopes]));
     const configured = { ...deploymentOf(settings, env), count: this.counting?.count };
     this.providers = providersOf(settings, variablesOf(env));
     const names = new Set(this.providers.keys());
-    const profiles = hasPages ? profilesOf(env, sealerOf(settings, env), names) : undefined;
+    const { PROFILES, LOADER, INSTALLS, TASKS } = env;
+    const profiles =
+      hasPages && PROFILES && sealer ? new Profiles(PROFILES, sealer, names) : undefined;
     this.profiles = profiles;
     const plain = { ...configured, ...stateful(env), secrets: profiles, accounts: profiles };
     const registry = this.registry.bind(this);
-    const calls = hasPages ? tasksOf(env) : undefined;
+    const calls = hasPages ? tasks : undefined;
     const personal = calls && ((principal: Principal) => calls(principal, async () => {}));
     let installing: Pick<Deployment, "runLoaded" | "oldBuild"> = {};
-    const [isolates, bucket, installs] = [loaderOf(env), bucketOf(env), installsOf(env)];
     const { runner } = bundle;
-    if (isolates && bucket && installs && runner) {
-      const loader = new ServletLoader({ loader: isolates, bucket, runner }, plain);
-      const tasks = namespaceOf<TaskObject>(env, "TASKS");
+    const bucket = bucketOf(env);
+    if (LOADER && bucket && INSTALLS && runner) {
+      const loader = new ServletLoader({ loader: LOADER, bucket, runner }, plain);
+      const installs = () => INSTALLS.getByName("installs");
       this.installer = new Installer({
-        ...{ bucket, installs, loader, registry, tasks },
+        ...{ bucket, installs, loader, registry, tasks: TASKS },
         ownNames: ownNamesOf(settings, env),
       });
       this.loader = loader;

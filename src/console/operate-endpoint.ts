@@ -1,4 +1,3 @@
-import { keyRecordsOf } from "../auth/key-records.ts";
 import type { Installer } from "../builds/installer.ts";
 import { permissionsOf } from "../builds/permissions.ts";
 import type { Serving } from "../builds/serving.ts";
@@ -7,17 +6,14 @@ import { apiKeysOf, type Settings } from "../env.ts";
 import { Fault, report } from "../errors.ts";
 import { usualLimits, limits } from "../limits.ts";
 import { pageFor, seeOther, type PersonPage, type View, type Visit } from "../person/view.ts";
-import { usageOf } from "../usage/counting.ts";
+import type { Server } from "../server.ts";
 import { PAGES } from "./frame.ts";
 import { confirmPage, operatePage, type Overview } from "./operate.ts";
 
 /** `/console/operate`: the page, and the actions of its buttons. */
 
 /** Dependencies of the page. */
-export interface Operated {
-  env: object;
-  settings: Settings;
-  serving: Serving;
+export interface Operated extends Pick<Server, "usage" | "keyRecords" | "settings" | "serving"> {
   page: PersonPage;
   /** True if the visitor may operate the server. */
   isOperator: boolean;
@@ -71,7 +67,7 @@ interface Acting extends Operated {
 /** Performs a button's action, or asks for confirmation; undefined for an unknown button. */
 async function act(
   form: URLSearchParams,
-  { env, settings, serving, visit, token }: Acting,
+  { keyRecords, settings, serving, visit, token }: Acting,
 ): Promise<View | undefined> {
   const field = (name: string) => form.get(name) ?? "";
   const [name, key, by] = [field("name"), field("key"), visit.person.principal.name];
@@ -121,10 +117,10 @@ async function act(
       return { status: 200, body: confirmPage(`Revoke the key ${name}?`, lines, asked) };
     }
     case "revoke":
-      await recordsIn(env).revoke(configured(settings, key), by);
+      await recordsIn(keyRecords).revoke(configured(settings, key), by);
       return isDone("revoke");
     case "restore":
-      await recordsIn(env).restore(configured(settings, key));
+      await recordsIn(keyRecords).restore(configured(settings, key));
       return isDone("restore");
     default:
       return undefined;
@@ -144,8 +140,7 @@ function installerIn({ installer }: Serving): Installer {
   );
 }
 
-function recordsIn(env: object) {
-  const records = keyRecordsOf(env);
+function recordsIn(records: Operated["keyRecords"]) {
   if (records !== undefined) return records();
   throw new Fault(
     "unavailable",
@@ -168,7 +163,7 @@ async function publishedBuild({ bucket, installs }: Installer, name: string, has
 }
 
 async function overviewOf(
-  { env, settings, serving }: Operated,
+  { usage: counters, keyRecords, settings, serving }: Operated,
   token: string,
   done: string | undefined,
 ): Promise<Overview> {
@@ -188,11 +183,11 @@ async function overviewOf(
     for (const { servlet } of kind?.values() ?? [])
       entries.set(servlet.name, (entries.get(servlet.name) ?? 0) + 1);
   }
-  const usage = usageOf(env)?.();
+  const usage = counters?.();
   const hour = (await usage?.report("hour", "servlet"))?.named;
   const runsOf = new Map(hour?.map(({ name, sums }) => [name, sums]));
   const served = new Set(whole.servlets.map((one) => (one.module ? one.name : one.hash)));
-  const records = new Map((await keyRecordsOf(env)?.().all())?.map((one) => [one.key, one]) ?? []);
+  const records = new Map((await keyRecords?.().all())?.map((one) => [one.key, one]) ?? []);
   return {
     servlets: whole.servlets.map((one) => {
       const { name, hash, dialect, manifest } = one;

@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 import type { KeyRecord } from "../auth/key-records.ts";
-import type { InstalledVersion } from "../builds/installs-object.ts";
+import type { InstalledVersion } from "../builds/installs-rows.ts";
 import { shown, type Markup } from "../document.ts";
 import { scopesInWords } from "../key-name.ts";
 import { ADVICE } from "../servlets/run-log.ts";

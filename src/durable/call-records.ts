@@ -1,5 +1,4 @@
 import { sha256 } from "../digest.ts";
-import { namespaceOf } from "../env.ts";
 import type { Call, CallToolResponse } from "../otc/call.ts";
 import { callerKey } from "../callers.ts";
 import { retry } from "../retry.ts";
@@ -30,13 +29,6 @@ export class CallRecords {
     );
     return response === undefined ? undefined : (JSON.parse(response) as CallToolResponse);
   }
-}
-
-/** The recorded calls of a Worker with these bindings; undefined without them. */
-export function recordsOf(env: object): CallRecords | undefined {
-  const objects = namespaceOf<CallRecord>(env, "CALL_RECORDS");
-  if (objects === undefined || namespaceOf(env, "KEY_RING") === undefined) return undefined;
-  return new CallRecords(objects);
 }
 
 const hexDigest = async (text: string) => (await sha256(text)).toHex();

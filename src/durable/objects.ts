@@ -1,38 +1,64 @@
-import type { Bundle } from "../servlets/bundle.ts";
+import { DurableObject } from "cloudflare:workers";
 import { KeyRecords } from "../auth/key-records.ts";
-import { installsObject } from "../builds/installs.ts";
-import { profileObject } from "./profile.ts";
-import { Attempts } from "./attempts.ts";
-import { callRecordObject } from "./call-record.ts";
-import { Grant } from "./grant.ts";
-import { Hub, JoiningHub } from "./hub.ts";
-import { KeyRing } from "./key-ring.ts";
-import { Quota } from "./quota.ts";
-import { servletStateObject } from "./servlet-state.ts";
-import { sessionObject } from "./session.ts";
-import { shareOf } from "./shared.ts";
-import { statesObject } from "./states.ts";
-import { taskObject } from "./task.ts";
+import type { Env } from "../bindings.ts";
+import { Installs } from "../builds/installs.ts";
+import type { SealingServer, Server } from "../server.ts";
 import { Usage } from "../usage/usage-object.ts";
+import { Attempts } from "./attempts.ts";
+import { CallRecord } from "./call-record.ts";
+import { Grant } from "./grant.ts";
+import { Hub } from "./hub.ts";
+import { KeyRing } from "./key-ring.ts";
+import { Profile } from "./profile.ts";
+import { Quota } from "./quota.ts";
+import { ServletState } from "./servlet-state.ts";
+import { Session } from "./session.ts";
+import { States } from "./states.ts";
+import { Task } from "./task.ts";
 
-/** The Durable Object classes of a Worker that serves this bundle, under the names that wrangler.toml has. */
-export function durableObjects(bundle: Bundle) {
-  const share = shareOf(bundle);
-  const isStateShared = bundle.servlets.some(({ manifest }) => manifest.state === "server");
+/** The Durable Object classes of an isolate with this server, under the names that wrangler.toml has. */
+export function durableObjects(server: Server) {
+  const given = () => server;
+  const sealing = () => {
+    if (server.sealer !== undefined) return server as SealingServer;
+    throw new Error(
+      "The binding KEY_RING is missing. Add the Durable Object KEY_RING to wrangler.toml.",
+    );
+  };
   return {
-    Profile: profileObject(share),
     Attempts,
-    CallRecord: callRecordObject(share),
+    CallRecord: madeWith(sealing, CallRecord),
     Grant,
-    Hub: isStateShared ? JoiningHub : Hub,
-    Installs: installsObject(bundle),
+    Hub: madeWith(given, Hub),
+    Installs: madeWith(given, Installs),
     KeyRecords,
     KeyRing,
+    Profile: madeWith(sealing, Profile),
     Quota,
-    ServletState: servletStateObject(bundle, share),
-    Session: sessionObject(bundle, share),
-    States: statesObject(share),
-    Task: taskObject(share),
+    ServletState: madeWith(sealing, ServletState),
+    Session: madeWith(sealing, Session),
+    States: madeWith(sealing, States),
+    Task: madeWith(sealing, Task),
     Usage,
   };
+}
+
+type Constructor<T, More extends unknown[]> = new (
+  state: DurableObjectState,
+  env: Env,
+  ...more: More
+) => T;
+
+/** The class as the platform makes its objects, which are given the server. */
+function madeWith<T extends DurableObject<Env>, Given>(
+  given: () => Given,
+  Class: Constructor<T, [Given]>,
+): Constructor<T, []> {
+  const Base = Class as Constructor<DurableObject<Env>, [Given]>;
+  class Made extends Base {
+    constructor(state: DurableObjectState, env: Env) {
+      super(state, env, given());
+    }
+  }
+  return Made as Constructor<DurableObject<Env>, []> as Constructor<T, []>;
 }

@@ -1,5 +1,5 @@
 import { callerKey } from "../callers.ts";
-import { namespaceOf } from "../env.ts";
+import type { Env } from "../bindings.ts";
 import { Fault } from "../errors.ts";
 import type { Audience } from "../model.ts";
 import { refOf, type PreparedServlet } from "../servlets/bundle.ts";
@@ -7,12 +7,11 @@ import type { Listed } from "../servlets/servlet.ts";
 import { partsOf } from "../servlets/setup.ts";
 import type { Deployment, Viewer } from "../servlets/deployment.ts";
 import { changesIn, endingOf, noticeOf } from "./plain-ending.ts";
-import { CallHooks, elsewhere, hooksThere, unsettled, type StateObject } from "./remote-hooks.ts";
+import { CallHooks, elsewhere, hooksThere, unsettled } from "./remote-hooks.ts";
 import { scopeOf, stateName } from "./state-scopes.ts";
 
 /** Runs servlets that keep state in the objects that have it, and asks them for their lists there. */
-export function stateful(env: object) {
-  const objects = namespaceOf<StateObject>(env, "SERVLET_STATES");
+export function stateful({ SERVLET_STATES: objects }: Env) {
   const objectFor = async (servlet: PreparedServlet, viewer: Viewer) => {
     if (objects === undefined) {
       throw new Fault(

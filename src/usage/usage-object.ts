@@ -32,14 +32,6 @@ export interface Report {
   waiting: number;
 }
 
-/** RPC interface of the counters of a server. */
-export interface UsageObject extends Rpc.DurableObjectBranded {
-  add(taken: Taken): Promise<void>;
-  /** The errors of servlets, the newest first. */
-  errors(): Promise<CountedError[]>;
-  report(span: Span, by: Dimension): Promise<Report>;
-}
-
 interface Row extends Record<string, SqlStorageValue> {
   start: number;
   name: string;
@@ -59,7 +51,7 @@ CREATE TABLE IF NOT EXISTS waiting (task TEXT PRIMARY KEY, servlet TEXT NOT NULL
  * What operators see of a server: the counters of all isolates by minute, hour and day, without those older than a span;
  * and the last errors.
  */
-export class Usage extends DurableObject implements UsageObject {
+export class Usage extends DurableObject {
   readonly #sql = this.ctx.storage.sql;
 
   constructor(state: DurableObjectState, env: Cloudflare.Env) {
@@ -113,6 +105,7 @@ export class Usage extends DurableObject implements UsageObject {
     );
   }
 
+  /** The errors of servlets, the newest first. */
   async errors(): Promise<CountedError[]> {
     return this.#sql
       .exec<CountedError & Record<string, SqlStorageValue>>(

@@ -4,9 +4,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { callerKey } from "../../../src/callers.ts";
 import { hasTable } from "../../../src/durable/tables.ts";
-import type { Quota } from "../../../src/durable/quota.ts";
 import { unsettled } from "../../../src/durable/remote-hooks.ts";
-import { namespaceOf } from "../../../src/env.ts";
 import { refOf } from "../../../src/servlets/bundle.ts";
 import { nobodysCall, type Listed } from "../../../src/servlets/servlet.ts";
 import { limited, prepare } from "../durable/client.ts";
@@ -16,7 +14,7 @@ import { bundled, callIn, fileIn, installed, loaderWith, newScope } from "./inst
 prepare();
 
 const MiB = 1024 * 1024;
-const quotas = namespaceOf<Quota>(env, "QUOTAS")!;
+const quotas = env.QUOTAS!;
 
 /** A caller that nobody has been yet, and how much is held for it, in MiB. */
 function newCaller() {

@@ -1,9 +1,10 @@
 import { env } from "cloudflare:workers";
 import { runInDurableObject } from "cloudflare:test";
 import type { BuildBucket } from "../../../src/builds/bucket.ts";
+import type { Serving } from "../../../src/builds/serving.ts";
 import { ServletLoader } from "../../../src/builds/loaded.ts";
 import { CallHooks, hooksThere, unsettled } from "../../../src/durable/remote-hooks.ts";
-import { servletStateObject } from "../../../src/durable/servlet-state.ts";
+import { ServletState } from "../../../src/durable/servlet-state.ts";
 import { sealerOf } from "../../../src/durable/vault.ts";
 import { deploymentOf, readSettings } from "../../../src/env.ts";
 import type { Json } from "../../../src/model.ts";
@@ -12,7 +13,6 @@ import { connected } from "../../../src/servlets/connect.ts";
 import { nobodysCall } from "../../../src/servlets/servlet.ts";
 import { endingOf } from "../../../src/durable/plain-ending.ts";
 import type { CallContext } from "../../../src/call-context.ts";
-import type { Share } from "../../../src/durable/shared.ts";
 import { partsOf } from "../../../src/servlets/setup.ts";
 import { bundle } from "../../bundle.gen.ts";
 
@@ -84,10 +84,8 @@ export function installed(name: string, changes: Partial<PreparedServlet> = {}):
 }
 
 const sealer = sealerOf(settings, env)!;
-const share = (by: ServletLoader | undefined) =>
-  (() => ({ serving: { deployment, loader: by }, sealer })) as unknown as Share;
-
-type StateOf = InstanceType<ReturnType<typeof servletStateObject>>;
+const servingBy = (by: ServletLoader | undefined) =>
+  ({ deployment, loader: by }) as unknown as Serving;
 
 /** What the server of an object has. */
 interface Served {
@@ -102,15 +100,15 @@ export function newScope() {
   const stub = objects.getByName(`installed ${crypto.randomUUID()}`);
   /** Does this with the object, as it is after it has started. */
   const within = <T>(
-    work: (object: StateOf, state: DurableObjectState) => Promise<T> | T,
+    work: (object: ServletState, state: DurableObjectState) => Promise<T> | T,
     { bundles = true, ...given }: Served = {},
   ): Promise<T> =>
     runInDurableObject(stub, async (_object, state) => {
       const served = bundles ? bundle : { ...bundle, servlets: [] };
       // It dies with the object.
       state.facets.abort("state", new Error("The object has started again."));
-      const State = servletStateObject(served, share("by" in given ? given.by : loader));
-      return work(new State(state, env), state);
+      const serving = servingBy("by" in given ? given.by : loader);
+      return work(new ServletState(state, env, { bundle: served, sealer, serving }), state);
     });
   return { stub, within };
 }
@@ -142,7 +140,7 @@ interface SqlFacet extends Rpc.DurableObjectBranded {
 
 /** Calls a tool of a servlet, in this object; answers with its text, or the error. */
 export async function callIn(
-  object: StateOf,
+  object: ServletState,
   servlet: PreparedServlet,
   name: string,
   args: Json = {},
@@ -169,5 +167,5 @@ export async function callIn(
 }
 
 /** Has the guest `filing` do something with a file. */
-export const fileIn = (object: StateOf, servlet: PreparedServlet, what: string, text = "") =>
+export const fileIn = (object: ServletState, servlet: PreparedServlet, what: string, text = "") =>
   callIn(object, servlet, "do", { what, path: what === "list" ? "/data" : "/data/a", text });

@@ -1,13 +1,12 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { installsOf } from "../../../src/builds/bindings.ts";
 import type { Build } from "../../../src/builds/build.ts";
 import { unsettled } from "../../../src/durable/remote-hooks.ts";
 
 /** Servlets are installed at the same time by several operators. */
 
-const installs = installsOf(env)!();
+const installs = env.INSTALLS!.getByName("installs");
 
 function buildWith(name: string, ...tools: string[]): Build {
   const digest = name.length.toString(16).repeat(64).slice(0, 64);

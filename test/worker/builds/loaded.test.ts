@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { bucketOf } from "../../../src/builds/bindings.ts";
+import { bucketOf } from "../../../src/builds/bucket.ts";
 import { hashOf } from "../../../src/builds/build.ts";
 import { ServletLoader } from "../../../src/builds/loaded.ts";
 import { deploymentOf, readSettings } from "../../../src/env.ts";

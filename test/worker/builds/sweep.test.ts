@@ -1,7 +1,7 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { bucketOf, installsOf } from "../../../src/builds/bindings.ts";
+import { bucketOf } from "../../../src/builds/bucket.ts";
 import { hashOf, type Build } from "../../../src/builds/build.ts";
 import { unsettled } from "../../../src/durable/remote-hooks.ts";
 import { sha256 } from "../../../src/digest.ts";
@@ -10,7 +10,7 @@ import { limits } from "../../../src/limits.ts";
 /** Old builds and their parts are deleted when nothing can need them. */
 
 const bucket = bucketOf(env)!;
-const installs = installsOf(env)!();
+const installs = env.INSTALLS!.getByName("installs");
 
 /** How far the clock of the Worker is ahead; that of the bucket, by which parts are dated, is not. */
 let aheadMs = 0;

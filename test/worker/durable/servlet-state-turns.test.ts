@@ -5,8 +5,7 @@ import { describe, expect, test } from "vitest";
 import { stateful } from "../../../src/durable/servlet-states.ts";
 import { scopeOf, stateName } from "../../../src/durable/state-scopes.ts";
 import { limits } from "../../../src/limits.ts";
-import type { StateObject } from "../../../src/durable/remote-hooks.ts";
-import { deploymentOf, namespaceOf, readSettings } from "../../../src/env.ts";
+import { deploymentOf, readSettings } from "../../../src/env.ts";
 import type { CallContext } from "../../../src/call-context.ts";
 import type { Json } from "../../../src/model.ts";
 import { connected } from "../../../src/servlets/connect.ts";
@@ -22,7 +21,7 @@ import { until } from "./task-steps.ts";
 prepare();
 
 const deployment = { ...deploymentOf(readSettings(env), env), ...stateful(env) };
-const states = namespaceOf<StateObject>(env, "SERVLET_STATES")!;
+const states = env.SERVLET_STATES!;
 
 /** A servlet, called by a new principal. */
 function newCaller(servlet: string, principal = { name: crypto.randomUUID() }) {

@@ -6,8 +6,8 @@ import { steps } from "../durable/plans.ts";
 import { resultIn, type SessionClient } from "../durable/session-client.ts";
 import { configureLimits, limits } from "../../../src/limits.ts";
 import { keyRecordsOf } from "../../../src/auth/key-records.ts";
-import { sessionObject } from "../../../src/durable/session.ts";
-import { shareOf } from "../../../src/durable/shared.ts";
+import { Session } from "../../../src/durable/session.ts";
+import { createServer, type SealingServer } from "../../../src/server.ts";
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { begin, listened } from "../durable/session-steps.ts";
@@ -131,8 +131,8 @@ test.each<[what: string, scopes: readonly string[] | undefined, events: number]>
       const events = () => sql.exec("SELECT seq FROM events").toArray().length;
       const before = events();
       // As the object begins again with the new configuration.
-      const Session = sessionObject(bundle, shareOf(bundle));
-      const narrowed = new Session(state, { ...env, ...(await variablesFor(key, scopes)) });
+      const server = createServer(bundle, { ...env, ...(await variablesFor(key, scopes)) });
+      const narrowed = new Session(state, env, server as SealingServer);
       await narrowed.changed([
         {
           method: "notifications/resources/updated",
