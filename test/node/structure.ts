@@ -83,8 +83,8 @@ async function facts(): Promise<[what: string, value: number | string][]> {
     ["pairs of rooms that import each other", `${circles.length} (${circles.join(", ")})`],
     ["files with instanceof Suspended", count(/instanceof Suspended/)],
     [
-      "places that look up a binding by its name",
-      files.flatMap(({ text }) => text.match(/namespaceOf</g) ?? []).length,
+      "RPC interfaces that are copied from a class",
+      files.flatMap(({ text }) => text.match(/extends Rpc\.DurableObjectBranded \{/g) ?? []).length,
     ],
     ["names that two rooms export", `${shared.length} (${shared.slice(0, 12).join(", ")} …)`],
     ["words of docs/configuration.md", settings.split(/\s+/).length],
