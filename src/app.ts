@@ -34,18 +34,14 @@ import { CALLBACK_PATH } from "./pages/issuer-sign-in.ts";
 import { secretEndpoint } from "./pages/secret-endpoint.ts";
 import { signedInEndpoint, type PersonPage } from "./pages/view.ts";
 import type { Principal } from "./core/model.ts";
-import type { Bundle } from "./servlets/bundle.ts";
+import type { Server } from "./server.ts";
 import { describeMissing } from "./servlets/variables.ts";
 import { printable } from "./core/text.ts";
-import { wire } from "./wiring.ts";
 
-/** The Worker's routes and middleware, in order. `env` holds its bindings. */
-export function createApp(bundle: Bundle, env: object) {
-  const { settings, authenticator, rateLimiter, serving, records, shared, ...parts } = wire(
-    bundle,
-    env,
-  );
-  const { server, hubs, vault, tasks, sessions, states, people, site } = parts;
+/** The Worker's routes and middleware, in order. */
+export function createApp(server: Server) {
+  const { HUBS: hubs } = server.env;
+  const { env, bundle, settings, authenticator, rateLimiter, serving, people, tasks } = server;
   const { authorization } = authenticator;
 
   // `/mcp/` is `/mcp`: people copy URLs with a slash at the end.
@@ -101,21 +97,12 @@ export function createApp(bundle: Bundle, env: object) {
       const key = callerKey(person?.principal ?? anonymousAt(raw));
       const { quota, until } = rateLimiter.enter(key, raw);
       const tasksOf = (principal: Principal) => tasks!(principal, quota.countStored);
-      const { forgetCaller } = states;
-      const page = { people, ...site, person, tasksOf, profiles, providers, forgetCaller };
+      const { forgetCaller } = server.states;
+      const page = { people, ...server.site, person, tasksOf, profiles, providers, forgetCaller };
       return until(endpoint({ ...page, admit: quota.admit }));
     });
 
-  addConsole(app, {
-    paged,
-    ...parts,
-    env,
-    settings,
-    authenticator,
-    rateLimiter,
-    serving,
-    answerMcp,
-  });
+  addConsole(app, { ...server, paged, answerMcp });
 
   app.on("GET", METADATA_PATHS, (c) => {
     const metadata = authenticator.metadata(c.req.raw);
@@ -142,15 +129,15 @@ export function createApp(bundle: Bundle, env: object) {
       mcpEndpoint(raw, {
         ...quota,
         challenge: (fault) => authenticator.challenge(raw, fault),
-        server,
+        introduction: server.introduction,
         registry,
         principal,
         identify,
         hub: hubs && (() => hubs.getByName(principal.name)),
-        vault,
+        vault: server.vault,
         tasks: tasks?.(principal, quota.countStored),
         pages: people?.pagesFor(principal, raw),
-        sessions,
+        sessions: server.sessions,
       }),
     );
   }
@@ -188,7 +175,7 @@ export function createApp(bundle: Bundle, env: object) {
       operatorEndpoint(raw, {
         ...quota,
         principal,
-        states,
+        states: server.states,
         installer: () => installerOf(serving),
       }),
     );
@@ -197,11 +184,11 @@ export function createApp(bundle: Bundle, env: object) {
   for (const [path, answer] of Object.entries({ "/tools": listTools, "/tools/call": callTool })) {
     app.all(path, async (c) => {
       const { raw } = c.req;
-      const principal = await otcPrincipal(raw, { authenticator, shared });
+      const principal = await otcPrincipal(raw, server);
       const allowed = (await serving.registry()).for({ principal });
       const { quota, until } = rateLimiter.enter(callerKey(principal), raw);
       const pages = people?.pagesFor(principal, raw);
-      const own = { tasks: tasks?.(principal, quota.countStored), pages, records };
+      const own = { tasks: tasks?.(principal, quota.countStored), pages, records: server.records };
       return until(answer(raw, { ...quota, ...own, registry: allowed, principal }));
     });
   }

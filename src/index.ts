@@ -9,6 +9,7 @@ export const {
   Grant,
   Hub,
   Installs,
+  KeyRecords,
   KeyRing,
   Quota,
   ServletState,

@@ -1,36 +1,64 @@
-import type { Bundle } from "./servlets/bundle.ts";
-import { installsObject } from "./installs/installs.ts";
-import { profileObject } from "./pages/profile.ts";
-import { Attempts } from "./auth/attempts.ts";
-import { callRecordObject } from "./otc/call-record.ts";
-import { Grant } from "./auth/grant.ts";
-import { Hub, JoiningHub } from "./mcp/hub.ts";
-import { KeyRing } from "./storage/key-ring.ts";
-import { Quota } from "./auth/quota.ts";
-import { servletStateObject } from "./state/servlet-state.ts";
-import { sessionObject } from "./mcp/legacy/session.ts";
-import { shareOf } from "./shared.ts";
-import { statesObject } from "./calls/states.ts";
-import { taskObject } from "./calls/task.ts";
+import { DurableObject } from "cloudflare:workers";
+import { KeyRecords } from "./auth/key-records.ts";
+import type { Env } from "./bindings.ts";
+import { Installs } from "./installs/installs.ts";
+import type { SealingServer, Server } from "./server.ts";
 import { Usage } from "./observe/usage-object.ts";
+import { Attempts } from "./auth/attempts.ts";
+import { CallRecord } from "./otc/call-record.ts";
+import { Grant } from "./auth/grant.ts";
+import { Hub } from "./mcp/hub.ts";
+import { KeyRing } from "./storage/key-ring.ts";
+import { Profile } from "./pages/profile.ts";
+import { Quota } from "./auth/quota.ts";
+import { ServletState } from "./state/servlet-state.ts";
+import { Session } from "./mcp/legacy/session.ts";
+import { States } from "./calls/states.ts";
+import { Task } from "./calls/task.ts";
 
-/** The Durable Object classes of a Worker that serves this bundle, under the names that wrangler.toml has. */
-export function durableObjects(bundle: Bundle) {
-  const share = shareOf(bundle);
-  const isStateShared = bundle.servlets.some(({ manifest }) => manifest.state === "server");
+/** The Durable Object classes of an isolate with this server, under the names that wrangler.toml has. */
+export function durableObjects(server: Server) {
+  const given = () => server;
+  const sealing = () => {
+    if (server.sealer !== undefined) return server as SealingServer;
+    throw new Error(
+      "The binding KEY_RING is missing. Add the Durable Object KEY_RING to wrangler.toml.",
+    );
+  };
   return {
-    Profile: profileObject(share),
     Attempts,
-    CallRecord: callRecordObject(share),
+    CallRecord: madeWith(sealing, CallRecord),
     Grant,
-    Hub: isStateShared ? JoiningHub : Hub,
-    Installs: installsObject(bundle),
+    Hub: madeWith(given, Hub),
+    Installs: madeWith(given, Installs),
+    KeyRecords,
     KeyRing,
+    Profile: madeWith(sealing, Profile),
     Quota,
-    ServletState: servletStateObject(bundle, share),
-    Session: sessionObject(bundle, share),
-    States: statesObject(share),
-    Task: taskObject(share),
+    ServletState: madeWith(sealing, ServletState),
+    Session: madeWith(sealing, Session),
+    States: madeWith(sealing, States),
+    Task: madeWith(sealing, Task),
     Usage,
   };
+}
+
+type Constructor<T, More extends unknown[]> = new (
+  state: DurableObjectState,
+  env: Env,
+  ...more: More
+) => T;
+
+/** The class as the platform makes its objects, which are given the server. */
+function madeWith<T extends DurableObject<Env>, Given>(
+  given: () => Given,
+  Class: Constructor<T, [Given]>,
+): Constructor<T, []> {
+  const Base = Class as Constructor<DurableObject<Env>, [Given]>;
+  class Made extends Base {
+    constructor(state: DurableObjectState, env: Env) {
+      super(state, env, given());
+    }
+  }
+  return Made as Constructor<DurableObject<Env>, []> as Constructor<T, []>;
 }

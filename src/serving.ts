@@ -1,30 +1,32 @@
 import { providersOf, type Provider } from "./auth/account-provider.ts";
-import { profilesOf, type Profiles } from "./pages/profiles.ts";
+import type { Env } from "./bindings.ts";
+import { Profiles } from "./pages/profiles.ts";
 import type { StateOwner } from "./operator/operated-states.ts";
 import { stateful } from "./state/servlet-states.ts";
-import type { TaskObject } from "./calls/task-object.ts";
-import { tasksOf } from "./calls/tasks.ts";
-import { sealerOf } from "./storage/vault.ts";
-import {
-  apiKeysOf,
-  deploymentOf,
-  namespaceOf,
-  ownNamesOf,
-  variablesOf,
-  type Settings,
-} from "./settings/env.ts";
+import type { tasksOf } from "./calls/tasks.ts";
+import type { Sealer } from "./storage/vault.ts";
+import { apiKeysOf, deploymentOf, ownNamesOf, variablesOf, type Settings } from "./settings/env.ts";
 import { Fault, report } from "./core/errors.ts";
 import { limits } from "./core/limits.ts";
 import type { Principal } from "./core/model.ts";
 import { refOf, type Bundle, type PreparedServlet } from "./servlets/bundle.ts";
 import type { Deployment } from "./servlets/deployment.ts";
 import { Registry } from "./servlets/registry.ts";
-import { countingIn } from "./observe/counting.ts";
-import { bucketOf, installsOf, loaderOf } from "./installs/bindings.ts";
+import { countingIn, type usageOf } from "./observe/counting.ts";
+import { bucketOf } from "./installs/bucket.ts";
 import type { Build } from "./installs/build.ts";
+import type { Facets } from "./state/state-place.ts";
+import { facetsWith } from "./installs/state-facet.ts";
 import { Installer } from "./installs/installer.ts";
 import { ServletLoader } from "./installs/loaded.ts";
 import { ownServlets } from "./operator/tools.ts";
+
+/** Dependencies of `Serving`; undefined where a binding is missing. */
+interface ServingParts {
+  sealer: Sealer | undefined;
+  tasks: ReturnType<typeof tasksOf>;
+  usage: ReturnType<typeof usageOf>;
+}
 
 /**
  * The servlets that this isolate serves: the bundle, and the installed ones, which it asks for at most every
@@ -32,8 +34,9 @@ import { ownServlets } from "./operator/tools.ts";
  */
 export class Serving {
   readonly deployment: Deployment;
-  /** Like `installer`, undefined where a binding is missing, so that nothing can be installed. */
-  readonly loader: ServletLoader | undefined;
+  /** Where installed servlets keep their state. */
+  readonly facets: Facets;
+  /** Undefined where a binding is missing, so that nothing can be installed. */
   readonly installer: Installer | undefined;
   /** Absent where no person can open pages. */
   readonly profiles: Profiles | undefined;
@@ -48,35 +51,43 @@ export class Serving {
   #isAsking = false;
   readonly #old = new Map<string, { servlet: PreparedServlet; at: number }>();
 
-  constructor(bundle: Bundle, settings: Settings, env: object) {
+  constructor(
+    bundle: Bundle,
+    settings: Settings,
+    env: Env,
+    { sealer, tasks, usage }: ServingParts,
+  ) {
     const hasPages = settings.LINKS === "on";
-    this.counting = countingIn(env);
+    this.counting = countingIn(usage);
     this.keyScopes = new Map(apiKeysOf(settings).map(({ name, scopes }) => [name, scopes]));
     const configured = { ...deploymentOf(settings, env), count: this.counting?.count };
     this.providers = providersOf(settings, variablesOf(env));
     const names = new Set(this.providers.keys());
-    const profiles = hasPages ? profilesOf(env, sealerOf(settings, env), names) : undefined;
+    const { PROFILES, LOADER, INSTALLS, TASKS } = env;
+    const profiles =
+      hasPages && PROFILES && sealer ? new Profiles(PROFILES, sealer, names) : undefined;
     this.profiles = profiles;
     const plain = { ...configured, ...stateful(env), secrets: profiles, accounts: profiles };
     const registry = this.registry.bind(this);
-    const calls = hasPages ? tasksOf(env) : undefined;
+    const calls = hasPages ? tasks : undefined;
     const personal = calls && ((principal: Principal) => calls(principal, async () => {}));
     let installing: Pick<Deployment, "runLoaded" | "oldBuild"> = {};
-    const [isolates, bucket, installs] = [loaderOf(env), bucketOf(env), installsOf(env)];
+    let loader: ServletLoader | undefined;
     const { runner } = bundle;
-    if (isolates && bucket && installs && runner) {
-      const loader = new ServletLoader({ loader: isolates, bucket, runner }, plain);
-      const tasks = namespaceOf<TaskObject>(env, "TASKS");
+    const bucket = bucketOf(env);
+    if (LOADER && bucket && INSTALLS && runner) {
+      loader = new ServletLoader({ loader: LOADER, bucket, runner }, plain);
+      const installs = () => INSTALLS.getByName("installs");
       this.installer = new Installer({
-        ...{ bucket, installs, loader, registry, tasks },
+        ...{ bucket, installs, loader, registry, tasks: TASKS },
         ownNames: ownNamesOf(settings, env),
       });
-      this.loader = loader;
       const runLoaded = loader.run.bind(loader);
       installing = { runLoaded, oldBuild: this.#oldBuild.bind(this) };
     }
     const { installer } = this;
     const own = ownServlets({ installer, registry, tasksOf: personal });
+    this.facets = facetsWith(loader);
     this.deployment = { ...plain, ...installing, own };
     this.#bundle = bundle;
     this.#known = {

@@ -1,6 +1,7 @@
 import { env, tracing } from "cloudflare:workers";
 import { createApp } from "./app.ts";
 import { durableObjects } from "./objects.ts";
+import { createServer } from "./server.ts";
 import type { Bundle } from "./servlets/bundle.ts";
 import { configureTracing } from "./observe/spans.ts";
 
@@ -19,5 +20,6 @@ export type { Bundle } from "./servlets/bundle.ts";
  */
 export function createWorker(bundle: Bundle) {
   configureTracing(tracing, env);
-  return { worker: createApp(bundle, env), objects: durableObjects(bundle) };
+  const server = createServer(bundle, env);
+  return { worker: createApp(server), objects: durableObjects(server) };
 }

@@ -7,7 +7,7 @@ interface Counted {
   ends: number;
 }
 
-/** A counter over a fixed window of time; each object is one counter. */
+/** Counts attempts of one kind in a fixed window of time, exactly: KV would lose concurrent ones. */
 export class Attempts extends DurableObject {
   readonly #alarm = new Alarm(this.ctx.storage);
 

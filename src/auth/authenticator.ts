@@ -1,9 +1,9 @@
-import { apiKeysOf, namespaceOf, storeOf, type Settings } from "../settings/env.ts";
+import type { Env } from "../bindings.ts";
+import { apiKeysOf, type Settings } from "../settings/env.ts";
 import { siteOf } from "../http/document.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { OPERATOR_SCOPE, type Json, type Principal } from "../core/model.ts";
-import type { Counter } from "./quotas.ts";
 import {
   authorizationServer,
   type AuthorizationServer,
@@ -14,7 +14,6 @@ import { RevokedKeys, revokedKey } from "./key-records.ts";
 import { audienceOf, challengeOf, metadataOf } from "./metadata.ts";
 import { arrivalOf, audienceAt, demandOwnOrigin, isLocal, isLoopback } from "./origin.ts";
 import { anonymousAt, bearerIn, ownerOf, type Known } from "./principal.ts";
-import type { GrantObject } from "./refreshes.ts";
 import { resourceServer, type Verified } from "./resource-server.ts";
 import { TokenMemory } from "./token-memory.ts";
 
@@ -43,14 +42,16 @@ export interface Authenticator {
   authorization: AuthorizationServer | undefined;
 }
 
-/**
- * Creates the authenticator; `isScope` tells whether a scope grants anything here. Throws if a binding
- * is missing.
- */
+/** Dependencies of the authenticator. */
+interface AuthenticatorParts extends Pick<AuthorizationServerOptions, "isScope"> {
+  keyRecords: ConstructorParameters<typeof RevokedKeys>[0];
+}
+
+/** Creates the authenticator. Throws if a binding is missing. */
 export function createAuthenticator(
   settings: Settings,
-  env: object,
-  isScope: AuthorizationServerOptions["isScope"],
+  env: Env,
+  { keyRecords, isScope }: AuthenticatorParts,
 ): Authenticator {
   const keys = apiKeysOf(settings);
   const issuers = settings.OAUTH_ISSUERS ?? [];
@@ -62,7 +63,7 @@ export function createAuthenticator(
   });
   const hasOAuth = issuers.length > 0 || authorization !== undefined;
   const isOpen = settings.API_KEYS === undefined && !hasOAuth;
-  const revoked = new RevokedKeys(env);
+  const revoked = new RevokedKeys(keyRecords);
   const needed = [...new Set(issuers.flatMap((issuer) => issuer.required_scopes))];
 
   async function holderOf(token: string, request: Request): Promise<Known> {
@@ -168,7 +169,7 @@ const fetchNow: Fetch = (url, init) => globalThis.fetch(url, init);
 
 function ownServer(
   settings: Settings,
-  env: object,
+  env: Env,
   told: Pick<AuthorizationServerOptions, "isScope" | "onEnd">,
 ): AuthorizationServer | undefined {
   const { OWNER_PASSPHRASE: passphrase, ENTERPRISE_ISSUERS: enterprises = [] } = settings;
@@ -176,9 +177,7 @@ function ownServer(
     if (enterprises.length === 0) return undefined;
     throw new Error("ENTERPRISE_ISSUERS needs the server's own sign-in: set OWNER_PASSPHRASE.");
   }
-  const store = storeOf(env, "OAUTH_KV");
-  const attempts = namespaceOf<Counter>(env, "ATTEMPTS");
-  const grants = namespaceOf<GrantObject>(env, "GRANTS");
+  const { OAUTH_KV: store, ATTEMPTS: attempts, GRANTS: grants } = env;
   if (store === undefined || attempts === undefined || grants === undefined) {
     // Continuing without it would leave the server open.
     const object = attempts === undefined ? "ATTEMPTS" : "GRANTS";

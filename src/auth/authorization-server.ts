@@ -8,7 +8,7 @@ import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { OPERATOR_SCOPE } from "../core/model.ts";
 import type { Enterprise } from "../settings/oauth-settings.ts";
-import type { Counter } from "./quotas.ts";
+import type { Attempts } from "./attempts.ts";
 import {
   demandNavigation,
   formOf,
@@ -48,7 +48,7 @@ export interface AuthorizationServerOptions extends Site, RefreshesOptions {
   /** The configured scopes, and what each grants; undefined where none are configured. */
   scopes: Readonly<Record<string, readonly string[]>> | undefined;
   fetch: Fetch;
-  attempts: DurableObjectNamespace<Counter>;
+  attempts: DurableObjectNamespace<Attempts>;
   /** Identity providers whose assertions are exchanged for tokens. */
   enterprises: readonly Enterprise[];
 }

@@ -1,7 +1,7 @@
 import type { EmaOptions } from "@cloudflare/workers-oauth-provider";
 import type { Enterprise } from "../settings/oauth-settings.ts";
 import { limits } from "../core/limits.ts";
-import type { Counter } from "./quotas.ts";
+import type { Attempts } from "./attempts.ts";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 
@@ -17,7 +17,7 @@ export interface EnterpriseProps {
 interface EnterpriseOptions {
   issuers: readonly Enterprise[];
   /** Counts in Durable Objects: each assertion is taken once, everywhere. */
-  attempts: DurableObjectNamespace<Counter>;
+  attempts: DurableObjectNamespace<Attempts>;
   /** What the token of a user with this name and these scopes carries. */
   propsOf(name: string): EnterpriseProps;
   isScope(scope: string): boolean;

@@ -1,11 +1,11 @@
 import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../storage/alarm.ts";
 import type { GrantState, Refresh } from "./refreshes.ts";
-import { storeOf } from "../settings/env.ts";
+import type { Env } from "../bindings.ts";
 import { limits } from "../core/limits.ts";
 
 /** One app's grant: which of its refresh tokens were used, and for a minute what for. */
-export class Grant extends DurableObject {
+export class Grant extends DurableObject<Env> {
   readonly #sql = this.ctx.storage.sql;
   readonly #kv = this.ctx.storage.kv;
   readonly #alarm = new Alarm(this.ctx.storage);
@@ -79,7 +79,7 @@ export class Grant extends DurableObject {
 
   /** Deletes the access tokens that the list of the store did not show when the grant ended: it may be a minute late. */
   async #deleteTokens(prefix: string): Promise<void> {
-    const store = storeOf(this.env, "OAUTH_KV");
+    const { OAUTH_KV: store } = this.env;
     if (store === undefined) return;
     const { keys } = await store.list({ prefix });
     await Promise.all(keys.map(({ name }) => store.delete(name)));

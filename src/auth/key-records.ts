@@ -1,9 +1,10 @@
-import { waitUntil } from "cloudflare:workers";
-import { namespaceOf } from "../settings/env.ts";
+/** Which API keys are revoked, and when each was used: one object has the records, and each isolate a copy of the revoked ones. */
+import { DurableObject, waitUntil } from "cloudflare:workers";
+import type { Env } from "../bindings.ts";
 import { Fault, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 
-/** What is stored of an API key besides the configuration. */
+/** A stored record of an API key, besides its configuration. */
 export interface KeyRecord {
   /** SHA-256 of the key, in hex. */
   key: string;
@@ -14,67 +15,108 @@ export interface KeyRecord {
   by: string | null;
 }
 
-/** RPC interface of the object that has the records of all keys. */
-export interface KeyRecordsObject extends Rpc.DurableObjectBranded {
-  /** Notes when keys were used (Unix ms, by key), and returns those that are revoked. */
-  keysUsed(used: Record<string, number>): Promise<string[]>;
-  keyRecords(): Promise<KeyRecord[]>;
-  revokeKey(key: string, by: string): Promise<void>;
-  /** Undoes a revocation. */
-  restoreKey(key: string): Promise<void>;
-}
+/** The Durable Object with the records of all keys. */
+export class KeyRecords extends DurableObject<Env> {
+  readonly #sql = this.ctx.storage.sql;
 
-/** The records of keys, in the object that counts runs; undefined where the binding USAGE is missing. */
-export function keyRecordsOf(env: object): (() => DurableObjectStub<KeyRecordsObject>) | undefined {
-  const objects = namespaceOf<KeyRecordsObject>(env, "USAGE");
-  return objects && (() => objects.getByName("usage"));
-}
-
-/**
- * The revoked keys as this isolate knows them: at most twice `limits.keyCheckMs` late. They are asked for with the first key, and
- * with the first after a pause.
- */
-export class RevokedKeys {
-  readonly #records: (() => DurableObjectStub<KeyRecordsObject>) | undefined;
-  #revoked: ReadonlySet<string> | undefined;
-  #asking: Promise<void> | undefined;
-  #next = 0;
-  /** When they were last asked for with success. */
-  #known = -Infinity;
-  #used: Record<string, number> = {};
-
-  constructor(env: object) {
-    this.#records = keyRecordsOf(env);
+  constructor(state: DurableObjectState, env: Env) {
+    super(state, env);
+    this.#sql.exec(
+      "CREATE TABLE IF NOT EXISTS keys (key TEXT PRIMARY KEY, used INTEGER, revoked INTEGER, by TEXT)",
+    );
   }
 
-  /** Notes that a key is used, and tells whether it is revoked. Throws `unavailable` while that was never known. */
+  /** Notes when keys were used (Unix ms, by key), and returns those that are revoked. */
+  async used(used: Record<string, number>): Promise<string[]> {
+    for (const [key, at] of Object.entries(used)) {
+      this.#sql.exec(
+        "INSERT INTO keys (key, used) VALUES (?, ?) ON CONFLICT DO UPDATE SET used = MAX(IFNULL(used, 0), excluded.used)",
+        ...[key, at],
+      );
+    }
+    return this.#sql
+      .exec<{ key: string }>("SELECT key FROM keys WHERE revoked IS NOT NULL")
+      .toArray()
+      .map(({ key }) => key);
+  }
+
+  async all(): Promise<KeyRecord[]> {
+    return this.#sql
+      .exec<KeyRecord & Record<string, SqlStorageValue>>("SELECT key, used, revoked, by FROM keys")
+      .toArray();
+  }
+
+  async revoke(key: string, by: string): Promise<void> {
+    this.#sql.exec(
+      "INSERT INTO keys (key, revoked, by) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET revoked = excluded.revoked, by = excluded.by",
+      ...[key, Date.now(), by],
+    );
+  }
+
+  /** Undoes a revocation. */
+  async restore(key: string): Promise<void> {
+    this.#sql.exec("UPDATE keys SET revoked = NULL, by = NULL WHERE key = ?", key);
+  }
+}
+
+/** The records of keys; undefined where the binding KEY_RECORDS is missing: then no key can be revoked while the server runs. */
+export const keyRecordsOf = ({ KEY_RECORDS }: Env) =>
+  KEY_RECORDS && (() => KEY_RECORDS.getByName("keys"));
+
+/** How old an isolate's knowledge of the revoked keys may be: a revoked key is refused everywhere after that. */
+const KNOWN_MS = 30_000;
+
+/**
+ * The revoked keys as this isolate knows them. They are read with the first key, and again with one that comes
+ * `limits.keyCheckMs` later; other calls go on by what is known. Knowledge older than `KNOWN_MS` lets no key in: where the
+ * records cannot be read, a revoked key does not work for longer.
+ */
+export class RevokedKeys {
+  readonly #records: (() => Pick<KeyRecords, "used">) | undefined;
+  readonly #now: () => number;
+  #revoked: ReadonlySet<string> = new Set();
+  /** When that was read: the time before the read. */
+  #knownAt = -Infinity;
+  #askedAt = -Infinity;
+  #reading: Promise<void> | undefined;
+  #used: Record<string, number> = {};
+
+  constructor(records: (() => Pick<KeyRecords, "used">) | undefined, now = () => Date.now()) {
+    this.#records = records;
+    this.#now = now;
+  }
+
+  /** Notes that a key is used, and tells whether it is revoked. Throws `unavailable` while that is not known. */
   async has(key: string): Promise<boolean> {
     if (this.#records === undefined) return false;
-    const now = Date.now();
+    const now = this.#now();
+    // The clock may be set back.
+    const age = (since: number) => Math.abs(now - since);
     this.#used[key] = now;
-    if (now >= this.#next) {
-      this.#next = now + limits.keyCheckMs;
-      this.#asking = this.#ask(this.#records);
-      waitUntil(this.#asking);
+    if (age(this.#askedAt) >= limits.keyCheckMs) {
+      this.#askedAt = now;
+      this.#reading = this.#read(this.#records);
+      waitUntil(this.#reading);
     }
-    if (now - this.#known >= 2 * limits.keyCheckMs) await this.#asking;
-    if (this.#revoked !== undefined) return this.#revoked.has(key);
+    if (age(this.#knownAt) >= 2 * limits.keyCheckMs) await this.#reading;
+    if (age(this.#knownAt) < KNOWN_MS) return this.#revoked.has(key);
+    // The next call reads again.
+    this.#askedAt = -Infinity;
     throw new Fault(
       "unavailable",
-      "The server does not know yet which keys are revoked. Try again in a moment.",
+      "The server does not know now which keys are revoked. Try again in a moment.",
       { data: { retryAfter: 1 } },
     );
   }
 
-  async #ask(records: () => DurableObjectStub<KeyRecordsObject>): Promise<void> {
+  async #read(records: () => Pick<KeyRecords, "used">): Promise<void> {
+    const askedAt = this.#askedAt;
     const used = this.#used;
     this.#used = {};
     try {
-      const asked = Date.now();
-      this.#revoked = new Set(await records().keysUsed(used));
-      this.#known = asked;
+      this.#revoked = new Set(await records().used(used));
+      this.#knownAt = askedAt;
     } catch (error) {
-      if (this.#revoked === undefined) this.#next = 0;
       report(error);
     }
   }

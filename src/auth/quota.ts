@@ -1,8 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
-import { namespaceOf } from "../settings/env.ts";
+import type { Env } from "../bindings.ts";
 import { logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import type { StateObject } from "../state/remote-hooks.ts";
 import { PART } from "../core/parts.ts";
 import { hasRow, hasTable } from "../storage/tables.ts";
 
@@ -35,7 +34,7 @@ interface Held extends Record<string, SqlStorageValue> {
  * buckets have refilled. Each bucket holds a minute's calls and refills steadily. Bytes that servlets keep for
  * the caller are stored, by the object that has them.
  */
-export class Quota extends DurableObject {
+export class Quota extends DurableObject<Env> {
   readonly #buckets = new Map<string, { left: number; at: number }>();
   /** When the objects may be asked again what they hold, in Unix ms. */
   #nextAudit = 0;
@@ -119,7 +118,7 @@ export class Quota extends DurableObject {
    * count of it here is counted for too much until then.
    */
   async #audit(asking: string): Promise<void> {
-    const objects = namespaceOf<StateObject>(this.env, "SERVLET_STATES");
+    const { SERVLET_STATES: objects } = this.env;
     if (objects === undefined || Date.now() < this.#nextAudit) return;
     this.#nextAudit = Date.now() + limits.auditMs;
     const query = "SELECT object, nth FROM held WHERE object <> ? ORDER BY nth LIMIT ?";

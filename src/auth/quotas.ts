@@ -1,25 +1,19 @@
 import { countedBy } from "../core/callers.ts";
-import { namespaceOf } from "../settings/env.ts";
+import type { Env } from "../bindings.ts";
+import type { Attempts } from "./attempts.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { PART } from "../core/parts.ts";
 
-/** Counts attempts of one kind exactly. KV would lose concurrent ones. */
-export interface Counter extends Rpc.DurableObjectBranded {
-  /** Counts one more within a window of `ms`. Above `most` it counts nothing and returns the wait in ms, else 0. */
-  take(most: number, ms: number): Promise<number>;
-  giveBack(): Promise<void>;
-}
-
 /** A counter, and how far it may go. */
 export interface Count {
-  counter: DurableObjectStub<Counter>;
+  counter: DurableObjectStub<Attempts>;
   most: number;
 }
 
 /** The counters of one kind of action of a caller, the wider network first: what it refuses makes no counter of its own. */
 export function countsOf(
-  counters: DurableObjectNamespace<Counter>,
+  counters: DurableObjectNamespace<Attempts>,
   { action, caller, most }: { action: string; caller: string; most: number },
 ): Count[] {
   return countedBy(caller)
@@ -47,11 +41,10 @@ export async function giveBackAll(counts: readonly Count[]): Promise<void> {
 
 const DAY = 86_400_000;
 
-/** Counts stored objects by caller, if `env` binds ATTEMPTS: each once, and once more for each whole MiB. */
-export function storageQuota(
-  env: object,
-): (caller: string | undefined, bytes?: number) => Promise<void> {
-  const counters = namespaceOf<Counter>(env, "ATTEMPTS");
+/** Counts stored objects by caller, if ATTEMPTS is bound: each once, and once more for each whole MiB. */
+export function storageQuota({
+  ATTEMPTS: counters,
+}: Env): (caller: string | undefined, bytes?: number) => Promise<void> {
   return async (caller, bytes = 0) => {
     if (counters === undefined || caller === undefined) return;
     const most = limits.keptPerDay;

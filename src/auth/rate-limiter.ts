@@ -1,20 +1,10 @@
 import { bodyCounts, largeAnswers } from "../http/body.ts";
 import { countedBy, siteOf } from "../core/callers.ts";
-import { namespaceOf } from "../settings/env.ts";
+import type { Env } from "../bindings.ts";
 import { limits } from "../core/limits.ts";
 import type { CallerQuota } from "../core/model.ts";
-import { storageQuota, tooMany } from "./quotas.ts";
+import { type storageQuota, tooMany } from "./quotas.ts";
 import { Fault } from "../core/errors.ts";
-
-/** https://developers.cloudflare.com/workers/runtime-apis/bindings/rate-limit/ */
-interface RateLimit {
-  limit(options: { key: string }): Promise<{ success: boolean }>;
-}
-
-/** Counts the calls of one caller, in an object. Returns the wait in ms above the limit, else 0. */
-interface Quota extends Rpc.DurableObjectBranded {
-  take(tool: string, perMinute: number): Promise<number>;
-}
 
 /** A request that was let in. */
 interface Visit {
@@ -25,8 +15,8 @@ interface Visit {
 
 /** Limits the calls, concurrent requests, their bytes and stored objects of each caller. */
 export class RateLimiter {
-  readonly #rateLimit: RateLimit | undefined;
-  readonly #quotas: DurableObjectNamespace<Quota> | undefined;
+  readonly #rateLimit: Env["RATE_LIMIT"];
+  readonly #quotas: Env["QUOTAS"];
   readonly #countStored: ReturnType<typeof storageQuota>;
   readonly #inside = new Map<string, number>();
   /** Bytes of the bodies of requests in flight: by caller or /48, and of all. */
@@ -36,12 +26,11 @@ export class RateLimiter {
   readonly #unread = new Map<string, number>();
   #allUnread = 0;
 
-  /** `env` may bind RATE_LIMIT, the platform's own; otherwise QUOTAS counts. Throws if a limit is set and neither is bound. */
-  constructor(env: object) {
-    const bound = Object.entries(env).find(([name]) => name === "RATE_LIMIT")?.[1] as unknown;
-    this.#rateLimit = isRateLimit(bound) ? bound : undefined;
-    this.#quotas = namespaceOf<Quota>(env, "QUOTAS");
-    this.#countStored = storageQuota(env);
+  /** RATE_LIMIT is the platform's own; otherwise QUOTAS counts. Throws if a limit is set and neither is bound. */
+  constructor({ RATE_LIMIT, QUOTAS }: Env, countStored: ReturnType<typeof storageQuota>) {
+    this.#rateLimit = RATE_LIMIT;
+    this.#quotas = QUOTAS;
+    this.#countStored = countStored;
     if (this.#quotas === undefined && limits.callsPerMinute + limits.toolCallsPerMinute > 0) {
       throw new Error(
         "LIMITS sets callsPerMinute or toolCallsPerMinute, which need the binding QUOTAS. Add the Durable Object QUOTAS to wrangler.toml.",
@@ -226,6 +215,3 @@ function untilRead(response: Response, bytes: Uint8Array, ended: () => void): Re
     .finally(ended);
   return new Response(readable, response);
 }
-
-const isRateLimit = (bound: unknown): bound is RateLimit =>
-  typeof bound === "object" && bound !== null && "limit" in bound;

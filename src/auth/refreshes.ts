@@ -1,3 +1,4 @@
+import type { Grant } from "./grant.ts";
 import { blake2b } from "@noble/hashes/blake2.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
@@ -27,23 +28,13 @@ export interface GrantState {
   used?: { at: number; answer?: Uint8Array<ArrayBuffer> };
 }
 
-/** RPC interface of the object of a grant. */
-export interface GrantObject extends Rpc.DurableObjectBranded {
-  /** The state for the holder of the refresh token with this id. */
-  state(token: string): Promise<GrantState>;
-  /** Takes the refresh token for this refresh. Returns the state if the token was used or the grant is over. */
-  refresh(token: string, refresh: Refresh): Promise<GrantState | undefined>;
-  /** Ends the grant, whose access tokens have keys that begin so. */
-  end(tokens: string): Promise<void>;
-}
-
 /** Serves a token request from this store. */
 type Serve = (request: Request, store: KVNamespace) => Promise<Response>;
 type Put = [key: string, value: string, options?: KVNamespacePutOptions];
 
 export interface RefreshesOptions {
   store: KVNamespace;
-  grants: DurableObjectNamespace<GrantObject>;
+  grants: DurableObjectNamespace<Grant>;
   /** The hash of the passphrase: another one ends all grants. */
   passphrase: string;
   /** Called with the beginning of tokens of which some have ended. */
@@ -59,7 +50,7 @@ interface Asked {
   token: string;
   /** The grant that the token names: its key in the store, and its object. */
   key: string;
-  grant: DurableObjectStub<GrantObject>;
+  grant: DurableObjectStub<Grant>;
 }
 
 /**
@@ -70,7 +61,7 @@ interface Asked {
  */
 export class Refreshes {
   readonly #store: KVNamespace;
-  readonly #grants: DurableObjectNamespace<GrantObject>;
+  readonly #grants: DurableObjectNamespace<Grant>;
   readonly #passphrase: string;
 
   constructor({ store, grants, passphrase, onEnd }: RefreshesOptions) {

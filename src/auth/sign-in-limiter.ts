@@ -2,7 +2,8 @@ import { callerKey } from "../core/callers.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { ANONYMOUS } from "../core/model.ts";
-import { countsOf, giveBackAll, takeAll, type Count, type Counter } from "./quotas.ts";
+import { countsOf, giveBackAll, takeAll, type Count } from "./quotas.ts";
+import type { Attempts } from "./attempts.ts";
 import { isLocal, networkOf } from "./origin.ts";
 
 /**
@@ -10,9 +11,9 @@ import { isLocal, networkOf } from "./origin.ts";
  * separately within `limits.attemptsMs`. Methods throw `too_many`. Loopback hosts are not limited.
  */
 export class SignInLimiter {
-  readonly #attempts: DurableObjectNamespace<Counter>;
+  readonly #attempts: DurableObjectNamespace<Attempts>;
 
-  constructor(attempts: DurableObjectNamespace<Counter>) {
+  constructor(attempts: DurableObjectNamespace<Attempts>) {
     this.#attempts = attempts;
   }
 

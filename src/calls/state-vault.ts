@@ -1,4 +1,3 @@
-import { namespaceOf } from "../settings/env.ts";
 import { limits } from "../core/limits.ts";
 import type { CallerQuota } from "../core/model.ts";
 import { partsOf, release, valuesIn } from "../core/parts.ts";
@@ -6,12 +5,6 @@ import { concatenate } from "../wasm/image.ts";
 import { Resumption, type Resumed } from "./resumption.ts";
 import type { States } from "./states.ts";
 import { openParts, sealPart, Unreadable, type Sealer } from "../storage/vault.ts";
-
-/** The vault of a Worker with these bindings; undefined without them. */
-export function vaultOf(env: object, sealer: Sealer | undefined): StateVault | undefined {
-  const states = namespaceOf<States>(env, "STATES");
-  return sealer && states && new StateVault(sealer, states);
-}
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

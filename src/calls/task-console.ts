@@ -4,7 +4,7 @@ import { inputOf, METHODS } from "./call-ref.ts";
 import { Fault, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { entryAgain } from "./task-call.ts";
-import { storageQuota } from "../auth/quotas.ts";
+import type { Server } from "../server.ts";
 import { beginningOf, printable } from "../core/text.ts";
 import type { Listed } from "./listed-calls.ts";
 import type { Profiles } from "../pages/profiles.ts";
@@ -14,7 +14,6 @@ import type { Look, Looked, Story } from "./task-object.ts";
 import type { Subject } from "./task-rows.ts";
 import type { TaskStore } from "./task-store.ts";
 import { realViewOf } from "./task-view.ts";
-import { tasksOf } from "./tasks.ts";
 
 /** What the console shows of a task, and does with it. */
 
@@ -126,7 +125,7 @@ const toolIn = ({ ref: { kind, name } }: Subject): string =>
 export async function looked(
   store: TaskStore,
   look: Look,
-  { serving, env }: { serving: Serving; env: object },
+  { serving, tasks, countStored }: Pick<Server, "serving" | "tasks" | "countStored">,
 ): Promise<Looked> {
   if (look.what === "story") return { story: await storyOf(store, serving) };
   const call = await store.call();
@@ -145,14 +144,12 @@ export async function looked(
   }
   const { owner: _owner, input: _input, link, ...rest } = call;
   const { principal } = rest;
-  const tasks = tasksOf(env)?.(principal, (bytes) =>
-    storageQuota(env)(callerKey(principal), bytes),
-  );
+  const own = tasks!(principal, (bytes) => countStored(callerKey(principal), bytes));
   const linked = { link: link ?? { origin: look.origin, isTyped: false } };
   // The client does not know the fork, so its questions are answered on pages.
   const client = { ...rest.client, capabilities: {} };
   const fork = { ...rest, ...linked, client, recorded: { ...from, notices: 0 } };
-  const { taskId } = await tasks!.create(fork, undefined, { id: look.id, isRetried: true });
+  const { taskId } = await own.create(fork, undefined, { id: look.id, isRetried: true });
   return { fork: taskId };
 }
 

@@ -1,14 +1,11 @@
-import type { Settled } from "../core/settled.ts";
 import type { CallRef } from "./call-ref.ts";
 import { rpcError, type Fault, type RpcError } from "../core/errors.ts";
 import type { Json, Principal } from "../core/model.ts";
-import type { Answers, Asks } from "../core/asks.ts";
+import type { Asks } from "../core/asks.ts";
 import type { CallContext, Client } from "../core/call-context.ts";
 import type { Recorded } from "../core/record.ts";
 import type { Suspended } from "../core/suspension.ts";
-import type { Part } from "../core/parts.ts";
 import type { TaskChange } from "./task-history.ts";
-import type { Place } from "../storage/vault.ts";
 
 /** A call as its task stores it. */
 export interface TaskCall extends Pick<
@@ -119,39 +116,4 @@ export interface Rehearsal {
   /** What it said on the way: progress and log lines. */
   said: string[];
   fuel: number;
-}
-
-/**
- * RPC interface of a task. It exists only for its owner, while the owner's scopes grant what it calls; cancelling
- * needs no scope.
- */
-export interface TaskObject extends Rpc.DurableObjectBranded {
-  /** Stores a part of a large call before `create`: its params, or an answer by position. */
-  upload(what: "call" | number, part: Part & Place): Promise<void>;
-  create(call: TaskCall, start?: Start, uploaded?: Uploaded): Promise<DetailedTask>;
-  get(principal: Principal): Promise<DetailedTask | undefined>;
-  update(principal: Principal, answers: Answers): Promise<{ wrong?: string } | undefined>;
-  /** With `isForgotten` it is deleted, too. One that its client has ended with a link goes on, unless a person cancels it. */
-  cancel(
-    principal: string,
-    how?: { isForgotten?: boolean; isByPerson?: boolean },
-  ): Promise<boolean>;
-  /** Shows, replays or forks the call, for the console. */
-  look(principal: Principal, look: Look): Promise<Settled<Looked> | undefined>;
-  /** The call if it was handed over, or with `isAny` in any case; waits at most `ms` for its end, or for a change after `since`. */
-  handedOver(
-    principal: Principal,
-    wait?: { since?: number; ms?: number; isAny?: boolean },
-  ): Promise<HandedOver | undefined>;
-  /** Takes a person's answer to this open ask; false if it is not open (any more). */
-  reply(
-    principal: Principal,
-    key: string,
-    result: Json,
-    isAny?: boolean,
-  ): Promise<{ wrong?: string } | false | undefined>;
-  /** Why its call could not go on with this build (JSON); undefined if it could. Null if it does not wait. */
-  replay(build: string): Promise<string | null | undefined>;
-  /** Subscribes a session to the task's progress. */
-  adopt(principal: Principal, session: string): Promise<void>;
 }

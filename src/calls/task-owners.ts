@@ -1,5 +1,5 @@
 import type { TaskCall } from "./task-object.ts";
-import { namespaceOf } from "../settings/env.ts";
+import type { Env } from "../bindings.ts";
 import { logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { changes, progressOf } from "./changes.ts";
@@ -8,24 +8,24 @@ import type { Keeper, Recorded } from "../core/record.ts";
 import type { Sender } from "../core/unknown-outcome.ts";
 import { retry } from "../core/retry.ts";
 import type { Hub } from "../mcp/hub.ts";
-import type { SessionObject } from "../mcp/legacy/session-object.ts";
+import type { Session } from "../mcp/legacy/session.ts";
 import type { StoredBytes } from "../storage/stored-bytes.ts";
 import type { TaskStore } from "./task-store.ts";
 import { hasDeadlines, startDeadlines } from "./task-asks.ts";
 import { progressOf as stateOf, viewOf } from "./task-view.ts";
 
-type Notify = (session: DurableObjectStub<SessionObject>, id: string) => Promise<boolean>;
+type Notify = (session: DurableObjectStub<Session>, id: string) => Promise<boolean>;
 
 /** The sessions that are notified of a task's progress, one message after the other. */
 export class TaskOwners {
   readonly #store: TaskStore;
   readonly #id: string;
-  readonly #env: object;
+  readonly #env: Env;
   #last: Promise<unknown> = Promise.resolve();
   /** True once its status cannot change any more for those who listen. */
   #isOver = false;
 
-  constructor(store: TaskStore, id: string, env: object) {
+  constructor(store: TaskStore, id: string, env: Env) {
     this.#store = store;
     this.#id = id;
     this.#env = env;
@@ -81,7 +81,7 @@ export class TaskOwners {
   /** The hub of the task's principal. */
   get #hub(): (() => DurableObjectStub<Hub>) | undefined {
     const { principal } = this.#store.row;
-    const hubs = namespaceOf<Hub>(this.#env, "HUBS");
+    const { HUBS: hubs } = this.#env;
     return hubs && (() => hubs.getByName(principal));
   }
 
@@ -110,7 +110,7 @@ export class TaskOwners {
   /** Returns true if one of the sessions exists; undefined if the task has none. */
   notify(send: Notify): Promise<boolean | undefined> {
     const owners = this.#store.sessions;
-    const sessions = namespaceOf<SessionObject>(this.#env, "SESSIONS");
+    const { SESSIONS: sessions } = this.#env;
     if (owners.length === 0 || sessions === undefined) return Promise.resolve(undefined);
     const sending = this.#last.then(async () => {
       if (!this.#store.exists) return undefined;

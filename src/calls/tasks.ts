@@ -1,6 +1,6 @@
 import { unsettled } from "../core/settled.ts";
 import { withoutInput } from "./call-ref.ts";
-import { namespaceOf } from "../settings/env.ts";
+import type { Env } from "../bindings.ts";
 import { logError } from "../core/errors.ts";
 import type { CallerQuota, Json, Principal } from "../core/model.ts";
 import type { Answers } from "../core/asks.ts";
@@ -15,16 +15,16 @@ import type {
   Looked,
   Start,
   TaskCall,
-  TaskObject,
   Uploaded,
 } from "./task-object.ts";
+import type { Task } from "./task.ts";
 import { storedCall } from "./task-rows.ts";
 
 /** Bytes of a call that are sent with it; a larger one is uploaded before, in parts. */
 const AT_ONCE = 1024 * 1024;
 
 async function create(
-  task: DurableObjectStub<TaskObject>,
+  task: DurableObjectStub<Task>,
   call: TaskCall,
   start: Start | undefined,
 ): Promise<DetailedTask> {
@@ -61,12 +61,12 @@ function taskBytes({ ref, meta, client, recorded }: TaskCall, start?: Start): nu
 
 /** The tasks of one principal. A call to a task is repeated where its object has died: its methods are idempotent. */
 export class Tasks {
-  readonly #objects: DurableObjectNamespace<TaskObject>;
+  readonly #objects: DurableObjectNamespace<Task>;
   readonly #principal: Principal;
   readonly #countStored: CallerQuota["countStored"];
 
   constructor(
-    objects: DurableObjectNamespace<TaskObject>,
+    objects: DurableObjectNamespace<Task>,
     { name, scopes }: Principal,
     countStored: CallerQuota["countStored"],
   ) {
@@ -115,10 +115,10 @@ export class Tasks {
     return this.#ask(id, async (task) => task.update(this.#principal, answers));
   }
 
-  /** A call that was handed over to a person, after `wait` as `TaskObject` has it; undefined for an unknown id. */
+  /** A call that was handed over to a person, after `wait` as `Task` has it; undefined for an unknown id. */
   handedOver(
     id: string,
-    wait?: Parameters<TaskObject["handedOver"]>[1],
+    wait?: Parameters<Task["handedOver"]>[1],
   ): Promise<HandedOver | undefined> {
     return this.#ask(id, async (task) => task.handedOver(this.#principal, wait));
   }
@@ -152,7 +152,7 @@ export class Tasks {
 
   async #ask<T>(
     id: string,
-    work: (task: DurableObjectStub<TaskObject>) => Promise<T>,
+    work: (task: DurableObjectStub<Task>) => Promise<T>,
   ): Promise<T | undefined> {
     const objects = this.#objects;
     let object: DurableObjectId;
@@ -166,11 +166,7 @@ export class Tasks {
 }
 
 /** The tasks of a Worker with this binding, by principal and its quota; undefined without the binding. */
-export function tasksOf(env: object) {
-  const objects = namespaceOf<TaskObject>(env, "TASKS");
-  return (
-    objects &&
-    ((principal: Principal, countStored: CallerQuota["countStored"]) =>
-      new Tasks(objects, principal, countStored))
-  );
-}
+export const tasksOf = ({ TASKS }: Env) =>
+  TASKS &&
+  ((principal: Principal, countStored: CallerQuota["countStored"]) =>
+    new Tasks(TASKS, principal, countStored));

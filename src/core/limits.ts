@@ -452,7 +452,7 @@ export const limits = {
   /** Different errors of servlets that operators are shown, and characters of each. */
   shownErrors: 50,
   errorExcerpt: 300,
-  /** How late a server may know that a key was revoked. */
+  /** How often an isolate reads which keys are revoked. */
   keyCheckMs: 5000,
   /** How long an isolate collects counts before it sends them. */
   usageMs: 10_000,

@@ -5,10 +5,10 @@ import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { toolkitOf } from "../servlets/toolkit.ts";
 import { notPrepared } from "../wasm/link.ts";
 import { ownVariablesIn } from "../servlets/variables.ts";
-import type { TaskObject } from "../calls/task-object.ts";
+import type { Env } from "../bindings.ts";
 import type { BuildBucket } from "./bucket.ts";
 import { digestsOf, invalidBuild, nameTaken, type Build } from "./build.ts";
-import type { InstallsObject } from "./installs-object.ts";
+import type { Installs } from "./installs.ts";
 import type { ServletLoader } from "./loaded.ts";
 import { overlapsOf, refuseClashes } from "./servable.ts";
 
@@ -26,10 +26,10 @@ export interface InstallResult {
 /** The parts of the server that an install needs. */
 export interface InstallerParts {
   bucket: BuildBucket;
-  installs: () => DurableObjectStub<InstallsObject>;
+  installs: () => DurableObjectStub<Installs>;
   loader: ServletLoader;
   registry: () => Promise<Registry>;
-  tasks: DurableObjectNamespace<TaskObject> | undefined;
+  tasks: Env["TASKS"];
   /** Variables, secrets and bindings of the server itself, which no servlet may name. */
   ownNames: ReadonlySet<string>;
 }
@@ -73,7 +73,7 @@ export class Installer {
     await this.installs().publish(build.name, build.hash, by);
   }
 
-  /** Serves a build; `seen` as in `InstallsObject`. Throws `invalid_params` if it cannot be loaded, `conflict`. */
+  /** Serves a build; `seen` as in `Installs`. Throws `invalid_params` if it cannot be loaded, `conflict`. */
   async install(build: Build, by: string, seen?: number): Promise<InstallResult> {
     const { name, hash } = build;
     await this.demandInstallable(build);

@@ -1,5 +1,14 @@
 import type { Build } from "./build.ts";
-import type { InstalledVersion } from "./installs-object.ts";
+
+/** A version of an installed servlet, without its build. */
+export interface InstalledVersion {
+  version: number;
+  hash: string;
+  /** ISO 8601. */
+  installed: string;
+  /** The name of the operator who installed it. */
+  by: string;
+}
 
 /** The tables of installed versions, published builds, and old builds that are still needed. */
 export const TABLES = `

@@ -11,14 +11,21 @@ import type { PreparedServlet } from "../servlets/bundle.ts";
 import { setupOf } from "../servlets/setup.ts";
 import { Wait } from "../core/suspension.ts";
 import type { Setup } from "../wasm/call.ts";
+import type { Facets } from "../state/state-place.ts";
 import { Hooks, loadedRun, stopped, type ServletLoader } from "./loaded.ts";
 import type { StateFacet } from "./state-runner.ts";
 
 /** The name of the facet. */
 const FACET = "state";
 
+/** The facets of objects with the state of installed servlets. Without a loader, nothing in them can be reached. */
+export const facetsWith = (loader: ServletLoader | undefined): Facets => ({
+  open: (object, key) => new FacetPlace(object, loader, key),
+  delete: deleteFacet,
+});
+
 /** Deletes the state that is kept in a facet of this object; opening it is not needed. */
-export function deleteFacet({ facets, storage }: DurableObjectState): void {
+function deleteFacet({ facets, storage }: DurableObjectState): void {
   if (!hasTable(storage.sql, "facet")) return;
   facets.delete(FACET);
   storage.sql.exec("DROP TABLE facet");

@@ -36,24 +36,6 @@ export interface StateHooks extends LoadedHooks {
 /** A servlet by what its state depends on. */
 type Kept = Pick<PreparedServlet, "name" | "manifest">;
 
-/** RPC type of a state that is kept in a facet. */
-export interface StateFacet extends Rpc.DurableObjectBranded {
-  run(run: StateRun, hooks: StateHooks): Promise<Settled<PlainEnding>>;
-  cancel(id: string): void;
-  /** `build` is that of the servlet (see `buildOf`) that would use what is kept. */
-  summary(build: string | undefined): Promise<Settled<StateSummary>>;
-  exported(name: string): Promise<Settled<ReadableStream<Uint8Array>>>;
-  imported(
-    servlet: Kept,
-    file: ReadableStream<Uint8Array>,
-    how: { filesOnly: boolean; hooks: Pick<StateHooks, "reserve"> },
-  ): Promise<Settled<void>>;
-  rowsAt(at: Position): Promise<Settled<StoredRow[]>>;
-  putRows(at: Position, rows: StoredRow[]): Promise<Settled<void>>;
-  /** Bytes of memory and files that are stored. */
-  bytes(): Promise<Settled<number>>;
-}
-
 /** The code of a servlet, and the files that its folders begin with. */
 export interface StateCode extends LoadedCode {
   files?: PreparedServlet["files"];
@@ -67,7 +49,7 @@ export function stateOf({ limits: given, ...code }: StateCode | Pick<StateCode, 
   const running = new Running();
   const whole = (servlet: Kept) => ({ ...servlet, hash: hash ?? "", ...(files && { files }) });
 
-  return class State extends DurableObject<object, { key: Uint8Array }> implements StateFacet {
+  return class State extends DurableObject<object, { key: Uint8Array }> {
     #state = this.#newState();
 
     /** The state as it is stored, of which nothing is known yet. */
@@ -143,3 +125,6 @@ export function stateOf({ limits: given, ...code }: StateCode | Pick<StateCode, 
     throw new Fault("unavailable", "This servlet is not installed any more.");
   }
 }
+
+/** A state that is kept in a facet. */
+export type StateFacet = InstanceType<ReturnType<typeof stateOf>>;

@@ -1,7 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { countedBy, siteOf, type Counted } from "../core/callers.ts";
-import { loaderOf } from "../installs/bindings.ts";
-import { namespaceOf } from "../settings/env.ts";
+import type { Env } from "../bindings.ts";
 import { logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { Connection, KEEP_ALIVE } from "../http/connection.ts";
@@ -9,8 +8,8 @@ import { eventText } from "./wire/reply.ts";
 import { tagged, matches, type Filter, type Subscription } from "./wire/subscription.ts";
 import { isChange, type Notification } from "../core/model.ts";
 import { mayBy, type May } from "../servlets/scopes.ts";
+import type { Server } from "../server.ts";
 import { textBytes } from "../core/shape.ts";
-import type { SessionObject } from "./legacy/session-object.ts";
 import { hasTable } from "../storage/tables.ts";
 
 /** An open stream, and the keys that it is counted under. */
@@ -25,7 +24,7 @@ interface Open extends Pick<Subscription, "id" | "filter"> {
  * Delivers change notifications to a principal's clients: to open streams, held in memory only (a client
  * whose stream ends listens again), and to enlisted sessions.
  */
-export class Hub extends DurableObject {
+export class Hub extends DurableObject<Env> {
   readonly #streams = new Map<Connection, Open>();
   /** Changes that are still to be sent, by their JSON. */
   readonly #pending = new Map<string, Notification>();
@@ -33,11 +32,17 @@ export class Hub extends DurableObject {
   /** Sends them; absent while there are none. */
   #notifying: Promise<void> | undefined;
   /** True if changes that concern all callers must reach this hub: of what is installed, or of state that all share. */
-  protected readonly isJoining: boolean = loaderOf(this.env) !== undefined;
+  readonly #isJoining: boolean;
   /** True if the hub of all hubs knows this one. */
   #hasJoined = false;
   /** The pause after the last round. */
   #pause: Promise<unknown> = Promise.resolve();
+
+  constructor(state: DurableObjectState, env: Env, { bundle }: Pick<Server, "bundle">) {
+    super(state, env);
+    const isShared = bundle.servlets.some(({ manifest }) => manifest.state === "server");
+    this.#isJoining = isShared || env.LOADER !== undefined;
+  }
 
   /** Opens a stream, which the caller reads or cancels; null if the caller has too many. */
   async listen(subscription: Subscription): Promise<ReadableStream<Uint8Array> | null> {
@@ -90,7 +95,7 @@ export class Hub extends DurableObject {
     const forAll = notifications.filter(isForAll).map(({ method, params, servlet }) => ({
       ...{ method, ...(params && { params }), ...(servlet !== undefined && { servlet }) },
     }));
-    if (forAll.length > 0) await this.#hubs?.getByName(ALL_HUBS).publish(forAll);
+    if (forAll.length > 0) await this.env.HUBS?.getByName(ALL_HUBS).publish(forAll);
     const own = notifications.filter((one) => !isForAll(one));
     this.#write(own.filter((one) => !isChange(one)));
     for (const change of own.filter(isChange)) this.#addPending(change);
@@ -116,17 +121,13 @@ export class Hub extends DurableObject {
 
   async #join(): Promise<void> {
     const { name } = this.ctx.id;
-    if (!this.isJoining || this.#hasJoined || name === undefined) return;
+    if (!this.#isJoining || this.#hasJoined || name === undefined) return;
     try {
-      await this.#hubs?.getByName(ALL_HUBS).join(name);
+      await this.env.HUBS?.getByName(ALL_HUBS).join(name);
       this.#hasJoined = true;
     } catch (error) {
       logError(error); // Its clients miss changes for everybody until the next listens.
     }
-  }
-
-  get #hubs(): DurableObjectNamespace<Hub> | undefined {
-    return namespaceOf<Hub>(this.env, "HUBS");
   }
 
   /** Drops updates of resources, and changes for some, above `limits.changesCharacters`; changes of lists for all are few. */
@@ -235,7 +236,7 @@ export class Hub extends DurableObject {
 
   async #notifyHub(name: string, changes: Notification[]): Promise<void> {
     try {
-      if (await this.#hubs?.getByName(name).relay(changes)) return;
+      if (await this.env.HUBS?.getByName(name).relay(changes)) return;
       this.ctx.storage.sql.exec("DELETE FROM hubs WHERE name = ?", name);
     } catch (error) {
       logError(error); // It misses these changes.
@@ -243,7 +244,7 @@ export class Hub extends DurableObject {
   }
 
   async #notifySession({ id, caller }: Enlisted, all: Notification[]): Promise<void> {
-    const sessions = namespaceOf<SessionObject>(this.env, "SESSIONS");
+    const { SESSIONS: sessions } = this.env;
     const changes = all.filter((change) => reaches(change, { session: id, caller }));
     if (changes.length === 0) return;
     try {
@@ -253,11 +254,6 @@ export class Hub extends DurableObject {
       logError(error); // It misses these changes; lists and resources can be read at any time.
     }
   }
-}
-
-/** The same where servlets have state that all callers share. */
-export class JoiningHub extends Hub {
-  protected override readonly isJoining = true;
 }
 
 /** The name of the hub of all hubs. Names of principals are those of keys, without spaces, or begin with a URL or `jwt:`. */

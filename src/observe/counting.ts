@@ -1,15 +1,12 @@
 import { waitUntil } from "cloudflare:workers";
-import { namespaceOf } from "../settings/env.ts";
+import type { Env } from "../bindings.ts";
 import { report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { Counts, type CountedRun, type Stored, type Waiting } from "./counts.ts";
-import type { UsageObject } from "./usage-object.ts";
+import type { Usage } from "./usage-object.ts";
 
 /** The one object with the counters of a server; undefined where the binding USAGE is missing. */
-export function usageOf(env: object): (() => DurableObjectStub<UsageObject>) | undefined {
-  const objects = namespaceOf<UsageObject>(env, "USAGE");
-  return objects && (() => objects.getByName("usage"));
-}
+export const usageOf = ({ USAGE }: Env) => USAGE && (() => USAGE.getByName("usage"));
 
 /** What can be counted. */
 interface Counting {
@@ -22,8 +19,7 @@ interface Counting {
  * Counts runs in this isolate, and sends the counters `limits.usageMs` after the first one. An isolate that ends
  * before loses them; no call waits for them or fails because of them.
  */
-export function countingIn(env: object): Counting | undefined {
-  const usage = usageOf(env);
+export function countingIn(usage: (() => Pick<Usage, "add">) | undefined): Counting | undefined {
   if (usage === undefined) return undefined;
   const counts = new Counts(limits.usageNames);
   let dueAt = 0;

@@ -1,6 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
 import { limits } from "../core/limits.ts";
-import type { KeyRecord, KeyRecordsObject } from "../auth/key-records.ts";
 import {
   addSums,
   noSums,
@@ -33,14 +32,6 @@ export interface Report {
   waiting: number;
 }
 
-/** RPC interface of the counters of a server. */
-export interface UsageObject extends Rpc.DurableObjectBranded {
-  add(taken: Taken): Promise<void>;
-  /** The errors of servlets, the newest first. */
-  errors(): Promise<CountedError[]>;
-  report(span: Span, by: Dimension): Promise<Report>;
-}
-
 interface Row extends Record<string, SqlStorageValue> {
   start: number;
   name: string;
@@ -54,14 +45,13 @@ CREATE TABLE IF NOT EXISTS errors (servlet TEXT NOT NULL, tool TEXT NOT NULL, ou
   count INTEGER NOT NULL, last INTEGER NOT NULL, PRIMARY KEY (servlet, tool, outcome, message));
 CREATE TABLE IF NOT EXISTS stored (object TEXT PRIMARY KEY, servlet TEXT NOT NULL, caller TEXT NOT NULL, bytes INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS waiting (task TEXT PRIMARY KEY, servlet TEXT NOT NULL, tool TEXT NOT NULL, caller TEXT NOT NULL,
-  until INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS keys (key TEXT PRIMARY KEY, used INTEGER, revoked INTEGER, by TEXT);`;
+  until INTEGER NOT NULL);`;
 
 /**
  * What operators see of a server: the counters of all isolates by minute, hour and day, without those older than a span;
- * the last errors; and when keys were used, or revoked.
+ * and the last errors.
  */
-export class Usage extends DurableObject implements UsageObject, KeyRecordsObject {
+export class Usage extends DurableObject {
   readonly #sql = this.ctx.storage.sql;
 
   constructor(state: DurableObjectState, env: Cloudflare.Env) {
@@ -115,42 +105,13 @@ export class Usage extends DurableObject implements UsageObject, KeyRecordsObjec
     );
   }
 
+  /** The errors of servlets, the newest first. */
   async errors(): Promise<CountedError[]> {
     return this.#sql
       .exec<CountedError & Record<string, SqlStorageValue>>(
         "SELECT * FROM errors ORDER BY last DESC",
       )
       .toArray();
-  }
-
-  async keysUsed(used: Record<string, number>): Promise<string[]> {
-    for (const [key, at] of Object.entries(used)) {
-      this.#sql.exec(
-        "INSERT INTO keys (key, used) VALUES (?, ?) ON CONFLICT DO UPDATE SET used = MAX(IFNULL(used, 0), excluded.used)",
-        ...[key, at],
-      );
-    }
-    return this.#sql
-      .exec<{ key: string }>("SELECT key FROM keys WHERE revoked IS NOT NULL")
-      .toArray()
-      .map(({ key }) => key);
-  }
-
-  async keyRecords(): Promise<KeyRecord[]> {
-    return this.#sql
-      .exec<KeyRecord & Record<string, SqlStorageValue>>("SELECT key, used, revoked, by FROM keys")
-      .toArray();
-  }
-
-  async revokeKey(key: string, by: string): Promise<void> {
-    this.#sql.exec(
-      "INSERT INTO keys (key, revoked, by) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET revoked = excluded.revoked, by = excluded.by",
-      ...[key, Date.now(), by],
-    );
-  }
-
-  async restoreKey(key: string): Promise<void> {
-    this.#sql.exec("UPDATE keys SET revoked = NULL, by = NULL WHERE key = ?", key);
   }
 
   #addTo(of: { span: string; start: number; by: string; name: string }, sums: Sums): void {

@@ -1,10 +1,9 @@
 import { unsettled } from "../core/settled.ts";
-import { namespaceOf } from "../settings/env.ts";
+import type { Env } from "../bindings.ts";
 import { Fault } from "../core/errors.ts";
 import type { ServletRef } from "../servlets/bundle.ts";
 import type { Manifest } from "../servlets/manifest.ts";
 import type { Profiles } from "../pages/profiles.ts";
-import { type StateObject } from "../state/remote-hooks.ts";
 import type { StateSummary } from "../state/state-export.ts";
 import { callerScope, stateName, type Scope } from "../state/state-scopes.ts";
 
@@ -32,11 +31,10 @@ export interface OperatedStates {
 
 /** The states of a Worker with these bindings. */
 export function operatedStates(
-  env: object,
+  { SERVLET_STATES: objects }: Env,
   owners: OperatedStates["owners"],
   profiles: Profiles | undefined,
 ): OperatedStates {
-  const objects = namespaceOf<StateObject>(env, "SERVLET_STATES");
   const objectOf = async (servlet: StateOwner, scope: Scope) => {
     if (objects === undefined) {
       throw new Fault(

@@ -1,3 +1,5 @@
+import type { Env } from "../bindings.ts";
+
 /** The script of the pages, which `npm run bundle` writes, from the assets of the deployment. */
 
 export const SCRIPT_PATH = "/console/main.js";
@@ -6,10 +8,9 @@ export const SCRIPT_PATH = "/console/main.js";
  * Answers with an asset below `/console/`; undefined without the binding ASSETS. The platform serves assets before the
  * Worker is asked: this is for those hosts that do not.
  */
-export function assetsOf(
-  env: object,
-): ((request: Request, file: string) => Promise<Response>) | undefined {
-  const { ASSETS: assets } = env as { ASSETS?: Fetcher };
+export function assetsOf({
+  ASSETS: assets,
+}: Env): ((request: Request, file: string) => Promise<Response>) | undefined {
   if (assets === undefined) return undefined;
   return async ({ url }, file) => {
     const isName = /^[\w-]+\.js$/.test(file);

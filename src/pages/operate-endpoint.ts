@@ -1,5 +1,4 @@
 import { unsettled } from "../core/settled.ts";
-import { keyRecordsOf } from "../auth/key-records.ts";
 import type { Installer } from "../installs/installer.ts";
 import { permissionsOf } from "../installs/permissions.ts";
 import type { Serving } from "../serving.ts";
@@ -7,17 +6,14 @@ import { apiKeysOf, type Settings } from "../settings/env.ts";
 import { Fault, report } from "../core/errors.ts";
 import { usualLimits, limits } from "../core/limits.ts";
 import { pageFor, seeOther, type PersonPage, type View, type Visit } from "./view.ts";
-import { usageOf } from "../observe/counting.ts";
+import type { Server } from "../server.ts";
 import { PAGES } from "./frame.ts";
 import { confirmPage, operatePage, type Overview } from "./operate.ts";
 
 /** `/console/operate`: the page, and the actions of its buttons. */
 
 /** Dependencies of the page. */
-export interface Operated {
-  env: object;
-  settings: Settings;
-  serving: Serving;
+export interface Operated extends Pick<Server, "usage" | "keyRecords" | "settings" | "serving"> {
   page: PersonPage;
   /** True if the visitor may operate the server. */
   isOperator: boolean;
@@ -57,7 +53,7 @@ const DONE: Record<string, string> = {
   install: "The servlet is installed. All isolates serve it within seconds.",
   rollback: "The older version is installed. All isolates serve it within seconds.",
   uninstall: "The servlet is uninstalled.",
-  revoke: "The key is revoked. It is refused within seconds.",
+  revoke: "The key is revoked. It is refused everywhere within 30 seconds.",
   restore: "The key is valid again.",
 };
 
@@ -71,7 +67,7 @@ interface Acting extends Operated {
 /** Performs a button's action, or asks for confirmation; undefined for an unknown button. */
 async function act(
   form: URLSearchParams,
-  { env, settings, serving, visit, token }: Acting,
+  { keyRecords, settings, serving, visit, token }: Acting,
 ): Promise<View | undefined> {
   const field = (name: string) => form.get(name) ?? "";
   const [name, key, by] = [field("name"), field("key"), visit.person.principal.name];
@@ -121,10 +117,10 @@ async function act(
       return { status: 200, body: confirmPage(`Revoke the key ${name}?`, lines, asked) };
     }
     case "revoke":
-      await recordsIn(env).revokeKey(configured(settings, key), by);
+      await recordsIn(keyRecords).revoke(configured(settings, key), by);
       return isDone("revoke");
     case "restore":
-      await recordsIn(env).restoreKey(configured(settings, key));
+      await recordsIn(keyRecords).restore(configured(settings, key));
       return isDone("restore");
     default:
       return undefined;
@@ -144,12 +140,11 @@ function installerIn({ installer }: Serving): Installer {
   );
 }
 
-function recordsIn(env: object) {
-  const records = keyRecordsOf(env);
+function recordsIn(records: Operated["keyRecords"]) {
   if (records !== undefined) return records();
   throw new Fault(
     "unavailable",
-    "Keys cannot be revoked here: bind the Durable Object USAGE in wrangler.toml, or remove the key from the configuration (npm run keys -- revoke NAME).",
+    "Keys cannot be revoked here: bind the Durable Object KEY_RECORDS in wrangler.toml, or remove the key from the configuration (npm run keys -- revoke NAME).",
   );
 }
 
@@ -168,7 +163,7 @@ async function publishedBuild({ bucket, installs }: Installer, name: string, has
 }
 
 async function overviewOf(
-  { env, settings, serving }: Operated,
+  { usage: counters, keyRecords, settings, serving }: Operated,
   token: string,
   done: string | undefined,
 ): Promise<Overview> {
@@ -188,13 +183,11 @@ async function overviewOf(
     for (const { servlet } of kind?.values() ?? [])
       entries.set(servlet.name, (entries.get(servlet.name) ?? 0) + 1);
   }
-  const usage = usageOf(env)?.();
+  const usage = counters?.();
   const hour = (await usage?.report("hour", "servlet"))?.named;
   const runsOf = new Map(hour?.map(({ name, sums }) => [name, sums]));
   const served = new Set(whole.servlets.map((one) => (one.module ? one.name : one.hash)));
-  const records = new Map(
-    (await keyRecordsOf(env)?.().keyRecords())?.map((one) => [one.key, one]) ?? [],
-  );
+  const records = new Map((await keyRecords?.().all())?.map((one) => [one.key, one]) ?? []);
   return {
     servlets: whole.servlets.map((one) => {
       const { name, hash, dialect, manifest } = one;

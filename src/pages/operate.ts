@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 import type { KeyRecord } from "../auth/key-records.ts";
-import type { InstalledVersion } from "../installs/installs-object.ts";
+import type { InstalledVersion } from "../installs/installs-rows.ts";
 import { shown, type Markup } from "../http/document.ts";
 import { scopesInWords } from "../core/key-name.ts";
 import { ADVICE } from "../servlets/run-log.ts";
@@ -180,7 +180,7 @@ function keysOf({ keys, token }: Overview): Markup {
   return html`<h3>Keys</h3>
     <p>
       Create a key with <code>npm run keys -- create NAME</code>. A revoked key is refused
-      everywhere within seconds; calls that were made with it continue. Remove it from the
+      everywhere within 30 seconds; calls that were made with it continue. Remove it from the
       configuration, too: <code>npm run keys -- revoke NAME</code>.
     </p>
     ${keys.length === 0 ? html`<p class="dim">None.</p>` : ""}

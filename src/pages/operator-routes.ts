@@ -2,7 +2,6 @@ import type { Hono } from "hono";
 import { html } from "hono/html";
 import { demandOwnOrigin } from "../auth/origin.ts";
 import type { Markup } from "../http/document.ts";
-import { usageOf } from "../observe/counting.ts";
 import type { View } from "./view.ts";
 import { chartStyle } from "./charts.ts";
 import {
@@ -22,7 +21,7 @@ import { questionIn, usagePage } from "./usage.ts";
 /** The pages for operators. */
 
 /** Dependencies of these pages. */
-interface OperatorParts extends Pick<Operated, "env" | "settings" | "serving"> {
+interface OperatorParts extends Pick<Operated, "usage" | "keyRecords" | "settings" | "serving"> {
   visited: Visited;
   visitorOf(raw: Request): Promise<Visitor>;
   /** As in `ConsoleParts`. */
@@ -32,7 +31,7 @@ interface OperatorParts extends Pick<Operated, "env" | "settings" | "serving"> {
 
 /** Adds the routes of these pages. */
 export function addOperatorPages(app: Hono, parts: OperatorParts): void {
-  const { env, visited, visitorOf, siteFor, paged } = parts;
+  const { visited, visitorOf, siteFor, paged } = parts;
 
   app.get(PAGES.Usage, ({ req: { raw } }) =>
     visited(raw, async (visitor, quota) => {
@@ -40,7 +39,7 @@ export function addOperatorPages(app: Hono, parts: OperatorParts): void {
       const site = siteFor(visitor);
       if (!visitor.isOperator) return refused(site, visitor, "Usage");
       await quota.admit?.();
-      const usage = usageOf(env)?.();
+      const usage = parts.usage?.();
       if (usage === undefined) return consolePage(site, "Usage", unbound);
       const question = questionIn(raw.url);
       const report = await usage.report(question.over, question.by);

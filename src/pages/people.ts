@@ -6,12 +6,12 @@ import { ownerOf } from "../auth/principal.ts";
 import { SignInLimiter } from "../auth/sign-in-limiter.ts";
 import { sha256 } from "../core/digest.ts";
 import type { Sealer } from "../storage/vault.ts";
-import { apiKeysOf, namespaceOf, type Settings } from "../settings/env.ts";
+import type { Env } from "../bindings.ts";
+import { apiKeysOf, type Settings } from "../settings/env.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { cookieFor, cookieIn, IssuerSignIn } from "./issuer-sign-in.ts";
 import { ANONYMOUS, OPERATOR_SCOPE, type Principal } from "../core/model.ts";
-import type { Counter } from "../auth/quotas.ts";
 
 /** Someone at a page of this server. */
 export interface Person {
@@ -55,15 +55,14 @@ export class People {
 
   constructor(
     settings: Settings,
-    env: object,
+    env: Env,
     by: { authenticator: Pick<Authenticator, "isOpen" | "isExposed" | "revoked">; sealer: Sealer },
   ) {
-    const attempts = namespaceOf<Counter>(env, "ATTEMPTS");
     this.#settings = settings;
     this.#authenticator = by.authenticator;
     this.#sealer = by.sealer;
     this.#issuers = new IssuerSignIn(settings, env, by.sealer);
-    this.#limiter = attempts && new SignInLimiter(attempts);
+    this.#limiter = env.ATTEMPTS && new SignInLimiter(env.ATTEMPTS);
   }
 
   /** The origin of the pages for this caller's user; undefined if nobody could open them as this caller. */

@@ -1,10 +1,10 @@
 import { unsettled } from "../core/settled.ts";
-import { namespaceOf } from "../settings/env.ts";
 import { report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { retry } from "../core/retry.ts";
 import type { Listed } from "../calls/listed-calls.ts";
-import type { AccountState, Grant, ProfileObject, SecretOf } from "./profile-object.ts";
+import type { AccountState, Grant, SecretOf } from "./profile-object.ts";
+import type { Profile } from "./profile.ts";
 import type { Sealer } from "../storage/vault.ts";
 
 /** A secret that a servlet asks a person for. */
@@ -26,13 +26,13 @@ export interface AskedAccount {
 
 /** What is kept for each person, and the pages on which they enter secrets. */
 export class Profiles {
-  readonly #objects: DurableObjectNamespace<ProfileObject>;
+  readonly #objects: DurableObjectNamespace<Profile>;
   readonly #sealer: Sealer;
   /** The names of the providers. */
   readonly #providers: ReadonlySet<string>;
 
   constructor(
-    objects: DurableObjectNamespace<ProfileObject>,
+    objects: DurableObjectNamespace<Profile>,
     sealer: Sealer,
     providers: ReadonlySet<string>,
   ) {
@@ -42,17 +42,14 @@ export class Profiles {
   }
 
   /** Does something with what is kept for this principal, again if its object dies: all can be repeated. */
-  at<T>(
-    principal: string,
-    work: (profile: DurableObjectStub<ProfileObject>) => Promise<T>,
-  ): Promise<T> {
+  at<T>(principal: string, work: (profile: DurableObjectStub<Profile>) => Promise<T>): Promise<T> {
     return retry(() => work(this.#objects.getByName(principal)));
   }
 
   /** As `at`, for what cannot be repeated. */
   once<T>(
     principal: string,
-    work: (profile: DurableObjectStub<ProfileObject>) => Promise<T>,
+    work: (profile: DurableObjectStub<Profile>) => Promise<T>,
   ): Promise<T> {
     return work(this.#objects.getByName(principal));
   }
@@ -137,13 +134,3 @@ export const ownPathIn = (address: unknown, origin: string): string | undefined 
   [SECRET_PATH, CONNECT_PATH].some((path) => address.startsWith(origin + path))
     ? address.slice(origin.length)
     : undefined;
-
-/** Undefined without the binding PROFILES or keys. */
-export function profilesOf(
-  env: object,
-  sealer: Sealer | undefined,
-  providers: ReadonlySet<string>,
-): Profiles | undefined {
-  const objects = namespaceOf<ProfileObject>(env, "PROFILES");
-  return objects && sealer && new Profiles(objects, sealer, providers);
-}

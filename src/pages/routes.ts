@@ -1,16 +1,11 @@
 import type { Hono } from "hono";
-import type { Authenticator } from "../auth/authenticator.ts";
 import { demandOwnOrigin, isLocal } from "../auth/origin.ts";
 import { anonymousAt } from "../auth/principal.ts";
-import type { RateLimiter } from "../auth/rate-limiter.ts";
-import type { Serving } from "../serving.ts";
 import { callerKey } from "../core/callers.ts";
-import type { Site } from "../http/document.ts";
-import type { Settings } from "../settings/env.ts";
 import { Fault } from "../core/errors.ts";
 import type { Principal } from "../core/model.ts";
-import type { People } from "./people.ts";
 import type { View } from "./view.ts";
+import type { Server } from "../server.ts";
 import { scopeFor } from "../servlets/scopes.ts";
 import { assetsOf, SCRIPT_PATH } from "./assets.ts";
 import {
@@ -30,14 +25,7 @@ import { startPage } from "./page.ts";
 /** The console's routes, and who may open each page. */
 
 /** Dependencies of the console. */
-export interface ConsoleParts {
-  env: object;
-  settings: Settings;
-  site: Site;
-  authenticator: Authenticator;
-  rateLimiter: RateLimiter;
-  serving: Serving;
-  people: People | undefined;
+export interface ConsoleParts extends Server {
   /** Undefined where the pages for people are turned off (LINKS). */
   paged: Paged | undefined;
   /** Answers an MCP request. */
@@ -128,7 +116,7 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
     );
   }
 
-  addOperatorPages(app, { env, settings, serving, visited, visitorOf, paged, siteFor });
+  addOperatorPages(app, { ...parts, visited, visitorOf, siteFor });
 
   // The pages' script calls MCP here, as the person who has signed in.
   app.all(CONSOLE_MCP_PATH, async ({ req: { raw } }) => {

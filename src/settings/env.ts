@@ -283,20 +283,6 @@ export function ownNamesOf(settings: Settings, env: object): ReadonlySet<string>
   ]);
 }
 
-/** A binding of Durable Objects of the class `T`; undefined if it is not bound. */
-export function namespaceOf<T extends Rpc.DurableObjectBranded>(
-  env: object,
-  binding: string,
-): DurableObjectNamespace<T> | undefined {
-  const found = Object.entries(env).find(([name]) => name === binding);
-  return found?.[1];
-}
-
-/** A binding of a KV namespace; undefined if it is not bound. */
-export function storeOf(env: object, binding: string): KVNamespace | undefined {
-  return Object.entries(env).find(([name]) => name === binding)?.[1];
-}
-
 /** The API keys of these settings. */
 export const apiKeysOf = ({ API_KEYS = {} }: Settings) =>
   Object.entries(API_KEYS).map(([name, key]) => {

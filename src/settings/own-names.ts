@@ -31,10 +31,11 @@ const SETTINGS = [
 
 export type SettingName = (typeof SETTINGS)[number];
 
-const BINDINGS = [
-  ...["ASSETS", "ATTEMPTS", "BUILDS", "CALL_RECORDS", "GRANTS", "HUBS", "INSTALLS", "KEY_RING"],
-  ...["LOADER", "OAUTH_KV", "PROFILES", "QUOTAS", "RATE_LIMIT", "SERVLET_STATES", "SESSIONS"],
-  ...["STATES", "TASKS", "USAGE"],
+/** The bindings, as src/bindings.ts has them. */
+export const BINDINGS: readonly string[] = [
+  ...["ASSETS", "ATTEMPTS", "BUILDS", "CALL_RECORDS", "GRANTS", "HUBS", "INSTALLS", "KEY_RECORDS"],
+  ...["KEY_RING", "LOADER", "OAUTH_KV", "PROFILES", "QUOTAS", "RATE_LIMIT", "SERVLET_STATES"],
+  ...["SESSIONS", "STATES", "TASKS", "USAGE"],
 ];
 
 /**

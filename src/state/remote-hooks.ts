@@ -12,9 +12,6 @@ import type { Notification } from "../core/model.ts";
 import type { Entry, Head, Keeper, MethodClass, Recorded } from "../core/record.ts";
 import type { ServletRef } from "../servlets/bundle.ts";
 import type { CallParts } from "../servlets/setup.ts";
-import type { Viewer } from "../servlets/deployment.ts";
-import type { PlainEnding } from "./plain-ending.ts";
-import type { StateSummary } from "./state-export.ts";
 
 /** What a guest's run needs of its call's context. */
 export type RunContext = Pick<
@@ -171,23 +168,4 @@ export interface StateImport {
   caller?: string;
   /** Files alone, without the memory. */
   filesOnly: boolean;
-}
-
-/** RPC type of the object that has the state of a servlet. */
-export interface StateObject extends Rpc.DurableObjectBranded {
-  /** Runs an export, and stores what it has changed before its ending is returned. */
-  run(run: StatefulRun, hooks: RemoteHooks): Promise<Settled<PlainEnding>>;
-  cancel(id: string): void;
-  /** The lists of the servlet in this state, as JSON. */
-  lists(servlet: ServletRef, viewer: Viewer): Promise<Settled<string>>;
-  /** Bytes that are reserved for it among those of its caller. Gives back what it does not need. */
-  held(): Promise<number>;
-  /** Sizes and times of the state. */
-  summary(servlet: ServletRef): Promise<Settled<StateSummary>>;
-  /** The whole as a file: see `src/state/state-file.ts`. Calls wait until it is read or cancelled. */
-  exported(servlet: ServletRef): Promise<Settled<ReadableStream<Uint8Array>>>;
-  /** Replaces it by a file's content. */
-  imported(given: StateImport, file: ReadableStream<Uint8Array>): Promise<Settled<StateSummary>>;
-  /** Deletes it when no call runs. */
-  forget(): Promise<Settled<void>>;
 }

@@ -1,16 +1,10 @@
 import { countedBy, type Counted } from "../core/callers.ts";
-import { namespaceOf } from "../settings/env.ts";
+import type { Env } from "../bindings.ts";
 import { limits } from "../core/limits.ts";
 import { PART } from "../core/parts.ts";
-import { MOST_LENT, type Most } from "../auth/quota.ts";
+import { MOST_LENT } from "../auth/quota.ts";
 import { noRoom } from "./scope-state.ts";
 import { hasTable } from "../storage/tables.ts";
-
-/** The caller's quota, which counts how much each object of servlet state holds for that caller. */
-interface Holder extends Rpc.DurableObjectBranded {
-  hold(object: string, bytes: number, of: Most): Promise<number | undefined>;
-  available(object: string, most: number): Promise<number>;
-}
 
 interface Row {
   /** Absent before something was reserved. */
@@ -25,7 +19,7 @@ interface Row {
 export class Room {
   readonly #sql: SqlStorage;
   readonly #object: string;
-  readonly #quotas: DurableObjectNamespace<Holder> | undefined;
+  readonly #quotas: Env["QUOTAS"];
 
   #known: Row | undefined;
   /** The bytes of them that are of the reserve; undefined if not known. */
@@ -34,10 +28,10 @@ export class Room {
   /** The last count of less room, which must come before that of more. */
   #shrinking: Promise<unknown> = Promise.resolve();
 
-  constructor({ id, storage }: DurableObjectState, env: object) {
+  constructor({ id, storage }: DurableObjectState, { QUOTAS }: Env) {
     this.#sql = storage.sql;
     this.#object = String(id);
-    this.#quotas = namespaceOf<Holder>(env, "QUOTAS");
+    this.#quotas = QUOTAS;
   }
 
   /** Bytes that are reserved. */

@@ -1,6 +1,6 @@
 import { unsettled } from "../core/settled.ts";
 import { callerKey } from "../core/callers.ts";
-import { namespaceOf } from "../settings/env.ts";
+import type { Env } from "../bindings.ts";
 import { Fault } from "../core/errors.ts";
 import type { Audience } from "../core/model.ts";
 import { refOf, type PreparedServlet } from "../servlets/bundle.ts";
@@ -8,12 +8,11 @@ import type { Listed } from "../servlets/servlet.ts";
 import { partsOf } from "../servlets/setup.ts";
 import type { Deployment, Viewer } from "../servlets/deployment.ts";
 import { changesIn, endingOf, noticeOf } from "./plain-ending.ts";
-import { CallHooks, elsewhere, hooksThere, type StateObject } from "./remote-hooks.ts";
+import { CallHooks, elsewhere, hooksThere } from "./remote-hooks.ts";
 import { scopeOf, stateName } from "./state-scopes.ts";
 
 /** Runs servlets that keep state in the objects that have it, and asks them for their lists there. */
-export function stateful(env: object) {
-  const objects = namespaceOf<StateObject>(env, "SERVLET_STATES");
+export function stateful({ SERVLET_STATES: objects }: Env) {
   const objectFor = async (servlet: PreparedServlet, viewer: Viewer) => {
     if (objects === undefined) {
       throw new Fault(

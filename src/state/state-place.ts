@@ -15,6 +15,13 @@ import { steady } from "./state-streams.ts";
 import { putRows, rowsAt, type Position, type StoredRow } from "../storage/stored-rows.ts";
 import { hasTable } from "../storage/tables.ts";
 
+/** The places of installed servlets' state, each beside the database of its object. */
+export interface Facets {
+  /** That of this object, sealed with this key. */
+  open(object: DurableObjectState, key: Uint8Array): StatePlace;
+  delete(object: DurableObjectState): void;
+}
+
 /** A run of an export in the state of a scope. */
 export interface PlaceRun {
   servlet: PreparedServlet;

@@ -1,11 +1,14 @@
-import { namespaceOf, type Settings } from "../settings/env.ts";
+import type { Env } from "../bindings.ts";
+import type { Settings } from "../settings/env.ts";
 import { release, type Part } from "../core/parts.ts";
 import { retry } from "../core/retry.ts";
-import type { Key, KeyRing } from "./key-ring.ts";
+import type { Key } from "./key-ring.ts";
 
 /** The sealer of a Worker with these bindings; undefined without KEY_RING. */
-export function sealerOf({ STATE_KEY: secret }: Settings, env: object): Sealer | undefined {
-  const rings = namespaceOf<KeyRing>(env, "KEY_RING");
+export function sealerOf(
+  { STATE_KEY: secret }: Settings,
+  { KEY_RING: rings }: Env,
+): Sealer | undefined {
   if (rings === undefined) return undefined;
   // Lazy: Durable Objects cannot be reached while the Worker starts.
   const ring = () => rings.getByName("ring");

@@ -1,9 +1,8 @@
 /** The servlets that come with the project, and those that the conformance suite wants, for real clients. */
-import { env } from "cloudflare:workers";
-import { createApp } from "../../src/app.ts";
-import { durableObjects } from "../../src/objects.ts";
+import { createWorker } from "../../src/worker.ts";
 import { bundle } from "./bundle.gen.ts";
 
+const { worker, objects } = createWorker(bundle);
 export const {
   Profile,
   Attempts,
@@ -11,6 +10,7 @@ export const {
   Grant,
   Hub,
   Installs,
+  KeyRecords,
   KeyRing,
   Quota,
   ServletState,
@@ -18,5 +18,5 @@ export const {
   States,
   Task,
   Usage,
-} = durableObjects(bundle);
-export default createApp(bundle, env);
+} = objects;
+export default worker;

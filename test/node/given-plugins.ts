@@ -77,12 +77,11 @@ async function prepare(cases: string): Promise<void> {
   const source = (path: string) => JSON.stringify(relative(SCRATCH, path));
   await writeFile(
     join(SCRATCH, "index.ts"),
-    `import { env } from "cloudflare:workers";
-import { createApp } from ${source("src/app.ts")};
-import { durableObjects } from ${source("src/objects.ts")};
+    `import { createWorker } from ${source("src/worker.ts")};
 import { bundle } from "./bundle.gen.ts";
-export const { ${Object.values(OBJECTS).join(", ")} } = durableObjects(bundle);
-export default createApp(bundle, env);
+const { worker, objects } = createWorker(bundle);
+export const { ${Object.values(OBJECTS).join(", ")} } = objects;
+export default worker;
 `,
   );
   await buildWorker(join(SCRATCH, "index.ts"), join(SCRATCH, "built"));

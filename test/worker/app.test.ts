@@ -1,6 +1,7 @@
 import { env as bound } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../src/app.ts";
+import { createServer } from "../../src/server.ts";
 import { bundle } from "../bundle.gen.ts";
 import { answerOf, app, callTool, post, settings, URL_OF_MCP } from "./server.ts";
 import { VERSION } from "../../src/core/version.ts";
@@ -16,7 +17,7 @@ describe("pages and health", () => {
       description: "One\u202e\u2066\n\u0085two",
     }));
     const servlet = { ...hello, lists: { ...hello.lists!, tools } };
-    const server = createApp({ ...bundle, servlets: [servlet] }, settings);
+    const server = createApp(createServer({ ...bundle, servlets: [servlet] }, settings));
     const text = await (await server.fetch(new Request("http://localhost:8787/"))).text();
     expect(text).toContain("One\\u{202e}\\u{2066}\n\\u{85}two");
     expect(text).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
@@ -36,7 +37,9 @@ describe("pages and health", () => {
     vi.spyOn(console, "error").mockImplementation(() => {});
     const [first] = bundle.servlets;
     const broken = { ...first!, lists: { ...first!.lists!, tools: undefined as never } };
-    expect((await get("/health", {}, createApp({ servlets: [broken] }, {}))).status).toBe(503);
+    expect(
+      (await get("/health", {}, createApp(createServer({ servlets: [broken] }, {})))).status,
+    ).toBe(503);
     vi.restoreAllMocks();
   });
 
@@ -54,7 +57,9 @@ describe("pages and health", () => {
   test("texts of servlets are text on it, not markup", async () => {
     const [first] = bundle.servlets;
     const evil = { ...first!, manifest: { description: "<script>alert(1)</script>" } };
-    const text = await (await get("/", {}, createApp({ servlets: [evil] }, {}))).text();
+    const text = await (
+      await get("/", {}, createApp(createServer({ servlets: [evil] }, {})))
+    ).text();
     expect(text).not.toContain("<script>");
     expect(text).toContain("&lt;script&gt;");
   });
@@ -142,10 +147,12 @@ describe("origins and hosts", () => {
   });
 
   test("others may be allowed by configuration", async () => {
-    const some = createApp(bundle, { ALLOWED_ORIGINS: "https://app.example, https://b.example" });
+    const some = createApp(
+      createServer(bundle, { ALLOWED_ORIGINS: "https://app.example, https://b.example" }),
+    );
     expect((await from("https://app.example", URL_OF_MCP, some)).status).toBe(200);
     expect((await from("https://c.example", URL_OF_MCP, some)).status).toBe(403);
-    const all = createApp(bundle, { ALLOWED_ORIGINS: "*" });
+    const all = createApp(createServer(bundle, { ALLOWED_ORIGINS: "*" }));
     expect((await from("https://c.example", URL_OF_MCP, all)).status).toBe(200);
     expect((await from("http://c.example", URL_OF_MCP, all)).status).toBe(403);
     expect((await from("null", URL_OF_MCP, all)).status).toBe(403);
@@ -167,7 +174,7 @@ describe("origins and hosts", () => {
   test.each(APPS)("%s may call where it is named, and only there", async (origin) => {
     const headers = { origin, "access-control-request-method": "POST" };
     for (const ALLOWED_ORIGINS of [origin, `https://a.example, ${origin}`, "*"]) {
-      const named = createApp(bundle, { ALLOWED_ORIGINS });
+      const named = createApp(createServer(bundle, { ALLOWED_ORIGINS }));
       const isNamed = ALLOWED_ORIGINS !== "*";
       const call = await from(origin, URL_OF_MCP, named);
       const preflight = await named.fetch(new Request(URL_OF_MCP, { method: "OPTIONS", headers }));
@@ -175,13 +182,13 @@ describe("origins and hosts", () => {
       for (const { headers: answer } of [call, preflight])
         expect(answer.get("access-control-allow-origin")).toBe(isNamed ? origin : null);
     }
-    const asGiven = createApp(bundle, { ALLOWED_ORIGINS: origin });
+    const asGiven = createApp(createServer(bundle, { ALLOWED_ORIGINS: origin }));
     for (const other of [`x${origin}`, `${origin}x`, `${origin}/`, `${origin} ${origin}`])
       expect((await from(other, URL_OF_MCP, asGiven)).status).toBe(403);
   });
 
   test("a named app does not operate the server, nor send forms of its pages", async () => {
-    const named = createApp(bundle, { ...bound, ALLOWED_ORIGINS: APPS.join(" ") });
+    const named = createApp(createServer(bundle, { ...bound, ALLOWED_ORIGINS: APPS.join(" ") }));
     for (const origin of APPS)
       for (const path of ["/operator/servlets", "/console/mcp"])
         expect((await from(origin, new URL(path, URL_OF_MCP).href, named)).status).toBe(403);
@@ -192,7 +199,7 @@ describe("origins and hosts", () => {
     try {
       const said = (ALLOWED_ORIGINS: string) => {
         warn.mockClear();
-        createApp(bundle, { ALLOWED_ORIGINS });
+        createApp(createServer(bundle, { ALLOWED_ORIGINS }));
         return warn.mock.calls
           .flat()
           .map((line) => /has (.*), which.* Write (.*)\.$/.exec(String(line))?.slice(1));
@@ -231,7 +238,7 @@ describe("origins and hosts", () => {
   test("plain http is for loopback names, unless configured", async () => {
     const rebound = "http://evil.example:8787/mcp";
     expect((await from("http://evil.example:8787", rebound)).status).toBe(403);
-    const named = createApp(bundle, { ALLOWED_HOSTS: "box.local" });
+    const named = createApp(createServer(bundle, { ALLOWED_HOSTS: "box.local" }));
     expect((await from("http://box.local:8787", "http://box.local:8787/mcp", named)).status).toBe(
       200,
     );
@@ -261,7 +268,7 @@ describe("origins and hosts", () => {
 describe("who is calling", () => {
   // SHA-256 of "sesame"
   const hash = "d0c04f4b1951e4aeaaec8223ed2039e542f3aae805a6fa7f6d794e5afff5d272";
-  const locked = createApp(bundle, { API_KEYS: JSON.stringify({ ci: hash }) });
+  const locked = createApp(createServer(bundle, { API_KEYS: JSON.stringify({ ci: hash }) }));
   const ping = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "echo_input" } };
 
   test("is anonymous without configuration", async () => {
@@ -303,7 +310,7 @@ describe("configuration", () => {
       SERVER_WEBSITE: "https://tools.example",
       SERVER_ICONS: '[{"src":"https://tools.example/icon.png","mimeType":"image/png"}]',
     };
-    const server = createApp(bundle, env);
+    const server = createApp(createServer(bundle, env));
     const body = { jsonrpc: "2.0", id: 1, method: "initialize", params: {} };
     const { result } = await answerOf(await post(body, {}, server));
     expect(result).toMatchObject({
@@ -324,7 +331,7 @@ describe("configuration", () => {
     [{ LOG_LEVEL: "loud" }, /LOG_LEVEL/],
     [{ SERVER_WEBSITE: "tools" }, /SERVER_WEBSITE/],
   ])("%o is refused at start", (env, message) => {
-    expect(() => createApp(bundle, env)).toThrow(message);
-    expect(() => createApp(bundle, env)).not.toThrow(/hunter2/);
+    expect(() => createApp(createServer(bundle, env))).toThrow(message);
+    expect(() => createApp(createServer(bundle, env))).not.toThrow(/hunter2/);
   });
 });

@@ -1,17 +1,13 @@
 /** All servlets and all guests of the tests, served over real HTTP. */
-import { DurableObject, env, tracing } from "cloudflare:workers";
-import { createApp } from "../../src/app.ts";
-import { durableObjects } from "../../src/objects.ts";
-import { configureTracing } from "../../src/observe/spans.ts";
+import { DurableObject, env } from "cloudflare:workers";
+import { createWorker } from "../../src/worker.ts";
 import { bundle as all } from "../bundle.gen.ts";
-
-configureTracing(tracing, env);
 
 /** The names of the servlets that are served, separated by commas; all where it is left out. */
 const { TEST_SERVLETS } = env as { TEST_SERVLETS?: string };
 const isServed = (name: string) => TEST_SERVLETS?.split(",").includes(name) ?? true;
 const bundle = { ...all, servlets: all.servlets.filter(({ name }) => isServed(name)) };
-const objects = durableObjects(bundle);
+const { worker, objects } = createWorker(bundle);
 
 export const {
   Profile,
@@ -19,6 +15,7 @@ export const {
   Grant,
   Hub,
   Installs,
+  KeyRecords,
   KeyRing,
   Quota,
   ServletState,
@@ -43,4 +40,4 @@ export class Scratch extends DurableObject {
   override alarm() {}
 }
 
-export default createApp(bundle, env);
+export default worker;

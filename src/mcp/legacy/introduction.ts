@@ -11,7 +11,7 @@ import { TASK_CAPABILITY } from "./tasks.ts";
 /** https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization */
 export async function initialize(
   { protocolVersion }: Json,
-  { server, registry, sessions }: Exchange,
+  { introduction, registry, sessions }: Exchange,
 ) {
   const version =
     LEGACY_VERSIONS.find((one) => one === protocolVersion) ?? String(LEGACY_VERSIONS[0]);
@@ -22,8 +22,8 @@ export async function initialize(
       ...(await capabilities(registry, { listens: sessions !== undefined })),
       ...(offersTasks && { tasks: TASK_CAPABILITY }),
     },
-    serverInfo: server.info,
-    ...(server.instructions !== undefined && { instructions: server.instructions }),
+    serverInfo: introduction.info,
+    ...(introduction.instructions !== undefined && { instructions: introduction.instructions }),
   };
   return olderIntroduction(introduced, version);
 }

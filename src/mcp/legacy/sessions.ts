@@ -1,12 +1,12 @@
-import { namespaceOf } from "../../settings/env.ts";
 import type { Principal } from "../../core/model.ts";
-import type { Introduced, SessionObject } from "./session-object.ts";
+import type { Introduced } from "./session-object.ts";
+import type { Session } from "./session.ts";
 
 /** The sessions of a Worker. */
 export class Sessions {
-  readonly #objects: DurableObjectNamespace<SessionObject>;
+  readonly #objects: DurableObjectNamespace<Session>;
 
-  constructor(objects: DurableObjectNamespace<SessionObject>) {
+  constructor(objects: DurableObjectNamespace<Session>) {
     this.#objects = objects;
   }
 
@@ -18,17 +18,11 @@ export class Sessions {
   }
 
   /** Undefined for an id that this deployment cannot have made. */
-  get(id: string): DurableObjectStub<SessionObject> | undefined {
+  get(id: string): DurableObjectStub<Session> | undefined {
     try {
       return this.#objects.get(this.#objects.idFromString(id));
     } catch {
       return undefined;
     }
   }
-}
-
-/** The sessions of a Worker with this binding; undefined without it. */
-export function sessionsOf(env: object): Sessions | undefined {
-  const objects = namespaceOf<SessionObject>(env, "SESSIONS");
-  return objects && new Sessions(objects);
 }

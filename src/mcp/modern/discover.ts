@@ -7,7 +7,7 @@ import type { Request } from "../wire/message.ts";
 /** https://modelcontextprotocol.io/specification/2026-07-28/server/discover */
 export async function discover(
   _request: Request,
-  { server, registry, hub, tasks }: Exchange,
+  { introduction, registry, hub, tasks }: Exchange,
 ): Promise<Json> {
   return {
     supportedVersions: [...MODERN_VERSIONS, ...LEGACY_VERSIONS],
@@ -15,6 +15,6 @@ export async function discover(
       listens: hub !== undefined,
       tasks: tasks !== undefined,
     }),
-    ...(server.instructions !== undefined && { instructions: server.instructions }),
+    ...(introduction.instructions !== undefined && { instructions: introduction.instructions }),
   };
 }

@@ -127,7 +127,7 @@ function callOf(
 /** Texts of list results, by list: a list is the same for all callers, so it is serialized once. */
 const written = new WeakMap<unknown[], string>();
 
-function resultText(row: Method, { server, registry }: Exchange, result: Json): string {
+function resultText(row: Method, { introduction, registry }: Exchange, result: Json): string {
   const list = row.list && (result[row.list] as unknown[]);
   const known = list && written.get(list);
   if (known !== undefined) return known;
@@ -138,7 +138,7 @@ function resultText(row: Method, { server, registry }: Exchange, result: Json): 
     ...(row.list === "tools" && { tools: toolsWithoutExecution(result) }),
     _meta: {
       ...(isObject(result["_meta"]) ? result["_meta"] : {}),
-      [`${META}serverInfo`]: server.info,
+      [`${META}serverInfo`]: introduction.info,
     },
   });
   if (list !== undefined) written.set(list, text);

@@ -31,7 +31,7 @@ export async function listen(
   const acknowledged = "notifications/subscriptions/acknowledged";
   const meta = {
     [SUBSCRIPTION_ID_META]: id,
-    "io.modelcontextprotocol/serverInfo": exchange.server.info,
+    "io.modelcontextprotocol/serverInfo": exchange.introduction.info,
   };
   const stream = await exchange.hub().listen({
     id,

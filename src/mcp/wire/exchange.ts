@@ -7,7 +7,7 @@ import type { Registry } from "../../servlets/registry.ts";
 import type { Accepts } from "./reply.ts";
 
 /** How the server introduces itself. */
-export interface Server {
+export interface Introduction {
   /** https://modelcontextprotocol.io/specification/2026-07-28/schema#implementation */
   info: Json;
   instructions?: string;
@@ -15,7 +15,7 @@ export interface Server {
 
 /** One POST, with the dependencies for answering it. */
 export interface Exchange extends Pick<CallerQuota, "countStored"> {
-  server: Server;
+  introduction: Introduction;
   registry: Registry;
   principal: Principal;
   /** Identifies the caller again. Throws where its credentials are no longer valid. */

@@ -136,12 +136,11 @@ export async function buildBundle(members: readonly Member[], scratch: string): 
   const source = (path: string) => JSON.stringify(relative(scratch, path));
   await writeFile(
     join(scratch, "index.ts"),
-    `import { env } from "cloudflare:workers";
-import { createApp } from ${source("src/app.ts")};
-import { durableObjects } from ${source("src/objects.ts")};
+    `import { createWorker } from ${source("src/worker.ts")};
 import { bundle } from "./bundle.gen.ts";
-export const { ${Object.values(OBJECTS).join(", ")} } = durableObjects(bundle);
-export default createApp(bundle, env);
+const { worker, objects } = createWorker(bundle);
+export const { ${Object.values(OBJECTS).join(", ")} } = objects;
+export default worker;
 `,
   );
   return buildWorker(join(scratch, "index.ts"), join(scratch, "built"));

@@ -5,7 +5,7 @@ import type { Class } from "./object.ts";
 /** The code under test, with the servlet that follows plans. */
 export interface Deployment {
   createApp(env: object): { fetch(request: Request): Promise<Response> };
-  durableObjects(): Record<string, Class>;
+  durableObjects(env: object): Record<string, Class>;
   bindings: Record<string, string>;
   variables: Record<string, string>;
 }
@@ -17,8 +17,9 @@ export const SCOPES = { session: "ks", caller: "kc", server: "kv" };
 const load = (path: string): Promise<any> => import(new URL(path, import.meta.url).href);
 
 export async function loadDeployment(): Promise<Deployment> {
-  const [{ createApp }, { durableObjects }, { bundle }] = await Promise.all([
+  const [{ createApp }, { createServer }, { durableObjects }, { bundle }] = await Promise.all([
     load("../../../src/app.ts"),
+    load("../../../src/server.ts"),
     load("../../../src/objects.ts"),
     load("../../bundle.gen.ts"),
   ]);
@@ -43,8 +44,8 @@ export async function loadDeployment(): Promise<Deployment> {
   // Counters of runs are no part of the model: they stay when their calls are gone.
   const { USAGE: _usage, ...bindings } = OBJECTS;
   return {
-    createApp: (env) => createApp(own, env),
-    durableObjects: () => durableObjects(own),
+    createApp: (env) => createApp(createServer(own, env)),
+    durableObjects: (env) => durableObjects(createServer(own, env)),
     bindings,
     // The model knows clients that cannot be asked, and no persons at pages.
     variables: { GREETING: "hi", VAULT_PROBE: "opened", LOG_LEVEL: "error", LINKS: "off" },

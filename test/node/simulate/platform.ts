@@ -58,8 +58,8 @@ export class Platform {
   readonly faults: Faults;
   readonly objects = new Map<string, SimulatedObject>();
   readonly env: Record<string, unknown>;
-  #classes: Record<string, Class> = {};
-  readonly #make: () => Record<string, Class>;
+  #classes: Record<string, Class>;
+  readonly #make: (env: object) => Record<string, Class>;
   /** Until faults stop. */
   isFaulty = true;
   injected = 0;
@@ -75,17 +75,17 @@ export class Platform {
     faults: Faults,
     bindings: Record<string, string>,
     variables: object,
-    make: () => Record<string, Class>,
+    make: (env: object) => Record<string, Class>,
   ) {
     this.scheduler = scheduler;
     this.faults = faults;
     this.#make = make;
-    this.#classes = make();
     const namespaces = Object.entries(bindings).map(([binding, kind]) => [
       binding,
       this.#namespace(kind),
     ]);
     this.env = { ...variables, ...Object.fromEntries(namespaces) };
+    this.#classes = make(this.env);
     scheduler.beforeEvent = (actor, what) => this.#injectFaults(actor, what);
   }
 
@@ -128,7 +128,7 @@ export class Platform {
     if (this.injects(faults.outage, "all objects die")) {
       for (const object of this.objects.values()) object.die();
       for (const request of this.requests) this.end(request);
-      this.#classes = this.#make();
+      this.#classes = this.#make(this.env);
     }
     const idle = [...this.objects.values()].filter(
       (one) => one.isIdle && !scheduler.hasEvents(one.actor!),

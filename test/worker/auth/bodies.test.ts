@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
+import { createServer } from "../../../src/server.ts";
 import { SIGN_IN_PATH } from "../../../src/pages/frame.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { bundle as whole } from "../../bundle.gen.ts";
@@ -269,7 +270,7 @@ describe("the bytes of requests in flight", () => {
 
   test("of one /48 are those of one caller", async () => {
     configureLimits({ bodiesBytes: 16_000 });
-    const server = createApp(bundle, env);
+    const server = createApp(createServer(bundle, env));
     const from = (address: string, sent: Sent) => {
       const { authorization: _none, ...headers } = sent.headers!;
       return fetchOf(server, { ...sent, headers: { ...headers, "cf-connecting-ip": address } });
@@ -330,14 +331,16 @@ describe("each route that reads a body counts it before it reads", () => {
 test("a part that an operator sends passes through, and does not count", async () => {
   const key = newId();
   const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
-  const server = createApp(whole, {
-    ...env,
-    API_KEYS: JSON.stringify({
-      [key]: { hash: new Uint8Array(hash).toHex(), scopes: ["operator"] },
+  const server = createApp(
+    createServer(whole, {
+      ...env,
+      API_KEYS: JSON.stringify({
+        [key]: { hash: new Uint8Array(hash).toHex(), scopes: ["operator"] },
+      }),
+      LIMITS: '{"bodiesBytes":200}',
+      LOADER: env.TEST_LOADER,
     }),
-    LIMITS: '{"bodiesBytes":200}',
-    LOADER: (env as { TEST_LOADER?: unknown }).TEST_LOADER,
-  });
+  );
   const end = await other(server);
   const part = new TextEncoder().encode("part".repeat(10_000));
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", part)).toHex();

@@ -3,15 +3,15 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
+import { createServer } from "../../../src/server.ts";
 import type { Hub } from "../../../src/mcp/hub.ts";
-import { namespaceOf } from "../../../src/settings/env.ts";
 import { limits } from "../../../src/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { listenerOf, modern, post } from "../server.ts";
 
 /** Anonymous callers are distinguished by their addresses: none may use up the limits of another. */
 
-const hubs = namespaceOf<Hub>(env, "HUBS")!;
+const hubs = env.HUBS!;
 const [ADA, BOB] = ["192.0.2.1", "2001:db8::2"];
 const usual = { ...limits };
 let server: ReturnType<typeof createApp>;
@@ -19,7 +19,8 @@ let hub: DurableObjectStub<Hub>;
 beforeEach(() => {
   const name = crypto.randomUUID();
   hub = hubs.getByName(name);
-  server = createApp(bundle, { ...env, HUBS: { getByName: () => hub } });
+  const own = { getByName: () => hub } as unknown as typeof hubs;
+  server = createApp(createServer(bundle, { ...env, HUBS: own }));
 });
 afterEach(() => {
   Object.assign(limits, usual);
@@ -80,7 +81,7 @@ test("each has its own streams, and hears of what another has changed", async ()
 
 test("sessions of one caller do not displace those of another from notifications of changes", async () => {
   Object.assign(limits, { hubSessions: 3 });
-  const ids = Array.from({ length: 6 }, () => namespaceOf(env, "SESSIONS")!.newUniqueId());
+  const ids = Array.from({ length: 6 }, () => env.SESSIONS!.newUniqueId());
   const [bobs, ...adas] = ids.map(String);
   await hub.enlist(bobs!, `address ${BOB}`);
   for (const id of adas) await hub.enlist(id, `address ${ADA}`);
@@ -137,7 +138,7 @@ describe("networks of one /48 have four callers' share together", () => {
 
   test("and of sessions that hear of changes", async () => {
     Object.assign(limits, { hubSessions: 3 });
-    const ids = Array.from({ length: 6 }, () => namespaceOf(env, "SESSIONS")!.newUniqueId());
+    const ids = Array.from({ length: 6 }, () => env.SESSIONS!.newUniqueId());
     const [bobs, ...others] = ids.map(String);
     await hub.enlist(bobs!, `address ${ADA}`);
     for (const [at, id] of others.entries()) await hub.enlist(id, `address ${own}:${at}`);

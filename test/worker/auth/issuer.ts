@@ -1,6 +1,7 @@
 import { exportJWK, generateKeyPair, SignJWT, type JWK, type JWTPayload } from "jose";
 import { afterEach, beforeAll, beforeEach, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
+import { createServer } from "../../../src/server.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { answerOf, post } from "../server.ts";
 
@@ -79,7 +80,12 @@ export function prepare(): void {
 }
 
 export const appOf = (issuer: object = {}, more: object = {}) =>
-  createApp(bundle, { OAUTH_ISSUERS: JSON.stringify([{ issuer: ISSUER, ...issuer }]), ...more });
+  createApp(
+    createServer(bundle, {
+      OAUTH_ISSUERS: JSON.stringify([{ issuer: ISSUER, ...issuer }]),
+      ...more,
+    }),
+  );
 
 export const CALL = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "echo_input" } };
 

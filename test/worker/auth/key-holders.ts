@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
 import { createApp } from "../../../src/app.ts";
+import { createServer } from "../../../src/server.ts";
 import { bundle as all } from "../../bundle.gen.ts";
 import { modern, post } from "../server.ts";
 
@@ -32,7 +33,7 @@ export async function serverOf(
     { hash: await hashOf(name), ...key },
   ]);
   const API_KEYS = JSON.stringify(Object.fromEntries(await Promise.all(held)));
-  return createApp(bundle, { ...env, ...settings, API_KEYS });
+  return createApp(createServer(bundle, { ...env, ...settings, API_KEYS }));
 }
 
 export type Server = Awaited<ReturnType<typeof serverOf>>;

@@ -2,6 +2,7 @@ import { answerOf } from "../server.ts";
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { env } from "cloudflare:workers";
 import { createApp } from "../../../src/app.ts";
+import { createServer } from "../../../src/server.ts";
 import { hashPassphrase } from "../../../src/auth/passphrase.ts";
 import { bundle } from "../../bundle.gen.ts";
 
@@ -11,7 +12,9 @@ export const ORIGIN = "https://tools.example";
 export const CALLBACK = "https://claude.ai/api/mcp/auth_callback";
 
 export const ownersApp = async (more: object = {}) =>
-  createApp(bundle, { ...env, OWNER_PASSPHRASE: await hashPassphrase(PASSPHRASE), ...more });
+  createApp(
+    createServer(bundle, { ...env, OWNER_PASSPHRASE: await hashPassphrase(PASSPHRASE), ...more }),
+  );
 
 export type App = Awaited<ReturnType<typeof ownersApp>>;
 

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { RateLimiter } from "../../../src/auth/rate-limiter.ts";
 import { textResponse } from "../../../src/http/body.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
+import { storageQuota } from "../../../src/auth/quotas.ts";
 
 const usual = { ...limits };
 afterEach(() => configureLimits(usual));
@@ -15,7 +16,7 @@ test.each(["before its response begins", "while it is read"])(
   "a stream whose client leaves %s takes no place any more",
   async (when) => {
     configureLimits({ concurrentCalls: 1 });
-    const rateLimiter = new RateLimiter({});
+    const rateLimiter = new RateLimiter({}, storageQuota({}));
     const client = new AbortController();
     const visit = rateLimiter.enter("ada", request(client.signal));
     expect(() => rateLimiter.enter("ada", request())).toThrow("Too many concurrent requests");
@@ -30,7 +31,7 @@ test.each(["before its response begins", "while it is read"])(
 
 test("a stream that is asked for by HEAD takes no place, and ends: nobody reads it", async () => {
   configureLimits({ concurrentCalls: 1 });
-  const rateLimiter = new RateLimiter({});
+  const rateLimiter = new RateLimiter({}, storageQuota({}));
   const ended = Promise.withResolvers<string>();
   const body = new ReadableStream({ cancel: () => ended.resolve("ended") });
   const answer = new Response(body, { headers: { "content-type": "text/event-stream" } });
@@ -48,7 +49,7 @@ describe("a large answer that its client does not read", () => {
 
   test("counts until it is read; its caller is refused above half of the room, and others are not", async () => {
     configureLimits({ unreadBytes: 800_000 });
-    const rateLimiter = new RateLimiter({});
+    const rateLimiter = new RateLimiter({}, storageQuota({}));
     const first = await answerTo(rateLimiter, "ada");
     const second = await answerTo(rateLimiter, "ada");
     expect(() => rateLimiter.enter("ada", request())).toThrow("not read yet");
@@ -59,7 +60,7 @@ describe("a large answer that its client does not read", () => {
 
   test("is broken off after a while", async () => {
     configureLimits({ unreadBytes: 200_000, bodyMs: 50 });
-    const rateLimiter = new RateLimiter({});
+    const rateLimiter = new RateLimiter({}, storageQuota({}));
     const answer = await answerTo(rateLimiter, "ada");
     await expect
       .poll(() => rateLimiter.enter("ada", request()) && "let in", { timeout: 2000 })

@@ -2,6 +2,7 @@
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
+import { createServer } from "../../../src/server.ts";
 import { limits } from "../../../src/core/limits.ts";
 import type { Bundle, PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { bundle } from "../../bundle.gen.ts";
@@ -12,7 +13,7 @@ import { answerOf, modern, post, type Answer } from "../server.ts";
 export type Json = Record<string, any>;
 
 /** Clients that cannot be asked get no link: test/worker/pages is about those that do. */
-export const server = createApp(bundle, { ...env, LINKS: "off" });
+export const server = createApp(createServer(bundle, { ...env, LINKS: "off" }));
 
 /** Capabilities of a client that supports everything. */
 export const ABLE = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
@@ -101,7 +102,7 @@ export function changed(name: string, change: (servlet: PreparedServlet) => obje
 }
 
 export const serverOf = (other: Bundle, variables: object = {}) =>
-  createApp(other, { ...env, ...variables });
+  createApp(createServer(other, { ...env, ...variables }));
 
 /** A server with these API keys, each the name of its owner. */
 export async function keyed(...names: string[]) {

@@ -2,9 +2,8 @@ import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterAll, beforeAll, beforeEach, expect } from "vitest";
 import { TaskStore } from "../../../src/calls/task-store.ts";
-import type { TaskObject } from "../../../src/calls/task-object.ts";
+import type { Task } from "../../../src/calls/task.ts";
 import { Sealer } from "../../../src/storage/vault.ts";
-import { namespaceOf } from "../../../src/settings/env.ts";
 import { responsesIn } from "../../../src/asks/answers.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
 import { bundle } from "../../bundle.gen.ts";
@@ -12,11 +11,11 @@ import { ABLE, callOf, clock, limited, send, TASKS, type Json } from "./client.t
 
 /** Runs tasks step by step, and lets their objects die wherever something is awaited. */
 
-const objects = namespaceOf<TaskObject>(env, "TASKS")!;
+const objects = env.TASKS!;
 export const objectOf = (id: string) => objects.get(objects.idFromString(id));
 export const withTasks = { capabilities: { ...ABLE, ...TASKS } };
 
-export type Instance = TaskObject & { alarm(info?: object): Promise<void> };
+export type Instance = Omit<Task, "alarm"> & { alarm(info?: object): Promise<void> };
 
 /** How objects die. */
 export type Death =

@@ -1,9 +1,7 @@
 import { listDurableObjectIds } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import type { States } from "../../../src/calls/states.ts";
 import { Sealer } from "../../../src/storage/vault.ts";
-import { namespaceOf } from "../../../src/settings/env.ts";
 import { accept, beginTool, callOf, goOn, goOnAsked, limited, prepare, textIn } from "./client.ts";
 import { newWorld } from "./faults.ts";
 import { ELICIT, http, planned, saidIn, steps } from "./plans.ts";
@@ -100,7 +98,7 @@ describe("random numbers", () => {
 
 test("a call that goes on with requests that change nothing keeps nothing", async () => {
   newWorld();
-  const states = namespaceOf<States>(env, "STATES")!;
+  const states = env.STATES!;
   const before = (await listDurableObjectIds(states)).length;
   const round = await planned(
     ELICIT,

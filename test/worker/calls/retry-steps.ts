@@ -1,7 +1,5 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import type { States } from "../../../src/calls/states.ts";
-import { namespaceOf } from "../../../src/settings/env.ts";
 import { accept, changed, serverOf } from "./client.ts";
 import type { newWorld } from "./faults.ts";
 import { http } from "./plans.ts";
@@ -23,7 +21,7 @@ export async function cutAt(
   method: "keep" | "intend" | "renew" | "settle",
   work: () => Promise<unknown>,
 ) {
-  const states = namespaceOf<States>(env, "STATES")!;
+  const states = env.STATES!;
   const prototype = await runInDurableObject(
     states.get(states.newUniqueId()),
     (instance) => Object.getPrototypeOf(instance) as Record<string, unknown>,

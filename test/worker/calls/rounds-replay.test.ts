@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { vaultOf } from "../../../src/calls/state-vault.ts";
+import { StateVault } from "../../../src/calls/state-vault.ts";
 import { sealerOf } from "../../../src/storage/vault.ts";
 import { readSettings } from "../../../src/settings/env.ts";
 import { bundle } from "../../bundle.gen.ts";
@@ -25,7 +25,7 @@ import { planned, steps } from "./plans.ts";
 /** Calls that ask for ever, or do not repeat what they did. */
 prepare();
 
-const vault = vaultOf(env, sealerOf(readSettings(env), env))!;
+const vault = new StateVault(sealerOf(readSettings(env), env)!, env.STATES!);
 
 describe("a servlet that asks for ever", () => {
   test("of the host, ends", async () => {

@@ -1,8 +1,6 @@
 import { listDurableObjectIds, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import type { States } from "../../../src/calls/states.ts";
-import { namespaceOf } from "../../../src/settings/env.ts";
 import { limits } from "../../../src/core/limits.ts";
 import {
   accept,
@@ -20,7 +18,7 @@ import { saidIn, steps } from "./plans.ts";
 /** The request state that a client carries from round to round: its size, lifetime and number of uses. */
 prepare();
 
-const states = namespaceOf<States>(env, "STATES")!;
+const states = env.STATES!;
 
 describe("the state", () => {
   const ids = async () => (await listDurableObjectIds(states)).map(String);

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import { namespaceOf, readSettings } from "../../../src/settings/env.ts";
+import { readSettings } from "../../../src/settings/env.ts";
 import { PART, partsOf, valuesIn } from "../../../src/core/parts.ts";
 import { SealedRows } from "../../../src/storage/sealed-rows.ts";
 import type { States } from "../../../src/calls/states.ts";
@@ -39,7 +39,7 @@ describe("values are read as they were written", () => {
 describe("sealed rows", () => {
   const sealer = sealerOf(readSettings(env), env)!;
   const object = () => {
-    const states = namespaceOf<States>(env, "STATES")!;
+    const states = env.STATES!;
     return states.get(states.newUniqueId());
   };
   const entry = { what: "http GET a", digest: "00", answer: long("abc"), at: 1 };

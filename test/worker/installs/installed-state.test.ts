@@ -5,8 +5,6 @@ import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { callerKey } from "../../../src/core/callers.ts";
 import { hasTable } from "../../../src/storage/tables.ts";
-import type { Quota } from "../../../src/auth/quota.ts";
-import { namespaceOf } from "../../../src/settings/env.ts";
 import { refOf } from "../../../src/servlets/bundle.ts";
 import { nobodysCall, type Listed } from "../../../src/servlets/servlet.ts";
 import { limited, prepare } from "../calls/client.ts";
@@ -16,7 +14,7 @@ import { bundled, callIn, fileIn, installed, loaderWith, newScope } from "./inst
 prepare();
 
 const MiB = 1024 * 1024;
-const quotas = namespaceOf<Quota>(env, "QUOTAS")!;
+const quotas = env.QUOTAS!;
 
 /** A caller that nobody has been yet, and how much is held for it, in MiB. */
 function newCaller() {

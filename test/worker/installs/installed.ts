@@ -2,9 +2,11 @@ import { unsettled } from "../../../src/core/settled.ts";
 import { env } from "cloudflare:workers";
 import { runInDurableObject } from "cloudflare:test";
 import type { BuildBucket } from "../../../src/installs/bucket.ts";
+import { facetsWith } from "../../../src/installs/state-facet.ts";
+import type { Serving } from "../../../src/serving.ts";
 import { ServletLoader } from "../../../src/installs/loaded.ts";
 import { CallHooks, hooksThere } from "../../../src/state/remote-hooks.ts";
-import { servletStateObject } from "../../../src/state/servlet-state.ts";
+import { ServletState } from "../../../src/state/servlet-state.ts";
 import { sealerOf } from "../../../src/storage/vault.ts";
 import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
 import type { Json } from "../../../src/core/model.ts";
@@ -13,7 +15,6 @@ import { connected } from "../../../src/servlets/connect.ts";
 import { nobodysCall } from "../../../src/servlets/servlet.ts";
 import { endingOf } from "../../../src/state/plain-ending.ts";
 import type { CallContext } from "../../../src/core/call-context.ts";
-import type { Share } from "../../../src/shared.ts";
 import { partsOf } from "../../../src/servlets/setup.ts";
 import { bundle } from "../../bundle.gen.ts";
 
@@ -85,10 +86,8 @@ export function installed(name: string, changes: Partial<PreparedServlet> = {}):
 }
 
 const sealer = sealerOf(settings, env)!;
-const share = (by: ServletLoader | undefined) =>
-  (() => ({ serving: { deployment, loader: by }, sealer })) as unknown as Share;
-
-type StateOf = InstanceType<ReturnType<typeof servletStateObject>>;
+const servingBy = (by: ServletLoader | undefined) =>
+  ({ deployment, facets: facetsWith(by) }) as unknown as Serving;
 
 /** What the server of an object has. */
 interface Served {
@@ -103,15 +102,15 @@ export function newScope() {
   const stub = objects.getByName(`installed ${crypto.randomUUID()}`);
   /** Does this with the object, as it is after it has started. */
   const within = <T>(
-    work: (object: StateOf, state: DurableObjectState) => Promise<T> | T,
+    work: (object: ServletState, state: DurableObjectState) => Promise<T> | T,
     { bundles = true, ...given }: Served = {},
   ): Promise<T> =>
     runInDurableObject(stub, async (_object, state) => {
       const served = bundles ? bundle : { ...bundle, servlets: [] };
       // It dies with the object.
       state.facets.abort("state", new Error("The object has started again."));
-      const State = servletStateObject(served, share("by" in given ? given.by : loader));
-      return work(new State(state, env), state);
+      const serving = servingBy("by" in given ? given.by : loader);
+      return work(new ServletState(state, env, { bundle: served, sealer, serving }), state);
     });
   return { stub, within };
 }
@@ -143,7 +142,7 @@ interface SqlFacet extends Rpc.DurableObjectBranded {
 
 /** Calls a tool of a servlet, in this object; answers with its text, or the error. */
 export async function callIn(
-  object: StateOf,
+  object: ServletState,
   servlet: PreparedServlet,
   name: string,
   args: Json = {},
@@ -170,5 +169,5 @@ export async function callIn(
 }
 
 /** Has the guest `filing` do something with a file. */
-export const fileIn = (object: StateOf, servlet: PreparedServlet, what: string, text = "") =>
+export const fileIn = (object: ServletState, servlet: PreparedServlet, what: string, text = "") =>
   callIn(object, servlet, "do", { what, path: what === "list" ? "/data" : "/data/a", text });

@@ -2,12 +2,11 @@
 import { unsettled } from "../../../src/core/settled.ts";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { installsOf } from "../../../src/installs/bindings.ts";
 import type { Build } from "../../../src/installs/build.ts";
 
 /** Servlets are installed at the same time by several operators. */
 
-const installs = installsOf(env)!();
+const installs = env.INSTALLS!.getByName("installs");
 
 function buildWith(name: string, ...tools: string[]): Build {
   const digest = name.length.toString(16).repeat(64).slice(0, 64);

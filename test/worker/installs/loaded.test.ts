@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { bucketOf } from "../../../src/installs/bindings.ts";
+import { bucketOf } from "../../../src/installs/bucket.ts";
 import { hashOf } from "../../../src/installs/build.ts";
 import { ServletLoader } from "../../../src/installs/loaded.ts";
 import { deploymentOf, readSettings } from "../../../src/settings/env.ts";

@@ -2,7 +2,7 @@ import { unsettled } from "../../../src/core/settled.ts";
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { bucketOf, installsOf } from "../../../src/installs/bindings.ts";
+import { bucketOf } from "../../../src/installs/bucket.ts";
 import { hashOf, type Build } from "../../../src/installs/build.ts";
 import { sha256 } from "../../../src/core/digest.ts";
 import { limits } from "../../../src/core/limits.ts";
@@ -10,7 +10,7 @@ import { limits } from "../../../src/core/limits.ts";
 /** Old builds and their parts are deleted when nothing can need them. */
 
 const bucket = bucketOf(env)!;
-const installs = installsOf(env)!();
+const installs = env.INSTALLS!.getByName("installs");
 
 /** How far the clock of the Worker is ahead; that of the bucket, by which parts are dated, is not. */
 let aheadMs = 0;

@@ -1,15 +1,15 @@
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect } from "vitest";
 import { createApp } from "../../../src/app.ts";
+import { createServer } from "../../../src/server.ts";
 import type { Hub } from "../../../src/mcp/hub.ts";
-import { namespaceOf } from "../../../src/settings/env.ts";
 import type { Bundle } from "../../../src/servlets/bundle.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { ask, listenerOf, modern, post, settings } from "../server.ts";
 
 /** Clients that listen, each test with hubs of its own. */
 
-const hubs = namespaceOf<Hub>(env, "HUBS")!;
+const hubs = env.HUBS!;
 export const SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId";
 export const TASKS = { extensions: { "io.modelcontextprotocol/tasks": {} } };
 
@@ -30,7 +30,7 @@ export function prepareHubs(): void {
 
 /** Makes the server of a test another one. */
 export function serveAs(served: Bundle, variables: Record<string, string> = {}): void {
-  server = createApp(served, { ...bound, ...variables });
+  server = createApp(createServer(served, { ...bound, ...variables }));
 }
 
 type Listener = ReturnType<typeof listenerOf>;

@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
+import { createServer } from "../../../src/server.ts";
 import { bundle } from "../../bundle.gen.ts";
 import {
   changed,
@@ -129,7 +130,7 @@ test.each([{ state: "session" }, { tools: { plan: { task: "never" } } }])(
 );
 
 test("a guest that is stopped has ended before its client is told", async () => {
-  const app = createApp(bundle, { ...env, LINKS: "off", RUN_LOG: "json" });
+  const app = createApp(createServer(bundle, { ...env, LINKS: "off", RUN_LOG: "json" }));
   limited({ silentEndMs: 0 });
   const plan = steps({ do: "sleep", ms: 20_000, catches: true }, SLEEP);
   for (const kind of ["a modern client", "a client without a session"]) {

@@ -6,8 +6,8 @@ import { steps } from "../calls/plans.ts";
 import { resultIn, type SessionClient } from "./legacy/session-client.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { keyRecordsOf } from "../../../src/auth/key-records.ts";
-import { sessionObject } from "../../../src/mcp/legacy/session.ts";
-import { shareOf } from "../../../src/shared.ts";
+import { Session } from "../../../src/mcp/legacy/session.ts";
+import { createServer, type SealingServer } from "../../../src/server.ts";
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { begin, listened } from "./legacy/session-steps.ts";
@@ -131,8 +131,8 @@ test.each<[what: string, scopes: readonly string[] | undefined, events: number]>
       const events = () => sql.exec("SELECT seq FROM events").toArray().length;
       const before = events();
       // As the object begins again with the new configuration.
-      const Session = sessionObject(bundle, shareOf(bundle));
-      const narrowed = new Session(state, { ...env, ...(await variablesFor(key, scopes)) });
+      const server = createServer(bundle, { ...env, ...(await variablesFor(key, scopes)) });
+      const narrowed = new Session(state, env, server as SealingServer);
       await narrowed.changed([
         {
           method: "notifications/resources/updated",
@@ -196,12 +196,12 @@ describe("a stream ends, and tells nothing more, once its key", () => {
   const soon = () => ({ expires: new Date(Date.now() + DAY).toISOString() });
 
   const ends: [string, object, (key: string) => unknown][] = [
-    ["is revoked", {}, async (key) => keyRecordsOf(env)!().revokeKey(await hashOf(key), "boss")],
+    ["is revoked", {}, async (key) => keyRecordsOf(env)!().revoke(await hashOf(key), "boss")],
     ["has expired", soon(), () => later(DAY + 1)],
     [
       "is narrow, and revoked",
       { scopes: DURABLE },
-      async (key) => keyRecordsOf(env)!().revokeKey(await hashOf(key), "boss"),
+      async (key) => keyRecordsOf(env)!().revoke(await hashOf(key), "boss"),
     ],
     ["is narrow, and has expired", { ...soon(), scopes: DURABLE }, () => later(2 * DAY)],
   ];

@@ -3,6 +3,7 @@ import { abortAllDurableObjects, listDurableObjectIds, runInDurableObject } from
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
+import { createServer } from "../../../src/server.ts";
 import { changed } from "../calls/client.ts";
 import { json, newCaller, operate } from "./client.ts";
 
@@ -69,7 +70,7 @@ test("a servlet that keeps state for sessions has sessions, and callers without 
   const bundleOf = changed("counting", ({ manifest }) => ({
     manifest: { ...manifest, state: "session" },
   }));
-  const app = createApp(bundleOf, env);
+  const app = createApp(createServer(bundleOf, env));
   const caller = newCaller();
   expect(await caller.next(app)).toBe("1");
   const summary = await json(operate(`state/counting?${caller.scope}`, {}, app));

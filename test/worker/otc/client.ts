@@ -2,6 +2,7 @@
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
 import { createApp } from "../../../src/app.ts";
+import { createServer } from "../../../src/server.ts";
 import { define } from "../../../src/otc/definitions.ts";
 import type { Bundle } from "../../../src/servlets/bundle.ts";
 import type { Manifest } from "../../../src/servlets/manifest.ts";
@@ -24,11 +25,11 @@ const ORIGIN = "http://localhost:8787";
 
 /** With the Durable Objects. */
 export const serverOf = (served: Bundle = bundle, variables: object = {}): Server =>
-  createApp(served, { ...env, ...settings, ...variables });
+  createApp(createServer(served, { ...env, ...settings, ...variables }));
 
 /** Without them. */
 export const plainOf = (served: Bundle, variables: object = {}): Server =>
-  createApp(served, { ...settings, ...variables });
+  createApp(createServer(served, { ...settings, ...variables }));
 
 export const server = plainOf(bundle);
 

@@ -6,8 +6,6 @@ import {
 } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import type { CallRecord } from "../../../src/otc/call-record.ts";
-import { namespaceOf } from "../../../src/settings/env.ts";
 import { limits } from "../../../src/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { call, failureOf, post, server, serverOf, valueOf, type Json } from "./client.ts";
@@ -15,7 +13,7 @@ import { eventually } from "../waiting.ts";
 
 /** Calls with a `call_id` are run once. */
 const durable = serverOf();
-const objects = namespaceOf<CallRecord>(env, "CALL_RECORDS")!;
+const objects = env.CALL_RECORDS!;
 
 let made = 0;
 const newId = () => `id-${++made}`;

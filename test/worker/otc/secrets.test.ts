@@ -1,8 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { CallRecord } from "../../../src/otc/call-record.ts";
-import { namespaceOf } from "../../../src/settings/env.ts";
 import type { CallContext } from "../../../src/core/call-context.ts";
 import type { Entry } from "../../../src/core/record.ts";
 import { Suspended, Wait } from "../../../src/core/suspension.ts";
@@ -138,7 +136,7 @@ describe.each([
 });
 
 test("an error of the server's own that quotes it is logged without it", async () => {
-  const objects = namespaceOf<CallRecord>(env, "CALL_RECORDS")!;
+  const objects = env.CALL_RECORDS!;
   vi.spyOn(objects, "getByName").mockImplementation(() => {
     throw new Error(`Cannot send\n${TOKEN}`, { cause: new Error(`for ${SECRET}`) });
   });
@@ -150,7 +148,7 @@ test("an error of the server's own that quotes it is logged without it", async (
 });
 
 test("no stored row has it, not even where the tool gives it back", async () => {
-  const objects = namespaceOf<CallRecord>(env, "CALL_RECORDS")!;
+  const objects = env.CALL_RECORDS!;
   const ids: DurableObjectId[] = [];
   const { getByName } = objects;
   vi.spyOn(objects, "getByName").mockImplementation((name) => {

@@ -3,7 +3,6 @@ import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import type { Provider, Tokens } from "../../../src/auth/account-provider.ts";
 import { ACCOUNT_TABLES, ProfileAccounts } from "../../../src/pages/profile-accounts.ts";
-import { namespaceOf } from "../../../src/settings/env.ts";
 import { limits } from "../../../src/core/limits.ts";
 import { Sealer } from "../../../src/storage/vault.ts";
 
@@ -29,7 +28,7 @@ class SlowSealer extends Sealer {
 
 /** Somebody's connected account, whose first token has expired. Each refresh token is good for one refresh. */
 async function expired(work: (at: At) => Promise<void>): Promise<void> {
-  const object = namespaceOf(env, "SCRATCH")!.getByName(crypto.randomUUID());
+  const object = env.SCRATCH!.getByName(crypto.randomUUID());
   await runInDurableObject(object, async (_object, { storage }) => {
     storage.sql.exec(ACCOUNT_TABLES);
     const sealer = new SlowSealer(KEYS);

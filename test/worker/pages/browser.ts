@@ -1,12 +1,13 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { env } from "cloudflare:workers";
 import { createApp } from "../../../src/app.ts";
+import { createServer } from "../../../src/server.ts";
 import { bundle } from "../../bundle.gen.ts";
 import type { Json } from "../calls/client.ts";
 
 /** The page of a call, as a browser without scripts opens it. */
 
-export const server = createApp(bundle, env);
+export const server = createApp(createServer(bundle, env));
 
 export type Server = typeof server;
 

@@ -2,6 +2,7 @@ import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
+import { createServer } from "../../../src/server.ts";
 import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { bundle } from "../../bundle.gen.ts";
 import {
@@ -277,7 +278,7 @@ test("a servlet's tool cannot take the place of the server's own", async () => {
 });
 
 test("LINKS=off: such calls fail as before, and there is neither page nor tool", async () => {
-  const off = createApp(bundle, { ...env, LINKS: "off" });
+  const off = createApp(createServer(bundle, { ...env, LINKS: "off" }));
   const { error } = await callOf("plan", steps(ELICIT), {
     server: off,
     ...PLAIN,
@@ -300,7 +301,7 @@ test("an exposed server without authentication gives no link", async () => {
       }),
     );
   expect((await answerOf(await at(server))).error?.message).toContain("cannot be asked");
-  const meant = await answerOf(await at(createApp(bundle, { ...env, AUTH: "none" })));
+  const meant = await answerOf(await at(createApp(createServer(bundle, { ...env, AUTH: "none" }))));
   expect(meant.result!["structuredContent"].url).toMatch(
     /^https:\/\/tools\.example\/ask\/[0-9a-f]{64}$/,
   );

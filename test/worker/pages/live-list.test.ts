@@ -3,13 +3,12 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
+import { createServer } from "../../../src/server.ts";
 import { ListedCalls, type Listed } from "../../../src/calls/listed-calls.ts";
-import type { ProfileObject } from "../../../src/pages/profile-object.ts";
 import { Listing } from "../../../src/calls/task-console.ts";
 import type { Serving } from "../../../src/serving.ts";
 import type { TaskStore } from "../../../src/calls/task-store.ts";
 import type { Sealer } from "../../../src/storage/vault.ts";
-import { namespaceOf } from "../../../src/settings/env.ts";
 import { limits } from "../../../src/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { hashed } from "../auth/key-holders.ts";
@@ -20,7 +19,7 @@ import { eventually } from "../waiting.ts";
 /** The list of a person's calls while much happens to it at once. */
 prepare();
 
-const profileOf = (name: string) => namespaceOf<ProfileObject>(env, "PROFILES")!.getByName(name);
+const profileOf = (name: string) => env.PROFILES!.getByName(name);
 
 const listed = (id: string, more: Partial<Listed> = {}): Listed => {
   const now = Date.now();
@@ -87,7 +86,7 @@ test("what is taken out of the list while it is being listed is not in it", asyn
 
 /** A person whose client has tasks, and begins calls of this plan. */
 async function clientOf(name: string) {
-  const server = createApp(bundle, { ...env, API_KEYS: await hashed([name]) });
+  const server = createApp(createServer(bundle, { ...env, API_KEYS: await hashed([name]) }));
   const headers = { authorization: `Bearer ${name}`, "cf-connecting-ip": newAddress() };
   const sent = { server, capabilities: { ...ABLE, ...TASKS }, headers };
   return async (...steps: object[]) => {
@@ -141,7 +140,7 @@ test("a task is forgotten only when nothing about it is on its way to the list",
 
 test("a call of a client with a session leaves the list with its result, and the session with its end", async () => {
   const name = "session-live";
-  const server = createApp(bundle, { ...env, API_KEYS: await hashed([name]) });
+  const server = createApp(createServer(bundle, { ...env, API_KEYS: await hashed([name]) }));
   const headers = { authorization: `Bearer ${name}`, "cf-connecting-ip": newAddress() };
   const client = await SessionClient.begin({ server, headers });
   const kinds = async () => (await profileOf(name).listed(name)).map(({ kind }) => kind).toSorted();

@@ -3,8 +3,7 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import type { ProfileObject } from "../../../src/pages/profile-object.ts";
-import { namespaceOf } from "../../../src/settings/env.ts";
+import { createServer } from "../../../src/server.ts";
 import { limits } from "../../../src/core/limits.ts";
 import type { Dimension } from "../../../src/observe/counts.ts";
 import { usageOf } from "../../../src/observe/counting.ts";
@@ -22,9 +21,9 @@ const NAMES = ["ada", "bob", "cleo", "dora", "eve", "mallory", "wanda"].map(
   (name) => `${name}-live`,
 );
 const [ADA = "", BOB = "", CLEO = "", DORA = "", EVE = "", MALLORY = "", WANDA = ""] = NAMES;
-const server = createApp(bundle, { ...env, API_KEYS: await hashed(NAMES) });
+const server = createApp(createServer(bundle, { ...env, API_KEYS: await hashed(NAMES) }));
 
-const profileOf = (name: string) => namespaceOf<ProfileObject>(env, "PROFILES")!.getByName(name);
+const profileOf = (name: string) => env.PROFILES!.getByName(name);
 
 /** A person who has signed in at the list. */
 async function person(name: string) {
@@ -82,7 +81,7 @@ describe("the list", () => {
   });
 
   test("is not there for somebody whom nobody can tell from others", async () => {
-    const open = createApp(bundle, { ...env, AUTH: "none" });
+    const open = createApp(createServer(bundle, { ...env, AUTH: "none" }));
     const page = await browser(open).fetch("/console/live");
     expect(page.status).toBe(403);
     expect(page.text).toContain("requires no authentication");
@@ -129,7 +128,7 @@ describe("the list", () => {
     const listed = (await profile.listed(DORA)).find(({ id }) => id === taskId);
     await profile.unlist(taskId);
     await profile.list(DORA, { ...listed!, status: "working", updated: listed!.created });
-    const tasks = namespaceOf(env, "TASKS")!;
+    const tasks = env.TASKS!;
     await evictDurableObject(tasks.get(tasks.idFromString(taskId)));
     await dora.fetch(`/console/live/${taskId}`);
     await eventually(async () =>

@@ -3,7 +3,7 @@ import { unsettled } from "../../../src/core/settled.ts";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { installsOf } from "../../../src/installs/bindings.ts";
+import { createServer } from "../../../src/server.ts";
 import type { Build } from "../../../src/installs/build.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { usageOf } from "../../../src/observe/counting.ts";
@@ -28,11 +28,13 @@ beforeEach(() => configureLimits({ keyCheckMs: 0 }));
 afterEach(() => configureLimits({ keyCheckMs }));
 
 const served = async (operators: readonly string[], callers: readonly string[] = []) =>
-  createApp(bundle, {
-    ...env,
-    API_KEYS: await keysOf(operators, callers),
-    LOADER: (env as { TEST_LOADER?: unknown }).TEST_LOADER,
-  });
+  createApp(
+    createServer(bundle, {
+      ...env,
+      API_KEYS: await keysOf(operators, callers),
+      LOADER: env.TEST_LOADER,
+    }),
+  );
 
 type Server = Awaited<ReturnType<typeof served>>;
 
@@ -69,7 +71,7 @@ describe("the page", () => {
     expect(text).toContain("All servlets list their entries");
     expect(text).toMatch(/ hello \S+ the bundle /);
     expect(text).toContain(`listedCalls ${limits.listedCalls.toLocaleString("en")} the same`);
-    const open = createApp(bundle, { ...env, AUTH: "none" });
+    const open = createApp(createServer(bundle, { ...env, AUTH: "none" }));
     expect((await browser(open).fetch(PATH)).status).toBe(403);
   });
 
@@ -193,7 +195,7 @@ describe("installed servlets", () => {
 
   test("are rolled back and uninstalled, as long as nobody else has changed them", async () => {
     const server = await served(["boss-7"]);
-    const installs = installsOf(env)!();
+    const installs = env.INSTALLS!.getByName("installs");
     const install = async (tool: string) =>
       unsettled(await installs.install(buildWith("trowel", tool), "boss-7"));
     await install("scoop");
@@ -213,11 +215,13 @@ describe("installed servlets", () => {
   });
 
   test("say what to bind where nothing can be installed", async () => {
-    const server = createApp(bundle, {
-      ...env,
-      API_KEYS: await keysOf(["boss-8"], []),
-      ...{ BUILDS: undefined, USAGE: undefined },
-    });
+    const server = createApp(
+      createServer(bundle, {
+        ...env,
+        API_KEYS: await keysOf(["boss-8"], []),
+        ...{ BUILDS: undefined, USAGE: undefined },
+      }),
+    );
     const { text } = await (await signedIn(server, "boss-8")).fetch(PATH);
     expect(text).toContain("bind the R2 bucket BUILDS");
     expect(text).toContain("bind the Durable Object USAGE");

@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
+import { createServer } from "../../../src/server.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { serverOf } from "../auth/key-holders.ts";
 import { browser } from "./browser.ts";
@@ -16,7 +17,7 @@ const serverWith = (tool: Json, manifest: Json = {}) => {
   const [greet] = hello.lists!.tools;
   const tools = [{ ...greet!, ...tool }] as NonNullable<typeof hello.lists>["tools"];
   const servlet = { ...hello, lists: { ...hello.lists!, tools }, manifest };
-  return createApp({ servlets: [servlet] }, env);
+  return createApp(createServer({ servlets: [servlet] }, env));
 };
 
 const pageOf = async (tool: Json, manifest: Json = {}) =>
@@ -95,7 +96,7 @@ describe("the start page", () => {
     });
     const hostile = { ...hello, name: "a", lists: { ...hello.lists!, tools } };
     const other = { ...hello, name: "b" };
-    const server = createApp({ servlets: [hostile, other] }, env);
+    const server = createApp(createServer({ servlets: [hostile, other] }, env));
     const { html, text, status } = await browser(server).fetch("/");
     expect(status).toBe(200);
     expect(html.length).toBeLessThan(5 * 1024 * 1024);
@@ -204,7 +205,7 @@ describe("where callers must be known, the page", () => {
     for (const origin of ["https://evil.example", "http://localhost:3000"])
       expect((await post({ origin })).status).toBe(403);
     // Where anybody may call, callers are counted by their networks, at the endpoint of clients alone.
-    const open = browser(createApp(bundle, env));
+    const open = browser(createApp(createServer(bundle, env)));
     const anybody = await open.fetch("/console/mcp", {
       method: "POST",
       body: JSON.stringify(body),

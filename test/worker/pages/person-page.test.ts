@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
+import { createServer } from "../../../src/server.ts";
 import { hashPassphrase } from "../../../src/auth/passphrase.ts";
 import { limits } from "../../../src/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
@@ -290,7 +291,9 @@ describe("who may open it", () => {
 
   test("the owner with the passphrase, of which wrong ones are counted", async () => {
     limited({ wrongPassphrases: 3 });
-    const owned = createApp(bundle, { ...env, OWNER_PASSPHRASE: await hashPassphrase("open") });
+    const owned = createApp(
+      createServer(bundle, { ...env, OWNER_PASSPHRASE: await hashPassphrase("open") }),
+    );
     const person = browser(owned, "https://tools.example");
     const page = `/ask/${"0".repeat(64)}`;
     for (let nth = 0; nth < 3; nth++)

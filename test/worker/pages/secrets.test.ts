@@ -1,8 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import type { ProfileObject } from "../../../src/pages/profile-object.ts";
-import { namespaceOf } from "../../../src/settings/env.ts";
 import { limits } from "../../../src/core/limits.ts";
 import { serverOf } from "../auth/key-holders.ts";
 import { as, callOf, clock, limited, prepare, send, textIn, type Json } from "../calls/client.ts";
@@ -19,7 +17,7 @@ const ASK = { do: "ask_secret", name: "deepl", message: "Your key of DeepL" };
 const KEPT = { do: "kept", name: "deepl" };
 const URLS = { elicitation: { url: {} } };
 
-const accountOf = (who: string) => namespaceOf<ProfileObject>(env, "PROFILES")!.getByName(who);
+const accountOf = (who: string) => env.PROFILES!.getByName(who);
 
 let people = 0;
 

@@ -3,6 +3,7 @@ import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
+import { createServer } from "../../../src/server.ts";
 import { limits } from "../../../src/core/limits.ts";
 import { countingIn, usageOf } from "../../../src/observe/counting.ts";
 import {
@@ -65,7 +66,7 @@ describe("counters of an isolate", () => {
     onTestFinished(() => void vi.restoreAllMocks());
     const error = vi.spyOn(console, "error").mockImplementation(() => {});
     const add = vi.fn<(taken: Taken) => Promise<void>>(async () => {});
-    const { count } = countingIn({ USAGE: { getByName: () => ({ add }) } })!;
+    const { count } = countingIn(() => ({ add }))!;
     vi.spyOn(scheduler, "wait").mockRejectedValueOnce(new Error("The request was cancelled."));
     vi.spyOn(Date, "now").mockReturnValueOnce(Date.now() + 86_400_000);
     count(run());
@@ -167,7 +168,7 @@ describe("the page", () => {
   };
 
   test("shows operators what callers called, seconds later", async () => {
-    const server = createApp(bundle, { ...env, API_KEYS: await keys() });
+    const server = createApp(createServer(bundle, { ...env, API_KEYS: await keys() }));
     const greet = { name: "greet", arguments: { name: "Ada" } };
     expect((await send(server, "counted", "tools/call", greet)).status).toBe(200);
     const boss = browser(server);
@@ -184,7 +185,7 @@ describe("the page", () => {
   });
 
   test("is for operators alone, and leads others to the sign-in", async () => {
-    const server = createApp(bundle, { ...env, API_KEYS: await keys() });
+    const server = createApp(createServer(bundle, { ...env, API_KEYS: await keys() }));
     const one = browser(server);
     const page = await one.fetch("/console/usage");
     expect(page.status).toBe(303);
@@ -194,12 +195,12 @@ describe("the page", () => {
     expect(refused.status).toBe(403);
     expect(refused.text).toContain("This page is for operators");
     expect(refused.html).not.toContain("<svg");
-    const open = createApp(bundle, { ...env, AUTH: "none" });
+    const open = createApp(createServer(bundle, { ...env, AUTH: "none" }));
     expect((await browser(open).fetch("/console/usage")).status).toBe(403);
   });
 
   test("is not for other programs' web pages on this machine", async () => {
-    const open = createApp(bundle, env);
+    const open = createApp(createServer(bundle, env));
     const page = (headers: Record<string, string>) =>
       open.fetch(
         new Request(`${LOCALHOST}/console/usage`, {
@@ -213,7 +214,9 @@ describe("the page", () => {
   });
 
   test("says what to bind where nothing is counted", async () => {
-    const server = createApp(bundle, { ...env, USAGE: undefined, API_KEYS: await keys() });
+    const server = createApp(
+      createServer(bundle, { ...env, USAGE: undefined, API_KEYS: await keys() }),
+    );
     const boss = browser(server);
     await boss.send("/sign-in?back=/console/usage", { credential: "boss" });
     expect((await boss.fetch("/console/usage")).text).toContain("bind the Durable Object USAGE");

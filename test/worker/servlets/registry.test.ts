@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
+import { createServer } from "../../../src/server.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { Steps } from "../../../src/schema/steps.ts";
 import { listedName, wholeMatch } from "../../../src/servlets/catalog.ts";
@@ -21,7 +22,7 @@ describe("lists that depend on the world", () => {
 
   test("are empty where the servlet fails, and the log says why; the others go on", async () => {
     const error = vi.spyOn(console, "error").mockImplementation(() => {});
-    const bare = createApp(bundle, {});
+    const bare = createApp(createServer(bundle, {}));
     const { result } = await ask("tools/list", {}, {}, bare);
     const names = result?.["tools"].map(({ name }: { name: string }) => name);
     expect(names).toContain("greet");
@@ -33,7 +34,8 @@ describe("lists that depend on the world", () => {
 });
 
 describe("a list that fails at run time", () => {
-  const dry = () => createApp(bundle, { ...settings, SEASON: "drought" });
+  const dry = () =>
+    createApp(createServer(bundle, Object.assign({ ...settings }, { SEASON: "drought" })));
 
   test("takes no other with it, and the log says why it is missing", async () => {
     const error = vi.spyOn(console, "error").mockImplementation(() => {});
@@ -120,7 +122,7 @@ test("a URI that templates match in no reasonable time is refused", async () => 
   }));
   const [first] = bundle.servlets;
   const servlet = { ...first!, lists: { ...first!.lists!, resourceTemplates: many } };
-  const server = createApp({ servlets: [servlet] }, {});
+  const server = createApp(createServer({ servlets: [servlet] }, {}));
   const { error } = await ask("resources/read", { uri: "x".repeat(8000) }, {}, server);
   expect(error?.message).toMatch(/URI of 8000 characters takes more than \d+ steps.*shorter/);
 });

@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
+import { createServer } from "../../../src/server.ts";
 import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { usageOf } from "../../../src/observe/counting.ts";
 import { limits } from "../../../src/core/limits.ts";
@@ -29,7 +30,7 @@ async function written(work: () => Promise<unknown>) {
 /** What is logged while a tool is called. */
 const called = (name: string, args: object = {}, settings: object = {}, served = bundle) =>
   written(async () => {
-    const server = createApp(served, { ...env, RUN_LOG: "json", ...settings });
+    const server = createApp(createServer(served, { ...env, RUN_LOG: "json", ...settings }));
     await ask("tools/call", { name, arguments: args }, {}, server);
   });
 
@@ -145,7 +146,7 @@ describe("a server that lacks a setting", () => {
   });
   const started = (settings: object) =>
     written(async () => {
-      const server = createApp(NEEDS, { ...env, AUTH: "none", ...settings });
+      const server = createApp(createServer(NEEDS, { ...env, AUTH: "none", ...settings }));
       for (const path of ["/health", "/health"])
         await server.fetch(new Request(`http://localhost:8787${path}`));
     });

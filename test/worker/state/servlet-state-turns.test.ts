@@ -5,8 +5,7 @@ import { describe, expect, test } from "vitest";
 import { stateful } from "../../../src/state/servlet-states.ts";
 import { scopeOf, stateName } from "../../../src/state/state-scopes.ts";
 import { limits } from "../../../src/core/limits.ts";
-import type { StateObject } from "../../../src/state/remote-hooks.ts";
-import { deploymentOf, namespaceOf, readSettings } from "../../../src/settings/env.ts";
+import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
 import type { CallContext } from "../../../src/core/call-context.ts";
 import type { Json } from "../../../src/core/model.ts";
 import { connected } from "../../../src/servlets/connect.ts";
@@ -22,7 +21,7 @@ import { until } from "../calls/task-steps.ts";
 prepare();
 
 const deployment = { ...deploymentOf(readSettings(env), env), ...stateful(env) };
-const states = namespaceOf<StateObject>(env, "SERVLET_STATES")!;
+const states = env.SERVLET_STATES!;
 
 /** A servlet, called by a new principal. */
 function newCaller(servlet: string, principal = { name: crypto.randomUUID() }) {

@@ -1,11 +1,9 @@
 import { listDurableObjectIds, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { callerKey } from "../../../src/core/callers.ts";
-import type { Quota } from "../../../src/auth/quota.ts";
-import type { StateObject } from "../../../src/state/remote-hooks.ts";
 import { stateful } from "../../../src/state/servlet-states.ts";
 import { hasTable } from "../../../src/storage/tables.ts";
-import { deploymentOf, namespaceOf, readSettings } from "../../../src/settings/env.ts";
+import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
 import type { Json } from "../../../src/core/model.ts";
 import { connected } from "../../../src/servlets/connect.ts";
 import { nobodysCall } from "../../../src/servlets/servlet.ts";
@@ -15,8 +13,8 @@ import { bundle } from "../../bundle.gen.ts";
 
 export const MiB = 1024 * 1024;
 const deployment = { ...deploymentOf(readSettings(env), env), ...stateful(env) };
-export const states = namespaceOf<StateObject>(env, "SERVLET_STATES")!;
-const quotas = namespaceOf<Quota>(env, "QUOTAS")!;
+export const states = env.SERVLET_STATES!;
+const quotas = env.QUOTAS!;
 export const idsOf = async () => new Set((await listDurableObjectIds(states)).map(String));
 
 /** Calls of a principal, in sessions; answers with the text, or the error. */

@@ -3,7 +3,6 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { StateRows } from "../../../src/state/state-rows.ts";
-import { namespaceOf } from "../../../src/settings/env.ts";
 import { sealingWith } from "../../../src/files/sealing.ts";
 import { BLOCK } from "../../../src/wasm/marks.ts";
 
@@ -34,13 +33,10 @@ function write(rows: StateRows, instance: ReturnType<typeof instanceWith>, ...nu
 
 /** Does work with the rows of a new database. */
 const withRows = (work: (rows: StateRows, sql: SqlStorage) => void) =>
-  runInDurableObject(
-    namespaceOf(env, "SCRATCH")!.getByName(crypto.randomUUID()),
-    (_one, { storage }) => {
-      const rows = new StateRows(storage.sql, sealingWith(KEY));
-      storage.transactionSync(() => work(rows, storage.sql));
-    },
-  );
+  runInDurableObject(env.SCRATCH!.getByName(crypto.randomUUID()), (_one, { storage }) => {
+    const rows = new StateRows(storage.sql, sealingWith(KEY));
+    storage.transactionSync(() => work(rows, storage.sql));
+  });
 const KEY = new Uint8Array(32);
 
 const byteAt = ({ exports }: ReturnType<typeof instanceWith>, nth: number) =>

@@ -7,7 +7,6 @@ import {
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Sealer } from "../../../src/storage/vault.ts";
-import { namespaceOf } from "../../../src/settings/env.ts";
 import { call, serverOf } from "../otc/client.ts";
 import { accept, prepare } from "../calls/client.ts";
 import { objectOf, taskOf, updateTask } from "../calls/faults.ts";
@@ -126,7 +125,7 @@ test("a call with a call_id is answered that nobody knows what came of it", asyn
   await call("otc.Plain", {}, { call_id }, server);
   const name = new TextEncoder().encode(JSON.stringify(["anonymous", call_id]));
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", name));
-  await evictDurableObject(namespaceOf(env, "CALL_RECORDS")!.getByName(digest.toHex()));
+  await evictDurableObject(env.CALL_RECORDS!.getByName(digest.toHex()));
   loseKeys();
   const { result } = await call("otc.Plain", {}, { call_id }, server);
   expect(result).toMatchObject({

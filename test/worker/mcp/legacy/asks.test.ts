@@ -1,6 +1,6 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import type { SessionObject } from "../../../../src/mcp/legacy/session-object.ts";
+import type { Session } from "../../../../src/mcp/legacy/session.ts";
 import {
   ABLE,
   accept,
@@ -56,8 +56,8 @@ describe("a servlet that asks", () => {
     await client.answer((await events.message())["id"], accept("one"));
     const second = await events.message();
     const task = await taskIn(client);
-    await runInDurableObject<SessionObject, boolean>(
-      objectOf(client) as DurableObjectStub<SessionObject>,
+    await runInDurableObject<Session, boolean>(
+      objectOf(client) as DurableObjectStub<Session>,
       (session) =>
         session.progressed(task, {
           view: { taskId: task, status: "working" },

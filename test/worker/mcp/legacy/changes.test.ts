@@ -2,7 +2,6 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import type { Hub } from "../../../../src/mcp/hub.ts";
-import { namespaceOf } from "../../../../src/settings/env.ts";
 import { limits } from "../../../../src/core/limits.ts";
 import { SessionCalls } from "../../../../src/mcp/legacy/session-calls.ts";
 import { post } from "../../server.ts";
@@ -20,7 +19,7 @@ import { begin, listened, objectOf, objects } from "./session-steps.ts";
 /** Sessions and servlets that are notified of changes. */
 prepare();
 
-const hubs = namespaceOf<Hub>(env, "HUBS")!;
+const hubs = env.HUBS!;
 
 /** Sessions of a principal that no other test has. */
 async function owned(...begun: SessionOptions[]) {

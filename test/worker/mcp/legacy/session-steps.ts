@@ -1,7 +1,5 @@
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
-import type { SessionObject } from "../../../../src/mcp/legacy/session-object.ts";
-import { namespaceOf } from "../../../../src/settings/env.ts";
 import { limits } from "../../../../src/core/limits.ts";
 import { answerOf } from "../../server.ts";
 import { eventually } from "../../waiting.ts";
@@ -20,7 +18,7 @@ import {
 
 export const VERSIONS = [LATEST, "2025-06-18", "2025-03-26", "2024-11-05"];
 
-export const objects = namespaceOf<SessionObject>(env, "SESSIONS")!;
+export const objects = env.SESSIONS!;
 export const sessionOf = (id: string) => objects.get(objects.idFromString(id));
 export const objectOf = ({ id }: SessionClient) => sessionOf(id);
 

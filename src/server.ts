@@ -1,0 +1,98 @@
+import { createAuthenticator } from "./auth/authenticator.ts";
+import { keyRecordsOf } from "./auth/key-records.ts";
+import { sharedSecret } from "./auth/otc.ts";
+import { RateLimiter } from "./auth/rate-limiter.ts";
+import type { Env } from "./bindings.ts";
+import { Serving } from "./serving.ts";
+import { siteOf } from "./http/document.ts";
+import { CallRecords } from "./otc/call-records.ts";
+import { operatedStates } from "./operator/operated-states.ts";
+import { Sessions } from "./mcp/legacy/sessions.ts";
+import { Starts } from "./calls/starts.ts";
+import { StateVault } from "./calls/state-vault.ts";
+import { tasksOf } from "./calls/tasks.ts";
+import { sealerOf, type Sealer } from "./storage/vault.ts";
+import { readSettings, type Settings } from "./settings/env.ts";
+import { configureLimits } from "./core/limits.ts";
+import { listDigests, type ListDigests } from "./mcp/legacy/list-digests.ts";
+import type { Introduction } from "./mcp/wire/exchange.ts";
+import { OPERATOR_SCOPE } from "./core/model.ts";
+import { People } from "./pages/people.ts";
+import { storageQuota } from "./auth/quotas.ts";
+import type { Bundle } from "./servlets/bundle.ts";
+import { isScope } from "./servlets/scopes.ts";
+import { usageOf } from "./observe/counting.ts";
+
+/**
+ * Everything that the requests and the Durable Objects of an isolate share. It is made once in each isolate, by its entry.
+ * Parts whose binding is missing are undefined. Throws for a configuration that is not valid.
+ */
+export function createServer(bundle: Bundle, env: Env) {
+  const settings = readSettings(env);
+  configureLimits(settings.LIMITS ?? {});
+  const sealer = sealerOf(settings, env);
+  const tasks = tasksOf(env);
+  const usage = usageOf(env);
+  const keyRecords = keyRecordsOf(env);
+  const countStored = storageQuota(env);
+  const serving = new Serving(bundle, settings, env, { sealer, tasks, usage });
+  const names = bundle.servlets.map(({ name }) => name);
+  const authenticator = createAuthenticator(settings, env, {
+    keyRecords,
+    isScope: (scope) => scope === OPERATOR_SCOPE || isScope(scope, settings.SCOPES, names),
+  });
+  const hasPages = settings.LINKS === "on" && tasks !== undefined && sealer !== undefined;
+  const { OTC_JWT_SECRET: secret, OTC_JWT_AUDIENCE: audiences } = settings;
+  let lists: ListDigests | undefined;
+  return {
+    env,
+    bundle,
+    settings,
+    sealer,
+    serving,
+    authenticator,
+    tasks,
+    usage,
+    keyRecords,
+    countStored,
+    site: siteOf(settings),
+    introduction: introduction(settings),
+    /** Who may answer on pages; undefined where there are none. */
+    people: hasPages ? new People(settings, env, { authenticator, sealer }) : undefined,
+    states: operatedStates(env, () => serving.stateOwners(), serving.profiles),
+    /** Verifies JWTs of Open Tool Calling. */
+    shared: secret === undefined ? undefined : sharedSecret(secret, audiences),
+    rateLimiter: new RateLimiter(env, countStored),
+    vault: sealer && env.STATES && new StateVault(sealer, env.STATES),
+    sessions: env.SESSIONS && new Sessions(env.SESSIONS),
+    records: sealer && env.CALL_RECORDS && new CallRecords(env.CALL_RECORDS),
+    /** Which tasks may begin. */
+    starts: new Starts(),
+    /** Digests of the bundle's lists, which sessions compare. */
+    listDigests: () => (lists ??= listDigests(bundle)),
+  };
+}
+
+export interface Server extends ReturnType<typeof createServer> {}
+
+/** A server that can keep secrets: what its Durable Objects need. */
+export type SealingServer = Server & { sealer: Sealer };
+
+function introduction(settings: Settings): Introduction {
+  const optional = {
+    title: settings.SERVER_TITLE,
+    description: settings.SERVER_DESCRIPTION,
+    websiteUrl: settings.SERVER_WEBSITE,
+    icons: settings.SERVER_ICONS,
+  };
+  const given = Object.entries(optional).filter(([, value]) => value !== undefined);
+  const {
+    SERVER_NAME: name,
+    SERVER_VERSION: version,
+    SERVER_INSTRUCTIONS: instructions,
+  } = settings;
+  return {
+    info: { name, version, ...Object.fromEntries(given) },
+    ...(instructions !== undefined && { instructions }),
+  };
+}

@@ -1,0 +1,42 @@
+import { readFile } from "node:fs/promises";
+import { parse } from "smol-toml";
+import { expect, test } from "vitest";
+import { BINDINGS } from "../../src/settings/own-names.ts";
+
+/** The list of bindings, and all that must agree with it. */
+
+const toml = await readFile("wrangler.toml", "utf8");
+const configured = parse(toml) as {
+  durable_objects: { bindings: { name: string; class_name: string }[] };
+  migrations: { new_sqlite_classes: string[] }[];
+};
+const source = await readFile("src/bindings.ts", "utf8");
+const declared = [
+  ...source.matchAll(
+    /^ {2}\/\*\* (.+) \*\/\n {2}(\w+)\?: (?:DurableObjectNamespace<(\w+)>|\w+);/gm,
+  ),
+].map(([, meaning, name, objects]) => ({ meaning, name: name!, objects }));
+const objects = declared.flatMap(({ name, objects: of }) => (of === undefined ? [] : [[name, of]]));
+const classes = objects.map(([, of]) => of!);
+
+test("each binding has a line that says what it switches on", () => {
+  expect(declared).toHaveLength(source.match(/^ {2}\w+\?:/gm)!.length);
+  expect(declared.map(({ name }) => name)).toEqual(BINDINGS);
+});
+
+test("wrangler.toml has each, as a comment where a plan may lack it", () => {
+  const { bindings } = configured.durable_objects;
+  expect(new Map(bindings.map(({ name, class_name }) => [name, class_name]))).toEqual(
+    new Map(objects as [string, string][]),
+  );
+  for (const { name } of declared)
+    expect(toml).toMatch(new RegExp(`^(# )?(name|binding) = "${name}"$`, "m"));
+});
+
+test("each class has a migration, and is exported by the entry", async () => {
+  const made = configured.migrations.flatMap((one) => one.new_sqlite_classes);
+  expect(made.toSorted()).toEqual(classes.toSorted());
+  const entry = await readFile("src/index.ts", "utf8");
+  const [, exported] = /^export const \{([^}]+)\}/m.exec(entry)!;
+  expect(exported!.match(/\w+/g)!.toSorted()).toEqual(classes.toSorted());
+});

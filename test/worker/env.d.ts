@@ -1,0 +1,12 @@
+import type { Env as Bindings } from "../../src/bindings.ts";
+
+/** The bindings of wrangler.toml, and those that vitest.config.ts adds for tests. */
+declare global {
+  namespace Cloudflare {
+    interface Env extends Bindings {
+      LIMITED: RateLimit;
+      SCRATCH: DurableObjectNamespace;
+      TEST_LOADER: WorkerLoader;
+    }
+  }
+}
