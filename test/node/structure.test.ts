@@ -20,19 +20,6 @@ const BELONGS = [
 
 const files = await sourceFiles();
 
-/** Files whose types any room may import: the bindings, the wiring, and Durable Objects, whose RPC type is their class. */
-const UPWARD = new Set(
-  files
-    .filter(({ text }) => /^export class \w+ extends DurableObject\b/m.test(text))
-    .map(({ path }) => path)
-    .concat("src/bindings.ts", "src/server.ts"),
-);
-/** The files that a file imports, but for such types. */
-const knownBy = (file: SourceFile) => {
-  const runs = importsOf(file, false);
-  return importsOf(file).filter((from) => runs.includes(from) || !UPWARD.has(from));
-};
-
 /** Files whose types any file may import: the bindings, the wiring, and Durable Objects, whose RPC type is their class. */
 const UPWARD = new Set(
   files
