@@ -44,9 +44,7 @@ export function addOperatorPages(app: Hono, parts: OperatorParts): void {
       if (usage === undefined) return consolePage(site, "Usage", unbound);
       const question = questionIn(raw.url);
       const report = await usage.report(question.over, question.by);
-      const { total: month } =
-        question.over === "month" ? report : await usage.report("month", question.by);
-      const body = usagePage(question, report, month, Date.now());
+      const body = usagePage(question, report, Date.now());
       return consolePage(site, "Usage", body, { extraStyle: chartStyle });
     }),
   );

@@ -1,12 +1,11 @@
 import { html } from "hono/html";
 import { shown, type Markup } from "../document.ts";
-import { DIMENSIONS, noSums, timeOf, type Dimension, type Sums } from "../usage/counts.ts";
-import { estimate, PRICES } from "../usage/prices.ts";
+import { DIMENSIONS, noSums, timeOf, type Dimension } from "../usage/counts.ts";
 import { SPANS, type Report, type Span } from "../usage/usage-object.ts";
 import { barChart, share } from "./charts.ts";
 import { PAGES } from "./frame.ts";
 
-/** The page on which operators see how much servlets run, and what that costs. */
+/** The page on which operators see how much servlets run. */
 
 /** What the page is asked to show. */
 export interface Question {
@@ -22,8 +21,8 @@ export function questionIn(url: string): Question {
   return { over: over ?? "hour", by: by ?? "tool" };
 }
 
-/** The page's body. The bill is estimated from the sums of a `month`. */
-export function usagePage(question: Question, report: Report, month: Sums, now: number): Markup {
+/** The page's body. */
+export function usagePage(question: Question, report: Report, now: number): Markup {
   const { over, by } = question;
   const { total, named, bytes, waiting } = report;
   const most = named[0]?.sums.runs ?? 0;
@@ -66,7 +65,7 @@ export function usagePage(question: Question, report: Report, month: Sums, now: 
         </tbody>
       </table>
     </div>
-    ${named.length === 0 ? html`<p class="dim">No runs.</p>` : ""} ${billOf(month)}`;
+    ${named.length === 0 ? html`<p class="dim">No runs.</p>` : ""}`;
 }
 
 const number = (value: number): string => Math.round(value).toLocaleString("en");
@@ -118,43 +117,4 @@ function barsOf({ over }: Question, { steps }: Report, now: number) {
     const label = `${new Date(start).toUTCString()}: runs: ${number(runs)}, errors: ${number(errors)}`;
     return { label, value: runs, wrong: errors };
   });
-}
-
-function billOf(month: Sums): Markup {
-  const { charges, dollars } = estimate(month);
-  const money = (amount: number) => `$${amount.toFixed(2)}`;
-  return html`<h3>Estimated cost of a month</h3>
-    <p>
-      About <strong>${money(dollars)}</strong> for the runs of the last 30 days, at the prices of
-      ${PRICES.date} and including ${money(PRICES.base)} for the plan. Storage, requests that run no
-      servlet, and other Workers of the account are not included.
-    </p>
-    <div class="wide" tabindex="0" role="region" aria-label="The estimate by item">
-      <table>
-        <caption>
-          By item
-        </caption>
-        <thead>
-          <tr>
-            <th scope="col">Item</th>
-            <th scope="col" class="number">Used (millions)</th>
-            <th scope="col" class="number">Included</th>
-            <th scope="col" class="number">Per further million</th>
-            <th scope="col" class="number">Cost</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${charges.map(
-            (one) =>
-              html`<tr>
-                <th scope="row">${one.name}</th>
-                <td class="number">${one.amount.toFixed(2)}</td>
-                <td class="number">${one.included}</td>
-                <td class="number">${money(one.price)}</td>
-                <td class="number">${money(one.dollars)}</td>
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>`;
 }

@@ -1,8 +1,12 @@
 import { printable, printableLines } from "../../text.ts";
 import type { Member } from "../bundle.ts";
 
-/** Uncompressed bytes that the platform takes of a Worker: https://developers.cloudflare.com/workers/platform/limits/#worker-size */
+/**
+ * Limits of the platform in November 2026: uncompressed bytes of a Worker, and CPU time of a request on the free plan.
+ * https://developers.cloudflare.com/workers/platform/limits/
+ */
 export const WORKER_BYTES = 64 * 1024 * 1024;
+export const FREE_CPU_MS = 10;
 
 export const kilobytes = (bytes: number) => `${(bytes / 1024).toFixed(bytes < 102_400 ? 1 : 0)} KB`;
 const percent = (bytes: number, of: number) => `${((100 * bytes) / of).toFixed(1)} %`;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeBundle } from "../../../../src/bundle/bundle.ts";
 import { costOf, type Cost } from "../../../../src/bundle/commands/cost.ts";
-import { costRows } from "../../../../src/bundle/commands/cost-report.ts";
+import { costRows } from "../../../../src/bundle/commands/report.ts";
 
 /** A servlet with a tool for each way in which a call may end. */
 const servlet = (url: string) => `import { defineServlet } from "edge-servlets/servlet";
