@@ -2,7 +2,6 @@ import { namespaceOf } from "../env.ts";
 import { limits } from "../limits.ts";
 import type { CallerQuota } from "../model.ts";
 import { partsOf, release, valuesIn } from "../parts.ts";
-import { concatenate } from "../wasm/image.ts";
 import { Resumption, type Resumed } from "./resumption.ts";
 import type { States } from "./states.ts";
 import { openParts, sealPart, Unreadable, type Sealer } from "./vault.ts";
@@ -18,12 +17,8 @@ const decoder = new TextDecoder();
 
 /** First byte of a sealed text: followed by the content, or by the id of the `States` object that has it. */
 const HERE = 0;
-const STORED = 3;
-const STORED_ONCE = 4;
-
-/** The same for states of older versions: one sealed value, cut into parts. */
-const OLD_STORED = 1;
-const OLD_STORED_ONCE = 2;
+const STORED = 1;
+const STORED_ONCE = 2;
 
 /** Options of `StateVault.seal`. */
 interface Sealing extends Pick<CallerQuota, "countStored"> {
@@ -83,10 +78,6 @@ export class StateVault {
     async function* parts() {
       for (const place of places) yield new Uint8Array(await object.read(place));
     }
-    if (opened[0] === OLD_STORED || opened[0] === OLD_STORED_ONCE) {
-      const whole = await this.#sealer.open(concatenate(await Array.fromAsync(parts())));
-      return whole && valuesIn(unpacked(whole));
-    }
     try {
       return await valuesIn(openParts(this.#sealer, parts(), places.length));
     } catch (error) {
@@ -98,9 +89,7 @@ export class StateVault {
   resumption(sealed: string, by: Resumed): Resumption {
     return new Resumption(by, async () => {
       const opened = await this.#opened(sealed);
-      if (opened?.[0] === STORED_ONCE || opened?.[0] === OLD_STORED_ONCE) {
-        return this.#stored(opened);
-      }
+      if (opened?.[0] === STORED_ONCE) return this.#stored(opened);
       return this.#states.getByName(await by.name());
     });
   }
