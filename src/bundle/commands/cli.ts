@@ -71,21 +71,31 @@ async function perform(): Promise<number | void> {
     case "restore":
       return runHere(script("../../host/backup"), [command, ...args]);
     case "bundle":
-    case "deploy":
-    case "keys":
     case "passphrase":
       return runHere(script(command), args);
+    case "deploy":
+      return (await import("./deploy.ts")).deploy(args);
+    case "keys": {
+      const said = (await import("./keys.ts")).keyCommand(args);
+      return said === "" ? undefined : console.log(said);
+    }
     case "--version":
     case "-v":
       return console.log(VERSION);
     case "help":
     case "--help":
     case "-h":
-      if (args[0] === "servlets") return runHere(script("servlets"), ["help"]);
-      return console.log(USAGE);
+      return args[0] === "servlets" ? servlets(["help"]) : console.log(USAGE);
+    case "servlets":
+      return servlets(args);
     default:
-      return runHere(script("servlets"), [command, ...args]);
+      return servlets([command, ...args]);
   }
+}
+
+async function servlets(given: string[]): Promise<void> {
+  const { servletCommand } = await import("./servlets.ts");
+  await servletCommand(given);
 }
 
 function asksForHelp(given: readonly string[]): boolean {

@@ -1,9 +1,9 @@
 /** The command `npm run servlets -- import`: makes a servlet of each plugin of a hyper-mcp config. */
 import { access, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import type { Manifest } from "../../servlets/manifest.ts";
 import { folded } from "../../servlets/toolkit.ts";
+import { argumentsIn } from "../arguments.ts";
 import { readConfig, type HyperConfig } from "../hyper-mcp/config.ts";
 import { demandShort } from "../hyper-mcp/parse.ts";
 import { planPlugin, unmappedOf, type Plan } from "../hyper-mcp/plan.ts";
@@ -22,6 +22,8 @@ interface Options {
   cache: string;
   progress: (what: string) => void;
 }
+
+const GIVE = "Give the path of one hyper-mcp config: a .json, .yaml or .toml file";
 
 /** hyper-mcp's rule, with a letter first, and hyphens: its own examples have them. */
 const PLUGIN_NAME = /^[A-Za-z][A-Za-z0-9]*([_-][A-Za-z0-9]+)*$/;
@@ -51,9 +53,8 @@ export async function importConfig(args: readonly string[], options: Options): P
 type Flags = ReturnType<typeof readArguments>["flags"];
 
 function readArguments(args: readonly string[]) {
-  let read;
-  try {
-    read = parseArgs({
+  const read = argumentsIn(
+    {
       args: [...args],
       allowPositionals: true,
       options: {
@@ -65,14 +66,13 @@ function readArguments(args: readonly string[]) {
         issuer: { type: "string" },
         "allow-unsigned": { type: "boolean" },
       },
-    });
-  } catch (error) {
-    throw new Refusal((error as Error).message);
-  }
+    },
+    GIVE,
+  );
   const { values, positionals } = read;
   const [file, ...others] = positionals;
   if (file === undefined || others.length > 0) {
-    throw new Refusal("Give the path of one hyper-mcp config: a .json, .yaml or .toml file");
+    throw new Refusal(GIVE);
   }
   const { state } = values;
   if (state !== undefined && !isState(state)) {
