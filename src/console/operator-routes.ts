@@ -4,7 +4,6 @@ import { demandOwnOrigin } from "../auth/origin.ts";
 import type { Markup } from "../document.ts";
 import { usageOf } from "../usage/counting.ts";
 import type { View } from "../person/view.ts";
-import { chartStyle } from "./charts.ts";
 import {
   consolePage,
   PAGES,
@@ -17,7 +16,7 @@ import {
 } from "./frame.ts";
 import { operateEndpoint, type Operated } from "./operate-endpoint.ts";
 import { operateStyle } from "./operate.ts";
-import { questionIn, usagePage } from "./usage.ts";
+import { chartStyle, questionIn, usagePage } from "./usage.ts";
 
 /** The pages for operators. */
 

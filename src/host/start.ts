@@ -60,7 +60,7 @@ const numberIn = (text: string, name: string, most: number): number => {
 
 /** Loads the build tools only here: a standalone server has none. */
 async function buildInto(folder: string, configuration: Configuration): Promise<void> {
-  const { buildHosted } = await import("./build-hosted.ts");
+  const { buildHosted } = await import("./build.ts");
   await buildHosted(configuration, folder);
 }
 
