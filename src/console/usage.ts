@@ -2,7 +2,7 @@ import { html } from "hono/html";
 import { shown, type Markup } from "../document.ts";
 import { DIMENSIONS, noSums, timeOf, type Dimension } from "../usage/counts.ts";
 import { SPANS, type Report, type Span } from "../usage/usage-object.ts";
-import { PAGES } from "./frame.ts";
+import { PAGES, tableOf } from "./frame.ts";
 
 /** The page on which operators see how much servlets run. */
 
@@ -42,28 +42,21 @@ export function usagePage(question: Question, report: Report, now: number): Mark
       )}
     </dl>
     ${barChart(`Runs per ${STEP_NAMES[over]} in the last ${over}, errors in red`, barsOf(question, report, now))}
-    <div class="wide" tabindex="0" role="region" aria-label="Runs by ${by}">
-      <table>
-        <caption>
-          By ${by}
-        </caption>
-        <thead>
-          <tr>
-            <th scope="col">${by[0]!.toUpperCase()}${by.slice(1)}</th>
-            ${COLUMNS.map((name) => html`<th scope="col" class="number">${name}</th>`)}
-          </tr>
-        </thead>
-        <tbody>
-          ${named.map(
-            ({ name, ...counted }) =>
-              html`<tr>
-                <th scope="row">${shown(name)} ${share(counted.sums.runs, most)}</th>
-                ${figuresOf(counted).map(([, value]) => html`<td class="number">${value}</td>`)}
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>
+    ${tableOf(
+      `By ${by}`,
+      [
+        `${by[0]!.toUpperCase()}${by.slice(1)}`,
+        ...COLUMNS.map((name) => html`<th scope="col" class="number">${name}</th>`),
+      ],
+      named.map(
+        ({ name, ...counted }) =>
+          html`<tr>
+            <th scope="row">${shown(name)} ${share(counted.sums.runs, most)}</th>
+            ${figuresOf(counted).map(([, value]) => html`<td class="number">${value}</td>`)}
+          </tr>`,
+      ),
+      true,
+    )}
     ${named.length === 0 ? html`<p class="dim">No runs.</p>` : ""}`;
 }
 
