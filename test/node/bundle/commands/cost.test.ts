@@ -86,7 +86,7 @@ describe("what calls cost", () => {
     await mkdir(join(folder, "costs"));
     await writeFile(join(folder, "costs/servlet.js"), servlet(url));
     await writeFile(join(folder, "costs/servlet.json"), JSON.stringify(MANIFEST));
-    const options = { cache: ".bundle", progress: () => {}, inNode: true };
+    const options = { cache: ".bundle", progress: () => {} };
     const [member] = await makeBundle({ ...options, folders: [folder] });
     cost = await costOf(member!);
   });
