@@ -62,8 +62,6 @@ export interface Options {
   progress(what: string): void;
   /** False leaves out the optimiser, but for the engine that most servlets in TypeScript share: see `PrepareOptions`. */
   optimise?: boolean;
-  /** Asks servlets for their lists in this process instead of workerd: see `AskOptions`. */
-  inNode?: boolean;
 }
 
 export type Making = Omit<Options, "folders">;
@@ -119,7 +117,7 @@ export async function bundleAll(
         ? { mounts: parseMounts(found.manifest.allowed_paths), archives }
         : undefined,
     })),
-    options,
+    cache,
   );
   const members: Member[] = [];
   for (const [at, one] of ready.entries()) {

@@ -1,7 +1,6 @@
 import { limits } from "../core/limits.ts";
 import type { CallerQuota } from "../core/model.ts";
 import { partsOf, release, valuesIn } from "../core/parts.ts";
-import { concatenate } from "../wasm/image.ts";
 import { Resumption, type Resumed } from "./resumption.ts";
 import type { States } from "./states.ts";
 import { openParts, sealPart, Unreadable, type Sealer } from "../storage/vault.ts";
@@ -11,12 +10,8 @@ const decoder = new TextDecoder();
 
 /** First byte of a sealed text: followed by the content, or by the id of the `States` object that has it. */
 const HERE = 0;
-const STORED = 3;
-const STORED_ONCE = 4;
-
-/** The same for states of older versions: one sealed value, cut into parts. */
-const OLD_STORED = 1;
-const OLD_STORED_ONCE = 2;
+const STORED = 1;
+const STORED_ONCE = 2;
 
 /** Options of `StateVault.seal`. */
 interface Sealing extends Pick<CallerQuota, "countStored"> {
@@ -76,10 +71,6 @@ export class StateVault {
     async function* parts() {
       for (const place of places) yield new Uint8Array(await object.read(place));
     }
-    if (opened[0] === OLD_STORED || opened[0] === OLD_STORED_ONCE) {
-      const whole = await this.#sealer.open(concatenate(await Array.fromAsync(parts())));
-      return whole && valuesIn(unpacked(whole));
-    }
     try {
       return await valuesIn(openParts(this.#sealer, parts(), places.length));
     } catch (error) {
@@ -91,9 +82,7 @@ export class StateVault {
   resumption(sealed: string, by: Resumed): Resumption {
     return new Resumption(by, async () => {
       const opened = await this.#opened(sealed);
-      if (opened?.[0] === STORED_ONCE || opened?.[0] === OLD_STORED_ONCE) {
-        return this.#stored(opened);
-      }
+      if (opened?.[0] === STORED_ONCE) return this.#stored(opened);
       return this.#states.getByName(await by.name());
     });
   }

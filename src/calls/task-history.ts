@@ -2,8 +2,7 @@ import { limits } from "../core/limits.ts";
 
 /** The history of a task: when it ran and changed, without what callers gave or got. */
 
-export const HISTORY_TABLE =
-  "CREATE TABLE IF NOT EXISTS history (at INTEGER NOT NULL, what TEXT NOT NULL);";
+export const HISTORY_TABLE = "CREATE TABLE history (at INTEGER NOT NULL, what TEXT NOT NULL);";
 
 /** A change of a task. */
 export interface TaskChange extends Record<string, SqlStorageValue> {

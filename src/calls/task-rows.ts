@@ -34,8 +34,8 @@ export interface Row extends Record<string, SqlStorageValue> {
   seen: number | null;
   /** When the call was handed over to a person, in Unix ms; null if it was not. Its client sees it as completed. */
   handed: number | null;
-  /** When the alarm was last set for what comes next, in Unix ms; null while that is unknown. */
-  planned: number | null;
+  /** When the alarm was last set for what comes next, in Unix ms. */
+  planned: number;
 }
 
 /** What a task's call is for, without its input: enough to check scopes; and in whose console it is listed, if in any. */
@@ -53,7 +53,7 @@ const subjectOf = ({ ref, principal }: TaskCall): Subject => ({
 /** Encrypted values of a task, by name. */
 export interface Texts {
   call: Omit<TaskCall, (typeof ELSEWHERE)[number]>;
-  /** Stored as long as the task. Older tasks have none. */
+  /** Stored as long as the task, unless its key is lost. */
   subject: Subject;
   /** The last progress message. */
   message: string;
@@ -119,29 +119,17 @@ export function beginningOf(
   return { texts, entries, intents, row, waits: waiting?.texts.waits };
 }
 
-/** Of this version; columns are only ever added. */
 const TASK_SCHEMA = `
 CREATE TABLE task (principal TEXT NOT NULL, status TEXT NOT NULL,
   created INTEGER NOT NULL, updated INTEGER NOT NULL, ttl INTEGER NOT NULL,
   runs INTEGER NOT NULL, notices INTEGER NOT NULL, session TEXT, hidden INTEGER NOT NULL,
-  fuel INTEGER NOT NULL, seen INTEGER, handed INTEGER, planned INTEGER);
+  fuel INTEGER NOT NULL, seen INTEGER, handed INTEGER, planned INTEGER NOT NULL);
 ${SealedRows.texts}${SealedRows.answers}${HISTORY_TABLE}`;
 
 /** The row of the stored task, if there is one. */
 export function storedTask(sql: SqlStorage): Row | undefined {
   if (!hasTable(sql, "task")) return undefined;
-  const [row] = sql.exec<Row>("SELECT * FROM task").toArray();
-  if (row === undefined) return undefined;
-  // A task that an older version has stored.
-  sql.exec(HISTORY_TABLE);
-  const columns = [
-    "fuel INTEGER NOT NULL DEFAULT 0",
-    ...["seen", "handed", "planned"].map((name) => `${name} INTEGER`),
-  ];
-  const missing = columns.filter((column) => row[column.split(" ")[0]!] === undefined);
-  if (missing.length === 0) return row;
-  for (const column of missing) sql.exec(`ALTER TABLE task ADD COLUMN ${column}`);
-  return sql.exec<Row>("SELECT * FROM task").one();
+  return sql.exec<Row>("SELECT * FROM task").toArray()[0];
 }
 
 /** Stores a new task, and returns its row. */

@@ -244,7 +244,7 @@ export class TaskStore extends StoredTask implements Keeper {
 
   /** How far the clock is behind the time at which the alarm was set, in ms. */
   get #setBackMs(): number {
-    return (this.row.planned ?? 0) - Date.now();
+    return this.row.planned - Date.now();
   }
 
   /** Stores the answers to all asks for the servlet. Its next run is due. */

@@ -1,5 +1,5 @@
 /** Backs up the data of a server, even while it runs, and restores it: `npm run backup -- DIR`, `npm run restore -- DIR`. */
-import { parseArgs } from "node:util";
+import { argumentsIn } from "../bundle/arguments.ts";
 import { Refusal, runCommand } from "../bundle/refusal.ts";
 import { backUp, restore, type Copied } from "./backups.ts";
 
@@ -8,17 +8,9 @@ npm run restore -- DIR [--storage DIR]    puts a backup into an empty storage fo
 
 const figures = ({ files, bytes }: Copied) => `${files} files, ${(bytes / 1e6).toFixed(1)} MB`;
 
-function read() {
-  const options = { storage: { type: "string", default: ".edge-servlets" } } as const;
-  try {
-    return parseArgs({ options, allowPositionals: true });
-  } catch (error) {
-    throw new Refusal(`${(error as Error).message}\n\n${USAGE}`);
-  }
-}
-
 async function main(): Promise<void> {
-  const { values, positionals } = read();
+  const options = { storage: { type: "string", default: ".edge-servlets" } } as const;
+  const { values, positionals } = argumentsIn({ options, allowPositionals: true }, USAGE);
   const [command, folder, ...more] = positionals;
   if (folder === undefined || more.length > 0) throw new Refusal(USAGE);
   if (command === "backup") {

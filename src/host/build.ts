@@ -1,6 +1,10 @@
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { build, type BuildOptions } from "esbuild";
+import { OWN_EXTENSION } from "../bundle/own.ts";
+import { Refusal } from "../bundle/refusal.ts";
+import type { Configuration } from "./configuration.ts";
 import { MAIN } from "./modules.ts";
+import { PLATFORM } from "./stores.ts";
 
 /** The path of a Worker's main module, the paths of several Workers by name, or the source of a main module. */
 type Entry = string | Record<string, string> | { contents: string; resolveDir: string };
@@ -32,3 +36,33 @@ function inputOf(entry: Entry, folder: string): BuildOptions {
 
 const hasSource = (entry: object): entry is { contents: string; resolveDir: string } =>
   "contents" in entry;
+
+const SOURCES = resolve(import.meta.dirname, "./platform");
+
+/** Builds a server's Worker, and the Workers that stand in for the platform, into a folder. Throws a `Refusal`. */
+export async function buildHosted({ main }: Configuration, folder: string): Promise<void> {
+  const contents = `import worker from ${JSON.stringify(main)};
+import { asOnCloudflare } from ${JSON.stringify(join(SOURCES, `front${OWN_EXTENSION}`))};
+export * from ${JSON.stringify(main)};
+export default asOnCloudflare(worker);
+`;
+  try {
+    await buildWorker({ contents, resolveDir: SOURCES }, folder);
+    await buildPlatform(folder);
+  } catch (error) {
+    throw new Refusal(
+      `The Worker cannot be built. If its bundle is missing, make it: npm run bundle\n${(error as Error).message}`,
+    );
+  }
+}
+
+/** Builds the Workers that stand in for the platform, into their folder below the Worker's. */
+export const buildPlatform = (folder: string): Promise<string> =>
+  buildWorker(
+    {
+      kv: join(SOURCES, `kv${OWN_EXTENSION}`),
+      r2: join(SOURCES, `r2${OWN_EXTENSION}`),
+      exporter: join(SOURCES, `../../observe/exporter${OWN_EXTENSION}`),
+    },
+    join(folder, PLATFORM),
+  );

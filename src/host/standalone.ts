@@ -9,7 +9,7 @@ import { parseArgs } from "node:util";
 import { build } from "esbuild";
 import { isInstalled, OWN_EXTENSION, OWN_FOLDER } from "../bundle/own.ts";
 import { Refusal, runCommand } from "../bundle/refusal.ts";
-import { buildHosted } from "./build-hosted.ts";
+import { buildHosted } from "./build.ts";
 import { readConfiguration } from "./configuration.ts";
 
 async function main(): Promise<void> {

@@ -5,7 +5,7 @@
 import { existsSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { argumentsIn } from "../bundle/arguments.ts";
 import { demandFree } from "../bundle/listening.ts";
 import { Refusal } from "../bundle/refusal.ts";
 import { readConfiguration, type Configuration } from "./configuration.ts";
@@ -52,14 +52,6 @@ const OPTIONS = {
 
 const say = (text: string) => console.error(`[edge-servlets] ${text}`);
 
-function options() {
-  try {
-    return parseArgs({ options: OPTIONS }).values;
-  } catch (error) {
-    throw new Refusal(`${(error as Error).message}\n\n${USAGE}`);
-  }
-}
-
 const numberIn = (text: string, name: string, most: number): number => {
   const value = Number(text);
   if (/^\d+$/.test(text) && value <= most) return value;
@@ -68,7 +60,7 @@ const numberIn = (text: string, name: string, most: number): number => {
 
 /** Loads the build tools only here: a standalone server has none. */
 async function buildInto(folder: string, configuration: Configuration): Promise<void> {
-  const { buildHosted } = await import("./build-hosted.ts");
+  const { buildHosted } = await import("./build.ts");
   await buildHosted(configuration, folder);
 }
 
@@ -78,7 +70,7 @@ function reportDifferences({ rateLimits }: Configuration): void {
 }
 
 async function main(): Promise<void> {
-  const values = options();
+  const { values } = argumentsIn({ options: OPTIONS }, USAGE);
   if (values.help) return console.log(USAGE);
   const configuration = await readConfiguration(values.config);
   if (values.build !== undefined) return buildInto(values.build, configuration);

@@ -9,6 +9,7 @@ import type { Catalog, ToolEntry } from "../servlets/catalog.ts";
 import { concernsOf } from "../servlets/concerns.ts";
 import type { Manifest } from "../servlets/manifest.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
+import { tableOf } from "./frame.ts";
 import { rowsOf, type SchemaRow } from "./schema-rows.ts";
 
 /** The section "Explore" of the start page: the servlets and entries that a visitor may use. */
@@ -207,24 +208,8 @@ function table(
 ): Markup {
   if (rows.length === 0) return html`<p class="dim">${caption}: none.</p>`;
   const { made } = within(rows, limits.tableCharacters, tableRow);
-  return html`<div class="wide" role="region" aria-label="${caption}" tabindex="0">
-    <table>
-      <caption>
-        ${caption}
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Name</th>
-          <th scope="col">Type</th>
-          <th scope="col">Description</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${made}
-      </tbody>
-    </table>
-    ${isCut || made.length < rows.length ? html`<p class="dim">Not all members are shown. The tool's schema has the others.</p>` : ""}
-  </div>`;
+  return html`${tableOf(caption, ["Name", "Type", "Description"], made, true)}
+  ${isCut || made.length < rows.length ? html`<p class="dim">Not all members are shown. The tool's schema has the others.</p>` : ""}`;
 }
 
 const tableRow = ({ path, type, isRequired, rules, about }: SchemaRow): Markup =>

@@ -97,6 +97,29 @@ function top(site: ConsoleSite, current: PageName): Markup {
   </header>`;
 }
 
+/** A table that scrolls where it is too wide. Its caption is always there for screen readers. */
+export const tableOf = (
+  caption: string,
+  columns: readonly (string | Markup)[],
+  rows: readonly Markup[],
+  hasCaption = false,
+): Markup =>
+  html`<div class="wide" tabindex="0" role="region" aria-label="${caption}">
+    <table>
+      <caption class="${hasCaption ? "" : "unseen"}">
+        ${caption}
+      </caption>
+      <thead>
+        <tr>
+          ${columns.map((one) => (typeof one === "string" ? html`<th scope="col">${one}</th>` : one))}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows}
+      </tbody>
+    </table>
+  </div>`;
+
 const style = `
   main { max-width: 60rem; } main > :first-child { margin-top: 0; } h3 { margin-top: 1.8rem; } .note h3 { margin: 0; } header h1 { margin: 0; font-size: 1.3rem; } [aria-current] { font-weight: 600; color: var(--ink); }
   .warn { border-left: .3rem solid var(--warn); }

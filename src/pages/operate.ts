@@ -5,6 +5,7 @@ import { shown, type Markup } from "../http/document.ts";
 import { scopesInWords } from "../core/key-name.ts";
 import { ADVICE } from "../servlets/run-log.ts";
 import type { CountedError } from "../observe/counts.ts";
+import { tableOf } from "./frame.ts";
 
 /** The page on which operators see the server's state, install servlets and revoke keys. */
 
@@ -63,23 +64,6 @@ const button = (token: string, label: string, of: Record<string, string>): Marku
     <button>${shown(label)}</button>
   </form>`;
 
-const table = (caption: string, columns: readonly string[], rows: readonly Markup[]): Markup =>
-  html`<div class="wide" tabindex="0" role="region" aria-label="${caption}">
-    <table>
-      <caption class="unseen">
-        ${caption}
-      </caption>
-      <thead>
-        <tr>
-          ${columns.map((one) => html`<th scope="col">${one}</th>`)}
-        </tr>
-      </thead>
-      <tbody>
-        ${rows}
-      </tbody>
-    </table>
-  </div>`;
-
 /** For whom a servlet keeps state, by the manifest's key `state`. */
 const STATE_SCOPES: Record<string, string> = {
   session: "for each session",
@@ -97,7 +81,7 @@ const servletsOf = ({ servlets, problem }: Overview): Markup =>
             then fix, roll back or uninstall the servlet.
           </p>`
     }
-    ${table(
+    ${tableOf(
       "Servlets that are served",
       ["Servlet", "From", "Entries", "Keeps state", "Last hour", "Hash"],
       servlets.map(
@@ -132,7 +116,7 @@ function installedOf({ installed, installable, token }: Overview): Markup {
     </p>
     ${installed.length === 0 ? html`<p class="dim">None.</p>` : ""}
     ${installed.map(({ name, current, versions }) =>
-      table(
+      tableOf(
         `Versions of ${shown(name)}`,
         [shown(name), "Installed", "By", "Hash", "Action"],
         versions.map(
@@ -187,7 +171,7 @@ function keysOf({ keys, token }: Overview): Markup {
     ${
       keys.length === 0
         ? ""
-        : table(
+        : tableOf(
             "API keys",
             ["Key", "Scopes", "Expires", "Last used", "Action"],
             keys.map(
@@ -223,7 +207,7 @@ function errorsOf(errors: readonly CountedError[] | undefined): Markup {
     ${
       errors.length === 0
         ? html`<p class="dim">None.</p>`
-        : table(
+        : tableOf(
             "The latest errors of servlets",
             ["Last seen", "Tool", "Error", "Count"],
             errors.map(
@@ -251,7 +235,7 @@ const limitsOf = (all: Overview["limits"]): Markup =>
     </p>
     <details>
       <summary>All limits in force</summary>
-      ${table(
+      ${tableOf(
         "Limits in force",
         ["Limit", "Value", "Default"],
         all.map(

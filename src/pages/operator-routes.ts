@@ -3,7 +3,6 @@ import { html } from "hono/html";
 import { demandOwnOrigin } from "../auth/origin.ts";
 import type { Markup } from "../http/document.ts";
 import type { View } from "./view.ts";
-import { chartStyle } from "./charts.ts";
 import {
   consolePage,
   PAGES,
@@ -16,7 +15,7 @@ import {
 } from "./frame.ts";
 import { operateEndpoint, type Operated } from "./operate-endpoint.ts";
 import { operateStyle } from "./operate.ts";
-import { questionIn, usagePage } from "./usage.ts";
+import { chartStyle, questionIn, usagePage } from "./usage.ts";
 
 /** The pages for operators. */
 
@@ -43,9 +42,7 @@ export function addOperatorPages(app: Hono, parts: OperatorParts): void {
       if (usage === undefined) return consolePage(site, "Usage", unbound);
       const question = questionIn(raw.url);
       const report = await usage.report(question.over, question.by);
-      const { total: month } =
-        question.over === "month" ? report : await usage.report("month", question.by);
-      const body = usagePage(question, report, month, Date.now());
+      const body = usagePage(question, report, Date.now());
       return consolePage(site, "Usage", body, { extraStyle: chartStyle });
     }),
   );

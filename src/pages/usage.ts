@@ -1,12 +1,10 @@
 import { html } from "hono/html";
 import { shown, type Markup } from "../http/document.ts";
-import { DIMENSIONS, noSums, timeOf, type Dimension, type Sums } from "../observe/counts.ts";
-import { estimate, PRICES } from "../observe/prices.ts";
+import { DIMENSIONS, noSums, timeOf, type Dimension } from "../observe/counts.ts";
 import { SPANS, type Report, type Span } from "../observe/usage-object.ts";
-import { barChart, share } from "./charts.ts";
-import { PAGES } from "./frame.ts";
+import { PAGES, tableOf } from "./frame.ts";
 
-/** The page on which operators see how much servlets run, and what that costs. */
+/** The page on which operators see how much servlets run. */
 
 /** What the page is asked to show. */
 export interface Question {
@@ -22,8 +20,8 @@ export function questionIn(url: string): Question {
   return { over: over ?? "hour", by: by ?? "tool" };
 }
 
-/** The page's body. The bill is estimated from the sums of a `month`. */
-export function usagePage(question: Question, report: Report, month: Sums, now: number): Markup {
+/** The page's body. */
+export function usagePage(question: Question, report: Report, now: number): Markup {
   const { over, by } = question;
   const { total, named, bytes, waiting } = report;
   const most = named[0]?.sums.runs ?? 0;
@@ -44,29 +42,22 @@ export function usagePage(question: Question, report: Report, month: Sums, now: 
       )}
     </dl>
     ${barChart(`Runs per ${STEP_NAMES[over]} in the last ${over}, errors in red`, barsOf(question, report, now))}
-    <div class="wide" tabindex="0" role="region" aria-label="Runs by ${by}">
-      <table>
-        <caption>
-          By ${by}
-        </caption>
-        <thead>
-          <tr>
-            <th scope="col">${by[0]!.toUpperCase()}${by.slice(1)}</th>
-            ${COLUMNS.map((name) => html`<th scope="col" class="number">${name}</th>`)}
-          </tr>
-        </thead>
-        <tbody>
-          ${named.map(
-            ({ name, ...counted }) =>
-              html`<tr>
-                <th scope="row">${shown(name)} ${share(counted.sums.runs, most)}</th>
-                ${figuresOf(counted).map(([, value]) => html`<td class="number">${value}</td>`)}
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>
-    ${named.length === 0 ? html`<p class="dim">No runs.</p>` : ""} ${billOf(month)}`;
+    ${tableOf(
+      `By ${by}`,
+      [
+        `${by[0]!.toUpperCase()}${by.slice(1)}`,
+        ...COLUMNS.map((name) => html`<th scope="col" class="number">${name}</th>`),
+      ],
+      named.map(
+        ({ name, ...counted }) =>
+          html`<tr>
+            <th scope="row">${shown(name)} ${share(counted.sums.runs, most)}</th>
+            ${figuresOf(counted).map(([, value]) => html`<td class="number">${value}</td>`)}
+          </tr>`,
+      ),
+      true,
+    )}
+    ${named.length === 0 ? html`<p class="dim">No runs.</p>` : ""}`;
 }
 
 const number = (value: number): string => Math.round(value).toLocaleString("en");
@@ -120,41 +111,55 @@ function barsOf({ over }: Question, { steps }: Report, now: number) {
   });
 }
 
-function billOf(month: Sums): Markup {
-  const { charges, dollars } = estimate(month);
-  const money = (amount: number) => `$${amount.toFixed(2)}`;
-  return html`<h3>Estimated cost of a month</h3>
-    <p>
-      About <strong>${money(dollars)}</strong> for the runs of the last 30 days, at the prices of
-      ${PRICES.date} and including ${money(PRICES.base)} for the plan. Storage, requests that run no
-      servlet, and other Workers of the account are not included.
-    </p>
-    <div class="wide" tabindex="0" role="region" aria-label="The estimate by item">
-      <table>
-        <caption>
-          By item
-        </caption>
-        <thead>
-          <tr>
-            <th scope="col">Item</th>
-            <th scope="col" class="number">Used (millions)</th>
-            <th scope="col" class="number">Included</th>
-            <th scope="col" class="number">Per further million</th>
-            <th scope="col" class="number">Cost</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${charges.map(
-            (one) =>
-              html`<tr>
-                <th scope="row">${one.name}</th>
-                <td class="number">${one.amount.toFixed(2)}</td>
-                <td class="number">${one.included}</td>
-                <td class="number">${money(one.price)}</td>
-                <td class="number">${money(one.dollars)}</td>
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>`;
+/** A bar of a chart. */
+interface Bar {
+  /** Its tooltip. */
+  label: string;
+  value: number;
+  /** The part of the value that is drawn in the color of errors. */
+  wrong: number;
 }
+
+const [WIDTH, HEIGHT] = [720, 160];
+
+/** A bar chart as inline SVG; `title` is its caption and its text for screen readers. */
+function barChart(title: string, bars: readonly Bar[]): Markup {
+  const most = Math.max(1, ...bars.map(({ value }) => value));
+  const step = WIDTH / Math.max(1, bars.length);
+  const high = (value: number) => (value / most) * HEIGHT;
+  return html`<figure>
+    <svg class="chart" viewBox="0 0 ${WIDTH} ${HEIGHT + 1}" role="img" aria-label="${title}">
+      ${bars.map(({ label, value, wrong }, nth) => {
+        const [x, wide] = [(nth * step).toFixed(1), (step * 0.8).toFixed(1)];
+        const bar = (of: number, className: string) =>
+          html`<rect
+            class="${className}"
+            x="${x}"
+            y="${(HEIGHT - high(of)).toFixed(1)}"
+            width="${wide}"
+            height="${high(of).toFixed(1)}"
+          />`;
+        return html`<g
+          ><title>${label}</title>${bar(value, "bar")} ${wrong > 0 ? bar(wrong, "bad") : ""}</g
+        >`;
+      })}
+      <line class="ground" x1="0" x2="${WIDTH}" y1="${HEIGHT + 0.5}" y2="${HEIGHT + 0.5}" />
+    </svg>
+    <figcaption class="dim">${title}. The highest bar is ${most.toLocaleString("en")}.</figcaption>
+  </figure>`;
+}
+
+/** A horizontal bar whose full width stands for `most`. */
+const share = (value: number, most: number): Markup =>
+  html`<svg class="share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+    <rect class="bar" width="${((value / Math.max(1, most)) * 100).toFixed(1)}" height="8" />
+  </svg>`;
+
+export const chartStyle = `
+  .chart { width: 100%; height: auto; max-height: 14rem; } .bar { fill: var(--link); } .bad { fill: var(--wrong); }
+  .ground { stroke: var(--edge); } .share { width: 100%; height: .4rem; display: block; } figure { margin: .8rem 0; }
+  td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; min-width: 4rem; white-space: nowrap; }
+  .big { display: flex; flex-wrap: wrap; gap: .6rem 2rem; } .big div { display: flex; flex-direction: column-reverse; }
+  .big dd { font-size: 1.4rem; margin: 0; } .big dt { font-weight: 400; color: var(--dim); }
+  .choices { display: flex; flex-wrap: wrap; gap: .3rem 1rem; }
+`;

@@ -101,14 +101,9 @@ export class StateBlocks {
     return Number(newest?.["at"]);
   }
 
-  /**
-   * All blocks of a memory that has so many, with all pieces put into them. Deletes blocks behind its end, which earlier
-   * versions stored. Throws what `open` throws.
-   */
-  all(count: number): KnownBlocks {
+  /** All blocks, with all pieces put into them. Throws what `open` throws. */
+  all(): KnownBlocks {
     const blocks: KnownBlocks = new Map();
-    this.#sql.exec("DELETE FROM blocks WHERE nth >= ?", count);
-    this.#stored = undefined;
     const stored = this.#sql.exec("SELECT nth, bytes FROM blocks");
     try {
       for (const { nth, bytes } of stored) {
@@ -122,7 +117,6 @@ export class StateBlocks {
     for (const { at, bytes } of this.#sql.exec(`SELECT at, bytes ${ROWS} ORDER BY row`).toArray()) {
       const pieces = this.#open(bytes, `pieces ${at as number}`);
       for (const piece of inPieces(pieces)) {
-        if (piece.nth >= count) continue;
         putPiece(piece, blocks.get(piece.nth), this.#flagsOf(piece.nth));
       }
       this.#rows.count++;

@@ -8,7 +8,7 @@ import {
   type Body,
 } from "../wasm/image.ts";
 import type { Instance } from "../wasm/link.ts";
-import { BLOCK, mark, marksOf, takeWritten, type Range } from "../wasm/marks.ts";
+import { BLOCK, mark, takeWritten, type Range } from "../wasm/marks.ts";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex } from "@noble/hashes/utils.js";
 import { limits } from "../core/limits.ts";
@@ -237,7 +237,7 @@ export class StateRows {
 
   /** The blocks of memory that differ from a pristine instance's, by number. Throws `CorruptState`. */
   blocks(): KnownBlocks {
-    return this.#blocks.all(marksOf(this.rest()?.pages ?? 0));
+    return this.#blocks.all();
   }
 
   /** True if these known blocks are all that are stored. */

@@ -10,9 +10,6 @@ export interface Writes {
   answers?: readonly (readonly [position: number, entry: Entry])[];
 }
 
-/** Older versions cut one sealed value at each multiple of this, and numbered the parts by byte. */
-const OLD_PART = 1024 * 1024;
-
 /** Named values and a call's answers in an object's SQLite, sealed and in parts. */
 export class SealedRows {
   readonly #sql: SqlStorage;
@@ -160,15 +157,11 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
   }
 
   async #open(rows: Row[]): Promise<unknown> {
-    const isOld = rows[1]?.part === OLD_PART;
-    const parts = isOld ? [await new Blob(rows.map(bytesOf)).arrayBuffer()] : rows.map(bytesOf);
-    const sealed = parts.map((part) => new Uint8Array(part));
+    const sealed = rows.map(({ bytes }) => new Uint8Array(bytes));
     const [value] = await valuesIn(openParts(this.#sealer, sealed, sealed.length));
     return value;
   }
 }
-
-const bytesOf = ({ bytes }: Row): ArrayBuffer => bytes;
 
 type Parts = readonly Uint8Array<ArrayBuffer>[];
 

@@ -110,7 +110,6 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
     cache: ".bundle",
     progress: () => {},
     optimise: false,
-    inNode: true,
   });
   const [member] = members;
   if (member === undefined || members.length > 1) {

@@ -18,7 +18,7 @@ import { Refusal } from "../refusal.ts";
 import { runnerScripts } from "../runner-scripts.ts";
 import { compileQuickly } from "../work.ts";
 import { table } from "./table.ts";
-import { demandComplete, ownConfig } from "./upgrade.ts";
+import { demandComplete, ownConfig } from "./wrangler-config.ts";
 
 /** The folder of assets, and the project's entry file, which wrangler.toml names. */
 const ASSETS = ".bundle/assets";

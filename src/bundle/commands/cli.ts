@@ -7,7 +7,6 @@ import { OWN_EXTENSION } from "../own.ts";
 import { Refusal, runCommand } from "../refusal.ts";
 import { dev } from "./dev.ts";
 import { init } from "./init.ts";
-import { upgrade } from "./upgrade.ts";
 import { run, wrangler } from "./wrangler.ts";
 
 const USAGE = `edge-servlets init FOLDER       makes a project with one servlet and its test
@@ -19,14 +18,13 @@ edge-servlets standalone DIR    writes a folder that serves it, for a container:
 edge-servlets backup, restore   copies the data of \`start\`, even while it runs, and restores it
 edge-servlets bundle            prepares its servlets; dev, test, deploy and start do this first
 edge-servlets size              says how large the Worker is, without deploying it
-edge-servlets upgrade           adds to wrangler.toml what this version of edge-servlets needs
 edge-servlets keys …            API keys: create, list, revoke, push
 edge-servlets passphrase        makes the passphrase with which the owner signs in
 edge-servlets new, list, inspect, import, add, update, remove, install, versions, state, …
                                 servlets: edge-servlets help servlets`;
 
 /** Commands of which no more is to be said than that. */
-const PLAIN = new Set(["bundle", "init", "passphrase", "size", "standalone", "upgrade"]);
+const PLAIN = new Set(["bundle", "init", "passphrase", "size", "standalone"]);
 
 const [command = "help", ...args] = process.argv.slice(2);
 
@@ -52,8 +50,6 @@ async function perform(): Promise<number | void> {
   switch (command) {
     case "init":
       return console.log(await init(args));
-    case "upgrade":
-      return console.log(upgrade());
     case "dev":
       if (asksForHelp(args)) return wrangler(["dev", "--help"]);
       // Wrangler looks for the bundle's files before it runs the build command, which shows what is in it.
@@ -75,21 +71,31 @@ async function perform(): Promise<number | void> {
     case "restore":
       return runHere(script("../../host/backup"), [command, ...args]);
     case "bundle":
-    case "deploy":
-    case "keys":
     case "passphrase":
       return runHere(script(command), args);
+    case "deploy":
+      return (await import("./deploy.ts")).deploy(args);
+    case "keys": {
+      const said = (await import("./keys.ts")).keyCommand(args);
+      return said === "" ? undefined : console.log(said);
+    }
     case "--version":
     case "-v":
       return console.log(VERSION);
     case "help":
     case "--help":
     case "-h":
-      if (args[0] === "servlets") return runHere(script("servlets"), ["help"]);
-      return console.log(USAGE);
+      return args[0] === "servlets" ? servlets(["help"]) : console.log(USAGE);
+    case "servlets":
+      return servlets(args);
     default:
-      return runHere(script("servlets"), [command, ...args]);
+      return servlets([command, ...args]);
   }
+}
+
+async function servlets(given: string[]): Promise<void> {
+  const { servletCommand } = await import("./servlets.ts");
+  await servletCommand(given);
 }
 
 function asksForHelp(given: readonly string[]): boolean {

@@ -4,6 +4,7 @@ import { printableText } from "../../core/text.ts";
 import { sourceInManifest } from "../sources/origin.ts";
 import type { Plan } from "../hyper-mcp/plan.ts";
 import { DOCS } from "../own.ts";
+import { aligned } from "./table.ts";
 
 interface Result {
   folder: string;
@@ -28,14 +29,6 @@ export function importReport(
     list(manifest.allowed_paths),
     manifest.state ?? "-",
   ]);
-  const widths = HEAD.map((title, at) =>
-    Math.max(title.length, ...rows.map((row) => row[at]!.length)),
-  );
-  const line = (row: string[]) =>
-    row
-      .map((cell, at) => cell.padEnd(widths[at]!))
-      .join("  ")
-      .trimEnd();
   const notes = [
     ...unmapped,
     ...plans.flatMap(({ name, unmapped: own }) => own.map((text) => `${name}: ${text}`)),
@@ -43,8 +36,7 @@ export function importReport(
   return printableText(
     [
       ...(isDryRun ? ["Nothing is written. These servlets would be:", ""] : []),
-      line(HEAD),
-      ...rows.map(line),
+      ...aligned([HEAD, ...rows]),
       ...(isDryRun ? plans.flatMap((plan) => ["", ...manifestOf(plan, folder)]) : []),
       ...section("Set the secrets, with the values that hyper-mcp had:", commands(plans)),
       ...section(

@@ -1,14 +1,13 @@
 /** The command `npm run servlets -- import`: makes a servlet of each plugin of a hyper-mcp config. */
 import { access, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import type { Manifest } from "../../servlets/manifest.ts";
 import { folded } from "../../servlets/toolkit.ts";
+import { argumentsIn } from "../arguments.ts";
 import { readConfig, type HyperConfig } from "../hyper-mcp/config.ts";
 import { demandShort } from "../hyper-mcp/parse.ts";
 import { planPlugin, unmappedOf, type Plan } from "../hyper-mcp/plan.ts";
 import { SecretNames } from "../hyper-mcp/secret-names.ts";
-import { trustOf } from "../hyper-mcp/trust.ts";
 import { Refusal, Refusals } from "../refusal.ts";
 import { scan } from "../scan.ts";
 import { refuseName, refuseTaken } from "../servlet-name.ts";
@@ -22,6 +21,8 @@ interface Options {
   cache: string;
   progress: (what: string) => void;
 }
+
+const GIVE = "Give the path of one hyper-mcp config: a .json, .yaml or .toml file";
 
 /** hyper-mcp's rule, with a letter first, and hyphens: its own examples have them. */
 const PLUGIN_NAME = /^[A-Za-z][A-Za-z0-9]*([_-][A-Za-z0-9]+)*$/;
@@ -51,9 +52,8 @@ export async function importConfig(args: readonly string[], options: Options): P
 type Flags = ReturnType<typeof readArguments>["flags"];
 
 function readArguments(args: readonly string[]) {
-  let read;
-  try {
-    read = parseArgs({
+  const read = argumentsIn(
+    {
       args: [...args],
       allowPositionals: true,
       options: {
@@ -65,14 +65,13 @@ function readArguments(args: readonly string[]) {
         issuer: { type: "string" },
         "allow-unsigned": { type: "boolean" },
       },
-    });
-  } catch (error) {
-    throw new Refusal((error as Error).message);
-  }
+    },
+    GIVE,
+  );
   const { values, positionals } = read;
   const [file, ...others] = positionals;
   if (file === undefined || others.length > 0) {
-    throw new Refusal("Give the path of one hyper-mcp config: a .json, .yaml or .toml file");
+    throw new Refusal(GIVE);
   }
   const { state } = values;
   if (state !== undefined && !isState(state)) {
@@ -147,6 +146,35 @@ function trustFor(file: string, config: HyperConfig, flags: Flags): Trust {
     if (error instanceof Refusal) throw new Refusal(`${file}: ${error.message}`);
     throw error;
   }
+}
+
+/**
+ * Who must have signed the images of a config. hyper-mcp searches an identity for a regular expression; here a glob must
+ * match the whole identity.
+ *
+ * Throws a `Refusal` for an expression that no glob expresses.
+ */
+function trustOf({ oci = {} }: HyperConfig): Trust {
+  if (oci.insecure_skip_signature) return { allowUnsigned: true };
+  const key = typeof oci.cert_email === "string" ? "cert_email" : "cert_url";
+  const { [key]: identity, cert_issuer: issuer } = oci;
+  // Without an identity hyper-mcp accepts anybody's signature, which proves nothing: the user must name the signer.
+  if (typeof identity !== "string" || typeof issuer !== "string") return {};
+  return {
+    identity: globOf(`oci.${key}`, identity, "--identity"),
+    issuer: globOf("oci.cert_issuer", issuer, "--issuer"),
+  };
+}
+
+function globOf(member: string, expression: string, option: string): string {
+  const inner = expression.replace(/^\^/, "").replace(/\$$/, "").replace(/^\\A/, "");
+  const parts = inner.match(/\.\*|\\[^A-Za-z0-9]|[^\\]/g) ?? [];
+  if (parts.join("") !== inner || parts.some((part) => "*+?()[]{}|^$".includes(part))) {
+    throw new Refusal(
+      `${member}: a regular expression with more than .* and \\. cannot be mapped: replace it by ${option}`,
+    );
+  }
+  return parts.map((part) => (part === ".*" ? "*" : part.replace(/^\\/, ""))).join("");
 }
 
 /** Makes the servlets; if one cannot be made, takes away those that were. */

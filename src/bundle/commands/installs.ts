@@ -1,6 +1,6 @@
 /** The commands of `npm run servlets` that change what a running server has installed. */
-import { parseArgs } from "node:util";
 import { DOCS } from "../own.ts";
+import { argumentsIn } from "../arguments.ts";
 import { Refusal } from "../refusal.ts";
 import { install, publish, replay, type Options } from "./install.ts";
 import { installed, rollback, uninstall, unpublish, versions } from "./versions.ts";
@@ -22,7 +22,10 @@ npm run servlets -- replay NAME       says how many of the calls of a servlet th
 
 /** Does one of the commands; returns what is printed in the end. Throws a `Refusal`. */
 export async function installs(command: string, args: string[], options: Options): Promise<string> {
-  const { positionals, values } = parsed(args);
+  const { positionals, values } = argumentsIn(
+    { args, allowPositionals: true, options: OPTIONS },
+    INSTALLS_USAGE,
+  );
   const [name, version] = positionals;
   const server = values.to;
   const asking = { server, yes: values.yes };
@@ -50,25 +53,15 @@ export async function installs(command: string, args: string[], options: Options
   }
 }
 
+const OPTIONS = {
+  to: { type: "string", default: "http://localhost:8787" },
+  against: { type: "string" },
+  yes: { type: "boolean", default: false },
+} as const;
+
 /** The least and the most positional arguments; one where it is not said. */
 const COUNTS: Readonly<Record<string, [least: number, most: number]>> = {
   installed: [0, 0],
   publish: [0, 1],
   rollback: [1, 2],
 };
-
-function parsed(args: string[]) {
-  try {
-    return parseArgs({
-      args,
-      allowPositionals: true,
-      options: {
-        to: { type: "string", default: "http://localhost:8787" },
-        against: { type: "string" },
-        yes: { type: "boolean", default: false },
-      },
-    });
-  } catch (error) {
-    throw new Refusal(`${(error as Error).message}\n\n${INSTALLS_USAGE}`);
-  }
-}

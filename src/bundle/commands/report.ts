@@ -7,11 +7,16 @@ import type { Member } from "../bundle.ts";
 import type { Examined } from "./examine.ts";
 import { SERVLET_EXPORTS } from "../wasm/check.ts";
 import { type Prepared } from "../wasm/prepare.ts";
-import { costRows } from "./cost-report.ts";
-import { kilobytes } from "./table.ts";
+import { DOCS } from "../own.ts";
+import type { Cost, ToolCost } from "./cost.ts";
+import { FREE_CPU_MS, kilobytes, WORKER_BYTES } from "./table.ts";
 
 const WIDTH = 100;
 const PAGE = 65536;
+/** An error of a servlet may be long. */
+const PROBLEM_CHARACTERS = 100;
+/** About how much CPU time the server itself takes for a request, as measured on one machine. */
+const SERVER_CPU_MS = 1;
 
 /** Servlets and what clients see of them. */
 export function listing(entries: readonly (readonly [Member, Lists])[]): string {
@@ -127,6 +132,51 @@ function instances({ found }: Examined, { unrestorable }: Prepared): string {
     ? 'a new one for each call, which is slower: "isolation" in servlet.json says so'
     : "put back to the byte after each call, and used again";
 }
+
+/** A row for each tool, and whether all of it fits the free plan; `bytes` is what the servlet adds to the Worker. */
+export function costRows({ firstMs, tools }: Cost, bytes: number): [string, string][] {
+  if (tools.length === 0) return [];
+  return [
+    ...tools.map((one, at): [string, string] => [
+      at === 0 ? "calls" : "",
+      `${one.tool}: ${costOf(one)}`,
+    ]),
+    ...(firstMs === undefined
+      ? []
+      : [["first call", `${ms(firstMs)}, in a new isolate`] as [string, string]]),
+    ["free plan", `${fit(tools, firstMs)}; ${kilobytes(bytes)} of ${WORKER_BYTES >> 20} MiB`],
+    [
+      "measured",
+      `as CPU time of this machine; nothing was sent, asked or waited for: ${DOCS}/other-languages.md#what-a-servlet-costs`,
+    ],
+  ];
+}
+
+function costOf({ ms: took, fuel = 0, wanted, waits, problem }: ToolCost): string {
+  if (took === undefined) return problem ?? "not called";
+  const figures =
+    ms(took) +
+    (fuel > 0 ? `, ${fuel.toLocaleString("en")} of fuel` : "") +
+    (waits === true ? ", without the time that it waits" : "");
+  if (wanted.length > 0) return `${figures}, up to ${wanted.join(" and ")} that it did not get`;
+  if (problem === undefined) return figures;
+  const isLong = problem.length > PROBLEM_CHARACTERS;
+  return `${figures}, and ended with an error: ${problem.slice(0, PROBLEM_CHARACTERS)}${isLong ? "…" : ""}`;
+}
+
+/** Whether the measured calls fit the free plan, with what the server itself takes for a request. */
+function fit(tools: readonly ToolCost[], firstMs = 0): string {
+  const measured = tools.filter((one): one is ToolCost & { ms: number } => one.ms !== undefined);
+  const [slowest] = measured.toSorted((a, b) => b.ms - a.ms);
+  if (slowest === undefined) return "not known: no call was measured";
+  const most = slowest.ms + SERVER_CPU_MS;
+  const figures = `${ms(most)} of ${FREE_CPU_MS} ms of CPU, with ${SERVER_CPU_MS} ms for the server's own part`;
+  if (most > FREE_CPU_MS) return `${slowest.tool} does not fit: ${figures}`;
+  const isFirstSlow = firstMs + SERVER_CPU_MS > FREE_CPU_MS;
+  return `these calls fit${isFirstSlow ? ", but for the first" : ""}: at most ${figures}`;
+}
+
+const ms = (time: number) => `${time.toFixed(time < 1 ? 2 : 1)} ms`;
 
 /** When its start functions run. */
 function starts({ found, start, prepared }: Examined): string | undefined {

@@ -1,5 +1,107 @@
-/** The command `npm run servlets`. */
-import { runCommand } from "../refusal.ts";
-import { servletCommand } from "./servlet-commands.ts";
+/** The commands of `npm run servlets`: they make, list and inspect servlets, and manage their stored data. */
+import { describeMissing } from "../../servlets/variables.ts";
+import { printableText } from "../../core/text.ts";
+import { catalogOf, makeBundle } from "../bundle.ts";
+import { examine, locate } from "./examine.ts";
+import { servletFolders } from "./folders.ts";
+import { LANGUAGES, newServlet } from "./new.ts";
+import { DOCS, isInstalled } from "../own.ts";
+import { argumentsIn } from "../arguments.ts";
+import { Refusal } from "../refusal.ts";
+import { importConfig } from "./import.ts";
+import { installs, INSTALLS_USAGE } from "./installs.ts";
+import { listing, report } from "./report.ts";
+import { sources, SOURCES_USAGE } from "./sources.ts";
+import { state, STATE_USAGE } from "./state.ts";
 
-await runCommand(() => servletCommand(process.argv.slice(2)));
+const USAGE = `npm run servlets -- new NAME          makes a servlet that works, and a test of it
+    --lang ${LANGUAGES}
+                                      its language; TypeScript by default
+npm run servlets -- list              shows the servlets of the bundle and what they offer
+npm run servlets -- inspect SERVLET   shows all about one, also where it would be refused:
+                                      its name, or the path of a .wasm file
+npm run servlets -- import FILE       makes a servlet of each plugin of a hyper-mcp config: ${DOCS}/hyper-mcp.md
+                                      [--dry-run] [--state caller] [--literals]
+${SOURCES_USAGE}
+${INSTALLS_USAGE}
+npm run servlets -- state …           what servlets keep on a server: state --help
+
+Servlets are in plugins/, or in the folders that SERVLETS names; \`new\` takes the first.`;
+
+const cache = ".bundle";
+const progress = (what: string) => console.error(`  ${what} …`);
+
+/**
+ * Does one of the commands, and prints what it says. Sets `process.exitCode` where `inspect` finds that a servlet is
+ * refused.
+ *
+ * Throws a `Refusal`.
+ */
+export async function servletCommand([command = "help", ...args]: string[]): Promise<void> {
+  const folders = servletFolders();
+  switch (command) {
+    case "new":
+      console.log(await make(args, folders));
+      return;
+    case "list": {
+      if (args.length > 0) throw new Refusal("list takes nothing more: it shows all servlets");
+      const members = await makeBundle({ folders, cache, progress });
+      console.log(listing(members.map((member) => [member, catalogOf([member]).lists])));
+      return;
+    }
+    case "inspect": {
+      const what = only(args, "a servlet's name or the path of a .wasm file");
+      const found = await locate(what, folders);
+      const examined = await examine(found, { cache, progress });
+      const { localVariables } = await import("./local-variables.ts");
+      const has = localVariables();
+      const missing = describeMissing([found], (name) => has.has(name));
+      const warnings = [...examined.warnings, ...(missing === undefined ? [] : [missing])];
+      console.log(report({ ...examined, warnings }));
+      if (examined.refusal !== undefined) process.exitCode = 1;
+      return;
+    }
+    case "import":
+      console.log(await importConfig(args, { folders, cache, progress }));
+      return;
+    case "add":
+    case "update":
+    case "remove":
+      await sources(command, args, { folders, cache, progress });
+      return;
+    case "install":
+    case "installed":
+    case "publish":
+    case "unpublish":
+    case "replay":
+    case "rollback":
+    case "uninstall":
+    case "versions":
+      console.log(printableText(await installs(command, args, { folders, cache, progress })));
+      return;
+    case "state":
+      console.log(args.length === 0 || args[0] === "--help" ? STATE_USAGE : await state(args));
+      return;
+    case "help":
+    case "--help":
+    case "-h":
+      console.log(USAGE);
+      return;
+    default:
+      throw new Refusal(
+        `There is no command ${command}.${isInstalled ? " For all commands: npx edge-servlets help" : `\n\n${USAGE}`}`,
+      );
+  }
+}
+
+/** Throws a `Refusal`. */
+function make(args: string[], folders: [string, ...string[]]): Promise<string> {
+  const options = { lang: { type: "string" } } as const;
+  const { values, positionals } = argumentsIn({ args, options, allowPositionals: true }, USAGE);
+  return newServlet(only(positionals, "the servlet's name"), folders, values.lang);
+}
+
+function only([first, ...others]: string[], what: string): string {
+  if (first !== undefined && others.length === 0) return first;
+  throw new Refusal(`Give ${what}, and nothing more.\n\n${USAGE}`);
+}

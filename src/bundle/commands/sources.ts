@@ -1,6 +1,6 @@
 /** The commands `npm run servlets -- add`, `update` and `remove`. */
-import { parseArgs } from "node:util";
 import { printable } from "../../core/text.ts";
+import { argumentsIn } from "../arguments.ts";
 import { Refusal, Refusals } from "../refusal.ts";
 import { scan } from "../scan.ts";
 import { addSource, removeSource, type Trust } from "../sources/add.ts";
@@ -26,7 +26,9 @@ interface Options {
   progress(text: string): void;
 }
 
-const TRUST = {
+const OPTIONS = {
+  name: { type: "string" },
+  yes: { type: "boolean" },
   key: { type: "string" },
   identity: { type: "string" },
   issuer: { type: "string" },
@@ -36,7 +38,10 @@ const TRUST = {
 
 /** Does one of the commands. Throws a `Refusal`. */
 export async function sources(command: string, args: string[], options: Options): Promise<void> {
-  const { values, positionals } = parsed(args);
+  const { values, positionals } = argumentsIn(
+    { args, allowPositionals: true, options: OPTIONS },
+    SOURCES_USAGE,
+  );
   const {
     name,
     yes,
@@ -58,18 +63,6 @@ export async function sources(command: string, args: string[], options: Options)
   } else if (command === "remove") {
     console.log(`${await removeSource(first!, options.folders)} is removed`);
   } else await update(first, { trust, yes: yes ?? false }, options);
-}
-
-function parsed(args: string[]) {
-  try {
-    return parseArgs({
-      args,
-      options: { ...TRUST, name: { type: "string" }, yes: { type: "boolean" } },
-      allowPositionals: true,
-    });
-  } catch (error) {
-    throw new Refusal(`${(error as Error).message}\n\n${SOURCES_USAGE}`);
-  }
 }
 
 /** The last part of a source, without tag, digest and ending. */

@@ -3,10 +3,10 @@ import { createWriteStream, openAsBlob } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { parseArgs } from "node:util";
 import * as z from "zod";
 import { framesIn } from "../../state/state-file.ts";
 import { mebibytes, printable } from "../../core/text.ts";
+import { argumentsIn } from "../arguments.ts";
 import { Refusal } from "../refusal.ts";
 import { request, requestJson } from "./operator.ts";
 
@@ -35,16 +35,12 @@ const summarySchema = z.object({
 
 type Summary = z.infer<typeof summarySchema>;
 
-interface Options {
-  scope?: string | undefined;
-  to: string;
-  caller?: string | undefined;
-  files: boolean;
-}
-
 /** Runs the command; returns what is printed. Throws a `Refusal`. */
 export async function state(args: string[]): Promise<string> {
-  const { positionals, values } = parsed(args);
+  const { positionals, values } = argumentsIn(
+    { args, allowPositionals: true, options: OPTIONS },
+    STATE_USAGE,
+  );
   const server = values.to;
   const [command = "", name, file, ...more] = positionals;
   if (command === "delete" && name === undefined && values.caller !== undefined) {
@@ -90,22 +86,12 @@ export async function state(args: string[]): Promise<string> {
   }
 }
 
-function parsed(args: string[]): { positionals: string[]; values: Options } {
-  try {
-    return parseArgs({
-      args,
-      allowPositionals: true,
-      options: {
-        scope: { type: "string" },
-        to: { type: "string", default: "http://localhost:8787" },
-        caller: { type: "string" },
-        files: { type: "boolean", default: false },
-      },
-    });
-  } catch (error) {
-    throw new Refusal(`${(error as Error).message}\n\n${STATE_USAGE}`);
-  }
-}
+const OPTIONS = {
+  scope: { type: "string" },
+  to: { type: "string", default: "http://localhost:8787" },
+  caller: { type: "string" },
+  files: { type: "boolean", default: false },
+} as const;
 
 async function opened(file: string): Promise<Blob> {
   try {

@@ -1,8 +1,12 @@
 import { printable, printableLines } from "../../core/text.ts";
 import type { Member } from "../bundle.ts";
 
-/** Uncompressed bytes that the platform takes of a Worker: https://developers.cloudflare.com/workers/platform/limits/#worker-size */
+/**
+ * Limits of the platform in November 2026: uncompressed bytes of a Worker, and CPU time of a request on the free plan.
+ * https://developers.cloudflare.com/workers/platform/limits/
+ */
 export const WORKER_BYTES = 64 * 1024 * 1024;
+export const FREE_CPU_MS = 10;
 
 export const kilobytes = (bytes: number) => `${(bytes / 1024).toFixed(bytes < 102_400 ? 1 : 0)} KB`;
 const percent = (bytes: number, of: number) => `${((100 * bytes) / of).toFixed(1)} %`;
@@ -13,6 +17,19 @@ const isRestored = ({ manifest }: Member["found"], { unrestorable }: Member["pre
 /** Bytes of what is bundled for this servlet alone: servlets in TypeScript share the engine. */
 export const preparedBytes = ({ source }: Member["found"], { patch, wasm }: Member["prepared"]) =>
   (patch?.bytes.length ?? 0) + (source.kind === "typescript" ? 0 : wasm.length);
+
+const HEAD = "servlet dialect tools resources prompts instance wasm prepared gzip".split(" ");
+
+/** Rows as lines with aligned columns, of which the first ones begin at the left. */
+export function aligned(rows: readonly string[][], left = Infinity): string[] {
+  const widths = rows[0]!.map((_, at) => Math.max(...rows.map((row) => row[at]!.length)));
+  return rows.map((row) =>
+    row
+      .map((cell, at) => (at < left ? cell.padEnd(widths[at]!) : cell.padStart(widths[at]!)))
+      .join("  ")
+      .trimEnd(),
+  );
+}
 
 /** The table of the bundle for the terminal. */
 export function table(members: readonly Member[]): string {
@@ -28,25 +45,6 @@ export function table(members: readonly Member[]): string {
     kilobytes(preparedBytes(found, prepared)),
     kilobytes(size.gzip),
   ]);
-  const head = [
-    "servlet",
-    "dialect",
-    "tools",
-    "resources",
-    "prompts",
-    "instance",
-    "wasm",
-    "prepared",
-    "gzip",
-  ];
-  const widths = head.map((title, at) =>
-    Math.max(...[head, ...rows].map((row) => row[at]!.length), title.length),
-  );
-  const line = (row: string[]) =>
-    row
-      .map((cell, at) => (at < 2 ? cell.padEnd(widths[at]!) : cell.padStart(widths[at]!)))
-      .join("  ")
-      .trimEnd();
   // Servlets share some: an engine, its base.
   const files = new Map(
     members.flatMap(({ prepared: { path, wasm, base, patch }, archives }) =>
@@ -61,8 +59,7 @@ export function table(members: readonly Member[]): string {
   );
   return [
     "",
-    line(head),
-    ...rows.map(line),
+    ...aligned([HEAD, ...rows], 2),
     "",
     `${members.length} ${members.length === 1 ? "servlet" : "servlets"}, ${kilobytes(bytes)} with what they share: ${percent(bytes, WORKER_BYTES)} of what a Worker may have`,
     ...warnings,

@@ -1,12 +1,13 @@
 /** Reads a hyper-mcp config: https://github.com/hyper-mcp-rs/hyper-mcp/blob/main/RUNTIME_CONFIG.md */
-import { randomUUID } from "node:crypto";
+import { randomInt } from "node:crypto";
 import * as z from "zod";
 import { Refusal } from "../refusal.ts";
-import { demandShort, parseConfig } from "./parse.ts";
+import { parseConfig } from "./parse.ts";
 import { referencesIn, replaceReferences, type Reference } from "./references.ts";
 
-/** Characters that are parsed for all references together: they take a few seconds. */
-const REPARSED_CHARACTERS = 20_000_000;
+const FLAG = /^(true|false)$/;
+/** A default that is more than a text where its reference stands alone. */
+const STRUCTURE = /^(true|false|\[.*\])$/s;
 
 const keyringEntry = { service: z.string().min(1), user: z.string().min(1) };
 
@@ -105,57 +106,19 @@ export function readConfig(
   text: string,
   environment: Readonly<Record<string, string | undefined>>,
 ): HyperConfig {
-  demandShort(file, text.length);
   const references = referencesIn(text);
-  // For each, the config is parsed once more.
-  if (references.length * text.length > REPARSED_CHARACTERS) {
-    throw new Refusal(
-      `${file}: it has too many references to environment variables for its length: import its plugins in parts`,
-    );
-  }
-  const nonce = randomUUID();
-  const marked = new RegExp(`<${nonce}:(\\d+)>`, "g");
-  const mark = (at: number) => `<${nonce}:${at}>`;
+  // A number stands for each reference: it is valid as a value in all three formats, and as a part of a text.
+  const nonce = randomInt(1e11, 1e12);
+  const marked = new RegExp(`${nonce}(\\d{6})`, "g");
+  const parsed = parseMarked(
+    file,
+    replaceReferences(text, (at) => `${nonce}${String(at).padStart(6, "0")}`),
+    references,
+  );
   const fallbackOf = ({ name, fallback }: Reference) => (environment[name] ? undefined : fallback);
-  /** Values that may replace a reference anywhere, as they reveal nothing about the environment. */
-  const plain = references.map((one) => {
-    const value = environment[one.name] ?? "";
-    return ["true", "false"].includes(value) ? value : fallbackOf(one);
-  });
-  /** The config with marks in place of the references in `kept`, and of those that have no plain value. */
-  const read = (kept: ReadonlySet<number>) =>
-    checked(
-      file,
-      parseConfig(
-        file,
-        replaceReferences(text, (at) => (kept.has(at) ? undefined : plain[at]) ?? mark(at)),
-      ),
-    );
-
-  let config: HyperConfig;
-  try {
-    config = read(new Set());
-  } catch (error) {
-    const names = references.flatMap(({ name }, at) => (plain[at] === undefined ? name : []));
-    if (!(error instanceof Refusal) || names.length === 0) throw error;
-    const message = error.message.replace(marked, (_, at) =>
-      referenceText(references[Number(at)]!),
-    );
-    throw new Refusal(
-      `${message}; outside of env_vars, replace environment variables by their values, where it has some of ${listed(names)}`,
-    );
-  }
-  // A reference can also stand for a number, a name or several lines. It is part of a value if a mark in its place leaves
-  // all names the same.
-  const isInValue = (at: number) => {
-    const other = unlessRefused(() => read(new Set([at])));
-    return other !== undefined && namesIn(other) === namesIn(config);
-  };
-  const written = read(new Set(references.keys().filter(isInValue)));
-
   const refused: string[] = [];
   const fill = (value: unknown, place: readonly string[]): unknown => {
-    if (typeof value === "string") return filled(value, place);
+    if (typeof value === "string") return filledValue(value, place);
     if (Array.isArray(value)) return value.map((one, at) => fill(one, [...place, String(at)]));
     if (typeof value !== "object" || value === null) return value;
     return Object.fromEntries(
@@ -165,16 +128,23 @@ export function readConfig(
       }),
     );
   };
+  const filledValue = (value: string, place: readonly string[]): unknown => {
+    const [before, at, after] = value.split(marked);
+    const alone = before === "" && after === "" ? references[Number(at)] : undefined;
+    if (alone === undefined || staysReference(place)) return filled(value, place);
+    // hyper-mcp reads it as if it were written here. `true` and `false` reveal nothing about the environment.
+    const flag = FLAG.exec(environment[alone.name] ?? "")?.[0];
+    const stand = flag ?? fallbackOf(alone);
+    if (stand === undefined || !STRUCTURE.test(stand)) return filled(value, place);
+    return parseConfig(`the default of ${alone.name}.yaml`, stand);
+  };
   const filled = (value: string, place: readonly string[]): string => {
-    const [first, , third, fourth] = place;
-    const isConfig = third === "runtime_config" && fourth === "env_vars" && place.length === 5;
     const parts = value.split(marked).map((part, at) => {
-      if (at % 2 === 0) return isConfig ? part.replaceAll("${", () => "$${") : part;
+      if (at % 2 === 0) return isVariable(place) ? part.replaceAll("${", () => "$${") : part;
       const reference = references[Number(part)]!;
-      // Credentials in `auths` are not used.
-      if (isConfig || (first === "auths" && place.length > 2)) return referenceText(reference);
+      if (staysReference(place)) return referenceText(reference);
       const isFile =
-        ["url", "path"].includes(third ?? "") &&
+        ["url", "path"].includes(place[2] ?? "") &&
         place.length === 3 &&
         isLocal(value.replace(marked, "/"));
       const home = isFile && reference.name === "HOME" ? environment["HOME"] : undefined;
@@ -184,7 +154,7 @@ export function readConfig(
     });
     return parts.join("");
   };
-  const whole = fill(written, []);
+  const whole = fill(parsed, []);
   if (refused.length > 0) {
     throw new Refusal(
       `${file}: environment variables may hold a secret, and are read in env_vars only: replace them by their values (${listed(refused)})`,
@@ -193,6 +163,27 @@ export function readConfig(
   const result = checked(file, whole);
   refusePasswords(file, result);
   return result;
+}
+
+/** True for the value of a variable in `env_vars`. */
+const isVariable = (place: readonly string[]) =>
+  place.length === 5 && place[2] === "runtime_config" && place[3] === "env_vars";
+
+/** True where a reference is not replaced: its value is set later, or, as a credential in `auths`, not used. */
+const staysReference = (place: readonly string[]) =>
+  isVariable(place) || (place[0] === "auths" && place.length > 2);
+
+/** Parses a config with marks in place of its references. If that fails, one of them may stand for more than a value. */
+function parseMarked(file: string, text: string, references: readonly Reference[]): unknown {
+  try {
+    return parseConfig(file, text);
+  } catch (error) {
+    if (!(error instanceof Refusal) || references.length === 0) throw error;
+    const names = listed(references.map(({ name }) => name));
+    throw new Refusal(
+      `${error.message}; outside of env_vars, replace environment variables by their values, where it has some of ${names}`,
+    );
+  }
 }
 
 const listed = (names: readonly string[]) => [...new Set(names)].toSorted().join(", ");
@@ -221,22 +212,3 @@ function refusePasswords(file: string, { plugins }: HyperConfig): void {
 }
 
 export const sourceOf = ({ url, path }: HyperPlugin): string => (url ?? path)!;
-
-/** The names of plugins and of their `env_vars`, as one text to compare. */
-const namesIn = ({ plugins }: HyperConfig) =>
-  JSON.stringify(
-    Object.entries(plugins).map(([name, { runtime_config: runtime }]) => [
-      name,
-      Object.keys(runtime?.env_vars ?? {}),
-    ]),
-  );
-
-/** The result of `work`; undefined if it throws a `Refusal`. */
-function unlessRefused<T>(work: () => T): T | undefined {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof Refusal) return undefined;
-    throw error;
-  }
-}

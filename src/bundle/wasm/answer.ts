@@ -1,7 +1,4 @@
-/**
- * How a servlet starts and what it lists, found out through the code that will serve it: in workerd while a bundle is made,
- * in Node for a test of the servlet.
- */
+/** How a servlet starts and what it lists, found out through the code that will serve it. */
 import { Fault } from "../../core/errors.ts";
 import { dialects } from "../../servlets/dialects.ts";
 import { listAll } from "../../servlets/servlet.ts";

@@ -1,6 +1,5 @@
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { build } from "esbuild";
-import type { Miniflare } from "miniflare";
 import * as z from "zod";
 import { filesIn as filesInArchive } from "../../files/archive.ts";
 import { FileStore } from "../../files/file-store.ts";
@@ -55,65 +54,37 @@ const answerSchema = z.object({
 
 export type Answer = z.infer<typeof answerSchema>;
 
-/** A list that takes longer has hung: an endless loop ends sooner, also on a machine that is busy. */
-const PATIENCE_MS = 60_000;
-
-export interface AskOptions {
-  cache: string;
-  progress(doing: string): void;
-  /** Asks them in this process instead of workerd, which takes longer to start than most servlets to answer. */
-  inNode?: boolean;
-}
-
 /**
- * Asks servlets in workerd, in the order of the questions. Answers are kept in `cache`
- * for as long as neither the servlet nor the code that runs it changes.
+ * Asks servlets, in the order of the questions. Answers are kept in the folder `cache` for as long as neither the servlet
+ * nor the code that runs it changes.
  */
-export async function askAll(
-  questions: readonly ListQuestion[],
-  { cache, progress, inNode = false }: AskOptions,
-): Promise<Answer[]> {
-  runtime ??= bundleRuntime();
+export async function askAll(questions: readonly ListQuestion[], cache: string): Promise<Answer[]> {
+  runtime ??= runtimeText();
   const code = await runtime;
-  const notes = questions.map((question) => {
-    const about = JSON.stringify({ ...aboutOf(question), inNode });
-    return join(cache, `${sha256(code, question.prepared.hash, about).slice(0, 32)}.lists.json`);
-  });
-  const known = await Promise.all(notes.map((note) => readIfThere(note)));
-  const open = questions.filter((_, at) => known[at] === undefined);
-  // A Worker alone has no database, in which files are.
-  const [here, there] = [true, false].map((isHere) =>
-    open.filter(({ folders }) => (inNode || folders !== undefined) === isHere),
-  ) as [ListQuestion[], ListQuestion[]];
-  const asked = [...here, ...there];
-  const answers = [...(await askHere(here)), ...(await askInWorkerd(there, code, progress))];
-  return Promise.all(
-    questions.map(async (question, at) => {
-      const note = known[at];
-      if (note !== undefined) return answerSchema.parse(JSON.parse(new TextDecoder().decode(note)));
-      const answer = answers[asked.indexOf(question)]!;
-      if (answer.error === undefined) await writeWhole(notes[at]!, JSON.stringify(answer));
-      return answer;
-    }),
-  );
-}
-
-async function askHere(questions: readonly ListQuestion[]): Promise<Answer[]> {
   const answers: Answer[] = [];
   for (const question of questions) {
-    const { folders, ...rest } = question;
-    const { wasm, base, patch, exports } = question.prepared;
-    const answer = await answerTo({
-      ...rest,
-      ...(folders && { files: filesIn(folders) }),
-      exports,
-      module: await WebAssembly.compile(wasm),
-      ...(base && { base: base.bytes.buffer }),
-      ...(patch && { patch: patch.bytes.buffer }),
-    });
-    answers.push(answerSchema.parse(JSON.parse(JSON.stringify(answer))));
+    const about = sha256(code, question.prepared.hash, JSON.stringify(aboutOf(question)));
+    const note = join(cache, `${about.slice(0, 32)}.lists.json`);
+    const known = await readIfThere(note);
+    const text = known === undefined ? await ask(question) : new TextDecoder().decode(known);
+    const answer = answerSchema.parse(JSON.parse(text));
+    answers.push(answer);
+    if (known === undefined && answer.error === undefined) await writeWhole(note, text);
   }
   return answers;
+}
+
+async function ask({ folders, prepared, ...rest }: ListQuestion): Promise<string> {
+  const { wasm, base, patch, exports } = prepared;
+  const answer = await answerTo({
+    ...rest,
+    ...(folders && { files: filesIn(folders) }),
+    exports,
+    module: await WebAssembly.compile(wasm),
+    ...(base && { base: base.bytes.buffer }),
+    ...(patch && { patch: patch.bytes.buffer }),
+  });
+  return JSON.stringify(answer);
 }
 
 /** The folders as a call finds them; what one changes the next does not see. */
@@ -143,79 +114,15 @@ const aboutOf = (question: ListQuestion) => ({
 
 let runtime: Promise<string> | undefined;
 
-/** The script that asks, for workerd. */
-async function bundleRuntime(): Promise<string> {
+/** All code that the answers depend on. */
+async function runtimeText(): Promise<string> {
   const built = await build({
-    entryPoints: [join(import.meta.dirname, `ask-worker${OWN_EXTENSION}`)],
+    entryPoints: [join(import.meta.dirname, `answer${OWN_EXTENSION}`)],
     bundle: true,
     write: false,
     format: "esm",
     target: "es2024",
-    conditions: ["workerd", "worker", "browser"],
     logLevel: "silent",
   });
   return built.outputFiles[0]!.text;
-}
-
-async function askInWorkerd(
-  questions: readonly ListQuestion[],
-  code: string,
-  progress: (doing: string) => void,
-): Promise<Answer[]> {
-  if (questions.length === 0) return [];
-  progress(`asking ${questions.map(({ name }) => name).join(", ")} for what they offer`);
-  const modules = new Map<string, { type: "CompiledWasm" | "Data"; contents: Uint8Array }>();
-  /** The name of a file's module: servlets of an engine share some. */
-  const named = (type: "CompiledWasm" | "Data", path: string, contents: Uint8Array) => {
-    modules.set(basename(path), { type, contents });
-    return JSON.stringify(basename(path));
-  };
-  const entries = questions.map((question, at) => {
-    const { exports, path, wasm, base, patch } = question.prepared;
-    const imports = [
-      `import module${at} from ${named("CompiledWasm", path, wasm)};`,
-      base && `import base${at} from ${named("Data", base.path, base.bytes)};`,
-      patch && `import patch${at} from ${named("Data", patch.path, patch.bytes)};`,
-    ];
-    const files = `module: module${at}, ${base ? `base: base${at},` : ""} ${patch ? `patch: patch${at},` : ""}`;
-    const asked = JSON.stringify({ ...aboutOf(question), exports });
-    return { imports, servlet: `"${at}": { ${files} ...${asked} }` };
-  });
-  const entry = `${entries.flatMap(({ imports }) => imports.filter(Boolean)).join("\n")}
-import { answerer } from "./runtime.js";
-export default answerer({ ${entries.map(({ servlet }) => servlet).join(",\n")} });`;
-  // It takes half a second to load, and most bundles have all answers.
-  const { convertV4MiniflareOptions, Miniflare } = await import("miniflare");
-  // Miniflare 5 takes the documented options (those of 4) through its converter.
-  const options = convertV4MiniflareOptions({
-    cf: false,
-    compatibilityDate: "2026-09-01",
-    modules: [
-      { type: "ESModule", path: "entry.js", contents: entry },
-      { type: "ESModule", path: "runtime.js", contents: code },
-      ...[...modules].map(([path, module]) => ({ path, ...module })),
-    ],
-  });
-  const workerd = new Miniflare(options);
-  try {
-    const answers: Answer[] = [];
-    for (const at of questions.keys()) answers.push(await askOne(workerd, at));
-    return answers;
-  } finally {
-    await workerd.dispose();
-  }
-}
-
-async function askOne(workerd: Miniflare, at: number): Promise<Answer> {
-  const late = new Promise<undefined>((resolve) => {
-    setTimeout(() => resolve(undefined), PATIENCE_MS).unref();
-  });
-  const answer = workerd
-    .dispatchFetch(`http://localhost/${at}`)
-    .then((response) => response.json());
-  const answered = await Promise.race([answer, late]);
-  if (answered !== undefined) return answerSchema.parse(answered);
-  answer.catch(() => {}); // It ends when workerd does.
-  const error = `it gave no answer within ${PATIENCE_MS / 1000} seconds`;
-  return { error, startsOnce: false, startAsks: [], calls: [], logs: [] };
 }

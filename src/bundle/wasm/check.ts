@@ -1,11 +1,11 @@
 /** Refuses plugins that cannot be servlets, and says why. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { limits } from "../../core/limits.ts";
 import { dialects } from "../../servlets/dialects.ts";
 import { hostFunctions } from "../../wasm/link.ts";
 import { Refusal } from "../refusal.ts";
-import { outline, SECTION, type Import, type Outline } from "./binary.ts";
-import { checkBounds } from "./bounds.ts";
+import { initialEntries, outline, paramsOf, SECTION, type Import, type Outline } from "./binary.ts";
 import { Reader, sections } from "./bytes.ts";
 import { checkType } from "./import-types.ts";
 import { readInstruction, skipLocals, type Instruction } from "./instructions.ts";
@@ -115,4 +115,33 @@ export async function isOffered({ module, name, kind }: Import): Promise<boolean
   return (
     module === "extism:host/env" && !name.startsWith("edge_") && (await kernelFunctions()).has(name)
   );
+}
+
+/** Types that tables and globals may hold: numbers, vectors, functions, external references. */
+const HELD_TYPES = new Set(["7f", "7e", "7d", "7c", "7b", "70", "6f"]);
+
+/** Refuses what takes memory that `memory_limit` does not bound. */
+function checkBounds({ tables, mutableGlobals, globals, tagTypes }: Outline): void {
+  const entries = initialEntries(tables);
+  if (entries > limits.tableEntries) {
+    throw new Refusal(
+      `its tables start with ${entries} entries (each table counts as ${limits.tableOverhead} more), and ${limits.tableEntries} is the limit: take the address of fewer functions, or split it into several servlets`,
+    );
+  }
+  if (![...tables, ...globals].every(({ type }) => HELD_TYPES.has(type))) {
+    throw new Refusal(
+      "it keeps exceptions (exnref) or other references in a table or a global, which may hold numbers, functions and external references only: keep them in locals",
+    );
+  }
+  if (mutableGlobals.length > limits.mutableGlobals) {
+    throw new Refusal(
+      `it has ${mutableGlobals.length} mutable globals, and ${limits.mutableGlobals} is the limit: keep its variables in memory`,
+    );
+  }
+  const values = Math.max(0, ...tagTypes.map((type) => paramsOf(type).length));
+  if (values > limits.exceptionValues) {
+    throw new Refusal(
+      `it has an exception with ${values} values, and ${limits.exceptionValues} is the limit: keep them in memory, and throw their address`,
+    );
+  }
 }

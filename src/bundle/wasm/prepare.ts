@@ -198,7 +198,6 @@ async function ingredients(): Promise<string> {
       "instructions",
       "prices",
       "paths",
-      "payments",
       "function-body",
       "tracking",
       "marking",

@@ -1,6 +1,6 @@
 /**
  * Finds out in which state a servlet's calls begin: after its start functions, after it was asked for its
- * lists, and after the calls that its manifest names as `warm`. Runs in workerd while a bundle is made.
+ * lists, and after the calls that its manifest names as `warm`.
  */
 import { perform, whateverFor } from "../../calls/engine.ts";
 import type { CallToolResult } from "../../core/model.ts";
@@ -19,6 +19,9 @@ import { startWorld, type World } from "../../wasm/world.ts";
 
 /** Host services that a warm-up may use; their answers stay the same in every later call. */
 const REPEATABLE: ReadonlySet<string> = new Set(["the time", "random numbers", "the log"]);
+
+/** A call that sleeps for longer has hung. One that computes is stopped by its fuel. */
+const PATIENCE_MS = 60_000;
 
 const NO_NETWORK =
   'There is no network while a bundle is made. Set "lists": "dynamic" in servlet.json, so that the lists are asked for at run time.';
@@ -71,6 +74,7 @@ export function watchedSetup(
     asked.add(what);
     return value;
   };
+  const signal = AbortSignal.timeout(PATIENCE_MS);
   return {
     fuel,
     world: {
@@ -87,7 +91,7 @@ export function watchedSetup(
     },
     secret: () => noting("get_keyring_secret", undefined),
     logLevel: "warn",
-    signal: () => new AbortController().signal,
+    signal: () => signal,
     log: (_level, text) => noting("the log", void logs.push(text)),
     notify: () => noting("a notification", undefined),
     ask: (asks) => {

@@ -64,7 +64,10 @@ export type Asked = Ask & {
   isTask: boolean;
 };
 
-/** Of this version; columns are only ever added. */
+/**
+ * `calls.sent` is 1 once a call has sent an HTTP request that must not be repeated; `pages` has the pages that the client
+ * was asked to open, oldest first, each by the digest of its `elicitationId`.
+ */
 export const SCHEMA = `
 CREATE TABLE session (principal TEXT NOT NULL, version TEXT NOT NULL, level TEXT NOT NULL, ready INTEGER NOT NULL,
   used INTEGER NOT NULL, events INTEGER NOT NULL, streams INTEGER NOT NULL, asks INTEGER NOT NULL);
@@ -72,19 +75,9 @@ CREATE TABLE events (seq INTEGER PRIMARY KEY, stream INTEGER NOT NULL, minor INT
   sent INTEGER NOT NULL, size INTEGER NOT NULL, at INTEGER NOT NULL);
 CREATE INDEX dropped ON events (minor DESC, seq);
 CREATE TABLE calls (number INTEGER PRIMARY KEY, request TEXT NOT NULL, method TEXT NOT NULL,
-  stream INTEGER NOT NULL, task TEXT, token TEXT, told INTEGER NOT NULL, progress REAL);
+  stream INTEGER NOT NULL, task TEXT, token TEXT, told INTEGER NOT NULL, progress REAL, sent INTEGER NOT NULL);
 CREATE TABLE asks (number INTEGER PRIMARY KEY, task TEXT NOT NULL, key TEXT NOT NULL, stream INTEGER NOT NULL);
 CREATE TABLE subscriptions (uri TEXT PRIMARY KEY);
-CREATE TABLE tasks (at INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state TEXT, until INTEGER);
+CREATE TABLE tasks (at INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state TEXT, until INTEGER NOT NULL);
+CREATE TABLE pages (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
 ${SealedRows.texts}`;
-
-/**
- * Tables that older sessions do not have: the calls that have sent HTTP requests that must not be repeated, and the
- * pages that the client was asked to open, oldest first, each by the digest of its `elicitationId`.
- */
-export const LATER_TABLES = `
-CREATE TABLE IF NOT EXISTS sent (call INTEGER PRIMARY KEY);
-CREATE TABLE IF NOT EXISTS pages (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);`;
-
-/** Columns of `tasks` that older sessions do not have. */
-export const LATER_COLUMNS = { state: "TEXT", until: "INTEGER" };

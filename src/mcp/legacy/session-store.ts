@@ -7,8 +7,6 @@ import type { Introduced, Post } from "./session-object.ts";
 import type { Json, LoggingLevel, Principal, Notification } from "../../core/model.ts";
 import { SealedRows } from "../../storage/sealed-rows.ts";
 import {
-  LATER_COLUMNS,
-  LATER_TABLES,
   SCHEMA,
   type Asked,
   type CallRow,
@@ -48,13 +46,8 @@ export class SessionStore {
     this.rows = new SealedRows(storage.sql, sealer);
     const { sql } = storage;
     if (!hasTable(sql, "session")) return;
-    sql.exec(LATER_TABLES);
     this.#row = sql.exec<Row>("SELECT * FROM session").toArray()[0];
     this.#storedUse = this.#row?.used ?? 0;
-    for (const [name, type] of Object.entries(LATER_COLUMNS)) {
-      if (hasRow(sql, "SELECT 1 FROM pragma_table_info('tasks') WHERE name = ?", name)) continue;
-      sql.exec(`ALTER TABLE tasks ADD COLUMN ${name} ${type}`);
-    }
   }
 
   /** `lists` are digests of the lists that the client is about to see. */
@@ -63,7 +56,7 @@ export class SessionStore {
     const write = await this.rows.prepare({ texts });
     const now = Date.now();
     this.#storage.transactionSync(() => {
-      this.#storage.sql.exec(SCHEMA + LATER_TABLES);
+      this.#storage.sql.exec(SCHEMA);
       const row = [name, client.protocolVersion, "debug", 0, now, 0, 0, 0];
       this.#storage.sql.exec("INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ...row);
       write();
@@ -158,14 +151,15 @@ export class SessionStore {
   storeCall({ number, request, method, stream, task, progressToken, ...heard }: StoredCall): void {
     const token = progressToken === undefined ? null : JSON.stringify(progressToken);
     const row = [number, JSON.stringify(request), method, stream, task ?? null, token];
-    const all = [...row, heard.notified, heard.progress ?? null];
-    this.#storage.sql.exec("INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ...all);
-    if (heard.hasSent) this.#storage.sql.exec("INSERT OR IGNORE INTO sent VALUES (?)", number);
+    const all = [...row, heard.notified, heard.progress ?? null, heard.hasSent ? 1 : 0];
+    this.#storage.sql.exec(
+      "INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      ...all,
+    );
   }
 
   dropCall(number: number): void {
     this.#storage.sql.exec("DELETE FROM calls WHERE number = ?", number);
-    this.#storage.sql.exec("DELETE FROM sent WHERE call = ?", number);
   }
 
   /** Stores the number of the newest notification, and the progress. */
@@ -178,7 +172,7 @@ export class SessionStore {
   calls(): StoredCall[] {
     if (!this.exists) return [];
     return this.#storage.sql
-      .exec<CallRow>("SELECT *, number IN (SELECT call FROM sent) AS sent FROM calls")
+      .exec<CallRow>("SELECT * FROM calls")
       .toArray()
       .map(({ request, task, token, told, progress, sent, ...same }) => ({
         ...same,

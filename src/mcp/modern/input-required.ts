@@ -44,9 +44,9 @@ interface State {
   recorded?: Recorded;
   /** The `requestState` of the servlet itself. */
   state?: string;
-  /** See `CallContext`; absent in states of older versions. */
-  fuelUsed?: number;
-  /** The `traceparent` of the request that asked, if it was recorded; absent in states of older versions. */
+  /** See `CallContext`. */
+  fuelUsed: number;
+  /** The `traceparent` of the request that asked, if it was recorded. */
   trace?: string;
   /** 32 bytes in hex, if the servlet has returned: the randomness of the next call follows from it and the answers. */
   seed?: string;
@@ -92,7 +92,7 @@ export async function resume(
   if (state.until < Date.now()) throw refused("has expired");
   if (state.principal !== principal.name) throw refused("belongs to another caller");
   if (state.call !== (await digest(request))) throw refused("belongs to another call");
-  const { asks, given: before, recorded, once, rounds, state: own, seed, fuelUsed = 0 } = state;
+  const { asks, given: before, recorded, once, rounds, state: own, seed, fuelUsed } = state;
   const link = state.trace;
   const open = unanswered(asks, before);
   const answers = { ...before, ...fittingAnswers(open, responses, Date.now(), before) };
@@ -132,12 +132,11 @@ export async function resume(
   return once ? onlyOnce(resumption, going) : going();
 }
 
-/** States of older versions have the entries inside the record. */
+/** The state of these opened values: see `inputRequired`. */
 function stateIn([first, ...entries]: unknown[]): State {
-  const { recorded, ...state } = first as State;
-  if (recorded === undefined) return state;
-  const all = [...recorded.entries, ...(entries as Entry[])];
-  return { ...state, recorded: { ...recorded, entries: all } };
+  const state = first as State;
+  const { recorded } = state;
+  return recorded ? { ...state, recorded: { ...recorded, entries: entries as Entry[] } } : state;
 }
 
 const refused = (why: string) =>

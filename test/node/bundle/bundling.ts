@@ -4,15 +4,15 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
 import { makeBundle } from "../../../src/bundle/bundle.ts";
 
-/** A new folder for each test, and the bundle step for files in it, whose servlets are asked in Node. */
-export function bundling({ inNode = true } = {}) {
+/** A new folder for each test, and the bundle step for files in it. */
+export function bundling() {
   let folder: string;
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "bundling-"));
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
   const makeOf = (...folders: string[]) =>
-    makeBundle({ folders, cache: ".bundle", progress: () => {}, optimise: false, inNode });
+    makeBundle({ folders, cache: ".bundle", progress: () => {}, optimise: false });
   return {
     /** The path of something in the folder. */
     at: (name: string) => join(folder, name),

@@ -36,7 +36,7 @@ case "$1 $2" in
   *) echo "docs: unknown: npm $*" >&2; exit 1 ;;
 esac`,
   npx: `case "$*" in
-  "wrangler secret put "* | "wrangler kv namespace create "* | "wrangler r2 bucket create "* | "wrangler tail" | "edge-servlets upgrade") cat > /dev/null ;;
+  "wrangler secret put "* | "wrangler kv namespace create "* | "wrangler r2 bucket create "* | "wrangler tail") cat > /dev/null ;;
   *) echo "docs: unknown: npx $*" >&2; exit 1 ;;
 esac`,
   git: `[ "$1" = clone ] && [[ "$2" == https://* ]]`,

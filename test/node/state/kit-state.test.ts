@@ -21,7 +21,7 @@ import { newInstanceOf } from "../../../src/wasm/pool.ts";
 
 let drafts: PreparedServlet;
 beforeAll(async () => {
-  const options = { cache: ".bundle", progress: () => {}, optimise: false, inNode: true };
+  const options = { cache: ".bundle", progress: () => {}, optimise: false };
   const [member] = await makeBundle({ folders: ["test/guests/drafts"], ...options });
   drafts = await servedFrom(member!);
 }, 60_000);

@@ -50,15 +50,6 @@ describe("sealed rows", () => {
       await work(new SealedRows(sql, sealer), sql);
     });
 
-  test("of an earlier version, which were cut after they were sealed, are read", () =>
-    inRows(async (rows, sql) => {
-      const sealed = await sealer.seal(new TextEncoder().encode(JSON.stringify(entry)));
-      for (let at = 0; at < sealed.length; at += PART) {
-        sql.exec("INSERT INTO answers VALUES (0, ?, ?)", at, sealed.slice(at, at + PART));
-      }
-      expect(await rows.answers()).toEqual([entry]);
-    }));
-
   test.each([
     ["left out", "DELETE FROM answers WHERE part = 1"],
     ["put in another's place", "UPDATE answers SET part = 5 WHERE part = 0"],

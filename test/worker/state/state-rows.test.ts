@@ -32,10 +32,10 @@ function write(rows: StateRows, instance: ReturnType<typeof instanceWith>, ...nu
 }
 
 /** Does work with the rows of a new database. */
-const withRows = (work: (rows: StateRows, sql: SqlStorage) => void) =>
+const withRows = (work: (rows: StateRows) => void) =>
   runInDurableObject(env.SCRATCH!.getByName(crypto.randomUUID()), (_one, { storage }) => {
     const rows = new StateRows(storage.sql, sealingWith(KEY));
-    storage.transactionSync(() => work(rows, storage.sql));
+    storage.transactionSync(() => work(rows));
   });
 const KEY = new Uint8Array(32);
 
@@ -56,15 +56,4 @@ test("what a guest writes behind its memory is zero for the next call, and not s
     expect([...write(rows, instance, LAST + 4, LAST).keys()]).toEqual([LAST]);
     expect(byteAt(instance, LAST + 4)).toBe(0);
     expect(byteAt(instance, LAST)).toBe(7);
-  }));
-
-test("blocks behind the memory, which earlier versions stored, are deleted", () =>
-  withRows((rows, sql) => {
-    write(rows, instanceWith(1), LAST);
-    const sealed = sealingWith(KEY).seal(new Uint8Array(BLOCK).fill(9), `block ${LAST + 1}`);
-    sql.exec("INSERT INTO blocks VALUES (?, ?)", LAST + 1, sealed);
-    expect([...new StateRows(sql, sealingWith(KEY)).blocks().keys()]).toEqual([LAST]);
-    const larger = instanceWith(2);
-    rows.load(larger, "build");
-    expect(byteAt(larger, LAST + 1)).toBe(0);
   }));

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeBundle } from "../../../../src/bundle/bundle.ts";
 import { costOf, type Cost } from "../../../../src/bundle/commands/cost.ts";
-import { costRows } from "../../../../src/bundle/commands/cost-report.ts";
+import { costRows } from "../../../../src/bundle/commands/report.ts";
 
 /** A servlet with a tool for each way in which a call may end. */
 const servlet = (url: string) => `import { defineServlet } from "edge-servlets/servlet";
@@ -86,7 +86,7 @@ describe("what calls cost", () => {
     await mkdir(join(folder, "costs"));
     await writeFile(join(folder, "costs/servlet.js"), servlet(url));
     await writeFile(join(folder, "costs/servlet.json"), JSON.stringify(MANIFEST));
-    const options = { cache: ".bundle", progress: () => {}, inNode: true };
+    const options = { cache: ".bundle", progress: () => {} };
     const [member] = await makeBundle({ ...options, folders: [folder] });
     cost = await costOf(member!);
   });

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { readBuild } from "../../../../src/installs/build.ts";
-import { deploy as deployment } from "../../../../src/bundle/commands/deployment.ts";
+import { deploy as deployment } from "../../../../src/bundle/commands/deploy.ts";
 import { captured, run, type Ended } from "./running.ts";
 
 /** `npm run deploy`: with the real wrangler and a server in the place of Cloudflare's API, and with a stand-in for both. */
@@ -121,7 +121,7 @@ async function deploy(bindings: string, ...more: string[]) {
 /** Deploys in a process of its own with the real wrangler. */
 async function deployByWrangler(bindings: string, ...more: string[]) {
   const { args, variables } = await prepared(bindings, more);
-  const command = ["src/bundle/commands/deploy.ts", ...args];
+  const command = ["src/bundle/commands/cli.ts", "deploy", ...args];
   return said(await run(process.execPath, command, variables));
 }
 

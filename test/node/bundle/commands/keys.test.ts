@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
-import { keyCommand } from "../../../../src/bundle/commands/key-commands.ts";
+import { keyCommand } from "../../../../src/bundle/commands/keys.ts";
 import { isPassphrase } from "../../../../src/auth/passphrase.ts";
 
 /** `npm run keys` and `npm run passphrase`, as an operator runs them. */
@@ -21,7 +21,7 @@ const keys = async (...args: string[]) => keyCommand(args, folder);
 
 /** The same command in a process of its own. */
 const keysProcess = (...args: string[]) =>
-  run("node", [resolve("src/bundle/commands/keys.ts"), ...args], { cwd: folder });
+  run("node", [resolve("src/bundle/commands/cli.ts"), "keys", ...args], { cwd: folder });
 
 /** Runs the command with `typed` on its standard input, which is closed at once without it. */
 function passphrase(typed?: string): Promise<{ stdout: string; stderr: string }> {

@@ -30,7 +30,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 /** Examines in this process, without the optimiser. */
-const QUICKLY = { cache: ".bundle", progress: () => {}, optimise: false, inNode: true };
+const QUICKLY = { cache: ".bundle", progress: () => {}, optimise: false };
 
 const inFolders = (folders: string[]) => ({ SERVLETS: folders.join(delimiter) });
 const servlets = (args: string[], folders = [folder]) => runServlets(args, inFolders(folders));

@@ -16,7 +16,7 @@ async function messageOf(files: Record<string, string>): Promise<string> {
 /** What the bundle step says of several servlets, whose types are checked together. */
 async function refusalOf(files: Record<string, string>): Promise<string> {
   await folder.write(files, ".");
-  const options = { cache: ".bundle", progress: () => {}, inNode: true };
+  const options = { cache: ".bundle", progress: () => {} };
   return makeBundle({ ...options, folders: [folder.path()] }).then(
     () => "nothing was refused",
     String,

@@ -9,7 +9,7 @@ const folder = servletFolder();
 /** The warnings of the bundle step; rejects where it refuses the servlet. */
 async function warningsOf(before: string, more: Record<string, string> = {}): Promise<string[]> {
   const path = await folder.write({ "servlet.js": tool('return "";', before), ...more });
-  const options = { cache: ".bundle", progress: () => {}, inNode: true };
+  const options = { cache: ".bundle", progress: () => {} };
   const [member] = await makeBundle({ ...options, folders: [path] });
   return member!.warnings;
 }

@@ -144,7 +144,6 @@ test("ten small servlets share one engine, and are small enough for the free tie
     folders: [folder.path()],
     cache: ".bundle",
     progress: () => {},
-    inNode: true,
   });
   const engines = new Map(members.map(({ prepared }) => [prepared.path, prepared.wasm]));
   expect(engines.size).toBe(1);
@@ -161,7 +160,7 @@ test("ten small servlets share one engine, and are small enough for the free tie
 test("two bundles that are made at once do not share a type check", async () => {
   const at = async (name: string, body: string) => {
     const path = await folder.write({ "servlet.ts": tool(body) }, name);
-    const options = { folders: [path], cache: ".bundle", progress: () => {}, inNode: true };
+    const options = { folders: [path], cache: ".bundle", progress: () => {} };
     return makeBundle(options);
   };
   const [good, bad] = await Promise.allSettled([

@@ -45,7 +45,7 @@ test.for(working)(
     const path = await writeServlet(folder ?? skip("it cannot be reached"), used);
     const { kb = 0, gives = inNode[used.name] } = used;
     expect(await outcomeIn(path)).toEqual({ made: gives });
-    const options = { cache: ".bundle", progress: () => {}, inNode: true };
+    const options = { cache: ".bundle", progress: () => {} };
     const [member] = await makeBundle({ ...options, folders: [path] });
     expect(member!.size.gzip / 1000).toBeGreaterThan(kb * 0.9 - 1);
     expect(member!.size.gzip / 1000).toBeLessThan(kb * 1.1 + 1);
