@@ -1,6 +1,6 @@
 import { Fault } from "../errors.ts";
 import type { Registry } from "../servlets/registry.ts";
-import type { FoundRequest, Method } from "./method.ts";
+import type { FoundRequest, Method, MethodName, MethodRow } from "./method.ts";
 import { initialize, ping, setLevel } from "./legacy/introduction.ts";
 import * as inSession from "./legacy/session-methods.ts";
 import { discover } from "./modern/discover.ts";
@@ -10,7 +10,7 @@ import type { Request } from "./wire/message.ts";
 import { completionIn, promptIn, resourceIn, toolIn } from "./wire/references.ts";
 
 /** Every method of every revision. https://modelcontextprotocol.io/specification/2026-07-28/server */
-const methods: Readonly<Record<string, Method>> = {
+const methods: Readonly<Record<MethodName, MethodRow>> = {
   "tools/list": { list: "tools", cache: "as lists" },
   "tools/call": { ref: toolIn, namedBy: "name" },
   "resources/list": { list: "resources", cache: "as lists" },
@@ -37,7 +37,9 @@ const methods: Readonly<Record<string, Method>> = {
 
 /** The row of a method; an empty one for an unknown name. */
 export const rowOf = (method: string): Method =>
-  Object.hasOwn(methods, method) ? methods[method]! : {};
+  isMethod(method) ? methods[method] : {};
+
+const isMethod = (name: string): name is MethodName => Object.hasOwn(methods, name);
 
 /** Looks up what a request names. Throws `insufficient_scope`; any other fault takes the place of the entry. */
 export async function find(request: Request, registry: Registry): Promise<FoundRequest> {
