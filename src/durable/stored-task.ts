@@ -16,7 +16,10 @@ import {
 } from "./task-rows.ts";
 import type { Sealer } from "./vault.ts";
 
-/** What is stored of a task, to be read. */
+/** The texts that a poll looks at. */
+const SHOWN: readonly (keyof Texts)[] = ["subject", "begun", "message", "waits", "end", "handed"];
+
+/** The stored parts of a task, for reading. */
 export class StoredTask {
   readonly id: string;
   readonly alarm: Alarm;
@@ -27,7 +30,7 @@ export class StoredTask {
   constructor(storage: DurableObjectStorage, sealer: Sealer, id: string) {
     this.storage = storage;
     this.alarm = new Alarm(storage);
-    this.sealed = new SealedRows(storage.sql, sealer);
+    this.sealed = new SealedRows(storage.sql, sealer, SHOWN);
     this.id = id;
     this.stored = storedTask(storage.sql);
   }

@@ -107,6 +107,7 @@ export function taskObject(share: Share) {
     async #isFor(principal: Principal): Promise<boolean> {
       if (!this.#store.isOf(principal.name)) return false;
       await this.#readable(() => this.#keepTime());
+      if (principal.scopes === undefined) return true;
       const subject = await this.#readable(() => this.#store.subject());
       const viewer = { principal, session: this.#store.sessions[0] };
       return subject === undefined || reaches(await this.#serving.registry(), viewer, subject);
@@ -130,6 +131,8 @@ export function taskObject(share: Share) {
 
     async reply(principal: Principal, key: string, result: Json, isAny = false) {
       if (!(await this.#isFor(principal)) || !(isAny || this.#store.isHandedOver)) return undefined;
+      // `answer` reads it where nothing else may run, and an exception there would end the object.
+      await this.#readable(() => this.#store.asked());
       const reply = new Reply(key, result);
       const { wrong } = await this.#give((asks, given) => reply.fitting(asks, given));
       return wrong === undefined ? reply.isInTime && {} : { wrong };
@@ -153,6 +156,7 @@ export function taskObject(share: Share) {
 
     async adopt(principal: Principal, session: string): Promise<void> {
       if (!(await this.#isFor(principal))) return;
+      await this.#readable(() => progressOf(this.#store));
       this.#store.adopt(session);
       this.ctx.waitUntil(this.#publish());
     }
