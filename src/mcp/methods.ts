@@ -36,8 +36,7 @@ const methods: Readonly<Record<MethodName, MethodRow>> = {
 };
 
 /** The row of a method; an empty one for an unknown name. */
-export const rowOf = (method: string): Method =>
-  isMethod(method) ? methods[method] : {};
+export const rowOf = (method: string): Method => (isMethod(method) ? methods[method] : {});
 
 const isMethod = (name: string): name is MethodName => Object.hasOwn(methods, name);
 

@@ -51,7 +51,12 @@ export function objectSchemaOf(schema: unknown, io: Direction, what: string): Js
   return found;
 }
 
-/** An error for the tool's caller: its message becomes the result, and nothing is logged. */
+/**
+ * An error for the tool's caller: its message becomes the result, and nothing is logged.
+ *
+ * @example
+ * if (args["city"] === "Atlantis") throw new ToolError("There is no weather in Atlantis. Name a city.");
+ */
 export class ToolError extends Error {
   override name = "ToolError";
 }
