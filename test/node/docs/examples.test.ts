@@ -109,12 +109,12 @@ describe("in a test", async () => {
 
   test.each(all)("$name", async ({ name }) => {
     const { run } = (await import(join(folder, `${name}.ts`))) as { run(): Promise<unknown> };
-    await run();
+    await expect(run()).resolves.toBeUndefined();
   });
 });
 
 test("the entry file of createWorker serves the bundle", async () => {
-  const [{ example }] = examplesOf("edge-servlets") as [{ example: string }];
+  const { example } = examplesOf("edge-servlets")[0]!;
   const contents = example
     .replace('"edge-servlets"', '"./src/worker.ts"')
     .replace("./.bundle/bundle.gen.ts", "./src/bundle.gen.ts");
