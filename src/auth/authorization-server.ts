@@ -202,7 +202,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     return consentPage({ site: owner, origin, ...of, scopes: grantsOf(scopes) });
   }
 
-  /** What each scope grants: what is configured, or the pattern that it is. */
+  /** The patterns that each scope grants: those configured, or the scope itself. */
   const grantsOf = (scopes: readonly string[]) =>
     new Map(scopes.map((scope) => [scope, owner.scopes?.[scope] ?? [scope]]));
 

@@ -18,7 +18,7 @@ interface EnterpriseOptions {
   issuers: readonly Enterprise[];
   /** Counts in Durable Objects: each assertion is taken once, everywhere. */
   attempts: DurableObjectNamespace<Counter>;
-  /** What the token of a user with this name and these scopes carries. */
+  /** The props of a grant to the user of this name. */
   propsOf(name: string): EnterpriseProps;
   isScope(scope: string): boolean;
 }

@@ -3,7 +3,7 @@ import { namespaceOf } from "../env.ts";
 import { Fault, report } from "../errors.ts";
 import { limits } from "../limits.ts";
 
-/** What is stored of an API key besides the configuration. */
+/** The stored part of an API key, beside the configuration. */
 export interface KeyRecord {
   /** SHA-256 of the key, in hex. */
   key: string;

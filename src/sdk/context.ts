@@ -32,7 +32,7 @@ export type ElicitResult<Content = Record<string, unknown>> =
   | { action: "decline"; content?: undefined }
   | { action: "cancel"; content?: undefined };
 
-/** What a form can ask for. */
+/** A value that a form can ask for. */
 type Field = string | number | boolean | readonly string[];
 
 /** The members of an object that a form cannot ask for. */

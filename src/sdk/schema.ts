@@ -40,7 +40,7 @@ export function jsonSchemaOf(schema: unknown, io: Direction, what: string): Json
   );
 }
 
-/** The same for a schema that must describe an object. */
+/** A schema as JSON Schema, which must describe an object. Throws an `Error` where it does not. */
 export function objectSchemaOf(schema: unknown, io: Direction, what: string): JsonSchema {
   const found = jsonSchemaOf(schema, io, what);
   if (found["type"] !== "object") {

@@ -73,7 +73,7 @@ export function withAccounts(
   return { ...world, fetch: send };
 }
 
-/** What the manifest grants the servlet of this account; undefined if it does not name the account. */
+/** The scopes and hosts that the manifest grants the servlet of this account; undefined if it does not name it. */
 function grantOf({ name, manifest }: PreparedServlet, account: string): AccountGrant | undefined {
   const { accounts = {} } = manifest;
   const named = Object.hasOwn(accounts, account) ? accounts[account] : undefined;

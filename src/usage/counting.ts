@@ -11,7 +11,7 @@ export function usageOf(env: object): (() => DurableObjectStub<UsageObject>) | u
   return objects && (() => objects.getByName("usage"));
 }
 
-/** What can be counted. */
+/** Counts runs, stored bytes and waiting calls. */
 interface Counting {
   count(run: CountedRun): void;
   stored(stored: Stored): void;

@@ -20,7 +20,7 @@ export const SPANS = {
 } as const;
 export type Span = keyof typeof SPANS;
 
-/** What was counted in one span. */
+/** The counts of one span. */
 export interface Report {
   /** In order of time; steps without runs are absent. `start` in Unix ms. */
   steps: { start: number; sums: Sums }[];
@@ -58,7 +58,7 @@ CREATE TABLE IF NOT EXISTS waiting (task TEXT PRIMARY KEY, servlet TEXT NOT NULL
 CREATE TABLE IF NOT EXISTS keys (key TEXT PRIMARY KEY, used INTEGER, revoked INTEGER, by TEXT);`;
 
 /**
- * What operators see of a server: the counters of all isolates by minute, hour and day, without those older than a span;
+ * The statistics of a server, for operators: the counters of all isolates by minute, hour and day, without those older than a span;
  * the last errors; and when keys were used, or revoked.
  */
 export class Usage extends DurableObject implements UsageObject, KeyRecordsObject {
