@@ -1,3 +1,4 @@
+/** The page on which the owner lets a client in. */
 import type { ConsentDescription } from "@cloudflare/workers-oauth-provider";
 import { html } from "hono/html";
 import { limits } from "../limits.ts";

@@ -1,3 +1,4 @@
+/** Requests of clients to the authorization server, as its library expects them. */
 import { decodeJwt } from "jose";
 import { bodyText } from "../body.ts";
 import { Fault } from "../errors.ts";

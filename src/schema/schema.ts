@@ -1,3 +1,4 @@
+/** Compiles a JSON Schema, and checks values against it in bounded time. */
 import { limits } from "../limits.ts";
 import { isObject, type Json } from "../model.ts";
 import { APPLICATORS } from "./applicators.ts";

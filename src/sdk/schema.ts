@@ -1,3 +1,4 @@
+/** Schemas of servlets' authors: as JSON Schema for lists, and to check values. */
 import { isObject } from "./host.ts";
 import type { Issue, JsonSchema, StandardSchema } from "./infer.ts";
 

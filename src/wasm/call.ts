@@ -1,3 +1,4 @@
+/** Runs one export of a guest, from its instance to its ending. */
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Keeper, Recorded } from "../record.ts";
