@@ -50,7 +50,7 @@ async function checkoutOf(commit: string): Promise<string> {
 /** Serves a row's Worker of a checkout. */
 type ServeRow = (name: string) => ReturnType<typeof serve>;
 
-/** The Workers of a checkout, by row. */
+/** The Workers of a checkout, by row. That with the guests of the tests is built where a row needs it. */
 async function rowsOf(
   checkout: string,
   name: string,
@@ -58,7 +58,7 @@ async function rowsOf(
 ): Promise<ServeRow> {
   const scratch = join(".bundle/bench", name);
   const plain = await buildCheckout(checkout, join(scratch, "plain"));
-  const guests = await buildWorker(join(checkout, "test/worker/index.ts"), join(scratch, "guests"));
+  let guests: Promise<string> | undefined;
   const { vars } = unstable_readConfig({ config: join(checkout, "wrangler.toml") });
   const ownVariables: Record<string, Record<string, string>> = {
     callKey: variables,
@@ -66,10 +66,12 @@ async function rowsOf(
     callDeployed: vars as Record<string, string>,
   };
   const options: Options = { durable: true, objects: objectsIn(checkout) };
-  return (row) =>
-    IN_GUESTS.has(row)
-      ? serve(guests, { ...options, variables: { SEASON: "any" } })
-      : serve(plain, { ...options, variables: ownVariables[row] ?? {} });
+  return async (row) => {
+    if (!IN_GUESTS.has(row))
+      return serve(plain, { ...options, variables: ownVariables[row] ?? {} });
+    guests ??= buildWorker(join(checkout, "test/worker/index.ts"), join(scratch, "guests"));
+    return serve(await guests, { ...options, variables: { SEASON: "any" } });
+  };
 }
 
 /** CPU time for each request of all rounds together, in microseconds. */

@@ -57,6 +57,7 @@ export function moduleOf(example: string, face: string, exported: readonly Expor
   const body = example
     .replaceAll(IMPORT, "")
     .replaceAll(/^(.*); \/\/ → (.*)$/gm, "expectSame($1, $2);");
+  if (body.includes("// →")) throw new Error(`A value stands behind one whole line:\n${body}`);
   const used = exported.filter(
     ({ name }) =>
       new RegExp(`\\b${name}\\b`).test(body) && !new RegExp(`\\b${name}\\b`).test(imports),
