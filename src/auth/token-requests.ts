@@ -1,8 +1,8 @@
 /** Requests of clients to the authorization server, as its library expects them. */
 import { decodeJwt } from "jose";
-import { bodyText } from "../body.ts";
-import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
+import { bodyText } from "../http/body.ts";
+import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
 import { audienceOf, isEndpoint, unifyResource } from "./metadata.ts";
 
 export const METADATA_PATH = "/.well-known/oauth-authorization-server";

@@ -1,6 +1,6 @@
 /** Compiles a JSON Schema, and checks values against it in bounded time. */
-import { limits } from "../limits.ts";
-import { isObject, type Json } from "../model.ts";
+import { limits } from "../core/limits.ts";
+import { isObject, type Json } from "../core/model.ts";
 import { APPLICATORS } from "./applicators.ts";
 import { ASSERTIONS } from "./assertions.ts";
 import type { Context, Formats, Keyword, Maker } from "./keyword.ts";

@@ -1,5 +1,5 @@
 /** The host functions of Extism: `extism:host/env`, without the memory. */
-import { limits } from "../limits.ts";
+import { limits } from "../core/limits.ts";
 import { GuestError, type Guest, type LogLevel } from "./guest.ts";
 import type { HostFunction, HostFunctions } from "./host-function.ts";
 import { httpRequest } from "./http-request.ts";

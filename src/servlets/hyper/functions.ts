@@ -1,6 +1,6 @@
 /** The host functions of servlets for hyper-mcp: `extism:host/user`. */
-import { limits } from "../../limits.ts";
-import type { Json } from "../../model.ts";
+import { limits } from "../../core/limits.ts";
+import type { Json } from "../../core/model.ts";
 import { config } from "../../wasm/extism.ts";
 import { fileCall } from "../../wasm/file-calls.ts";
 import { accountIn, connectAccount } from "../../wasm/account.ts";
