@@ -14,8 +14,12 @@ export type { Bundle } from "./servlets/bundle.ts";
  * Throws for a configuration that is not valid.
  *
  * @example
- * const { worker, objects } = createWorker(bundle); // of `.bundle/bundle.gen.ts`, which `edge-servlets bundle` writes
- * export const { Attempts, CallRecord, Hub } = objects; // and all others that wrangler.toml names
+ * import { createWorker } from "edge-servlets";
+ * import { bundle } from "./.bundle/bundle.gen.ts"; // which `edge-servlets bundle` writes
+ *
+ * const { worker, objects } = createWorker(bundle);
+ * export const { Attempts, CallRecord, Grant, Hub, Installs, KeyRing, Profile } = objects;
+ * export const { Quota, ServletState, Session, States, Task, Usage } = objects;
  * export default worker;
  */
 export function createWorker(bundle: Bundle) {

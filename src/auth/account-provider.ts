@@ -5,7 +5,7 @@ import { limits } from "../core/limits.ts";
 import type { ProviderSettings } from "../settings/oauth-settings.ts";
 import { discovered, options } from "./account-requests.ts";
 
-/** What a provider has granted. The tokens never leave the host. */
+/** A provider's grant. The tokens never leave the host. */
 export interface Tokens {
   access: string;
   refresh?: string;

@@ -33,13 +33,7 @@ import { isPassphrase } from "./passphrase.ts";
 import type { Known } from "./principal.ts";
 import { Refreshes, type RefreshesOptions } from "./refreshes.ts";
 import { SignInLimiter } from "./sign-in-limiter.ts";
-import {
-  FALLBACK_PATHS,
-  METADATA_PATH,
-  tokenForm,
-  toEndpoint,
-  withoutOpenId,
-} from "./token-requests.ts";
+import { FALLBACK_PATHS, METADATA_PATH, toEndpoint, withoutOpenId } from "./token-requests.ts";
 
 /** Configuration and bindings of the authorization server. */
 export interface AuthorizationServerOptions extends Site, RefreshesOptions {
@@ -208,7 +202,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     return consentPage({ site: owner, origin, ...of, scopes: grantsOf(scopes) });
   }
 
-  /** What each scope grants: what is configured, or the pattern that it is. */
+  /** The patterns that each scope grants: those configured, or the scope itself. */
   const grantsOf = (scopes: readonly string[]) =>
     new Map(scopes.map((scope) => [scope, owner.scopes?.[scope] ?? [scope]]));
 
@@ -268,10 +262,10 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     },
     async protocol(request) {
       try {
-        const meant = arrivedAs(request, await toEndpoint(request, owner.isScope));
+        const { request: there, form } = await toEndpoint(request, owner.isScope);
+        const meant = arrivedAs(request, there);
         const serve = (given: Request, base?: KVNamespace) =>
           serverOf(given).fetch(given, envFor(given, true, base), NO_CONTEXT);
-        const form = await tokenForm(meant);
         if (form?.get("grant_type") === ASSERTION_GRANT)
           return await limiter.assertion(meant, () => serve(meant));
         if (form !== undefined) return await refreshes.answer(meant, form, serve);

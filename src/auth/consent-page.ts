@@ -1,3 +1,4 @@
+/** The page on which the owner lets a client in. */
 import type { ConsentDescription } from "@cloudflare/workers-oauth-provider";
 import { html } from "hono/html";
 import { limits } from "../core/limits.ts";
@@ -19,7 +20,7 @@ interface ConsentRequest {
   complaint: string | undefined;
 }
 
-/** What a scope's pattern grants, in words (`servlet:name`, with `*` for any characters). */
+/** The grant of a scope's pattern, in words (`servlet:name`, with `*` for any characters). */
 function inWords(pattern: string): string {
   const colon = pattern.indexOf(":");
   if (colon < 0) return "what the server lets operators do";

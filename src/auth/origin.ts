@@ -196,7 +196,7 @@ function isAllowedOrigin(
 }
 
 /**
- * What an entry of ALLOWED_ORIGINS should be, for one that is equal to no Origin header: browsers send the scheme and, of
+ * The correction of an entry of ALLOWED_ORIGINS that can be equal to no Origin header: browsers send the scheme and, of
  * web pages, the host in lower case, and no path, default port or wildcard. Undefined for all others.
  */
 export function correctedOrigin(entry: string): string | undefined {

@@ -1,3 +1,4 @@
+/** Requests of clients to the authorization server, as its library expects them. */
 import { decodeJwt } from "jose";
 import { bodyText } from "../http/body.ts";
 import { Fault } from "../core/errors.ts";
@@ -28,14 +29,21 @@ const OPENID_SCOPES = new Set(["openid", "profile", "email", "address", "phone",
 export const withoutOpenId = (scopes: readonly string[], isScope: (scope: string) => boolean) =>
   scopes.filter((scope) => !OPENID_SCOPES.has(scope) || isScope(scope));
 
+/** A request to one of the library's endpoints. */
+interface EndpointRequest {
+  request: Request;
+  /** The body of a token or revocation request, read; absent for any other request. */
+  form?: URLSearchParams;
+}
+
 /**
- * The request at its real endpoint, its body read, without a `client_id` that only repeats Basic authentication, without
- * scopes of OpenID Connect, and with one name for the MCP endpoint.
+ * The request at its real endpoint. Its form, which only this reads, comes without a `client_id` that repeats Basic
+ * authentication, without scopes of OpenID Connect, and with one name for the MCP endpoint. Throws `too_large`.
  */
 export async function toEndpoint(
   request: Request,
   isScope: (scope: string) => boolean,
-): Promise<Request> {
+): Promise<EndpointRequest> {
   const url = new URL(request.url);
   const pathname = url.pathname.replace(/\/$/, "");
   url.pathname = FALLBACKS.get(pathname) ?? pathname;
@@ -43,7 +51,7 @@ export async function toEndpoint(
   const isRead =
     url.pathname === "/oauth/token" ? isForm(request) : url.pathname === "/oauth/register";
   // A body that is not read here must not be read by the library.
-  if (method !== "POST" || !isRead) return new Request(url, { method, headers });
+  if (method !== "POST" || !isRead) return { request: new Request(url, { method, headers }) };
   const text = await bodyText(request, limits.formBytes);
   if (text === undefined) {
     throw new Fault(
@@ -51,7 +59,8 @@ export async function toEndpoint(
       `The request is too large (limit ${limits.formBytes} bytes). Send a smaller one.`,
     );
   }
-  if (url.pathname !== "/oauth/token") return new Request(url, { method, headers, body: text });
+  if (url.pathname !== "/oauth/token")
+    return { request: new Request(url, { method, headers, body: text }) };
   const form = new URLSearchParams(text);
   unifyResource(form, request);
   const claimed = claimedResource(form.get("assertion") ?? "");
@@ -66,7 +75,7 @@ export async function toEndpoint(
     const kept = withoutOpenId(scopes.split(" "), isScope).join(" ").trim();
     if (kept !== "") form.append("scope", kept);
   }
-  return new Request(url, { method, headers, body: form });
+  return { request: new Request(url, { method, headers, body: form }), form };
 }
 
 /** The resource that an assertion names, which is not verified yet; empty if it names none. */
@@ -77,13 +86,6 @@ function claimedResource(assertion: string): string {
   } catch {
     return ""; // The library reports the malformed assertion.
   }
-}
-
-/** The form of a token or revocation request; undefined for any other request. The request can still be read. */
-export async function tokenForm(request: Request): Promise<URLSearchParams | undefined> {
-  const isToken = new URL(request.url).pathname === "/oauth/token" && request.method === "POST";
-  if (!isToken || !isForm(request)) return undefined;
-  return new URLSearchParams(await request.clone().text());
 }
 
 const isForm = ({ headers }: Request): boolean =>

@@ -9,7 +9,7 @@ export interface CompletionRequest {
 }
 
 /**
- * What a call is for, as plain data: it can be sealed, stored and sent. `Registry.resolve` finds its entry. `name` is the
+ * The subject of a call, as plain data: it can be sealed, stored and sent. `Registry.resolve` finds its entry. `name` is the
  * name that callers see, a URI, or the servlet whose client has changed its roots; `input` is not checked.
  */
 export type CallRef =
@@ -32,6 +32,6 @@ export const METHODS: Readonly<Record<CallRef["kind"], string>> = {
 export const inputOf = (ref: CallRef): unknown =>
   ref.kind === "tool" || ref.kind === "prompt" ? ref.input : undefined;
 
-/** The same call without its input, which may be large. */
+/** The reference without its input, which may be large. */
 export const withoutInput = (ref: CallRef): CallRef =>
   ref.kind === "tool" || ref.kind === "prompt" ? { ...ref, input: {} } : ref;

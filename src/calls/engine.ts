@@ -18,7 +18,7 @@ export class Again {
 
 type Next<R> = R | Again | Promise<R | Again>;
 
-/** What a surface makes of a call: of its result, and of its waiting, by what it waits for. */
+/** A surface's decisions on a call: on its result, and on its waiting, by what it waits for. */
 export interface Policy<R> {
   ended(result: Json): R | Promise<R>;
   /** If absent, what the run throws is thrown. */
@@ -26,7 +26,7 @@ export interface Policy<R> {
   waits: { [K in WaitReason["kind"]]: (waiting: Waiting<K>) => Next<R> };
 }
 
-/** The same for all kinds. */
+/** The `waits` of a policy that treats all kinds alike. */
 export const whateverFor = <R>(make: (waiting: Waiting) => Next<R>): Policy<R>["waits"] => ({
   input: make,
   sleep: make,

@@ -21,7 +21,10 @@ import type { Place, Sealer } from "../storage/vault.ts";
 import { Alarm } from "../storage/alarm.ts";
 import { SealedRows } from "../storage/sealed-rows.ts";
 
-/** What is stored of a task, to be read. */
+/** The texts that a poll looks at. */
+const SHOWN: readonly (keyof Texts)[] = ["subject", "begun", "message", "waits", "end", "handed"];
+
+/** The stored parts of a task, for reading. */
 export class StoredTask {
   readonly id: string;
   readonly alarm: Alarm;
@@ -32,7 +35,7 @@ export class StoredTask {
   constructor(storage: DurableObjectStorage, sealer: Sealer, id: string) {
     this.storage = storage;
     this.alarm = new Alarm(storage);
-    this.sealed = new SealedRows(storage.sql, sealer);
+    this.sealed = new SealedRows(storage.sql, sealer, SHOWN);
     this.id = id;
     this.stored = storedTask(storage.sql);
   }

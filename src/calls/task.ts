@@ -99,6 +99,7 @@ export class Task extends DurableObject<Env> {
   async #isFor(principal: Principal): Promise<boolean> {
     if (!this.#store.isOf(principal.name)) return false;
     await this.#readable(() => this.#keepTime());
+    if (principal.scopes === undefined) return true;
     const subject = await this.#readable(() => this.#store.subject());
     const viewer = { principal, session: this.#store.sessions[0] };
     return subject === undefined || reaches(await this.#serving.registry(), viewer, subject);
@@ -124,6 +125,8 @@ export class Task extends DurableObject<Env> {
   /** Takes a person's answer to this open ask; false if it is not open (any more). */
   async reply(principal: Principal, key: string, result: Json, isAny = false) {
     if (!(await this.#isFor(principal)) || !(isAny || this.#store.isHandedOver)) return undefined;
+    // `answer` reads it where nothing else may run, and an exception there would end the object.
+    await this.#readable(() => this.#store.asked());
     const reply = new Reply(key, result);
     const { wrong } = await this.#give((asks, given) => reply.fitting(asks, given));
     return wrong === undefined ? reply.isInTime && {} : { wrong };
@@ -149,6 +152,7 @@ export class Task extends DurableObject<Env> {
   /** Subscribes a session to the task's progress. */
   async adopt(principal: Principal, session: string): Promise<void> {
     if (!(await this.#isFor(principal))) return;
+    await this.#readable(() => progressOf(this.#store));
     this.#store.adopt(session);
     this.ctx.waitUntil(this.#publish());
   }

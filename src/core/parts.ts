@@ -59,14 +59,14 @@ export function* partsOf(values: Iterable<unknown>): Generator<Part> {
   release(part);
 }
 
-/** The value's JSON, unless it is long. */
-function smallText(value: unknown): string | undefined {
+/** The value's JSON; undefined if it has more characters than `most`. */
+export function smallText(value: unknown, most = LONG): string | undefined {
   let length = 0;
   const text = JSON.stringify(value, (_key, one: unknown) => {
     if (typeof one === "string") length += one.length;
-    return length > LONG ? undefined : one;
+    return length > most ? undefined : one;
   });
-  return length > LONG || text.length > LONG ? undefined : text;
+  return length > most || text.length > most ? undefined : text;
 }
 
 /** Each slice is valid until the next one is requested. */

@@ -19,11 +19,11 @@ const hex = (code: number) => code.toString(16);
 export const printable = (text: string): string =>
   escaped(text, (one) => `\\u{${hex(one.codePointAt(0)!)}}`);
 
-/** The same for a text whose line breaks are kept. */
+/** The text with its line breaks, and all other characters shown: see `printable`. */
 export const printableText = (text: string): string =>
   text.split(/\r?\n/).map(printable).join("\n");
 
-/** The same for the log: lines after the first are indented, so that none can imitate another entry. */
+/** The text for the log, all characters shown; lines after the first are indented, so that none can imitate another entry. */
 export const printableLines = (text: string): string =>
   text
     .split(/[\n\v\f\r\u0085\u2028\u2029]+/)

@@ -1,3 +1,4 @@
+/** The files of a servlet, as one call sees and changes them. */
 import { Contents } from "./contents.ts";
 import { Descriptors } from "./descriptors.ts";
 import type { Listed } from "./entries.ts";

@@ -1,3 +1,4 @@
+/** A table of sealed values in a database, as one call reads and changes it. */
 import { FileError } from "./errors.ts";
 import type { Sealing } from "./sealing.ts";
 import type { Sql, SqlValue } from "./sql.ts";

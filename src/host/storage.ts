@@ -37,7 +37,7 @@ const CANDIDATE = ".try";
 const WORKERD = "workerd.pid";
 export const CONFIG = "workerd.capnp";
 
-/** What is stored is that of callers, and of nobody else on the machine. */
+/** The permissions of stored data, which only the server's own user may read. */
 const OWN = 0o700;
 
 /** The longest path of a socket on all systems, in bytes. */

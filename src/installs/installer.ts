@@ -34,7 +34,7 @@ export interface InstallerParts {
   ownNames: ReadonlySet<string>;
 }
 
-/** What a replay of waiting calls with another build has shown. */
+/** The outcome of a replay of waiting calls with another build. */
 export interface ReplayReport {
   /** The number of waiting calls. */
   waiting: number;

@@ -7,7 +7,7 @@ import { keepsState } from "../servlets/manifest.ts";
 import type { BuildBucket } from "./bucket.ts";
 import type { LoadedCode } from "./runner.ts";
 
-/** What isolates are made with: the Worker Loader, the bucket that has their code, and the script that runs it. */
+/** The parts that isolates are made with: the Worker Loader, the bucket that has their code, and the script that runs it. */
 export interface LoaderParts {
   loader: WorkerLoader;
   bucket: BuildBucket;

@@ -38,6 +38,34 @@ export interface Method {
   cache?: "as lists" | "never";
 }
 
+/** The methods of all revisions that clients call. https://modelcontextprotocol.io/specification/2026-07-28/schema */
+export type MethodName =
+  | "completion/complete"
+  | "initialize"
+  | "logging/setLevel"
+  | "ping"
+  | "prompts/get"
+  | "prompts/list"
+  | "resources/list"
+  | "resources/read"
+  | "resources/subscribe"
+  | "resources/templates/list"
+  | "resources/unsubscribe"
+  | "server/discover"
+  | "subscriptions/listen"
+  | "tasks/cancel"
+  | "tasks/get"
+  | "tasks/list"
+  | "tasks/result"
+  | "tasks/update"
+  | "tools/call"
+  | "tools/list";
+
+type Handler = "ref" | "list" | "modern" | "stream" | "stateless" | "session";
+
+/** A method with at least one handler. */
+export type MethodRow = { [K in Handler]: Method & Required<Pick<Method, K>> }[Handler];
+
 /** True for methods whose servlet may ask its client for input. */
 export const canAsk = ({ ref, namedBy }: Method): boolean =>
   ref !== undefined && namedBy !== undefined;

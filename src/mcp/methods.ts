@@ -1,7 +1,7 @@
 import { completionIn, promptIn, resourceIn, toolIn } from "./wire/params.ts";
 import { Fault } from "../core/errors.ts";
 import type { Registry } from "../servlets/registry.ts";
-import type { FoundRequest, Method } from "./method.ts";
+import type { FoundRequest, Method, MethodName, MethodRow } from "./method.ts";
 import { initialize, ping, setLevel } from "./legacy/introduction.ts";
 import * as inSession from "./legacy/session-methods.ts";
 import { discover } from "./modern/discover.ts";
@@ -10,7 +10,7 @@ import { cancelTask, getTask, updateTask } from "./modern/tasks.ts";
 import type { Request } from "./wire/message.ts";
 
 /** Every method of every revision. https://modelcontextprotocol.io/specification/2026-07-28/server */
-const methods: Readonly<Record<string, Method>> = {
+const methods: Readonly<Record<MethodName, MethodRow>> = {
   "tools/list": { list: "tools", cache: "as lists" },
   "tools/call": { ref: toolIn, namedBy: "name" },
   "resources/list": { list: "resources", cache: "as lists" },
@@ -36,8 +36,9 @@ const methods: Readonly<Record<string, Method>> = {
 };
 
 /** The row of a method; an empty one for an unknown name. */
-export const rowOf = (method: string): Method =>
-  Object.hasOwn(methods, method) ? methods[method]! : {};
+export const rowOf = (method: string): Method => (isMethod(method) ? methods[method] : {});
+
+const isMethod = (name: string): name is MethodName => Object.hasOwn(methods, name);
 
 /** Looks up what a request names. Throws `insufficient_scope`; any other fault takes the place of the entry. */
 export async function find(request: Request, registry: Registry): Promise<FoundRequest> {

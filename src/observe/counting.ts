@@ -8,7 +8,7 @@ import type { Usage } from "./usage-object.ts";
 /** The one object with the counters of a server; undefined where the binding USAGE is missing. */
 export const usageOf = ({ USAGE }: Env) => USAGE && (() => USAGE.getByName("usage"));
 
-/** What can be counted. */
+/** Counts runs, stored bytes and waiting calls. */
 interface Counting {
   count(run: CountedRun): void;
   stored(stored: Stored): void;

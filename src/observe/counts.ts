@@ -29,7 +29,7 @@ export interface CountedError {
   last: number;
 }
 
-/** What runs are counted by. */
+/** The columns by which runs are counted. */
 export const DIMENSIONS = ["servlet", "tool", "caller"] as const;
 export type Dimension = (typeof DIMENSIONS)[number];
 

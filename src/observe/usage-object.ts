@@ -19,7 +19,7 @@ export const SPANS = {
 } as const;
 export type Span = keyof typeof SPANS;
 
-/** What was counted in one span. */
+/** The counts of one span. */
 export interface Report {
   /** In order of time; steps without runs are absent. `start` in Unix ms. */
   steps: { start: number; sums: Sums }[];
@@ -48,8 +48,8 @@ CREATE TABLE IF NOT EXISTS waiting (task TEXT PRIMARY KEY, servlet TEXT NOT NULL
   until INTEGER NOT NULL);`;
 
 /**
- * What operators see of a server: the counters of all isolates by minute, hour and day, without those older than a span;
- * and the last errors.
+ * The statistics of a server, for operators: the counters of all isolates by minute, hour and day, without those older
+ * than a span; and the last errors.
  */
 export class Usage extends DurableObject {
   readonly #sql = this.ctx.storage.sql;

@@ -16,7 +16,7 @@ import {
 import { Fault, httpStatus, retryAfterOf } from "../core/errors.ts";
 import type { CallerQuota, Principal } from "../core/model.ts";
 
-/** What the operations need. */
+/** The parts of the server that the operations use. */
 export interface Operated extends CallerQuota {
   /** One who may operate. */
   principal: Principal;

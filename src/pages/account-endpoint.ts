@@ -36,7 +36,7 @@ export const accountEndpoint = (request: Request, page: PersonPage): Promise<Res
 const summaryOf = (profiles: Profiles, principal: string) =>
   profiles.at(principal, async (profile) => profile.summary(principal));
 
-/** What is kept for a person, and the calls that go on. Those that are found to have ended are noted, to look for others. */
+/** The secrets and accounts of a person, and the calls that go on. Calls found to have ended are noted, to look for others. */
 async function keptFor(
   principal: string,
   { profiles, tasks }: { profiles: Profiles; tasks: Tasks },

@@ -50,7 +50,7 @@ function typedAgain(form: URLSearchParams, found: HandedOver): Again | undefined
 
 const SIGNED_IN = "You have signed in again. Check your answer, and send it.";
 
-/** What a page is about. */
+/** The subject of a page. */
 interface Call {
   id: string;
   people: People;
@@ -73,7 +73,7 @@ interface Again {
 async function show(found: HandedOver, call: Call, again?: Again): Promise<View> {
   const { id, people, person, request } = call;
   const { asks, called, expires, view } = found;
-  // What only a client can answer (sampling, roots) has no page.
+  // Asks that only a client can answer (sampling, roots) have no page.
   const open = Object.entries(asks).filter(([, { method }]) => method === "elicitation/create");
   const [key, ask] = open.find(([one]) => one === again?.key) ?? open[0] ?? [];
   if (key === undefined || ask === undefined) {
@@ -186,14 +186,14 @@ const FOREIGN =
   "This form is not of this page, or you have signed in anew since. Check the answer, and send it again.";
 const USED = "That question is not open any more: it was answered before, or its time is over.";
 
-/** What the servlet is given; undefined without a decision. */
+/** The answer for the servlet; undefined without a decision. */
 function resultOf(ask: Ask, decision: string | null, content: Json): Json | undefined {
   if (decision === "decline") return { action: "decline" };
   if (decision !== "accept") return undefined;
   return schemaIn(ask) === undefined ? { action: "accept" } : { action: "accept", content };
 }
 
-/** What is wrong with an answer; undefined if it fits. Throws `servlet_failed` for a schema that cannot be used. */
+/** The errors of an answer; undefined if it fits. Throws `servlet_failed` for a schema that cannot be used. */
 function complaintOf(ask: Ask, { content }: Json, fields: readonly Field[]): Complaint | undefined {
   const schema = schemaIn(ask);
   if (schema === undefined || !isObject(content)) return undefined;

@@ -10,9 +10,9 @@ import type { Field, Typed } from "../schema/fields.ts";
 
 /** The pages of a question, as markup. All of them work without scripts. */
 
-/** What is wrong with an answer. */
+/** The errors of an answer. */
 export interface Complaint {
-  /** What is wrong with the whole answer. */
+  /** An error of the answer as a whole. */
   general: readonly string[];
   /** By the fields' names in the form. */
   fields: ReadonlyMap<string, string>;
@@ -116,7 +116,7 @@ export function questionPage(question: Question): Markup {
 const timeOf = (time: number): string => new Date(time).toISOString();
 const inWords = (time: number): string => new Date(time).toUTCString();
 
-/** What is wrong, with links to the fields. */
+/** The errors, with links to the fields. */
 function summary({ general, fields: wrong }: Complaint, fields: readonly Field[]): Markup {
   const listed = fields.filter(({ id }) => wrong.has(id));
   return html`<div class="note wrong" role="alert">

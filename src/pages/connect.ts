@@ -6,7 +6,7 @@ import { KEY, programsFor, type Callee } from "./programs.ts";
 
 /** The section "Connect" of the start page: how to add this server to each client. */
 
-/** What clients need to know of this server. */
+/** The facts about this server that clients need. */
 export interface Endpoint extends Callee {
   /** Its name, as configured. */
   name: string;

@@ -18,7 +18,7 @@ interface Way {
   until: number;
 }
 
-/** What a client asks for that only wants to know who somebody is. */
+/** The scopes of a client that only wants to know who somebody is. */
 const SIGN_IN = { scopes: ["openid"], params: {} };
 
 const PLACE = "way to an issuer";

@@ -32,7 +32,7 @@ export type ShownKey = {
   expires: number | undefined;
 } & KeyRecord;
 
-/** What the page shows. */
+/** The data that the page shows. */
 export interface Overview {
   servlets: ServedServlet[];
   /** Why some servlet's entries cannot be listed. */

@@ -8,7 +8,7 @@ import { consolePage, SIGN_IN_PATH, type ConsoleSite } from "./frame.ts";
 
 export interface StartPage extends ConsoleSite {
   endpoint: Endpoint;
-  /** What the visitor may use; undefined where authentication is required and nobody has signed in. */
+  /** The entries that the visitor may use; undefined where authentication is required and nobody has signed in. */
   offers: Offers | undefined;
   /** True if anybody may call and AUTH is not set to none. */
   isExposed: boolean;
@@ -16,7 +16,7 @@ export interface StartPage extends ConsoleSite {
   proof: keyof typeof PROOFS | "";
 }
 
-/** What to do about a server that anybody may call. */
+/** Advice about a server that anybody may call. */
 export const HOW_TO_CLOSE =
   "Create an API key (npm run keys -- create NAME) or a passphrase (npm run passphrase), or set AUTH to none if public access is intended.";
 

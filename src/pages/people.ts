@@ -22,7 +22,7 @@ export interface Person {
 
 /** How people prove themselves. */
 export interface Ways {
-  /** What they enter, in words; empty if nothing can be entered. */
+  /** The proof that they enter, in words; empty if nothing can be entered. */
   proof: string;
   /** Hosts of the issuers at which they can sign in. */
   issuers: readonly string[];
@@ -177,7 +177,7 @@ export class People {
     return cookieFor(request, COOKIE, "", 0);
   }
 
-  /** What a form carries to show that it was made for this person and these words (a call, a question). */
+  /** The token in a form, which shows that it was made for this person and these words (a call, a question). */
   token({ nonce }: Person, ...words: readonly string[]): Promise<string> {
     return this.#sealer.sealText([nonce, ...words], FORM_PLACE);
   }

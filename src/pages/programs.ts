@@ -17,7 +17,7 @@ export interface Calling {
   params: Json;
 }
 
-/** What stands for the key of whoever copies a program. */
+/** The placeholder for the key of whoever copies a program. */
 export const KEY = "YOUR-KEY";
 
 /** How the official SDKs send each method: its names in TypeScript and Python, and the parameters that Python takes. */

@@ -1,6 +1,6 @@
 /** The statuses of calls in words, and the groups of the list on the page Live. For the server and the pages' script. */
 
-/** What a task's status is called, after its name: "greet is in progress". */
+/** A task's status in words, after its name: "greet is in progress". */
 export const STATUSES: Record<string, string> = {
   input_required: "needs an answer",
   working: "is in progress",

@@ -6,7 +6,7 @@ import { PAGES, tableOf } from "./frame.ts";
 
 /** The page on which operators see how much servlets run. */
 
-/** What the page is asked to show. */
+/** The selection that the page shows. */
 export interface Question {
   over: Span;
   by: Dimension;
@@ -67,7 +67,7 @@ const milliseconds = (value: number | undefined): string =>
 
 type Counted = Omit<Report["named"][number], "name">;
 
-/** What was counted as text, by column. */
+/** The counts as text, by column. */
 const figuresOf = ({ sums, bytes, waiting }: Counted): [name: string, value: string][] => [
   ["Runs", number(sums.runs)],
   ["Errors", number(sums.errors)],

@@ -10,7 +10,7 @@ import type { CallerQuota, Principal } from "../core/model.ts";
 import { signInPage, wordsPage } from "./ask-page.ts";
 import type { People, Person } from "./people.ts";
 
-/** What all pages for people have in common: they take forms of their own, and fail in words. */
+/** The frame of all pages for people: they take forms of their own, and fail in words. */
 
 /** A page, before it is a response. */
 export interface View {
@@ -119,7 +119,7 @@ const NO_PROOF =
 const SIGNED_OUT = "It is some time since you have proven who you are. Do so again.";
 const KEPT = `${SIGNED_OUT} Your answer is kept, and was not sent yet.`;
 
-/** The same for what is somebody else's and for what does not exist. */
+/** The one refusal for things of somebody else and things that do not exist. */
 export function notForYou({ ways }: People, request: Request): View {
   const why =
     "No question waits here for you. The call may have ended long ago, or it is somebody else's: then do not answer for them.";
@@ -166,7 +166,7 @@ function demandOwnPage(request: Request): void {
     );
 }
 
-/** What the form of a page has sent. Throws `unsupported_media_type`, `too_large`. */
+/** The fields that the form of a page has sent. Throws `unsupported_media_type`, `too_large`. */
 async function formOf(request: Request): Promise<URLSearchParams> {
   if (!request.headers.get("content-type")?.startsWith("application/x-www-form-urlencoded"))
     throw new Fault(

@@ -1,3 +1,4 @@
+/** The keywords of JSON Schema that look at one value: types, bounds, sizes, members and equality. */
 import { limits } from "../core/limits.ts";
 import { isObject } from "../core/model.ts";
 import { count, every, list, number, object, text, texts, type Context } from "./keyword.ts";

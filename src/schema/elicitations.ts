@@ -25,7 +25,7 @@ export function wrongElicitation(asks: Asks, spend: (states: number) => void): s
 interface Problem {
   member: string;
   why: string;
-  /** What to do next. */
+  /** Advice on how to correct it. */
   next: string;
 }
 

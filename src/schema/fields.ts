@@ -23,7 +23,7 @@ export interface Field {
   default: readonly string[];
 }
 
-/** What was typed or chosen, by the fields' names in the form. */
+/** The texts that were typed or chosen, by the fields' names in the form. */
 export type Typed = ReadonlyMap<string, readonly string[]>;
 
 /** A longer text is typed in several lines. */
@@ -110,7 +110,7 @@ function asTyped({ kind, options }: Pick<Field, "kind" | "options">, value: unkn
   return [kind !== "json" && typeof value === "string" ? value : JSON.stringify(value)];
 }
 
-/** What was sent of these fields; all else is dropped. */
+/** The values of these fields that were sent; all others are dropped. */
 export function typedIn(fields: readonly Field[], form: URLSearchParams): Typed {
   const sent = Map.groupBy(form, ([id]) => id);
   const textsOf = (id: string) => (sent.get(id) ?? []).map(([, text]) => text);

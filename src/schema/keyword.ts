@@ -72,7 +72,7 @@ export function namedEvaluators(keyword: string, context: Context): [string, Eva
 export const every = <T>(all: readonly T[], run: Run, check: (one: T) => boolean): boolean =>
   everyFrom(0, all.length, run, (at) => check(all[at]!));
 
-/** The same by index, from `start` to before `end`. */
+/** Checks the indexes from `start` to before `end`, or up to the first failure if the run is quiet. */
 export function everyFrom(
   start: number,
   end: number,

@@ -13,7 +13,7 @@ import {
 import { Steps, StepsExceeded } from "./steps.ts";
 
 /**
- * The same schema in 2020-12, which accepts the same values: without a reference at its root, without `allOf` where its
+ * The schema in 2020-12, accepting exactly the values it did: without a reference at its root, without `allOf` where its
  * parts can be merged, without keywords of draft 7 and `true` for a schema. It is the schema itself if nothing is to be
  * changed, and where that would take too many steps.
  */
@@ -176,7 +176,7 @@ class Writer {
     this.isChanged = true;
   }
 
-  /** The same schema with the parts of its `allOf` merged into it, if that can be done. */
+  /** The schema with the parts of its `allOf` merged into it, if that can be done. */
   #withoutAllOf(written: Json): Json {
     const { allOf: parts, $ref: reference, ...own } = written;
     if (!Array.isArray(parts)) throw new Unwritable();

@@ -1,3 +1,4 @@
+/** Compiles a JSON Schema, and checks values against it in bounded time. */
 import { limits } from "../core/limits.ts";
 import { isObject, type Json } from "../core/model.ts";
 import { APPLICATORS } from "./applicators.ts";

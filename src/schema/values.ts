@@ -63,7 +63,7 @@ export function equalItems(
   return undefined;
 }
 
-/** The same text for all equal values. */
+/** A text that all equal values share, and no others. */
 function canonical(value: unknown, steps: Steps): string {
   steps.take(2);
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, steps)).join()}]`;

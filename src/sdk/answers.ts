@@ -1,5 +1,5 @@
 import { AskError } from "./asks.ts";
-import { context } from "./context.ts";
+import { type Context, context } from "./context.ts";
 import { isObject, logThrown, messageOf, running } from "./host.ts";
 import {
   after,
@@ -15,7 +15,13 @@ import { type Answer, RpcError } from "./run.ts";
 import { ToolError, isStandard, jsonSchemaOf, objectSchemaOf, parsed, warm } from "./schema.ts";
 import type { StandardSchema } from "./infer.ts";
 import { template } from "./templates.ts";
-import type { AnySpec, Complete, ToolSpec } from "./specs.ts";
+import type {
+  Complete,
+  PromptSpec,
+  ResourceSpec,
+  ResourceTemplateSpec,
+  ToolSpec,
+} from "./specs.ts";
 
 /**
  * The output of each list export by kind ("tools", …), which the compiler may set (esbuild's `define`) after a first
@@ -26,6 +32,15 @@ declare const SERVLET_LISTS: Readonly<Record<string, string>> | undefined;
 type Json = Record<string, unknown>;
 
 const INVALID_PARAMS = -32602;
+
+/** A spec without the types of its schemas. */
+export interface AnySpec {
+  tools?: Record<string, ToolSpec>;
+  resources?: Record<string, ResourceSpec>;
+  resourceTemplates?: Record<string, ResourceTemplateSpec>;
+  prompts?: Record<string, PromptSpec<Record<string, unknown>>>;
+  rootsChanged?(context: Context): unknown;
+}
 
 /** The servlet's exports, each as a function from its input to its output. */
 export function answersOf(spec: AnySpec): Record<string, Answer> {

@@ -22,6 +22,14 @@ const [MISSING_CAPABILITY, INTERNAL_ERROR] = [-32021, -32603];
  * Thrown when a request to the client has no usable answer. It is not a decision: what a user declines or cancels is
  * a result. If a tool does not handle it, the call's result is this message as an error; or, with `data`, the
  * protocol's error for a client that lacks a capability.
+ *
+ * @example
+ * try {
+ *   return (await context.roots()).length;
+ * } catch (error) {
+ *   if (!(error instanceof AskError) || error.reason !== "cannot-ask") throw error;
+ *   return "Your client has no folders.";
+ * }
  */
 export class AskError extends RpcError {
   override name = "AskError";

@@ -19,13 +19,20 @@ declare const SERVLET_FETCH: boolean | undefined;
 
 type Json = Record<string, unknown>;
 
-/** The user's response to a form or page; `content` only with `accept`. */
+/**
+ * The user's response to a form or page; `content` only with `accept`.
+ *
+ * @example
+ * const schema = { type: "object", properties: { name: { type: "string" } } } as const;
+ * const answer: ElicitResult<{ name?: string }> = await context.elicit({ message: "Who?", schema });
+ * return answer.action === "accept" ? `Hello ${answer.content.name}` : "Never mind";
+ */
 export type ElicitResult<Content = Record<string, unknown>> =
   | { action: "accept"; content: Content }
   | { action: "decline"; content?: undefined }
   | { action: "cancel"; content?: undefined };
 
-/** What a form can ask for. */
+/** A value that a form can ask for. */
 type Field = string | number | boolean | readonly string[];
 
 /** The members of an object that a form cannot ask for. */
@@ -52,6 +59,14 @@ interface NeverAborts {
 /**
  * The functions of the host for a handler. Asks wait for the client's answer, for a day if need be, and throw an
  * `AskError` if there is no usable one.
+ *
+ * @example
+ * async function greeting({ client, progress, sleep }: Context) {
+ *   progress(1, 2, "thinking");
+ *   await sleep(10); // ms
+ *   return `Hello ${client.principal ?? "stranger"}`;
+ * }
+ * return greeting(context);
  */
 export interface Context {
   /** The request's id. */

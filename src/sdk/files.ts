@@ -1,16 +1,21 @@
 /**
- * Files of a servlet that keeps state, in the folders that `allowed_paths` of its manifest gives it. Named as in
- * `node:fs`; all are synchronous. They work in handlers only.
- *
- * @example
- * import { appendFile, readFile } from "edge-servlets/files";
- * appendFile("/data/log.txt", "one more line\n");
- * const text = readFile("/data/log.txt", "utf8");
+ * `edge-servlets/files`: the files of a servlet that keeps state, in the folders that `allowed_paths` of its manifest gives it.
+ * Named as in `node:fs`; all are synchronous. They work in handlers only, and throw a `FileError`.
  */
 import { bufferOf, decodeUtf8, encodeUtf8 } from "./globals/bytes.ts";
 import { hostFor } from "./host.ts";
 
-/** Thrown by a function of this module. `code` is that of Node: `ENOENT`, `EEXIST`, `ENOSPC`, … */
+/**
+ * Thrown by the functions on files. `code` is that of Node: `ENOENT`, `EEXIST`, `ENOSPC`, …
+ *
+ * @example
+ * try {
+ *   return readFile("/data/missing.txt", "utf8");
+ * } catch (error) {
+ *   if (error instanceof FileError && error.code === "ENOENT") return "not there yet";
+ *   throw error;
+ * }
+ */
 export class FileError extends Error {
   override name = "FileError";
   readonly code: string;
@@ -23,7 +28,14 @@ export class FileError extends Error {
   }
 }
 
-/** The result of `stat`. */
+/**
+ * The result of `stat`.
+ *
+ * @example
+ * writeFile("/data/stats.txt", "22 °C");
+ * const { size, mtime }: Stats = stat("/data/stats.txt");
+ * return `${size} bytes of ${mtime.toISOString()}`;
+ */
 export interface Stats {
   /** Bytes of a file; entries of a folder. */
   readonly size: number;
@@ -56,7 +68,14 @@ const answerOf = (operation: Operation): unknown =>
 const codeOf = (error: unknown): string | undefined =>
   error instanceof FileError ? error.code : undefined;
 
-/** A part of a file, in bytes; to its end by default. */
+/**
+ * A part of a file: from the byte `position`, 0 by default, `length` bytes, up to its end by default.
+ *
+ * @example
+ * writeFile("/data/part.txt", "one two three");
+ * const middle: Part = { position: 4, length: 3 };
+ * readFile("/data/part.txt", "utf8", middle); // → "two"
+ */
 export interface Part {
   position?: number;
   length?: number;
@@ -64,6 +83,11 @@ export interface Part {
 
 /**
  * A file's bytes, or its text with "utf8". One call reads 6 MiB at most (`EFBIG`): larger files are read in parts.
+ *
+ * @example
+ * writeFile("/data/read.txt", "22 °C");
+ * readFile("/data/read.txt", "utf8"); // → "22 °C"
+ * readFile("/data/read.txt").length; // → 6
  */
 export function readFile(path: string, part?: Part): Uint8Array<ArrayBuffer>;
 export function readFile(path: string, encoding: "utf8", part?: Part): string;
@@ -74,12 +98,25 @@ export function readFile(path: string, first: "utf8" | Part = {}, part: Part = {
   return isText ? decodeUtf8(bytes, true) : bytes.slice();
 }
 
-/** Makes a file with this content, in place of one that is there. */
+/**
+ * Makes a file with this text or these bytes, in place of one that is there. Its folder must be there (`ENOENT`).
+ *
+ * @example
+ * writeFile("/data/new.txt", "one line\n");
+ * writeFile("/data/new.bin", new Uint8Array([1, 2, 3]));
+ */
 export function writeFile(path: string, data: Data): void {
   perform({ what: "write", path }, buffered(data));
 }
 
-/** Adds to the end of a file, which is made where it is missing. */
+/**
+ * Adds text or bytes to the end of a file, which is made where it is missing.
+ *
+ * @example
+ * appendFile("/data/log.txt", "one line\n");
+ * appendFile("/data/log.txt", "one more\n");
+ * readFile("/data/log.txt", "utf8"); // → "one line\none more\n"
+ */
 export function appendFile(path: string, data: Data): void {
   perform({ what: "write", path, append: true }, buffered(data));
 }
@@ -91,12 +128,25 @@ function buffered(data: Data): ArrayBuffer {
     : bytes.slice().buffer;
 }
 
-/** The names in a folder, in no particular order. */
+/**
+ * The names in a folder, in no particular order.
+ *
+ * @example
+ * mkdir("/data/listed");
+ * writeFile("/data/listed/a.txt", "");
+ * readdir("/data/listed"); // → ["a.txt"]
+ */
 export function readdir(path: string): string[] {
   return answerOf({ what: "list", path }) as string[];
 }
 
-/** Makes a folder; with `recursive` also those above it, and one that is there is no error. */
+/**
+ * Makes a folder; with `recursive` also those above it, and one that is there is no error (`EEXIST` without).
+ *
+ * @example
+ * mkdir("/data/2026/november", { recursive: true });
+ * readdir("/data/2026"); // → ["november"]
+ */
 export function mkdir(path: string, { recursive = false }: { recursive?: boolean } = {}): void {
   try {
     perform({ what: "mkdir", path });
@@ -110,7 +160,14 @@ export function mkdir(path: string, { recursive = false }: { recursive?: boolean
   }
 }
 
-/** Removes a file or link; with `recursive` also a folder and all that is in it, with `force` also nothing. */
+/**
+ * Removes a file or link; with `recursive` also a folder and all that is in it. With `force`, a missing one is no error.
+ *
+ * @example
+ * writeFile("/data/old.txt", "");
+ * rm("/data/old.txt");
+ * rm("/data/old.txt", { force: true });
+ */
 export function rm(
   path: string,
   { recursive = false, force = false }: { recursive?: boolean; force?: boolean } = {},
@@ -125,12 +182,26 @@ export function rm(
   }
 }
 
-/** Gives a file or folder another path, in place of a file that is there. */
+/**
+ * Gives a file or folder another path, in place of a file that is there.
+ *
+ * @example
+ * writeFile("/data/draft.txt", "22 °C");
+ * rename("/data/draft.txt", "/data/final.txt");
+ * exists("/data/draft.txt"); // → false
+ */
 export function rename(from: string, to: string): void {
   perform({ what: "rename", path: from, to });
 }
 
-/** Describes the file or folder at a path; follows symbolic links. */
+/**
+ * Describes the file or folder at a path; follows symbolic links. Throws `ENOENT` where nothing is.
+ *
+ * @example
+ * writeFile("/data/described.txt", "22 °C");
+ * stat("/data/described.txt").size; // → 6
+ * stat("/data").isDirectory(); // → true
+ */
 export function stat(path: string): Stats {
   const { kind, size, mtimeMs } = answerOf({ what: "stat", path }) as {
     kind: string;
@@ -146,7 +217,13 @@ export function stat(path: string): Stats {
   };
 }
 
-/** True if something is at a path. */
+/**
+ * True if a file or folder is at a path.
+ *
+ * @example
+ * exists("/data"); // → true
+ * exists("/data/nothing.txt"); // → false
+ */
 export function exists(path: string): boolean {
   try {
     stat(path);

@@ -116,14 +116,14 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What was thrown, for the log: an error's name, message, stack and causes. */
+/** A thrown value as text for the log: an error's name, message, stack and causes. */
 export const traceOf = (thrown: unknown): string =>
   thrown instanceof Error ? inspect(thrown) : messageOf(thrown);
 
 /** Tells the host what ends the call, for the line of the log that says why it failed: see `Guest.log`. */
 export const logThrown = (thrown: unknown): void => __host.log(4, `Uncaught ${traceOf(thrown)}`);
 
-/** What was thrown, for a caller: an error's message; of any other object its JSON. */
+/** A thrown value as text for a caller: an error's message; of any other object its JSON. */
 export function messageOf(thrown: unknown): string {
   if (thrown instanceof AggregateError) {
     const all = thrown.errors.map(messageOf).join("; ");

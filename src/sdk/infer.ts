@@ -1,4 +1,10 @@
-/** The interface https://standardschema.dev of schema libraries: zod, zod/mini, and others. */
+/**
+ * The interface of schema libraries such as zod and zod/mini. https://standardschema.dev
+ *
+ * @example
+ * import * as z from "zod/mini";
+ * const schema: StandardSchema<{ city: string }> = z.object({ city: z.string() });
+ */
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly "~standard": {
     readonly version: 1;
@@ -22,7 +28,12 @@ export interface Issue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** A JSON Schema, 2020-12. */
+/**
+ * A JSON Schema. https://json-schema.org/draft/2020-12
+ *
+ * @example
+ * const schema: JsonSchema = { type: "object", properties: { city: { type: "string" } } };
+ */
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
 /** The type that a handler receives for a value of the schema `S`. */
@@ -39,7 +50,18 @@ export type InputOf<S> = unknown extends S
     ? Input
     : FromJson<S>;
 
-/** The type that a literal JSON Schema describes; `unknown` for keywords that are not supported here. */
+/**
+ * The type of the values of a literal JSON Schema; `unknown` for keywords that are not supported here.
+ *
+ * @example
+ * const schema = {
+ *   type: "object",
+ *   properties: { city: { type: "string" } },
+ *   required: ["city"],
+ * } as const;
+ * const { city }: FromJson<typeof schema> = { city: "Oslo" };
+ * return city;
+ */
 export type FromJson<S> = S extends { readonly const: infer Value }
   ? Value
   : S extends { readonly enum: readonly (infer Value)[] }

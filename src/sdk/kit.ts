@@ -1,5 +1,5 @@
 /**
- * What is loaded into the engine before any servlet: the kit, as a global from which servlets' scripts take it,
+ * The script that QuickJS loads before any servlet: the kit, as a global from which servlets' scripts take it,
  * and the platform's globals.
  */
 import * as files from "./files.ts";
@@ -19,7 +19,7 @@ export const kit = {
   messageOf: host.messageOf,
   make,
   lazy,
-  /** What lazy modules share with the kit, by the names of the files. */
+  /** Modules that lazy ones share with the kit, by the names of their files. */
   shared: { bytes, host, timers },
 };
 

@@ -1,3 +1,4 @@
+/** `Math.random` of a servlet. */
 import { running } from "./host.ts";
 
 const atBuild = Math.random;

@@ -1,3 +1,4 @@
+/** Turns the values that handlers return into results of MCP. */
 import { isObject } from "./host.ts";
 import type { StandardSchema } from "./infer.ts";
 import { json, membersOf } from "./json.ts";

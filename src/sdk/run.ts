@@ -11,7 +11,12 @@ import { jsonOrText } from "./json.ts";
 import { isThenable } from "./results.ts";
 import { clearTimers, leftTimers, runTimer } from "./timers.ts";
 
-/** An error that the client sees as a JSON-RPC error. */
+/**
+ * An error that the client sees as a JSON-RPC error: of the protocol, not of the tool.
+ *
+ * @example
+ * if (args["city"] === "Atlantis") throw new RpcError(-32602, "Unknown city", { city: args["city"] });
+ */
 export class RpcError extends Error {
   override name = "RpcError";
   readonly code: number;

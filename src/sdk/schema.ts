@@ -1,3 +1,4 @@
+/** Schemas of servlets' authors: as JSON Schema for lists, and to check values. */
 import { isObject } from "./host.ts";
 import type { Issue, JsonSchema, StandardSchema } from "./infer.ts";
 
@@ -40,7 +41,7 @@ export function jsonSchemaOf(schema: unknown, io: Direction, what: string): Json
   );
 }
 
-/** The same for a schema that must describe an object. */
+/** A schema as JSON Schema, which must describe an object. Throws an `Error` where it does not. */
 export function objectSchemaOf(schema: unknown, io: Direction, what: string): JsonSchema {
   const found = jsonSchemaOf(schema, io, what);
   if (found["type"] !== "object") {
@@ -51,7 +52,12 @@ export function objectSchemaOf(schema: unknown, io: Direction, what: string): Js
   return found;
 }
 
-/** An error for the tool's caller: its message becomes the result, and nothing is logged. */
+/**
+ * An error for the tool's caller: its message becomes the result, and nothing is logged.
+ *
+ * @example
+ * if (args["city"] === "Atlantis") throw new ToolError("There is no weather in Atlantis. Name a city.");
+ */
 export class ToolError extends Error {
   override name = "ToolError";
 }

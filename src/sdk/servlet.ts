@@ -1,9 +1,9 @@
-/** Write servlets: `export default defineServlet({ tools: { … } })`. */
-import { answersOf } from "./answers.ts";
+/** The public face of the kit, `edge-servlets/servlet`: how a servlet in TypeScript is written. */
+import { type AnySpec, answersOf } from "./answers.ts";
 import type { Entry } from "./host.ts";
 import { random } from "./random.ts";
 import { entryOf } from "./run.ts";
-import type { AnySpec, ServletSpec, ToolSpec } from "./specs.ts";
+import type { ServletSpec, ToolSpec } from "./specs.ts";
 
 export { AskError } from "./asks.ts";
 export { RpcError } from "./run.ts";
@@ -16,8 +16,22 @@ export type * from "./specs.ts";
 export type * from "./types.ts";
 
 /**
- * Makes the servlet. Module scope, and so this, runs once, when the servlet is built; each call of a
- * handler starts from there. Throws where a name, a handler or a schema is not fit to be listed.
+ * Makes the servlet; called once, as the default export of `servlet.ts`. Module scope runs once, when the servlet is built,
+ * and each call of a handler starts from there. Throws where a name, a handler or a schema cannot be listed.
+ *
+ * @example
+ * import { defineServlet } from "edge-servlets/servlet";
+ * import * as z from "zod/mini";
+ *
+ * export default defineServlet({
+ *   tools: {
+ *     shout: {
+ *       description: "Says a text loudly",
+ *       input: z.object({ text: z.string() }),
+ *       handler: ({ text }) => text.toUpperCase(),
+ *     },
+ *   },
+ * });
  */
 export function defineServlet<
   const I extends Record<string, unknown>,
@@ -36,7 +50,23 @@ export function defineServlet<
   return globalThis.__servlet;
 }
 
-/** A tool on its own, for servlets of several files. */
+/**
+ * A tool on its own, for servlets of several files: its handler's arguments have the type that `input` describes.
+ *
+ * @example
+ * import { defineServlet, defineTool } from "edge-servlets/servlet";
+ *
+ * const add = defineTool({
+ *   description: "Adds two numbers",
+ *   input: {
+ *     type: "object",
+ *     properties: { a: { type: "number" }, b: { type: "number" } },
+ *     required: ["a", "b"],
+ *   },
+ *   handler: ({ a, b }) => a + b,
+ * });
+ * export default defineServlet({ tools: { add } });
+ */
 export function defineTool<const I, const O>(tool: ToolSpec<I, O>): ToolSpec<I, O> {
   return tool;
 }

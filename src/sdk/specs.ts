@@ -12,8 +12,13 @@ import type {
 } from "./types.ts";
 
 /**
- * A tool without an output schema: text, content, or a plain object that becomes structured content. `null` is for none:
- * a handler that returns nothing has most likely forgotten to.
+ * The result of a tool without an output schema: text, content, or a plain object that becomes structured content. `null`
+ * is an empty result; a handler that returns nothing does not compile, since it has most likely forgotten to.
+ *
+ * @example
+ * const text: ToolOutput = "22 °C";
+ * const structured: ToolOutput = { celsius: 22 };
+ * const blocks: ToolOutput = [{ type: "text", text: "22 °C" }];
  */
 export type ToolOutput =
   | string
@@ -26,10 +31,17 @@ export type ToolOutput =
   | InputRequired
   | Structured;
 
-/** Any object but a promise. */
-type Structured = object & { then?: never };
+/** Any object but a promise; the record is for literals whose type is written down. */
+type Structured = (object | Record<string, unknown>) & { then?: never };
 
-/** The return type of a tool's handler with the output schema `O`. */
+/**
+ * The return type of a tool's handler with the output schema `O`: a value of the schema, or a result as the client gets it.
+ *
+ * @example
+ * const schema = { type: "object", properties: { celsius: { type: "number" } } } as const;
+ * const warm = (): ToolReturn<typeof schema> => ({ celsius: 22 });
+ * return warm();
+ */
 export type ToolReturn<O> = unknown extends O
   ? ToolOutput | Promise<ToolOutput>
   : | Given<InputOf<O>>
@@ -44,6 +56,16 @@ type Given<T> = T extends readonly (infer E)[]
     ? { [K in keyof T]: Given<T[K]> }
     : T;
 
+/**
+ * The members of a tool besides its handler and its output; `I` is the type of its input schema.
+ *
+ * @example
+ * const frame: ToolFrame<{ type: "object" }> = {
+ *   description: "The time of the server",
+ *   input: { type: "object" },
+ *   annotations: { readOnlyHint: true },
+ * };
+ */
 export interface ToolFrame<I> extends Described {
   /** A zod schema (or one of another library that speaks Standard Schema) or a JSON Schema. */
   input?: I;
@@ -52,13 +74,28 @@ export interface ToolFrame<I> extends Described {
   execution?: { taskSupport?: "forbidden" | "optional" | "required" };
 }
 
-/** One tool. */
+/**
+ * One tool. Its `handler` gets arguments that fit `input`; a `ToolError` that it throws is the result for the caller.
+ *
+ * @example
+ * const now: ToolSpec = {
+ *   description: "The time of the server",
+ *   handler: () => new Date().toISOString(),
+ * };
+ */
 export interface ToolSpec<I = unknown, O = unknown> extends ToolFrame<I> {
   output?: O;
   handler(args: OutputOf<I>, context: Context): ToolReturn<O>;
 }
 
-/** The return type of a resource's `read`. Bytes become base64. */
+/**
+ * The return type of a resource's `read`: its text, its bytes, which become base64, or contents with members of their own.
+ *
+ * @example
+ * const text: ResourceOutput = "# Title";
+ * const bytes: ResourceOutput = new Uint8Array([137, 80, 78, 71]);
+ * const typed: ResourceOutput = { text: "a,b", mimeType: "text/csv" };
+ */
 export type ResourceOutput =
   | string
   | Uint8Array
@@ -73,25 +110,54 @@ interface ResourceFrame extends Described {
   annotations?: Annotations;
 }
 
-/** One resource; its key is its URI. */
+/**
+ * One resource; its key in `resources` is its URI. `size` is in bytes.
+ *
+ * @example
+ * const readme: ResourceSpec = {
+ *   name: "readme",
+ *   mimeType: "text/markdown",
+ *   read: () => "# Title",
+ * };
+ */
 export interface ResourceSpec extends ResourceFrame {
   size?: number;
   read(uri: string, context: Context): ResourceOutput | Promise<ResourceOutput>;
 }
 
-/** Returns completions of `value`; the host uses the first hundred. */
+/**
+ * Returns completions of `value`, of which the client gets the first hundred; `settled.arguments` are those filled in before.
+ *
+ * @example
+ * const cities = ["Berlin", "Bern", "Oslo"];
+ * const complete: Complete = (value) => cities.filter((city) => city.startsWith(value));
+ */
 export type Complete = (
   value: string,
   settled: { arguments: Readonly<Record<string, string>> },
 ) => readonly string[] | Promise<readonly string[]>;
 
-/** A resource as a template lists it. */
+/**
+ * A resource as a template lists it. `size` is in bytes.
+ *
+ * @example
+ * const listed: ListedResource = { uri: "book://dune", name: "dune", mimeType: "text/plain" };
+ */
 export interface ListedResource extends ResourceFrame {
   uri: string;
   size?: number;
 }
 
-/** Resources of one form; its key is a URI template (RFC 6570). */
+/**
+ * Resources of one form; its key in `resourceTemplates` is a URI template (https://www.rfc-editor.org/rfc/rfc6570).
+ *
+ * @example
+ * const books: ResourceTemplateSpec = {
+ *   name: "books",
+ *   read: (_uri, { title }) => `The text of ${title}`,
+ *   complete: { title: (value) => ["dune", "emma"].filter((title) => title.startsWith(value)) },
+ * };
+ */
 export interface ResourceTemplateSpec extends ResourceFrame {
   /** Lists those that there are now. Needs `"lists": "dynamic"` in the manifest. */
   list?(context: Context): readonly ListedResource[] | Promise<readonly ListedResource[]>;
@@ -104,6 +170,15 @@ export interface ResourceTemplateSpec extends ResourceFrame {
   complete?: Record<string, Complete>;
 }
 
+/**
+ * An argument of a prompt, which is a text; `required` is false by default.
+ *
+ * @example
+ * const tone: PromptArgument = {
+ *   description: "How it is said",
+ *   complete: (value) => ["formal", "friendly"].filter((tone) => tone.startsWith(value)),
+ * };
+ */
 export interface PromptArgument<Required = unknown> {
   title?: string;
   description?: string;
@@ -111,32 +186,68 @@ export interface PromptArgument<Required = unknown> {
   complete?: Complete;
 }
 
+/**
+ * A message of a prompt.
+ *
+ * @example
+ * const message: PromptMessage = { role: "user", content: "Summarise this text." };
+ */
 export interface PromptMessage {
   role: "user" | "assistant";
   content: ContentBlock | string;
 }
 
-/** The return type of a prompt's `get`: text of the user, or messages. */
+/**
+ * The return type of a prompt's `get`: one text of the user, or messages.
+ *
+ * @example
+ * const one: PromptOutput = "Summarise this text.";
+ * const many: PromptOutput = [
+ *   { role: "user", content: "Summarise this text." },
+ *   { role: "assistant", content: "Which one?" },
+ * ];
+ */
 export type PromptOutput =
   | string
   | readonly PromptMessage[]
   | { description?: string; messages: readonly PromptMessage[]; _meta?: Record<string, unknown> }
   | InputRequired;
 
-/** A prompt's arguments; `A` says which of them are required. */
+/**
+ * The arguments that a prompt's `get` receives; `A` says which of them are required.
+ *
+ * @example
+ * const args: PromptArguments<{ text: true; tone: false }> = { text: "Arrakis." };
+ */
 export type PromptArguments<A> = unknown extends A
   ? Record<string, string>
   : {
       [K in keyof A as A[K] extends true ? K : never]: string;
     } & { [K in keyof A as A[K] extends true ? never : K]?: string };
 
-/** One prompt. */
+/**
+ * One prompt; its key in `prompts` is its name.
+ *
+ * @example
+ * const summary: PromptSpec<{ text: true }> = {
+ *   description: "Summarises a text",
+ *   arguments: { text: { required: true } },
+ *   get: ({ text }) => `Summarise this: ${text}`,
+ * };
+ */
 export interface PromptSpec<A = unknown> extends Described {
   arguments?: { [K in keyof A]: PromptArgument<A[K]> };
   get(args: PromptArguments<A>, context: Context): PromptOutput | Promise<PromptOutput>;
 }
 
-/** Definition of a servlet. */
+/**
+ * The definition of a servlet; its type parameters are inferred from the schemas of `tools` and the arguments of `prompts`.
+ *
+ * @example
+ * const spec: ServletSpec<{}, {}, {}> = {
+ *   resources: { "note://today": { name: "today", read: () => "Water the plants." } },
+ * };
+ */
 export interface ServletSpec<
   I extends Record<string, unknown>,
   O extends Record<string, unknown>,
@@ -160,14 +271,5 @@ export interface ServletSpec<
   /** By name. */
   prompts?: { [K in keyof P]: PromptSpec<P[K]> };
   /** Called when the client's roots have changed. */
-  rootsChanged?(context: Context): unknown;
-}
-
-/** A spec without the types of its schemas. */
-export interface AnySpec {
-  tools?: Record<string, ToolSpec>;
-  resources?: Record<string, ResourceSpec>;
-  resourceTemplates?: Record<string, ResourceTemplateSpec>;
-  prompts?: Record<string, PromptSpec<Record<string, unknown>>>;
   rootsChanged?(context: Context): unknown;
 }

@@ -3,12 +3,24 @@
  * https://modelcontextprotocol.io/specification/2026-07-28/schema
  */
 
+/**
+ * Hints for the client about content: whom it is for, its importance from 0 to 1, and when it changed (ISO 8601).
+ *
+ * @example
+ * const annotations: Annotations = { audience: ["user"], priority: 0.8 };
+ */
 export interface Annotations {
   audience?: ("user" | "assistant")[];
   priority?: number;
   lastModified?: string;
 }
 
+/**
+ * An icon; `src` is an https or data URL, `sizes` are such as "48x48", or "any".
+ *
+ * @example
+ * const icon: Icon = { src: "https://example.com/icon.png", mimeType: "image/png", sizes: ["48x48"] };
+ */
 export interface Icon {
   src: string;
   mimeType?: string;
@@ -21,13 +33,28 @@ interface Block {
   _meta?: Record<string, unknown>;
 }
 
-/** `blob` is base64, or bytes that become it. */
+/**
+ * The contents of a resource; `blob` is base64, or bytes that become it.
+ *
+ * @example
+ * const contents: ResourceContents = { uri: "note://today", text: "Water the plants." };
+ */
 export type ResourceContents = {
   uri: string;
   mimeType?: string;
   _meta?: Record<string, unknown>;
 } & ({ text: string } | { blob: string | Uint8Array });
 
+/**
+ * One block of content in a result or a message.
+ *
+ * @example
+ * const blocks: ContentBlock[] = [
+ *   { type: "text", text: "A red dot:" },
+ *   { type: "image", data: new Uint8Array([137, 80, 78, 71]), mimeType: "image/png" },
+ *   { type: "resource_link", uri: "note://today", name: "today" },
+ * ];
+ */
 export type ContentBlock =
   | (Block & { type: "text"; text: string })
   /** `data` is base64, or bytes that become it. */
@@ -44,6 +71,16 @@ export type ContentBlock =
       icons?: Icon[];
     });
 
+/**
+ * The whole result of a tool, as the client gets it.
+ *
+ * @example
+ * const result: ToolResult = {
+ *   content: [{ type: "text", text: "22 °C" }],
+ *   structuredContent: { celsius: 22 },
+ * };
+ * return result;
+ */
 export interface ToolResult {
   content: readonly ContentBlock[];
   structuredContent?: unknown;
@@ -51,19 +88,42 @@ export interface ToolResult {
   _meta?: Record<string, unknown>;
 }
 
-/** An unfinished answer: the handler is called again, with the answers as `context.inputResponses`. */
+/**
+ * An unfinished answer: the handler is called again, with the answers as `context.inputResponses` and this `requestState`.
+ *
+ * @example
+ * if (context.inputResponses !== undefined) return "done";
+ * const asking: InputRequired = {
+ *   resultType: "input_required",
+ *   inputRequests: { folders: { method: "roots/list" } },
+ *   requestState: "step 1",
+ * };
+ * return asking;
+ */
 export interface InputRequired {
   resultType: "input_required";
   inputRequests?: Record<string, InputRequest>;
   requestState?: string;
 }
 
-/** A request to the client. */
+/**
+ * A request to the client, for `context.requestInput` or an `InputRequired` result.
+ *
+ * @example
+ * const request: InputRequest = { method: "roots/list" };
+ * const { folders } = await context.requestInput({ folders: request });
+ */
 export interface InputRequest {
   method: "elicitation/create" | "sampling/createMessage" | "roots/list";
   params?: Record<string, unknown>;
 }
 
+/**
+ * Hints for the client about a tool, which it must not rely on.
+ *
+ * @example
+ * const annotations: ToolAnnotations = { readOnlyHint: true, openWorldHint: false };
+ */
 export interface ToolAnnotations {
   title?: string;
   readOnlyHint?: boolean;
@@ -72,6 +132,12 @@ export interface ToolAnnotations {
   openWorldHint?: boolean;
 }
 
+/**
+ * The members by which people and models know a tool, resource or prompt.
+ *
+ * @example
+ * const described: Described = { title: "Weather", description: "The weather of a city" };
+ */
 export interface Described {
   title?: string;
   description?: string;
@@ -79,17 +145,40 @@ export interface Described {
   _meta?: Record<string, unknown>;
 }
 
+/**
+ * A folder or file that the user lets the server work on; `uri` is a `file:` URL.
+ *
+ * @example
+ * const roots: Root[] = await context.roots();
+ * return roots.map(({ uri }) => uri).join(", ");
+ */
 export interface Root {
   uri: string;
   name?: string;
 }
 
+/**
+ * A message to the client's model, or of it.
+ *
+ * @example
+ * const message: SamplingMessage = { role: "user", content: { type: "text", text: "Say hello." } };
+ */
 export interface SamplingMessage {
   role: "user" | "assistant";
   content: ContentBlock | ContentBlock[];
 }
 
-/** Params of `context.sample`, for the client's model. */
+/**
+ * Params of `context.sample`, for the client's model; priorities are from 0 to 1.
+ *
+ * @example
+ * const params: SampleParams = {
+ *   messages: [{ role: "user", content: { type: "text", text: "Say hello in French." } }],
+ *   maxTokens: 20,
+ * };
+ * const { content } = await context.sample(params);
+ * return content;
+ */
 export interface SampleParams {
   messages: SamplingMessage[];
   maxTokens: number;
@@ -106,6 +195,16 @@ export interface SampleParams {
   [other: string]: unknown;
 }
 
+/**
+ * The answer of the client's model.
+ *
+ * @example
+ * const answer: SampleResult = await context.sample({
+ *   messages: [{ role: "user", content: { type: "text", text: "Say hello." } }],
+ *   maxTokens: 20,
+ * });
+ * return `${answer.model}, ${answer.stopReason ?? "done"}`;
+ */
 export interface SampleResult {
   role: "user" | "assistant";
   content: ContentBlock;
@@ -113,6 +212,13 @@ export interface SampleResult {
   stopReason?: string;
 }
 
+/**
+ * The level of a message to the client, from the least severe to the most. https://www.rfc-editor.org/rfc/rfc5424#section-6.2.1
+ *
+ * @example
+ * const level: LoggingLevel = "warning";
+ * context.log(level, { left: 3 });
+ */
 export type LoggingLevel =
   | "debug"
   | "info"
@@ -123,7 +229,13 @@ export type LoggingLevel =
   | "alert"
   | "emergency";
 
-/** The client that made the request, as it describes itself. */
+/**
+ * The client that made the request, as it describes itself.
+ *
+ * @example
+ * const { name = "unknown", capabilities }: Client = context.client;
+ * return "elicitation" in capabilities ? `${name} can ask its user` : `${name} cannot`;
+ */
 export interface Client {
   capabilities: Record<string, unknown>;
   name?: string;

@@ -45,7 +45,7 @@ export function withAccounts(
   return { ...world, fetch: send };
 }
 
-/** What the manifest grants the servlet of this account; undefined if it does not name the account. */
+/** The scopes and hosts that the manifest grants the servlet of this account; undefined if it does not name it. */
 export function grantOf(
   { name, manifest }: PreparedServlet,
   account: string,

@@ -62,7 +62,7 @@ export interface Served {
   servlets: readonly PreparedServlet[];
 }
 
-/** The module that `npm run bundle` writes. */
+/** The module that `npm run bundle` writes, with all servlets: {@link createWorker} serves it. */
 export interface Bundle extends Served {
   servlets: readonly (PreparedServlet & { module: WebAssembly.Module })[];
   /** The scripts that run a servlet in an isolate of its own (see `src/bundle/runner-scripts.ts`). */

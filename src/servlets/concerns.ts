@@ -1,4 +1,4 @@
-/** What in a tool do clients and the APIs of models refuse? */
+/** Parts of a tool that clients and the APIs of models refuse. */
 import { limits } from "../core/limits.ts";
 import { isObject, type Json } from "../core/model.ts";
 import { Steps, StepsExceeded } from "../schema/steps.ts";

@@ -8,7 +8,7 @@ import { beginningOf, printable } from "../core/text.ts";
 /** The address of the page of a call. */
 export const pageOf = (origin: string, id: string): string => `${origin}/ask/${id}`;
 
-/** What a call waits for, in words for a model, and as data; without asks, that it goes on. */
+/** A waiting call, in words for a model and as data: its asks, or that it goes on. */
 export function waitingFor(asks: Asks, { url, id }: { url: string; id: string }) {
   const [first] = Object.values(asks);
   if (first === undefined) {

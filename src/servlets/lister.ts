@@ -66,7 +66,7 @@ export class Lister {
     return value;
   }
 
-  /** The same, and the entries that servlets list in the state of this caller. */
+  /** The shared lists, with the entries that servlets list in the state of this caller. */
   async seenBy(viewer: Viewer): Promise<Offered> {
     let failure: Fault | undefined;
     const own = await this.#merge(

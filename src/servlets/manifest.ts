@@ -1,3 +1,4 @@
+/** A servlet's manifest, `servlet.json`: its keys, and how it is read. */
 import * as z from "zod";
 import { fits } from "../core/glob.ts";
 import { limits } from "../core/limits.ts";

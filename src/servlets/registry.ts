@@ -31,7 +31,7 @@ import { mayBy, patternsBy, scopeFor, SERVER_SERVLET, type May } from "./scopes.
 import type { Servlet } from "./servlet.ts";
 import { newest } from "./toolkit.ts";
 
-/** What a call reference stands for, for one caller. */
+/** A call reference resolved for one caller. */
 export interface Entry {
   ref: CallRef;
   /** For the log: its name, or the part of its URI that the caller did not choose. */
@@ -93,7 +93,7 @@ export class Registry {
     return new Registry(this.#bundle, this.#deployment, of.#narrower, { viewer, of });
   }
 
-  /** The same lists, which are asked for as before, and runs with other parts of the deployment. */
+  /** A registry that shares these lists, whose runs have other parts of the deployment. */
   by(parts: Partial<Deployment>): Registry {
     const view = { viewer: this.#viewer, of: this };
     return new Registry(this.#bundle, { ...this.#deployment, ...parts }, this.#narrower, view);
@@ -165,7 +165,7 @@ export class Registry {
     );
   }
 
-  /** What this reference stands for. Throws `invalid_params`, `insufficient_scope`. */
+  /** The entry of this reference. Throws `invalid_params`, `insufficient_scope`. */
   async resolve(ref: CallRef): Promise<Entry> {
     switch (ref.kind) {
       case "tool": {
@@ -274,7 +274,7 @@ export class Registry {
     );
   }
 
-  /** What the caller's scopes grant, as patterns; undefined if they grant everything. */
+  /** The patterns that the caller's scopes grant; undefined if they grant everything. */
   get patterns(): readonly string[] | undefined {
     return this.#narrower?.patterns;
   }

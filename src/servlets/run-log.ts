@@ -41,14 +41,14 @@ type RunOutcome =
   | "invalid_arguments"
   | FaultCode;
 
-/** What the line has of a call. */
+/** The parts of a call that its log line shows. */
 type LoggedCall = Pick<CallContext, "id" | "principal" | "client"> &
   Partial<Pick<CallContext, "subject" | "recorded" | "fuelUsed">>;
 
 const OWN_ADVICE =
   "The servlet answered with an error of its own, which its caller has seen. Call the tool yourself to see it.";
 
-/** What an operator can do about a run that failed. */
+/** Advice to an operator about a run that failed, by its outcome. */
 export const ADVICE: Readonly<Partial<Record<string, string>>> = {
   invalid_arguments:
     "The caller has seen which arguments are wrong. If models often fail here, describe the arguments better.",

@@ -242,7 +242,7 @@ export async function listAll(servlet: Servlet, call = nobodysCall): Promise<Lis
 
 const NONE: Lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] };
 
-/** What the lists have, in words. */
+/** The entries of each list, in words. */
 export const KIND_NAMES: Readonly<Record<keyof Lists, string>> = {
   tools: "tools",
   resources: "resources",

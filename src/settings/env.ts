@@ -1,3 +1,4 @@
+/** The settings of the server: their names, shapes and defaults, read once. */
 import * as z from "zod/mini";
 import { KEY_NAME, KEY_NAME_RULE } from "../core/key-name.ts";
 import { limits } from "../core/limits.ts";

@@ -1,5 +1,5 @@
 /**
- * What a servlet keeps in one scope, as a file: `npm run servlets -- state export` writes it. A sequence of frames, each
+ * The file of a servlet's state in one scope: `npm run servlets -- state export` writes it. A sequence of frames, each
  * with the length of a head (four bytes), the head as JSON, and as many bytes as its `size` says. The last frame has
  * the SHA-256 of all before it, so that a file that was cut off or altered is known.
  */

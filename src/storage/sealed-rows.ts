@@ -1,7 +1,7 @@
 import type { Announced, Entry } from "../core/record.ts";
-import { partsOf, release, valuesIn, type Part } from "../core/parts.ts";
+import { partsOf, release, smallText, valuesIn, type Part } from "../core/parts.ts";
 import { hasRow } from "./tables.ts";
-import { openParts, sealPart, sealParts, type Place, type Sealer } from "./vault.ts";
+import { openParts, SEALED_HEAD, sealPart, sealParts, type Place, type Sealer } from "./vault.ts";
 
 /** Values that `prepare` writes together. */
 export interface Writes {
@@ -10,14 +10,30 @@ export interface Writes {
   answers?: readonly (readonly [position: number, entry: Entry])[];
 }
 
-/** Named values and a call's answers in an object's SQLite, sealed and in parts. */
+/** Characters of a value's JSON that is kept in memory: an object that nobody calls must stay small. */
+const KEPT = 4096;
+
+/** A value as it was sealed. */
+interface KnownText {
+  /** The head of its first row: key number and nonce, which no other sealed value has. */
+  head: string;
+  json: string;
+}
+
+/**
+ * Named values and a call's answers in an object's SQLite, sealed and in parts. Small values of the names in `kept` are not
+ * opened again as long as their rows are those that were read or written last.
+ */
 export class SealedRows {
   readonly #sql: SqlStorage;
   readonly #sealer: Sealer;
+  readonly #kept: readonly string[];
+  readonly #known = new Map<string, KnownText>();
 
-  constructor(sql: SqlStorage, sealer: Sealer) {
+  constructor(sql: SqlStorage, sealer: Sealer, kept: readonly string[] = []) {
     this.#sql = sql;
     this.#sealer = sealer;
+    this.#kept = kept;
   }
 
   static readonly texts = `
@@ -32,7 +48,9 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
   async prepare({ texts = {}, answers = [] }: Writes): Promise<() => void> {
     const sealedTexts: [string, Parts | null][] = [];
     for (const [name, value] of Object.entries(texts)) {
-      sealedTexts.push([name, value === null ? null : await this.#seal(value)]);
+      const parts = value === null ? null : await this.#seal(value);
+      if (parts) this.#keep(name, headOf(parts[0]!), value);
+      sealedTexts.push([name, parts]);
     }
     const sealedAnswers: [number, Parts][] = [];
     for (const [position, entry] of answers) {
@@ -47,7 +65,7 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
     };
   }
 
-  /** The same for one part of a text or an answer. */
+  /** Encrypts one part of a text or an answer, and returns a function that writes it. */
   async preparePart(key: string | number, part: Part & Place): Promise<() => void> {
     const { bytes, nth } = part;
     const sealed = await sealPart(this.#sealer, bytes, part);
@@ -76,7 +94,20 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
     const rows = this.#sql
       .exec<Row>("SELECT part, bytes FROM texts WHERE name = ? ORDER BY part", name)
       .toArray();
-    return rows.length === 0 ? undefined : this.#open(rows);
+    if (rows[0] === undefined) return undefined;
+    const head = headOf(new Uint8Array(rows[0].bytes));
+    const known = this.#known.get(name);
+    if (known?.head === head) return JSON.parse(known.json);
+    const value = await this.#open(rows);
+    this.#keep(name, head, value);
+    return value;
+  }
+
+  #keep(name: string, head: string, value: unknown): void {
+    if (!this.#kept.includes(name)) return;
+    const json = smallText(value, KEPT);
+    if (json === undefined) this.#known.delete(name);
+    else this.#known.set(name, { head, json });
   }
 
   forget(name: string): void {
@@ -162,6 +193,8 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
     return value;
   }
 }
+
+const headOf = (sealed: Uint8Array): string => sealed.subarray(0, SEALED_HEAD).toHex();
 
 type Parts = readonly Uint8Array<ArrayBuffer>[];
 

@@ -35,7 +35,9 @@ interface Opener {
 }
 
 const IV = 12;
-const HEAD = 4 + IV;
+
+/** Bytes of key number and nonce at the beginning of sealed data; no two sealed values share them. */
+export const SEALED_HEAD = 4 + IV;
 
 /**
  * Seals with AES-256-GCM under the key ring's keys: key number, nonce, ciphertext. Keys are kept in the
@@ -59,10 +61,10 @@ export class Sealer {
     const { id, key } = this.#current;
     const iv = crypto.getRandomValues(new Uint8Array(IV));
     const sealed = new Uint8Array(await crypto.subtle.encrypt(cipher(iv, place), key, bytes));
-    const whole = new Uint8Array(HEAD + sealed.length);
+    const whole = new Uint8Array(SEALED_HEAD + sealed.length);
     new DataView(whole.buffer).setUint32(0, id);
     whole.set(iv, 4);
-    whole.set(sealed, HEAD);
+    whole.set(sealed, SEALED_HEAD);
     release(sealed);
     return whole;
   }
@@ -72,7 +74,7 @@ export class Sealer {
     sealed: Uint8Array<ArrayBuffer>,
     place?: string,
   ): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    if (sealed.length <= HEAD) return undefined;
+    if (sealed.length <= SEALED_HEAD) return undefined;
     const id = new DataView(sealed.buffer, sealed.byteOffset).getUint32(0);
     let opener = this.#known.get(id);
     if (opener === undefined) {
@@ -81,8 +83,8 @@ export class Sealer {
       opener = await this.#remember(found);
     }
     try {
-      const iv = sealed.subarray(4, HEAD);
-      const body = sealed.subarray(HEAD);
+      const iv = sealed.subarray(4, SEALED_HEAD);
+      const body = sealed.subarray(SEALED_HEAD);
       return new Uint8Array(await crypto.subtle.decrypt(cipher(iv, place), opener.key, body));
     } catch {
       return undefined;

@@ -1,5 +1,5 @@
 /**
- * Runs a servlet in a test, as the server would, in a world that the test scripts. For Node, as in
+ * `edge-servlets/testing`: runs a servlet in a test, as the server would, in a world that the test scripts. For Node, as in
  * vitest: the servlet is built on the way.
  */
 import { makeBundle } from "../bundle/bundle.ts";
@@ -30,12 +30,27 @@ import { principalOf, States, type Whose } from "./states.ts";
 
 export type { Whose } from "./states.ts";
 
-/** A result; or a failure, which a servlet of the kit gets as an `AskError` with this reason. */
+/**
+ * The client's answer to an ask: its result; or a failure, which a servlet of the kit gets as an `AskError` with this reason.
+ *
+ * @example
+ * const allowed: ScriptedAnswer = { action: "accept", content: { approve: true } };
+ * const unable: ScriptedAnswer = { failed: "cannot-ask" };
+ */
 export type ScriptedAnswer =
   | Json
   | (Pick<AskFailure, "failed" | "requiredCapabilities"> & { message?: string });
 
-/** The world of a call in a test. Anything left out fails when the servlet uses it. */
+/**
+ * The world of a call in a test. Anything left out fails when the servlet uses it.
+ *
+ * @example
+ * const script: Script = {
+ *   caller: "ada",
+ *   now: Date.UTC(2026, 0, 1),
+ *   fetch: () => Response.json({ celsius: 22 }),
+ * };
+ */
 export interface Script {
   /** Answers to what the servlet asks of the client, by method: in their order, or by a function. */
   answers?: { [M in Ask["method"]]?: ScriptedAnswer[] | ((params: Json) => ScriptedAnswer) };
@@ -67,7 +82,15 @@ export interface Script {
   session?: string;
 }
 
-/** Outcome of a call. */
+/**
+ * The outcome of a call.
+ *
+ * @example
+ * const hello = await loadServlet("plugins/hello");
+ * const { result, logs }: Tested<{ isError?: boolean }> = await hello.callTool("greet", { name: "Ada" });
+ * result.isError ?? false; // → false
+ * logs; // → []
+ */
 export interface Tested<T> {
   result: T;
   /** Notifications sent to the client, in order. */
@@ -80,7 +103,14 @@ export interface Tested<T> {
   recorded?: Recorded;
 }
 
-/** A servlet under test. Rejects with a `Fault` where the server would answer with an error. */
+/**
+ * A servlet under test. Its methods reject with a `Fault` where the server would answer with an error.
+ *
+ * @example
+ * const hello: ServletUnderTest = await loadServlet("plugins/hello");
+ * const { tools } = await hello.list();
+ * tools.map(({ name }) => name); // → ["greet"]
+ */
 export interface ServletUnderTest {
   list(): Promise<Lists>;
   callTool(name: string, args?: Json, script?: Script): Promise<Tested<CallToolResult>>;
@@ -102,7 +132,14 @@ export interface ServletUnderTest {
 
 /**
  * Builds the servlet in this folder and makes it ready to be called. What it keeps from call to call (`state` in its
- * manifest) lasts for as long as the object that is returned.
+ * manifest) lasts for as long as the object that is returned. Throws a `Refusal` where the servlet cannot be built.
+ *
+ * @example
+ * import { loadServlet } from "edge-servlets/testing";
+ *
+ * const hello = await loadServlet("plugins/hello");
+ * const { result } = await hello.callTool("greet", { name: "Ada" });
+ * result.content; // → [{ type: "text", text: "Hello, Ada!" }]
  */
 export async function loadServlet(folder: string): Promise<ServletUnderTest> {
   const members = await makeBundle({
@@ -219,8 +256,7 @@ async function statesOf(servlet: PreparedServlet): Promise<States> {
 /** Arguments as they arrive over the wire. */
 const asSent = (args: Json): Json => JSON.parse(JSON.stringify(args)) as Json;
 
-/** The next run of a call that was interrupted: by `alwaysReplay`, or for it has returned what it asks. */
-/** How a call goes on that was interrupted: with the answers of its script. */
+/** The next run of a call that was interrupted by `alwaysReplay`, or that asks: with the answers of its script. */
 async function goneOn(
   { ask, signal }: CallContext,
   { reason, recorded, state }: Waiting,
@@ -270,7 +306,7 @@ class Recorder implements Keeper {
   }
 }
 
-/** Answers from the script; what it has no answer for ends the call. */
+/** Answers from the script; an ask without an answer ends the call. */
 function scriptedAsker({ answers = {} }: Script): CallContext["ask"] {
   const used = new Map<string, number>();
   const answerOne = ({ method, params }: Ask): Answer => {

@@ -13,7 +13,15 @@ import { partsOf, setupOf } from "../servlets/setup.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import type { Ending } from "../wasm/call.ts";
 
-/** Whose state a call of a servlet has that keeps some. */
+/**
+ * Whose state is meant, of a servlet that keeps some.
+ *
+ * @example
+ * const journal = await loadServlet("plugins/journal");
+ * const ada: Whose = { caller: "ada" };
+ * await journal.writeFiles({ "/journal/today.txt": "Water the plants." }, ada);
+ * await journal.files(ada); // → { "/journal/today.txt": "Water the plants." }
+ */
 export interface Whose {
   /** The caller's name; anonymous by default. */
   caller?: string;

@@ -4,7 +4,7 @@ import { isObject, type Json } from "../core/model.ts";
 import { sendAsks } from "./ask-client.ts";
 import type { Guest } from "./guest.ts";
 
-/** What only a page of this server can be given. */
+/** An ask that only a page of this server can answer. */
 interface AskedByPage {
   /** A label for the journal. */
   what: string;

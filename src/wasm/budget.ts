@@ -68,7 +68,7 @@ export class FuelMeter {
   readonly #gauge: { value: bigint };
   /** Fuel that all runs of the call will have used when this run has none left. */
   readonly #whole: number;
-  /** What was left at the last payment, and what is when the next turn is due. */
+  /** The fuel that was left at the last payment, and the fuel at which the next turn is due. */
   #left: bigint;
   #next: bigint;
 

@@ -1,3 +1,4 @@
+/** Runs one export of a guest, from its instance to its ending. */
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { Keeper, Recorded } from "../core/record.ts";

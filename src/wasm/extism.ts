@@ -1,3 +1,4 @@
+/** The host functions of Extism: `extism:host/env`, without the memory. */
 import { limits } from "../core/limits.ts";
 import { GuestError, type Guest, type LogLevel } from "./guest.ts";
 import type { HostFunction, HostFunctions } from "./host-function.ts";

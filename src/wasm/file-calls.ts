@@ -32,7 +32,7 @@ function nodeOf(files: Files, { place }: Found): number {
   return place.node;
 }
 
-/** The same to change something there. Throws `perm` where the folder is read-only. */
+/** Finds the file or folder at the path in the argument `name`, to change something there. Throws `perm` where the folder is read-only. */
 function changed(files: Files, asked: Json, name = "path", follows = false): Found {
   const place = found(files, asked, name, follows);
   if (place.mount.isReadOnly) throw new FileError("perm");

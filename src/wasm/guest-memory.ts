@@ -75,14 +75,14 @@ export class GuestMemory {
     return range;
   }
 
-  /** The same, to be written. */
+  /** A range of the guest's own memory, to be written; throws where it reaches beyond the end. */
   writable(at: number, length: number): Uint8Array<ArrayBuffer> {
     const range = this.range(at, length);
     if (this.#marks !== undefined) mark(this.#marks.memory, range.byteOffset, range.length);
     return range;
   }
 
-  /** The same, as a view that sets numbers. */
+  /** A range to be written, as a view that sets numbers. */
   writableView(at: number, length: number): DataView<ArrayBuffer> {
     return new DataView(this.writable(at, length).buffer, at >>> 0, length);
   }

@@ -40,7 +40,7 @@ export class Guest extends GuestMemory {
   http: { status: number; headers: Record<string, string> } = { status: 0, headers: {} };
   /** How a successful call changes its servlet's state; without effect if the servlet keeps none. */
   leaves: "changes" | "nothing" | "new state" = "changes";
-  /** What the servlet has thrown, for operators, where it says so by itself: see `log`. */
+  /** The exception that the servlet itself has reported to operators: see `log`. */
   thrown: string | undefined;
   #reservation: Reservation | undefined;
   #gone: AbortSignal | undefined;

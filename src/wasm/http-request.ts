@@ -29,7 +29,7 @@ export async function recordedRequest(
 ): Promise<GuestResponse> {
   const account = accountOf(head);
   if (account === undefined) return oneRequest(guest, head, body);
-  // What the body's view shows may change before the request is sent again.
+  // The bytes under the body's view may change before the request is sent again.
   const kept = body.slice();
   await connectAccount(guest, account);
   const response = await oneRequest(guest, head, kept);

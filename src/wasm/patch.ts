@@ -1,5 +1,5 @@
 /**
- * What was loaded into an instance, as bytes: the difference of its memory and globals from an earlier state.
+ * A patch, as bytes: the difference of an instance's memory and globals from an earlier state.
  *
  * The first two words of 32 bits are the pages of its memory and the length of its globals as text, which
  * follows, filled up to whole words. Then come the runs of changed words: a head, which says how many words

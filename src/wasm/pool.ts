@@ -122,7 +122,7 @@ export async function makeInstance(program: Program, guest: Guest): Promise<Inst
   return newborn(program, pools.get(keyOf(program)) ?? (await newPool(program)), guest);
 }
 
-/** The same for a call without a caller. */
+/** A new instance in its pristine state, for a run that no caller has asked for. */
 export const newInstanceOf = (program: Program): Promise<Instance> =>
   makeInstance(program, newGuest());
 

@@ -1,3 +1,4 @@
+/** Random bytes of a call, which a replay gives again. */
 import { chacha20 } from "@noble/ciphers/chacha.js";
 
 const NONCE = new Uint8Array(12);

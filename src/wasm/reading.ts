@@ -54,7 +54,7 @@ function demandHeap(name: string, bytes: Uint8Array, most: number): void {
 /** The first byte in UTF-8 of U+0100. */
 const BEYOND_LATIN_1 = 0xc4;
 
-/** The same for JSON, where it has more members and items than the host parses too. */
+/** Throws a `GuestError` for JSON that is too large, or has more members and items than the host parses. */
 export function demandJson(name: string, bytes: Uint8Array, most: number): void {
   demandSize(name, bytes, most);
   demandHeap(name, bytes, most);

@@ -1,3 +1,4 @@
+/** The parts of the host that one call of a guest may use. */
 import type { Asker } from "../core/asks.ts";
 import type { Files } from "../files/files.ts";
 import type { Notification } from "../core/model.ts";

@@ -49,7 +49,7 @@ function placeOf(call: FileCall, fd: number, path: PathAt, follows: boolean) {
   return { through, place };
 }
 
-/** The same to change something there. Throws `perm` where the mount is read-only. */
+/** Where a path of the guest leads, to change something there. Throws `perm` where the mount is read-only. */
 function changedPlace(call: FileCall, fd: number, path: PathAt, follows = false): Place {
   const { through, place } = placeOf(call, fd, path, follows);
   demandWritable(call, through);

@@ -1,4 +1,4 @@
-/** What the engine of servlets in TypeScript has the platform do with bytes: ciphers, hashes and encodings. */
+/** Work on bytes that QuickJS leaves to the platform: ciphers, hashes and encodings. */
 import { limits } from "../core/limits.ts";
 import type { Json } from "../core/model.ts";
 import { GuestError, type Guest } from "./guest.ts";

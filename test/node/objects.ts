@@ -1,9 +1,15 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-const toml = readFileSync(join(import.meta.dirname, "../../wrangler.toml"), "utf8");
+/** The classes of the Durable Objects by the names of their bindings, as the wrangler.toml of a checkout has them. */
+export function objectsIn(checkout: string): Record<string, string> {
+  const toml = readFileSync(join(checkout, "wrangler.toml"), "utf8");
+  return Object.fromEntries(
+    [...toml.matchAll(/^name = "(\w+)"\nclass_name = "(\w+)"$/gm)].map(([, name, of]) => [
+      name,
+      of,
+    ]),
+  );
+}
 
-/** The classes of the Durable Objects by the names of their bindings, as wrangler.toml has them. */
-export const OBJECTS: Record<string, string> = Object.fromEntries(
-  [...toml.matchAll(/^name = "(\w+)"\nclass_name = "(\w+)"$/gm)].map(([, name, of]) => [name, of]),
-);
+export const OBJECTS = objectsIn(join(import.meta.dirname, "../.."));

@@ -70,7 +70,7 @@ const NO_HOST =
 const NO_NAME =
   "X-Forwarded-Host (or host in Forwarded) is not the name of a host, with or without a port. Have the proxy send the host of the URL there, or set PUBLIC_URL.\n";
 
-/** What a proxy says of the request that it passes on. */
+/** A proxy's description of the request that it passes on. */
 interface Said {
   /** The client's address. */
   for?: string | undefined;
@@ -79,7 +79,7 @@ interface Said {
   proto?: "http" | "https" | undefined;
 }
 
-/** What the nearest proxy says: it has added the last values. `X-Forwarded-…` is what most proxies write. */
+/** The description by the nearest proxy: it has added the last values. `X-Forwarded-…` is what most proxies write. */
 function saidBy(headers: Headers): Said {
   const last = (name: string) => headers.get(name)?.split(",").at(-1)?.trim();
   const forwarded = lastElement(headers.get("forwarded") ?? "");

@@ -31,7 +31,7 @@ const FIELDS = 200;
 const OPTIONS = 2000;
 const LABEL = 200;
 
-/** What is beyond the first fields and options is written as JSON. */
+/** The first fields of a schema; fields and options beyond the limits are written as JSON. */
 function shownFields(schema: Json): Field[] {
   const all = fieldsOf(schema);
   let left = OPTIONS;

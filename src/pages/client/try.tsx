@@ -31,7 +31,7 @@ interface Tried {
   target: Target;
   /** Where this page calls its server. */
   address: string;
-  /** What programs call. */
+  /** The entry as programs call it. */
   callee: Callee;
 }
 

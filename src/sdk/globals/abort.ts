@@ -32,7 +32,7 @@ export class AbortSignal extends EventTarget {
     return signal;
   }
 
-  /** What its controller does. */
+  /** Aborts the signal, for its controller. */
   static end(signal: AbortSignal, reason: unknown): void {
     if (signal.#abort) return;
     signal.#abort = {

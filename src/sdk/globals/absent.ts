@@ -1,3 +1,4 @@
+/** Classes of the platform that a servlet cannot use, each of which says what to use instead. */
 import { EventTarget } from "./events.ts";
 
 interface Absent {

@@ -1,3 +1,4 @@
+/** `Blob` and `File`. */
 import { bufferOf, decodeUtf8, encodeUtf8, joined } from "./bytes.ts";
 import { ReadableStream } from "./streams.ts";
 

@@ -1,3 +1,4 @@
+/** `structuredClone`. */
 const refused = (what: string) =>
   new DOMException(`${what} could not be cloned.`, "DataCloneError");
 

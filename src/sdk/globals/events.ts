@@ -1,3 +1,4 @@
+/** `Event` with its subclasses, and `EventTarget`. */
 import { traceOf } from "../host.ts";
 
 export interface EventInit {

@@ -1,3 +1,4 @@
+/** `FormData`, and forms as request bodies. */
 import { hostFor } from "../host.ts";
 import { Blob, File } from "./blob.ts";
 import { binaryOf, bytesOf, decodeUtf8, encodeUtf8, joined } from "./bytes.ts";

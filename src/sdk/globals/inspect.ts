@@ -2,7 +2,12 @@ const DEPTH = 4;
 const ITEMS = 100;
 const WIDTH = 80;
 
-/** A value as people read it, in the manner of Node's console. */
+/**
+ * A value as people read it, in the manner of Node's console; long and deep ones are cut.
+ *
+ * @example
+ * inspect({ total: 30, rows: [1, 2n] }); // → "{ total: 30, rows: [ 1, 2n ] }"
+ */
 export function inspect(value: unknown): string {
   return show(value, []);
 }

@@ -20,7 +20,7 @@ export function encode(text: string, set: string): string {
   );
 }
 
-/** The same, leaving only letters, digits and `*-._`; a space becomes "+". */
+/** The text percent-encoded as in a form: letters, digits and `*-._` stay, and a space becomes "+". */
 export const encodeForm = (text: string): string =>
   binaryOf(encodeUtf8(text)).replace(/[^\w*.-]/g, (char) => (char === " " ? "+" : hex(char)));
 

@@ -97,7 +97,7 @@ export class Body {
     return content;
   }
 
-  /** The same for a copy: a stream goes on as two. */
+  /** The bytes or stream of a copy of the body; a stream goes on as two. */
   static copied(body: Body): Bytes | ReadableStream<Bytes> | null {
     const content = Body.content(body);
     if (content === null || content instanceof Uint8Array) return content;

@@ -375,7 +375,7 @@ export class WritableStream<T = unknown> {
     return done;
   }
 
-  /** What its writer does, by name; undefined releases it. */
+  /** Locks the stream to a writer, or with undefined releases it; gives the writer's operations, by name. */
   static lock<T>(stream: WritableStream<T>, writer: WritableStreamDefaultWriter<T> | undefined) {
     if (writer !== undefined && stream.#writer !== undefined) {
       throw new TypeError("The stream is locked: it has a writer already.");

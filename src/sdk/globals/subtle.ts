@@ -1,3 +1,4 @@
+/** `crypto.subtle`: keys and operations, whose ciphers and hashes the host computes. */
 import { hostFor } from "../host.ts";
 import { bufferOf, decodeUtf8, joined } from "./bytes.ts";
 

@@ -1,3 +1,4 @@
+/** `TextEncoder` and `TextDecoder`. */
 import type { OldDecoder } from "./encodings.ts";
 import { bufferOf, decodeUtf8, encodeUtf8, joined } from "./bytes.ts";
 import { lazy } from "./lazy.ts";

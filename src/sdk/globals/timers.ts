@@ -1,3 +1,4 @@
+/** `setTimeout`, `setInterval`, and the functions that end them. */
 import { addTimer, removeTimer } from "../timers.ts";
 
 interface Start {

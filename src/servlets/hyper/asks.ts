@@ -52,7 +52,7 @@ export function askOf(method: Ask["method"], given: Json): Ask {
   return { method, params, timeoutMs: Math.ceil(Math.min(timeout, limits.taskMs)) };
 }
 
-/** The same request, with images and sounds as every client reads them. */
+/** A sampling request, with images and sounds as every client reads them. */
 function withTidyMedia(params: Json): Json {
   if (!Array.isArray(params["messages"])) return params;
   const tidy = (block: unknown) =>

@@ -1,3 +1,4 @@
+/** The host functions of servlets for hyper-mcp: `extism:host/user`. */
 import { limits } from "../../core/limits.ts";
 import type { Json } from "../../core/model.ts";
 import { config } from "../../wasm/extism.ts";

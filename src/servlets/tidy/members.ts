@@ -38,7 +38,7 @@ const FITS: Fits = {
   annotations: (value) => isObject(value) && !saysNothing(value),
 };
 
-/** The same for nested objects. */
+/** Checks of the optional members of nested objects. */
 const ICON: Fits = {
   mimeType: isString,
   sizes: isList(isString),

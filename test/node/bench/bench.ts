@@ -5,18 +5,18 @@
  * `--full` has longer rounds, and measures memory, durable calls, sessions and installed servlets with state too; names
  * of rows (`npm run bench -- callKey callJwt`) are for no more than these.
  * `PLUGIN_CASES=FOLDER npm run bench` has rows of large plugins too (plugins.ts).
- * `--against FOLDER` drives another checkout of this project (with its packages installed) beside this one.
+ * `--against COMMIT` drives the Worker of another commit beside this one, and says which rows are slower (against.ts).
  * `npm run bench -- fuel` measures what guests can compute for their fuel instead (fuel.ts),
  * `-- tracking` what it costs them that their writes are marked (tracking.ts), `-- fleet` what many servlets
  * cost (fleet.ts), `-- hosted` a self-hosted server (hosted.ts), and `-- herd` tasks that are due at once (herd.ts).
  */
-import { execFile } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { parseArgs, promisify } from "node:util";
+import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build as buildSource, sourceIn } from "../../../src/bundle/source.ts";
+import { benchAgainst, buildCheckout, IN_GUESTS } from "./against.ts";
 import { doors, measureNewTokens } from "./doors.ts";
 import { measureDurable } from "./durable.ts";
 import { benchFleet } from "./fleet.ts";
@@ -24,24 +24,16 @@ import { benchFuel } from "./fuel.ts";
 import { benchHerd } from "./herd.ts";
 import { benchHosted } from "./hosted.ts";
 import { greeted, kindsWith, type Wanted } from "./kinds.ts";
-import { drive, type Load, type Measured } from "./load.ts";
+import { drive } from "./load.ts";
 import { pluginRows } from "./plugins.ts";
 import { limits } from "../../../src/core/limits.ts";
 import { builtFrom, serveLoading } from "../http/installing.ts";
-import { headersOf, measureSessions, sessionAt } from "./sessions.ts";
+import { measureSessions } from "./sessions.ts";
 import { unstable_readConfig } from "wrangler";
 import { benchTracking } from "./tracking.ts";
-import {
-  buildTests,
-  buildWorker,
-  cpuMs,
-  freePort,
-  residentMB,
-  serve,
-  type Served,
-} from "../workerd.ts";
+import { CONNECTIONS, inTurn, KEYS, median, type Round } from "./turns.ts";
+import { buildTests, buildWorker, freePort, residentMB, serve, type Served } from "../workerd.ts";
 
-const run = promisify(execFile);
 const { values: options, positionals: only } = parseArgs({
   allowPositionals: true,
   options: { full: { type: "boolean", default: false }, against: { type: "string" } },
@@ -69,20 +61,8 @@ if (only.includes("hosted")) {
 const { full, against } = options;
 const ROUNDS = full ? 15 : 9;
 const ROUND_MS = full ? 1000 : 400;
-/** Enough for about 100 calls with pauses: CPU time is counted in ticks of 10 ms. */
-const SPACED_ROUND_MS = 1200;
 const MEMORY_CALLS = 200_000;
-const CONNECTIONS = 16;
 const scratch = join(".bundle", "bench");
-
-/** Builds the Worker of a checkout, whose bundles are made. */
-async function buildCheckout(cwd: string, name: string): Promise<string> {
-  const out = resolve(scratch, name);
-  await run("npx", ["wrangler", "deploy", "--dry-run", "--minify", "--outdir", out], { cwd });
-  return out;
-}
-
-const GUESTS = "test/worker/index.ts";
 
 const buildPeer = (name: string) =>
   buildWorker(join(import.meta.dirname, `${name}.ts`), join(scratch, name));
@@ -96,66 +76,20 @@ async function echoPlugin(): Promise<Uint8Array> {
 
 const { variables, jwks, newTokens, ...proofs } = await doors();
 const ownKinds = kindsWith(proofs);
-const plugins =
-  against === undefined ? await pluginRows(join(scratch, "plugins"), only) : undefined;
+if (against !== undefined) {
+  await benchAgainst(against, ownKinds, { only, variables, rounds: ROUNDS, ms: ROUND_MS });
+  process.exit(0);
+}
+const plugins = await pluginRows(join(scratch, "plugins"), only);
 const kinds: Record<string, Wanted> = { ...ownKinds, ...plugins?.kinds };
 
-/** The kinds whose servlets are guests of the tests. */
-const IN_GUESTS = new Set(["callTypeScript", "callC", "megabyte", "callStateful", "commit10MB"]);
-
-const median = (values: number[]) =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
-
-/** Begins a session for each connection; gives what the heads in each say. */
-const ownSessions = (port: number) =>
-  Promise.all(Array.from({ length: CONNECTIONS }, async () => headersOf(await sessionAt(port))));
-
-/** Keys by which each connection has a caller of its own. */
-const KEYS = Array.from({ length: CONNECTIONS }, (_, at) => `any${at}`);
-
-/** Heads by which each connection has a caller of its own. */
-const ownCallers = {
-  address: KEYS.map((_, at) => ({ "cf-connecting-ip": `203.0.113.${at + 1}` })),
-  key: KEYS.map((key) => ({ authorization: `Bearer ${key}` })),
-};
-
-interface Round extends Measured {
-  /** CPU time of the server's process for each request, in microseconds. */
-  cpuUs: number;
-}
-
-/** Drives both in turn, round by round, so that what else the machine does hits both alike. */
+/** Drives both in turn. */
 async function compare(wanted: Wanted, ours: Served, other: Served) {
-  const results = new Map<Served, Round[]>([
-    [ours, []],
-    [other, []],
+  const sent = new Map<Served, Wanted>([
+    [ours, wanted],
+    [other, { ...wanted, ...wanted.peer }],
   ]);
-  const loads = new Map<Served, Load & Pick<Wanted, "check">>();
-  for (const served of results.keys()) {
-    const sent = served === other ? { ...wanted, ...wanted.peer } : wanted;
-    const own = wanted.inSession
-      ? await ownSessions(served.port)
-      : wanted.ownCallers
-        ? ownCallers[wanted.ownCallers]
-        : [];
-    loads.set(served, { connections: CONNECTIONS, ...sent, port: served.port, own });
-  }
-  for (let round = 0; round <= ROUNDS; round++) {
-    for (const [served, measured] of results) {
-      const before = await cpuMs(served);
-      const { pauseMs, ...load } = loads.get(served)!;
-      const isWarmUp = round === 0;
-      const isSpaced = pauseMs !== undefined;
-      const [warmUpMs, roundMs] = isSpaced ? [2000, SPACED_ROUND_MS] : [500, ROUND_MS];
-      const one = await drive(
-        isSpaced && !isWarmUp ? { ...load, pauseMs } : load,
-        (_count, ms) => ms > (isWarmUp ? warmUpMs : roundMs),
-        load.check,
-      );
-      const cpuUs = (((await cpuMs(served)) - before) * 1000) / one.count;
-      if (!isWarmUp) measured.push({ ...one, cpuUs });
-    }
-  }
+  const results = await inTurn(sent, { rounds: ROUNDS, ms: ROUND_MS });
   const middle = (served: Served, key: keyof Round) =>
     median(results.get(served)!.map((one) => one[key]));
   const ratio = (key: keyof Round) =>
@@ -164,7 +98,7 @@ async function compare(wanted: Wanted, ours: Served, other: Served) {
 }
 
 await mkdir(scratch, { recursive: true });
-const oursFolder = await buildCheckout(".", "ours");
+const oursFolder = await buildCheckout(".", join(scratch, "ours"));
 const stockFolder = await buildPeer("stock");
 await writeFile(join(stockFolder, "plugin.wasm"), await echoPlugin());
 const ours = await serve(oursFolder, { durable: true });
@@ -220,20 +154,6 @@ const all = [ours, peer, oursGuests, stockEcho, sessionPeer, statePeer, guestsTo
 all.push(locked, deployed, bare);
 if (large && small) all.push(large, small);
 if (loaded && unloaded) all.push(loaded.served, unloaded.served);
-/** The same servers of the other checkout. */
-const theirs =
-  against === undefined
-    ? undefined
-    : {
-        plain: await serve(await buildCheckout(against, "theirs"), {
-          durable: true,
-        }),
-        guests: await serve(
-          await buildWorker(join(against, GUESTS), join(scratch, "their-guests")),
-          forGuests,
-        ),
-      };
-if (theirs !== undefined) all.push(theirs.plain, theirs.guests);
 process.on("exit", () => all.forEach(({ process }) => process.kill()));
 
 /** Measurements that use another server than the peer. */
@@ -292,14 +212,8 @@ for (const [name, wanted] of Object.entries(kinds)) {
   const open = IN_GUESTS.has(name) ? oursGuests : ours;
   const isPlugin = plugins?.kinds[name] !== undefined;
   const mine = isPlugin ? large! : (ownServer[name] ?? open);
-  const other = isPlugin
-    ? small!
-    : theirs
-      ? theirs[IN_GUESTS.has(name) ? "guests" : "plain"]
-      : (others[name] ?? peer);
-  const same: Wanted = { ...wanted };
-  if (theirs) delete same.peer;
-  const { middle, ratio, cpuRatio } = await compare(same, mine, other);
+  const other = isPlugin ? small! : (others[name] ?? peer);
+  const { middle, ratio, cpuRatio } = await compare(wanted, mine, other);
   ratios[name] = rounded(ratio);
   cpuRatios[name] = rounded(cpuRatio);
   const of = (served: Served) =>
@@ -321,13 +235,13 @@ for (const [name, wanted] of Object.entries(kinds)) {
 
 for (const [name, target] of Object.entries(TARGETS)) {
   const ratio = cpuRatios[name];
-  if (ratio === undefined || theirs !== undefined) continue;
+  if (ratio === undefined) continue;
   const verdict = ratio <= target ? "within" : "above";
   console.log(
     `${name}: ${ratio} times the CPU time of the other, ${verdict} the target of ${target}`,
   );
 }
-if (!full || only.length > 0 || theirs !== undefined) {
+if (!full || only.length > 0) {
   console.log(`bench: ${JSON.stringify({ ...ratios, cpu: cpuRatios })}`);
   process.exit(0);
 }

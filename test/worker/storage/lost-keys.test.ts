@@ -54,6 +54,7 @@ describe("a task", () => {
     const id = await planned(ELICIT);
     await until(id, "input_required");
     loseKeys();
+    await evictDurableObject(objectOf(id));
     expect(await taskOf(id)).toMatchObject(LOST);
     expect((await updateTask(id, { ask_1: accept("Ada") })).error).toBeUndefined();
     expect(await taskOf(id)).toMatchObject(LOST);
@@ -85,6 +86,7 @@ describe("a task", () => {
     const id = await planned(NAP);
     await until(id, "completed");
     loseKeys();
+    await evictDurableObject(objectOf(id));
     const task = await taskOf(id);
     expect(task).toMatchObject(LOST);
     expect(task).not.toHaveProperty("result");

@@ -1,0 +1,121 @@
+/** `npm run bench -- --against COMMIT [ROW…]`: which calls cost more CPU time than at this commit? */
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { readFile, rm, symlink } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { unstable_readConfig } from "wrangler";
+import { objectsIn } from "../objects.ts";
+import { buildWorker, serve, stop, type Options } from "../workerd.ts";
+import type { Wanted } from "./kinds.ts";
+import { inTurn, type Round } from "./turns.ts";
+
+const run = promisify(execFile);
+
+/** The rows whose servlets are guests of the tests. */
+export const IN_GUESTS = new Set([
+  ...["callTypeScript", "callC", "megabyte", "callStateful", "commit10MB"],
+]);
+
+/** Rows that are about their peer, or need servlets that are installed. */
+const LEFT_OUT = new Set(["callBare", "callDeployedBare", "callLoaded", "callStatefulLoaded"]);
+
+/** Slower by more than the spread and this is marked. */
+const MARGIN = 0.02;
+
+/** Builds the Worker of a checkout, whose bundles are made. */
+export async function buildCheckout(cwd: string, folder: string): Promise<string> {
+  const out = resolve(folder);
+  await run("npx", ["wrangler", "deploy", "--dry-run", "--minify", "--outdir", out], { cwd });
+  return out;
+}
+
+/** A worktree of a commit with its packages and bundles, which is kept for the next time. */
+async function checkoutOf(commit: string): Promise<string> {
+  const revision = ["rev-parse", "--verify", `${commit}^{commit}`];
+  const folder = resolve(".bundle/against", (await run("git", revision)).stdout.trim());
+  const done = join(folder, "test/conformance/bundle.gen.ts");
+  if (existsSync(done)) return folder;
+  console.error(`Making ${folder}, once, in some minutes …`);
+  await rm(folder, { recursive: true, force: true });
+  await run("git", ["worktree", "add", "--force", "--detach", folder, commit]);
+  const lock = (of: string) => readFile(join(of, "package-lock.json"), "utf8");
+  if ((await lock(folder)) === (await lock(".")))
+    await symlink(resolve("node_modules"), join(folder, "node_modules"));
+  else await run("npm", ["ci"], { cwd: folder });
+  await run("npm", ["run", "prebench"], { cwd: folder });
+  return folder;
+}
+
+/** Serves a row's Worker of a checkout. */
+type ServeRow = (name: string) => ReturnType<typeof serve>;
+
+/** The Workers of a checkout, by row. That with the guests of the tests is built where a row needs it. */
+async function rowsOf(
+  checkout: string,
+  name: string,
+  variables: Record<string, string>,
+): Promise<ServeRow> {
+  const scratch = join(".bundle/bench", name);
+  const plain = await buildCheckout(checkout, join(scratch, "plain"));
+  let guests: Promise<string> | undefined;
+  const { vars } = unstable_readConfig({ config: join(checkout, "wrangler.toml") });
+  const ownVariables: Record<string, Record<string, string>> = {
+    callKey: variables,
+    callJwt: variables,
+    callDeployed: vars as Record<string, string>,
+  };
+  const options: Options = { durable: true, objects: objectsIn(checkout) };
+  return async (row) => {
+    if (!IN_GUESTS.has(row))
+      return serve(plain, { ...options, variables: ownVariables[row] ?? {} });
+    guests ??= buildWorker(join(checkout, "test/worker/index.ts"), join(scratch, "guests"));
+    return serve(await guests, { ...options, variables: { SEASON: "any" } });
+  };
+}
+
+/** CPU time for each request of all rounds together, in microseconds. */
+function cpuOf(rounds: readonly Round[]): number {
+  const sum = (of: (round: Round) => number) => rounds.reduce((all, one) => all + of(one), 0);
+  return sum(({ cpuUs, count }) => cpuUs * count) / sum(({ count }) => count);
+}
+
+/**
+ * Drives this checkout and two servers of the commit in turn, and prints for each row how much CPU time a call takes here as a
+ * multiple of there, and the spread: how much the two servers of the commit differ.
+ */
+export async function benchAgainst(
+  commit: string,
+  kinds: Readonly<Record<string, Wanted>>,
+  {
+    only,
+    variables,
+    ...length
+  }: { only: string[]; variables: Record<string, string>; rounds: number; ms: number },
+): Promise<void> {
+  const [ours, theirs] = [
+    await rowsOf(".", "ours", variables),
+    await rowsOf(await checkoutOf(commit), "theirs", variables),
+  ];
+  const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
+  console.log(
+    `${"".padEnd(18)}${"here us".padStart(10)}${"there us".padStart(10)}   ratio   spread`,
+  );
+  const slower: string[] = [];
+  for (const [name, { peer: _, ...wanted }] of Object.entries(kinds)) {
+    if (LEFT_OUT.has(name) || (only.length > 0 && !only.includes(name))) continue;
+    const servers = [await ours(name), await theirs(name), await theirs(name)];
+    const results = await inTurn(new Map(servers.map((one) => [one, wanted])), length);
+    const [here, there, twin] = [...results.values()].map(cpuOf) as [number, number, number];
+    await Promise.all(servers.map(stop));
+    const before = (there + twin) / 2;
+    const [ratio, spread] = [here / before, Math.abs(there - twin) / before];
+    const isSlower = ratio > 1 + spread + MARGIN;
+    if (isSlower) slower.push(name);
+    const [ourUs, theirUs] = [here, before].map((us) => String(Math.round(us)).padStart(10));
+    console.log(
+      `${name.padEnd(18)}${ourUs}${theirUs}   ${ratio.toFixed(3)}   ${percent(spread)}${isSlower ? "   slower" : ""}`,
+    );
+  }
+  console.log(`\nslower than ${commit}: ${slower.join(", ") || "none"}`);
+}
