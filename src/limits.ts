@@ -1,15 +1,96 @@
-/** Every limit, with its reason. Sizes in bytes, times in milliseconds. */
-export const limits = {
-  /**
-   * A request's body: what servers of the official SDK take, an image or two in base64. As text it is held
-   * several times, and where one character is beyond Latin-1 each counts two bytes.
-   */
+/** Every limit that several files use or tests change, with its reason. Sizes in bytes, times in milliseconds. */
+
+/** Defaults of the limits that the variable `LIMITS` can change: those for which an operator can know a better number. */
+export const publicLimits = {
+  /** Size of a request. The official SDK has the same default, which fits an image or two in base64. */
   bodyBytes: 4 * 1024 * 1024,
   /**
-   * Bodies of all requests in flight in one isolate, from before they are read until their responses have ended: a call
-   * takes up to twenty times its body, and an isolate has 128 MB. Each caller, or /48, may have half of what the others leave.
+   * Bodies of all requests in progress in one isolate. One caller may have half of what the others leave, so this is at
+   * least twice `bodyBytes`. A call takes up to twenty times the memory of its body, and an isolate has 128 MB.
    */
   bodiesBytes: 8 * 1024 * 1024,
+  /** Concurrent requests of one caller in one isolate. */
+  concurrentCalls: 200,
+  /** Calls of one caller per minute, in total and per tool; 0 disables the limit. */
+  callsPerMinute: 0,
+  toolCallsPerMinute: 0,
+  /**
+   * Sessions, tasks, calls with an id and large states of waiting calls that are stored for one caller per day. Each
+   * whole MiB of a task or state counts once more, so the default allows 50 GB at most.
+   */
+  keptPerDay: 50_000,
+  /**
+   * Quotas of a whole IPv6 /48, in multiples of the quota of one caller. Providers give a home a /56 or a /48, and a
+   * phone one network of a shared /48.
+   */
+  siteShares: 4,
+  /** Open `subscriptions/listen` streams of one caller. */
+  listenStreams: 32,
+  /**
+   * Computing time of one run of a call, in units of about a nanosecond. The default is 0.4 to 3 seconds, during which
+   * the isolate serves others only where the guest can be suspended.
+   */
+  guestFuel: 3_000_000_000,
+  /** Total time that one call may wait for HTTP responses and in sleeps before it is suspended or ended. */
+  waitMs: 5 * 60 * 1000,
+  /** Timeout of an HTTP request of a servlet, redirects included. */
+  httpMs: 60 * 1000,
+  /** HTTP requests of one call, without redirects. Polling for a token may take two hundred. */
+  httpRequests: 500,
+  /** Calls that wait for the state of one servlet in one scope. */
+  queuedCalls: 100,
+  /** Items on one page of a list. Some clients never ask for a second page. */
+  pageItems: 500,
+  /** How long clients may cache lists that were made with the bundle. They change with a deployment. */
+  listTtlMs: 300_000,
+  /** How long an isolate caches lists that a servlet computes at run time. */
+  dynamicListMs: 30_000,
+  /**
+   * Files of one servlet in one scope, with 512 bytes for each file and 256 for each name. A Durable Object stores 10
+   * GB.
+   */
+  fileBytes: 256 * 1024 * 1024,
+  /**
+   * Memory and files of all servlets that are stored for one caller, each scope rounded up to a MiB. Scopes that all
+   * callers share are not counted.
+   */
+  callerStateBytes: 1024 * 1024 * 1024,
+  /** How long the state of a servlet in a session is stored after its last call. */
+  sessionStateMs: 7 * 24 * 3_600_000,
+  /** How long the state of an anonymous caller is stored after its last call. */
+  anonymousStateMs: 7 * 24 * 3_600_000,
+  /** A longer call becomes a task, where the client supports tasks. */
+  promoteAfterMs: 2000,
+  /**
+   * How long a client may take to answer a question of a call that waits: a user who is asked today may answer
+   * tomorrow.
+   */
+  stateMs: 48 * 3_600_000,
+  /** How long a task is stored after it was created. */
+  taskMs: 7 * 86_400_000,
+  /**
+   * Keep-alive interval on the stream of a waiting call: shorter than the timeouts of clients and of proxies before the
+   * server.
+   */
+  keepAliveMs: 5000,
+  /** Lifetime of an idle session: people close their laptops overnight. */
+  sessionIdleMs: 24 * 3_600_000,
+  /**
+   * Sign-in pages that did not lead to an allowed app, and registrations of clients, from one address in an hour. A
+   * large office has one address.
+   */
+  signIns: 100,
+  registrations: 100,
+  /** Lifetime of refresh tokens, renewed with each use: an app that is not used for longer must sign in again. */
+  refreshTokenMs: 90 * 86_400_000,
+  /** Tolerated clock difference between an issuer of tokens and this server. */
+  clockToleranceMs: 30_000,
+  /** How long a person stays signed in on pages of this server that answer questions. */
+  personMs: 15 * 60_000,
+} satisfies Record<string, number>;
+
+const all = {
+  ...publicLimits,
   /**
    * Answers that their clients have not read yet, in one isolate; each caller, or /48, may have half of what the others leave
    * before its next request is refused. Those of less than `smallAnswer` fit into the buffers of the network.
@@ -24,27 +105,9 @@ export const limits = {
   bodyDepth: 64,
   /** Members and items of a body, all together. */
   bodyMembers: 200_000,
-  /** Concurrent requests of one caller in an isolate: the others must be served too. */
-  concurrentCalls: 200,
-  /**
-   * Quotas of a whole /48, in multiples of one caller's. Providers give a home a /48 or /56, which is 65,536 or
-   * 256 networks, and a phone one network of a shared /48.
-   */
-  siteShares: 4,
-  /** Calls of one caller per minute, in total and per tool; 0 disables the limit. */
-  callsPerMinute: 0,
-  toolCallsPerMinute: 0,
-  /**
-   * Sessions, tasks, states that their clients cannot carry, and calls with an id, stored for one caller per
-   * day: most for an hour, none for longer than `taskMs` unless it is used. Each whole MiB of a task or state
-   * counts once more, so these are 50 GB at most; the others have bounds of their own.
-   */
-  keptPerDay: 50_000,
   /** Messages in one legacy batch, and bytes of the results, which are held until the last is there. */
   batchMessages: 50,
   batchBytes: 4 * 1024 * 1024,
-  /** Items on one page of a list: clients that never ask for a second page still see all of most servers. */
-  pageItems: 500,
   /** Pages of a servlet's list; a longer one is treated as endless. */
   listPages: 100,
   /** Nesting depth of a guest's output. Durable Object RPC fails on values nested more than a few thousand levels. */
@@ -66,11 +129,7 @@ export const limits = {
    * held. Compilers throw an address.
    */
   exceptionValues: 8,
-  /**
-   * Fuel of one run of a call, in units of about a nanosecond: 0.4 to 3 seconds of computing, more only with
-   * cache misses (src/wasm/README.md). Meanwhile the isolate serves others only where the guest can be suspended.
-   */
-  guestFuel: 3_000_000_000,
+  /** Fuel for a second of a manifest's `compute_limit`. */
   fuelPerSecond: 1_000_000_000,
   /**
    * Fuel of all runs of one call together, in tanks of one run: each run repeats what those before it computed.
@@ -92,14 +151,12 @@ export const limits = {
   /** Fuel for each byte that the host reads or writes for a guest, and for each random byte. */
   byteFuel: 8,
   randomByteFuel: 64,
-  /** Total waiting time (sleep, HTTP) of one call before it is unwound. */
-  waitMs: 5 * 60 * 1000,
   /**
    * Memory that guests which wait keep in one isolate, which has 128 MiB: the rest is for code, idle
    * instances, and the call that runs.
    */
   waitingBytes: 64 * 1024 * 1024,
-  /** The part of it for one caller or /48, if known: the others must be served too. */
+  /** Part of `waitingBytes` for one caller or /48, if known: the others must be served too. */
   waitingBytesOfOne: 32 * 1024 * 1024,
   /** Overhead of each waiting guest beyond its own memory: V8's stack, its request, host objects. Measured: 0.1 MB. */
   waitingOverheadBytes: 256 * 1024,
@@ -121,15 +178,10 @@ export const limits = {
   outputBytes: 4 * 1024 * 1024,
   /** Structured content that is repeated as text if its servlet has not done so: a model reads far less. */
   repeatedCharacters: 1024 * 1024,
-  /** Members and items of each of these: parsed, an empty object takes twenty times its text. */
+  /** Members and items of a message or an output of a guest: parsed, an empty object takes twenty times its text. */
   guestMembers: 200_000,
   /** The error message of a servlet: a model reads it. */
   errorCharacters: 16 * 1024,
-  /**
-   * Bytes of all files of one scope, with 512 for each file and 256 for each name. A Durable Object stores 10 GB;
-   * this is a database of 50 MB that is vacuumed, with room to spare.
-   */
-  fileBytes: 256 * 1024 * 1024,
   /** Memory for what one call has read and changed of its files; beyond it, changes are staged in the database. */
   fileOverlayBytes: 4 * 1024 * 1024,
   /** Entries of one folder. */
@@ -157,17 +209,10 @@ export const limits = {
   vectors: 1024,
   /** Fuel with which a guest collects its garbage before its state is stored: several times what a full memory needs. */
   collectFuel: 1_000_000_000,
-  /** Calls that wait for the state of one servlet in one scope. */
-  queuedCalls: 100,
   /** Stored memory and variables of a servlet in one scope: as much as one instance may have. */
   stateBytes: 64 * 1024 * 1024,
   /**
-   * Memory and files of all servlets together that are kept for one caller, in whole MiB for each scope; those of
-   * scopes that all callers share are not counted. Four times what the files of one scope may take.
-   */
-  callerStateBytes: 1024 * 1024 * 1024,
-  /**
-   * Above that, for calls that add nothing to files: also where a caller has used up everything, what is there can be read
+   * Above `callerStateBytes`, for calls that add nothing to files: also where a caller has used up everything, what is there can be read
    * and deleted, and a servlet can begin, though its memory grows by some pages for that. One scope gets 1 MiB of it at
    * most, and scopes that keep nothing yet get half of it in all.
    */
@@ -198,11 +243,7 @@ export const limits = {
   keptInstanceBytes: 32 * 1024 * 1024,
   /** Files that a servlet's folders begin with, for each folder: they are part of the upload. */
   initialFileBytes: 4 * 1024 * 1024,
-  /** How long the state of a servlet in a session is kept after its last call. */
-  sessionStateMs: 7 * 24 * 3_600_000,
-  /** How long the state of an anonymous caller is kept after its last call: only that caller can reach or delete it. */
-  anonymousStateMs: 7 * 24 * 3_600_000,
-  /** How much longer the two above may take, so that not each call must store when it was. */
+  /** How much later than `sessionStateMs` and `anonymousStateMs` a state may be deleted, so that not each call must store when it was. */
   stateSlackMs: 3_600_000,
   /** Idle instances of one servlet: more concurrent calls are rare. */
   idleInstances: 16,
@@ -216,24 +257,18 @@ export const limits = {
   restoredBytes: 6 * 1024 * 1024,
   /** Journal entries of one call: a servlet that asks in an endless loop ends here. */
   journalEntries: 10_000,
-  /** How long a client may take to return a state: a user who is asked today may answer tomorrow. */
-  stateMs: 48 * 3_600_000,
   /** A sealed state that a client carries; a larger one is kept in storage. */
   carriedStateBytes: 16 * 1024,
   /** How long one key is used to seal. Everything sealed expires at most `taskMs` after that. */
   keyMs: 30 * 86_400_000,
   /** How long the uploaded parts of a large call are stored until its task is created. */
   uploadMs: 10 * 60_000,
-  /** How long a task is kept after it was created. */
-  taskMs: 7 * 86_400_000,
   /** Poll interval announced to clients of tasks. */
   taskPollMs: 1000,
   /** How long a new task's first response waits for its first run. */
   firstRunMs: 100,
   /** Text of a servlet in a task's status message, which each poll repeats; the rest is cut off. */
   statusCharacters: 500,
-  /** A longer call becomes a task if it can: clients and people give up soon after. */
-  promoteAfterMs: 2000,
   /**
    * A longer call of a client that takes no stream, and so hears nothing until it ends, goes on without it if it can: the
    * client gets a link. One that cannot, or is in the middle of something, is stopped. Clients give up a request after a
@@ -276,14 +311,10 @@ export const limits = {
   clientErrorCharacters: 500,
   /** How often a servlet may return input requests to a client that cannot be asked. */
   unableRetries: 8,
-  /** Keep-alive interval on the stream of a waiting call: shorter than the timeouts of proxies and clients. */
-  keepAliveMs: 5000,
-  /** Open `subscriptions/listen` streams of one caller. */
-  listenStreams: 32,
   /** Open streams of one hub, which all anonymous callers share, and the unread bytes of all of them. */
   hubStreams: 1000,
   hubBacklogBytes: 32 * 1024 * 1024,
-  /** Filters of all these streams, and of those of one caller. */
+  /** Filters of all streams of one hub, and of those of one caller. */
   hubFilterBytes: 16 * 1024 * 1024,
   listenFilterBytes: 2 * 1024 * 1024,
   /** Overhead of a URI or id in a filter beyond its text. */
@@ -311,8 +342,6 @@ export const limits = {
   hubSessions: 1000,
   /** Sessions that are notified of one task's progress: its own, and others that wait for its result. */
   taskSessions: 8,
-  /** Lifetime of an idle session: people close their laptops overnight. */
-  sessionIdleMs: 24 * 3_600_000,
   /**
    * How late the time of a session's last use is stored. An evicted session takes it for the client's silence,
    * and tells the client to reconnect after a quarter of that.
@@ -337,7 +366,7 @@ export const limits = {
   sessionEvents: 1000,
   /** Characters of all these messages except the newest, and unread bytes of all streams except one. */
   sessionEventCharacters: 8 * 1024 * 1024,
-  /** How long such a message is stored. */
+  /** How long a session stores such a message. */
   sessionEventMs: 24 * 3_600_000,
   /**
    * How long a session's own stream stays open before its client reconnects: it keeps the session's object
@@ -356,8 +385,6 @@ export const limits = {
   tokenMemory: 1000,
   /** The same for this server's own tokens: KV may return a revoked one for as long. */
   ownTokenMemoryMs: 60_000,
-  /** Tolerated clock difference between an issuer and this server. */
-  clockToleranceMs: 30_000,
   /** After this an issuer's keys are fetched again; while it is down they are used for `keySetStaleMs`. */
   keySetMs: 10 * 60_000,
   keySetStaleMs: 3_600_000,
@@ -388,12 +415,6 @@ export const limits = {
   /** How old an identity assertion of an enterprise may be, and how many wrong ones may come in `attemptsMs` from one address. */
   assertionMs: 300_000,
   wrongAssertions: 30,
-  /**
-   * Sign-in pages that did not lead to an allowed app, and registrations of clients, in `attemptsMs`, from one
-   * address: each is a write.
-   */
-  signIns: 100,
-  registrations: 100,
   /** Host names of this server that one isolate remembers. */
   origins: 20,
   /** A client's name, or another foreign text on the sign-in page; the rest is cut off. */
@@ -404,8 +425,6 @@ export const limits = {
   formFields: 100_000,
   /** Arguments of a call that its user sees on the page of a question. */
   shownArguments: 50,
-  /** How long a person who has proven who they are need not do so again on such pages: a few questions. */
-  personMs: 15 * 60_000,
   /** How long `get_result` waits for a call: clients give up a request after a minute, some after half of that. */
   resultWaitMs: 25_000,
   /** How long a call waits for the page that its user has opened, before it asks again, and how often it asks. */
@@ -462,18 +481,12 @@ export const limits = {
   shownOptions: 12,
   /** Size of the form of the sign-in page. */
   formBytes: 16 * 1024,
-  /** Lifetime of refresh tokens, renewed with each use: a connector that is used now and then stays connected. */
-  refreshTokenMs: 90 * 86_400_000,
   /** How long a refresh is answered again: two windows of a client refresh at once, and answers are lost. */
   keptRefreshMs: 60_000,
   /** Used refresh tokens of one grant that are recognised: of six weeks where each hour has a refresh, 150 KB. */
   usedRefreshTokens: 1000,
   /** How long an ended grant is noted: until KV shows everywhere what was written before, and what was deleted. */
   endedGrantMs: 120_000,
-  /** Timeout of an HTTP request of a guest, redirects included. */
-  httpMs: 60 * 1000,
-  /** HTTP requests of one call, without redirects. Polling for a token may take two hundred. */
-  httpRequests: 500,
   /** A URL that a guest requests or a client reads, and all headers of a guest's request: common limits of servers. */
   urlCharacters: 8 * 1024,
   httpHeaderBytes: 16 * 1024,
@@ -513,10 +526,6 @@ export const limits = {
   notifications: 10_000,
   /** Sets of scopes whose part of the catalog is cached in an isolate: few are in use at a time. */
   narrowRegistries: 100,
-  /** How long lists that a servlet computes at run time are cached in an isolate. */
-  dynamicListMs: 30_000,
-  /** How long clients may cache lists that were made with the bundle: they change with a deployment. */
-  listTtlMs: 300_000,
   /**
    * Steps of checking a value against a schema, or a text against patterns: about half a second, during which
    * the isolate serves no other request. The largest body takes some steps for each member and character.
@@ -592,10 +601,10 @@ export const limits = {
   completionValues: 100,
 } satisfies Record<string, number>;
 
-/** The limits before any were configured. */
-export const usualLimits: Readonly<typeof limits> = { ...limits };
+/** The limits in force. Only `configureLimits` changes them. */
+export const limits: Readonly<typeof all> = all;
 
-/** Replaces limits by configured values. */
-export function configureLimits(others: Partial<Record<keyof typeof limits, number>>): void {
-  Object.assign(limits, others);
+/** Changes limits: those that `LIMITS` sets, and in tests any. */
+export function configureLimits(others: Partial<typeof all>): void {
+  Object.assign(all, others);
 }

@@ -5,7 +5,7 @@ import type { Serving } from "../builds/serving.ts";
 import { unsettled } from "../durable/remote-hooks.ts";
 import { apiKeysOf, type Settings } from "../env.ts";
 import { Fault, report } from "../errors.ts";
-import { usualLimits, limits } from "../limits.ts";
+import { limits, publicLimits } from "../limits.ts";
 import { pageFor, seeOther, type PersonPage, type View, type Visit } from "../person/view.ts";
 import { usageOf } from "../usage/counting.ts";
 import { PAGES } from "./frame.ts";
@@ -214,8 +214,8 @@ async function overviewOf(
       return { name, scopes, expires, ...(records.get(key) ?? unused) };
     }),
     errors: await usage?.errors(),
-    limits: Object.entries(limits).map(([name, value]) => ({
-      ...{ name, value, usual: usualLimits[name as keyof typeof limits] },
+    limits: Object.entries(publicLimits).map(([name, usual]) => ({
+      ...{ name, value: limits[name as keyof typeof publicLimits], usual },
     })),
     token,
     done,

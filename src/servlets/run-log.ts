@@ -65,7 +65,8 @@ export const ADVICE: Readonly<Partial<Record<string, string>>> = {
   internal: "A fault of this server. Its stack is in the log. Report it if it happens again.",
   unavailable:
     "A service that the server needs did not answer, or a binding is missing. Check wrangler.toml.",
-  too_many: "A caller reached a limit. If that is expected, raise the limit in LIMITS.",
+  too_many:
+    "A caller reached a limit. If that is expected, see whether LIMITS can raise it (docs/configuration.md).",
 };
 
 /** Faults of servlets and of this server, whose messages nobody else has written. */

@@ -2,7 +2,11 @@
 import { env } from "cloudflare:workers";
 import { createApp } from "../../src/app.ts";
 import { durableObjects } from "../../src/durable/objects.ts";
+import { configureLimits } from "../../src/limits.ts";
 import { bundle } from "./bundle.gen.ts";
+
+// Streams of calls are closed while these wait: clients are to come back.
+configureLimits({ callStreamMs: 2000 });
 
 export const {
   Profile,

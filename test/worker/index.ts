@@ -2,13 +2,19 @@
 import { DurableObject, env, tracing } from "cloudflare:workers";
 import { createApp } from "../../src/app.ts";
 import { durableObjects } from "../../src/durable/objects.ts";
+import { configureLimits } from "../../src/limits.ts";
 import { configureTracing } from "../../src/tracing/spans.ts";
 import { bundle as all } from "../bundle.gen.ts";
 
 configureTracing(tracing, env);
 
 /** The names of the servlets that are served, separated by commas; all where it is left out. */
-const { TEST_SERVLETS } = env as { TEST_SERVLETS?: string };
+const { TEST_SERVLETS, TEST_LIMITS = "{}" } = env as {
+  TEST_SERVLETS?: string;
+  /** Any limits, public or not, as JSON. */
+  TEST_LIMITS?: string;
+};
+configureLimits(JSON.parse(TEST_LIMITS) as Parameters<typeof configureLimits>[0]);
 const isServed = (name: string) => TEST_SERVLETS?.split(",").includes(name) ?? true;
 const bundle = { ...all, servlets: all.servlets.filter(({ name }) => isServed(name)) };
 const objects = durableObjects(bundle);

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { usageOf } from "../../../src/usage/counting.ts";
-import { limits } from "../../../src/limits.ts";
+import { configureLimits, limits } from "../../../src/limits.ts";
 import { bundle as all } from "../../bundle.gen.ts";
 import { ask } from "../server.ts";
 
@@ -114,7 +114,7 @@ test("a call that succeeds has a line without a message, whatever its servlet ha
 
 test("the console has the same entry, and counts it as an error", async () => {
   const usageMs = limits.usageMs;
-  limits.usageMs = 0;
+  configureLimits({ usageMs: 0 });
   try {
     await called("broken");
     await called("greet", { name: "Ada" }, {}, UNSET);
@@ -134,7 +134,7 @@ test("the console has the same entry, and counts it as an error", async () => {
       ),
     );
   } finally {
-    limits.usageMs = usageMs;
+    configureLimits({ usageMs });
   }
 });
 
