@@ -26,6 +26,9 @@ import { Installer } from "./installer.ts";
 import { ServletLoader } from "./loaded.ts";
 import { ownServlets } from "./tools.ts";
 
+/** Old builds that an isolate remembers. */
+const OLD_BUILDS = 100;
+
 /**
  * The servlets that this isolate serves: the bundle, and the installed ones, which it asks for at most every
  * `limits.installsMs`. A call keeps the registry that it began with.
@@ -159,7 +162,7 @@ export class Serving {
     const servlet = await this.installer!.bucket.build(hash);
     if (servlet === undefined) return undefined;
     await this.installer!.installs().needed(hash);
-    if (this.#old.size >= limits.oldBuilds) this.#old.clear();
+    if (this.#old.size >= OLD_BUILDS) this.#old.clear();
     this.#old.set(hash, { servlet, at: Date.now() });
     return servlet;
   }

@@ -1,7 +1,6 @@
 import { html } from "hono/html";
 import type { HtmlEscapedString } from "hono/utils/html";
 import { shown, type Markup } from "../document.ts";
-import { limits } from "../limits.ts";
 import type { Tool } from "../model.ts";
 import { beginningOf, printable, printableText } from "../text.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
@@ -10,6 +9,13 @@ import { concernsOf } from "../servlets/concerns.ts";
 import type { Manifest } from "../servlets/manifest.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { rowsOf, type SchemaRow } from "./schema-rows.ts";
+
+/**
+ * Characters of markup of all that the start page shows of servlets, shared among them: the page is held a few times
+ * while it is made, and phones must show it. And of one table of a schema.
+ */
+const EXPLORE_CHARACTERS = 4 * 1024 * 1024;
+const TABLE_CHARACTERS = 100_000;
 
 /** The section "Explore" of the start page: the servlets and entries that a visitor may use. */
 
@@ -52,7 +58,7 @@ function within<T>(items: readonly T[], room: number, make: (item: T) => Markup)
 export function exploreSection({ servlets, catalog, scopeOf }: Offers): Markup {
   const of = entriesBy({ catalog, scopeOf });
   // Each servlet gets an equal share of the room that is left.
-  let room = limits.exploreCharacters;
+  let room = EXPLORE_CHARACTERS;
   const sections = servlets.toSorted(ownLast).map((servlet, nth) => {
     const share = Math.floor(room / (servlets.length - nth));
     const failures = catalog.failures?.get(servlet.name) ?? [];
@@ -206,7 +212,7 @@ function table(
   { rows, isCut }: { rows: readonly SchemaRow[]; isCut: boolean },
 ): Markup {
   if (rows.length === 0) return html`<p class="dim">${caption}: none.</p>`;
-  const { made } = within(rows, limits.tableCharacters, tableRow);
+  const { made } = within(rows, TABLE_CHARACTERS, tableRow);
   return html`<div class="wide" role="region" aria-label="${caption}" tabindex="0">
     <table>
       <caption>

@@ -1,10 +1,16 @@
 import { DurableObject } from "cloudflare:workers";
 import { namespaceOf } from "../env.ts";
 import { logError } from "../errors.ts";
-import { limits } from "../limits.ts";
 import type { StateObject } from "./remote-hooks.ts";
 import { PART } from "../parts.ts";
 import { hasRow, hasTable } from "./tables.ts";
+
+/**
+ * Before a caller is refused more, the objects that were longest unheard of are asked what they hold: so many, and
+ * after such a pause. A request may make a thousand others.
+ */
+const AUDITED_OBJECTS = 200;
+const AUDIT_MS = 60_000;
 
 const MINUTE = 60_000;
 
@@ -121,10 +127,10 @@ export class Quota extends DurableObject {
   async #audit(asking: string): Promise<void> {
     const objects = namespaceOf<StateObject>(this.env, "SERVLET_STATES");
     if (objects === undefined || Date.now() < this.#nextAudit) return;
-    this.#nextAudit = Date.now() + limits.auditMs;
+    this.#nextAudit = Date.now() + AUDIT_MS;
     const query = "SELECT object, nth FROM held WHERE object <> ? ORDER BY nth LIMIT ?";
     const { sql } = this.ctx.storage;
-    const rows = sql.exec<Held>(query, asking, limits.auditedObjects).toArray();
+    const rows = sql.exec<Held>(query, asking, AUDITED_OBJECTS).toArray();
     await Promise.all(
       rows.map(async ({ object, nth }) => {
         try {

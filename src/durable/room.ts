@@ -6,6 +6,9 @@ import { MOST_LENT, type Most } from "./quota.ts";
 import { noRoom } from "./scope-state.ts";
 import { hasTable } from "./tables.ts";
 
+/** How long an object relies on what it has heard of the bytes that its caller may store. */
+const ROOM_MS = 10_000;
+
 /** The caller's quota, which counts how much each object of servlet state holds for that caller. */
 interface Holder extends Rpc.DurableObjectBranded {
   hold(object: string, bytes: number, of: Most): Promise<number | undefined>;
@@ -47,7 +50,7 @@ export class Room {
 
   /**
    * The bytes that may be stored here in all, as far as is known: what others have stored for the caller in the last
-   * `limits.roomMs` may not be counted yet. `demand` decides.
+   * `ROOM_MS` may not be counted yet. `demand` decides.
    */
   async available(caller: string | undefined): Promise<number> {
     if (caller === undefined || this.#quotas === undefined) return Infinity;
@@ -58,7 +61,7 @@ export class Room {
       this.#quotas!.getByName(key).available(this.#object, limits.callerStateBytes * shares),
     );
     const bytes = Math.min(...(await Promise.all(each)));
-    this.#available = { bytes, until: Date.now() + limits.roomMs };
+    this.#available = { bytes, until: Date.now() + ROOM_MS };
     return bytes;
   }
 

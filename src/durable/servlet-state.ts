@@ -29,6 +29,9 @@ import { OwnPlace, type StatePlace } from "./state-place.ts";
 import { heldStream } from "./state-streams.ts";
 import { Turns } from "./turns.ts";
 
+/** How much later than `limits.sessionStateMs` and `limits.anonymousStateMs` a state may be deleted, so that not each call must store when it was. */
+const STATE_SLACK_MS = 3_600_000;
+
 /** A run of an export here. */
 type Run = Pick<StatefulRun, "export" | "input" | "call" | "recorded" | "seed"> & {
   /** True if the call may be run again from its record, so that its ending is stored. */
@@ -190,7 +193,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       if (ms === undefined) return;
       this.#until ??= (await this.ctx.storage.getAlarm()) ?? 0;
       if (this.#until >= Date.now() + ms) return;
-      this.#until = Date.now() + ms + limits.stateSlackMs;
+      this.#until = Date.now() + ms + STATE_SLACK_MS;
       await this.#alarm.set(this.#until);
     }
 

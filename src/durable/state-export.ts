@@ -2,7 +2,6 @@
 import { FileError } from "../files/errors.ts";
 import type { Files } from "../files/files.ts";
 import { treeOf } from "../files/tree.ts";
-import { limits } from "../limits.ts";
 import {
   FRAME_BYTES,
   STATE_FILE_VERSION,
@@ -11,6 +10,9 @@ import {
   type Head,
 } from "../state-file.ts";
 import type { ScopeState } from "./scope-state.ts";
+
+/** Files that the summary of a state lists. */
+const LISTED_FILES = 1000;
 
 /** Sizes and times of the state in one scope. */
 export interface StateSummary {
@@ -21,7 +23,7 @@ export interface StateSummary {
   /** Whether the memory is of the build that is served; that of another is never used. */
   isOfThisBuild: boolean;
   fileBytes: number;
-  /** The first `limits.listedFiles` of them; times in Unix ms. */
+  /** The first `LISTED_FILES` of them; times in Unix ms. */
   files: { path: string; kind: string; size: number; modified: number }[];
   hasMoreFiles: boolean;
   /** True if files cannot be opened: their key is gone, or they were altered. */
@@ -51,7 +53,7 @@ export function summaryOf(state: ScopeState, build: string | undefined): StateSu
     const files = look(state);
     summary.fileBytes = files.bytes;
     for (const { path, kind, size, modified } of itemsOf(files)) {
-      if (summary.files.length === limits.listedFiles) {
+      if (summary.files.length === LISTED_FILES) {
         summary.hasMoreFiles = true;
         break;
       }

@@ -12,6 +12,9 @@ import * as rows from "./task-rows.ts";
 import type { Change, Row, Status, Texts } from "./task-rows.ts";
 import type { Place } from "./vault.ts";
 
+/** How long the uploaded parts of a large call are stored until its task is created. */
+const UPLOAD_MS = 10 * 60_000;
+
 /**
  * One task, in its object's SQLite: a row of plain columns, sealed texts, and the sealed answers to its servlet in
  * order. Each step of a task is written in one transaction with the alarm of the next, so that a crash leaves it
@@ -20,11 +23,11 @@ import type { Place } from "./vault.ts";
 export class TaskStore extends StoredTask implements Keeper {
   #isForgotten = false;
 
-  /** Stores a part of a call before `create`, for `limits.uploadMs`. */
+  /** Stores a part of a call before `create`, for `UPLOAD_MS`. */
   async upload(what: keyof Texts | number, part: Part & Place): Promise<void> {
     const write = await this.sealed.preparePart(what, part);
     this.storage.transactionSync(write);
-    await this.alarm.set(Date.now() + limits.uploadMs);
+    await this.alarm.set(Date.now() + UPLOAD_MS);
   }
 
   /** Creates the task. Its first run is due, unless the call has ended or waits; `handed` as in `suspend`. */

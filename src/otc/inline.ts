@@ -2,6 +2,9 @@ import { limits } from "../limits.ts";
 import { isObject, type Json } from "../model.ts";
 import { NAMED_SCHEMA_KEYWORDS, References, SCHEMA_KEYWORDS } from "../schema/references.ts";
 
+/** Nesting of inlined references: each level takes stack. */
+const INLINED_DEPTH = 200;
+
 /**
  * Schemas without references, as Open Tool Calling requires.
  * https://json-schema.org/draft/2020-12/json-schema-core#section-8
@@ -58,7 +61,7 @@ export function inlined(root: Json): Json {
     const refers = schema["$ref"] ?? schema["$dynamicRef"] ?? schema["$recursiveRef"];
     if (typeof refers !== "string") return own;
     if (within.includes(refers)) throw new NotInlinable(`it refers to itself (${refers})`);
-    if (within.length > limits.inlinedDepth) throw new NotInlinable("its references go too deep");
+    if (within.length > INLINED_DEPTH) throw new NotInlinable("its references go too deep");
     const found = references.resolve(refers, references.root);
     if (found === undefined) {
       throw new NotInlinable(`it refers to ${refers}, which is not in it`);

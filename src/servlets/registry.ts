@@ -1,6 +1,5 @@
 import { checkWithoutNulls } from "../deviations.ts";
 import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
 import type { CallRef, CompletionRequest } from "../calls/call-ref.ts";
 import type { CallContext } from "../call-context.ts";
 import type { CallToolResult, CompleteResult, Json, Lists, ReadResourceResult } from "../model.ts";
@@ -24,6 +23,9 @@ import { keepsState } from "./manifest.ts";
 import { mayBy, patternsBy, scopeFor, SERVER_SERVLET, type May } from "./scopes.ts";
 import type { Servlet } from "./servlet.ts";
 import { newest } from "./toolkit.ts";
+
+/** Sets of scopes whose part of the catalog is cached in an isolate: few are in use at a time. */
+const NARROW_REGISTRIES = 100;
 
 /** What a call reference stands for, for one caller. */
 export interface Entry {
@@ -103,7 +105,7 @@ export class Registry {
       const may = mayBy(scopes, configured);
       const patterns = patternsBy(scopes, configured);
       narrow = new Registry(this.#bundle, this.#deployment, { all: this, may, patterns });
-      if (this.#narrow.size >= limits.narrowRegistries) this.#narrow.clear();
+      if (this.#narrow.size >= NARROW_REGISTRIES) this.#narrow.clear();
       this.#narrow.set(key, narrow);
     }
     return narrow;

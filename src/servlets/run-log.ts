@@ -8,6 +8,9 @@ import { beginningOf, printable, printableJson, printableLines } from "../text.t
 import type { Ending } from "../wasm/call.ts";
 import type { Deployment } from "./deployment.ts";
 
+/** Characters of a servlet's error that operators are shown. */
+const ERROR_EXCERPT = 300;
+
 /** One run of a servlet in the run log, without its input and output. */
 interface RunLine {
   /** When it was begun, in ISO 8601. */
@@ -168,8 +171,7 @@ function tell(
 }
 
 /** The first line of a message, which has no line numbers and so is the same for each such failure. */
-const briefly = (message: string): string =>
-  beginningOf(message.split("\n", 1)[0]!, limits.errorExcerpt);
+const briefly = (message: string): string => beginningOf(message.split("\n", 1)[0]!, ERROR_EXCERPT);
 
 const fuelIn = (ending: Ending | undefined): number => {
   if (ending?.kind === "suspended") return ending.suspended.fuelUsed;

@@ -1,7 +1,9 @@
 import { Fault } from "../../errors.ts";
-import { limits } from "../../limits.ts";
 import { stringBytes } from "../../text.ts";
 import { errorMessage, type RequestId } from "../wire/message.ts";
+
+/** Bytes of the results of one batch, which are held until the last is there. */
+const BATCH_BYTES = 4 * 1024 * 1024;
 
 /** The replies to one POST. Those to a batch are sent together, so their total size is limited. */
 export class Replies {
@@ -17,7 +19,7 @@ export class Replies {
 
   /** Adds the reply to the request with this id, or an error if there is no room for it. */
   add(message: string, id: RequestId | null): void {
-    this.isFull ||= this.#isBatch && this.#bytes + stringBytes(message) > limits.batchBytes;
+    this.isFull ||= this.#isBatch && this.#bytes + stringBytes(message) > BATCH_BYTES;
     const reply = this.isFull ? errorMessage(id, batchIsFull()) : message;
     this.#bytes += stringBytes(reply);
     this.all.push(reply);
@@ -28,5 +30,5 @@ export class Replies {
 export const batchIsFull = () =>
   new Fault(
     "too_large",
-    `The results of this batch are too large (limit ${limits.batchBytes} bytes). Send this request by itself.`,
+    `The results of this batch are too large (limit ${BATCH_BYTES} bytes). Send this request by itself.`,
   );

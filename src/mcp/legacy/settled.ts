@@ -1,10 +1,12 @@
 import { Again, perform, whateverFor, type Waiting } from "../../calls/engine.ts";
 import { Fault } from "../../errors.ts";
-import { limits } from "../../limits.ts";
 import type { CallContext } from "../../call-context.ts";
 import type { Json } from "../../model.ts";
 import type { Entry } from "../../servlets/registry.ts";
 import { linkAsker, linkIn, type HandOver } from "../wire/links.ts";
+
+/** How often a servlet may return input requests to a client that cannot be asked. */
+const UNABLE_RETRIES = 8;
 
 /**
  * Runs a call whose `ask` never waits. A servlet that returns an input request is called again with the answers. With
@@ -16,7 +18,7 @@ export function settled(entry: Entry, call: CallContext, handOver?: HandOver): P
     const task = await handOver?.(waiting);
     return task && linkIn(task);
   };
-  let left = limits.unableRetries;
+  let left = UNABLE_RETRIES;
   return perform<Json>(
     entry,
     { ...call, ask },
