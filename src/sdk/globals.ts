@@ -8,5 +8,4 @@ export { performance } from "./globals/performance.ts";
 export { Response } from "./globals/response.ts";
 export { TextDecoder, TextEncoder } from "./globals/text.ts";
 export { clearInterval, clearTimeout, setInterval, setTimeout } from "./globals/timers.ts";
-export { URL } from "./globals/url.ts";
-export { URLSearchParams } from "./globals/search-params.ts";
+export { URL, URLSearchParams } from "./globals/url.ts";
