@@ -1,5 +1,4 @@
 /** The platform's globals. */
-export { structuredClone } from "./globals/clone.ts";
 export { console } from "./globals/console.ts";
 export { crypto } from "./globals/crypto.ts";
 export { fetch, Request } from "./globals/fetch.ts";
