@@ -1,8 +1,8 @@
 import type { Json } from "../model.ts";
 
 /**
- * What goes on from a caller's trace to others: as much as the W3C's recommendations ask for at least. Of
- * `tracestate`, half as many members.
+ * Bounds of a caller's trace context as it is passed on: the least that the W3C's recommendations ask for. A `tracestate`
+ * may have half as many members as a `baggage`.
  */
 const TRACESTATE_CHARACTERS = 512;
 const BAGGAGE_CHARACTERS = 8192;
