@@ -1,8 +1,8 @@
 import type { ClientInfo } from "@cloudflare/workers-oauth-provider";
 import * as z from "zod/mini";
-import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
-import { isPrivate } from "../private-hosts.ts";
+import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import { isPrivate } from "../http/private-hosts.ts";
 import { fetchJson, type Fetch } from "./fetch-json.ts";
 
 /** Size of a client's metadata document, as the draft recommends. https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document */

@@ -1,6 +1,6 @@
 import type { EmaOptions } from "@cloudflare/workers-oauth-provider";
-import type { Enterprise } from "../oauth-settings.ts";
-import type { Counter } from "../quotas.ts";
+import type { Enterprise } from "../settings/oauth-settings.ts";
+import type { Counter } from "./quotas.ts";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 

@@ -1,6 +1,6 @@
-import type { Ask, AskFailure } from "../asks.ts";
-import type { Json } from "../model.ts";
-import { beginningOf } from "../text.ts";
+import type { Ask, AskFailure } from "../core/asks.ts";
+import type { Json } from "../core/model.ts";
+import { beginningOf } from "../core/text.ts";
 
 /** Length of a client's error message as passed on to servlets and callers. */
 const CLIENT_ERROR_CHARACTERS = 500;

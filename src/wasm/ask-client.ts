@@ -1,8 +1,8 @@
-import { Fault } from "../errors.ts";
-import type { Answer, Answers, Ask, Asks } from "../asks.ts";
+import { Fault } from "../core/errors.ts";
+import type { Answer, Answers, Ask, Asks } from "../core/asks.ts";
 import { sentAsks, wrongElicitation } from "../schema/elicitations.ts";
-import { Wait } from "../suspension.ts";
-import { inSpan } from "../tracing/spans.ts";
+import { Wait } from "../core/suspension.ts";
+import { inSpan } from "../observe/spans.ts";
 import { GuestError, type Guest } from "./guest.ts";
 
 /** Fuel for each character of a request to the client, and for each state of its forms' patterns. */

@@ -1,4 +1,4 @@
-import { Fault } from "../errors.ts";
+import { Fault } from "../core/errors.ts";
 import type { Guest } from "./guest.ts";
 import type { Body, Patched } from "./image.ts";
 import { assemblyScriptFunctions } from "./assemblyscript.ts";

@@ -1,4 +1,4 @@
-import { mebibytes } from "../text.ts";
+import { mebibytes } from "../core/text.ts";
 import { GuestError } from "./budget.ts";
 
 /** Members and items of a message or an output of a guest: parsed, an empty object takes twenty times its text. */

@@ -1,6 +1,6 @@
 /** What the engine of servlets in TypeScript has the platform do with bytes: ciphers, hashes and encodings. */
-import { limits } from "../limits.ts";
-import type { Json } from "../model.ts";
+import { limits } from "../core/limits.ts";
+import type { Json } from "../core/model.ts";
 import { GuestError, type Guest } from "./guest.ts";
 
 /** Additional cost of a hash, a cipher or an encoding, whatever it is given: the platform makes a key or a decoder for it. */

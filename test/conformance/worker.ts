@@ -1,8 +1,8 @@
 /** The server that the official conformance suite is run against: `npm run dev:conformance`. */
 import { env } from "cloudflare:workers";
 import { createApp } from "../../src/app.ts";
-import { durableObjects } from "../../src/durable/objects.ts";
-import { configureLimits } from "../../src/limits.ts";
+import { durableObjects } from "../../src/objects.ts";
+import { configureLimits } from "../../src/core/limits.ts";
 import { bundle } from "./bundle.gen.ts";
 
 // Streams of calls are closed while these wait: clients are to come back.

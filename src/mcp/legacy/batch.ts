@@ -1,5 +1,5 @@
-import { Fault } from "../../errors.ts";
-import { stringBytes } from "../../text.ts";
+import { Fault } from "../../core/errors.ts";
+import { stringBytes } from "../../core/text.ts";
 import { errorMessage, type RequestId } from "../wire/message.ts";
 
 /** Bytes of the results of one batch, which are held until the last is there. */

@@ -1,9 +1,9 @@
 import { Again, perform, whateverFor, type Waiting } from "../../calls/engine.ts";
-import { Fault } from "../../errors.ts";
-import type { CallContext } from "../../call-context.ts";
-import type { Json } from "../../model.ts";
+import { Fault } from "../../core/errors.ts";
+import type { CallContext } from "../../core/call-context.ts";
+import type { Json } from "../../core/model.ts";
 import type { Entry } from "../../servlets/registry.ts";
-import { linkAsker, linkIn, type HandOver } from "../wire/links.ts";
+import { linkAsker, linkIn, type HandOver } from "../../asks/links.ts";
 
 /** How often a servlet may return input requests to a client that cannot be asked. */
 const UNABLE_RETRIES = 8;
