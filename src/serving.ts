@@ -21,6 +21,9 @@ import { Installer } from "./installs/installer.ts";
 import { ServletLoader } from "./installs/loaded.ts";
 import { ownServlets } from "./operator/tools.ts";
 
+/** Old builds that an isolate remembers. */
+const OLD_BUILDS = 100;
+
 /** Dependencies of `Serving`; undefined where a binding is missing. */
 interface ServingParts {
   sealer: Sealer | undefined;
@@ -170,7 +173,7 @@ export class Serving {
     const servlet = await this.installer!.bucket.build(hash);
     if (servlet === undefined) return undefined;
     await this.installer!.installs().needed(hash);
-    if (this.#old.size >= limits.oldBuilds) this.#old.clear();
+    if (this.#old.size >= OLD_BUILDS) this.#old.clear();
     this.#old.set(hash, { servlet, at: Date.now() });
     return servlet;
   }

@@ -35,6 +35,9 @@ import { Refreshes, type RefreshesOptions } from "./refreshes.ts";
 import { SignInLimiter } from "./sign-in-limiter.ts";
 import { FALLBACK_PATHS, METADATA_PATH, toEndpoint, withoutOpenId } from "./token-requests.ts";
 
+/** Host names of this server that one isolate remembers. */
+const ORIGINS = 20;
+
 /** Configuration and bindings of the authorization server. */
 export interface AuthorizationServerOptions extends Site, RefreshesOptions {
   /** Tells whether a scope grants anything here: a configured one, or a pattern that fits a servlet. */
@@ -152,7 +155,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
       // The default logs every refused client.
       onError: () => undefined,
     });
-    if (byOrigin.size >= limits.origins) byOrigin.clear();
+    if (byOrigin.size >= ORIGINS) byOrigin.clear();
     byOrigin.set(origin + resource, made);
     return made;
   }

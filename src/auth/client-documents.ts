@@ -5,6 +5,9 @@ import { limits } from "../core/limits.ts";
 import { isPrivate } from "../http/private-hosts.ts";
 import { fetchJson, type Fetch } from "./fetch-json.ts";
 
+/** Size of a client's metadata document, as the draft recommends. https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document */
+const DOCUMENT_BYTES = 5 * 1024;
+
 /**
  * Clients whose id is the URL of a metadata document. The library would fetch it from any host and port,
  * follow redirects, fetch the keys that it names, and do so for each request; it accepts no other `fetch`. So it is
@@ -63,10 +66,9 @@ export class ClientDocuments {
 
   async #load(id: string): Promise<Found> {
     try {
-      const document = await fetchJson(this.#fetch, id, limits.documentBytes).catch(() => {
-        const { documentBytes, issuerMs } = limits;
+      const document = await fetchJson(this.#fetch, id, DOCUMENT_BYTES).catch(() => {
         throw new Error(
-          `its URL does not answer within ${issuerMs / 1000} seconds, without a redirect, with JSON of at most ${documentBytes} bytes`,
+          `its URL does not answer within ${limits.issuerMs / 1000} seconds, without a redirect, with JSON of at most ${DOCUMENT_BYTES} bytes`,
         );
       });
       return { result: clientOf(id, document), until: Date.now() + limits.documentMs };

@@ -1,9 +1,11 @@
 import type { EmaOptions } from "@cloudflare/workers-oauth-provider";
 import type { Enterprise } from "../settings/oauth-settings.ts";
-import { limits } from "../core/limits.ts";
 import type { Attempts } from "./attempts.ts";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+
+/** How old an identity assertion of an enterprise may be. */
+const ASSERTION_MS = 300_000;
 
 /** The grant in which a client sends an identity assertion (ID-JAG). */
 export const ASSERTION_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -34,7 +36,7 @@ export const enterpriseAuthorization = ({
   isScope,
 }: EnterpriseOptions): EmaOptions<{ OAUTH_KV: KVNamespace }> => ({
   allowPublicClients: issuers.some((one) => one.public_clients),
-  maxAssertionLifetimeSeconds: limits.assertionMs / 1000,
+  maxAssertionLifetimeSeconds: ASSERTION_MS / 1000,
   async trustedIssuers({ iss, clientInfo }) {
     const found = issuers.find(({ issuer }) => issuer === iss);
     const isPublic = clientInfo.tokenEndpointAuthMethod === "none";
@@ -47,7 +49,7 @@ export const enterpriseAuthorization = ({
     const digest = bytesToHex(sha256(utf8ToBytes(JSON.stringify([iss, jti]))));
     // The library notes assertions in a store that may be late elsewhere.
     const counter = attempts.getByName(`assertion ${digest}`);
-    if ((await counter.take(1, 2 * limits.assertionMs)) > 0) return null;
+    if ((await counter.take(1, 2 * ASSERTION_MS)) > 0) return null;
     const name = `${iss} ${sub}`;
     return {
       userId: bytesToHex(sha256(utf8ToBytes(name))),

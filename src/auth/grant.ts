@@ -4,6 +4,9 @@ import type { GrantState, Refresh } from "./refreshes.ts";
 import type { Env } from "../bindings.ts";
 import { limits } from "../core/limits.ts";
 
+/** How long an ended grant is noted: until KV shows everywhere what was written before, and what was deleted. */
+const ENDED_GRANT_MS = 120_000;
+
 /** One app's grant: which of its refresh tokens were used, and for a minute what for. */
 export class Grant extends DurableObject<Env> {
   readonly #sql = this.ctx.storage.sql;
@@ -53,7 +56,7 @@ export class Grant extends DurableObject<Env> {
   /** Ends the grant, whose access tokens have keys that begin so. The object forgets it once the store shows that everywhere. */
   async end(tokens: string): Promise<void> {
     this.#kv.put("over", tokens);
-    await this.#alarm.set(Date.now() + limits.endedGrantMs);
+    await this.#alarm.set(Date.now() + ENDED_GRANT_MS);
   }
 
   override alarm(info?: AlarmInvocationInfo): Promise<void> {

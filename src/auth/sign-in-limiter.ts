@@ -6,6 +6,9 @@ import { countsOf, giveBackAll, takeAll, type Count } from "./quotas.ts";
 import type { Attempts } from "./attempts.ts";
 import { isLocal, networkOf } from "./origin.ts";
 
+/** Wrong identity assertions of enterprises in `limits.attemptsMs` from one address. */
+const WRONG_ASSERTIONS = 30;
+
 /**
  * Limits sign-in pages, wrong passphrases, client registrations and fetches of client documents, each counted
  * separately within `limits.attemptsMs`. Methods throw `too_many`. Loopback hosts are not limited.
@@ -51,7 +54,7 @@ export class SignInLimiter {
   /** Does what an identity assertion is sent for, and counts a wrong one: the answer is then not a success. */
   async assertion(request: Request, work: () => Promise<Response>): Promise<Response> {
     if (isLocal(request)) return work();
-    const counts = this.#ofAddress("assertion", request, limits.wrongAssertions);
+    const counts = this.#ofAddress("assertion", request, WRONG_ASSERTIONS);
     await take(counts);
     const response = await work();
     if (response.ok) await giveBackAll(counts);

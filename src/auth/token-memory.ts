@@ -1,5 +1,8 @@
-import { limits } from "../core/limits.ts";
 import type { Known } from "./principal.ts";
+
+/** How long a verified token is remembered, and how many are, in one isolate. */
+const TOKEN_MEMORY_MS = 5 * 60_000;
+const TOKEN_MEMORY = 1000;
 
 /**
  * Owners of tokens that this isolate has verified, so that a call costs no hash and no signature. The time of a
@@ -19,8 +22,8 @@ export class TokenMemory {
   /** Above the limit, drops the oldest. */
   set(token: string, url: string, known: Known): void {
     const [oldest] = this.#known.keys();
-    if (this.#known.size >= limits.tokenMemory && oldest !== undefined) this.#known.delete(oldest);
-    const ends = Math.min(known.expires, Date.now() + limits.tokenMemoryMs);
+    if (this.#known.size >= TOKEN_MEMORY && oldest !== undefined) this.#known.delete(oldest);
+    const ends = Math.min(known.expires, Date.now() + TOKEN_MEMORY_MS);
     this.#known.set(keyOf(token, url), { ...known, expires: ends });
   }
 

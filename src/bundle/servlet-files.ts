@@ -3,12 +3,14 @@ import { readdir, readFile, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { archiveOf } from "../files/archive.ts";
 import { parseMounts } from "../files/mounts.ts";
-import { limits } from "../core/limits.ts";
 import { keepsState } from "../servlets/manifest.ts";
 import { readIfThere, writeWhole } from "./cache.ts";
 import { digestOf } from "./digests.ts";
 import { Refusal } from "./refusal.ts";
 import type { Found } from "./scan.ts";
+
+/** Files that a servlet's folders begin with, for each folder: they are part of the upload. */
+const INITIAL_FILE_BYTES = 4 * 1024 * 1024;
 
 /** An archive of the files of one host, in the cache. */
 export interface Archived {
@@ -34,9 +36,9 @@ export async function archivesOf({ manifest, place }: Found, cache: string): Pro
     const files = await filesOf(join(place, host));
     if (files.length === 0) continue;
     const bytes = archiveOf(files);
-    if (bytes.length > limits.initialFileBytes) {
+    if (bytes.length > INITIAL_FILE_BYTES) {
       throw new Refusal(
-        `the folder ${host} has ${bytes.length} bytes, and ${limits.initialFileBytes} is the limit: let the servlet fetch or make its files`,
+        `the folder ${host} has ${bytes.length} bytes, and ${INITIAL_FILE_BYTES} is the limit: let the servlet fetch or make its files`,
       );
     }
     const digest = digestOf(bytes);

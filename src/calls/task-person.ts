@@ -11,6 +11,9 @@ import type { TaskStore } from "./task-store.ts";
 import { realViewOf } from "./task-view.ts";
 import { shortened } from "../core/text.ts";
 
+/** Arguments of a call that its user sees on the page of a question. */
+const SHOWN_ARGUMENTS = 50;
+
 /** A call that was handed over, as it really is. */
 export async function handedOverOf(
   store: TaskStore,
@@ -37,7 +40,7 @@ export async function handedOverOf(
 
 /** The beginnings of arguments, as text. */
 export function shownArguments(args: unknown): Record<string, string> {
-  const entries = isObject(args) ? Object.entries(args).slice(0, limits.shownArguments) : [];
+  const entries = isObject(args) ? Object.entries(args).slice(0, SHOWN_ARGUMENTS) : [];
   return Object.fromEntries(
     entries.map(([name, value]) => {
       const text = typeof value === "string" ? value : JSON.stringify(value);

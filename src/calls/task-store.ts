@@ -119,6 +119,9 @@ export class StoredTask {
   }
 }
 
+/** How long the uploaded parts of a large call are stored until its task is created. */
+const UPLOAD_MS = 10 * 60_000;
+
 /**
  * One task, in its object's SQLite: a row of plain columns, sealed texts, and the sealed answers to its servlet in
  * order. Each step of a task is written in one transaction with the alarm of the next, so that a crash leaves it
@@ -127,11 +130,11 @@ export class StoredTask {
 export class TaskStore extends StoredTask implements Keeper {
   #isForgotten = false;
 
-  /** Stores a part of a call before `create`, for `limits.uploadMs`. */
+  /** Stores a part of a call before `create`, for `UPLOAD_MS`. */
   async upload(what: keyof Texts | number, part: Part & Place): Promise<void> {
     const write = await this.sealed.preparePart(what, part);
     this.storage.transactionSync(write);
-    await this.alarm.set(Date.now() + limits.uploadMs);
+    await this.alarm.set(Date.now() + UPLOAD_MS);
   }
 
   /** Creates the task. Its first run is due, unless the call has ended or waits; `handed` as in `suspend`. */

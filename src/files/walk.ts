@@ -4,6 +4,9 @@ import type { Folders } from "./folders.ts";
 import type { Inodes } from "./inodes.ts";
 import type { Work } from "./table.ts";
 
+/** A name in a folder, in bytes: NAME_MAX of Linux. */
+const FILE_NAME_BYTES = 255;
+
 /** Where a path leads: a name in a folder, which something may have. */
 export interface Place {
   folder: number;
@@ -50,7 +53,7 @@ export function walk(
       way.pop();
       continue;
     }
-    if (encoder.encode(name).length > limits.fileNameBytes) throw new FileError("nametoolong");
+    if (encoder.encode(name).length > FILE_NAME_BYTES) throw new FileError("nametoolong");
     const found = folders.find(folder, name);
     const isLast = left.length === 0;
     if (found?.kind === "link" && (!isLast || follows || isForFolder)) {

@@ -3,6 +3,9 @@ import { limits } from "../core/limits.ts";
 import { excessOf } from "../core/shape.ts";
 import { stringBytes } from "../core/text.ts";
 
+/** Members and items of a body, all together. */
+const BODY_MEMBERS = 200_000;
+
 /**
  * Reads the JSON body of a request.
  *
@@ -29,8 +32,8 @@ export async function readJson(request: Request, most = limits.bodyBytes): Promi
 
 /** Throws `too_large` for a body that is nested too deeply or has too many members. */
 function checkShape(body: unknown): void {
-  const { bodyDepth: depth, bodyMembers: members } = limits;
-  const excess = excessOf(body, { depth, members });
+  const depth = limits.bodyDepth;
+  const excess = excessOf(body, { depth, members: BODY_MEMBERS });
   if (excess === "depth") {
     throw new Fault(
       "too_large",
@@ -40,7 +43,7 @@ function checkShape(body: unknown): void {
   if (excess === "members") {
     throw new Fault(
       "too_large",
-      `The body has too many members and items (limit ${members}). Send a smaller one.`,
+      `The body has too many members and items (limit ${BODY_MEMBERS}). Send a smaller one.`,
     );
   }
 }

@@ -15,6 +15,11 @@ import { changedMeanwhile, digestsOf, nameTaken, type Build } from "./build.ts";
 import { refuseClashes } from "./servable.ts";
 import { buildIn, TABLES, versionIn, type Row } from "./installs-rows.ts";
 
+/** Versions of an installed servlet that are kept, to roll back to. */
+const INSTALLED_VERSIONS = 10;
+/** Waiting tasks that one `replay` runs. */
+const REPLAYED_TASKS = 200;
+
 /** The builds of all installed servlets; `generation` grows with each change. */
 export interface InstalledBuilds {
   generation: number;
@@ -86,7 +91,7 @@ export class Installs extends DurableObject<Env> {
         if (state !== "call") {
           this.#sql.exec("INSERT OR IGNORE INTO kept VALUES (?, ?)", name, state);
         }
-        const oldest = version - limits.installedVersions;
+        const oldest = version - INSTALLED_VERSIONS;
         this.#sql.exec("DELETE FROM versions WHERE name = ? AND nr <= ?", name, oldest);
       });
       return { version, isNew: true };
@@ -192,7 +197,7 @@ export class Installs extends DurableObject<Env> {
   async waiting(servlet: string): Promise<string[]> {
     const query =
       "SELECT task FROM waiting WHERE servlet = ? AND until > ? ORDER BY until DESC LIMIT ?";
-    const values = [servlet, Date.now(), limits.replayedTasks];
+    const values = [servlet, Date.now(), REPLAYED_TASKS];
     return this.#sql
       .exec<{ task: string }>(query, ...values)
       .toArray()

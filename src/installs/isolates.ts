@@ -7,6 +7,9 @@ import { keepsState } from "../servlets/manifest.ts";
 import type { BuildBucket } from "./bucket.ts";
 import type { LoadedCode } from "./runner.ts";
 
+/** CPU time of one call in an isolate of its own, besides its fuel. */
+const LOADED_CPU_MS = 300_000;
+
 /** The parts that isolates are made with: the Worker Loader, the bucket that has their code, and the script that runs it. */
 export interface LoaderParts {
   loader: WorkerLoader;
@@ -107,7 +110,7 @@ ${keeps ? `export const State = stateOf({ ...code, files: Object.fromEntries([${
       },
       env: {},
       globalOutbound: null,
-      limits: { cpuMs: limits.loadedCpuMs },
+      limits: { cpuMs: LOADED_CPU_MS },
     };
   }
 }

@@ -12,6 +12,11 @@ import type { Server } from "../server.ts";
 import { textBytes } from "../core/shape.ts";
 import { hasTable } from "../storage/tables.ts";
 
+/** Hubs that hear of changes in the state that all callers share, each by a call to its object. */
+const JOINED_HUBS = 1000;
+/** Characters of the changes in one notification round, as JSON: as many as a filter may name. Each session gets them. */
+const CHANGES_CHARACTERS = 64 * 1024;
+
 /** An open stream, and the keys that it is counted under. */
 interface Open extends Pick<Subscription, "id" | "filter"> {
   may: May | undefined;
@@ -116,7 +121,7 @@ export class Hub extends DurableObject<Env> {
     sql.exec("CREATE TABLE IF NOT EXISTS hubs (at INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL)");
     sql.exec("INSERT OR IGNORE INTO hubs (name) VALUES (?)", name);
     // The oldest go first.
-    sql.exec("DELETE FROM hubs WHERE at <= (SELECT MAX(at) FROM hubs) - ?", limits.joinedHubs);
+    sql.exec("DELETE FROM hubs WHERE at <= (SELECT MAX(at) FROM hubs) - ?", JOINED_HUBS);
   }
 
   async #join(): Promise<void> {
@@ -130,13 +135,13 @@ export class Hub extends DurableObject<Env> {
     }
   }
 
-  /** Drops updates of resources, and changes for some, above `limits.changesCharacters`; changes of lists for all are few. */
+  /** Drops updates of resources, and changes for some, above `CHANGES_CHARACTERS`; changes of lists for all are few. */
   #addPending(change: Notification): void {
     const text = JSON.stringify(change);
     if (this.#pending.has(text)) return;
     const characters = this.#pendingCharacters + text.length;
     const isPlain = change.params === undefined && change.audience === undefined;
-    if (!isPlain && characters > limits.changesCharacters) return;
+    if (!isPlain && characters > CHANGES_CHARACTERS) return;
     this.#pendingCharacters = characters;
     this.#pending.set(text, change);
   }

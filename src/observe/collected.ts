@@ -2,6 +2,9 @@ import { limits } from "../core/limits.ts";
 import { parsed, type TraceParent } from "./trace-context.ts";
 import { beginningOf } from "../core/text.ts";
 
+/** Spans of one trace that are kept until it is sent. */
+const EXPORTED_SPANS = 5000;
+
 /** A span as the platform reports it. Times are Unix times in ms. */
 export interface CollectedSpan {
   /** In hex, like all ids here. */
@@ -125,11 +128,11 @@ export class CollectedTrace {
 
   #leaveOut(id: string, parent: string | undefined): void {
     // Two spans of a call are kept and three are left out.
-    if (this.#leftOut.size < 2 * limits.exportedSpans) this.#leftOut.set(id, parent);
+    if (this.#leftOut.size < 2 * EXPORTED_SPANS) this.#leftOut.set(id, parent);
   }
 
   #begin(span: CollectedSpan): void {
-    if (this.spans.size < limits.exportedSpans) this.spans.set(span.id, span);
+    if (this.spans.size < EXPORTED_SPANS) this.spans.set(span.id, span);
     else this.dropped++;
   }
 }

@@ -1,6 +1,9 @@
 import { limits } from "../core/limits.ts";
 import { beginningOf } from "../core/text.ts";
 
+/** Characters of a name that is counted by itself. */
+const USAGE_NAME_CHARACTERS = 200;
+
 /** Counters of runs, which can be added up. */
 
 /** A run of a servlet that has ended. */
@@ -193,7 +196,7 @@ export class Counts {
 }
 
 /** Names come from servlets and issuers, and may be of any length. */
-const brief = (name: string): string => beginningOf(name, limits.usageNameCharacters);
+const brief = (name: string): string => beginningOf(name, USAGE_NAME_CHARACTERS);
 
 const briefly = ({ servlet, caller }: Pick<CountedRun, "servlet" | "caller">) => ({
   servlet: brief(servlet),

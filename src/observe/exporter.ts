@@ -9,6 +9,13 @@ import { CollectedTrace } from "./collected.ts";
 import { exportedOf } from "./otlp.ts";
 import { Sender } from "./sender.ts";
 
+/** Traces of which more spans may come. */
+const KNOWN_TRACES = 1000;
+/** How often spans are sent. */
+const EXPORT_EVERY_MS = 1000;
+/** How long a trace is held back for the end of its request, which tells of which trace of its caller it is a part. */
+const HELD_TRACE_MS = 600_000;
+
 /** Collects the spans of each request, and sends them when they are complete. */
 class Exporter {
   readonly #settings;
@@ -52,13 +59,13 @@ class Exporter {
   async run(): Promise<void> {
     const { endpoint } = this.#settings;
     // Twice the longest time that one round of another run can take.
-    const isRunning = Date.now() < this.#looked + 2 * (limits.exportEveryMs + limits.exportMs);
+    const isRunning = Date.now() < this.#looked + 2 * (EXPORT_EVERY_MS + limits.exportMs);
     if (endpoint === undefined || isRunning) return;
     try {
       let hasMore = false;
       while (this.#traces.size > 0 || !this.#sender.isEmpty) {
         this.#looked = Date.now();
-        if (!hasMore) await scheduler.wait(limits.exportEveryMs);
+        if (!hasMore) await scheduler.wait(EXPORT_EVERY_MS);
         this.#collect(Date.now());
         hasMore = await this.#sender.send(endpoint);
       }
@@ -72,8 +79,8 @@ class Exporter {
     let held = 0;
     for (const trace of this.#traces.values()) {
       held += trace.spans.size;
-      const isQuiet = trace.changed + limits.exportEveryMs <= now;
-      const isLate = trace.changed + limits.heldTraceMs <= now || held > limits.queuedSpans;
+      const isQuiet = trace.changed + EXPORT_EVERY_MS <= now;
+      const isLate = trace.changed + HELD_TRACE_MS <= now || held > limits.queuedSpans;
       const isOver = (trace.isOver && isQuiet) || isLate;
       if (!isOver && !trace.hasNews) continue;
       if (isOver) this.#traces.delete(trace.id);
@@ -86,7 +93,7 @@ class Exporter {
       trace.dropped = 0;
       trace.hasNews = false;
     }
-    const over = this.#known.size - limits.knownTraces;
+    const over = this.#known.size - KNOWN_TRACES;
     for (const id of [...this.#known.keys()].slice(0, Math.max(0, over))) this.#known.delete(id);
   }
 }

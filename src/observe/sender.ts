@@ -3,6 +3,9 @@ import type { TraceSettings } from "./trace-settings.ts";
 import { VERSION } from "../core/version.ts";
 import { attribute, type OtlpSpan } from "./otlp.ts";
 
+/** Spans that are sent at once. */
+const SENT_SPANS = 512;
+
 /** Statuses after which the same request may be retried: https://opentelemetry.io/docs/specs/otlp/#failures-1 */
 const RETRYABLE = new Set([429, 502, 503, 504]);
 
@@ -39,7 +42,7 @@ export class Sender {
       this.#dropped = 0;
     }
     if (this.isEmpty || Date.now() < this.#notBefore) return false;
-    const batch = this.#queue.splice(0, limits.sentSpans);
+    const batch = this.#queue.splice(0, SENT_SPANS);
     const isTaken = await this.#post(endpoint, batch);
     if (!isTaken) this.#queue.unshift(...batch);
     return isTaken && !this.isEmpty;

@@ -1,5 +1,12 @@
-import { limits } from "../core/limits.ts";
 import type { Json } from "../core/model.ts";
+
+/**
+ * Bounds of a caller's trace context as it is passed on: the least that the W3C's recommendations ask for. A `tracestate`
+ * may have half as many members as a `baggage`.
+ */
+const TRACESTATE_CHARACTERS = 512;
+const BAGGAGE_CHARACTERS = 8192;
+const TRACE_MEMBERS = 64;
 
 /**
  * The place of a call in a trace, and the trace context that its requests to other servers carry.
@@ -67,14 +74,13 @@ export function traceIn(meta: Json, ofHeaders: Trace | undefined): Trace | undef
 
 /** The valid parts of a trace context; undefined if there are none. */
 function traceOf({ traceparent, tracestate, baggage }: Json): Trace | undefined {
-  const { tracestateCharacters, baggageCharacters, traceMembers } = limits;
   const trace: Trace = {};
   if (typeof traceparent === "string" && parsed(traceparent) !== undefined) {
     trace.traceparent = traceparent;
-    const bounds = { most: traceMembers / 2, length: tracestateCharacters };
+    const bounds = { most: TRACE_MEMBERS / 2, length: TRACESTATE_CHARACTERS };
     if (isList(tracestate, STATE_MEMBER, bounds)) trace.tracestate = tracestate;
   }
-  const bounds = { most: traceMembers, length: baggageCharacters };
+  const bounds = { most: TRACE_MEMBERS, length: BAGGAGE_CHARACTERS };
   if (isList(baggage, BAGGAGE_MEMBER, bounds)) trace.baggage = baggage;
   return trace.traceparent === undefined && trace.baggage === undefined ? undefined : trace;
 }

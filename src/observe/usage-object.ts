@@ -11,6 +11,9 @@ import {
   type Waiting,
 } from "./counts.ts";
 
+/** Objects of servlet state whose sizes are known to operators: the largest, 2 MB of rows. */
+const USAGE_OBJECTS = 10_000;
+
 /** The spans of time that Usage shows, and the steps of their charts, in ms. */
 export const SPANS = {
   hour: { ms: 3_600_000, step: 60_000 },
@@ -76,7 +79,7 @@ export class Usage extends DurableObject {
       this.#sql.exec("DELETE FROM stored WHERE bytes = 0");
       this.#sql.exec(
         "DELETE FROM stored WHERE rowid IN (SELECT rowid FROM stored ORDER BY bytes DESC LIMIT -1 OFFSET ?)",
-        limits.usageObjects,
+        USAGE_OBJECTS,
       );
       for (const one of errors) {
         const row = [one.servlet, one.tool, one.outcome, one.message, one.count, one.last];

@@ -12,6 +12,9 @@ import { folded, toolkitOf, versionOf } from "../servlets/toolkit.ts";
 import { limits } from "../core/limits.ts";
 import { NAMED_SCHEMA_KEYWORDS, References, SCHEMA_KEYWORDS } from "../schema/references.ts";
 
+/** Nesting of inlined references: each level takes stack. */
+const INLINED_DEPTH = 200;
+
 /** The servlet whose tools are described. */
 interface Owner {
   name: string;
@@ -159,7 +162,7 @@ export function inlined(root: Json): Json {
     const refers = schema["$ref"] ?? schema["$dynamicRef"] ?? schema["$recursiveRef"];
     if (typeof refers !== "string") return own;
     if (within.includes(refers)) throw new NotInlinable(`it refers to itself (${refers})`);
-    if (within.length > limits.inlinedDepth) throw new NotInlinable("its references go too deep");
+    if (within.length > INLINED_DEPTH) throw new NotInlinable("its references go too deep");
     const found = references.resolve(refers, references.root);
     if (found === undefined) {
       throw new NotInlinable(`it refers to ${refers}, which is not in it`);

@@ -5,6 +5,9 @@ import { limits } from "../core/limits.ts";
 import type { CallCredentials } from "../core/call-context.ts";
 import { isObject, type Json, type ToolDefinition } from "../core/model.ts";
 
+/** Secrets of a call, and tokens of a call: tools need a few. */
+const CONTEXT_ENTRIES = 100;
+
 /**
  * Request bodies.
  * https://github.com/OpenToolCalling/Specification/blob/45b1208/spec/http/1.0/openapi.json
@@ -32,8 +35,8 @@ const id = upTo("idCharacters").check(z.minLength(1, "must not be empty"));
 const list = <T extends z.ZodMiniType>(item: T) =>
   z.optional(
     z.array(item, "must be an array of objects").check(
-      z.refine((all) => all.length <= limits.contextEntries, {
-        error: () => `must have at most ${limits.contextEntries} entries`,
+      z.refine((all) => all.length <= CONTEXT_ENTRIES, {
+        error: () => `must have at most ${CONTEXT_ENTRIES} entries`,
       }),
     ),
   );

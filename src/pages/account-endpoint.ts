@@ -10,6 +10,9 @@ import { printable } from "../core/text.ts";
 import { wordsPage } from "./ask-page.ts";
 import { pageFor, seeOther, type PersonPage, type View, type Visit } from "./view.ts";
 
+/** How often the page looks for more calls where some have ended: one request may reach a thousand objects. */
+const CALL_LOOKS = 10;
+
 /** `/account`: what is kept for a person, by names, and the calls that wait for that person or go on without a client. */
 export const accountEndpoint = (request: Request, page: PersonPage): Promise<Response> =>
   pageFor(request, page, {
@@ -48,7 +51,7 @@ async function keptFor(
     );
     const open = found.filter((one): one is Open => one.call?.called !== undefined);
     const ended = found.filter(({ call }) => call !== undefined && call.called === undefined);
-    if (ended.length === 0 || nth === limits.callLooks) return { secrets, accounts, open };
+    if (ended.length === 0 || nth === CALL_LOOKS) return { secrets, accounts, open };
     const ids = ended.map(({ id }) => id);
     await profiles.at(principal, async (profile) => profile.noteEnded(ids));
   }

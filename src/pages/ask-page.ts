@@ -3,10 +3,12 @@ import { html } from "hono/html";
 import type { Ask } from "../core/asks.ts";
 import { shown, type Markup } from "../http/document.ts";
 import type { HandedOver } from "../calls/task-object.ts";
-import { limits } from "../core/limits.ts";
 import { isObject } from "../core/model.ts";
 import { printable, printableText } from "../core/text.ts";
 import type { Field, Typed } from "../schema/fields.ts";
+
+/** Options of a choice that are shown one below the other; more become a list. */
+const SHOWN_OPTIONS = 12;
 
 /** The pages of a question, as markup. All of them work without scripts. */
 
@@ -214,7 +216,7 @@ function control(field: Field, { typed, complaint }: Question): Markup {
       return boxes("radio", [["true", "Yes"], ["false", "No"], ...open]);
     }
     case "many":
-      if (options.length <= limits.shownOptions) return boxes("checkbox", indexed);
+      if (options.length <= SHOWN_OPTIONS) return boxes("checkbox", indexed);
       return labelled(
         html`<select id="${id}" name="${id}" multiple size="10" ${states} ${required}>
           ${choices(indexed, texts)}

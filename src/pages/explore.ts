@@ -1,7 +1,6 @@
 import { html } from "hono/html";
 import type { HtmlEscapedString } from "hono/utils/html";
 import { shown, type Markup } from "../http/document.ts";
-import { limits } from "../core/limits.ts";
 import type { Tool } from "../core/model.ts";
 import { beginningOf, printable, printableText } from "../core/text.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
@@ -11,6 +10,13 @@ import type { Manifest } from "../servlets/manifest.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { tableOf } from "./frame.ts";
 import { rowsOf, type SchemaRow } from "./schema-rows.ts";
+
+/**
+ * Characters of markup of all that the start page shows of servlets, shared among them: the page is held a few times
+ * while it is made, and phones must show it. And of one table of a schema.
+ */
+const EXPLORE_CHARACTERS = 4 * 1024 * 1024;
+const TABLE_CHARACTERS = 100_000;
 
 /** The section "Explore" of the start page: the servlets and entries that a visitor may use. */
 
@@ -53,7 +59,7 @@ function within<T>(items: readonly T[], room: number, make: (item: T) => Markup)
 export function exploreSection({ servlets, catalog, scopeOf }: Offers): Markup {
   const of = entriesBy({ catalog, scopeOf });
   // Each servlet gets an equal share of the room that is left.
-  let room = limits.exploreCharacters;
+  let room = EXPLORE_CHARACTERS;
   const sections = servlets.toSorted(ownLast).map((servlet, nth) => {
     const share = Math.floor(room / (servlets.length - nth));
     const failures = catalog.failures?.get(servlet.name) ?? [];
@@ -207,7 +213,7 @@ function table(
   { rows, isCut }: { rows: readonly SchemaRow[]; isCut: boolean },
 ): Markup {
   if (rows.length === 0) return html`<p class="dim">${caption}: none.</p>`;
-  const { made } = within(rows, limits.tableCharacters, tableRow);
+  const { made } = within(rows, TABLE_CHARACTERS, tableRow);
   return html`${tableOf(caption, ["Name", "Type", "Description"], made, true)}
   ${isCut || made.length < rows.length ? html`<p class="dim">Not all members are shown. The tool's schema has the others.</p>` : ""}`;
 }

@@ -5,6 +5,9 @@ import { variablesOf, type Settings } from "../settings/env.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 
+/** The path of a page that a person who signs in elsewhere comes back to: a cookie has 4096 bytes, sealed in base64. */
+const BACK_CHARACTERS = 2000;
+
 /** The path to which providers and issuers send people back. */
 export const CALLBACK_PATH = "/account/callback";
 
@@ -63,7 +66,7 @@ export class IssuerSignIn {
       throw new Fault("invalid_params", "There is no such sign-in. Open the link again.");
     const { url, begun } = await provider.begin([], origin + CALLBACK_PATH);
     const until = Date.now() + limits.connectingMs;
-    const isShort = back.length <= limits.backCharacters;
+    const isShort = back.length <= BACK_CHARACTERS;
     const way: Way = { issuer, begun, until, ...(isShort && { back }) };
     const sealed = await this.#sealer.sealText(way, PLACE);
     return { url, cookie: cookieFor(request, COOKIE, sealed, limits.connectingMs) };

@@ -4,7 +4,7 @@ import { permissionsOf } from "../installs/permissions.ts";
 import type { Serving } from "../serving.ts";
 import { apiKeysOf, type Settings } from "../settings/env.ts";
 import { Fault, report } from "../core/errors.ts";
-import { usualLimits, limits } from "../core/limits.ts";
+import { limits, publicLimits } from "../core/limits.ts";
 import { pageFor, seeOther, type PersonPage, type View, type Visit } from "./view.ts";
 import type { Server } from "../server.ts";
 import { PAGES } from "./frame.ts";
@@ -207,8 +207,8 @@ async function overviewOf(
       return { name, scopes, expires, ...(records.get(key) ?? unused) };
     }),
     errors: await usage?.errors(),
-    limits: Object.entries(limits).map(([name, value]) => ({
-      ...{ name, value, usual: usualLimits[name as keyof typeof limits] },
+    limits: Object.entries(publicLimits).map(([name, usual]) => ({
+      ...{ name, value: limits[name as keyof typeof publicLimits], usual },
     })),
     token,
     done,

@@ -230,11 +230,11 @@ function errorsOf(errors: readonly CountedError[] | undefined): Markup {
 const limitsOf = (all: Overview["limits"]): Markup =>
   html`<h3>Limits</h3>
     <p>
-      <code>docs/configuration.md</code> explains each limit; the variable
-      <code>LIMITS</code> changes them.
+      The variable <code>LIMITS</code> changes these limits; <code>docs/configuration.md</code>
+      explains each.
     </p>
     <details>
-      <summary>All limits in force</summary>
+      <summary>Limits in force</summary>
       ${tableOf(
         "Limits in force",
         ["Limit", "Value", "Default"],

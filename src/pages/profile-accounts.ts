@@ -6,6 +6,9 @@ import { limits } from "../core/limits.ts";
 import type { AccountOf, AccountState, FinishedAccount, Grant } from "./profile-object.ts";
 import type { Sealer } from "../storage/vault.ts";
 
+/** An account's token is renewed so long before it expires: a request with it may take that long. */
+const ACCOUNT_MARGIN_MS = 30_000;
+
 /** A connected account as it is stored. */
 interface Connected extends Grant {
   tokens: Tokens;
@@ -128,7 +131,7 @@ export class ProfileAccounts {
     if (known === undefined || !covers(known, grant) || this.#providerOf(known) === undefined)
       return { value: undefined };
     const { tokens, grantedAt } = known;
-    const isOver = (tokens.expires ?? Infinity) <= Date.now() + limits.accountMarginMs;
+    const isOver = (tokens.expires ?? Infinity) <= Date.now() + ACCOUNT_MARGIN_MS;
     // A host that refuses even new tokens does so for another reason.
     const isRefused = tokens.access === refused && grantedAt + limits.accountFreshMs <= Date.now();
     return isOver || isRefused ? this.#renewed(known) : { value: tokens.access };

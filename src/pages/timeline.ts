@@ -6,6 +6,9 @@ import { beginningOf, printableText } from "../core/text.ts";
 import { LIVE_PATH } from "./live.ts";
 import { STATUSES } from "./statuses.ts";
 
+/** Characters of a call's result that its page shows: what people read, and not what they search. */
+const SHOWN_END_CHARACTERS = 20_000;
+
 /** The page of one call: its timeline, and what its caller can do with it. */
 
 interface CallPage {
@@ -151,10 +154,10 @@ function endOf({ result, error }: Story["view"]): Markup {
   const end = result ?? error;
   if (end === undefined) return html``;
   const text = JSON.stringify(end, null, 2);
-  const isCut = text.length > limits.shownEndCharacters;
+  const isCut = text.length > SHOWN_END_CHARACTERS;
   return html`<h3>${result === undefined ? "Error" : "Result"}</h3>
     <pre tabindex="0">
-${printableText(beginningOf(text, limits.shownEndCharacters))}${isCut ? "…" : ""}</pre>`;
+${printableText(beginningOf(text, SHOWN_END_CHARACTERS))}${isCut ? "…" : ""}</pre>`;
 }
 
 const time = (at: number): Markup =>

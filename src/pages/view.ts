@@ -10,6 +10,9 @@ import type { CallerQuota, Principal } from "../core/model.ts";
 import { signInPage, wordsPage } from "./ask-page.ts";
 import type { People, Person } from "./people.ts";
 
+/** Fields that a form sends, one for each option that was chosen: its page has a hundred bytes for each. */
+const FORM_FIELDS = 100_000;
+
 /** The frame of all pages for people: they take forms of their own, and fail in words. */
 
 /** A page, before it is a response. */
@@ -175,12 +178,12 @@ async function formOf(request: Request): Promise<URLSearchParams> {
     );
   const text = await bodyText(request, limits.bodyBytes);
   if (text !== undefined) {
-    if (text.length - text.replaceAll("&", "").length < limits.formFields)
+    if (text.length - text.replaceAll("&", "").length < FORM_FIELDS)
       // Browsers send each line break as two characters, also those of hidden fields.
       return new URLSearchParams(text.replaceAll("%0D%0A", "%0A"));
     throw new Fault(
       "too_large",
-      `The answer has too many fields (limit ${limits.formFields}). Go back and choose fewer.`,
+      `The answer has too many fields (limit ${FORM_FIELDS}). Go back and choose fewer.`,
     );
   }
   throw new Fault(

@@ -1,4 +1,9 @@
-import { limits } from "../core/limits.ts";
+/** A pattern in a schema or a manifest: those that people write have some hundred characters. */
+const PATTERN_CHARACTERS = 4000;
+/** Nesting of groups in a pattern: each level takes stack. */
+const PATTERN_DEPTH = 100;
+/** Lookarounds in one pattern: each is a bit of a number. */
+const PATTERN_LOOKAROUNDS = 16;
 
 /** A pattern is not valid, or cannot be matched in linear time. The message follows the pattern's name. */
 export class PatternError extends Error {
@@ -53,8 +58,8 @@ const CLASS = /\[(?:\\[^]|[^\\\]])*\]/y;
 
 /** Parses a regular expression of ECMA-262. Throws a `PatternError`. */
 export function parse(source: string, flags: "u" | ""): Parsed {
-  if (source.length > limits.patternCharacters) {
-    throw new PatternError(`has more than ${limits.patternCharacters} characters`);
+  if (source.length > PATTERN_CHARACTERS) {
+    throw new PatternError(`has more than ${PATTERN_CHARACTERS} characters`);
   }
   try {
     // From here on its syntax is known to be valid.
@@ -73,8 +78,8 @@ export function parse(source: string, flags: "u" | ""): Parsed {
   };
 
   const choice = (depth: number): Node => {
-    if (depth > limits.patternDepth) {
-      throw new PatternError(`has groups nested more than ${limits.patternDepth} deep`);
+    if (depth > PATTERN_DEPTH) {
+      throw new PatternError(`has groups nested more than ${PATTERN_DEPTH} deep`);
     }
     const parts = [sequence(depth)];
     for (; source[at] === "|";) {
@@ -127,8 +132,8 @@ export function parse(source: string, flags: "u" | ""): Parsed {
     at++; // Its closing parenthesis.
     const look = opening.groups!["look"];
     if (look === undefined) return inner;
-    if (lookarounds.length >= limits.patternLookarounds) {
-      throw new PatternError(`has more than ${limits.patternLookarounds} lookarounds`);
+    if (lookarounds.length >= PATTERN_LOOKAROUNDS) {
+      throw new PatternError(`has more than ${PATTERN_LOOKAROUNDS} lookarounds`);
     }
     const fact = LOOKAROUND << lookarounds.length;
     lookarounds.push({ root: inner, fact, isBehind: look.startsWith("<") });

@@ -10,6 +10,13 @@ import {
 } from "./pattern-syntax.ts";
 import { Steps } from "./steps.ts";
 
+/** States of one pattern, once its repetitions are written out. */
+const PATTERN_SIZE = 10_000;
+/** Steps charged for a state of a pattern that is visited for the first time. */
+const PATTERN_STATE_STEPS = 4;
+/** Numbers that patterns cache in one isolate to avoid visiting states again: some 20 MB. */
+const PATTERN_STATE_NUMBERS = 500_000;
+
 /** A text that is being matched, with the facts that lookarounds have found at its positions. */
 interface Subject {
   text: string;
@@ -151,7 +158,7 @@ class Automaton {
         if (((facts & one.fact) === 0) === one.isNegated) seen.add(one.next);
       } else if (character !== NO_CHARACTER && one.fits(character)) waiting.add(one.next);
     }
-    steps.take(seen.size * limits.patternStateSteps);
+    steps.take(seen.size * PATTERN_STATE_STEPS);
     this.#remember(4);
     const edge = { to: this.#state([...waiting].toSorted((a, b) => a - b)), isMatch };
     state.edges.set(facts * CHARACTERS + character, edge);
@@ -171,7 +178,7 @@ class Automaton {
 
   #remember(count: number): void {
     Automaton.#remembered += count;
-    if (Automaton.#remembered > limits.patternStateNumbers) {
+    if (Automaton.#remembered > PATTERN_STATE_NUMBERS) {
       for (const one of Automaton.#remembering) one.#states.clear();
       Automaton.#remembering.clear();
       Automaton.#remembered = count;
@@ -216,8 +223,8 @@ class Automaton {
   }
 
   #add(instruction: Instruction): number {
-    if (this.#program.length >= limits.patternSize) {
-      throw new PatternError(`needs more than ${limits.patternSize} states: repeat less often`);
+    if (this.#program.length >= PATTERN_SIZE) {
+      throw new PatternError(`needs more than ${PATTERN_SIZE} states: repeat less often`);
     }
     return this.#program.push(instruction) - 1;
   }

@@ -12,6 +12,10 @@ import {
 } from "./references.ts";
 import { Steps, StepsExceeded } from "./steps.ts";
 
+/** The text of a schema may grow so many times as its references are inlined, and by so many characters more: a long text that is shared is written at each place. */
+const INLINED_GROWTH = 4;
+const INLINED_CHARACTERS = 4096;
+
 /**
  * The schema in 2020-12, accepting exactly the values it did: without a reference at its root, without `allOf` where its
  * parts can be merged, without keywords of draft 7 and `true` for a schema. It is the schema itself if nothing is to be
@@ -249,9 +253,7 @@ class Writer {
     const rest: unknown[] = [written];
     // Parts that are in several places are one object, and grow when they are written as text.
     const parts = new Steps(limits.inlinedParts);
-    const characters = new Steps(
-      limits.inlinedGrowth * this.#characters + limits.inlinedCharacters,
-    );
+    const characters = new Steps(INLINED_GROWTH * this.#characters + INLINED_CHARACTERS);
     while (rest.length > 0) {
       const one = rest.pop();
       if (typeof one !== "object" || one === null) continue;

@@ -3,6 +3,11 @@ import type { SchemaResource } from "./references.ts";
 import { StepsExceeded, type Steps } from "./steps.ts";
 import { shortened } from "../core/text.ts";
 
+/** Nesting of schemas while one value is checked, references included: each level takes stack. */
+const CHECK_DEPTH = 1500;
+/** Characters of a quoted text in an issue. */
+const ISSUE_CHARACTERS = 200;
+
 /** One thing that is wrong with a value. */
 export interface Issue {
   /** Names and indices from the root; also for a missing member. */
@@ -79,10 +84,8 @@ export class Run {
   /** Enters a nested schema; `leave` ends it. Throws `StepsExceeded` if schemas are nested too deeply. */
   enter(steps: number): void {
     this.steps.take(steps);
-    if (++this.#depth > limits.checkDepth) {
-      throw new StepsExceeded(
-        `leads through more than ${limits.checkDepth} schemas, one in another`,
-      );
+    if (++this.#depth > CHECK_DEPTH) {
+      throw new StepsExceeded(`leads through more than ${CHECK_DEPTH} schemas, one in another`);
     }
   }
 
@@ -92,4 +95,4 @@ export class Run {
 }
 
 /** A text for a message, shortened. */
-export const brief = (text: string): string => shortened(text, limits.issueCharacters);
+export const brief = (text: string): string => shortened(text, ISSUE_CHARACTERS);

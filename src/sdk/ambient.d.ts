@@ -7,7 +7,7 @@ declare var console: Kit["console"];
 declare var crypto: Kit["crypto"];
 declare var fetch: Kit["fetch"];
 declare var performance: Kit["performance"];
-declare var structuredClone: Kit["structuredClone"];
+declare var structuredClone: typeof import("./globals/clone.ts").structuredClone;
 declare var setTimeout: Kit["setTimeout"];
 declare var setInterval: Kit["setInterval"];
 declare var clearTimeout: Kit["clearTimeout"];

@@ -1,5 +1,4 @@
 /** The platform's globals. */
-export { structuredClone } from "./globals/clone.ts";
 export { console } from "./globals/console.ts";
 export { crypto } from "./globals/crypto.ts";
 export { fetch, Request } from "./globals/fetch.ts";
@@ -8,5 +7,4 @@ export { performance } from "./globals/performance.ts";
 export { Response } from "./globals/response.ts";
 export { TextDecoder, TextEncoder } from "./globals/text.ts";
 export { clearInterval, clearTimeout, setInterval, setTimeout } from "./globals/timers.ts";
-export { URL } from "./globals/url.ts";
-export { URLSearchParams } from "./globals/search-params.ts";
+export { URL, URLSearchParams } from "./globals/url.ts";

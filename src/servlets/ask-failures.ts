@@ -1,7 +1,9 @@
-import { limits } from "../core/limits.ts";
 import type { Ask, AskFailure } from "../core/asks.ts";
 import type { Json } from "../core/model.ts";
 import { beginningOf } from "../core/text.ts";
+
+/** Length of a client's error message as passed on to servlets and callers. */
+const CLIENT_ERROR_CHARACTERS = 500;
 
 /** The failures of requests to clients, in words for servlets and their callers. */
 
@@ -29,7 +31,7 @@ export const clientError = (ask: Ask, message: string): AskFailure =>
   failure(
     "client-error",
     ask,
-    `its client answered ${ask.method} with an error: ${beginningOf(message, limits.clientErrorCharacters)}`,
+    `its client answered ${ask.method} with an error: ${beginningOf(message, CLIENT_ERROR_CHARACTERS)}`,
   );
 
 /** `why` names the member that does not fit and what was expected. */

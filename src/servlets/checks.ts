@@ -4,6 +4,9 @@ import type { Formats } from "../schema/keyword.ts";
 import { StepsExceeded, Schema, SchemaError, type Issue } from "../schema/schema.ts";
 import type { Steps } from "../schema/steps.ts";
 
+/** A value is reported as too large, rather than its schema as too complex, if it has more parts than the steps divided by this. */
+const CHECK_STEPS_PER_PART = 50;
+
 /**
  * Returns the issues of a value; undefined if it is valid. `steps` is a budget shared with other checks.
  * Throws `servlet_failed` if the schema cannot be used.
@@ -54,7 +57,7 @@ function makeCheck(schema: object, { name, formats, isLenient = false }: Use): C
       }
       if (!(error instanceof StepsExceeded)) throw error;
       const size = JSON.stringify(value)?.length ?? 0;
-      if (size * limits.checkStepsPerPart > limits.checkSteps) {
+      if (size * CHECK_STEPS_PER_PART > limits.checkSteps) {
         return [{ path: [], message: `${error.message}: send a smaller one` }];
       }
       const text = `The servlet's ${name} is too complex: a value of ${size} characters ${error.message}. Simplify its references and combinations.`;

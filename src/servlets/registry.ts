@@ -1,6 +1,5 @@
 import { checkWithoutNulls } from "../core/deviations.ts";
 import { Fault } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
 import type { CallRef, CompletionRequest } from "../calls/call-ref.ts";
 import type { CallContext } from "../core/call-context.ts";
 import type {
@@ -30,6 +29,9 @@ import { keepsState } from "./manifest.ts";
 import { mayBy, patternsBy, scopeFor, SERVER_SERVLET, type May } from "./scopes.ts";
 import type { Servlet } from "./servlet.ts";
 import { newest } from "./toolkit.ts";
+
+/** Sets of scopes whose part of the catalog is cached in an isolate: few are in use at a time. */
+const NARROW_REGISTRIES = 100;
 
 /** A call reference resolved for one caller. */
 export interface Entry {
@@ -109,7 +111,7 @@ export class Registry {
       const may = mayBy(scopes, configured);
       const patterns = patternsBy(scopes, configured);
       narrow = new Registry(this.#bundle, this.#deployment, { all: this, may, patterns });
-      if (this.#narrow.size >= limits.narrowRegistries) this.#narrow.clear();
+      if (this.#narrow.size >= NARROW_REGISTRIES) this.#narrow.clear();
       this.#narrow.set(key, narrow);
     }
     return narrow;

@@ -8,6 +8,9 @@ import { beginningOf, printable, printableJson, printableLines } from "../core/t
 import type { Ending } from "../wasm/call.ts";
 import type { Deployment } from "./deployment.ts";
 
+/** Characters of a servlet's error that operators are shown. */
+const ERROR_EXCERPT = 300;
+
 /** One run of a servlet in the run log, without its input and output. */
 interface RunLine {
   /** When it was begun, in ISO 8601. */
@@ -65,7 +68,8 @@ export const ADVICE: Readonly<Partial<Record<string, string>>> = {
   internal: "A fault of this server. Its stack is in the log. Report it if it happens again.",
   unavailable:
     "A service that the server needs did not answer, or a binding is missing. Check wrangler.toml.",
-  too_many: "A caller reached a limit. If that is expected, raise the limit in LIMITS.",
+  too_many:
+    "A caller reached a limit. If that is expected, see whether LIMITS can raise it (docs/configuration.md).",
 };
 
 /** Faults of servlets and of this server, whose messages nobody else has written. */
@@ -167,8 +171,7 @@ function tell(
 }
 
 /** The first line of a message, which has no line numbers and so is the same for each such failure. */
-const briefly = (message: string): string =>
-  beginningOf(message.split("\n", 1)[0]!, limits.errorExcerpt);
+const briefly = (message: string): string => beginningOf(message.split("\n", 1)[0]!, ERROR_EXCERPT);
 
 const fuelIn = (ending: Ending | undefined): number => {
   if (ending?.kind === "suspended") return ending.suspended.fuelUsed;

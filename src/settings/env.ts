@@ -1,7 +1,7 @@
 /** The settings of the server: their names, shapes and defaults, read once. */
 import * as z from "zod/mini";
 import { KEY_NAME, KEY_NAME_RULE } from "../core/key-name.ts";
-import { limits } from "../core/limits.ts";
+import { publicLimits } from "../core/limits.ts";
 import { OPERATOR_SCOPE } from "../core/model.ts";
 import { enterpriseSchema, issuerSchema, providerSchema } from "./oauth-settings.ts";
 import { isServersOwn, OWN_NAMES, RUNS, type SettingName } from "./own-names.ts";
@@ -86,7 +86,13 @@ const publicUrl = z.pipe(
 );
 
 const count = z.int("must be a whole number").check(z.nonnegative("must not be below 0"));
-const LIMITS = Object.keys(limits) as [keyof typeof limits];
+const limitNames = Object.keys(publicLimits) as [keyof typeof publicLimits];
+const limitsSchema = z.partialRecord(z.enum(limitNames), count, {
+  error: ({ keys }) =>
+    Array.isArray(keys)
+      ? `has no ${keys.join(", ")}: the limits that can be set are ${limitNames.join(", ")}`
+      : undefined,
+});
 
 const ACCOUNT_NAME = /^[a-z0-9][a-z0-9_.-]{0,63}$/i;
 
@@ -181,7 +187,7 @@ const settingsSchema = z.object({
   /** `none`: public access is intended. Without it an open server warns on its page and in its log. */
   AUTH: z.optional(z.literal("none")),
   /** Overrides the limits below: JSON, as `{"callsPerMinute": 600, "bodyBytes": 1000000}`. */
-  LIMITS: z.optional(json(z.partialRecord(z.enum(LIMITS), count))),
+  LIMITS: z.optional(json(limitsSchema)),
   /**
    * `off`: calls of clients that cannot ask their user fail. Otherwise the user answers on a [page](waiting-calls.md#the-client-cannot-ask)
    * of this server, `/ask/…`, which needs the Durable Object `TASKS`.

@@ -6,6 +6,9 @@ import { MOST_LENT } from "../auth/quota.ts";
 import { noRoom } from "./scope-state.ts";
 import { hasTable } from "../storage/tables.ts";
 
+/** How long an object relies on what it has heard of the bytes that its caller may store. */
+const ROOM_MS = 10_000;
+
 interface Row {
   /** Absent before something was reserved. */
   caller?: string;
@@ -41,7 +44,7 @@ export class Room {
 
   /**
    * The bytes that may be stored here in all, as far as is known: what others have stored for the caller in the last
-   * `limits.roomMs` may not be counted yet. `demand` decides.
+   * `ROOM_MS` may not be counted yet. `demand` decides.
    */
   async available(caller: string | undefined): Promise<number> {
     if (caller === undefined || this.#quotas === undefined) return Infinity;
@@ -52,7 +55,7 @@ export class Room {
       this.#quotas!.getByName(key).available(this.#object, limits.callerStateBytes * shares),
     );
     const bytes = Math.min(...(await Promise.all(each)));
-    this.#available = { bytes, until: Date.now() + limits.roomMs };
+    this.#available = { bytes, until: Date.now() + ROOM_MS };
     return bytes;
   }
 

@@ -29,6 +29,12 @@ import type { KnownBlocks } from "./state-blocks.ts";
 import { changeOf, plainEnding, type Change, type PlainEnding } from "./plain-ending.ts";
 import { CorruptState, StateRows, type Changed } from "./state-rows.ts";
 
+/**
+ * Of the bytes that a caller may still store, those that files leave for the memory that their call changes, or half
+ * of the rest.
+ */
+const MEMORY_ROOM_BYTES = 1024 * 1024;
+
 /** A database that nothing else uses, such as the storage of a Durable Object. */
 export interface StateStorage {
   sql: Sql;
@@ -132,7 +138,7 @@ export class ScopeState {
     );
     const filesLimit = memoryBytes(manifest.files_limit ?? "") ?? limits.fileBytes;
     const left = Math.max(0, room - this.rows.bytes);
-    const filesRoom = left - Math.min(left / 2, limits.memoryRoomBytes);
+    const filesRoom = left - Math.min(left / 2, MEMORY_ROOM_BYTES);
     try {
       return this.files.begin(mounts, {
         now: BigInt(Math.round(now)) * 1_000_000n,

@@ -27,6 +27,9 @@ import { OwnPlace, type StatePlace } from "./state-place.ts";
 import { heldStream } from "./state-streams.ts";
 import { Turns } from "../storage/turns.ts";
 
+/** How much later than `limits.sessionStateMs` and `limits.anonymousStateMs` a state may be deleted, so that not each call stores when it was. */
+const STATE_SLACK_MS = 3_600_000;
+
 type StateServer = Pick<SealingServer, "bundle" | "sealer" | "serving">;
 
 /** A run of an export here. */
@@ -189,7 +192,7 @@ export class ServletState extends DurableObject<Env> {
     if (ms === undefined) return;
     this.#until ??= (await this.ctx.storage.getAlarm()) ?? 0;
     if (this.#until >= Date.now() + ms) return;
-    this.#until = Date.now() + ms + limits.stateSlackMs;
+    this.#until = Date.now() + ms + STATE_SLACK_MS;
     await this.#alarm.set(this.#until);
   }
 

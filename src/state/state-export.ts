@@ -2,9 +2,11 @@
 import { FileError } from "../files/errors.ts";
 import type { Files } from "../files/files.ts";
 import { treeOf } from "../files/tree.ts";
-import { limits } from "../core/limits.ts";
 import { FRAME_BYTES, STATE_FILE_VERSION, stateFile, type Frame, type Head } from "./state-file.ts";
 import type { ScopeState } from "./scope-state.ts";
+
+/** Files that the summary of a state lists. */
+const LISTED_FILES = 1000;
 
 /** Sizes and times of the state in one scope. */
 export interface StateSummary {
@@ -15,7 +17,7 @@ export interface StateSummary {
   /** Whether the memory is of the build that is served; that of another is never used. */
   isOfThisBuild: boolean;
   fileBytes: number;
-  /** The first `limits.listedFiles` of them; times in Unix ms. */
+  /** The first `LISTED_FILES` of them; times in Unix ms. */
   files: { path: string; kind: string; size: number; modified: number }[];
   hasMoreFiles: boolean;
   /** True if files cannot be opened: their key is gone, or they were altered. */
@@ -45,7 +47,7 @@ export function summaryOf(state: ScopeState, build: string | undefined): StateSu
     const files = look(state);
     summary.fileBytes = files.bytes;
     for (const { path, kind, size, modified } of itemsOf(files)) {
-      if (summary.files.length === limits.listedFiles) {
+      if (summary.files.length === LISTED_FILES) {
         summary.hasMoreFiles = true;
         break;
       }

@@ -1,6 +1,9 @@
 import { DurableObject } from "cloudflare:workers";
 import { limits } from "../core/limits.ts";
 
+/** How long one key is used to seal. Everything sealed expires at most `limits.taskMs` after that. */
+const KEY_MS = 30 * 86_400_000;
+
 /** A key for AES-256-GCM; sealed data begins with its number. */
 export interface Key {
   id: number;
@@ -9,7 +12,7 @@ export interface Key {
 
 /**
  * The keys with which this deployment seals data that it stores or gives to clients. The ring creates a new key
- * every `limits.keyMs`; old keys are kept until everything that they sealed has expired.
+ * every `KEY_MS`; old keys are kept until everything that they sealed has expired.
  */
 export class KeyRing extends DurableObject {
   constructor(state: DurableObjectState, env: Cloudflare.Env) {
@@ -29,10 +32,10 @@ export class KeyRing extends DurableObject {
         "SELECT id, bytes, made FROM keys ORDER BY id DESC LIMIT 1",
       )
       .toArray()[0];
-    if (newest !== undefined && newest.made > now - limits.keyMs) {
+    if (newest !== undefined && newest.made > now - KEY_MS) {
       return { id: newest.id, bytes: new Uint8Array(newest.bytes) };
     }
-    sql.exec("DELETE FROM keys WHERE made < ?", now - limits.keyMs - limits.taskMs);
+    sql.exec("DELETE FROM keys WHERE made < ?", now - KEY_MS - limits.taskMs);
     const bytes = crypto.getRandomValues(new Uint8Array(32));
     sql.exec("INSERT INTO keys (bytes, made) VALUES (?, ?)", bytes, now);
     const { id } = sql.exec<{ id: number }>("SELECT last_insert_rowid() AS id").one();

@@ -1,18 +1,21 @@
 import { Fault } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
 import type { Answer, Answers, Ask, Asks } from "../core/asks.ts";
 import { sentAsks, wrongElicitation } from "../schema/elicitations.ts";
 import { Wait } from "../core/suspension.ts";
 import { inSpan } from "../observe/spans.ts";
 import { GuestError, type Guest } from "./guest.ts";
 
+/** Fuel for each character of a request to the client, and for each state of its forms' patterns. */
+const FORM_FUEL = 200;
+const PATTERN_STATE_FUEL = 2000;
+
 /**
  * Sends these requests of a guest to the client, all at once, and records the answers. Throws a `GuestError` where an
  * elicitation cannot be used.
  */
 export async function askClient(guest: Guest, asks: Asks): Promise<Answers> {
-  guest.pay(JSON.stringify(asks).length * limits.formFuel);
-  const spend = (states: number) => guest.pay(states * limits.patternStateFuel);
+  guest.pay(JSON.stringify(asks).length * FORM_FUEL);
+  const spend = (states: number) => guest.pay(states * PATTERN_STATE_FUEL);
   const wrong = wrongElicitation(asks, spend);
   if (wrong !== undefined) throw new GuestError(`The servlet asked for input, but ${wrong}.`);
   return sendAsks(guest, asks, sentAsks(asks));

@@ -7,6 +7,11 @@ import { mark, marksIn } from "./marks.ts";
 import { demandJson, demandSize } from "./reading.ts";
 import { parseJson } from "../core/text.ts";
 
+/** Names and keys from a guest: of config, variables, secrets. */
+const NAME_BYTES = 16 * 1024;
+/** One request, notification or HTTP head that a guest gives as JSON: an image or two in base64. */
+const MESSAGE_BYTES = 4 * 1024 * 1024;
+
 /** Exports of a prepared servlet other than the servlet's own functions. */
 interface KernelExports {
   memory?: WebAssembly.Memory;
@@ -110,13 +115,13 @@ export class GuestMemory {
 
   /** A block's text as the name of something, for the host function `who`. */
   name(block: bigint, who: string): string {
-    return decoder.decode(this.bytesWithin(limits.nameBytes, block, `A name given to ${who}`));
+    return decoder.decode(this.bytesWithin(NAME_BYTES, block, `A name given to ${who}`));
   }
 
   /** A block's bytes as a JSON object; `who` is the host function that was given it. */
   json(block: bigint, who: string): Json {
     const bytes = this.bytes(block);
-    demandJson(`The JSON given to ${who}`, bytes, limits.messageBytes);
+    demandJson(`The JSON given to ${who}`, bytes, MESSAGE_BYTES);
     let value: unknown;
     try {
       value = parseJson(decoder.decode(bytes));

@@ -9,6 +9,11 @@ import { addTrace } from "../observe/trace-context.ts";
 import { inHttpSpan } from "../observe/spans.ts";
 import { charactersOf, isAllowed } from "./hosts.ts";
 
+/** All headers of a guest's request: a common limit of servers. */
+const HTTP_HEADER_BYTES = 16 * 1024;
+/** Redirects that a guest's HTTP request follows: browsers follow 20, APIs need 1. */
+const HTTP_REDIRECTS = 5;
+
 /** A response as the guest sees it. */
 export interface GuestResponse {
   status: number;
@@ -105,7 +110,7 @@ async function exchange(
       return read(response, next.url.host, (bytes) => guest.grow(bytes, signal));
     }
     await response.body?.cancel();
-    if (redirects === limits.httpRedirects) {
+    if (redirects === HTTP_REDIRECTS) {
       throw new GuestError(`The HTTP request to ${next.url.host} was redirected too often.`);
     }
     next = redirected(guest, next, response.status, location);
@@ -145,9 +150,9 @@ function headersOf(value: unknown): Headers {
       throw new GuestError(`The servlet set an HTTP header that is not allowed: ${which}${advice}`);
     }
     length += name.length + content.length;
-    if (length > limits.httpHeaderBytes) {
+    if (length > HTTP_HEADER_BYTES) {
       throw new GuestError(
-        `The HTTP headers of the servlet's request are too large (limit ${limits.httpHeaderBytes} bytes). Send fewer.`,
+        `The HTTP headers of the servlet's request are too large (limit ${HTTP_HEADER_BYTES} bytes). Send fewer.`,
       );
     }
     headers.set(name, content);

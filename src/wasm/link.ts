@@ -1,11 +1,14 @@
 import { Fault } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
 import type { Guest } from "./guest.ts";
 import type { Body, Patched } from "./image.ts";
 import { assemblyScriptFunctions } from "./assemblyscript.ts";
 import { extismFunctions } from "./extism.ts";
 import type { HostFunction, HostFunctions } from "./host-function.ts";
 import { wasiFunctions } from "./wasi.ts";
+
+/** Fuel for a host function, and for one that suspends the guest or throws. */
+const HOST_CALL_FUEL = 1600;
+const SLOW_CALL_FUEL = 4000;
 
 /** The code of a servlet, and its dialect's host functions. */
 export interface Code {
@@ -136,14 +139,14 @@ function guarded(
     const { guest } = instance;
     if (guest === undefined) throw new Error("an instance outside of a call has called its host");
     if (guest.ended === undefined) return guest;
-    guest.pay(limits.slowCallFuel);
+    guest.pay(SLOW_CALL_FUEL);
     throw guest.ended;
   };
   if (call.constructor === AsyncFunction) {
     return new WebAssembly.Suspending(async (...args: unknown[]) => {
       const guest = inCall();
       try {
-        guest.pay(limits.slowCallFuel);
+        guest.pay(SLOW_CALL_FUEL);
         if (guest.enter()) await guest.giveWay();
         return await invoke(guest, ...args);
       } catch (error) {
@@ -162,7 +165,7 @@ function guarded(
   const now = (...args: unknown[]) => {
     const guest = inCall();
     try {
-      guest.pay(limits.hostCallFuel);
+      guest.pay(HOST_CALL_FUEL);
       if (guest.enter() && suspends) return later(guest, args);
       return invoke(guest, ...args);
     } catch (error) {

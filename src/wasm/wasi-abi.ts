@@ -1,6 +1,8 @@
 import type { FileErrorCode } from "../files/errors.ts";
-import { limits } from "../core/limits.ts";
 import type { Guest } from "./guest.ts";
+
+/** Fuel for each I/O vector that a guest passes to WASI. */
+const VECTOR_FUEL = 300;
 
 /** Numbers of WASI preview 1, and how its arguments lie in memory. */
 
@@ -38,7 +40,7 @@ export const now = (guest: Guest): bigint => BigInt(Math.round(guest.journal.now
 export function ranges(guest: Guest, at: number, count: number): { at: number; length: number }[] {
   const memory = guest.memory;
   guest.range(at, (count >>> 0) * 8);
-  guest.pay(count * limits.vectorFuel);
+  guest.pay(count * VECTOR_FUEL);
   return Array.from({ length: count }, (_, index) => {
     const entry = (at >>> 0) + index * 8;
     return { at: memory.getUint32(entry, true), length: memory.getUint32(entry + 4, true) };

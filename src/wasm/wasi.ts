@@ -7,6 +7,9 @@ import { descriptorFunctions } from "./wasi-descriptors.ts";
 import { withFiles } from "./wasi-files.ts";
 import { pathFunctions } from "./wasi-paths.ts";
 
+/** Fuel for each random byte. */
+const RANDOM_BYTE_FUEL = 64;
+
 /**
  * WASI preview 1: clock, random numbers, output to the log, waiting; and files where a call has some.
  * https://github.com/WebAssembly/WASI/blob/main/legacy/preview1/docs.md
@@ -74,7 +77,7 @@ const basicFunctions: HostFunctions = {
   },
   random_get: (guest, at: number, length: number) => {
     const bytes = guest.writable(at, length);
-    guest.pay(bytes.length * limits.randomByteFuel);
+    guest.pay(bytes.length * RANDOM_BYTE_FUEL);
     guest.journal.random(bytes);
     return errno.success;
   },

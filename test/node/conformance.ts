@@ -37,9 +37,7 @@ const folder = await buildWorker(
   "test/conformance/worker.ts",
   `.bundle/conformance-${process.pid}`,
 );
-// Streams of calls are closed while these wait: clients are to come back.
-const variables = { LIMITS: JSON.stringify({ callStreamMs: 2000 }) };
-const server = await serve(folder, { durable: true, variables, log: () => {} });
+const server = await serve(folder, { durable: true, log: () => {} });
 let failures = 0;
 try {
   for (const { name, suite, args } of RUNS) {

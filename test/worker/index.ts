@@ -1,10 +1,16 @@
 /** All servlets and all guests of the tests, served over real HTTP. */
 import { DurableObject, env } from "cloudflare:workers";
 import { createWorker } from "../../src/worker.ts";
+import { configureLimits } from "../../src/core/limits.ts";
 import { bundle as all } from "../bundle.gen.ts";
 
 /** The names of the servlets that are served, separated by commas; all where it is left out. */
-const { TEST_SERVLETS } = env as { TEST_SERVLETS?: string };
+const { TEST_SERVLETS, TEST_LIMITS = "{}" } = env as {
+  TEST_SERVLETS?: string;
+  /** Any limits, public or not, as JSON. */
+  TEST_LIMITS?: string;
+};
+configureLimits(JSON.parse(TEST_LIMITS) as Parameters<typeof configureLimits>[0]);
 const isServed = (name: string) => TEST_SERVLETS?.split(",").includes(name) ?? true;
 const bundle = { ...all, servlets: all.servlets.filter(({ name }) => isServed(name)) };
 const { worker, objects } = createWorker(bundle);

@@ -5,10 +5,12 @@ import { cannotAsk } from "../../servlets/ask-failures.ts";
 import { unaskable } from "../../asks/answers.ts";
 import { hasTasks, olderAsk, pageIn } from "./shapes.ts";
 import { Again, perform, whateverFor, type Waiting } from "../../calls/engine.ts";
-import { limits } from "../../core/limits.ts";
 import type { Json } from "../../core/model.ts";
 import type { Entry } from "../../servlets/registry.ts";
 import { linkAsker, linkIn, type HandOver } from "../../asks/links.ts";
+
+/** How often a servlet may return input requests to a client that cannot be asked. */
+const UNABLE_RETRIES = 8;
 
 /** Askers for the clients of sessions, and for clients that cannot be asked. */
 
@@ -60,7 +62,7 @@ export function settled(entry: Entry, call: CallContext, handOver?: HandOver): P
     const task = await handOver?.(waiting);
     return task && linkIn(task);
   };
-  let left = limits.unableRetries;
+  let left = UNABLE_RETRIES;
   return perform<Json>(
     entry,
     { ...call, ask },

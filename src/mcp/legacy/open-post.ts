@@ -5,6 +5,9 @@ import type { Post } from "./session-object.ts";
 import { Fault } from "../../core/errors.ts";
 import { stringBytes } from "../../core/text.ts";
 
+/** Bytes of the results of one batch, which are held until the last is there. */
+const BATCH_BYTES = 4 * 1024 * 1024;
+
 /**
  * A POST that is being answered: with JSON if all its calls end before any of them sends a message, otherwise with
  * a stream that starts with that message.
@@ -97,7 +100,7 @@ export class Replies {
 
   /** Adds the reply to the request with this id, or an error if there is no room for it. */
   add(message: string, id: RequestId | null): void {
-    this.isFull ||= this.#isBatch && this.#bytes + stringBytes(message) > limits.batchBytes;
+    this.isFull ||= this.#isBatch && this.#bytes + stringBytes(message) > BATCH_BYTES;
     const reply = this.isFull ? errorMessage(id, batchIsFull()) : message;
     this.#bytes += stringBytes(reply);
     this.all.push(reply);
@@ -108,5 +111,5 @@ export class Replies {
 export const batchIsFull = () =>
   new Fault(
     "too_large",
-    `The results of this batch are too large (limit ${limits.batchBytes} bytes). Send this request by itself.`,
+    `The results of this batch are too large (limit ${BATCH_BYTES} bytes). Send this request by itself.`,
   );

@@ -9,6 +9,7 @@ export const BYTECODE = {
   abort: "LAZY_abort",
   absent: "LAZY_absent",
   blob: "LAZY_blob",
+  clone: "LAZY_clone",
   encodings: "LAZY_encodings",
   events: "LAZY_events",
   forms: "LAZY_forms",
@@ -20,6 +21,7 @@ interface Modules {
   abort: typeof import("./abort.ts");
   absent: typeof import("./absent.ts");
   blob: typeof import("./blob.ts");
+  clone: typeof import("./clone.ts");
   encodings: typeof import("./encodings.ts");
   events: typeof import("./events.ts");
   forms: typeof import("./forms.ts");
@@ -59,6 +61,7 @@ export const NAMES = {
   abort: ["AbortController", "AbortSignal"],
   absent: ["EventSource", "SharedWorker", "WebSocket", "Worker", "XMLHttpRequest"],
   blob: ["Blob", "File"],
+  clone: ["structuredClone"],
   events: ["CustomEvent", "ErrorEvent", "Event", "EventTarget", "MessageEvent"],
   forms: ["FormData"],
   streams: [

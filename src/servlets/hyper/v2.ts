@@ -17,6 +17,9 @@ import { userFunctions } from "./functions.ts";
 import { validList } from "../tidy/lists.ts";
 import { completion, promptResult, readResult } from "../tidy/results.ts";
 
+/** Pages of a servlet's list; a longer one is treated as endless. */
+const LIST_PAGES = 100;
+
 /**
  * The plugin interface of hyper-mcp 2: one export for each method, given `{request, context}`.
  * https://github.com/hyper-mcp-rs/hyper-mcp/blob/main/xtp-plugin-schema.json
@@ -53,7 +56,7 @@ const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
       if (!exports.includes(LIST_EXPORTS[kind])) return validList(kind, found);
       let cursor: string | undefined;
       let characters = 0;
-      for (let page = 0; page < limits.listPages; page++) {
+      for (let page = 0; page < LIST_PAGES; page++) {
         const request = cursor === undefined ? undefined : { cursor };
         const output = await ask({ name: LIST_EXPORTS[kind], request, call }, (ending) => {
           characters += ending.kind === "returned" ? (ending.output ?? "").length : 0;
@@ -66,7 +69,7 @@ const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
       }
       throw new Fault(
         "servlet_failed",
-        `The servlet's list of ${kind} is too long: at most ${limits.listPages} pages and ${limits.outputBytes} bytes are read.`,
+        `The servlet's list of ${kind} is too long: at most ${LIST_PAGES} pages and ${limits.outputBytes} bytes are read.`,
       );
     },
 

@@ -15,6 +15,9 @@ import { brief } from "../../schema/run.ts";
 import { content, contents } from "./content.ts";
 import { array, bad, isNumber, present, string } from "./members.ts";
 
+/** Values in one completion: the protocol's own bound. */
+const COMPLETION_VALUES = 100;
+
 /** A tool's result. Structured content is repeated as text where no block has text: many clients read nothing else. */
 export function toolResult(output: Json): CallToolResult {
   const result = present(output, "the result");
@@ -82,10 +85,8 @@ export function completion(output: Json): CompleteResult {
     ...rest,
     completion: {
       ...found,
-      values: values
-        .slice(0, limits.completionValues)
-        .map((one) => string(one, "a completion's value")),
-      ...(values.length > limits.completionValues ? { total, hasMore: true } : {}),
+      values: values.slice(0, COMPLETION_VALUES).map((one) => string(one, "a completion's value")),
+      ...(values.length > COMPLETION_VALUES ? { total, hasMore: true } : {}),
     },
   };
 }

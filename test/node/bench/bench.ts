@@ -129,7 +129,8 @@ const FULL_ONLY = new Set(["callStatefulLoaded"]);
 const isWanted = (name: string) =>
   only.length === 0 ? full || !FULL_ONLY.has(name) : only.includes(name);
 /** With the limits as they are: a server that asks for news all the time would be slower. */
-const loading = () => serveLoading({ variables: { LIMITS: "{}" } }, ["any", ...KEYS], guestsFolder);
+const loading = () =>
+  serveLoading({ variables: { TEST_LIMITS: "{}" } }, ["any", ...KEYS], guestsFolder);
 /** The same Worker twice; the first has the greeting and the counter installed, too. */
 const [loaded, unloaded] =
   isWanted("callLoaded") || isWanted("callStatefulLoaded")

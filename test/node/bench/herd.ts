@@ -30,7 +30,7 @@ export async function benchHerd(): Promise<void> {
 async function measureHerd(folder: string, limits: object): Promise<void> {
   const durable = join(folder, "stored");
   await rm(durable, { recursive: true, force: true });
-  const options = { durable, variables: { LIMITS: JSON.stringify(limits) } };
+  const options = { durable, variables: { TEST_LIMITS: JSON.stringify(limits) } };
   let served = await serve(folder, options);
   const send = (method: string, params: Json) => sent(served.port, method, params);
 

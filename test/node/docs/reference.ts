@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
 import * as z from "zod";
-import { limits } from "../../../src/core/limits.ts";
+import { publicLimits } from "../../../src/core/limits.ts";
 import { CORPUS } from "../bundle/typescript/corpus/corpus.ts";
 import { manifestSchema } from "../../../src/servlets/manifest.ts";
 
@@ -126,8 +126,8 @@ async function providersTable(): Promise<string> {
 }
 
 async function limitsTable(): Promise<string> {
-  const groups = await commented("src/core/limits.ts", "export const limits = {");
-  const known: Record<string, number> = limits;
+  const groups = await commented("src/core/limits.ts", "export const publicLimits = {");
+  const known: Record<string, number> = publicLimits;
   return table(
     ["limit", "value", "meaning"],
     groups.map(({ names, comment }) => [

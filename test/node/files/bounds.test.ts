@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { parseMounts } from "../../../src/files/mounts.ts";
-import { limits } from "../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { bytesOf, putFile, removeTree, rootOfStore, treeOf } from "../../../src/files/tree.ts";
 import { findPath } from "../../../src/files/guest-paths.ts";
 import { newStore } from "./database.ts";
@@ -14,7 +14,7 @@ const mounts = parseMounts(["/data"]);
 const { fileBytes, folderEntries } = limits;
 
 afterEach(() => {
-  Object.assign(limits, { fileBytes, folderEntries });
+  configureLimits({ fileBytes, folderEntries });
 });
 
 function guest(store = newStore()) {
@@ -25,7 +25,7 @@ function guest(store = newStore()) {
 
 describe("bytes of all files", () => {
   test("have an end: a write is cut there, and the next one fails", () => {
-    limits.fileBytes = 200_000;
+    configureLimits({ fileBytes: 200_000 });
     const { wasi, commit, store } = guest();
     const fd = wasi.open("a", { oflags: CREATE }).value!;
     let size = 0;
@@ -74,7 +74,7 @@ describe("bytes of all files", () => {
   });
 
   test("count empty files and names too", () => {
-    limits.fileBytes = 100_000;
+    configureLimits({ fileBytes: 100_000 });
     const { wasi } = guest();
     let made = 0;
     for (; made < 1000; made++) {
@@ -107,7 +107,7 @@ describe("bytes of all files", () => {
 });
 
 test("entries of a folder have an end", () => {
-  limits.folderEntries = 10;
+  configureLimits({ folderEntries: 10 });
   const { wasi } = guest();
   for (let index = 0; index < 10; index++) {
     expect(wasi.onPath("path_create_directory", `f${index}`)).toBe(OK);
@@ -336,7 +336,7 @@ describe("above the quota, which a deployment has lowered,", () => {
   });
 
   test("a folder that is full takes no name from another, which stays there", () => {
-    limits.folderEntries = 2;
+    configureLimits({ folderEntries: 2 });
     const { wasi } = guest();
     for (const name of ["a", "f"]) wasi.onPath("path_create_directory", name);
     for (const name of ["f/a", "f/b"]) wasi.onPath("path_create_directory", name);

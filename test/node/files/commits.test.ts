@@ -8,7 +8,7 @@ import type { Files } from "../../../src/files/files.ts";
 import { parseMounts } from "../../../src/files/mounts.ts";
 import { sealingWith } from "../../../src/files/sealing.ts";
 import { bytesOf, putFile, rootOfStore, treeOf } from "../../../src/files/tree.ts";
-import { limits } from "../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { Database, newStore, sealing } from "./database.ts";
 import { CREATE, guestWith, TRUNCATE } from "./wasi-guest.ts";
 
@@ -19,7 +19,7 @@ const now = 0n;
 const { fileOverlayBytes, fileBytes } = limits;
 
 afterEach(() => {
-  Object.assign(limits, { fileOverlayBytes, fileBytes });
+  configureLimits({ fileOverlayBytes, fileBytes });
 });
 
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -75,7 +75,7 @@ describe.each([
 ])("with $overlay bytes of memory", ({ overlay, isStaged }) => {
   test("a call that is committed is there as a whole, for a new object too", () => {
     const { database, store } = begun();
-    limits.fileOverlayBytes = overlay;
+    configureLimits({ fileOverlayBytes: overlay });
     const files = store.begin(mounts, { now });
     change(files);
     expect(stagedRows(database) > 0).toBe(isStaged);
@@ -96,7 +96,7 @@ describe.each([
     const { database, store } = begun();
     const before = contents(store.begin(mounts, { now }));
     const usage = store.usage();
-    limits.fileOverlayBytes = overlay;
+    configureLimits({ fileOverlayBytes: overlay });
     const files = store.begin(mounts, { now });
     change(files);
     expect(files.isChanged).toBe(true);
@@ -111,7 +111,7 @@ describe.each([
     const path = join(folder, "database");
     const { database, store } = begun(new Database(path));
     const before = contents(store.begin(mounts, { now }));
-    limits.fileOverlayBytes = overlay;
+    configureLimits({ fileOverlayBytes: overlay });
     change(store.begin(mounts, { now }));
     database.close();
 
@@ -127,7 +127,7 @@ describe.each([
   test("a transaction that fails leaves the old state", () => {
     const { database, store } = begun();
     const before = contents(store.begin(mounts, { now }));
-    limits.fileOverlayBytes = overlay;
+    configureLimits({ fileOverlayBytes: overlay });
     const files = store.begin(mounts, { now });
     change(files);
     const commit = () =>
@@ -156,7 +156,7 @@ test("a call that only reads has nothing to commit", () => {
 
 test("a call that was neither committed nor dropped is dropped by the next", () => {
   const { store } = begun();
-  limits.fileOverlayBytes = 20_000;
+  configureLimits({ fileOverlayBytes: 20_000 });
   const left = store.begin(mounts, { now });
   change(left);
   const next = store.begin(mounts, { now });
@@ -325,7 +325,7 @@ describe("files that a folder begins with", () => {
 
   test("that are too large are refused with their folder's name", () => {
     const { store } = newStore();
-    limits.fileBytes = 5000;
+    configureLimits({ fileBytes: 5000 });
     const large = initial("1", { a: "x".repeat(10_000) });
     expect(() => store.begin(mounts, { now, initial: large })).toThrow(
       "The files of `data` cannot be stored: there is no room for them.",

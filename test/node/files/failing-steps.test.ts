@@ -1,18 +1,18 @@
 import { afterEach, expect, test } from "vitest";
-import { limits } from "../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
 import { FailingStore, play, seen, StorageFailed } from "./failing-steps.ts";
 import { CREATE, guestWith, TRUNCATE } from "./wasi-guest.ts";
 
 const { fileOverlayBytes } = limits;
 afterEach(() => {
-  limits.fileOverlayBytes = fileOverlayBytes;
+  configureLimits({ fileOverlayBytes });
 });
 
 test.each([fileOverlayBytes, 20_000, 2000])(
   "every call happens or does not, whichever step of it fails, with %i bytes of memory",
   (overlay) => {
-    limits.fileOverlayBytes = overlay;
+    configureLimits({ fileOverlayBytes: overlay });
     const count = { done: 0, failed: 0 };
     for (let seed = 1; seed <= 12; seed++) expect(play(seed, count)).toBeUndefined();
     expect(count.done).toBeGreaterThan(100);
@@ -21,7 +21,7 @@ test.each([fileOverlayBytes, 20_000, 2000])(
 );
 
 test("a commit that fails at any statement has changed nothing", () => {
-  limits.fileOverlayBytes = 20_000;
+  configureLimits({ fileOverlayBytes: 20_000 });
   let failed = 0;
   for (let statement = 0; ; statement++) {
     const store = new FailingStore();

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { WASI } from "node:wasi";
 import { afterEach, expect, test } from "vitest";
-import { limits } from "../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { parseMounts } from "../../../src/files/mounts.ts";
 import { newStore, random } from "./database.ts";
 import {
@@ -188,13 +188,13 @@ async function play(seed: number): Promise<{ ours: string[]; theirs: string[] }>
 
 const before = limits.fileOverlayBytes;
 afterEach(() => {
-  limits.fileOverlayBytes = before;
+  configureLimits({ fileOverlayBytes: before });
 });
 
 test.each([before, 60_000])(
   "random programs end as on a real file system, with %i bytes of memory",
   async (overlay) => {
-    limits.fileOverlayBytes = overlay;
+    configureLimits({ fileOverlayBytes: overlay });
     for (let seed = 1; seed <= 40; seed++) {
       const { ours, theirs } = await play(seed);
       expect(ours, `seed ${seed}`).toEqual(theirs);

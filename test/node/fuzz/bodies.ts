@@ -1,4 +1,4 @@
-import { limits } from "../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
 import type { Deployment } from "../simulate/deployment.ts";
 import type { Chance } from "./chance.ts";
 
@@ -106,12 +106,12 @@ export async function flyBodies(
   { createApp }: Pick<Deployment, "createApp">,
 ): Promise<void> {
   const usual = { ...limits };
-  limits.bodiesBytes = chance.pick([2000, 20_000, 100_000]);
+  configureLimits({ bodiesBytes: chance.pick([2000, 20_000, 100_000]) });
   try {
     const app = createApp({ LOG_LEVEL: "error" });
     await play(chance, app);
   } finally {
-    Object.assign(limits, usual);
+    configureLimits(usual);
   }
 }
 

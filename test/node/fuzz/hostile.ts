@@ -43,7 +43,7 @@ const TOOLS = 60;
 const TEMPLATES = 40;
 
 /** Fuel for half a second: what takes longer is not counted. */
-const LIMITS = { guestFuel: 500_000_000, waitMs: 400, httpMs: 300 };
+const TEST_LIMITS = { guestFuel: 500_000_000, waitMs: 400, httpMs: 300 };
 
 /** Lists that are bound at the start: text bindings hold only whole characters. */
 function listed(chance: Chance) {
@@ -68,7 +68,7 @@ const call = (name: string, args: unknown, more: Json = {}): Draft =>
 
 export async function fuzzHostile({ seed, steps, folder, only, log, isMeasured }: Hostile) {
   const { templates, ...lists } = listed(new Chance(seed));
-  const bound = { ...variables, ...lists, LIMITS: JSON.stringify(LIMITS) };
+  const bound = { ...variables, ...lists, TEST_LIMITS: JSON.stringify(TEST_LIMITS) };
   const served = await serve(folder, { variables: bound, durable: true, log: () => {} });
   const agent = new Agent({ keepAlive: true });
   const outcome: HostileOutcome = { answers: {}, worstMs: 0, worstMB: 0, failures: [] };

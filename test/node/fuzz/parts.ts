@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { limits } from "../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { play as playSteps } from "../files/failing-steps.ts";
 import { loadDeployment } from "../simulate/deployment.ts";
 import { flyBodies } from "./bodies.ts";
@@ -24,12 +24,12 @@ const PARTS: Readonly<Record<string, (seed: number) => void | Promise<void>>> = 
   "file-calls": (seed) => callFiles(() => new Chance(seed)),
   "file-steps"(seed) {
     const { fileOverlayBytes } = limits;
-    limits.fileOverlayBytes = new Chance(seed).pick([fileOverlayBytes, 20_000, 2000]);
+    configureLimits({ fileOverlayBytes: new Chance(seed).pick([fileOverlayBytes, 20_000, 2000]) });
     try {
       const difference = playSteps(seed, { done: 0, failed: 0 });
       if (difference !== undefined) throw new Error(inspect(difference).slice(0, 5000));
     } finally {
-      limits.fileOverlayBytes = fileOverlayBytes;
+      configureLimits({ fileOverlayBytes });
     }
   },
 };

@@ -3,7 +3,7 @@ import { keyOf } from "./draft.ts";
 import { SECRETS } from "./judge.ts";
 
 /** Numbers that let a run see the end of what else takes minutes or days. */
-const LIMITS = {
+const TEST_LIMITS = {
   ...{ waitMs: 400, httpMs: 300, keepAliveMs: 300, listenKeepAliveMs: 300, promoteAfterMs: 150 },
   ...{ sleepInPlaceMs: 100, listenMs: 5000, sessionStreamMs: 3000, callStreamMs: 3000 },
   ...{ sessionIdleMs: 10_000, sessionPingMs: 1000, taskMs: 20_000, hubSessions: 20 },
@@ -25,5 +25,5 @@ export const variables = {
     bob: hashOf(keyOf("bob")),
     carol: { hash: hashOf(keyOf("carol")), scopes: ["narrow"] },
   }),
-  LIMITS: JSON.stringify(LIMITS),
+  TEST_LIMITS: JSON.stringify(TEST_LIMITS),
 };

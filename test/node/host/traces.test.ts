@@ -67,9 +67,12 @@ describe("start", () => {
     const variables = {
       API_KEYS,
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-      LIMITS: '{"installsMs":100,"installsStaleMs":400}',
+      TEST_LIMITS: '{"installsMs":100,"installsStaleMs":400}',
     };
-    const server = await host(folder, { args: ["--private-network"], variables });
+    const server = await host(folder, {
+      args: ["--private-network", "--from-env", "TEST_LIMITS"],
+      variables,
+    });
     const key = { authorization: "Bearer boss" };
     await new Operator(server.url, key).put(
       await built("looker", LOOKER, { allowed_hosts: ["127.0.0.1"] }),

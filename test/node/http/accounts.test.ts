@@ -35,7 +35,7 @@ const ACCOUNTS = {
   lost: { issuer: `${HOSTILE}/issuer`, client_id: "edge" },
 };
 /** A call that waits is looked at, and not waited for. */
-const LIMITS = { accountFreshMs: 0, resultWaitMs: 100 };
+const TEST_LIMITS = { accountFreshMs: 0, resultWaitMs: 100 };
 const variables = {
   ...provider.variables,
   ACCOUNTS: JSON.stringify(ACCOUNTS),
@@ -43,14 +43,14 @@ const variables = {
     Object.fromEntries(NAMES.map((name) => [name, hash("sha256", keyOf(name))])),
   ),
   RUN_LOG: "json",
-  LIMITS: JSON.stringify(LIMITS),
+  TEST_LIMITS: JSON.stringify(TEST_LIMITS),
 };
 
 const server = await serving({ port, log: (text) => logged.push(text), variables });
 
 /** A server that soon gives a provider up that does not answer. */
 const impatient = await serving({
-  variables: { ...variables, LIMITS: JSON.stringify({ ...LIMITS, issuerMs: 200 }) },
+  variables: { ...variables, TEST_LIMITS: JSON.stringify({ ...TEST_LIMITS, issuerMs: 200 }) },
 });
 
 /** Restarts the server with other variables while `work` runs. */

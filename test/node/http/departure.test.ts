@@ -14,7 +14,7 @@ const ADDRESS = "192.0.2.9";
 let log = "";
 const { port, url, served } = await serving({
   // By signs of life, clients of calls that wait see that these have begun.
-  variables: { LIMITS: JSON.stringify({ concurrentCalls: PLACES, keepAliveMs: 200 }) },
+  variables: { TEST_LIMITS: JSON.stringify({ concurrentCalls: PLACES, keepAliveMs: 200 }) },
   log: (text) => (log += text),
 });
 

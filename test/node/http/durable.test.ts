@@ -10,8 +10,8 @@ import { serving } from "./serving.ts";
 /** Calls that outlive a request, and the server's process: the official client against workerd itself. */
 /** A sleep of a task that takes longer holds no memory. */
 const SLEEP_IN_PLACE_MS = 2500;
-const LIMITS = JSON.stringify({ sleepInPlaceMs: SLEEP_IN_PLACE_MS, rerunMs: 300 });
-const { url: URL_OF_MCP, start, stop: kill } = await serving({ variables: { LIMITS } });
+const TEST_LIMITS = JSON.stringify({ sleepInPlaceMs: SLEEP_IN_PLACE_MS, rerunMs: 300 });
+const { url: URL_OF_MCP, start, stop: kill } = await serving({ variables: { TEST_LIMITS } });
 const TASKS = "io.modelcontextprotocol/tasks";
 const FORM_AND_TASKS = { elicitation: {}, extensions: { [TASKS]: {} } };
 

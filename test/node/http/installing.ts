@@ -27,7 +27,7 @@ export async function serveInstalling(
     durable: storage,
     ...INSTALLING,
     ...options,
-    variables: { SEASON: "plums", LIMITS: JSON.stringify(NEWS_AT_ONCE), ...variables },
+    variables: { SEASON: "plums", TEST_LIMITS: JSON.stringify(NEWS_AT_ONCE), ...variables },
   });
   return {
     served,

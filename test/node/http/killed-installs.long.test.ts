@@ -10,7 +10,7 @@ const KEY = "esk_operator";
 const authorization = `Bearer ${KEY}`;
 const variables = {
   API_KEYS: JSON.stringify({ boss: { hash: hash("sha256", KEY), scopes: ["operator", "*:*"] } }),
-  LIMITS: JSON.stringify(NEWS_AT_ONCE),
+  TEST_LIMITS: JSON.stringify(NEWS_AT_ONCE),
 };
 const { url, restart } = await serving({ ...INSTALLING, variables });
 const operator = new Operator(url, { authorization });
@@ -93,7 +93,7 @@ test("at each step of an install", { timeout: 150_000 }, async () => {
 
 /** A server that is killed after a change, and a client that listens to the next one; `isInTime` where that is before news of it. */
 async function killedAfterChange(installsStaleMs: number) {
-  variables.LIMITS = JSON.stringify({ ...NEWS_AT_ONCE, installsStaleMs });
+  variables.TEST_LIMITS = JSON.stringify({ ...NEWS_AT_ONCE, installsStaleMs });
   await restart();
   const reply = `after ${installsStaleMs} ms`;
   const before = Date.now();

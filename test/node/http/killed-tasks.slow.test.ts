@@ -11,7 +11,7 @@ const KILLS = 6;
 const METHODS = ["PUT", "POST", "GET"];
 
 const { url, restart } = await serving({
-  variables: { LIMITS: JSON.stringify({ rerunMs: 300, sleepInPlaceMs: 300 }) },
+  variables: { TEST_LIMITS: JSON.stringify({ rerunMs: 300, sleepInPlaceMs: 300 }) },
 });
 
 /** How often each path was asked for. */

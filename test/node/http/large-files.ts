@@ -9,8 +9,8 @@ const MOST_MB = 150;
 
 /** Serves the Worker of the tests, with folders of so many entries at most; gives what to do with its files. */
 export async function servingFiles(folderEntries: number) {
-  const LIMITS = JSON.stringify({ folderEntries });
-  const { url, served, restart } = await serving({ variables: { LIMITS } });
+  const TEST_LIMITS = JSON.stringify({ folderEntries });
+  const { url, served, restart } = await serving({ variables: { TEST_LIMITS } });
 
   async function filing(what: string, path: string, text = ""): Promise<string> {
     const params = { name: "filing-do", arguments: { what, path, text } };

@@ -22,7 +22,7 @@ const small = await serving({
   assets: ".bundle/assets",
   variables: {
     API_KEYS: JSON.stringify({ ada: hash("sha256", "ada") }),
-    LIMITS: JSON.stringify({ consoleStreams: 1 }),
+    TEST_LIMITS: JSON.stringify({ consoleStreams: 1 }),
   },
 });
 

@@ -12,7 +12,7 @@ import { serving } from "./serving.ts";
 const KEY = "key-of-boss";
 const variables = {
   TEST_SERVLETS: "hello",
-  LIMITS: JSON.stringify(NEWS_AT_ONCE),
+  TEST_LIMITS: JSON.stringify(NEWS_AT_ONCE),
   API_KEYS: JSON.stringify({ boss: { hash: hash("sha256", KEY), scopes: ["operator", "*:*"] } }),
 };
 const { url, restart } = await serving({ ...INSTALLING, variables });

@@ -12,7 +12,7 @@ const { url } = await serving({
   variables: {
     OAUTH_ISSUERS: JSON.stringify(issuers),
     // As long as the issuer is held back here.
-    LIMITS: JSON.stringify({ issuerMs: 60_000 }),
+    TEST_LIMITS: JSON.stringify({ issuerMs: 60_000 }),
   },
 });
 

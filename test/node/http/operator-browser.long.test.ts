@@ -10,7 +10,7 @@ const { browser, why } = await realBrowser();
 
 let server: Awaited<ReturnType<typeof serveLoading>>;
 beforeAll(async () => {
-  const variables = { LIMITS: JSON.stringify({ ...NEWS_AT_ONCE, usageMs: 100 }) };
+  const variables = { TEST_LIMITS: JSON.stringify({ ...NEWS_AT_ONCE, usageMs: 100 }) };
   server = await serveLoading({ assets: ".bundle/assets", variables });
 });
 afterAll(() => server.close());

@@ -5,8 +5,8 @@ import { clients, steps, textOf } from "./official.ts";
 import { serving } from "./serving.ts";
 
 /** The official clients take their streams up again where a network breaks them, or the server is killed. */
-const LIMITS = JSON.stringify({ retryMs: 100 });
-const { port, restart } = await serving({ variables: { LIMITS } });
+const TEST_LIMITS = JSON.stringify({ retryMs: 100 });
+const { port, restart } = await serving({ variables: { TEST_LIMITS } });
 
 /** An answer to all that is asked here. */
 const ADA = { action: "accept", content: { name: "Ada", confirm: true, value: "seven" } };

@@ -9,8 +9,8 @@ import { clients, connectV1, steps, textOf, type Answers, type SessionClient } f
 import { serving } from "./serving.ts";
 
 /** Tasks as 2025-11-25 has them, of both sides, by the official clients, against workerd itself. */
-const LIMITS = JSON.stringify({ taskPollMs: 100 });
-const { url: MCP } = await serving({ variables: { LIMITS } });
+const TEST_LIMITS = JSON.stringify({ taskPollMs: 100 });
+const { url: MCP } = await serving({ variables: { TEST_LIMITS } });
 /** Machines are slow at times. */
 const SOON = { timeout: 20_000 };
 

@@ -6,8 +6,8 @@ import { clients, steps, textOf, type Answers, type SessionClient } from "./offi
 import { serving } from "./serving.ts";
 
 /** All that a session has, by both official clients, against workerd itself. */
-const LIMITS = JSON.stringify({ changesMs: 50 });
-const { url: MCP } = await serving({ variables: { LIMITS } });
+const TEST_LIMITS = JSON.stringify({ changesMs: 50 });
+const { url: MCP } = await serving({ variables: { TEST_LIMITS } });
 /** Machines are slow at times. */
 const SOON = { timeout: 20_000 };
 

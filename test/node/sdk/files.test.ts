@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
-import { limits } from "../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { loadServlet, type ServletUnderTest } from "../../../src/testing/index.ts";
 
 /** The kit's functions on files. */
@@ -7,9 +7,9 @@ let servlet: ServletUnderTest;
 const { fileReadBytes } = limits;
 beforeEach(async () => {
   servlet = await loadServlet("test/node/sdk/servlets/files");
-  limits.fileReadBytes = fileReadBytes;
+  configureLimits({ fileReadBytes });
 });
-afterAll(() => void (limits.fileReadBytes = fileReadBytes));
+afterAll(() => configureLimits({ fileReadBytes }));
 
 async function steps(...asked: unknown[][]): Promise<unknown[]> {
   const script = { now: Date.UTC(2026, 0, 2) };
@@ -40,10 +40,10 @@ test("files are written, added to, read, listed, renamed and removed", async () 
 
 test("a folder whose names are too long together is not listed", async () => {
   await steps(["writeFile", "/data/a long name", ""], ["writeFile", "/data/another name", ""]);
-  limits.fileReadBytes = 20;
+  configureLimits({ fileReadBytes: 20 });
   const [error] = await steps(["readdir", "/data"]);
   expect(JSON.stringify(error)).toContain("EFBIG");
-  limits.fileReadBytes = 40;
+  configureLimits({ fileReadBytes: 40 });
   const names = await steps(["readdir", "/data"]);
   expect(new Set(names.flat())).toEqual(new Set(["a long name", "another name"]));
 });
@@ -100,7 +100,7 @@ test.each(named)("$what", async ({ code, asked }) => {
 });
 
 test("bytes are as they were, and large files are read in parts", async () => {
-  limits.fileReadBytes = 90_000;
+  configureLimits({ fileReadBytes: 90_000 });
   const { result } = await servlet.callTool("bytes");
   expect(result.structuredContent).toEqual({
     bytes: [255, 254, 1],

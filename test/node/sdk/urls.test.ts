@@ -64,6 +64,13 @@ const URLS = {
     "http://faß.de",
     "http://💩.com",
   ],
+  "host that is no name": [
+    "http://xn--te\u0161la/",
+    "http://\u200d.example/",
+    "http://look\u05beout.net/",
+    "http://look\u202eout.net/",
+    "http://look\u034fout.net/",
+  ],
   "host, strange": [
     "http://ex%41mple.com",
     "http://a_b.com",

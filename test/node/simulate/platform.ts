@@ -1,4 +1,4 @@
-import { limits } from "../../../src/core/limits.ts";
+import { configureLimits } from "../../../src/core/limits.ts";
 import { Reservation } from "../../../src/wasm/budget.ts";
 import { LOST, transferred } from "./messages.ts";
 import { SimulatedObject, type Class } from "./object.ts";
@@ -145,14 +145,14 @@ export class Platform {
     if (this.injects(faults.jumpBack, "the clocks are set back"))
       scheduler.backMs += scheduler.chance.pick([MINUTE, 60 * MINUTE, 14_400 * MINUTE]);
     if (this.injects(faults.full, "there is no room to wait in")) {
-      limits.waitingBytes = 1;
+      configureLimits({ waitingBytes: 1 });
       const ms = scheduler.chance.below(60_000);
       // One that is alone always has room.
       const other = Reservation.take(1, undefined, ms);
       this.#full++;
       const over = () => {
         other?.release();
-        if (--this.#full === 0) Object.assign(limits, ROOM);
+        if (--this.#full === 0) configureLimits(ROOM);
       };
       scheduler.after(ms, "there is room again", () => undefined, over);
     }

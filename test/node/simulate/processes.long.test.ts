@@ -13,7 +13,7 @@ import { sceneOf } from "./scene.ts";
 /** The programs of the simulation in real processes that are killed: against workerd itself and its disk. */
 const KILLS = 4;
 /** Short waits, so that calls go through all of their ways in a few seconds. */
-const LIMITS = { promoteAfterMs: 300, sleepInPlaceMs: 300, rerunMs: 200, ownerMs: 500 };
+const TEST_LIMITS = { promoteAfterMs: 300, sleepInPlaceMs: 300, rerunMs: 200, ownerMs: 500 };
 
 const variables = {
   GREETING: "hi",
@@ -21,7 +21,7 @@ const variables = {
   LOG_LEVEL: "error",
   // The model knows no persons at pages.
   LINKS: "off",
-  LIMITS: JSON.stringify(LIMITS),
+  TEST_LIMITS: JSON.stringify(TEST_LIMITS),
 };
 
 /** What has arrived at the internet of the programs, and where that is. */

@@ -1,4 +1,4 @@
-import { limits } from "../../../src/core/limits.ts";
+import { configureLimits } from "../../../src/core/limits.ts";
 import { loadDeployment, type Deployment } from "./deployment.ts";
 import { replaceGlobals } from "./globals.ts";
 import type { Asking } from "./answer-judge.ts";
@@ -36,7 +36,7 @@ let deployment: Deployment | undefined;
 /** Plays a scene to its end, and judges what was seen. */
 export async function play(scene: Scene): Promise<Outcome> {
   deployment ??= await loadDeployment();
-  Object.assign(limits, ROOM);
+  configureLimits(ROOM);
   const { bindings, variables, durableObjects, createApp } = deployment;
   const scheduler = new Scheduler(scene.seed);
   const platform = new Platform(scheduler, scene.faults, bindings, variables, durableObjects);

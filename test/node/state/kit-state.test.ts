@@ -6,7 +6,7 @@ import { ScopeState } from "../../../src/state/scope-state.ts";
 import { exportOf } from "../../../src/state/state-export.ts";
 import { importInto } from "../../../src/state/state-import.ts";
 import { sealingWith } from "../../../src/files/sealing.ts";
-import { limits } from "../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
 import type { Json } from "../../../src/core/model.ts";
 import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { connected, programOf } from "../../../src/servlets/connect.ts";
@@ -97,8 +97,8 @@ test.for([
   ["evicted, but not its blocks", 1024 * 1024 + 1],
 ] as const)("what variables hold stays where the instance is %s", async ([, keptBytes]) => {
   const { keptInstanceBytes } = limits;
-  onTestFinished(() => void (limits.keptInstanceBytes = keptInstanceBytes));
-  limits.keptInstanceBytes = keptBytes;
+  onTestFinished(() => configureLimits({ keptInstanceBytes }));
+  configureLimits({ keptInstanceBytes: keptBytes });
   const { state, call } = newScope();
   const said: string[] = [];
   for (let nth = 0; nth < 6; nth++) {
@@ -149,14 +149,14 @@ test("a state whose garbage cannot be collected ends the call with an error, and
   const { call } = newScope();
   expect(await call("keep", { text: "abc" })).toBe("3");
   const { collectFuel } = limits;
-  onTestFinished(() => void (limits.collectFuel = collectFuel));
-  limits.collectFuel = 100_000;
+  onTestFinished(() => configureLimits({ collectFuel }));
+  configureLimits({ collectFuel: 100_000 });
   vi.spyOn(console, "error").mockImplementation(() => {});
   expect(await call("keep", { text: "d".repeat(2_000_000) })).toMatch(
     /cannot be stored: collecting its garbage takes too long. Nothing was changed/,
   );
   expect(await call("keep")).toBe("3");
-  limits.collectFuel = collectFuel;
+  configureLimits({ collectFuel });
   expect(await call("keep", { text: "d".repeat(2_000_000) })).toBe("2000003");
 });
 

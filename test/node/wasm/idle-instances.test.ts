@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import { limits } from "../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
 import type { Program } from "../../../src/wasm/call.ts";
 import { idleInstances } from "../../../src/wasm/pool.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
@@ -37,9 +37,9 @@ function together(count: number) {
 beforeEach(async () => {
   const { idleBytes } = limits;
   const [small] = await programs(1, 1);
-  Object.assign(limits, { idleBytes: 2 * 65536 });
+  configureLimits({ idleBytes: 2 * 65536 });
   await callGuest(small!, "");
-  Object.assign(limits, { idleBytes });
+  configureLimits({ idleBytes });
 });
 
 test("instances of a large servlet do not push out those of many small ones", async () => {

@@ -85,7 +85,8 @@ const other = (server: Server) =>
 
 async function two(others: object) {
   const [ada, bob] = [newId(), newId()];
-  const server = await serverOf({ [ada]: {}, [bob]: {} }, { LIMITS: JSON.stringify(others) });
+  configureLimits(others);
+  const server = await serverOf({ [ada]: {}, [bob]: {} });
   return { ada, bob, server };
 }
 

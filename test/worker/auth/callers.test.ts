@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { createServer } from "../../../src/server.ts";
 import type { Hub } from "../../../src/mcp/hub.ts";
-import { limits } from "../../../src/core/limits.ts";
+import { limits, configureLimits } from "../../../src/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { listenerOf, modern, post } from "../server.ts";
 
@@ -23,7 +23,7 @@ beforeEach(() => {
   server = createApp(createServer(bundle, { ...env, HUBS: own }));
 });
 afterEach(() => {
-  Object.assign(limits, usual);
+  configureLimits(usual);
   vi.restoreAllMocks();
 });
 
@@ -40,14 +40,14 @@ const listen = (address: string) =>
   send(address, "subscriptions/listen", { notifications: { toolsListChanged: true } });
 
 test("each has its own memory for calls that wait", async () => {
-  Object.assign(limits, { waitingBytesOfOne: 1 });
+  configureLimits({ waitingBytesOfOne: 1 });
   const all = await Promise.all([wait(ADA, 0.3), wait(ADA, 0.3), wait(BOB, 0.3)]);
   expect(all.map(({ status }) => status)).toEqual([200, 429, 200]);
   expect(await all[1]!.text()).toContain("Too many calls are waiting");
 });
 
 test("each has its own memory for calls of sessions that wait", async () => {
-  Object.assign(limits, { waitingBytesOfOne: 1 });
+  configureLimits({ waitingBytesOfOne: 1 });
   const begin = async (address: string) => {
     const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "a" } };
     const body = { jsonrpc: "2.0", id: 1, method: "initialize", params };
@@ -65,7 +65,7 @@ test("each has its own memory for calls of sessions that wait", async () => {
 });
 
 test("each has its own streams, and hears of what another has changed", async () => {
-  Object.assign(limits, { listenStreams: 2 });
+  configureLimits({ listenStreams: 2 });
   const streams = [await listen(ADA), await listen(ADA)];
   expect((await listen(ADA)).status).toBe(429);
   const other = await listen(BOB);
@@ -80,7 +80,7 @@ test("each has its own streams, and hears of what another has changed", async ()
 });
 
 test("sessions of one caller do not displace those of another from notifications of changes", async () => {
-  Object.assign(limits, { hubSessions: 3 });
+  configureLimits({ hubSessions: 3 });
   const ids = Array.from({ length: 6 }, () => env.SESSIONS!.newUniqueId());
   const [bobs, ...adas] = ids.map(String);
   await hub.enlist(bobs!, `address ${BOB}`);
@@ -98,7 +98,7 @@ describe("networks of one /48 have four callers' share together", () => {
   const served = (all: Response[]) => all.filter(({ status }) => status === 200).length;
 
   test("of requests at once", async () => {
-    Object.assign(limits, { concurrentCalls: 1 });
+    configureLimits({ concurrentCalls: 1 });
     const all = await fivefold((address) => wait(address, 0.3));
     expect(served(all)).toBe(4);
     expect((await greet(BOB)).status).toBe(200);
@@ -106,19 +106,19 @@ describe("networks of one /48 have four callers' share together", () => {
   });
 
   test("of calls in a minute", async () => {
-    Object.assign(limits, { callsPerMinute: 1 });
+    configureLimits({ callsPerMinute: 1 });
     expect(served(await fivefold(greet))).toBe(4);
   });
 
   test("of streams", async () => {
-    Object.assign(limits, { listenStreams: 1 });
+    configureLimits({ listenStreams: 1 });
     const all = await fivefold(listen);
     expect(served(all)).toBe(4);
     await Promise.all(all.map(async ({ body }) => body?.cancel()));
   });
 
   test("of what is kept; what is refused counts for nobody", async () => {
-    Object.assign(limits, { keptPerDay: 1 });
+    configureLimits({ keptPerDay: 1 });
     const begin = (address: string) => {
       const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "a" } };
       const body = { jsonrpc: "2.0", id: 1, method: "initialize", params };
@@ -126,18 +126,18 @@ describe("networks of one /48 have four callers' share together", () => {
     };
     const all = await fivefold(begin);
     expect(served(all)).toBe(4);
-    Object.assign(limits, { siteShares: 5 });
+    configureLimits({ siteShares: 5 });
     const refused = all.findIndex(({ status }) => status !== 200) + 1;
     expect((await begin(`${own}:${refused}::1`)).status).toBe(200);
   });
 
   test("and that of one caller, of memory for calls that wait", async () => {
-    Object.assign(limits, { waitingBytesOfOne: 1 });
+    configureLimits({ waitingBytesOfOne: 1 });
     expect(served(await fivefold((address) => wait(address, 0.3)))).toBe(1);
   });
 
   test("and of sessions that hear of changes", async () => {
-    Object.assign(limits, { hubSessions: 3 });
+    configureLimits({ hubSessions: 3 });
     const ids = Array.from({ length: 6 }, () => env.SESSIONS!.newUniqueId());
     const [bobs, ...others] = ids.map(String);
     await hub.enlist(bobs!, `address ${ADA}`);
@@ -150,7 +150,7 @@ describe("networks of one /48 have four callers' share together", () => {
 });
 
 test("an IPv4 address that is mapped to IPv6 is the same caller", async () => {
-  Object.assign(limits, { callsPerMinute: 1 });
+  configureLimits({ callsPerMinute: 1 });
   const all = ["192.0.2.9", "::ffff:192.0.2.9", "::ffff:c000:209", "::ffff:192.0.2.10"];
   const statuses = [];
   for (const address of all) statuses.push((await greet(address)).status);
@@ -177,7 +177,7 @@ test("each has its own call_ids", async () => {
 });
 
 test("a stream has its place until it has ended", async () => {
-  Object.assign(limits, { concurrentCalls: 1 });
+  configureLimits({ concurrentCalls: 1 });
   const open = listenerOf(await listen(ADA));
   await open.next();
   expect((await greet(ADA)).status).toBe(429);

@@ -66,7 +66,12 @@ describe("a key", () => {
     [{ SCOPES: '{"operator":["a:b"]}' }, "SCOPES: operator is the scope of those who operate"],
     [{ SCOPES: '{"a b":["a:b"]}' }, "SCOPES: names of scopes must be without white space"],
     [{ LIMITS: '{"callsPerMinute":0.5}' }, "LIMITS.callsPerMinute: must be a whole number"],
-    [{ LIMITS: '{"bodyBytess":1}' }, "LIMITS"],
+    [
+      { LIMITS: '{"bodyBytess":1}' },
+      "LIMITS: has no bodyBytess: the limits that can be set are bodyBytes",
+    ],
+    // Not a limit for which an operator knows a better number.
+    [{ LIMITS: '{"bodyDepth":1}' }, "LIMITS: has no bodyDepth"],
     [{ LIMITS: '{"bodyBytes":-1}' }, "LIMITS.bodyBytes"],
   ])("is configured, or the server says what is wrong: %j", (settings, what) => {
     expect(() => createApp(createServer(bundle, { ...env, ...settings }))).toThrow(what);

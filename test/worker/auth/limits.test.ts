@@ -55,7 +55,8 @@ describe("limits", () => {
     work: (server: Server, ada: string, bob: string) => Promise<void>,
   ) => {
     const [ada, bob] = [newId(), newId()];
-    const server = await serverOf({ [ada]: {}, [bob]: {} }, { LIMITS: JSON.stringify(others) });
+    configureLimits(others);
+    const server = await serverOf({ [ada]: {}, [bob]: {} });
     try {
       await work(server, ada, bob);
     } finally {

@@ -1,7 +1,7 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { limits } from "../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { CALLBACK, ORIGIN, ownersApp, principalOf, visitor, type App } from "./owner.ts";
 
 /** Refresh tokens that are used more than once, at the server's own authorization server. */
@@ -285,7 +285,7 @@ describe("what is kept", () => {
 
   test("is bounded, however often an app refreshes", async () => {
     const usual = limits.usedRefreshTokens;
-    limits.usedRefreshTokens = 3;
+    configureLimits({ usedRefreshTokens: 3 });
     try {
       const { first, refresh, object } = await signedIn();
       let newest = first;
@@ -295,7 +295,7 @@ describe("what is kept", () => {
       expect(await refresh(first)).toMatchObject(REFUSED);
       expect(await refresh(newest)).toMatchObject({ status: 200 });
     } finally {
-      limits.usedRefreshTokens = usual;
+      configureLimits({ usedRefreshTokens: usual });
     }
   });
 

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { createServer } from "../../../src/server.ts";
-import { limits } from "../../../src/core/limits.ts";
+import { limits, configureLimits } from "../../../src/core/limits.ts";
 import type { Bundle, PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { answerOf, modern, post, type Answer } from "../server.ts";
@@ -117,7 +117,7 @@ export const as = (name: string) => ({ headers: { authorization: `Bearer ${name}
 
 /** Other limits, until `restore` is called. */
 export function limited(other: Partial<Record<keyof typeof limits, number>>): void {
-  Object.assign(limits, other);
+  configureLimits(other);
 }
 
 /** Lets all clocks of this process go ahead of the real one. */
@@ -144,7 +144,7 @@ export function prepare(): void {
     }
   });
   afterEach(() => {
-    Object.assign(limits, usual);
+    configureLimits(usual);
     Date.now = now;
     vi.restoreAllMocks();
   });

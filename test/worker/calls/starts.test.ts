@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Starts } from "../../../src/calls/starts.ts";
-import { limits } from "../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { pause } from "./faults.ts";
 
 /** Runs of tasks begin a few at a time. */
 const usual = { ...limits };
-beforeEach(() => void Object.assign(limits, { startsAtOnce: 2, startMs: 60_000 }));
+beforeEach(() => configureLimits({ startsAtOnce: 2, startMs: 60_000 }));
 afterEach(() => {
-  Object.assign(limits, usual);
+  configureLimits(usual);
   vi.restoreAllMocks();
 });
 
@@ -44,7 +44,7 @@ test("so many begin at once as may, and another when one has begun", async () =>
 });
 
 test("one that has not begun for long holds nobody up: its object may have died", async () => {
-  Object.assign(limits, { startMs: 30 });
+  configureLimits({ startMs: 30 });
   const { started, all } = runs(new Starts(), 5);
   await all;
   expect(started.toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4]);

@@ -78,7 +78,7 @@ describe("subscriptions/listen", () => {
 
   test("ends streams that nobody reads, whose openings are too much together", async () => {
     const { hubBacklogBytes } = limits;
-    Object.assign(limits, { hubBacklogBytes: 10_000 });
+    configureLimits({ hubBacklogBytes: 10_000 });
     const opening = "x".repeat(4000);
     const isEnded = await runInDurableObject(anonymous, async (hub: Hub) => {
       const streams = [];
@@ -87,7 +87,7 @@ describe("subscriptions/listen", () => {
       const ends = streams.map((stream) => stream.getReader().read());
       return (await Promise.allSettled(ends)).map(({ status }) => status === "rejected");
     });
-    Object.assign(limits, { hubBacklogBytes });
+    configureLimits({ hubBacklogBytes });
     expect(isEnded.filter(Boolean)).toHaveLength(1);
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { limits } from "../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { answerOf, ask, modern, post } from "../server.ts";
 import {
@@ -113,7 +113,7 @@ describe("subscriptions/listen", () => {
 
   test("ends with one result when its time is over", async () => {
     const { listenMs } = limits;
-    Object.assign(limits, { listenMs: 300 });
+    configureLimits({ listenMs: 300 });
     try {
       const { next } = await listen({ toolsListChanged: true }, { id: "x" });
       await anonymous.publish([{ method: "notifications/tools/list_changed" }]);
@@ -133,7 +133,7 @@ describe("subscriptions/listen", () => {
       });
       expect(await next()).toBeUndefined();
     } finally {
-      Object.assign(limits, { listenMs });
+      configureLimits({ listenMs });
     }
   });
 

@@ -70,7 +70,7 @@ describe("the page", () => {
     expect(status).toBe(200);
     expect(text).toContain("All servlets list their entries");
     expect(text).toMatch(/ hello \S+ the bundle /);
-    expect(text).toContain(`listedCalls ${limits.listedCalls.toLocaleString("en")} the same`);
+    expect(text).toContain(`pageItems ${limits.pageItems.toLocaleString("en")} the same`);
     const open = createApp(createServer(bundle, { ...env, AUTH: "none" }));
     expect((await browser(open).fetch(PATH)).status).toBe(403);
   });

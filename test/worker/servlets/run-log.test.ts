@@ -4,7 +4,7 @@ import { createApp } from "../../../src/app.ts";
 import { createServer } from "../../../src/server.ts";
 import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { usageOf } from "../../../src/observe/counting.ts";
-import { limits } from "../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { bundle as all } from "../../bundle.gen.ts";
 import { ask } from "../server.ts";
 
@@ -115,7 +115,7 @@ test("a call that succeeds has a line without a message, whatever its servlet ha
 
 test("the console has the same entry, and counts it as an error", async () => {
   const usageMs = limits.usageMs;
-  limits.usageMs = 0;
+  configureLimits({ usageMs: 0 });
   try {
     await called("broken");
     await called("greet", { name: "Ada" }, {}, UNSET);
@@ -135,7 +135,7 @@ test("the console has the same entry, and counts it as an error", async () => {
       ),
     );
   } finally {
-    limits.usageMs = usageMs;
+    configureLimits({ usageMs });
   }
 });
 

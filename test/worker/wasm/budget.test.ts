@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { limits } from "../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { Reservation } from "../../../src/wasm/budget.ts";
 import { Guest } from "../../../src/wasm/guest.ts";
 import { Journal } from "../../../src/wasm/journal.ts";
@@ -11,9 +11,9 @@ describe("a place to wait in", () => {
   const MINUTE = 60_000;
   const small = { waitingBytes: 8 * MIB, waitingBytesOfOne: 4 * MIB, waitingOverheadBytes: 0 };
   const usual = { ...limits };
-  beforeEach(() => void Object.assign(limits, small));
+  beforeEach(() => configureLimits(small));
   afterEach(() => {
-    Object.assign(limits, usual);
+    configureLimits(usual);
     vi.useRealTimers();
   });
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { limits } from "../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { Wait } from "../../../src/core/suspension.ts";
 import { Reservation } from "../../../src/wasm/budget.ts";
 import { Guest } from "../../../src/wasm/guest.ts";
@@ -45,7 +45,7 @@ test("a sleep takes its time by the guest's clock, even where the machine's cloc
 
 test("a call that finds no room is run again at a whole millisecond", async () => {
   const usual = { ...limits };
-  Object.assign(limits, { waitingBytes: 1, shortageMs: 5000 });
+  configureLimits({ waitingBytes: 1, shortageMs: 5000 });
   const other = Reservation.take(1, undefined, 1000);
   try {
     const { guest } = guestIn({ gate: async () => {} });
@@ -54,6 +54,6 @@ test("a call that finds no room is run again at a whole millisecond", async () =
     expect(reason).toEqual({ kind: "retry", until: NOW + ms, ms });
   } finally {
     other?.release();
-    Object.assign(limits, usual);
+    configureLimits(usual);
   }
 });

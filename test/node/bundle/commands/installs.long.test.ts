@@ -25,8 +25,8 @@ beforeAll(async () => {
     op: { hash: sha256(KEY), scopes: ["operator"] },
     ada: sha256("ada"),
   });
-  const LIMITS = JSON.stringify({ installsMs: 100 });
-  server = await serveLoading({ variables: { API_KEYS, LIMITS } });
+  const TEST_LIMITS = JSON.stringify({ installsMs: 100 });
+  server = await serveLoading({ variables: { API_KEYS, TEST_LIMITS } });
   operator = new Operator(server.url, { authorization: `Bearer ${KEY}` });
 });
 afterAll(async () => {

@@ -4,7 +4,7 @@ import type { ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import { packTar } from "modern-tar";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { limits } from "../../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../../src/core/limits.ts";
 import { adding, servlet, tarLayer, WASM } from "./adding.ts";
 import type { Layer } from "./registry.ts";
 import { IDENTITY, ISSUER, keyPair, pem, signByKey, sigstore } from "./signing.ts";
@@ -12,7 +12,7 @@ import { IDENTITY, ISSUER, keyPair, pem, signByKey, sigstore } from "./signing.t
 const { registry, at, source, add, lock, files } = adding();
 const before = { ...limits };
 afterEach(() => {
-  Object.assign(limits, before);
+  configureLimits(before);
   vi.restoreAllMocks();
 });
 
@@ -36,13 +36,13 @@ describe("a registry that", () => {
     registry().faults.set(`/v2/ada/time/${what}`, fault);
 
   test("is slow is given up", async () => {
-    limits.sourceIdleMs = 100;
+    configureLimits({ sourceIdleMs: 100 });
     answering("manifests/latest", () => {});
     expect(await refused(unsigned())).toMatch(/latest: no data has arrived for 0.1 s/);
   });
 
   test("trickles is given up", async () => {
-    limits.sourceMs = 300;
+    configureLimits({ sourceMs: 300 });
     answering("manifests/latest", (response) => {
       const timer = setInterval(() => response.write(" "), 20);
       response.on("close", () => clearInterval(timer));
@@ -53,7 +53,7 @@ describe("a registry that", () => {
   test("sends without end is cut off", async () => {
     const { digest } = registry().blob({ mediaType: WASM, bytes: await now() });
     await image({ mediaType: WASM, bytes: await now() });
-    limits.sourceBytes = 100_000;
+    configureLimits({ sourceBytes: 100_000 });
     answering(`blobs/${digest}`, (response) => {
       const more = () => {
         while (response.writable && response.write(Buffer.alloc(64 * 1024)));
@@ -150,13 +150,13 @@ describe("an image", () => {
   });
 
   test("that is too large once it is unpacked", async () => {
-    limits.sourceBytes = 50_000;
+    configureLimits({ sourceBytes: 50_000 });
     await layer(gzipSync(await packTarOf(Buffer.alloc(100_000))));
     expect(await refused(unsigned())).toMatch(/larger than 50000 bytes once it is unpacked/);
   });
 
   test("that is too large", async () => {
-    limits.sourceBytes = 10;
+    configureLimits({ sourceBytes: 10 });
     await image();
     expect(await refused(unsigned())).toMatch(/bytes, and 10 is the limit/);
   });

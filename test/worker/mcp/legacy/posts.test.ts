@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { limits } from "../../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../../src/core/limits.ts";
 import { Task } from "../../index.ts";
 import { post } from "../../server.ts";
 import { accept, prepare, send, server as usual, type Json } from "../../calls/client.ts";
@@ -227,7 +227,7 @@ describe("a client gets a first byte at once", () => {
 
   test("in a call that waits, although it never said that it is ready", async () => {
     const { keepAliveMs } = limits;
-    limits.keepAliveMs = 1;
+    configureLimits({ keepAliveMs: 1 });
     try {
       const client = await begin({ ready: false });
       const id = client.newId();
@@ -236,7 +236,7 @@ describe("a client gets a first byte at once", () => {
       expect(await begins(answer)).toMatch(/^: waiting\n\n/);
       await client.notify("notifications/cancelled", { requestId: id });
     } finally {
-      limits.keepAliveMs = keepAliveMs;
+      configureLimits({ keepAliveMs });
     }
   });
 });
