@@ -11,11 +11,11 @@ import {
 } from "./auth/origin.ts";
 import { otcPrincipal } from "./auth/otc.ts";
 import { anonymousAt } from "./auth/principal.ts";
-import { readJson } from "./body.ts";
-import { callerKey } from "./callers.ts";
-import { demandAudience } from "./env.ts";
-import { Fault, report } from "./errors.ts";
-import { limits } from "./limits.ts";
+import { readJson } from "./http/body.ts";
+import { callerKey } from "./core/callers.ts";
+import { demandAudience } from "./settings/env.ts";
+import { Fault, report } from "./core/errors.ts";
+import { limits } from "./core/limits.ts";
 import { mcpEndpoint } from "./mcp/endpoint.ts";
 import { errorMessage, idOf } from "./mcp/wire/message.ts";
 import { jsonResponse, refusalResponse } from "./mcp/wire/reply.ts";
@@ -24,19 +24,19 @@ import { operatorEndpoint, operatorRefusal } from "./operator/endpoint.ts";
 import { callTool, listTools } from "./otc/endpoint.ts";
 import { errorResponse } from "./otc/reply.ts";
 import { LATEST } from "./otc/request.ts";
-import { SIGN_IN_PATH } from "./console/frame.ts";
-import { HOW_TO_CLOSE } from "./console/page.ts";
-import { addConsole } from "./console/routes.ts";
-import { accountEndpoint } from "./person/account-endpoint.ts";
-import { askEndpoint } from "./person/ask-endpoint.ts";
-import { callbackEndpoint, connectEndpoint, signInEndpoint } from "./person/connect-endpoint.ts";
-import { CALLBACK_PATH } from "./person/issuer-sign-in.ts";
-import { secretEndpoint } from "./person/secret-endpoint.ts";
-import { signedInEndpoint, type PersonPage } from "./person/view.ts";
-import type { Principal } from "./model.ts";
+import { SIGN_IN_PATH } from "./pages/frame.ts";
+import { HOW_TO_CLOSE } from "./pages/page.ts";
+import { addConsole } from "./pages/routes.ts";
+import { accountEndpoint } from "./pages/account-endpoint.ts";
+import { askEndpoint } from "./pages/ask-endpoint.ts";
+import { callbackEndpoint, connectEndpoint, signInEndpoint } from "./pages/connect-endpoint.ts";
+import { CALLBACK_PATH } from "./pages/issuer-sign-in.ts";
+import { secretEndpoint } from "./pages/secret-endpoint.ts";
+import { signedInEndpoint, type PersonPage } from "./pages/view.ts";
+import type { Principal } from "./core/model.ts";
 import type { Server } from "./server.ts";
 import { describeMissing } from "./servlets/variables.ts";
-import { printable } from "./text.ts";
+import { printable } from "./core/text.ts";
 
 /** The Worker's routes and middleware, in order. */
 export function createApp(server: Server) {

@@ -1,18 +1,18 @@
 import type { KeyRecords } from "./auth/key-records.ts";
-import type { Installs } from "./builds/installs.ts";
-import type { Attempts } from "./durable/attempts.ts";
-import type { CallRecord } from "./durable/call-record.ts";
-import type { Grant } from "./durable/grant.ts";
-import type { Hub } from "./durable/hub.ts";
-import type { KeyRing } from "./durable/key-ring.ts";
-import type { Profile } from "./durable/profile.ts";
-import type { Quota } from "./durable/quota.ts";
-import type { ServletState } from "./durable/servlet-state.ts";
-import type { Session } from "./durable/session.ts";
-import type { States } from "./durable/states.ts";
-import type { Task } from "./durable/task.ts";
-import type { RUNS, SettingName } from "./own-names.ts";
-import type { Usage } from "./usage/usage-object.ts";
+import type { Installs } from "./installs/installs.ts";
+import type { Attempts } from "./auth/attempts.ts";
+import type { CallRecord } from "./otc/call-record.ts";
+import type { Grant } from "./auth/grant.ts";
+import type { Hub } from "./mcp/hub.ts";
+import type { KeyRing } from "./storage/key-ring.ts";
+import type { Profile } from "./pages/profile.ts";
+import type { Quota } from "./auth/quota.ts";
+import type { ServletState } from "./state/servlet-state.ts";
+import type { Session } from "./mcp/legacy/session.ts";
+import type { States } from "./calls/states.ts";
+import type { Task } from "./calls/task.ts";
+import type { RUNS, SettingName } from "./settings/own-names.ts";
+import type { Usage } from "./observe/usage-object.ts";
 
 /** Variables and secrets, which `readSettings` reads. */
 type Variables = Partial<Record<SettingName | typeof RUNS, string>>;

@@ -1,9 +1,9 @@
 import type { Env } from "../bindings.ts";
-import { apiKeysOf, type Settings } from "../env.ts";
-import { siteOf } from "../document.ts";
-import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
-import { OPERATOR_SCOPE, type Json, type Principal } from "../model.ts";
+import { apiKeysOf, type Settings } from "../settings/env.ts";
+import { siteOf } from "../http/document.ts";
+import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import { OPERATOR_SCOPE, type Json, type Principal } from "../core/model.ts";
 import {
   authorizationServer,
   type AuthorizationServer,

@@ -1,8 +1,8 @@
 /** Which API keys are revoked, and when each was used: one object has the records, and each isolate a copy of the revoked ones. */
 import { DurableObject, waitUntil } from "cloudflare:workers";
 import type { Env } from "../bindings.ts";
-import { Fault, report } from "../errors.ts";
-import { limits } from "../limits.ts";
+import { Fault, report } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
 
 /** A stored record of an API key, besides its configuration. */
 export interface KeyRecord {

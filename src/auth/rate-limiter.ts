@@ -1,10 +1,10 @@
-import { bodyCounts, largeAnswers } from "../body.ts";
-import { countedBy, siteOf } from "../callers.ts";
+import { bodyCounts, largeAnswers } from "../http/body.ts";
+import { countedBy, siteOf } from "../core/callers.ts";
 import type { Env } from "../bindings.ts";
-import { limits } from "../limits.ts";
-import type { CallerQuota } from "../model.ts";
-import { type storageQuota, tooMany } from "../quotas.ts";
-import { Fault } from "../errors.ts";
+import { limits } from "../core/limits.ts";
+import type { CallerQuota } from "../core/model.ts";
+import { type storageQuota, tooMany } from "./quotas.ts";
+import { Fault } from "../core/errors.ts";
 
 /** A request that was let in. */
 interface Visit {

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { parse } from "smol-toml";
 import { expect, test } from "vitest";
-import { BINDINGS } from "../../src/own-names.ts";
+import { BINDINGS } from "../../src/settings/own-names.ts";
 
 /** The list of bindings, and all that must agree with it. */
 

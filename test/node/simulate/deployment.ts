@@ -20,7 +20,7 @@ export async function loadDeployment(): Promise<Deployment> {
   const [{ createApp }, { createServer }, { durableObjects }, { bundle }] = await Promise.all([
     load("../../../src/app.ts"),
     load("../../../src/server.ts"),
-    load("../../../src/durable/objects.ts"),
+    load("../../../src/objects.ts"),
     load("../../bundle.gen.ts"),
   ]);
   const found = bundle.servlets.find(({ name }: { name: string }) => name === "durable");

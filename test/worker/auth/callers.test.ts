@@ -4,8 +4,8 @@ import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { createServer } from "../../../src/server.ts";
-import type { Hub } from "../../../src/durable/hub.ts";
-import { limits } from "../../../src/limits.ts";
+import type { Hub } from "../../../src/mcp/hub.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { listenerOf, modern, post } from "../server.ts";
 

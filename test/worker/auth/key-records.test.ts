@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { keyRecordsOf, RevokedKeys } from "../../../src/auth/key-records.ts";
-import { configureLimits, limits } from "../../../src/limits.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { greet, send, serverOf } from "./key-holders.ts";
 
 /** Revoked keys, as an isolate knows them. */

@@ -4,7 +4,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { createServer } from "../../../src/server.ts";
-import { changed } from "../durable/client.ts";
+import { changed } from "../calls/client.ts";
 import { json, newCaller, operate } from "./client.ts";
 
 /** What operators see of the state of servlets, and delete, over HTTP. */

@@ -1,9 +1,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { CallContext } from "../../../src/call-context.ts";
-import type { Entry } from "../../../src/record.ts";
-import { Suspended, Wait } from "../../../src/suspension.ts";
+import type { CallContext } from "../../../src/core/call-context.ts";
+import type { Entry } from "../../../src/core/record.ts";
+import { Suspended, Wait } from "../../../src/core/suspension.ts";
 import { Registry } from "../../../src/servlets/registry.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { call, list, server, serverOf, valueOf, type Json } from "./client.ts";

@@ -1,0 +1,54 @@
+import { waitUntil } from "cloudflare:workers";
+import type { Env } from "../bindings.ts";
+import { report } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import { Counts, type CountedRun, type Stored, type Waiting } from "./counts.ts";
+import type { Usage } from "./usage-object.ts";
+
+/** The one object with the counters of a server; undefined where the binding USAGE is missing. */
+export const usageOf = ({ USAGE }: Env) => USAGE && (() => USAGE.getByName("usage"));
+
+/** What can be counted. */
+interface Counting {
+  count(run: CountedRun): void;
+  stored(stored: Stored): void;
+  waiting(waiting: Waiting): void;
+}
+
+/**
+ * Counts runs in this isolate, and sends the counters `limits.usageMs` after the first one. An isolate that ends
+ * before loses them; no call waits for them or fails because of them.
+ */
+export function countingIn(usage: (() => Pick<Usage, "add">) | undefined): Counting | undefined {
+  if (usage === undefined) return undefined;
+  const counts = new Counts(limits.usageNames);
+  let dueAt = 0;
+  const send = async () => {
+    await scheduler.wait(limits.usageMs);
+    const taken = counts.take();
+    dueAt = 0;
+    if (taken) await usage().add(taken);
+  };
+  const plan = () => {
+    // If the request is cancelled before it sends, a later request sends the counters. The clock may be set back.
+    const now = Date.now();
+    const mostMs = 2 * limits.usageMs;
+    if (now < dueAt && dueAt <= now + mostMs) return;
+    dueAt = now + mostMs;
+    waitUntil(send().catch(report));
+  };
+  return {
+    count(run) {
+      counts.add(run);
+      plan();
+    },
+    stored(stored) {
+      counts.setStored(stored);
+      plan();
+    },
+    waiting(waiting) {
+      counts.setWaiting(waiting);
+      plan();
+    },
+  };
+}
