@@ -55,10 +55,9 @@ function madeWith<T extends DurableObject<Env>, Given>(
   Class: Constructor<T, [Given]>,
 ): Constructor<T, []> {
   const Base = Class as Constructor<DurableObject<Env>, [Given]>;
-  class Made extends Base {
+  return class extends Base {
     constructor(state: DurableObjectState, env: Env) {
       super(state, env, given());
     }
-  }
-  return Made as Constructor<DurableObject<Env>, []> as Constructor<T, []>;
+  } as Constructor<T, []>;
 }

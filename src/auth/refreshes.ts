@@ -1,7 +1,7 @@
-import type { Grant } from "./grant.ts";
 import { blake2b } from "@noble/hashes/blake2.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+import type { Grant } from "./grant.ts";
 import { report } from "../core/errors.ts";
 import { sealingWith } from "../files/sealing.ts";
 import { limits } from "../core/limits.ts";

@@ -9,7 +9,6 @@ import type { Answers } from "../core/asks.ts";
 import type { Part } from "../core/parts.ts";
 import type { Build } from "../installs/build.ts";
 import { GoingOn, noteWaiting, replayed } from "./task-replay.ts";
-import type { Serving } from "../serving.ts";
 import { Listing, looked } from "./task-console.ts";
 import type { Uploaded, DetailedTask, Look, Looked, Start, TaskCall } from "./task-object.ts";
 import type { Env } from "../bindings.ts";
@@ -32,7 +31,6 @@ import { Unreadable, type Place } from "../storage/vault.ts";
 export class Task extends DurableObject<Env> {
   readonly #store: TaskStore;
   readonly #server: SealingServer;
-  readonly #serving: Serving;
   readonly #owners: TaskOwners;
   readonly #changes = new Changes();
   #running: AbortController | undefined;
@@ -47,7 +45,6 @@ export class Task extends DurableObject<Env> {
     this.#server = server;
     this.#store = new TaskStore(state.storage, sealer, state.id.toString());
     this.#owners = new TaskOwners(this.#store, state.id.toString(), env);
-    this.#serving = serving;
     const publish = () => state.waitUntil(this.#publish());
     this.#goingOn = new GoingOn(this.#store, serving, publish);
     this.#listing = new Listing(this.#store, serving);
@@ -63,7 +60,7 @@ export class Task extends DurableObject<Env> {
     // It exists already if the response to an earlier request was lost.
     if (!this.#store.exists) await this.#store.create(call, begun, { uploaded, handed });
     await this.#failUnsupportedAsks();
-    if (start !== undefined) this.ctx.waitUntil(noteWaiting(this.#store, this.#serving));
+    if (start !== undefined) this.ctx.waitUntil(noteWaiting(this.#store, this.#server.serving));
     const created = await viewOf(this.#store);
     this.ctx.waitUntil(this.#publish());
     // The sender of a large call holds its memory until this returns.
@@ -85,7 +82,7 @@ export class Task extends DurableObject<Env> {
 
   /** Why its call could not go on with this build (JSON); undefined if it could. Null if it does not wait. */
   replay(build: string): Promise<string | null | undefined> {
-    return replayed(this.#store, JSON.parse(build) as Build, this.#serving);
+    return replayed(this.#store, JSON.parse(build) as Build, this.#server.serving);
   }
 
   /** Shows, replays or forks the call, for the console. */
@@ -102,7 +99,7 @@ export class Task extends DurableObject<Env> {
     if (principal.scopes === undefined) return true;
     const subject = await this.#readable(() => this.#store.subject());
     const viewer = { principal, session: this.#store.sessions[0] };
-    return subject === undefined || reaches(await this.#serving.registry(), viewer, subject);
+    return subject === undefined || reaches(await this.#server.serving.registry(), viewer, subject);
   }
 
   async update(principal: Principal, answers: Answers): Promise<{ wrong?: string } | undefined> {
@@ -119,7 +116,7 @@ export class Task extends DurableObject<Env> {
     await this.#readable(() => this.#goingOn.check());
     await this.#changes.until(this.#store, { since, ms });
     if (!this.#store.exists) return undefined;
-    return this.#readable(() => handedOverOf(this.#store, () => this.#serving.registry()));
+    return this.#readable(() => handedOverOf(this.#store, () => this.#server.serving.registry()));
   }
 
   /** Takes a person's answer to this open ask; false if it is not open (any more). */
@@ -263,7 +260,7 @@ export class Task extends DurableObject<Env> {
       const end = await runTask({
         store: this.#store,
         owners: this.#owners,
-        registry: await this.#serving.registry(),
+        registry: await this.#server.serving.registry(),
         countStored: this.#server.countStored,
         onProgress: (message) =>
           this.ctx.waitUntil(this.#store.setMessage(message).then(() => this.#publish())),
@@ -281,7 +278,7 @@ export class Task extends DurableObject<Env> {
     if (await hasAskedTooOften(this.#store, waiting)) return this.#store.end(askedTooOften());
     const { begun, handed } = waitOf(await this.#store.call(), waiting, this.#store);
     await this.#store.suspend(begun, handed);
-    this.ctx.waitUntil(noteWaiting(this.#store, this.#serving));
+    this.ctx.waitUntil(noteWaiting(this.#store, this.#server.serving));
     await this.#failUnsupportedAsks();
   }
 

@@ -16,7 +16,10 @@ interface Kept extends SecretOf {
   keptAt: number;
 }
 
-/** What is kept for one principal: secrets and accounts, sealed under a key of the principal, and which calls wait for a person. Each method is given its name. */
+/**
+ * What is kept for one principal: secrets and accounts, sealed under a key of the principal, and which calls wait for a
+ * person. Each method is given the principal's name.
+ */
 export class Profile extends DurableObject<Env> {
   readonly #server: SealingServer;
   readonly #sql = this.ctx.storage.sql;
