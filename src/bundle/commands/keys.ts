@@ -3,9 +3,9 @@ import { execFileSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { KEY_NAME, KEY_NAME_RULE, scopesInWords } from "../../key-name.ts";
-import { OPERATOR_SCOPE } from "../../model.ts";
-import { printable } from "../../text.ts";
+import { KEY_NAME, KEY_NAME_RULE, scopesInWords } from "../../core/key-name.ts";
+import { OPERATOR_SCOPE } from "../../core/model.ts";
+import { printable } from "../../core/text.ts";
 import { argumentsIn } from "../arguments.ts";
 import { Refusal } from "../refusal.ts";
 

@@ -1,5 +1,5 @@
 /** The commands `npm run servlets -- add`, `update` and `remove`. */
-import { printable } from "../../text.ts";
+import { printable } from "../../core/text.ts";
 import { argumentsIn } from "../arguments.ts";
 import { Refusal, Refusals } from "../refusal.ts";
 import { scan } from "../scan.ts";

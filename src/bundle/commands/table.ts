@@ -1,4 +1,4 @@
-import { printable, printableLines } from "../../text.ts";
+import { printable, printableLines } from "../../core/text.ts";
 import type { Member } from "../bundle.ts";
 
 /**

@@ -1,5 +1,5 @@
 /** How a servlet starts and what it lists, found out through the code that will serve it. */
-import { Fault } from "../../errors.ts";
+import { Fault } from "../../core/errors.ts";
 import { dialects } from "../../servlets/dialects.ts";
 import { listAll } from "../../servlets/servlet.ts";
 import { callExport } from "../../wasm/call.ts";

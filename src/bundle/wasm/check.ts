@@ -1,7 +1,7 @@
 /** Refuses plugins that cannot be servlets, and says why. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { limits } from "../../limits.ts";
+import { limits } from "../../core/limits.ts";
 import { dialects } from "../../servlets/dialects.ts";
 import { hostFunctions } from "../../wasm/link.ts";
 import { Refusal } from "../refusal.ts";
