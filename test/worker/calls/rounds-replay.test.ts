@@ -63,8 +63,8 @@ describe("a servlet that does not do the same again", () => {
     const [opened, ...entries] = (await vault.open(state)) as Json[];
     const recorded = { ...opened!["recorded"], entries };
     change(recorded);
-    // As states of before were written.
-    return vault.seal([{ ...opened, recorded }], {
+    const head = { ...opened, recorded: { ...recorded, entries: [] } };
+    return vault.seal([head, ...recorded.entries], {
       until: opened!["until"],
       once: false,
       countStored: async () => {},
