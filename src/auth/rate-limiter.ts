@@ -5,6 +5,7 @@ import { limits } from "../limits.ts";
 import type { CallerQuota } from "../model.ts";
 import { storageQuota, tooMany } from "../quotas.ts";
 import { Fault } from "../errors.ts";
+import { leavesTooMuch, ownerOf, Unread, unreadOf } from "../unread.ts";
 
 /** https://developers.cloudflare.com/workers/runtime-apis/bindings/rate-limit/ */
 interface RateLimit {
@@ -32,9 +33,6 @@ export class RateLimiter {
   /** Bytes of the bodies of requests in flight: by caller or /48, and of all. */
   readonly #bytes = new Map<string, number>();
   #allBytes = 0;
-  /** Bytes of answers that were not read yet, in the same way. */
-  readonly #unread = new Map<string, number>();
-  #allUnread = 0;
 
   /** `env` may bind RATE_LIMIT, the platform's own; otherwise QUOTAS counts. Throws if a limit is set and neither is bound. */
   constructor(env: object) {
@@ -59,12 +57,13 @@ export class RateLimiter {
     const counted = caller === undefined ? [] : countedBy(caller);
     if (counted.some(({ key, shares }) => this.#requestsOf(key) >= concurrentCalls * shares))
       throw tooMany(1000, `concurrent requests (limit ${concurrentCalls})`);
-    const owner = counted.at(-1)?.key ?? "";
-    this.#demandRead(owner);
+    const owner = ownerOf(caller);
+    if (leavesTooMuch(owner))
+      throw tooMany(1000, `bytes of answers that were not read yet (${unreadOf(owner)})`);
     for (const { key } of counted) this.#inside.set(key, this.#requestsOf(key) + 1);
     let isInside = true;
     let held = 0;
-    let unread = 0;
+    let unread: Unread | undefined;
     bodyCounts.set(request, (bytes) => {
       if (!isInside) return;
       this.#hold(owner, bytes, held);
@@ -80,15 +79,13 @@ export class RateLimiter {
       isInside = false;
       for (const { key } of counted) lower(this.#inside, key, 1);
       forgetBody();
-      lower(this.#unread, owner, unread);
-      this.#allUnread -= unread;
+      if (unread !== undefined) unread.bytes = 0;
     };
     const countAnswer = (bytes: number) => {
       if (!isInside) return;
       forgetBody();
-      unread = bytes;
-      this.#unread.set(owner, (this.#unread.get(owner) ?? 0) + bytes);
-      this.#allUnread += bytes;
+      unread = new Unread(owner);
+      unread.bytes = bytes;
     };
     // Where a client disconnects, workerd stops its request: no `finally` runs, and its stream is not always cancelled.
     if (signal.aborted) leave();
@@ -146,13 +143,6 @@ export class RateLimiter {
 
   #requestsOf(key: string): number {
     return this.#inside.get(key) ?? 0;
-  }
-
-  /** Throws `too_many` for a caller who has left too much unread. */
-  #demandRead(owner: string): void {
-    const own = this.#unread.get(owner) ?? 0;
-    if (own <= Math.max(0, limits.unreadBytes - (this.#allUnread - own)) / 2) return;
-    throw tooMany(1000, `bytes of answers that were not read yet (${own})`);
   }
 
   /**

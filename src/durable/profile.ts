@@ -136,7 +136,7 @@ export function profileObject(share: Share) {
     }
 
     async watch(principal: string): Promise<ReadableStream<Uint8Array>> {
-      return this.#listed.watch(this.#sealerOf(principal));
+      return this.#listed.watch(principal, this.#sealerOf(principal));
     }
 
     async forgetAll(principal: string): Promise<void> {

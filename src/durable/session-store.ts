@@ -1,6 +1,7 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { Alarm } from "../alarm.ts";
+import { callerKey } from "../callers.ts";
 import { limits } from "../limits.ts";
 import type { RequestId } from "../mcp/wire/message.ts";
 import type { Introduced } from "./session-object.ts";
@@ -122,6 +123,11 @@ export class SessionStore {
       this.#principal = { name: this.row.principal, ...(address !== undefined && { address }) };
     }
     return this.#principal;
+  }
+
+  /** The key of its caller, which is undefined for an anonymous one until `principal` is read. */
+  get caller(): string | undefined {
+    return callerKey(this.#principal ?? { name: this.row.principal });
   }
 
   /**

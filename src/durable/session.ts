@@ -132,6 +132,7 @@ export function sessionObject(bundle: Bundle, share: Share) {
       if (!this.#store.isOf(principal)) return false;
       try {
         await this.#store.client();
+        await this.#store.principal();
       } catch (error) {
         if (!(error instanceof Unreadable)) throw error;
         report(error);

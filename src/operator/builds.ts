@@ -1,5 +1,5 @@
 /** The operations on builds: send parts, publish, install, roll back, replay. */
-import { lengthOf, readJson, jsonHeaders } from "../body.ts";
+import { lengthOf, readJson, jsonHeaders, textResponse } from "../body.ts";
 import { readBuild, type Build } from "../builds/build.ts";
 import { demandServable } from "../builds/servable.ts";
 import type { Installer } from "../builds/installer.ts";
@@ -109,4 +109,4 @@ async function buildIn(request: Request, name: string): Promise<Build> {
 }
 
 const json = (value: object): Response =>
-  new Response(JSON.stringify(value), { headers: jsonHeaders });
+  textResponse(JSON.stringify(value), { headers: jsonHeaders });

@@ -1,4 +1,4 @@
-import { jsonHeaders } from "../body.ts";
+import { jsonHeaders, textResponse } from "../body.ts";
 import type { Installer } from "../builds/installer.ts";
 import { callerKey } from "../callers.ts";
 import type { OperatedStates, StateOwner } from "../durable/operated-states.ts";
@@ -173,7 +173,7 @@ const notFound = () =>
   );
 
 const json = (value: object): Response =>
-  new Response(JSON.stringify(value), { headers: jsonHeaders });
+  textResponse(JSON.stringify(value), { headers: jsonHeaders });
 
 /** The response for a fault: its HTTP status, and `{error}` with its message. */
 export function operatorRefusal(fault: Fault, challenge: string | undefined): Response {
