@@ -11,7 +11,7 @@ const owned = new Map<string, number>();
 let all = 0;
 
 /** Under which a caller's bytes are counted; callers of unknown address all together. */
-export const ownerOf = (caller: string | undefined): string =>
+export const countedUnder = (caller: string | undefined): string =>
   caller === undefined ? "" : countedBy(caller).at(-1)!.key;
 
 /** The unread bytes that are counted for an owner. */

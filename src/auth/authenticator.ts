@@ -3,6 +3,7 @@ import { siteOf } from "../document.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { OPERATOR_SCOPE, type Json, type Principal } from "../model.ts";
+import { isLoopback } from "../private-hosts.ts";
 import type { Counter } from "../quotas.ts";
 import {
   authorizationServer,
@@ -12,7 +13,7 @@ import {
 import type { Fetch } from "./fetch-json.ts";
 import { RevokedKeys, revokedKey } from "./key-records.ts";
 import { audienceOf, challengeOf, metadataOf } from "./metadata.ts";
-import { arrivalOf, audienceAt, demandOwnOrigin, isLocal, isLoopback } from "./origin.ts";
+import { arrivalOf, audienceAt, demandOwnOrigin, isLocal } from "./origin.ts";
 import { anonymousAt, bearerIn, ownerOf, type Known } from "./principal.ts";
 import type { GrantObject } from "./refreshes.ts";
 import { resourceServer, type Verified } from "./resource-server.ts";

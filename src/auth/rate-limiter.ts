@@ -5,7 +5,7 @@ import { limits } from "../limits.ts";
 import type { CallerQuota } from "../model.ts";
 import { storageQuota, tooMany } from "../quotas.ts";
 import { Fault } from "../errors.ts";
-import { leavesTooMuch, ownerOf, Unread, unreadOf } from "../unread.ts";
+import { leavesTooMuch, countedUnder, Unread, unreadOf } from "../unread.ts";
 
 /** https://developers.cloudflare.com/workers/runtime-apis/bindings/rate-limit/ */
 interface RateLimit {
@@ -57,7 +57,7 @@ export class RateLimiter {
     const counted = caller === undefined ? [] : countedBy(caller);
     if (counted.some(({ key, shares }) => this.#requestsOf(key) >= concurrentCalls * shares))
       throw tooMany(1000, `concurrent requests (limit ${concurrentCalls})`);
-    const owner = ownerOf(caller);
+    const owner = countedUnder(caller);
     if (leavesTooMuch(owner))
       throw tooMany(1000, `bytes of answers that were not read yet (${unreadOf(owner)})`);
     for (const { key } of counted) this.#inside.set(key, this.#requestsOf(key) + 1);

@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import { isLoopback } from "../auth/origin.ts";
+import { isLoopback } from "../private-hosts.ts";
 import type { Markup } from "../document.ts";
 import { shellWord } from "../text.ts";
 import { KEY, programsFor, type Callee } from "./programs.ts";

@@ -1,5 +1,7 @@
 /** Prepares requests as Cloudflare's network does before a Worker sees them. */
 
+import { NO_HOST } from "../private-hosts.ts";
+
 /** Properties that the configuration of workerd's socket passes on, as `ctx.props`. */
 export interface SocketProps {
   /** A trusted proxy is in front of the server, and says in `X-Forwarded-…` or `Forwarded` how its client came. */
@@ -34,7 +36,8 @@ export const asOnCloudflare = (worker: Handler): Handler => ({
       await scheduler.wait(0);
       served = 0;
     }
-    if (!URL.canParse(request.url)) return new Response(NO_HOST, { status: 400 });
+    // workerd joins repeated Host headers, and passes on names that no URL can have.
+    if (!URL.canParse(request.url)) return new Response(`${NO_HOST}\n`, { status: 400 });
     const headers = new Headers(request.headers);
     const said = isProxied ? saidBy(headers) : {};
     const address = said.for ?? peerOf(request);
@@ -62,10 +65,6 @@ export const asOnCloudflare = (worker: Handler): Handler => ({
 
 /** The Workers whose log has said that a proxy names the server otherwise. */
 const warned = new WeakSet<Handler>();
-
-/** workerd joins repeated Host headers, and passes on names that no URL can have. */
-const NO_HOST =
-  "The Host header is not the name of a host, with or without a port. Send one Host header with the host of the URL.\n";
 
 const NO_NAME =
   "X-Forwarded-Host (or host in Forwarded) is not the name of a host, with or without a port. Have the proxy send the host of the URL there, or set PUBLIC_URL.\n";

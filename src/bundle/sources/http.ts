@@ -3,9 +3,8 @@ import dns from "node:dns";
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { LookupFunction } from "node:net";
-import ipaddr from "ipaddr.js";
 import { limits } from "../../limits.ts";
-import { isPrivate } from "../../private-hosts.ts";
+import { isLoopback, isPrivate } from "../../private-hosts.ts";
 import { Refusal } from "../refusal.ts";
 
 /** How to ask for a URL: a GET, or a POST where there is a form. */
@@ -42,13 +41,6 @@ const REDIRECTS = 5;
 
 /** A URL as it may be shown: without its query, which may hold a signature. */
 export const withoutQuery = ({ origin, pathname }: URL): string => `${origin}${pathname}`;
-
-/** True for this machine: a loopback address, or a name under `localhost`. */
-export function isLoopback(host: string): boolean {
-  const address = host.replace(/^\[(.*)\]$/, "$1");
-  if (ipaddr.isValid(address)) return ipaddr.process(address).range() === "loopback";
-  return host === "localhost" || host.endsWith(".localhost");
-}
 
 /**
  * Makes a request and follows redirects: to https only (or http on this machine), and into a private network only if the

@@ -1,5 +1,5 @@
 import { limits } from "../../limits.ts";
-import { ownerOf, Unread } from "../../unread.ts";
+import { countedUnder, Unread } from "../../unread.ts";
 
 const encoder = new TextEncoder();
 
@@ -40,7 +40,7 @@ export class Connection {
   constructor({ caller, keepAliveMs, life, onOver }: ConnectionOptions) {
     const keepAlive = keepAliveMs && setInterval(() => this.write(KEEP_ALIVE), keepAliveMs);
     const end = life && setTimeout(() => this.close(life.ending()), life.ms);
-    this.#unread = new Unread(ownerOf(caller));
+    this.#unread = new Unread(countedUnder(caller));
     this.#over = () => {
       if (!this.#isOpen) return;
       this.#isOpen = false;

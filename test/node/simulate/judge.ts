@@ -212,5 +212,6 @@ function forked(fork: Fork, attempt: Attempt, followed: Followed, against: Again
     numbersOf({ said: said.slice(place + 1), ids: ids.slice(place + 1), times });
   const others = new Set(behind(other));
   const shared = behind(followed).filter((one) => others.has(one));
-  if (shared.length > 0) against("no shared random numbers", `behind ${fork.at}: ${shared.join(", ")}`);
+  if (shared.length > 0)
+    against("no shared random numbers", `behind ${fork.at}: ${shared.join(", ")}`);
 }

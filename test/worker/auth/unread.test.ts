@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Hub } from "../../../src/durable/hub.ts";
 import { configureLimits, limits } from "../../../src/limits.ts";
 import { Connection } from "../../../src/mcp/wire/connection.ts";
-import { ownerOf, unreadOf } from "../../../src/unread.ts";
+import { countedUnder, unreadOf } from "../../../src/unread.ts";
 import { as, keyed, prepare } from "../durable/client.ts";
 import { anonymous, plain, prepareHubs } from "../durable/hub-client.ts";
 import { begin, listened, tell, textOf } from "../durable/session-steps.ts";
@@ -46,7 +46,7 @@ describe("an answer as an event stream that its client does not read", () => {
 
   /** Waits until an answer is complete, and counted for its caller. */
   const counted = (key: string, bytes: number) =>
-    expect.poll(() => unreadOf(ownerOf(`${key}`))).toBeGreaterThan(bytes);
+    expect.poll(() => unreadOf(countedUnder(`${key}`))).toBeGreaterThan(bytes);
 
   test("counts until it is read; its caller is refused above half of the room, and others are not", async () => {
     const answers = [await call(ada), await call(ada)];
@@ -57,7 +57,7 @@ describe("an answer as an event stream that its client does not read", () => {
     expect(await refused.text()).toContain("not read yet");
     expect((await call(bob, "Bob")).status).toBe(200);
     for (const answer of answers) expect(await answer.text()).toContain(LONG);
-    expect(unreadOf(ownerOf(ada))).toBe(0);
+    expect(unreadOf(countedUnder(ada))).toBe(0);
     expect((await call(ada, "Ada")).status).toBe(200);
   });
 
@@ -67,7 +67,7 @@ describe("an answer as an event stream that its client does not read", () => {
     await counted(ada, 2 * LONG.length - 2 * limits.smallAnswer);
     if (how === "leaves") client.abort();
     else for (const answer of answers) await answer.body?.cancel();
-    await expect.poll(() => unreadOf(ownerOf(ada))).toBe(0);
+    await expect.poll(() => unreadOf(countedUnder(ada))).toBe(0);
     expect((await call(ada, "Ada")).status).toBe(200);
   });
 
@@ -76,8 +76,8 @@ describe("an answer as an event stream that its client does not read", () => {
     const connection = new Connection({ caller: ada, onOver: () => {} });
     connection.writeAny(LONG);
     connection.close();
-    expect(unreadOf(ownerOf(ada))).toBeGreaterThan(LONG.length);
-    await expect.poll(() => unreadOf(ownerOf(ada))).toBe(0);
+    expect(unreadOf(countedUnder(ada))).toBeGreaterThan(LONG.length);
+    await expect.poll(() => unreadOf(countedUnder(ada))).toBe(0);
     await expect(connection.body.getReader().read()).rejects.toThrow("does not read");
   });
 });
@@ -125,7 +125,11 @@ describe("streams that nobody reads break off once they have too much of one cal
       await events.next();
       return { client, events };
     };
-    const [one, two, other] = [await listening("ada"), await listening("ada"), await listening("bob")];
+    const [one, two, other] = [
+      await listening("ada"),
+      await listening("ada"),
+      await listening("bob"),
+    ];
     configureLimits({ unreadBytes: ROOM });
     // Some of it is on its way between objects.
     for (let nth = 0; nth < 10; nth++) {
