@@ -1,5 +1,5 @@
 import { perform, whateverFor, type Waiting } from "../calls/engine.ts";
-import { report, type Fault } from "../errors.ts";
+import { report, tooSilent, type Fault } from "../errors.ts";
 import type { Answers, Ask, Asks } from "../asks.ts";
 import type { CallCredentials } from "../call-context.ts";
 import { isObject, type CallToolResult, type Json, type Principal } from "../model.ts";
@@ -96,6 +96,9 @@ async function run(
     return unasked(asks);
   };
   const sender: Sender = {};
+  const silence = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const stop = () => silence.abort(tooSilent("Open Tool Calling has no streams", OTHER_WAYS));
   try {
     const catalog = await registry.catalog();
     const { entry, definition } = directoryOf(catalog).find(tool);
@@ -109,7 +112,10 @@ async function run(
     const asking = {
       ...context,
       ...link,
-      signal,
+      signal: () => {
+        timer ??= setTimeout(stop, Math.max(0, began + limits.silentEndMs - Date.now()));
+        return AbortSignal.any([signal(), silence.signal]);
+      },
       credentials,
       notify: () => {},
       sending() {
@@ -143,8 +149,14 @@ async function run(
     });
   } catch (error) {
     return failed(thrown(report(afterSending(sender, error), hide)));
+  } finally {
+    clearTimeout(timer);
   }
 }
+
+/** For a call that could not be handed over, or was in the middle of something. */
+const OTHER_WAYS =
+  "Ask for less, call the newest version of the tool without credentials, so that it can go on at a link, or call it by MCP.";
 
 const UNENDING =
   "The tool did not finish: it waits for something that Open Tool Calling cannot provide.";

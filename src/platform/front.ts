@@ -40,6 +40,12 @@ export const asOnCloudflare = (worker: Handler): Handler => ({
     if (!URL.canParse(request.url)) return new Response(`${NO_HOST}\n`, { status: 400 });
     const headers = new Headers(request.headers);
     const said = isProxied ? saidBy(headers) : {};
+    if (!isProxied && !warned.has(worker) && BY_PROXIES.some((name) => headers.has(name))) {
+      warned.add(worker);
+      console.warn(
+        "A request has headers of a proxy (X-Forwarded-… or Forwarded), which are ignored: anybody can send them. If a proxy of yours is in front of this server, start it with --trust-proxy, so that each of its clients counts by its own address.",
+      );
+    }
     const address = said.for ?? peerOf(request);
     if (address === undefined) headers.delete("cf-connecting-ip");
     else headers.set("cf-connecting-ip", address);
@@ -63,8 +69,10 @@ export const asOnCloudflare = (worker: Handler): Handler => ({
   },
 });
 
-/** The Workers whose log has said that a proxy names the server otherwise. */
+/** The Workers whose log has said that a proxy names the server otherwise, or is not trusted. */
 const warned = new WeakSet<Handler>();
+
+const BY_PROXIES = ["x-forwarded-for", "x-forwarded-host", "forwarded"];
 
 const NO_NAME =
   "X-Forwarded-Host (or host in Forwarded) is not the name of a host, with or without a port. Have the proxy send the host of the URL there, or set PUBLIC_URL.\n";

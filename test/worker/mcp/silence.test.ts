@@ -179,3 +179,14 @@ test("a caller of Open Tool Calling gets the id of a call that takes too long", 
   const [, id] = /Call server\.get_result with id (\S+) in a moment\./.exec(said)!;
   expect(await ended(id!)).toEqual(live["said"]);
 });
+
+test.each<[string, object]>([
+  ["whose call cannot be handed over", {}],
+  ["whose call has an id", { call_id: crypto.randomUUID() }],
+])("a caller of Open Tool Calling %s is told what to do instead", async (_, more) => {
+  limited({ silentEndMs: 0 });
+  const app = createApp(bundle, { ...env, AUTH: "none", LINKS: "off" });
+  const plan = steps({ do: "sleep", ms: 20_000 });
+  const error = failureOf(await callOtc("durable.plan", plan, more, app));
+  expect(error["message"]).toMatch(/not ended within 0 s.*no streams.*call it by MCP/);
+});
