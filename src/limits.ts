@@ -426,6 +426,9 @@ export const limits = {
   shownCalls: 50,
   /** How often that page looks for as many, where some have ended: one request may reach a thousand objects. */
   callLooks: 10,
+  /** Names of each kind, and characters of each of them, that are shown of a servlet's lists to who approves it. */
+  approvedNames: 50,
+  approvedCharacters: 128,
   /** Calls and sessions that a person's console lists: half a MB of memory and disk. */
   listedCalls: 1000,
   /**
