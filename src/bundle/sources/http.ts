@@ -3,6 +3,7 @@ import dns from "node:dns";
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { LookupFunction } from "node:net";
+import { callbackify } from "node:util";
 import { limits } from "../../limits.ts";
 import { isLoopback, isPrivate } from "../../private-hosts.ts";
 import { Refusal } from "../refusal.ts";
@@ -119,15 +120,13 @@ async function isInPrivateNetwork(host: string): Promise<boolean> {
 export const lookupFor =
   (origin: Pick<AddressKind, "isPrivate">): LookupFunction =>
   (host, { all }, callback) =>
-    addressesOf(host).then(
-      (addresses) => {
-        if (!origin.isPrivate && addresses.some(({ address }) => isPrivate(address))) {
-          callback(privateTarget("the source", host), "", 0);
-        } else if (all === true) callback(null, addresses);
-        else callback(null, addresses[0]!.address, addresses[0]!.family);
-      },
-      (error: NodeJS.ErrnoException) => callback(error, "", 0),
-    );
+    callbackify(addressesOf)(host, (error, addresses) => {
+      if (error !== null) callback(error, "", 0);
+      else if (!origin.isPrivate && addresses.some(({ address }) => isPrivate(address))) {
+        callback(privateTarget("the source", host), "", 0);
+      } else if (all === true) callback(null, addresses);
+      else callback(null, addresses[0]!.address, addresses[0]!.family);
+    });
 
 /** Makes one request, without following a redirect. */
 function sendOnce(

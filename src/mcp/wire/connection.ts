@@ -34,8 +34,10 @@ export class Connection {
   readonly #unread: Unread;
   /** Settles a read that waits for the next piece. */
   #pulled: (() => void) | undefined;
-  /** Breaks the stream off if the next piece is not read for long. */
+  /** Breaks the stream off if no piece is read until then. */
   #late: ReturnType<typeof setTimeout> | undefined;
+  /** True if a piece was read since that was set. */
+  #isRead = false;
 
   constructor({ caller, keepAliveMs, life, onOver }: ConnectionOptions) {
     const keepAlive = keepAliveMs && setInterval(() => this.write(KEEP_ALIVE), keepAliveMs);
@@ -93,6 +95,7 @@ export class Connection {
     for (let at = 0; at < bytes.length; at += limits.smallAnswer)
       this.#pieces.push(bytes.slice(at, at + limits.smallAnswer));
     this.#deliver();
+    this.#watch();
   }
 
   close(last = ""): void {
@@ -116,17 +119,25 @@ export class Connection {
     }
     if (piece === undefined) return;
     const pulled = this.#pulled;
-    if (pulled === undefined) {
-      this.#late ??= setTimeout(() => this.fail("The client does not read."), limits.bodyMs);
-      return;
-    }
+    if (pulled === undefined) return;
     this.#pieces.shift();
     this.#unread.bytes -= piece.length;
-    clearTimeout(this.#late);
-    this.#late = this.#pulled = undefined;
+    this.#isRead = true;
+    this.#pulled = undefined;
     this.#controller?.enqueue(piece);
     pulled();
     this.#deliver();
+  }
+
+  /** Breaks the stream off where nothing of what waits is read for `limits.bodyMs`. */
+  #watch(): void {
+    if (this.#pieces.length === 0 || this.#late !== undefined) return;
+    this.#isRead = false;
+    this.#late = setTimeout(() => {
+      this.#late = undefined;
+      if (this.#isRead) this.#watch();
+      else this.fail("The client does not read.");
+    }, limits.bodyMs);
   }
 
   #forget(): void {

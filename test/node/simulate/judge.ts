@@ -157,8 +157,8 @@ function ended(evidence: Evidence, against: Against): void {
   if (fails) return against("ends as it should", "it should have failed");
   // If it has state, and the call has ended meanwhile, its later answers are those of the call.
   const answers = new Map([...(fork?.of.answers ?? []), ...attempt.answers]);
-  const known = fork && isOneCall(fork, attempt, followed) ? { ...attempt, answers } : attempt;
-  follow(attempt.steps, followed, { attempt: known, internet }, against);
+  const answering = fork && isOneCall(fork, attempt, followed) ? { ...attempt, answers } : attempt;
+  follow(attempt.steps, followed, { attempt: answering, internet }, against);
   const isSequence = attempt.steps.every((step) => step.do !== "all");
   const isTask = attempt.taskId !== undefined;
   // Of one that was carried first, the task has asked only the later questions; and time that passes while

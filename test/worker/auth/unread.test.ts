@@ -46,7 +46,7 @@ describe("an answer as an event stream that its client does not read", () => {
 
   /** Waits until an answer is complete, and counted for its caller. */
   const counted = (key: string, bytes: number) =>
-    expect.poll(() => unreadOf(countedUnder(`${key}`))).toBeGreaterThan(bytes);
+    expect.poll(() => unreadOf(countedUnder(key))).toBeGreaterThan(bytes);
 
   test("counts until it is read; its caller is refused above half of the room, and others are not", async () => {
     const answers = [await call(ada), await call(ada)];
@@ -96,16 +96,16 @@ describe("streams that nobody reads break off once they have too much of one cal
         const stream = await hub.listen({ ...plain, caller, filter, lifeMs: 60_000 });
         return stream!.getReader();
       };
-      const tell = async (taskId: string) => {
+      const publish = async (taskId: string) => {
         const params = { taskId, text: LONG };
         await hub.publish([{ method: "notifications/tasks", params }]);
       };
       const [one, two, other] = [await listen(ada), await listen(ada), await listen(bob)];
       for (let nth = 0; nth < 3; nth++) {
-        await tell(ada);
+        await publish(ada);
         expect(unreadOf(ada)).toBeLessThan(2 * MOST);
       }
-      await tell(bob);
+      await publish(bob);
       const all = async (reader: ReadableStreamDefaultReader<Uint8Array>) => {
         let text = "";
         while (!text.includes(LONG)) text += new TextDecoder().decode((await reader.read()).value);
