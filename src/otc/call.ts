@@ -96,9 +96,6 @@ async function run(
     return unasked(asks);
   };
   const sender: Sender = {};
-  const silence = new AbortController();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const stop = () => silence.abort(tooSilent("Open Tool Calling has no streams", OTHER_WAYS));
   try {
     const catalog = await registry.catalog();
     const { entry, definition } = directoryOf(catalog).find(tool);
@@ -112,10 +109,7 @@ async function run(
     const asking = {
       ...context,
       ...link,
-      signal: () => {
-        timer ??= setTimeout(stop, Math.max(0, began + limits.silentEndMs - Date.now()));
-        return AbortSignal.any([signal(), silence.signal]);
-      },
+      signal,
       credentials,
       notify: () => {},
       sending() {
@@ -149,14 +143,31 @@ async function run(
     });
   } catch (error) {
     return failed(thrown(report(afterSending(sender, error), hide)));
+  }
+}
+
+/** Runs a tool whose result is lost when its client gives up: stops it before that. */
+export async function runUnrecorded(
+  parts: CallParts,
+  call: Call,
+  signal: () => AbortSignal,
+): Promise<CallToolResponse> {
+  const began = Date.now();
+  const silence = new AbortController();
+  const stop = () => silence.abort(tooSilent("it has no call_id", OTHER_WAYS));
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  try {
+    return await runTool(parts, call, () => {
+      timer ??= setTimeout(stop, Math.max(0, began + limits.silentEndMs - Date.now()));
+      return AbortSignal.any([signal(), silence.signal]);
+    });
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** For a call that could not be handed over, or was in the middle of something. */
 const OTHER_WAYS =
-  "Ask for less, call the newest version of the tool without credentials, so that it can go on at a link, or call it by MCP.";
+  "Send a call_id, and the same request again until it is answered; or call the tool by MCP.";
 
 const UNENDING =
   "The tool did not finish: it waits for something that Open Tool Calling cannot provide.";
