@@ -11,8 +11,8 @@ export const limits = {
    */
   bodiesBytes: 8 * 1024 * 1024,
   /**
-   * Answers that their clients have not read yet, in one isolate; each caller, or /48, may have half of what the others leave
-   * before its next request is refused. Those of less than `smallAnswer` fit into the buffers of the network.
+   * Answers and event streams that their clients have not read yet, in one isolate; each caller, or /48, may have half of what
+   * the others leave before its next request is refused. Those of less than `smallAnswer` fit into the buffers of the network.
    */
   unreadBytes: 32 * 1024 * 1024,
   smallAnswer: 64 * 1024,
