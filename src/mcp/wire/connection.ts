@@ -129,9 +129,9 @@ export class Connection {
     this.#deliver();
   }
 
-  /** Breaks the stream off where nothing of what waits is read for `limits.bodyMs`. */
+  /** Breaks the stream off where much waits and nothing of it is read for `limits.bodyMs`. */
   #watch(): void {
-    if (this.#pieces.length === 0 || this.#late !== undefined) return;
+    if (this.backlogBytes <= limits.smallAnswer || this.#late !== undefined) return;
     this.#isRead = false;
     this.#late = setTimeout(() => {
       this.#late = undefined;
