@@ -1,6 +1,6 @@
 /** Bytes of answers and event streams that clients have not read yet, in this isolate: by caller or /48, and of all. */
-import { countedBy } from "./callers.ts";
-import { limits } from "./limits.ts";
+import { countedBy } from "./core/callers.ts";
+import { limits } from "./core/limits.ts";
 
 interface Tally {
   owner: string;

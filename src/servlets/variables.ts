@@ -1,4 +1,4 @@
-import { isServersOwn } from "../own-names.ts";
+import { isServersOwn } from "../settings/own-names.ts";
 
 /** Names of the Worker's variables and secrets in manifests. */
 

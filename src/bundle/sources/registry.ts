@@ -1,7 +1,7 @@
 /** One repository of a container registry: https://github.com/opencontainers/distribution-spec/blob/main/spec.md */
 import * as z from "zod";
-import { limits } from "../../limits.ts";
-import { isLoopback } from "../../private-hosts.ts";
+import { limits } from "../../core/limits.ts";
+import { isLoopback } from "../../http/private-hosts.ts";
 import { Refusal } from "../refusal.ts";
 import { credentialsFor, type Credentials } from "./credentials.ts";
 import { bodyOf, request, withoutQuery, type SourceResponse } from "./http.ts";

@@ -1,12 +1,12 @@
 import { runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Hub } from "../../../src/durable/hub.ts";
-import { configureLimits, limits } from "../../../src/limits.ts";
-import { Connection } from "../../../src/mcp/wire/connection.ts";
+import type { Hub } from "../../../src/mcp/hub.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
+import { Connection } from "../../../src/http/connection.ts";
 import { countedUnder, unreadOf } from "../../../src/unread.ts";
-import { as, keyed, prepare } from "../durable/client.ts";
-import { anonymous, plain, prepareHubs } from "../durable/hub-client.ts";
-import { begin, listened, tell, textOf } from "../durable/session-steps.ts";
+import { as, keyed, prepare } from "../calls/client.ts";
+import { anonymous, plain, prepareHubs } from "../mcp/hub-client.ts";
+import { begin, listened, tell, textOf } from "../mcp/legacy/session-steps.ts";
 import { modern } from "../server.ts";
 import { serverOf, type Server } from "./key-holders.ts";
 

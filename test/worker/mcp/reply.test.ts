@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
-import { limits } from "../../../src/limits.ts";
-import { ANONYMOUS } from "../../../src/model.ts";
+import { limits } from "../../../src/core/limits.ts";
+import { ANONYMOUS } from "../../../src/core/model.ts";
 import { Answering, type Reply } from "../../../src/mcp/wire/reply.ts";
 
 const leaving = () => new AbortController().signal;
