@@ -4,6 +4,7 @@ import { siteOf } from "../http/document.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { OPERATOR_SCOPE, type Json, type Principal } from "../core/model.ts";
+import { isLoopback } from "../http/private-hosts.ts";
 import {
   authorizationServer,
   type AuthorizationServer,
@@ -12,7 +13,7 @@ import {
 import type { Fetch } from "./fetch-json.ts";
 import { RevokedKeys, revokedKey } from "./key-records.ts";
 import { audienceOf, challengeOf, metadataOf } from "./metadata.ts";
-import { arrivalOf, audienceAt, demandOwnOrigin, isLocal, isLoopback } from "./origin.ts";
+import { arrivalOf, audienceAt, demandOwnOrigin, isLocal } from "./origin.ts";
 import { anonymousAt, bearerIn, ownerOf, type Known } from "./principal.ts";
 import { resourceServer, type Verified } from "./resource-server.ts";
 import { TokenMemory } from "./token-memory.ts";

@@ -1,6 +1,7 @@
 import ipaddr from "ipaddr.js";
 import { runsOf, type Settings } from "../settings/env.ts";
 import { Fault } from "../core/errors.ts";
+import { isLoopback, NO_HOST } from "../http/private-hosts.ts";
 
 /** Which hosts and web pages this server answers, besides loopback ones. */
 export interface OriginPolicy extends Pick<Settings, "ALLOWED_ORIGINS" | "ALLOWED_HOSTS"> {
@@ -22,9 +23,6 @@ export const originPolicy = (
 
 /** URLs that are safe without an Origin header: avoids parsing in the common case. */
 const SAFE = /^(https:|http:\/\/(localhost|127\.0\.0\.1)[:/])/;
-
-export const isLoopback = (hostname: string) =>
-  /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
 
 /** How a request came, before it was put to the server's own origin. */
 interface Arrival {
@@ -89,10 +87,7 @@ const forwardedTo = ({ cf }: Request): URL | undefined => {
 function addressOf({ url: text, headers }: Request, { own, runs }: OriginPolicy): URL {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol) || url.username + url.password !== "") {
-    throw new Fault(
-      "invalid_request",
-      "The Host header is not the name of a host, with or without a port. Send one Host header with the host of the URL.",
-    );
+    throw new Fault("invalid_request", NO_HOST);
   }
   // A proxy in front of a server of one's own holds the certificate, and passes the name on. With another port, or if it
   // says so, the client has used plain http.
@@ -212,7 +207,10 @@ export function correctedOrigin(entry: string): string | undefined {
     : (meant ?? "the scheme and the host, such as https://app.example");
 }
 
-/** True for the origin of a page at this address. An http page may have been tampered with; a proxy may terminate https. */
+/**
+ * True for the origin of a page at this address. An http page may have been tampered with; a proxy may terminate https, on
+ * this machine too, where whoever serves https under the same name could serve http as well.
+ */
 const isPageOf = ({ host, protocol }: URL, origin: URL): boolean =>
   origin.host === host && (origin.protocol === protocol || origin.protocol === "https:");
 

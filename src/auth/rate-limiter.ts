@@ -5,6 +5,7 @@ import { limits } from "../core/limits.ts";
 import type { CallerQuota } from "../core/model.ts";
 import { type storageQuota, tooMany } from "./quotas.ts";
 import { Fault } from "../core/errors.ts";
+import { leavesTooMuch, countedUnder, Unread, unreadOf } from "../http/unread.ts";
 
 /** A request that was let in. */
 interface Visit {
@@ -22,9 +23,6 @@ export class RateLimiter {
   /** Bytes of the bodies of requests in flight: by caller or /48, and of all. */
   readonly #bytes = new Map<string, number>();
   #allBytes = 0;
-  /** Bytes of answers that were not read yet, in the same way. */
-  readonly #unread = new Map<string, number>();
-  #allUnread = 0;
 
   /** RATE_LIMIT is the platform's own; otherwise QUOTAS counts. Throws if a limit is set and neither is bound. */
   constructor({ RATE_LIMIT, QUOTAS }: Env, countStored: ReturnType<typeof storageQuota>) {
@@ -48,12 +46,13 @@ export class RateLimiter {
     const counted = caller === undefined ? [] : countedBy(caller);
     if (counted.some(({ key, shares }) => this.#requestsOf(key) >= concurrentCalls * shares))
       throw tooMany(1000, `concurrent requests (limit ${concurrentCalls})`);
-    const owner = counted.at(-1)?.key ?? "";
-    this.#demandRead(owner);
+    const owner = countedUnder(caller);
+    if (leavesTooMuch(owner))
+      throw tooMany(1000, `bytes of answers that were not read yet (${unreadOf(owner)})`);
     for (const { key } of counted) this.#inside.set(key, this.#requestsOf(key) + 1);
     let isInside = true;
     let held = 0;
-    let unread = 0;
+    let unread: Unread | undefined;
     bodyCounts.set(request, (bytes) => {
       if (!isInside) return;
       this.#hold(owner, bytes, held);
@@ -69,15 +68,13 @@ export class RateLimiter {
       isInside = false;
       for (const { key } of counted) lower(this.#inside, key, 1);
       forgetBody();
-      lower(this.#unread, owner, unread);
-      this.#allUnread -= unread;
+      if (unread !== undefined) unread.bytes = 0;
     };
     const countAnswer = (bytes: number) => {
       if (!isInside) return;
       forgetBody();
-      unread = bytes;
-      this.#unread.set(owner, (this.#unread.get(owner) ?? 0) + bytes);
-      this.#allUnread += bytes;
+      unread = new Unread(owner);
+      unread.bytes = bytes;
     };
     // Where a client disconnects, workerd stops its request: no `finally` runs, and its stream is not always cancelled.
     if (signal.aborted) leave();
@@ -135,13 +132,6 @@ export class RateLimiter {
 
   #requestsOf(key: string): number {
     return this.#inside.get(key) ?? 0;
-  }
-
-  /** Throws `too_many` for a caller who has left too much unread. */
-  #demandRead(owner: string): void {
-    const own = this.#unread.get(owner) ?? 0;
-    if (own <= Math.max(0, limits.unreadBytes - (this.#allUnread - own)) / 2) return;
-    throw tooMany(1000, `bytes of answers that were not read yet (${own})`);
   }
 
   /**

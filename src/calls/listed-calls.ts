@@ -101,8 +101,9 @@ export class ListedCalls {
   }
 
   /** An event stream: the whole list, then each change. Above `limits.consoleStreams` it ends the oldest, and says why. */
-  async watch(sealer: Sealer): Promise<ReadableStream<Uint8Array>> {
+  async watch(caller: string, sealer: Sealer): Promise<ReadableStream<Uint8Array>> {
     const connection: Connection = new Connection({
+      caller,
       keepAliveMs: limits.listenKeepAliveMs,
       life: { ms: limits.callStreamMs, ending: () => `retry: ${limits.retryMs}\n\n` },
       onOver: () => this.#watching.delete(connection),

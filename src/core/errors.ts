@@ -80,10 +80,13 @@ export const clientHasLeft = (signal?: AbortSignal): Fault =>
     : new Fault("cancelled", "The client has left, so the call was stopped.");
 
 /** Of a call that was stopped before its client, which hears nothing until it ends, gives up. */
-export const tooSilent = (): Fault =>
+export const tooSilent = (
+  why = "its request accepts no stream",
+  how = "Send Accept: application/json, text/event-stream.",
+): Fault =>
   new Fault(
     "not_acceptable",
-    `The call has not ended within ${limits.silentEndMs / 1000} s, and its request accepts no stream, so it was stopped. Send Accept: application/json, text/event-stream.`,
+    `The call has not ended within ${limits.silentEndMs / 1000} s, and ${why}, so it was stopped. ${how}`,
   );
 
 /** The fault that the caller may see. Logs the cause of `internal` and `unavailable` faults. */

@@ -92,8 +92,8 @@ export const publicLimits = {
 const all = {
   ...publicLimits,
   /**
-   * Answers that their clients have not read yet, in one isolate; each caller, or /48, may have half of what the others leave
-   * before its next request is refused. Those of less than `smallAnswer` fit into the buffers of the network.
+   * Answers and event streams that their clients have not read yet, in one isolate; each caller, or /48, may have half of what
+   * the others leave before its next request is refused. Those of less than `smallAnswer` fit into the buffers of the network.
    */
   unreadBytes: 32 * 1024 * 1024,
   smallAnswer: 64 * 1024,
@@ -364,6 +364,9 @@ const all = {
   accountFreshMs: 60_000,
   /** Calls that a person sees on the page of the account: each costs a request to its task. */
   shownCalls: 50,
+  /** Names of each kind, and characters of each of them, that are shown of a servlet's lists to who approves it. */
+  approvedNames: 50,
+  approvedCharacters: 128,
   /** Calls and sessions that a person's console lists: half a MB of memory and disk. */
   listedCalls: 1000,
   /** Event streams of one person's console: as many windows as one has open. */

@@ -1,4 +1,5 @@
 import { limits } from "../core/limits.ts";
+import { countedUnder, Unread } from "./unread.ts";
 
 const encoder = new TextEncoder();
 
@@ -6,6 +7,8 @@ const encoder = new TextEncoder();
 export const KEEP_ALIVE = ": waiting\n\n";
 
 interface ConnectionOptions {
+  /** The key of the caller whose client reads it. */
+  caller: string | undefined;
   /** The interval of its keep-alive comments, in milliseconds; without it none are written. */
   keepAliveMs?: number;
   /** How long it may be open, in milliseconds, and the last event, written then; without it for ever. */
@@ -15,24 +18,36 @@ interface ConnectionOptions {
 }
 
 /**
- * An event stream. It ends after its lifetime, when its client cancels it, or when the client reads too slowly.
+ * An event stream. It ends after its lifetime, when its client cancels it, or when the client reads too slowly. What
+ * waits to be read is counted for its caller.
  * https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 export class Connection {
   /** A byte stream, since only those cross RPC. A write detects a client that has disconnected. */
   readonly body: ReadableStream<Uint8Array>;
   readonly #over: () => void;
+  /** Absent once the stream has ended, and nothing waits to be read. */
   #controller: ReadableByteStreamController | undefined;
-  /** The controller after the last write, until the client has read all: a closed stream could not be broken off. */
-  #closing: ReadableByteStreamController | undefined;
+  #isOpen = true;
+  /** Pieces that wait to be read, of at most `limits.smallAnswer` bytes. */
+  readonly #pieces: Uint8Array[] = [];
+  readonly #unread: Unread;
+  /** Settles a read that waits for the next piece. */
+  #pulled: (() => void) | undefined;
+  /** Breaks the stream off if no piece is read until then. */
+  #late: ReturnType<typeof setTimeout> | undefined;
+  /** True if a piece was read since that was set. */
+  #isRead = false;
 
-  constructor({ keepAliveMs, life, onOver }: ConnectionOptions) {
+  constructor({ caller, keepAliveMs, life, onOver }: ConnectionOptions) {
     const keepAlive = keepAliveMs && setInterval(() => this.write(KEEP_ALIVE), keepAliveMs);
     const end = life && setTimeout(() => this.close(life.ending()), life.ms);
+    this.#unread = new Unread(countedUnder(caller));
     this.#over = () => {
+      if (!this.#isOpen) return;
+      this.#isOpen = false;
       clearInterval(keepAlive);
       clearTimeout(end);
-      this.#controller = undefined;
       onOver();
     };
     this.body = new ReadableStream({
@@ -43,49 +58,93 @@ export class Connection {
         this.writeAny(KEEP_ALIVE);
       },
       pull: () => {
-        this.#closing?.close();
-        this.#closing = undefined;
+        const { promise, resolve } = Promise.withResolvers<void>();
+        this.#pulled = resolve;
+        this.#deliver();
+        return promise;
       },
-      cancel: () => {
-        this.#closing = undefined;
-        this.#over();
-      },
+      cancel: () => this.#forget(),
     });
   }
 
   get isOpen(): boolean {
-    return this.#controller !== undefined;
+    return this.#isOpen;
   }
 
-  /** Bytes that wait to be read: the stream's desired size, negated. */
+  /** Bytes that wait to be read. */
   get backlogBytes(): number {
-    return -((this.#controller ?? this.#closing)?.desiredSize ?? 0);
+    return this.#unread.bytes;
   }
 
-  /** Writes whole events; fails the connection if its client reads too slowly. */
+  /**
+   * Writes whole events. Fails the connection if its client reads too slowly: if too much of it waits to be read, or of all
+   * that its caller should read.
+   */
   write(text: string): void {
-    if (this.backlogBytes <= limits.listenBacklogBytes) this.writeAny(text);
+    const { bytes, leavesTooMuch } = this.#unread;
+    if (bytes === 0 || (bytes <= limits.listenBacklogBytes && !leavesTooMuch)) this.writeAny(text);
     else this.fail("The client reads too slowly.");
   }
 
   /** Writes whole events, however much waits to be read. */
   writeAny(text: string): void {
-    this.#controller?.enqueue(encoder.encode(text));
+    if (!this.#isOpen) return;
+    const bytes = encoder.encode(text);
+    this.#unread.bytes += bytes.length;
+    // A stream takes the whole buffer of what it is given, so each piece has its own.
+    for (let at = 0; at < bytes.length; at += limits.smallAnswer)
+      this.#pieces.push(bytes.slice(at, at + limits.smallAnswer));
+    this.#deliver();
+    this.#watch();
   }
 
   close(last = ""): void {
-    const controller = this.#controller;
-    if (controller === undefined) return;
     if (last !== "") this.writeAny(last);
-    if (this.backlogBytes > 0) this.#closing = controller;
-    else controller.close();
     this.#over();
+    this.#deliver();
   }
 
   /** Breaks the connection off; unread events are dropped. */
   fail(why: unknown): void {
-    (this.#controller ?? this.#closing)?.error(typeof why === "string" ? new Error(why) : why);
-    this.#closing = undefined;
-    if (this.#controller !== undefined) this.#over();
+    this.#controller?.error(typeof why === "string" ? new Error(why) : why);
+    this.#forget();
+  }
+
+  /** Gives the next piece to a read that waits for it; ends the stream after the last one. */
+  #deliver(): void {
+    const [piece] = this.#pieces;
+    if (piece === undefined && !this.#isOpen) {
+      this.#controller?.close();
+      return this.#forget();
+    }
+    if (piece === undefined) return;
+    const pulled = this.#pulled;
+    if (pulled === undefined) return;
+    this.#pieces.shift();
+    this.#unread.bytes -= piece.length;
+    this.#isRead = true;
+    this.#pulled = undefined;
+    this.#controller?.enqueue(piece);
+    pulled();
+    this.#deliver();
+  }
+
+  /** Breaks the stream off where much waits and nothing of it is read for `limits.bodyMs`. */
+  #watch(): void {
+    if (this.backlogBytes <= limits.smallAnswer || this.#late !== undefined) return;
+    this.#isRead = false;
+    this.#late = setTimeout(() => {
+      this.#late = undefined;
+      if (this.#isRead) this.#watch();
+      else this.fail("The client does not read.");
+    }, limits.bodyMs);
+  }
+
+  #forget(): void {
+    this.#pieces.length = this.#unread.bytes = 0;
+    clearTimeout(this.#late);
+    this.#pulled?.();
+    this.#controller = this.#pulled = undefined;
+    this.#over();
   }
 }

@@ -1,4 +1,5 @@
 import { html, raw } from "hono/html";
+import { textResponse } from "./body.ts";
 import type { Settings } from "../settings/env.ts";
 import { limits } from "../core/limits.ts";
 import { beginningOf, printable } from "../core/text.ts";
@@ -115,7 +116,7 @@ export async function documentOf(
         <main>${body}</main>
       </body>
     </html>`;
-  return new Response(String(page), { status, headers });
+  return textResponse(String(page), { status, headers });
 }
 
 /**

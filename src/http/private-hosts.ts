@@ -5,10 +5,23 @@ import ipaddr from "ipaddr.js";
  * is not resolved.
  */
 export function isPrivate(host: string): boolean {
-  const address = host.replace(/^\[(.*)\]$/, "$1");
+  const address = addressOf(host);
   if (ipaddr.isValid(address)) return !isPublic(ipaddr.process(address));
   return !host.includes(".") || LOCAL_NAMES.test(host);
 }
+
+/** True for this machine, as `isPrivate`: a loopback address, or a name under `localhost`. */
+export function isLoopback(host: string): boolean {
+  const address = addressOf(host);
+  if (ipaddr.isValid(address)) return ipaddr.process(address).range() === "loopback";
+  return host === "localhost" || host.endsWith(".localhost");
+}
+
+/** The refusal of a request whose Host header `URL` cannot read. */
+export const NO_HOST =
+  "The Host header is not the name of a host, with or without a port. Send one Host header with the host of the URL.";
+
+const addressOf = (host: string): string => host.replace(/^\[(.*)\]$/, "$1");
 
 const LOCAL_NAMES =
   /\.(localhost|localdomain|local|internal|intranet|private|lan|home|home\.arpa|corp|onion)$/;

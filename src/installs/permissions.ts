@@ -2,21 +2,23 @@ import { limits } from "../core/limits.ts";
 import type { Lists } from "../core/model.ts";
 import { fuelOf, type Manifest } from "../servlets/manifest.ts";
 import { namesIn, variableOf } from "../servlets/variables.ts";
-import { mebibytes, memoryBytes, printable } from "../core/text.ts";
+import { mebibytes, memoryBytes, printable, shortened } from "../core/text.ts";
 import type { Build } from "./build.ts";
 
 /** The permissions and lists of a servlet, as lines for the person who approves it. Of settings, the variables that go into them are named. */
 export function permissionsOf({ manifest, lists }: Pick<Build, "manifest" | "lists">): string[] {
   const { allowed_hosts, allowed_paths } = manifest;
   const all: [string, readonly string[] | undefined][] = [
-    ...offersOf(lists),
     ["It may reach these hosts", allowed_hosts?.map(asOne)],
     ["It may read these secrets", secretsOf(manifest)],
     ["It may use its callers' accounts", accountsOf(manifest)],
     ["It gets these settings", settingsOf(manifest)],
     ["It keeps memory and files for", keptFor(manifest)],
     ["It has these folders", allowed_paths?.map(asOne)],
+    ["Calls of Open Tool Calling must bring it", requiredBy(manifest)],
     ["It may take", [boundsOf(manifest)]],
+    // Last: a long list must not hide the others.
+    ...offersOf(lists),
   ];
   return all.flatMap(([what, names = []]) =>
     names.length === 0 ? [] : [printable(`${what}: ${names.join(", ")}.`)],
@@ -51,6 +53,17 @@ export const accountsOf = ({ accounts = {} }: Manifest): string[] =>
       `${asOne(name)} (${scopes.length === 0 ? "no scopes" : scopes.map(asOne).join(" ")}) at ${hosts.map(asOne).join(" and ")}`,
   );
 
+/** The credentials that callers must bring, for all of a servlet's tools or some. */
+function requiredBy({ requirements, tools = {} }: Manifest): string[] {
+  const all = [requirements, ...Object.values(tools).map((tool) => tool.requirements)];
+  const required = all.flatMap(({ authorization = [], secrets = [], user_id } = {}) => [
+    ...authorization.map(({ id }) => `the token ${asOne(id)}`),
+    ...secrets.map(({ id }) => `the secret ${asOne(id)}`),
+    ...(user_id === true ? ["the id of the user"] : []),
+  ]);
+  return [...new Set(required)];
+}
+
 /** A name that a servlet's author chose, in quotes where it could look like more than one name. */
 const asOne = (name: string): string =>
   name === "" || /[\s,()"]/.test(name) ? JSON.stringify(name) : name;
@@ -61,14 +74,22 @@ const asPart = (name: string): string => (name.includes("/") ? JSON.stringify(na
 function offersOf(lists: Lists | undefined): [string, readonly string[]][] {
   if (lists === undefined) return [["It lists its tools", ["when it runs"]]];
   return [
-    ["Its tools", lists.tools.map(({ name }) => asOne(name))],
-    ["Its prompts", lists.prompts.map(({ name }) => asOne(name))],
-    ["Its resources", lists.resources.map(({ uri }) => asOne(uri))],
+    ["Its tools", someOf(lists.tools.map(({ name }) => name))],
+    ["Its prompts", someOf(lists.prompts.map(({ name }) => name))],
+    ["Its resources", someOf(lists.resources.map(({ uri }) => uri))],
     [
       "Its resource templates",
-      lists.resourceTemplates.map(({ uriTemplate }) => asOne(uriTemplate)),
+      someOf(lists.resourceTemplates.map(({ uriTemplate }) => uriTemplate)),
     ],
   ];
+}
+
+function someOf(names: readonly string[]): string[] {
+  const shown = names
+    .slice(0, limits.approvedNames)
+    .map((name) => asOne(shortened(name, limits.approvedCharacters)));
+  const others = names.length - shown.length;
+  return others > 0 ? [...shown, `and ${others} more`] : shown;
 }
 
 /** How much memory and computing a call may take, in words. */

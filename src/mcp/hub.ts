@@ -61,6 +61,7 @@ export class Hub extends DurableObject<Env> {
       return null;
     }
     const stream = new Connection({
+      caller,
       keepAliveMs: limits.listenKeepAliveMs,
       life: { ms: lifeMs, ending: () => eventText(ending) },
       onOver: () => this.#streams.delete(stream),

@@ -1,6 +1,6 @@
 /** The operations on builds: send parts, publish, install, roll back, replay. */
 import { unsettled } from "../core/settled.ts";
-import { lengthOf, readJson, jsonHeaders } from "../http/body.ts";
+import { lengthOf, readJson, jsonHeaders, textResponse } from "../http/body.ts";
 import { readBuild, type Build } from "../installs/build.ts";
 import { demandServable } from "../installs/servable.ts";
 import type { Installer } from "../installs/installer.ts";
@@ -109,4 +109,4 @@ async function buildIn(request: Request, name: string): Promise<Build> {
 }
 
 const json = (value: object): Response =>
-  new Response(JSON.stringify(value), { headers: jsonHeaders });
+  textResponse(JSON.stringify(value), { headers: jsonHeaders });

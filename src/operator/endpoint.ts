@@ -1,4 +1,4 @@
-import { jsonHeaders } from "../http/body.ts";
+import { jsonHeaders, textResponse } from "../http/body.ts";
 import type { Installer } from "../installs/installer.ts";
 import { callerKey } from "../core/callers.ts";
 import type { OperatedStates, StateOwner } from "./operated-states.ts";
@@ -173,7 +173,7 @@ const notFound = () =>
   );
 
 const json = (value: object): Response =>
-  new Response(JSON.stringify(value), { headers: jsonHeaders });
+  textResponse(JSON.stringify(value), { headers: jsonHeaders });
 
 /** The response for a fault: its HTTP status, and `{error}` with its message. */
 export function operatorRefusal(fault: Fault, challenge: string | undefined): Response {

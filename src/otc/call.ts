@@ -1,5 +1,5 @@
 import { perform, whateverFor, type Waiting } from "../calls/engine.ts";
-import { report, type Fault } from "../core/errors.ts";
+import { report, tooSilent, type Fault } from "../core/errors.ts";
 import type { Answers, Ask, Asks } from "../core/asks.ts";
 import type { CallCredentials } from "../core/call-context.ts";
 import { isObject, type CallToolResult, type Json, type Principal } from "../core/model.ts";
@@ -145,6 +145,29 @@ async function run(
     return failed(thrown(report(afterSending(sender, error), hide)));
   }
 }
+
+/** Runs a tool whose result is lost when its client gives up: stops it before that. */
+export async function runUnrecorded(
+  parts: CallParts,
+  call: Call,
+  signal: () => AbortSignal,
+): Promise<CallToolResponse> {
+  const began = Date.now();
+  const silence = new AbortController();
+  const stop = () => silence.abort(tooSilent("it has no call_id", OTHER_WAYS));
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  try {
+    return await runTool(parts, call, () => {
+      timer ??= setTimeout(stop, Math.max(0, began + limits.silentEndMs - Date.now()));
+      return AbortSignal.any([signal(), silence.signal]);
+    });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const OTHER_WAYS =
+  "Send a call_id, and the same request again until it is answered; or call the tool by MCP.";
 
 const UNENDING =
   "The tool did not finish: it waits for something that Open Tool Calling cannot provide.";

@@ -13,7 +13,7 @@ import { describeIssues } from "../servlets/checks.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { hiding } from "../servlets/redaction.ts";
 import { NOBODY } from "../asks/links.ts";
-import { runTool, type CallToolResponse } from "./call.ts";
+import { runUnrecorded, type CallToolResponse } from "./call.ts";
 import { directoryOf, type Offer } from "./directory.ts";
 import { errorResponse, jsonResponse } from "./reply.ts";
 import {
@@ -103,7 +103,7 @@ async function call(
   const about = { trace_id, principal, pages, ...(trace !== undefined && { trace }) };
   const tool = { ...about, tool: definition.id, input, credentials };
   if (call_id === undefined || records === undefined) {
-    return runTool(
+    return runUnrecorded(
       { registry, tasks },
       { ...tool, call_id: call_id ?? crypto.randomUUID() },
       signal,

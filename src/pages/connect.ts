@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import { isLoopback } from "../auth/origin.ts";
+import { isLoopback } from "../http/private-hosts.ts";
 import type { Markup } from "../http/document.ts";
 import { shellWord } from "../core/text.ts";
 import { KEY, programsFor, type Callee } from "./programs.ts";

@@ -157,7 +157,7 @@ export class Profile extends DurableObject<Env> {
 
   /** The same as an event stream, which goes on with each that changes. */
   async watch(principal: string): Promise<ReadableStream<Uint8Array>> {
-    return this.#listed.watch(this.#sealerOf(principal));
+    return this.#listed.watch(principal, this.#sealerOf(principal));
   }
 
   /** Deletes all of it, and the calls that were handed over; tokens are revoked where their provider can do that. */

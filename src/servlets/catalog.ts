@@ -242,18 +242,35 @@ const bySpecificity = oncePer((templates: readonly TemplateEntry[]) =>
   ),
 );
 
-/** The most specific template that matches a URI. Throws `invalid_params` if matching takes too many steps. */
-function templateFor(uri: string, templates: readonly TemplateEntry[]): TemplateEntry | undefined {
-  const steps = new Steps(limits.checkSteps);
-  try {
-    return bySpecificity(templates).find(
-      ({ matches, servlet }) => matches(uri, steps) && !isSkipped(servlet, uri),
-    );
-  } catch (error) {
-    if (!(error instanceof StepsExceeded)) throw error;
-    const text = `The URI of ${uri.length} characters ${error.message} against the resource templates. Use a shorter one.`;
-    throw new Fault("invalid_params", text);
-  }
+/** What each servlet's templates may take. */
+function stepsFor(templates: readonly TemplateEntry[]): Map<PreparedServlet, Steps> {
+  const servlets = new Set(templates.map(({ servlet }) => servlet));
+  const share = Math.floor(limits.checkSteps / servlets.size);
+  return new Map([...servlets].map((servlet) => [servlet, new Steps(share)]));
+}
+
+/**
+ * The most specific template that matches a URI. Each servlet has its share of the steps, and the templates of one that needs
+ * more do not match. Throws `invalid_params` if then no other's does, and no servlet may be asked for it otherwise.
+ */
+function templateFor(uri: string, catalog: Catalog): TemplateEntry | undefined {
+  const { templates } = catalog;
+  const steps = stepsFor(templates);
+  let exceeded: StepsExceeded | undefined;
+  const found = bySpecificity(templates).find(({ matches, servlet }) => {
+    const left = steps.get(servlet);
+    try {
+      return left !== undefined && matches(uri, left) && !isSkipped(servlet, uri);
+    } catch (error) {
+      if (!(error instanceof StepsExceeded)) throw error;
+      exceeded = error;
+      return steps.delete(servlet) && false;
+    }
+  });
+  if (found !== undefined || exceeded === undefined || readersOf(catalog, uri).size > 0)
+    return found;
+  const text = `The URI of ${uri.length} characters ${exceeded.message} against the resource templates. Use a shorter one.`;
+  throw new Fault("invalid_params", text);
 }
 
 /** A resource to read. */
@@ -268,13 +285,10 @@ export interface FoundResource extends Partial<Source> {
  * The servlet that a URI belongs to: the one that lists it, or else the one with the most specific template that matches it.
  * Whatever a servlet is asked about a URI, this says which.
  */
-export function findResource(
-  { resources, templates }: Catalog,
-  uri: string,
-): FoundResource | undefined {
-  const listed = resources.get(uri);
+export function findResource(catalog: Catalog, uri: string): FoundResource | undefined {
+  const listed = catalog.resources.get(uri);
   if (listed !== undefined) return { servlet: listed.servlet, own: uri, subject: uri };
-  const found = templateFor(uri, templates);
+  const found = templateFor(uri, catalog);
   return found && { servlet: found.servlet, own: uri, subject: found.template.uriTemplate };
 }
 
@@ -334,11 +348,11 @@ export interface Overlap {
 
 /**
  * Templates of one servlet that fit resources or templates of another, and schemes of several; with `about`, those that
- * concern the servlet of this name. Where templates take too many steps, the last entry says so.
+ * concern the servlet of this name. Where those of a servlet take too many steps, an entry says so.
  */
 export function overlapsIn(catalog: Catalog, about?: string): Overlap[] {
   const { resources, templates } = catalog;
-  const steps = new Steps(limits.checkSteps);
+  const steps = stepsFor(templates);
   const others = [
     ...templates.map(({ servlet, template: { uriTemplate: uri } }) => ({
       ...{ servlet, uri, sample: sampleOf(uri) },
@@ -348,26 +362,27 @@ export function overlapsIn(catalog: Catalog, about?: string): Overlap[] {
   const found = sharedSchemes(catalog).filter(
     ({ servlets }) => about === undefined || servlets.includes(about),
   );
-  let checked: PreparedServlet | undefined;
-  try {
-    for (const { servlet, template, matches } of templates) {
-      checked = servlet;
+  for (const { servlet, template, matches } of templates) {
+    const left = steps.get(servlet);
+    if (left === undefined) continue;
+    try {
       for (const other of others) {
         const names = [servlet.name, other.servlet.name];
         if (about !== undefined && !names.includes(about)) continue;
-        if (other.servlet === servlet || !matches(other.sample, steps)) continue;
+        if (other.servlet === servlet || !matches(other.sample, left)) continue;
         found.push({
-          servlets: [servlet.name, other.servlet.name],
+          servlets: names,
           text: `the resource template ${template.uriTemplate} of ${servlet.name} also fits ${other.uri} of ${other.servlet.name}: a URI of both belongs to the more specific, so give ${servlet.name} a longer one, or skip one of them`,
         });
       }
+    } catch (error) {
+      if (!(error instanceof StepsExceeded)) throw error;
+      steps.delete(servlet);
+      found.push({
+        servlets: [servlet.name],
+        text: `the resource templates of ${servlet.name} are too many or too long to look for all that fit what other servlets have: give it fewer or shorter ones`,
+      });
     }
-  } catch (error) {
-    if (!(error instanceof StepsExceeded) || checked === undefined) throw error;
-    found.push({
-      servlets: [checked.name],
-      text: `the resource templates of ${checked.name} are too many or too long to look for all that fit what other servlets have: give it fewer or shorter ones`,
-    });
   }
   return found;
 }

@@ -10,13 +10,13 @@ import { parse } from "smol-toml";
 import * as z from "zod";
 import { CLOSING } from "../../core/model.ts";
 import { RUNS } from "../../settings/own-names.ts";
+import { isLoopback } from "../../http/private-hosts.ts";
 import { missingIn } from "../../servlets/variables.ts";
 import { printable } from "../../core/text.ts";
 import { demandFree } from "../listening.ts";
 import { OWN_EXTENSION } from "../own.ts";
 import { Refusal, Refusals } from "../refusal.ts";
 import { scan } from "../scan.ts";
-import { isLoopback } from "../sources/http.ts";
 import { servletFolders } from "./folders.ts";
 import { wrangler } from "./wrangler.ts";
 
@@ -92,16 +92,40 @@ export async function placeOfRuns(
   folder: string,
   environment: NodeJS.ProcessEnv = process.env,
 ): Promise<string | undefined> {
-  const assignment = new RegExp(String.raw`^(?!\s*(#|//)).*\b${RUNS}["']?\s*[=:\]]`, "m");
+  const assignment = new RegExp(String.raw`^(?!\s*#).*\b${RUNS}\s*[=:]`, "m");
   for (const file of await readdir(folder, { withFileTypes: true })) {
     const { name } = file;
     if (file.isFIFO() || !/^\.(dev\.vars|env)(\.|$)|\.(toml|jsonc?)$/.test(name)) continue;
     // A folder, or a link to nothing, has no variables.
     const text = await readFile(join(folder, name), "utf8").catch(() => "");
-    if (assignment.test(text)) return name;
+    const isSet = /^\.(dev\.vars|env)(\.|$)/.test(name)
+      ? assignment.test(text)
+      : names(RUNS, valueOf(name, text));
+    if (isSet) return name;
   }
   // Wrangler has read files of other names and folders (--env-file) into the environment of its build command.
   return environment[RUNS] === undefined ? undefined : "The environment";
+}
+
+/** The value of a file of TOML, or of JSON with comments; undefined for any other, which wrangler refuses. */
+function valueOf(name: string, content: string): unknown {
+  const text = content.replace(/^\uFEFF/, "");
+  try {
+    if (name.endsWith(".toml")) return parse(text);
+    return JSON.parse(
+      text
+        .replaceAll(/("(?:\\.|[^"\\])*")|\/\/[^\r\n]*|\/\*[^]*?\*\//g, "$1")
+        .replaceAll(/("(?:\\.|[^"\\])*")|,(?=\s*[\]}])/g, "$1"),
+    );
+  } catch {
+    return undefined;
+  }
+}
+
+/** True if a name is a key anywhere in a value, or a text: bindings have their names as texts. */
+function names(name: string, value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return value === name;
+  return Object.hasOwn(value, name) || Object.values(value).some((one) => names(name, one));
 }
 
 /** The table `[dev]` of a configuration; empty without one, or where its values are not valid, which wrangler reports. */

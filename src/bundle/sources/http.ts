@@ -3,9 +3,9 @@ import dns from "node:dns";
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { LookupFunction } from "node:net";
-import ipaddr from "ipaddr.js";
+import { callbackify } from "node:util";
 import { limits } from "../../core/limits.ts";
-import { isPrivate } from "../../http/private-hosts.ts";
+import { isLoopback, isPrivate } from "../../http/private-hosts.ts";
 import { Refusal } from "../refusal.ts";
 
 /** How to ask for a URL: a GET, or a POST where there is a form. */
@@ -42,13 +42,6 @@ const REDIRECTS = 5;
 
 /** A URL as it may be shown: without its query, which may hold a signature. */
 export const withoutQuery = ({ origin, pathname }: URL): string => `${origin}${pathname}`;
-
-/** True for this machine: a loopback address, or a name under `localhost`. */
-export function isLoopback(host: string): boolean {
-  const address = host.replace(/^\[(.*)\]$/, "$1");
-  if (ipaddr.isValid(address)) return ipaddr.process(address).range() === "loopback";
-  return host === "localhost" || host.endsWith(".localhost");
-}
 
 /**
  * Makes a request and follows redirects: to https only (or http on this machine), and into a private network only if the
@@ -104,22 +97,34 @@ export function redirected(location: string, from: URL, origin: AddressKind): UR
 const privateTarget = (from: string, to: string) =>
   new Refusal(`${from}: it leads to ${to}, which is in a private network: it is not followed`);
 
-/** True if a host is in a private network, by its name or an address of it. */
-async function isInPrivateNetwork(host: string): Promise<boolean> {
-  if (isPrivate(host)) return true;
-  const addresses = await dns.promises.lookup(host, { all: true }).catch(() => []);
-  return addresses.some(({ address }) => isPrivate(address));
+const resolved = new Map<string, Promise<dns.LookupAddress[]>>();
+
+/** The addresses of a host, resolved once: whoever answers for its name could change them after they were checked. */
+function addressesOf(host: string): Promise<dns.LookupAddress[]> {
+  const known = resolved.get(host);
+  if (known !== undefined) return known;
+  const found = dns.promises.lookup(host, { all: true });
+  resolved.set(host, found);
+  found.catch(() => resolved.delete(host));
+  return found;
 }
 
-/** Resolves names, and refuses private addresses unless the origin is in a private network too. */
+/** True if a host is in a private network, by its name or all of its addresses. */
+async function isInPrivateNetwork(host: string): Promise<boolean> {
+  if (isPrivate(host)) return true;
+  const addresses = await addressesOf(host).catch(() => []);
+  return addresses.length > 0 && addresses.every(({ address }) => isPrivate(address));
+}
+
+/** Resolves names. Refuses those with a private address, unless the origin is in a private network too. */
 export const lookupFor =
   (origin: Pick<AddressKind, "isPrivate">): LookupFunction =>
-  (host, options, callback) =>
-    dns.lookup(host, { ...options, all: true }, (error, addresses) => {
+  (host, { all }, callback) =>
+    callbackify(addressesOf)(host, (error, addresses) => {
       if (error !== null) callback(error, "", 0);
       else if (!origin.isPrivate && addresses.some(({ address }) => isPrivate(address))) {
         callback(privateTarget("the source", host), "", 0);
-      } else if (options.all === true) callback(null, addresses);
+      } else if (all === true) callback(null, addresses);
       else callback(null, addresses[0]!.address, addresses[0]!.family);
     });
 

@@ -1,9 +1,10 @@
 /** One repository of a container registry: https://github.com/opencontainers/distribution-spec/blob/main/spec.md */
 import * as z from "zod";
 import { limits } from "../../core/limits.ts";
+import { isLoopback } from "../../http/private-hosts.ts";
 import { Refusal } from "../refusal.ts";
 import { credentialsFor, type Credentials } from "./credentials.ts";
-import { bodyOf, isLoopback, request, withoutQuery, type SourceResponse } from "./http.ts";
+import { bodyOf, request, withoutQuery, type SourceResponse } from "./http.ts";
 import { digestOf } from "./lock.ts";
 
 export const INDEX = "application/vnd.oci.image.index.v1+json";

@@ -1,5 +1,7 @@
 /** Prepares requests as Cloudflare's network does before a Worker sees them. */
 
+import { NO_HOST } from "../../http/private-hosts.ts";
+
 /** Properties that the configuration of workerd's socket passes on, as `ctx.props`. */
 export interface SocketProps {
   /** A trusted proxy is in front of the server, and says in `X-Forwarded-…` or `Forwarded` how its client came. */
@@ -34,9 +36,16 @@ export const asOnCloudflare = (worker: Handler): Handler => ({
       await scheduler.wait(0);
       served = 0;
     }
-    if (!URL.canParse(request.url)) return new Response(NO_HOST, { status: 400 });
+    // workerd joins repeated Host headers, and passes on names that no URL can have.
+    if (!URL.canParse(request.url)) return new Response(`${NO_HOST}\n`, { status: 400 });
     const headers = new Headers(request.headers);
     const said = isProxied ? saidBy(headers) : {};
+    if (!isProxied && !warned.has(worker) && BY_PROXIES.some((name) => headers.has(name))) {
+      warned.add(worker);
+      console.warn(
+        "A request has headers of a proxy (X-Forwarded-… or Forwarded), which are ignored: anybody can send them. If a proxy of yours is in front of this server, start it with --trust-proxy, so that each of its clients counts by its own address.",
+      );
+    }
     const address = said.for ?? peerOf(request);
     if (address === undefined) headers.delete("cf-connecting-ip");
     else headers.set("cf-connecting-ip", address);
@@ -60,12 +69,10 @@ export const asOnCloudflare = (worker: Handler): Handler => ({
   },
 });
 
-/** The Workers whose log has said that a proxy names the server otherwise. */
+/** The Workers whose log has said that a proxy names the server otherwise, or is not trusted. */
 const warned = new WeakSet<Handler>();
 
-/** workerd joins repeated Host headers, and passes on names that no URL can have. */
-const NO_HOST =
-  "The Host header is not the name of a host, with or without a port. Send one Host header with the host of the URL.\n";
+const BY_PROXIES = ["x-forwarded-for", "x-forwarded-host", "forwarded"];
 
 const NO_NAME =
   "X-Forwarded-Host (or host in Forwarded) is not the name of a host, with or without a port. Have the proxy send the host of the URL there, or set PUBLIC_URL.\n";

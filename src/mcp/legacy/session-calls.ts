@@ -95,9 +95,10 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
       return result && resultMessage(id, JSON.stringify(olderResult(result, version)));
     };
     await post.inTurn(async () => {
-      const message = await run().catch((error: unknown) =>
-        errorMessage(id, olderError(method, report(afterSending(call, error)))),
-      );
+      const message = await run().catch((error: unknown) => {
+        if (!this.#parts.store.exists) return undefined; // With the session, its calls have ended.
+        return errorMessage(id, olderError(method, report(afterSending(call, error))));
+      });
       if (message !== undefined)
         await retryForMinutes(() => this.#open.reply(call, message)).catch(() => {});
     });

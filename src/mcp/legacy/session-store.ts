@@ -1,6 +1,7 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { Alarm } from "../../storage/alarm.ts";
+import { callerKey } from "../../core/callers.ts";
 import { limits } from "../../core/limits.ts";
 import type { RequestId } from "../wire/message.ts";
 import type { Introduced, Post } from "./session-object.ts";
@@ -128,6 +129,11 @@ export class SessionStore {
       this.#principal = { name: this.row.principal, ...(address !== undefined && { address }) };
     }
     return this.#principal;
+  }
+
+  /** The key of its caller, which is undefined for an anonymous one until `principal` is read. */
+  get caller(): string | undefined {
+    return callerKey(this.#principal ?? { name: this.row.principal });
   }
 
   /**

@@ -163,6 +163,7 @@ export class SessionStreams {
   #connect(stream: number, seen: number): Connection {
     const isOwn = stream === OWN;
     const connection: Connection = new Connection({
+      caller: this.#store.caller,
       keepAliveMs: limits.listenKeepAliveMs,
       life: {
         ms: isOwn ? limits.sessionStreamMs : limits.callStreamMs,

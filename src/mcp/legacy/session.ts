@@ -125,6 +125,7 @@ export class Session extends DurableObject<Env> {
     if (!this.#store.isOf(principal)) return false;
     try {
       await this.#store.client();
+      await this.#store.principal();
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error;
       report(error);

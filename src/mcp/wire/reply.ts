@@ -1,7 +1,8 @@
 import { jsonHeaders, textResponse } from "../../http/body.ts";
 import { httpStatus, retryAfterOf, tooSilent, type Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
-import type { Json } from "../../core/model.ts";
+import { callerKey } from "../../core/callers.ts";
+import type { Json, Principal } from "../../core/model.ts";
 import { Connection, KEEP_ALIVE } from "../../http/connection.ts";
 import { errorMessage, type RequestId } from "./message.ts";
 
@@ -11,6 +12,14 @@ export interface Reply {
   /** One message as JSON text, or those of a batch. */
   body: string | string[];
   isBatch?: boolean;
+}
+
+/** A POST, and whose it is. */
+interface Asked {
+  accepts: Accepts;
+  /** Aborts when the client disconnects. Created on first use. */
+  leaving: () => AbortSignal;
+  principal: Principal;
 }
 
 /** The media types that the client's `Accept` header allows. */
@@ -37,6 +46,7 @@ export function acceptsIn(header: string | undefined): Accepts {
 export class Answering {
   readonly #accepts: Accepts;
   readonly #leaving: () => AbortSignal;
+  readonly #principal: Principal;
   readonly #begun = Promise.withResolvers<undefined>();
   #left: AbortController | undefined;
   readonly #began = Date.now();
@@ -44,10 +54,10 @@ export class Answering {
   #stream: Connection | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** `leaving` aborts when the client has left before it was answered. */
-  constructor({ accepts, leaving }: { accepts: Accepts; leaving: () => AbortSignal }) {
+  constructor({ accepts, leaving, principal }: Asked) {
     this.#accepts = accepts;
     this.#leaving = leaving;
+    this.#principal = principal;
   }
 
   // Both are passed on by themselves, so they are bound.
@@ -102,7 +112,10 @@ export class Answering {
         clearInterval(this.#timer);
         if (!this.#isAnswered) (this.#left ??= new AbortController()).abort();
       };
-      this.#stream = new Connection({ onOver });
+      const stream = new Connection({ caller: callerKey(this.#principal), onOver });
+      this.#stream = stream;
+      // workerd does not always cancel the stream.
+      this.#leaving().addEventListener("abort", () => stream.fail("The client has left."));
       this.#begun.resolve(undefined);
     }
     return this.#stream;

@@ -20,6 +20,13 @@ test.each([fileOverlayBytes, 20_000, 2000])(
   },
 );
 
+test("a process that dies in the middle of any call leaves what was there before it", () => {
+  const count = { done: 0, failed: 0 };
+  configureLimits({ fileOverlayBytes: 2000 });
+  for (let seed = 101; seed <= 106; seed++) expect(play(seed, count, true)).toBeUndefined();
+  expect(count.failed).toBeGreaterThan(50);
+});
+
 test("a commit that fails at any statement has changed nothing", () => {
   configureLimits({ fileOverlayBytes: 20_000 });
   let failed = 0;

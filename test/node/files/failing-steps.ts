@@ -23,7 +23,7 @@ export class StorageFailed extends Error {}
 /** A database and a key that fail at a step that a test chooses. */
 export class FailingStore {
   readonly database = new Database();
-  readonly store: FileStore;
+  store: FileStore;
   /** Statements, or rows to be opened, before the one that fails. */
   statementsLeft = Infinity;
   opensLeft = Infinity;
@@ -31,6 +31,11 @@ export class FailingStore {
   files: Files;
 
   constructor() {
+    this.store = this.#opened();
+    this.files = this.#begin(undefined);
+  }
+
+  #opened(): FileStore {
     const failing: Sealing = {
       ...sealing,
       open: (sealed, about) => {
@@ -44,8 +49,7 @@ export class FailingStore {
         return this.database.exec(query, ...bindings);
       },
     };
-    this.store = new FileStore(sql, failing);
-    this.files = this.#begin(undefined);
+    return new FileStore(sql, failing);
   }
 
   #begin(most: number | undefined): Files {
@@ -62,9 +66,10 @@ export class FailingStore {
     this.files = this.#begin(most);
   }
 
-  /** The next call of the guest, where this one has failed. */
-  goBack(): void {
-    this.files.drop();
+  /** The next call of the guest, where this one has failed, or the process has died in it. */
+  goBack(isDead = false): void {
+    if (isDead) this.store = this.#opened();
+    else this.files.drop();
     this.files = this.#begin(undefined);
   }
 
@@ -209,7 +214,7 @@ export interface Count {
 }
 
 /** Runs one program; returns how files and model differ after which steps, undefined where they do not. */
-export function play(seed: number, count: Count): object | undefined {
+export function play(seed: number, count: Count, isDeadly = false): object | undefined {
   const pick = random(seed);
   const store = new FailingStore();
   const model = new FailingStore();
@@ -236,7 +241,7 @@ export function play(seed: number, count: Count): object | undefined {
       if (!(result instanceof StorageFailed)) throw result;
       const difference = step.isPartial === true ? undefined : differs();
       if (difference !== undefined) return difference;
-      store.goBack();
+      store.goBack(isDeadly);
     }
     count[isDone ? "done" : "failed"]++;
     const difference = differs();

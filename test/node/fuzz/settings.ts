@@ -8,6 +8,8 @@ const TEST_LIMITS = {
   ...{ sleepInPlaceMs: 100, listenMs: 5000, sessionStreamMs: 3000, callStreamMs: 3000 },
   ...{ sessionIdleMs: 10_000, sessionPingMs: 1000, taskMs: 20_000, hubSessions: 20 },
   ...{ concurrentCalls: 1000, journalEntries: 500, notifications: 200, sessionEvents: 50 },
+  // Some guests leave 16 MB to be read at once.
+  unreadBytes: 4_000_000_000,
 };
 
 const hashOf = (key: string) => createHash("sha256").update(key).digest("hex");

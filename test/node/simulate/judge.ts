@@ -124,7 +124,8 @@ function effects(
 }
 
 function ended(evidence: Evidence, against: Against): void {
-  const { attempt, askings, toleranceMs } = evidence;
+  const { attempt, internet, askings, toleranceMs } = evidence;
+  const { fork } = attempt;
   const { status, error } = attempt.end!;
   if (status === "cancelled") {
     if (attempt.cancelled === "no") against("ends as it should", "cancelled, though nobody did");
@@ -154,7 +155,10 @@ function ended(evidence: Evidence, against: Against): void {
     return;
   }
   if (fails) return against("ends as it should", "it should have failed");
-  follow(attempt.steps, followed, evidence, against);
+  // If it has state, and the call has ended meanwhile, its later answers are those of the call.
+  const answers = new Map([...(fork?.of.answers ?? []), ...attempt.answers]);
+  const answering = fork && isOneCall(fork, attempt, followed) ? { ...attempt, answers } : attempt;
+  follow(attempt.steps, followed, { attempt: answering, internet }, against);
   const isSequence = attempt.steps.every((step) => step.do !== "all");
   const isTask = attempt.taskId !== undefined;
   // Of one that was carried first, the task has asked only the later questions; and time that passes while
@@ -165,7 +169,7 @@ function ended(evidence: Evidence, against: Against): void {
   if (isSequence && !isTask && attempt.fork === undefined) toldAtAll(attempt, against);
   const ids = numbersOf(followed);
   if (new Set(ids).size < ids.length) against("no shared random numbers", ids.join(", "));
-  if (attempt.fork !== undefined) forked(attempt, followed, against);
+  if (fork !== undefined) forked(fork, attempt, followed, against);
 }
 
 function toldUnknown({ attempt, internet }: Evidence, message: string, against: Against): void {
@@ -182,19 +186,32 @@ function toldAtAll({ steps, heard }: Attempt, against: Against): void {
   }
 }
 
-/** Random numbers after a fork are not those of the other side. */
-function forked({ steps, fork }: Attempt, followed: Followed, against: Against): void {
-  const { of, at } = fork!;
-  const other = of.end?.["result"]?.structuredContent as Followed | undefined;
-  const place = steps.findIndex(
-    ({ message }) => message !== undefined && at.split(" ")[0] === message,
+/** The place of the question that a fork has answered otherwise; negative if it is in a branch. */
+const placeOf = ({ at }: Fork, { steps }: Attempt): number =>
+  steps.findIndex(({ message }) => message !== undefined && at.split(" ")[0] === message);
+
+/** True for a fork and its call where both answers came too late: they were the same. */
+function isOneCall(fork: Fork, attempt: Attempt, followed: Followed): boolean {
+  const place = placeOf(fork, attempt);
+  const other = fork.of.end?.["result"]?.structuredContent as Followed | undefined;
+  return (
+    place >= 0 &&
+    other !== undefined &&
+    JSON.stringify(other.said[place]) === JSON.stringify(followed.said[place])
   );
-  // Where both answers came too late, they were the same.
-  const isSame = JSON.stringify(other?.said[place]) === JSON.stringify(followed.said[place]);
-  if (other === undefined || place < 0 || isSame) return;
+}
+
+type Fork = NonNullable<Attempt["fork"]>;
+
+/** Random numbers after a fork are not those of the other side. */
+function forked(fork: Fork, attempt: Attempt, followed: Followed, against: Against): void {
+  const place = placeOf(fork, attempt);
+  const other = fork.of.end?.["result"]?.structuredContent as Followed | undefined;
+  if (other === undefined || place < 0 || isOneCall(fork, attempt, followed)) return;
   const behind = ({ said, ids, times }: Followed) =>
     numbersOf({ said: said.slice(place + 1), ids: ids.slice(place + 1), times });
   const others = new Set(behind(other));
   const shared = behind(followed).filter((one) => others.has(one));
-  if (shared.length > 0) against("no shared random numbers", `behind ${at}: ${shared.join(", ")}`);
+  if (shared.length > 0)
+    against("no shared random numbers", `behind ${fork.at}: ${shared.join(", ")}`);
 }

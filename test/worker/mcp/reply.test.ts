@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { limits } from "../../../src/core/limits.ts";
+import { ANONYMOUS } from "../../../src/core/model.ts";
 import { Answering, type Reply } from "../../../src/mcp/wire/reply.ts";
 
 const leaving = () => new AbortController().signal;
@@ -7,7 +8,8 @@ const leaving = () => new AbortController().signal;
 describe("a client that leaves its stream before the call waits", () => {
   test("has left for all that begins to wait later, and is shown no signs of life", async () => {
     const timers = vi.spyOn(globalThis, "setInterval");
-    const answering = new Answering({ accepts: { json: false, sse: true }, leaving });
+    const accepts = { json: false, sse: true };
+    const answering = new Answering({ accepts, leaving, principal: ANONYMOUS });
     const reply = Promise.withResolvers<Reply>();
     const response = await answering.response(reply.promise);
     await response.body!.cancel();

@@ -180,3 +180,23 @@ test("a caller of Open Tool Calling gets the id of a call that takes too long", 
   const [, id] = /Call server\.get_result with id (\S+) in a moment\./.exec(said)!;
   expect(await ended(id!)).toEqual(live["said"]);
 });
+
+test("a caller of Open Tool Calling whose call cannot be handed over is told what to do instead", async () => {
+  limited({ silentEndMs: 0 });
+  const app = createApp(createServer(bundle, { ...env, AUTH: "none", LINKS: "off" }));
+  const error = failureOf(
+    await callOtc("durable.plan", steps({ do: "sleep", ms: 20_000 }), {}, app),
+  );
+  expect(error["message"]).toMatch(/not ended within 0 s.*no call_id.*Send a call_id/);
+});
+
+test("a recorded call of Open Tool Calling goes on, and its caller asks for it again", async () => {
+  limited({ silentEndMs: 0 });
+  const app = createApp(createServer(bundle, { ...env, AUTH: "none", LINKS: "off" }));
+  const more = { call_id: crypto.randomUUID() };
+  const plan = steps({ do: "sleep", ms: 100 });
+  for (let nth = 0; nth < 2; nth++)
+    expect(valueOf(await callOtc("durable.plan", plan, more, app))).toMatchObject({
+      said: ["slept"],
+    });
+});

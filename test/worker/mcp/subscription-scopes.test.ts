@@ -181,6 +181,25 @@ describe("a stream", () => {
   });
 });
 
+test("who may use all servlets hears of a URI from any, as a reason to read it again; who may use its owner, from the owner", async () => {
+  for (const [scopes, hears] of [
+    [undefined, true],
+    [["http-status:*", "durable:*"], true],
+    [["http-status:*"], false],
+    [["durable:*"], false],
+  ] as const) {
+    const { key, headers } = held();
+    serveAs(bundle, await variablesFor(key, scopes));
+    const filter = { resourceSubscriptions: [OWNED], resourcesListChanged: true };
+    const { next } = await listen(filter, { headers });
+    serveAs(bundle, await variablesFor(key));
+    const plan = steps({ do: "updated", url: OWNED }, { do: "changed" });
+    await send("tools/call", { name: "plan", arguments: plan }, { server: hubServer, headers });
+    const { method } = await next();
+    expect({ scopes, hears: method.endsWith("updated") }).toEqual({ scopes, hears });
+  }
+});
+
 describe("a stream ends, and tells nothing more, once its key", () => {
   const { keyCheckMs } = limits;
   beforeEach(() => configureLimits({ keyCheckMs: 0 }));

@@ -53,7 +53,7 @@ describe("the events of a list", () => {
       const calls = new ListedCalls(storage.sql);
       const sealer = { seal, open } as unknown as Sealer;
       await calls.put(listed("one"), sealer);
-      const watched = calls.watch(sealer);
+      const watched = calls.watch("ada", sealer);
       await calls.put(listed("one", { status: "completed" }), sealer);
       read.resolve();
       const stream = reading(await watched);

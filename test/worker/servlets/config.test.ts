@@ -128,6 +128,34 @@ test("who approves a servlet sees each secret that it gets", () => {
   );
 });
 
+test("who approves a servlet sees which credentials its callers must bring", () => {
+  const manifest: Manifest = {
+    requirements: { authorization: [{ id: "google" }], secrets: [{ id: "a, b" }] },
+    tools: {
+      one: { requirements: { secrets: [{ id: "PIN" }], user_id: true } },
+      two: { requirements: { secrets: [{ id: "PIN" }] }, task: "never" },
+    },
+  };
+  expect(permissionsOf({ manifest, lists: undefined })).toContain(
+    'Calls of Open Tool Calling must bring it: the token google, the secret "a, b", the secret PIN, the id of the user.',
+  );
+});
+
+test("a servlet's long lists hide nothing from who approves it: they come last, and some of them", () => {
+  const tools = Array.from({ length: 5000 }, (_, at) => ({
+    name: `${at}${"x".repeat(1000)}`,
+    inputSchema: { type: "object" as const },
+  }));
+  const resources = tools.map(({ name }) => ({ name, uri: `x://${name}` }));
+  const lists = { tools, resources, resourceTemplates: [], prompts: [] };
+  const manifest = { allowed_hosts: ["evil.example"], env_vars: { region: "${REGION}" } };
+  const lines = permissionsOf({ manifest, lists });
+  expect(lines.slice(0, 2).join()).toContain("evil.example");
+  expect(lines.slice(0, 2).join()).toContain("REGION");
+  expect(lines.at(-1)).toMatch(/^Its resources: .*, and 4950 more\.$/);
+  expect(lines.join("\n").length).toBeLessThan(20_000);
+});
+
 test("no name that its author chose looks like another permission to who approves it", () => {
   const manifest: Manifest = {
     allowed_hosts: ["a.example, b.example"],
@@ -143,12 +171,12 @@ test("no name that its author chose looks like another permission to who approve
   };
   const tool = { name: "greet. It may reach no hosts", inputSchema: { type: "object" as const } };
   const lists = { tools: [tool], resources: [], resourceTemplates: [], prompts: [] };
-  expect(permissionsOf({ manifest, lists }).slice(0, -1)).toEqual([
-    'Its tools: "greet. It may reach no hosts".',
+  expect(permissionsOf({ manifest, lists }).filter((line) => !/may take/.test(line))).toEqual([
     'It may reach these hosts: "a.example, b.example".',
     `It may read these secrets: "git/me"/bot (the Worker's GIT_ME_BOT), git/"me/bot" (the Worker's GIT_ME_BOT), "x/y (the Worker's NOTHING), z"/"" (the Worker's X_Y_THE_WORKER_S_NOTHING_Z_), plain/"a\\"b\\u{202e}" (the Worker's PLAIN_A_B_).`,
     'It may use its callers\' accounts: "mail (no scopes) at nowhere" ("a b") at "c.example and d".',
     `It gets these settings: "a (from the Worker's B)", "" (from the Worker's REGION).`,
     'It has these folders: data:/data, "ro:x:/y (empty)".',
+    'Its tools: "greet. It may reach no hosts".',
   ]);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { overlapsOf } from "../../../src/installs/servable.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
@@ -11,6 +11,8 @@ import { Registry } from "../../../src/servlets/registry.ts";
 import { bundled } from "../installs/installed.ts";
 
 /** A URI belongs to one servlet, whatever the order of folders and installs. */
+
+const usual = { ...limits };
 
 const NONE: Lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] };
 
@@ -120,6 +122,46 @@ test("a list of run time takes no URI that another list has", async () => {
     for (const uri of ["x://1", "x://1/more"])
       expect((await registry.resource(uri)).servlet?.name).toBe("static");
   }
+});
+
+describe("a servlet whose templates take too many steps", () => {
+  const LONG = `y://${"a".repeat(2000)}`;
+  const EXPENSIVE = Array.from({ length: 40 }, (_, at) => `y://${"{+a}".repeat(100)}!${at}`);
+  const ALONE = /URI of 2004 characters takes more than 25000 steps/;
+  beforeEach(() => configureLimits({ checkSteps: 50_000 }));
+  afterEach(() => configureLimits(usual));
+
+  test.each<[string, { uris?: string[]; templates?: string[] }]>([
+    ["by a template", { templates: ["{+any}"] }],
+    ["by its scheme", { uris: ["y://1"] }],
+  ])("takes no resource from one that has it %s", async (_, offer) => {
+    const expensive = servlet("expensive", { templates: EXPENSIVE });
+    const { own, servlet: owner } = await registryOf([servlet("plain", offer), expensive]).resource(
+      LONG,
+    );
+    expect({ own, name: owner?.name }).toEqual({
+      own: LONG,
+      name: offer.templates && "plain",
+    });
+  });
+
+  test("is asked for a shorter URI", async () => {
+    const mute = { ...servlet("expensive", { templates: EXPENSIVE }), exports: [] };
+    const registry = registryOf([servlet("plain", { templates: ["x://{id}"] }), mute]);
+    await expect(registry.resource(LONG)).rejects.toThrow(ALONE);
+  });
+
+  test("leaves steps to look for what others' templates fit", () => {
+    const expensive = servlet("expensive", { templates: ["{+a}".repeat(400), ...EXPENSIVE] });
+    const new_ = {
+      ...servlet("new", { templates: ["{+any}"] }),
+      parts: { module: "0".repeat(64) },
+    };
+    for (const before of orders([expensive, servlet("other", { uris: [LONG] })])) {
+      const warnings = overlapsOf(new_, before).join("\n");
+      expect(warnings).toContain("of new also fits");
+    }
+  });
 });
 
 describe("a template that fits what another servlet has", () => {

@@ -285,6 +285,13 @@ describe("nothing but `dev` says that only this machine reaches the server", () 
     ["wrangler.toml", '[env.staging]\nvars = { A = "1", "EDGE_SERVLETS_RUNS" = "x" }'],
     ["wrangler.toml", '[env.staging.vars]\n"EDGE_SERVLETS_RUNS"="on-loopback" # here'],
     ["other.toml", 'vars.EDGE_SERVLETS_RUNS = "on-loopback"'],
+    ["wrangler.toml", '[vars]\n"EDGE_SERVLETS_\\u0052UNS" = "on-loopback"'],
+    ["wrangler.toml", '[vars]\n"\\U00000045DGE_SERVLETS_RUNS" = "x"'],
+    ["wrangler.toml", 'unsafe.bindings = [{ name = "EDGE_SERVLETS_RUNS", type = "plain_text" }]'],
+    ["wrangler.toml", '[text_blobs]\nEDGE_SERVLETS_RUNS = "./runs"'],
+    ["wrangler.jsonc", '{ "vars": { "EDGE_SERVLETS_\\u0052UNS": "x", }, /* " */ }'],
+    ["wrangler.jsonc", '{ "url": "https://a.example", "vars": { "EDGE_SERVLETS_RUNS": "x" } }'],
+    ["wrangler.jsonc", '\uFEFF{ // a \u2028 here\n "vars": { "EDGE_SERVLETS_RUNS": "x" } }'],
     ["wrangler.json", '{"vars":{"EDGE_SERVLETS_RUNS":"on-loopback"}}'],
     ["wrangler.jsonc", '{ // here\n "env": { "a": { "vars": { "EDGE_SERVLETS_RUNS" : "x" } } } }'],
   ])("in %s: %s", async (name, text) => {
@@ -295,6 +302,7 @@ describe("nothing but `dev` says that only this machine reaches the server", () 
   test.each<[string, string]>([
     [".dev.vars", "# EDGE_SERVLETS_RUNS=on-loopback\nEDGE_SERVLETS_KEY=x"],
     ["wrangler.jsonc", '{\n  // "EDGE_SERVLETS_RUNS": "x"\n}'],
+    ["wrangler.toml", '# EDGE_SERVLETS_RUNS = "x"\nname = "see EDGE_SERVLETS_RUNS = x"'],
     ["notes.md", "EDGE_SERVLETS_RUNS=on-loopback"],
   ])("but it may be mentioned in %s: %s", async (name, text) => {
     await writeFile(join(project, name), text);

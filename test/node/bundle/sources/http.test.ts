@@ -6,6 +6,15 @@ import { lookupFor, redirected, request } from "../../../../src/bundle/sources/h
 
 afterEach(() => vi.restoreAllMocks());
 
+/** Has each lookup of a name give the next of these addresses. */
+function resolvingTo(...answers: string[][]) {
+  return vi.spyOn(dns.promises, "lookup").mockImplementation((async () =>
+    (answers.length > 1 ? answers.shift()! : answers[0]!).map((address) => ({
+      address,
+      family: 4,
+    }))) as unknown as typeof dns.promises.lookup);
+}
+
 describe("a redirect from a public address", () => {
   const from = new URL("https://registry.example.com/v2/");
   const open = { isLoopback: false, isPrivate: false };
@@ -22,19 +31,46 @@ describe("a redirect from a public address", () => {
   });
 
   test("to a name of a private address is not followed", async () => {
-    vi.spyOn(dns, "lookup").mockImplementation(((
-      _host: string,
-      _options: object,
-      callback: (error: null, all: dns.LookupAddress[]) => void,
-    ) => callback(null, [{ address: "192.168.1.1", family: 4 }])) as unknown as typeof dns.lookup);
+    resolvingTo(["192.168.1.1"]);
     const found = (origin: typeof open) =>
       new Promise<string>((resolve) => {
-        lookupFor(origin)("cdn.example.com", { all: true }, (error, all) =>
+        lookupFor(origin)("cdn.private.example", { all: true }, (error, all) =>
           resolve(error?.message ?? JSON.stringify(all)),
         );
       });
     expect(await found(open)).toMatch(/in a private network/);
     expect(await found({ ...open, isPrivate: true })).toContain("192.168.1.1");
+  });
+});
+
+describe("a name whose addresses its owner chooses", () => {
+  const redirectedFrom = (name: string) =>
+    request(new URL("https://10.0.0.7/token"), { from: new URL(`https://${name}/`), maxBytes: 1 });
+  const REFUSED = /leads to 10.0.0.7, which is in a private network/;
+
+  test("is not in a private network because one of them is", async () => {
+    resolvingTo(["203.0.114.1", "192.168.1.1"]);
+    await expect(redirectedFrom("mixed.example")).rejects.toThrow(REFUSED);
+    const asked = request(new URL("https://mixed.example/"), { maxBytes: 1 });
+    await expect(asked).rejects.toThrow(/mixed.example, which is in a private network/);
+  });
+
+  test("nor because it has none", async () => {
+    resolvingTo([]);
+    await expect(redirectedFrom("none.example")).rejects.toThrow(REFUSED);
+  });
+
+  test("is resolved once: what is connected to is what was checked", async () => {
+    const lookup = resolvingTo(["192.168.1.1"], ["203.0.114.1"]);
+    const connected = () =>
+      new Promise((resolve) => {
+        lookupFor({ isPrivate: true })("rebound.example", { all: true }, (_error, all) =>
+          resolve(all),
+        );
+      });
+    const both = [await connected(), await connected()];
+    for (const one of both) expect(one).toEqual([{ address: "192.168.1.1", family: 4 }]);
+    expect(lookup).toHaveBeenCalledTimes(1);
   });
 });
 

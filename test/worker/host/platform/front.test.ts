@@ -97,6 +97,24 @@ test("the log says once which line to add where the names differ", async () => {
   }
 });
 
+test("the log says once that headers of a proxy are ignored, and how to trust it", async () => {
+  const warn = vi.spyOn(console, "warn").mockImplementation(() => undefined);
+  try {
+    const said = () => warn.mock.calls.flat().filter((line) => /--trust-proxy/.test(String(line)));
+    for (const name of ["x-forwarded-host", "x-forwarded-for", "forwarded"]) {
+      warn.mockClear();
+      const { named } = hosted({}, false);
+      for (const headers of [{}, { [name]: "host=a" }, { [name]: "host=a" }]) await named(headers);
+      expect(said()).toHaveLength(1);
+    }
+    warn.mockClear();
+    await hosted({}).named({ "x-forwarded-host": "mcp.example.com" });
+    expect(said()).toEqual([]);
+  } finally {
+    warn.mockRestore();
+  }
+});
+
 test("callers are told apart by the address that the proxy has added, without its port", async () => {
   const seen: (string | null)[] = [];
   const front = asOnCloudflare({

@@ -1,0 +1,148 @@
+import { runInDurableObject } from "cloudflare:test";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Hub } from "../../../src/mcp/hub.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
+import { Connection } from "../../../src/http/connection.ts";
+import { countedUnder, unreadOf } from "../../../src/http/unread.ts";
+import { as, keyed, prepare } from "../calls/client.ts";
+import { anonymous, plain, prepareHubs } from "../mcp/hub-client.ts";
+import { begin, listened, tell, textOf } from "../mcp/legacy/session-steps.ts";
+import { modern } from "../server.ts";
+import { serverOf, type Server } from "./key-holders.ts";
+
+/** What clients do not read is counted for them, however it is sent. */
+
+const usual = { ...limits };
+afterEach(() => configureLimits(usual));
+prepare();
+prepareHubs();
+
+const LONG = "x".repeat(300_000);
+
+describe("an answer as an event stream that its client does not read", () => {
+  let [ada, bob] = ["", ""];
+  let server: Server;
+  beforeEach(async () => {
+    [ada, bob] = [crypto.randomUUID(), crypto.randomUUID()];
+    server = await serverOf({ [ada]: {}, [bob]: {} });
+    configureLimits({ unreadBytes: 800_000 });
+  });
+
+  /** Calls a tool whose answer is as long as its argument. */
+  function call(key: string, name = LONG, signal?: AbortSignal): Promise<Response> {
+    const { body, headers } = modern("tools/call", { name: "greet", arguments: { name } });
+    const accept = "text/event-stream";
+    const request = new Request("http://localhost:8787/mcp", {
+      method: "POST",
+      headers: {
+        ...{ "content-type": "application/json", accept, authorization: `Bearer ${key}` },
+        ...headers,
+      },
+      body: JSON.stringify(body),
+      ...(signal && { signal }),
+    });
+    return Promise.resolve(server.fetch(request));
+  }
+
+  /** Waits until an answer is complete, and counted for its caller. */
+  const counted = (key: string, bytes: number) =>
+    expect.poll(() => unreadOf(countedUnder(key))).toBeGreaterThan(bytes);
+
+  test("counts until it is read; its caller is refused above half of the room, and others are not", async () => {
+    const answers = [await call(ada), await call(ada)];
+    await counted(ada, 2 * LONG.length - 2 * limits.smallAnswer);
+    const refused = await call(ada, "Ada");
+    expect(refused.status).toBe(429);
+    expect(refused.headers.get("retry-after")).toBe("1");
+    expect(await refused.text()).toContain("not read yet");
+    expect((await call(bob, "Bob")).status).toBe(200);
+    for (const answer of answers) expect(await answer.text()).toContain(LONG);
+    expect(unreadOf(countedUnder(ada))).toBe(0);
+    expect((await call(ada, "Ada")).status).toBe(200);
+  });
+
+  test.each(["cancels it", "leaves"])("counts no more once its client %s", async (how) => {
+    const client = new AbortController();
+    const answers = [await call(ada, LONG, client.signal), await call(ada, LONG, client.signal)];
+    await counted(ada, 2 * LONG.length - 2 * limits.smallAnswer);
+    if (how === "leaves") client.abort();
+    else for (const answer of answers) await answer.body?.cancel();
+    await expect.poll(() => unreadOf(countedUnder(ada))).toBe(0);
+    expect((await call(ada, "Ada")).status).toBe(200);
+  });
+
+  test("is broken off after a while", async () => {
+    configureLimits({ bodyMs: 50 });
+    const connection = new Connection({ caller: ada, onOver: () => {} });
+    connection.writeAny(LONG);
+    connection.close();
+    expect(unreadOf(countedUnder(ada))).toBeGreaterThan(LONG.length);
+    await expect.poll(() => unreadOf(countedUnder(ada))).toBe(0);
+    await expect(connection.body.getReader().read()).rejects.toThrow("does not read");
+  });
+});
+
+describe("streams that nobody reads break off once they have too much of one caller together, and those of others do not", () => {
+  const ROOM = 1_000_000;
+  /** Of what one caller has unread, above its half of the room: one message. */
+  const MOST = ROOM / 2 + LONG.length + 1000;
+
+  test("those of a hub", async () => {
+    configureLimits({ unreadBytes: ROOM });
+    const [ada, bob] = [crypto.randomUUID(), crypto.randomUUID()];
+    await runInDurableObject(anonymous, async (hub: Hub) => {
+      const listen = async (caller: string) => {
+        const filter = { taskIds: [caller] };
+        const stream = await hub.listen({ ...plain, caller, filter, lifeMs: 60_000 });
+        return stream!.getReader();
+      };
+      const publish = async (taskId: string) => {
+        const params = { taskId, text: LONG };
+        await hub.publish([{ method: "notifications/tasks", params }]);
+      };
+      const [one, two, other] = [await listen(ada), await listen(ada), await listen(bob)];
+      for (let nth = 0; nth < 3; nth++) {
+        await publish(ada);
+        expect(unreadOf(ada)).toBeLessThan(2 * MOST);
+      }
+      await publish(bob);
+      const all = async (reader: ReadableStreamDefaultReader<Uint8Array>) => {
+        let text = "";
+        while (!text.includes(LONG)) text += new TextDecoder().decode((await reader.read()).value);
+        return "read";
+      };
+      await expect(all(one)).rejects.toThrow("too slowly");
+      await expect(all(two)).rejects.toThrow("too slowly");
+      expect(await all(other)).toBe("read");
+    });
+  });
+
+  test("those of sessions", async () => {
+    const server = await keyed("ada", "bob");
+    const listening = async (name: string) => {
+      const client = await begin({ server, ...as(name) });
+      const events = await listened(client);
+      await events.next();
+      return { client, events };
+    };
+    const [one, two, other] = [
+      await listening("ada"),
+      await listening("ada"),
+      await listening("bob"),
+    ];
+    configureLimits({ unreadBytes: ROOM });
+    // Some of it is on its way between objects.
+    for (let nth = 0; nth < 10; nth++) {
+      for (const { client } of [one, two]) await tell(client, LONG);
+      expect(unreadOf("ada")).toBeLessThan(MOST + LONG.length);
+    }
+    await tell(other.client, LONG);
+    await expect(one.events.rest()).rejects.toThrow();
+    await expect(two.events.rest()).rejects.toThrow();
+    expect(textOf(await other.events.message())).toBe(LONG);
+    await other.events.drop();
+    const again = await listened(one.client);
+    expect(textOf(await again.message())).toBe(LONG);
+    await again.drop();
+  });
+});
