@@ -14,7 +14,8 @@ export function bundleSource(
     ? "edge-servlets"
     : path(`${relative(dirname(out), "src") || "."}/servlets/bundle.ts`);
   const entries = members.map((member, at) => {
-    const { found, dialect, prepared, hash, startsOnce, lists, definitions, archives } = member;
+    const { found, dialect, prepared, hash, startsOnce, neverWaits } = member;
+    const { lists, definitions, archives } = member;
     const { $schema: _, ...manifest } = found.manifest;
     return `{
   name: ${JSON.stringify(found.name)},
@@ -24,6 +25,7 @@ export function bundleSource(
   ${prepared.patch === undefined ? "" : `patch: patch${at},`}
   startsOnce: ${startsOnce},
   restorable: ${prepared.unrestorable === undefined},
+  neverWaits: ${neverWaits},
   hash: ${JSON.stringify(hash)},
   exports: ${JSON.stringify(prepared.exports)},
   manifest: ${JSON.stringify(manifest)},

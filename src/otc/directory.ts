@@ -2,7 +2,7 @@ import { Fault } from "../errors.ts";
 import { oncePer } from "../once-per.ts";
 import type { ToolDefinition } from "../model.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
-import type { Catalog, ToolEntry } from "../servlets/catalog.ts";
+import { shownOf, type Catalog, type ToolEntry } from "../servlets/catalog.ts";
 import { compareVersions } from "../servlets/toolkit.ts";
 import { printableLines } from "../text.ts";
 import { define } from "./definitions.ts";
@@ -37,12 +37,15 @@ export const directoryOf = oncePer(({ versions }: Catalog): Directory => {
       else warn(servlet, `its tool ${definition.id} is hidden by that of ${first}`);
     }
   }
+  const shown = new Set(shownOf(versions));
   const newestFirst = [...offers.values()].toSorted((a, b) =>
     compareVersions(b.definition.version, a.definition.version),
   );
   const byName = Map.groupBy(newestFirst, ({ definition }) => definition.id.split("@")[0]!);
   return {
-    definitions: [...offers.values()].map(({ definition }) => definition),
+    definitions: [...offers.values()].flatMap(({ entry, definition }) =>
+      shown.has(entry) ? definition : [],
+    ),
     find(id) {
       const [name = "", version] = id.split("@");
       const known = byName.get(name);
