@@ -35,7 +35,7 @@ import { secretEndpoint } from "./person/secret-endpoint.ts";
 import { signedInEndpoint, type PersonPage } from "./person/view.ts";
 import type { Principal } from "./model.ts";
 import type { Bundle } from "./servlets/bundle.ts";
-import { describeMissing } from "./servlets/variables.ts";
+import { describeMissing, unusedIn } from "./servlets/variables.ts";
 import { printable } from "./text.ts";
 import { wire } from "./wiring.ts";
 
@@ -62,6 +62,8 @@ export function createApp(bundle: Bundle, env: object) {
   }
   const { variables } = serving.deployment;
   const missing = describeMissing(bundle.servlets, (name) => Boolean(variables[name]));
+  const isOpen = serving.installer !== undefined;
+  const unused = unusedIn(bundle.servlets, Object.keys(variables), isOpen);
   let hasWarned = false;
   app.use((c, next) => {
     c.req.raw = atOwnOrigin(c.req.raw, policy);
@@ -69,6 +71,7 @@ export function createApp(bundle: Bundle, env: object) {
     if (!hasWarned && authenticator.isExposed(c.req.raw))
       console.warn(`This server requires no authentication. ${HOW_TO_CLOSE}`);
     if (!hasWarned && missing !== undefined) console.warn(missing);
+    if (!hasWarned) for (const one of unused) console.warn(`Settings: ${printable(one)}`);
     hasWarned = true;
     const origin = c.req.raw.headers.get("origin");
     if (origin !== null || !isProbe(c.req)) checkOrigin(c.req.raw, policy);

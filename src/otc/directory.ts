@@ -1,6 +1,7 @@
 import { Fault } from "../errors.ts";
 import { oncePer } from "../once-per.ts";
 import type { ToolDefinition } from "../model.ts";
+import { nearest } from "../nearest.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import { shownOf, type Catalog, type ToolEntry } from "../servlets/catalog.ts";
 import { compareVersions } from "../servlets/toolkit.ts";
@@ -49,8 +50,11 @@ export const directoryOf = oncePer(({ versions }: Catalog): Directory => {
     find(id) {
       const [name = "", version] = id.split("@");
       const known = byName.get(name);
-      if (known === undefined)
-        throw new Fault("not_found", `Unknown tool ${name}. See GET /tools.`);
+      if (known === undefined) {
+        const meant = nearest(name, byName.keys());
+        const hint = meant === undefined ? "" : ` Did you mean ${meant}?`;
+        throw new Fault("not_found", `Unknown tool ${name}.${hint} See GET /tools.`);
+      }
       if (version === undefined) return known[0]!;
       const exact = version.includes(".") ? version : `${version}.0.0`;
       const offer = offers.get(`${name}@${exact}`);

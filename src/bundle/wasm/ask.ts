@@ -86,7 +86,10 @@ export async function askAll(
     open.filter(({ folders }) => (inNode || folders !== undefined) === isHere),
   ) as [ListQuestion[], ListQuestion[]];
   const asked = [...here, ...there];
-  const answers = [...(await askHere(here)), ...(await askInWorkerd(there, code, progress))];
+  const [first, ...others] = asked.map(({ name }) => name);
+  if (others.length > 0) progress(`asking ${[first, ...others].join(", ")} what they offer`);
+  else if (first !== undefined) progress(`asking ${first} what it offers`);
+  const answers = [...(await askHere(here)), ...(await askInWorkerd(there, code))];
   return Promise.all(
     questions.map(async (question, at) => {
       const note = known[at];
@@ -157,13 +160,8 @@ async function bundleRuntime(): Promise<string> {
   return built.outputFiles[0]!.text;
 }
 
-async function askInWorkerd(
-  questions: readonly ListQuestion[],
-  code: string,
-  progress: (doing: string) => void,
-): Promise<Answer[]> {
+async function askInWorkerd(questions: readonly ListQuestion[], code: string): Promise<Answer[]> {
   if (questions.length === 0) return [];
-  progress(`asking ${questions.map(({ name }) => name).join(", ")} for what they offer`);
   const modules = new Map<string, { type: "CompiledWasm" | "Data"; contents: Uint8Array }>();
   /** The name of a file's module: servlets of an engine share some. */
   const named = (type: "CompiledWasm" | "Data", path: string, contents: Uint8Array) => {
