@@ -65,6 +65,7 @@ export class Packages {
         const by =
           (path === of.name ? replacements.get(".") : undefined) ??
           replacements.get(file) ??
+          replacements.get(file.replace(/\.\w+$/, "")) ??
           replacements.get(file.replace(/(\/index)?\.\w+$/, ""));
         return by === undefined ? undefined : replaced(on, of, by, kind);
       });
