@@ -215,7 +215,7 @@ export function createApp(bundle: Bundle, env: object) {
     const plain = c.json({ error: message }, 404);
     if (raw.method !== "POST") return plain;
     const answer = async () => {
-      const id = idOf(await readJson(raw, limits.strayBodyBytes).catch(() => undefined));
+      const id = idOf(await readJson(raw, { most: limits.strayBodyBytes }).catch(() => undefined));
       if (id === null) return plain;
       // A JSON-RPC client with the wrong URL. Many report a 404 as "session terminated" and hide the message.
       const body = errorMessage(id, new Fault("invalid_request", message));

@@ -18,6 +18,7 @@ const LEAVES = [
   "own-names.ts",
   "parts.ts",
   "limits.ts",
+  "nearest.ts",
   "once-per.ts",
   "errors.ts",
   "files",
@@ -95,6 +96,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   "digest.ts": ["model.ts"],
   "document.ts": ["env.ts", "limits.ts", "text.ts"],
   "model.ts": [],
+  "nearest.ts": [],
   "oauth-settings.ts": [],
   "env.ts": [
     "key-name.ts",
