@@ -172,6 +172,18 @@ test("a package that misses a global in a call says that a servlet is neither No
   );
 });
 
+test("a package whose only file uses a global of Node is replaced as a whole, where it names another", async () => {
+  const files = {
+    "lib/main.js": 'exports.built = Buffer.from("x") && "for Node";',
+    "index.js": 'exports.built = Buffer.from("x") && "for Node";',
+    "browser.js": 'exports.built = "for browsers";',
+  };
+  const usual = installed("usual", { browser: "browser.js" }, files);
+  const own = installed("own", { main: "lib/main", browser: "./browser.js" }, files);
+  const used = using("[usual.built, own.built]", "usual", "own");
+  expect(await answerOf({ ...used, ...usual, ...own })).toBe("for browsers,for browsers");
+});
+
 test("names that every object has, and a field that is odd, replace nothing", async () => {
   const named = installed("constructor", {}, { "index.js": 'module.exports = "named";' });
   const needs = installed(
