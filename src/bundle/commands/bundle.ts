@@ -75,7 +75,7 @@ try {
   const seconds = ((performance.now() - began) / 1000).toFixed(1);
   say(`\n${values.out} written from ${folders.join(", ")} in ${seconds} s`);
   const changes = isDev && before !== "" ? changesIn(source, before) : undefined;
-  if (changes !== undefined) say(`Changed: ${changes}.${await lacking(members)}`);
+  if (changes !== undefined) say(`Reloading: ${changes}.${await lacking(members)}`);
 } catch (error) {
   if (!(error instanceof Refusal)) throw error;
   console.error(`\nThe bundle was not made.\n${error.message}`);
