@@ -143,6 +143,9 @@ async function standing({ file, env, isAlone }: Pick<Dev, "file" | "env" | "isAl
   const servlets = await scan(servletFolders(), new Refusals());
   const { deploymentOf, readSettings } = await settingsOf();
   const { variables } = deploymentOf(readSettings(values), values);
+  const unused = unusedIn(servlets, Object.keys(variables));
+  // Many are those of an .env that is for other programs, too: then only misspelt ones count.
+  const told = unused.length > 5 ? unusedIn(servlets, Object.keys(variables), true) : unused;
   const anybody = isAlone ? "anybody on this machine" : "ANYBODY who reaches it";
   const callers =
     closing.length > 0
@@ -151,7 +154,7 @@ async function standing({ file, env, isAlone }: Pick<Dev, "file" | "env" | "isAl
   return [
     ["Who may call", callers],
     ...missingIn(servlets, has).map((one) => ["Missing", `${one}: set it in .dev.vars`]),
-    ...unusedIn(servlets, Object.keys(variables)).map((one) => ["Unused", one]),
+    ...told.map((one) => ["Unused", one]),
   ];
 }
 

@@ -208,6 +208,14 @@ describe("what is said when the server is ready", () => {
     ]);
   });
 
+  test("of many variables that nothing uses, only those that are misspelt", async () => {
+    const others = Array.from({ length: 9 }, (_, nth) => `FOR_OTHERS_${nth}=x\n`).join("");
+    const lines = await said(`${others}ISSUES_API=x\nAPI_KEY={}\n`);
+    expect(lines.filter((line) => line.includes("Unused"))).toEqual([
+      expect.stringContaining("API_KEY; did you mean API_KEYS?"),
+    ]);
+  });
+
   test("that others reach it, that a setting is empty, and that another port was taken", async () => {
     const lines = await said("ISSUES_API=\n", { isAlone: false }, "http://localhost:8788");
     expect(lines.join("\n")).toMatch(
