@@ -62,8 +62,8 @@ export function createApp(bundle: Bundle, env: object) {
   }
   const { variables } = serving.deployment;
   const missing = describeMissing(bundle.servlets, (name) => Boolean(variables[name]));
-  const isOpen = serving.installer !== undefined;
-  const unused = unusedIn(bundle.servlets, Object.keys(variables), isOpen);
+  // Others may be for servlets that are installed.
+  const misspelt = unusedIn(bundle.servlets, Object.keys(variables), { isMisspelt: true });
   let hasWarned = false;
   app.use((c, next) => {
     c.req.raw = atOwnOrigin(c.req.raw, policy);
@@ -71,7 +71,7 @@ export function createApp(bundle: Bundle, env: object) {
     if (!hasWarned && authenticator.isExposed(c.req.raw))
       console.warn(`This server requires no authentication. ${HOW_TO_CLOSE}`);
     if (!hasWarned && missing !== undefined) console.warn(missing);
-    if (!hasWarned) for (const one of unused) console.warn(`Settings: ${printable(one)}`);
+    if (!hasWarned) for (const one of misspelt) console.warn(`Settings: ${printable(one)}`);
     hasWarned = true;
     const origin = c.req.raw.headers.get("origin");
     if (origin !== null || !isProbe(c.req)) checkOrigin(c.req.raw, policy);

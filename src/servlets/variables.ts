@@ -64,14 +64,11 @@ export const missingIn = (
     return missing.length === 0 ? [] : `${name} needs ${[...new Set(missing)].join(", ")}`;
   });
 
-/**
- * The variables among these, none of the server's own, that no servlet uses; in words. With `isOpen`, servlets that are not
- * among these may use them, so that only misspelt ones are named.
- */
+/** The variables among these, none of the server's own, that no servlet uses, in words; all, or those that are misspelt. */
 export function unusedIn(
   servlets: readonly WithVariables[],
   names: readonly string[],
-  isOpen = false,
+  { isMisspelt = false } = {},
 ): string[] {
   const used = servlets.flatMap(({ manifest }) =>
     variablesIn(manifest).map(({ variable }) => variable),
@@ -80,7 +77,7 @@ export function unusedIn(
     .filter((name) => !used.includes(name))
     .flatMap((name) => {
       const meant = nearest(name, [...used, ...SETTINGS]);
-      if (meant === undefined && isOpen) return [];
+      if (meant === undefined && isMisspelt) return [];
       const hint = meant === undefined ? "" : `; did you mean ${meant}?`;
       return `no servlet and nothing of the server uses ${name}${hint}`;
     });

@@ -145,7 +145,8 @@ async function standing({ file, env, isAlone }: Pick<Dev, "file" | "env" | "isAl
   const { variables } = deploymentOf(readSettings(values), values);
   const unused = unusedIn(servlets, Object.keys(variables));
   // Many are those of an .env that is for other programs, too: then only misspelt ones count.
-  const told = unused.length > 5 ? unusedIn(servlets, Object.keys(variables), true) : unused;
+  const told =
+    unused.length > 5 ? unusedIn(servlets, Object.keys(variables), { isMisspelt: true }) : unused;
   const anybody = isAlone ? "anybody on this machine" : "ANYBODY who reaches it";
   const callers =
     closing.length > 0
