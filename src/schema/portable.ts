@@ -68,13 +68,10 @@ const OWN_NAMES = new Set(["$anchor", "$id", "id"]);
 const isRepeating = (list: unknown): list is unknown[] =>
   Array.isArray(list) && new Set(list).size < list.length;
 
-const isText = (value: unknown) => typeof value === "string";
-const isFlag = (value: unknown) => typeof value === "boolean";
-/** The types of keywords on which no value depends. */
-const ANNOTATIONS = new Map([
-  ...["title", "description", "$comment"].map((key) => [key, isText] as const),
-  ...["deprecated", "readOnly", "writeOnly"].map((key) => [key, isFlag] as const),
-  ["examples", Array.isArray] as const,
+/** Keywords on which no value depends, by an example of their type. */
+const ANNOTATIONS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
+  ...["title", "description", "$comment"].map((key) => [key, ""] as const),
+  ...["deprecated", "readOnly", "writeOnly"].map((key) => [key, true] as const),
 ]);
 
 /** True for a keyword that says nothing: an annotation of another type, and that names of properties are texts. */
@@ -82,7 +79,9 @@ const isIdle = (key: string, value: unknown): boolean =>
   key === "propertyNames"
     ? isObject(value) &&
       Object.keys(value).every((one) => one === "type" && value[one] === "string")
-    : ANNOTATIONS.get(key)?.(value) === false;
+    : ANNOTATIONS.has(key)
+      ? typeof value !== typeof ANNOTATIONS.get(key)
+      : key === "examples" && !Array.isArray(value);
 
 /** Keywords that are written anew, or only needed by references: these lead to `$defs` of the root. */
 const DROPPED = new Set([

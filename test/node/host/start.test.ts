@@ -148,7 +148,9 @@ test("five refreshes at once get the same tokens, and again after the server was
   const variables = { OWNER_PASSPHRASE: await hashPassphrase(PASSPHRASE) };
   const first = await hosted({ variables });
   const post = async (path: string, sent: URLSearchParams | string) => {
-    const headers = typeof sent === "string" ? { "content-type": "application/json" } : {};
+    const headers = new Headers(
+      typeof sent === "string" ? { "content-type": "application/json" } : undefined,
+    );
     const response = await fetch(new URL(path, first.url), { method: "POST", body: sent, headers });
     return (await response.json()) as Record<string, string>;
   };
