@@ -12,7 +12,7 @@ import { createRequire } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
 import { enginePlugin } from "../src/bundle/typescript/engine.ts";
 import { prepare } from "../src/bundle/wasm/prepare.ts";
-import { limits } from "../src/limits.ts";
+import { limits } from "../src/core/limits.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
 const OUT = join(ROOT, ".bundle/packages");

@@ -1,8 +1,8 @@
 import { env, tracing } from "cloudflare:workers";
 import { createApp } from "./app.ts";
-import { durableObjects } from "./durable/objects.ts";
+import { durableObjects } from "./objects.ts";
 import type { Bundle } from "./servlets/bundle.ts";
-import { configureTracing } from "./tracing/spans.ts";
+import { configureTracing } from "./observe/spans.ts";
 
 export type { Bundle } from "./servlets/bundle.ts";
 

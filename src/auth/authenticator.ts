@@ -1,9 +1,9 @@
-import { apiKeysOf, namespaceOf, storeOf, type Settings } from "../env.ts";
-import { siteOf } from "../document.ts";
-import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
-import { OPERATOR_SCOPE, type Json, type Principal } from "../model.ts";
-import type { Counter } from "../quotas.ts";
+import { apiKeysOf, namespaceOf, storeOf, type Settings } from "../settings/env.ts";
+import { siteOf } from "../http/document.ts";
+import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import { OPERATOR_SCOPE, type Json, type Principal } from "../core/model.ts";
+import type { Counter } from "./quotas.ts";
 import {
   authorizationServer,
   type AuthorizationServer,

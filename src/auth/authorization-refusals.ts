@@ -3,9 +3,9 @@ import {
   type AuthorizationErrorCode,
   type AuthRequest,
 } from "@cloudflare/workers-oauth-provider";
-import { bodyText } from "../body.ts";
-import { Fault, httpStatus, retryAfterOf } from "../errors.ts";
-import { limits } from "../limits.ts";
+import { bodyText } from "../http/body.ts";
+import { Fault, httpStatus, retryAfterOf } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
 import type { Refusal } from "./consent-page.ts";
 
 /** Refusals of the authorization server, on its page and at its token endpoint. */

@@ -4,11 +4,11 @@ import {
   type AuthRequest,
   type OAuthHelpers,
 } from "@cloudflare/workers-oauth-provider";
-import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
-import { OPERATOR_SCOPE } from "../model.ts";
-import type { Enterprise } from "../oauth-settings.ts";
-import type { Counter } from "../quotas.ts";
+import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import { OPERATOR_SCOPE } from "../core/model.ts";
+import type { Enterprise } from "../settings/oauth-settings.ts";
+import type { Counter } from "./quotas.ts";
 import {
   demandNavigation,
   formOf,
@@ -24,7 +24,7 @@ import {
   storeWith,
 } from "./client-documents.ts";
 import { consentPage, refusalPage } from "./consent-page.ts";
-import type { Site } from "../document.ts";
+import type { Site } from "../http/document.ts";
 import { ASSERTION_GRANT, enterpriseAuthorization, type EnterpriseProps } from "./enterprise.ts";
 import type { Fetch } from "./fetch-json.ts";
 import { audienceOf, unifyResource } from "./metadata.ts";

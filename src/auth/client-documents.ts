@@ -1,8 +1,8 @@
 import type { ClientInfo } from "@cloudflare/workers-oauth-provider";
 import * as z from "zod/mini";
-import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
-import { isPrivate } from "../private-hosts.ts";
+import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import { isPrivate } from "../http/private-hosts.ts";
 import { fetchJson, type Fetch } from "./fetch-json.ts";
 
 /**

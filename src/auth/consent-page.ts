@@ -1,8 +1,8 @@
 import type { ConsentDescription } from "@cloudflare/workers-oauth-provider";
 import { html } from "hono/html";
-import { limits } from "../limits.ts";
-import { OPERATOR_SCOPE } from "../model.ts";
-import { documentOf, shown, sourceOf, type Markup, type Site } from "../document.ts";
+import { limits } from "../core/limits.ts";
+import { OPERATOR_SCOPE } from "../core/model.ts";
+import { documentOf, shown, sourceOf, type Markup, type Site } from "../http/document.ts";
 
 interface ConsentRequest {
   site: Site;

@@ -1,5 +1,5 @@
-import { textWithin } from "../body.ts";
-import { limits } from "../limits.ts";
+import { textWithin } from "../http/body.ts";
+import { limits } from "../core/limits.ts";
 
 /** Fetches a URL; replaced in tests. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;

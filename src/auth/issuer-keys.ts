@@ -1,8 +1,8 @@
 import { createLocalJWKSet, errors, type JWTVerifyGetKey } from "jose";
 import * as z from "zod/mini";
-import type { Issuer } from "../oauth-settings.ts";
-import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
+import type { Issuer } from "../settings/oauth-settings.ts";
+import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
 import { fetchJson, type Fetch } from "./fetch-json.ts";
 
 const metadataSchema = z.object({ issuer: z.string(), jwks_uri: z.string() });

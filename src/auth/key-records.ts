@@ -1,7 +1,7 @@
 import { waitUntil } from "cloudflare:workers";
-import { namespaceOf } from "../env.ts";
-import { Fault, report } from "../errors.ts";
-import { limits } from "../limits.ts";
+import { namespaceOf } from "../settings/env.ts";
+import { Fault, report } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
 
 /** What is stored of an API key besides the configuration. */
 export interface KeyRecord {

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
-import type { Fault } from "../errors.ts";
-import type { Json } from "../model.ts";
+import type { Fault } from "../core/errors.ts";
+import type { Json } from "../core/model.ts";
 import { audienceAt } from "./origin.ts";
 
 /** Paths of the metadata: for the MCP endpoint, and for clients that look at the root or below the endpoint. */

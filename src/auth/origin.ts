@@ -1,6 +1,6 @@
 import ipaddr from "ipaddr.js";
-import { runsOf, type Settings } from "../env.ts";
-import { Fault } from "../errors.ts";
+import { runsOf, type Settings } from "../settings/env.ts";
+import { Fault } from "../core/errors.ts";
 
 /** Which hosts and web pages this server answers, besides loopback ones. */
 export interface OriginPolicy extends Pick<Settings, "ALLOWED_ORIGINS" | "ALLOWED_HOSTS"> {
@@ -80,7 +80,7 @@ export function atOwnOrigin(request: Request, policy: OriginPolicy): Request {
 const ON_LOOPBACK = "on-loopback";
 const SELF_HOSTED = "self-hosted";
 
-/** The origin that src/platform/front.ts has read from a trusted proxy's headers. Clients cannot set `cf`. */
+/** The origin that src/host/platform/front.ts has read from a trusted proxy's headers. Clients cannot set `cf`. */
 const forwardedTo = ({ cf }: Request): URL | undefined => {
   const origin: unknown = cf?.["forwardedOrigin"];
   return typeof origin === "string" ? new URL(origin) : undefined;

@@ -1,6 +1,6 @@
 import { decodeProtectedHeader, jwtVerify } from "jose";
-import { Fault } from "../errors.ts";
-import type { Principal } from "../model.ts";
+import { Fault } from "../core/errors.ts";
+import type { Principal } from "../core/model.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { isEndpoint } from "./metadata.ts";
 import { arrivedAs, audienceAt } from "./origin.ts";

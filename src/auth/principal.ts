@@ -1,7 +1,7 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
-import { Fault } from "../errors.ts";
-import { ANONYMOUS, type Principal } from "../model.ts";
+import { Fault } from "../core/errors.ts";
+import { ANONYMOUS, type Principal } from "../core/model.ts";
 import { networkOf } from "./origin.ts";
 
 /** An API key, of which only the hash is known. */

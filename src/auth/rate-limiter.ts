@@ -1,10 +1,10 @@
-import { bodyCounts, largeAnswers } from "../body.ts";
-import { countedBy, siteOf } from "../callers.ts";
-import { namespaceOf } from "../env.ts";
-import { limits } from "../limits.ts";
-import type { CallerQuota } from "../model.ts";
-import { storageQuota, tooMany } from "../quotas.ts";
-import { Fault } from "../errors.ts";
+import { bodyCounts, largeAnswers } from "../http/body.ts";
+import { countedBy, siteOf } from "../core/callers.ts";
+import { namespaceOf } from "../settings/env.ts";
+import { limits } from "../core/limits.ts";
+import type { CallerQuota } from "../core/model.ts";
+import { storageQuota, tooMany } from "./quotas.ts";
+import { Fault } from "../core/errors.ts";
 
 /** https://developers.cloudflare.com/workers/runtime-apis/bindings/rate-limit/ */
 interface RateLimit {

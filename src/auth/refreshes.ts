@@ -1,10 +1,10 @@
 import { blake2b } from "@noble/hashes/blake2.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
-import { report } from "../errors.ts";
+import { report } from "../core/errors.ts";
 import { sealingWith } from "../files/sealing.ts";
-import { limits } from "../limits.ts";
-import { printable, shortened } from "../text.ts";
+import { limits } from "../core/limits.ts";
+import { printable, shortened } from "../core/text.ts";
 import { invalidGrant } from "./authorization-refusals.ts";
 import { withMethods } from "./client-documents.ts";
 import { basicClient } from "./token-requests.ts";

@@ -1,7 +1,7 @@
 import { decodeJwt, errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from "jose";
-import type { Issuer } from "../oauth-settings.ts";
-import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
+import type { Issuer } from "../settings/oauth-settings.ts";
+import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
 import type { Fetch } from "./fetch-json.ts";
 import { keysOf } from "./issuer-keys.ts";
 import { isEndpoint } from "./metadata.ts";

@@ -1,8 +1,8 @@
-import { callerKey } from "../callers.ts";
-import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
-import { ANONYMOUS } from "../model.ts";
-import { countsOf, giveBackAll, takeAll, type Count, type Counter } from "../quotas.ts";
+import { callerKey } from "../core/callers.ts";
+import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import { ANONYMOUS } from "../core/model.ts";
+import { countsOf, giveBackAll, takeAll, type Count, type Counter } from "./quotas.ts";
 import { isLocal, networkOf } from "./origin.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { decodeJwt } from "jose";
-import { bodyText } from "../body.ts";
-import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
+import { bodyText } from "../http/body.ts";
+import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
 import { audienceOf, isEndpoint, unifyResource } from "./metadata.ts";
 
 export const METADATA_PATH = "/.well-known/oauth-authorization-server";

@@ -1,4 +1,4 @@
-import type { ToolDefinition } from "../model.ts";
+import type { ToolDefinition } from "../core/model.ts";
 import type { Catalog } from "../servlets/catalog.ts";
 import { RESERVED_NAMES, RESERVED_TOOLS } from "../servlets/scopes.ts";
 import { folded, toolkitOf } from "../servlets/toolkit.ts";

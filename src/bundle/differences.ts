@@ -1,8 +1,8 @@
 /** Differences between two versions of a servlet, for people. */
 import { diff } from "node:util";
-import type { Build } from "../builds/build.ts";
-import { canonicalJson } from "../digest.ts";
-import type { Lists } from "../model.ts";
+import type { Build } from "../installs/build.ts";
+import { canonicalJson } from "../core/digest.ts";
+import type { Lists } from "../core/model.ts";
 
 /** Each thing that a servlet offers or may do, as lines. */
 export type View = ReadonlyMap<string, string[]>;

@@ -1,6 +1,6 @@
 /** The digests of a servlet's code and files. */
 import { createHash } from "node:crypto";
-import { hashOf } from "../builds/build.ts";
+import { hashOf } from "../installs/build.ts";
 import type { Prepared } from "./wasm/prepare.ts";
 
 /** The SHA-256 of bytes, in hex. */

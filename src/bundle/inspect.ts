@@ -5,9 +5,9 @@ import {
   ToolSchema,
 } from "@modelcontextprotocol/core";
 import type { z } from "zod";
-import type { Lists, Tool } from "../model.ts";
-import { limits } from "../limits.ts";
-import { isObject } from "../model.ts";
+import type { Lists, Tool } from "../core/model.ts";
+import { limits } from "../core/limits.ts";
+import { isObject } from "../core/model.ts";
 import { Schema, SchemaError } from "../schema/schema.ts";
 import { withPortable } from "../servlets/catalog.ts";
 import { paramHeaders } from "../servlets/param-headers.ts";

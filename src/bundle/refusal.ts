@@ -1,4 +1,4 @@
-import { printableText } from "../text.ts";
+import { printableText } from "../core/text.ts";
 
 /**
  * An error that stops the bundle step; its message names the file, the problem and the remedy. Text that

@@ -7,7 +7,7 @@ import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { Refusal, type Refusals } from "./refusal.ts";
 import { refuseMisnamed, sourceIn, type Source } from "./source.ts";
 import { buildOf, commandIn } from "./toolchains.ts";
-import { parseJson } from "../text.ts";
+import { parseJson } from "../core/text.ts";
 
 /** A servlet found in its folder. */
 export interface Found {

@@ -3,7 +3,7 @@ import { readdir, readFile, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { archiveOf } from "../files/archive.ts";
 import { parseMounts } from "../files/mounts.ts";
-import { limits } from "../limits.ts";
+import { limits } from "../core/limits.ts";
 import { keepsState } from "../servlets/manifest.ts";
 import { readIfThere, writeWhole } from "./cache.ts";
 import { digestOf } from "./digests.ts";

@@ -1,4 +1,4 @@
-import type { Json } from "../model.ts";
+import type { Json } from "../core/model.ts";
 
 /** A completion request: for an argument of a prompt, or a variable of a resource template. */
 export interface CompletionRequest {

@@ -1,7 +1,7 @@
-import type { CallContext } from "../call-context.ts";
-import type { Json } from "../model.ts";
+import type { CallContext } from "../core/call-context.ts";
+import type { Json } from "../core/model.ts";
 import type { Entry } from "../servlets/registry.ts";
-import { Suspended, type Outcome, type WaitReason } from "../suspension.ts";
+import { Suspended, type Outcome, type WaitReason } from "../core/suspension.ts";
 
 /** A call that waits for one kind of thing. */
 export type Waiting<K extends WaitReason["kind"] = WaitReason["kind"]> = Suspended & {

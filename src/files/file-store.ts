@@ -1,7 +1,7 @@
 import { FileError } from "./errors.ts";
 import { Files } from "./files.ts";
 import { Inodes } from "./inodes.ts";
-import { limits } from "../limits.ts";
+import { limits } from "../core/limits.ts";
 import type { Mount } from "./mounts.ts";
 import { Overlay } from "./overlay.ts";
 import { RIGHTS_ALL } from "./rights.ts";

@@ -1,4 +1,4 @@
-import { limits } from "../limits.ts";
+import { limits } from "../core/limits.ts";
 import type { Entries, Listed } from "./entries.ts";
 import { FileError } from "./errors.ts";
 import type { Inodes } from "./inodes.ts";

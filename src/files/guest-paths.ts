@@ -1,5 +1,5 @@
-import { limits } from "../limits.ts";
-import { oncePer } from "../once-per.ts";
+import { limits } from "../core/limits.ts";
+import { oncePer } from "../core/once-per.ts";
 import { FileError } from "./errors.ts";
 import type { Files } from "./files.ts";
 import type { Mount } from "./mounts.ts";

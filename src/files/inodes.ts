@@ -1,4 +1,4 @@
-import { limits } from "../limits.ts";
+import { limits } from "../core/limits.ts";
 import { FileError } from "./errors.ts";
 import type { Overlay } from "./overlay.ts";
 import { BLOCK_BYTES, totalsCodec, type FileNode, type NodeKind, type Totals } from "./records.ts";

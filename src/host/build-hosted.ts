@@ -30,7 +30,7 @@ export const buildPlatform = (folder: string): Promise<string> =>
     {
       kv: join(SOURCES, `kv${OWN_EXTENSION}`),
       r2: join(SOURCES, `r2${OWN_EXTENSION}`),
-      exporter: join(SOURCES, `../exporter/index${OWN_EXTENSION}`),
+      exporter: join(SOURCES, `../observe/exporter${OWN_EXTENSION}`),
     },
     join(folder, PLATFORM),
   );

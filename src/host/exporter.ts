@@ -1,5 +1,5 @@
 import { Refusal } from "../bundle/refusal.ts";
-import { traceSettings } from "../tracing/settings.ts";
+import { traceSettings } from "../observe/trace-settings.ts";
 import type { Struct } from "./capnp.ts";
 import { fromEnvironment, workerService } from "./workerd-config.ts";
 

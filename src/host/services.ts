@@ -1,6 +1,6 @@
 import type { Struct } from "./capnp.ts";
 import type { Configuration } from "./configuration.ts";
-import { RUNS } from "../own-names.ts";
+import { RUNS } from "../settings/own-names.ts";
 import { EXPORTER_ONLY } from "./exporter.ts";
 import { modulesIn } from "./modules.ts";
 import { storeService, storesOf } from "./stores.ts";

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
 import { Refusal } from "../bundle/refusal.ts";
-import { SETTING_NAMES } from "../env.ts";
-import { TRACE_SETTING_NAMES } from "../tracing/settings.ts";
+import { SETTING_NAMES } from "../settings/env.ts";
+import { TRACE_SETTING_NAMES } from "../observe/trace-settings.ts";
 import type { Configuration } from "./configuration.ts";
 
 /** The longest variable that Linux passes to a process, in bytes, including its name. */

@@ -1,8 +1,8 @@
-import { readJson } from "../body.ts";
-import { Fault, report } from "../errors.ts";
-import { limits } from "../limits.ts";
-import type { CallerQuota } from "../model.ts";
-import { parseJson } from "../text.ts";
+import { readJson } from "../http/body.ts";
+import { Fault, report } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import type { CallerQuota } from "../core/model.ts";
+import { parseJson } from "../core/text.ts";
 import { handleLegacy, handleSession, isForSession } from "./legacy/handle.ts";
 import type { Incoming } from "./method.ts";
 import { find } from "./methods.ts";

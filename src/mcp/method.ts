@@ -1,7 +1,7 @@
-import type { Fault } from "../errors.ts";
+import type { Fault } from "../core/errors.ts";
 import type { CallRef } from "../calls/call-ref.ts";
-import type { Client } from "../call-context.ts";
-import type { Json, Lists } from "../model.ts";
+import type { Client } from "../core/call-context.ts";
+import type { Json, Lists } from "../core/model.ts";
 import type { Entry } from "../servlets/registry.ts";
 import type { SessionCall, SessionParts } from "./legacy/session-parts.ts";
 import type { Exchange } from "./wire/exchange.ts";

@@ -1,4 +1,4 @@
-import { Fault } from "../errors.ts";
+import { Fault } from "../core/errors.ts";
 import type { Registry } from "../servlets/registry.ts";
 import type { FoundRequest, Method } from "./method.ts";
 import { initialize, ping, setLevel } from "./legacy/introduction.ts";

@@ -1,13 +1,13 @@
 /** The operations on builds: send parts, publish, install, roll back, replay. */
-import { lengthOf, readJson, jsonHeaders } from "../body.ts";
-import { readBuild, type Build } from "../builds/build.ts";
-import { demandServable } from "../builds/servable.ts";
-import type { Installer } from "../builds/installer.ts";
-import type { Serving } from "../builds/serving.ts";
-import { unsettled } from "../durable/remote-hooks.ts";
-import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
-import { isObject, type Principal } from "../model.ts";
+import { lengthOf, readJson, jsonHeaders } from "../http/body.ts";
+import { readBuild, type Build } from "../installs/build.ts";
+import { demandServable } from "../installs/servable.ts";
+import type { Installer } from "../installs/installer.ts";
+import type { Serving } from "../serving.ts";
+import { unsettled } from "../state/remote-hooks.ts";
+import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import { isObject, type Principal } from "../core/model.ts";
 
 /** The installer. Throws `unavailable` that names the missing bindings. */
 export function installerOf({ installer }: Serving): Installer {

@@ -1,8 +1,8 @@
-import { jsonHeaders } from "../body.ts";
-import type { Installer } from "../builds/installer.ts";
-import { callerKey } from "../callers.ts";
-import type { OperatedStates, StateOwner } from "../durable/operated-states.ts";
-import { callerScope, scopeOf, type Scope } from "../durable/state-scopes.ts";
+import { jsonHeaders } from "../http/body.ts";
+import type { Installer } from "../installs/installer.ts";
+import { callerKey } from "../core/callers.ts";
+import type { OperatedStates, StateOwner } from "./operated-states.ts";
+import { callerScope, scopeOf, type Scope } from "../state/state-scopes.ts";
 import {
   install,
   publish,
@@ -13,8 +13,8 @@ import {
   uninstall,
   unpublish,
 } from "./builds.ts";
-import { Fault, httpStatus, retryAfterOf } from "../errors.ts";
-import type { CallerQuota, Principal } from "../model.ts";
+import { Fault, httpStatus, retryAfterOf } from "../core/errors.ts";
+import type { CallerQuota, Principal } from "../core/model.ts";
 
 /** What the operations need. */
 export interface Operated extends CallerQuota {

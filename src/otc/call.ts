@@ -1,18 +1,18 @@
 import { perform, whateverFor, type Waiting } from "../calls/engine.ts";
-import { report, type Fault } from "../errors.ts";
-import type { Answers, Ask, Asks } from "../asks.ts";
-import type { CallCredentials } from "../call-context.ts";
-import { isObject, type CallToolResult, type Json, type Principal } from "../model.ts";
-import type { Tasks } from "../durable/tasks.ts";
-import { handingOver, linkAsker, linkIn, linkOf, NOBODY } from "../mcp/wire/links.ts";
+import { report, type Fault } from "../core/errors.ts";
+import type { Answers, Ask, Asks } from "../core/asks.ts";
+import type { CallCredentials } from "../core/call-context.ts";
+import { isObject, type CallToolResult, type Json, type Principal } from "../core/model.ts";
+import type { Tasks } from "../calls/tasks.ts";
+import { handingOver, linkAsker, linkIn, linkOf, NOBODY } from "../asks/links.ts";
 import { silenceGate } from "../mcp/wire/tasks.ts";
-import { limits } from "../limits.ts";
+import { limits } from "../core/limits.ts";
 import { cannotAsk } from "../servlets/ask-failures.ts";
 import { waitingIn } from "../servlets/links.ts";
-import type { Trace } from "../tracing/context.ts";
-import { inRequestSpan } from "../tracing/spans.ts";
+import type { Trace } from "../observe/trace-context.ts";
+import { inRequestSpan } from "../observe/spans.ts";
 import { hiding, type Redact } from "../servlets/redaction.ts";
-import { afterSending, type Sender } from "../unknown-outcome.ts";
+import { afterSending, type Sender } from "../core/unknown-outcome.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { directoryOf } from "./directory.ts";
 

@@ -1,5 +1,5 @@
-import { isObject, type Json, type Lists, type Requirements } from "../model.ts";
-import type { Tool, ToolDefinition } from "../model.ts";
+import { isObject, type Json, type Lists, type Requirements } from "../core/model.ts";
+import type { Tool, ToolDefinition } from "../core/model.ts";
 import { wholeMatch, withPortable } from "../servlets/catalog.ts";
 import type { Manifest } from "../servlets/manifest.ts";
 import { folded, toolkitOf, versionOf } from "../servlets/toolkit.ts";

@@ -1,11 +1,11 @@
-import { Fault } from "../errors.ts";
-import { oncePer } from "../once-per.ts";
-import type { ToolDefinition } from "../model.ts";
+import { Fault } from "../core/errors.ts";
+import { oncePer } from "../core/once-per.ts";
+import type { ToolDefinition } from "../core/model.ts";
 import { nearest } from "../nearest.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import { shownOf, type Catalog, type ToolEntry } from "../servlets/catalog.ts";
 import { compareVersions } from "../servlets/toolkit.ts";
-import { printableLines } from "../text.ts";
+import { printableLines } from "../core/text.ts";
 import { define } from "./definitions.ts";
 
 /** A tool of one version. */

@@ -1,5 +1,5 @@
-import { limits } from "../limits.ts";
-import { isObject, type Json } from "../model.ts";
+import { limits } from "../core/limits.ts";
+import { isObject, type Json } from "../core/model.ts";
 import { NAMED_SCHEMA_KEYWORDS, References, SCHEMA_KEYWORDS } from "../schema/references.ts";
 
 /**

@@ -1,5 +1,5 @@
-import { jsonHeaders, textResponse } from "../body.ts";
-import { httpStatus, retryAfterOf, type Fault } from "../errors.ts";
+import { jsonHeaders, textResponse } from "../http/body.ts";
+import { httpStatus, retryAfterOf, type Fault } from "../core/errors.ts";
 import { LATEST } from "./request.ts";
 
 export const jsonResponse = (body: string, status = 200): Response =>

@@ -1,9 +1,9 @@
 import * as z from "zod/mini";
-import { canonicalJson } from "../digest.ts";
-import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
-import type { CallCredentials } from "../call-context.ts";
-import { isObject, type Json, type ToolDefinition } from "../model.ts";
+import { canonicalJson } from "../core/digest.ts";
+import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import type { CallCredentials } from "../core/call-context.ts";
+import { isObject, type Json, type ToolDefinition } from "../core/model.ts";
 
 /**
  * Request bodies.

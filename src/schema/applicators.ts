@@ -1,4 +1,4 @@
-import { isObject, type Json } from "../model.ts";
+import { isObject, type Json } from "../core/model.ts";
 import { requires, whereMembers } from "./assertions.ts";
 import {
   count,

@@ -1,5 +1,5 @@
-import { limits } from "../limits.ts";
-import { isObject } from "../model.ts";
+import { limits } from "../core/limits.ts";
+import { isObject } from "../core/model.ts";
 import { count, every, list, number, object, text, texts, type Context } from "./keyword.ts";
 import type { Keyword, Maker } from "./keyword.ts";
 import { brief, type Run } from "./run.ts";

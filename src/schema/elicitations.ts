@@ -1,9 +1,9 @@
-import type { Ask, Asks } from "../asks.ts";
-import { limits } from "../limits.ts";
-import { isObject, type Json } from "../model.ts";
+import type { Ask, Asks } from "../core/asks.ts";
+import { limits } from "../core/limits.ts";
+import { isObject, type Json } from "../core/model.ts";
 import { FORMATS } from "./formats.ts";
 import { Schema, SchemaError } from "./schema.ts";
-import { beginningOf } from "../text.ts";
+import { beginningOf } from "../core/text.ts";
 
 /** Elicitations of servlets, before a client sees them. */
 

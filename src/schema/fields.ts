@@ -1,4 +1,4 @@
-import { isObject, type Json } from "../model.ts";
+import { isObject, type Json } from "../core/model.ts";
 
 /** The fields of a form, from the schema of an elicitation. */
 

@@ -1,5 +1,5 @@
 import { format } from "@cfworker/json-schema";
-import { limits } from "../limits.ts";
+import { limits } from "../core/limits.ts";
 import type { Formats } from "./keyword.ts";
 
 /** The library's checks take linear time, except that of `url`, which is replaced. */

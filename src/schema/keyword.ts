@@ -1,4 +1,4 @@
-import { isObject, type Json } from "../model.ts";
+import { isObject, type Json } from "../core/model.ts";
 import type { Pattern } from "./pattern.ts";
 import type { SchemaResource, Target } from "./references.ts";
 import type { Evaluate, Run } from "./run.ts";

@@ -1,5 +1,5 @@
 /** Which one schema accepts what all of some schemas of 2020-12 accept? */
-import { isObject, type Json } from "../model.ts";
+import { isObject, type Json } from "../core/model.ts";
 import type { Steps } from "./steps.ts";
 import { isEqual, keysOf } from "./values.ts";
 

@@ -1,4 +1,4 @@
-import { limits } from "../limits.ts";
+import { limits } from "../core/limits.ts";
 
 /** A pattern is not valid, or cannot be matched in linear time. The message follows the pattern's name. */
 export class PatternError extends Error {

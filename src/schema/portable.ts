@@ -1,7 +1,7 @@
 /** How is a schema written so that clients and the APIs of models take it? */
-import { limits } from "../limits.ts";
-import { isObject, type Json } from "../model.ts";
-import { oncePer } from "../once-per.ts";
+import { limits } from "../core/limits.ts";
+import { isObject, type Json } from "../core/model.ts";
+import { oncePer } from "../core/once-per.ts";
 import { Unmergeable, merged } from "./merge.ts";
 import {
   NAMED_SCHEMA_KEYWORDS,

@@ -1,4 +1,4 @@
-import { isObject, type Json } from "../model.ts";
+import { isObject, type Json } from "../core/model.ts";
 
 /** Keywords whose value is a schema, or a list of them. */
 export const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set([

@@ -1,7 +1,7 @@
-import { limits } from "../limits.ts";
+import { limits } from "../core/limits.ts";
 import type { SchemaResource } from "./references.ts";
 import { StepsExceeded, type Steps } from "./steps.ts";
-import { shortened } from "../text.ts";
+import { shortened } from "../core/text.ts";
 
 /** One thing that is wrong with a value. */
 export interface Issue {

@@ -1,5 +1,5 @@
-import { limits } from "../limits.ts";
-import { isObject, type Json } from "../model.ts";
+import { limits } from "../core/limits.ts";
+import { isObject, type Json } from "../core/model.ts";
 import { APPLICATORS } from "./applicators.ts";
 import { ASSERTIONS } from "./assertions.ts";
 import type { Context, Formats, Keyword, Maker } from "./keyword.ts";

@@ -1,4 +1,4 @@
-import { isObject } from "../model.ts";
+import { isObject } from "../core/model.ts";
 import type { Steps } from "./steps.ts";
 
 /** The JSON Schema type of a value. */

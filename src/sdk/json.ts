@@ -1,4 +1,4 @@
-import { wellFormedJson } from "../text.ts";
+import { wellFormedJson } from "../core/text.ts";
 import { inspect, nameOf } from "./globals/inspect.ts";
 
 /** True while `json` writes. */

@@ -1,9 +1,9 @@
-import { ACCOUNT_MODE, type Asker } from "../asks.ts";
-import type { CallContext } from "../call-context.ts";
-import { Fault } from "../errors.ts";
-import { isAnonymous } from "../callers.ts";
-import { isSecureUrl } from "../oauth-settings.ts";
-import { ANONYMOUS } from "../model.ts";
+import { ACCOUNT_MODE, type Asker } from "../core/asks.ts";
+import type { CallContext } from "../core/call-context.ts";
+import { Fault } from "../core/errors.ts";
+import { isAnonymous } from "../core/callers.ts";
+import { isSecureUrl } from "../settings/oauth-settings.ts";
+import { ANONYMOUS } from "../core/model.ts";
 import { GuestError } from "../wasm/guest.ts";
 import { accountIn } from "../wasm/account.ts";
 import { isAllowed } from "../wasm/hosts.ts";

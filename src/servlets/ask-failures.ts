@@ -1,7 +1,7 @@
-import { limits } from "../limits.ts";
-import type { Ask, AskFailure } from "../asks.ts";
-import type { Json } from "../model.ts";
-import { beginningOf } from "../text.ts";
+import { limits } from "../core/limits.ts";
+import type { Ask, AskFailure } from "../core/asks.ts";
+import type { Json } from "../core/model.ts";
+import { beginningOf } from "../core/text.ts";
 
 /** The failures of requests to clients, in words for servlets and their callers. */
 

@@ -1,4 +1,4 @@
-import type { Lists, ToolDefinition } from "../model.ts";
+import type { Lists, ToolDefinition } from "../core/model.ts";
 import type { DialectName } from "./dialects.ts";
 import type { Manifest } from "./manifest.ts";
 

@@ -1,7 +1,7 @@
-import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
-import type { Lists, Prompt, Resource, ResourceTemplate, Tool } from "../model.ts";
-import { oncePer } from "../once-per.ts";
+import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import type { Lists, Prompt, Resource, ResourceTemplate, Tool } from "../core/model.ts";
+import { oncePer } from "../core/once-per.ts";
 import { FORMATS } from "../schema/formats.ts";
 import { portable } from "../schema/portable.ts";
 import { Pattern } from "../schema/pattern.ts";

@@ -1,5 +1,5 @@
-import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
+import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
 import type { Formats } from "../schema/keyword.ts";
 import { StepsExceeded, Schema, SchemaError, type Issue } from "../schema/schema.ts";
 import type { Steps } from "../schema/steps.ts";

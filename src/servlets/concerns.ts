@@ -1,6 +1,6 @@
 /** What in a tool do clients and the APIs of models refuse? */
-import { limits } from "../limits.ts";
-import { isObject, type Json } from "../model.ts";
+import { limits } from "../core/limits.ts";
+import { isObject, type Json } from "../core/model.ts";
 import { Steps, StepsExceeded } from "../schema/steps.ts";
 import type { ToolEntry } from "./catalog.ts";
 

@@ -1,8 +1,8 @@
-import { Fault } from "../errors.ts";
-import type { CallCredentials } from "../call-context.ts";
+import { Fault } from "../core/errors.ts";
+import type { CallCredentials } from "../core/call-context.ts";
 import type { GuestCredentials } from "../wasm/call.ts";
 import type { PreparedServlet } from "./bundle.ts";
-import { isServersOwn } from "../own-names.ts";
+import { isServersOwn } from "../settings/own-names.ts";
 import { hiding } from "./redaction.ts";
 import { REFERENCE, variableOf } from "./variables.ts";
 

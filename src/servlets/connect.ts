@@ -1,6 +1,6 @@
-import { Fault } from "../errors.ts";
-import { isUpdate, type Notification } from "../model.ts";
-import { JOURNAL_VERSION, type Head } from "../record.ts";
+import { Fault } from "../core/errors.ts";
+import { isUpdate, type Notification } from "../core/model.ts";
+import { JOURNAL_VERSION, type Head } from "../core/record.ts";
 import { callExport, type Ending, type Program } from "../wasm/call.ts";
 import { accountAsker } from "./accounts.ts";
 import type { PreparedServlet } from "./bundle.ts";

@@ -1,6 +1,6 @@
-import type { CountedRun } from "../usage/counts.ts";
-import type { CallContext } from "../call-context.ts";
-import type { Principal } from "../model.ts";
+import type { CountedRun } from "../observe/counts.ts";
+import type { CallContext } from "../core/call-context.ts";
+import type { Principal } from "../core/model.ts";
 import type { Ending, LogLevel } from "../wasm/call.ts";
 import type { World } from "../wasm/world.ts";
 import type { PreparedServlet } from "./bundle.ts";

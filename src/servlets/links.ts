@@ -1,7 +1,7 @@
-import type { Asks } from "../asks.ts";
-import { limits } from "../limits.ts";
-import { isObject, type Json } from "../model.ts";
-import { beginningOf, printable } from "../text.ts";
+import type { Asks } from "../core/asks.ts";
+import { limits } from "../core/limits.ts";
+import { isObject, type Json } from "../core/model.ts";
+import { beginningOf, printable } from "../core/text.ts";
 
 /** The pages on which users answer, in words for models and as data. */
 

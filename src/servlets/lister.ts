@@ -1,6 +1,6 @@
-import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
-import type { Lists } from "../model.ts";
+import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import type { Lists } from "../core/model.ts";
 import type { PreparedServlet, Served } from "./bundle.ts";
 import { joined, merge, type Catalog, type Clash } from "./catalog.ts";
 import type { Deployment, Viewer } from "./deployment.ts";

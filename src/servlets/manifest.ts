@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { fits } from "../glob.ts";
-import { limits } from "../limits.ts";
+import { fits } from "../core/glob.ts";
+import { limits } from "../core/limits.ts";
 import { Pattern } from "../schema/pattern.ts";
 import { dialectNames } from "./dialects.ts";
-import { memoryBytes } from "../text.ts";
+import { memoryBytes } from "../core/text.ts";
 import { ownVariablesIn } from "./variables.ts";
 
 const identified = { id: z.string().min(1) };

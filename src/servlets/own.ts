@@ -1,7 +1,7 @@
-import { Fault } from "../errors.ts";
-import type { CallContext } from "../call-context.ts";
-import type { CallToolResult, Json, Tool } from "../model.ts";
-import { Suspended, Wait } from "../suspension.ts";
+import { Fault } from "../core/errors.ts";
+import type { CallContext } from "../core/call-context.ts";
+import type { CallToolResult, Json, Tool } from "../core/model.ts";
+import { Suspended, Wait } from "../core/suspension.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import { SERVER_SERVLET } from "./scopes.ts";
 import type { Servlet } from "./servlet.ts";

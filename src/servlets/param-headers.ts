@@ -1,5 +1,5 @@
-import { isObject, type Tool } from "../model.ts";
-import { oncePer } from "../once-per.ts";
+import { isObject, type Tool } from "../core/model.ts";
+import { oncePer } from "../core/once-per.ts";
 
 /** An argument that modern requests repeat in a header. */
 interface ParamHeader {

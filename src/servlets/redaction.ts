@@ -1,5 +1,5 @@
-import type { CallCredentials } from "../call-context.ts";
-import { beginningOf } from "../text.ts";
+import type { CallCredentials } from "../core/call-context.ts";
+import { beginningOf } from "../core/text.ts";
 
 /** Redacts secrets in the first `most` characters of a text, and drops the rest. Never throws. */
 export type Redact = (text: string, most?: number) => string;

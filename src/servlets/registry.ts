@@ -1,11 +1,17 @@
-import { checkWithoutNulls } from "../deviations.ts";
-import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
+import { checkWithoutNulls } from "../core/deviations.ts";
+import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
 import type { CallRef, CompletionRequest } from "../calls/call-ref.ts";
-import type { CallContext } from "../call-context.ts";
-import type { CallToolResult, CompleteResult, Json, Lists, ReadResourceResult } from "../model.ts";
+import type { CallContext } from "../core/call-context.ts";
+import type {
+  CallToolResult,
+  CompleteResult,
+  Json,
+  Lists,
+  ReadResourceResult,
+} from "../core/model.ts";
 import { nearest } from "../nearest.ts";
-import type { Outcome } from "../suspension.ts";
+import type { Outcome } from "../core/suspension.ts";
 import type { PreparedServlet, Served } from "./bundle.ts";
 import {
   demandArguments,

@@ -1,10 +1,10 @@
 /** How did a run of a servlet end, and where it failed, why and what can be done about it? */
-import type { CountedRun } from "../usage/counts.ts";
-import { Fault, type FaultCode } from "../errors.ts";
-import { limits } from "../limits.ts";
-import type { CallContext } from "../call-context.ts";
-import { isObject } from "../model.ts";
-import { beginningOf, printable, printableJson, printableLines } from "../text.ts";
+import type { CountedRun } from "../observe/counts.ts";
+import { Fault, type FaultCode } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import type { CallContext } from "../core/call-context.ts";
+import { isObject } from "../core/model.ts";
+import { beginningOf, printable, printableJson, printableLines } from "../core/text.ts";
 import type { Ending } from "../wasm/call.ts";
 import type { Deployment } from "./deployment.ts";
 

@@ -1,6 +1,6 @@
-import type { CallContext } from "../call-context.ts";
-import { Fault } from "../errors.ts";
-import { inSpan, LINK } from "../tracing/spans.ts";
+import type { CallContext } from "../core/call-context.ts";
+import { Fault } from "../core/errors.ts";
+import { inSpan, LINK } from "../observe/spans.ts";
 import type { Ending } from "../wasm/call.ts";
 
 /** A run of an export. */

@@ -1,6 +1,6 @@
-import { fits } from "../glob.ts";
-import { limits } from "../limits.ts";
-import { OPERATOR_SCOPE } from "../model.ts";
+import { fits } from "../core/glob.ts";
+import { limits } from "../core/limits.ts";
+import { OPERATOR_SCOPE } from "../core/model.ts";
 
 /**
  * The patterns of each scope: `servlet:name`, with the name of a tool or prompt or the URI of a resource. `*` stands

@@ -1,10 +1,10 @@
-import { SECRET_MODE, type Asker } from "../asks.ts";
-import type { CallContext } from "../call-context.ts";
-import { limits } from "../limits.ts";
-import { ANONYMOUS } from "../model.ts";
+import { SECRET_MODE, type Asker } from "../core/asks.ts";
+import type { CallContext } from "../core/call-context.ts";
+import { limits } from "../core/limits.ts";
+import { ANONYMOUS } from "../core/model.ts";
 import type { Deployment } from "./deployment.ts";
 import { serverAsker } from "./server-asks.ts";
-import { beginningOf } from "../text.ts";
+import { beginningOf } from "../core/text.ts";
 
 /** The beginning of a servlet's words, which stand in an address. */
 const brief = (message: unknown): string => beginningOf(String(message), limits.pageCharacters);

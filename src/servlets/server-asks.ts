@@ -1,6 +1,6 @@
-import type { Asker } from "../asks.ts";
-import { limits } from "../limits.ts";
-import type { Json } from "../model.ts";
+import type { Asker } from "../core/asks.ts";
+import { limits } from "../core/limits.ts";
+import type { Json } from "../core/model.ts";
 import { cannotAsk } from "./ask-failures.ts";
 
 /**

@@ -1,7 +1,7 @@
-import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
-import { isAskMethod, type Ask } from "../asks.ts";
-import type { CallContext } from "../call-context.ts";
+import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import { isAskMethod, type Ask } from "../core/asks.ts";
+import type { CallContext } from "../core/call-context.ts";
 import type { CompletionRequest } from "../calls/call-ref.ts";
 import {
   ANONYMOUS,
@@ -12,13 +12,13 @@ import {
   type Json,
   type Lists,
   type ReadResourceResult,
-} from "../model.ts";
-import { Suspended, type Outcome } from "../suspension.ts";
+} from "../core/model.ts";
+import { Suspended, type Outcome } from "../core/suspension.ts";
 import { sentAsks, wrongElicitation } from "../schema/elicitations.ts";
-import { excessOf } from "../shape.ts";
+import { excessOf } from "../core/shape.ts";
 import type { Ending } from "../wasm/call.ts";
 import type { HostFunctions } from "../wasm/host-function.ts";
-import { parseJson } from "../text.ts";
+import { parseJson } from "../core/text.ts";
 import { toolResult } from "./tidy/results.ts";
 
 /**

@@ -1,6 +1,6 @@
-import { callerKey } from "../callers.ts";
-import type { CallContext, CallCredentials } from "../call-context.ts";
-import type { Trace } from "../tracing/context.ts";
+import { callerKey } from "../core/callers.ts";
+import type { CallContext, CallCredentials } from "../core/call-context.ts";
+import type { Trace } from "../observe/trace-context.ts";
 import type { Setup } from "../wasm/setup.ts";
 import { liveWorld } from "../wasm/world.ts";
 import { withAccounts } from "./accounts.ts";

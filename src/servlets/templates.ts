@@ -1,4 +1,4 @@
-import { limits } from "../limits.ts";
+import { limits } from "../core/limits.ts";
 import { Pattern } from "../schema/pattern.ts";
 import type { Steps } from "../schema/steps.ts";
 

@@ -1,5 +1,5 @@
 import { nearest } from "../nearest.ts";
-import { isServersOwn, SETTINGS } from "../own-names.ts";
+import { isServersOwn, SETTINGS } from "../settings/own-names.ts";
 
 /** Names of the Worker's variables and secrets in manifests. */
 

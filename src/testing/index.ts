@@ -4,9 +4,9 @@
  */
 import { makeBundle } from "../bundle/bundle.ts";
 import { servedFrom } from "../bundle/served.ts";
-import { Fault } from "../errors.ts";
-import type { Answer, Ask, AskFailure } from "../asks.ts";
-import type { CallContext } from "../call-context.ts";
+import { Fault } from "../core/errors.ts";
+import type { Answer, Ask, AskFailure } from "../core/asks.ts";
+import type { CallContext } from "../core/call-context.ts";
 import type {
   CallToolResult,
   CompleteResult,
@@ -15,9 +15,9 @@ import type {
   Lists,
   Notification,
   ReadResourceResult,
-} from "../model.ts";
-import { answered, type Entry, type Head, type Keeper, type Recorded } from "../record.ts";
-import { Wait } from "../suspension.ts";
+} from "../core/model.ts";
+import { answered, type Entry, type Head, type Keeper, type Recorded } from "../core/record.ts";
+import { Wait } from "../core/suspension.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import { keepsState } from "../servlets/manifest.ts";

@@ -1,12 +1,12 @@
-import type { CallContext } from "../call-context.ts";
-import { buildOf, ScopeState, type StateStorage } from "../durable/scope-state.ts";
-import { endingOf } from "../durable/plain-ending.ts";
-import { scopeOf, type Scope } from "../durable/state-scopes.ts";
+import type { CallContext } from "../core/call-context.ts";
+import { buildOf, ScopeState, type StateStorage } from "../state/scope-state.ts";
+import { endingOf } from "../state/plain-ending.ts";
+import { scopeOf, type Scope } from "../state/state-scopes.ts";
 import type { Files } from "../files/files.ts";
 import { mountOf } from "../files/guest-paths.ts";
 import { sealingWith } from "../files/sealing.ts";
 import { bytesOf, putFile, rootOfStore, treeOf } from "../files/tree.ts";
-import { ANONYMOUS, type Principal } from "../model.ts";
+import { ANONYMOUS, type Principal } from "../core/model.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import { programOf } from "../servlets/connect.ts";
 import { partsOf, setupOf } from "../servlets/setup.ts";

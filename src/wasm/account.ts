@@ -1,5 +1,5 @@
-import { ACCOUNT_MODE } from "../asks.ts";
-import type { Json } from "../model.ts";
+import { ACCOUNT_MODE } from "../core/asks.ts";
+import type { Json } from "../core/model.ts";
 import { GuestError, type Guest } from "./guest.ts";
 import { askByPage } from "./ask-by-page.ts";
 

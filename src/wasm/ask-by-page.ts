@@ -1,6 +1,6 @@
-import type { Answer, Ask } from "../asks.ts";
-import { limits } from "../limits.ts";
-import { isObject, type Json } from "../model.ts";
+import type { Answer, Ask } from "../core/asks.ts";
+import { limits } from "../core/limits.ts";
+import { isObject, type Json } from "../core/model.ts";
 import { sendAsks } from "./ask-client.ts";
 import type { Guest } from "./guest.ts";
 

@@ -1,9 +1,9 @@
-import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
-import type { Answer, Answers, Ask, Asks } from "../asks.ts";
+import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import type { Answer, Answers, Ask, Asks } from "../core/asks.ts";
 import { sentAsks, wrongElicitation } from "../schema/elicitations.ts";
-import { Wait } from "../suspension.ts";
-import { inSpan } from "../tracing/spans.ts";
+import { Wait } from "../core/suspension.ts";
+import { inSpan } from "../observe/spans.ts";
 import { GuestError, type Guest } from "./guest.ts";
 
 /**

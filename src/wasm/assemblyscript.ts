@@ -1,4 +1,4 @@
-import { limits } from "../limits.ts";
+import { limits } from "../core/limits.ts";
 import type { HostFunctions } from "./host-function.ts";
 
 /** `abort`, which AssemblyScript calls before it traps. Its strings are UTF-16, their length before them. */

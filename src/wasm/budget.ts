@@ -1,6 +1,6 @@
-import { siteOf } from "../callers.ts";
-import { limits } from "../limits.ts";
-import { mebibytes } from "../text.ts";
+import { siteOf } from "../core/callers.ts";
+import { limits } from "../core/limits.ts";
+import { mebibytes } from "../core/text.ts";
 import type { Setup } from "./setup.ts";
 
 /** The servlet's own failure, with a message that is meant for the caller. Ends the call. */

@@ -1,7 +1,7 @@
-import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
-import type { Keeper, Recorded } from "../record.ts";
-import { Suspended, Wait } from "../suspension.ts";
+import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import type { Keeper, Recorded } from "../core/record.ts";
+import { Suspended, Wait } from "../core/suspension.ts";
 import { BudgetExceeded, type Fuel } from "./budget.ts";
 import { Exit, Guest, GuestError, type Setup } from "./guest.ts";
 import { Journal } from "./journal.ts";

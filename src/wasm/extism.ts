@@ -1,4 +1,4 @@
-import { limits } from "../limits.ts";
+import { limits } from "../core/limits.ts";
 import { GuestError, type Guest, type LogLevel } from "./guest.ts";
 import type { HostFunction, HostFunctions } from "./host-function.ts";
 import { httpRequest } from "./http-request.ts";

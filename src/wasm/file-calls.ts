@@ -1,8 +1,8 @@
 import { FileError } from "../files/errors.ts";
 import type { Files } from "../files/files.ts";
 import { findPath, type Found } from "../files/guest-paths.ts";
-import { limits } from "../limits.ts";
-import type { Json } from "../model.ts";
+import { limits } from "../core/limits.ts";
+import type { Json } from "../core/model.ts";
 import type { Guest } from "./guest.ts";
 import { charged } from "./wasi-files.ts";
 

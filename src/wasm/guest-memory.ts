@@ -1,11 +1,11 @@
-import { limits } from "../limits.ts";
-import { isObject, type Json } from "../model.ts";
-import { excessOf } from "../shape.ts";
+import { limits } from "../core/limits.ts";
+import { isObject, type Json } from "../core/model.ts";
+import { excessOf } from "../core/shape.ts";
 import { GuestError, FuelMeter, type Fuel } from "./budget.ts";
 import { rangeOf } from "./image.ts";
 import { mark, marksIn } from "./marks.ts";
 import { demandJson, demandSize } from "./reading.ts";
-import { parseJson } from "../text.ts";
+import { parseJson } from "../core/text.ts";
 
 /** Exports of a prepared servlet other than the servlet's own functions. */
 interface KernelExports {

@@ -1,8 +1,8 @@
-import { clientHasLeft, Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
-import { isChange, type Notification } from "../model.ts";
-import { Wait } from "../suspension.ts";
-import { beginningOf, shortened, stringBytes } from "../text.ts";
+import { clientHasLeft, Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import { isChange, type Notification } from "../core/model.ts";
+import { Wait } from "../core/suspension.ts";
+import { beginningOf, shortened, stringBytes } from "../core/text.ts";
 import { Budget, BudgetExceeded, GuestError, Reservation } from "./budget.ts";
 import { GuestMemory } from "./guest-memory.ts";
 import type { Journal, Question } from "./journal.ts";

@@ -1,6 +1,6 @@
-import { fits } from "../glob.ts";
-import { oncePer } from "../once-per.ts";
-import { isPrivate } from "../private-hosts.ts";
+import { fits } from "../core/glob.ts";
+import { oncePer } from "../core/once-per.ts";
+import { isPrivate } from "../http/private-hosts.ts";
 
 /** Which hosts may a guest reach, as far as their spelling tells? */
 

@@ -1,4 +1,4 @@
-import { release } from "../parts.ts";
+import { release } from "../core/parts.ts";
 import { GuestError } from "./budget.ts";
 import type { GuestResponse } from "./http.ts";
 

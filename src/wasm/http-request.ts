@@ -1,6 +1,6 @@
-import { limits } from "../limits.ts";
-import type { Json } from "../model.ts";
-import { release } from "../parts.ts";
+import { limits } from "../core/limits.ts";
+import type { Json } from "../core/model.ts";
+import { release } from "../core/parts.ts";
 import { accountOf, connectAccount } from "./account.ts";
 import { GuestError, type Guest } from "./guest.ts";
 import { responseIn, responseText } from "./http-answers.ts";

@@ -1,12 +1,12 @@
-import { limits } from "../limits.ts";
-import { isObject, type Json } from "../model.ts";
-import type { MethodClass } from "../record.ts";
+import { limits } from "../core/limits.ts";
+import { isObject, type Json } from "../core/model.ts";
+import type { MethodClass } from "../core/record.ts";
 import { GuestError, type Guest } from "./guest.ts";
-import { VERSION } from "../version.ts";
-import { release } from "../parts.ts";
-import { isPrivate } from "../private-hosts.ts";
-import { addTrace } from "../tracing/context.ts";
-import { inHttpSpan } from "../tracing/spans.ts";
+import { VERSION } from "../core/version.ts";
+import { release } from "../core/parts.ts";
+import { isPrivate } from "../http/private-hosts.ts";
+import { addTrace } from "../observe/trace-context.ts";
+import { inHttpSpan } from "../observe/spans.ts";
 import { charactersOf, isAllowed } from "./hosts.ts";
 
 /** A response as the guest sees it. */

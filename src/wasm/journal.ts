@@ -1,10 +1,10 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
-import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
-import { JOURNAL_VERSION } from "../record.ts";
-import type { Entry, Head, Intent, Keeper, MethodClass, Recorded } from "../record.ts";
-import { hashText } from "../parts.ts";
+import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import { JOURNAL_VERSION } from "../core/record.ts";
+import type { Entry, Head, Intent, Keeper, MethodClass, Recorded } from "../core/record.ts";
+import { hashText } from "../core/parts.ts";
 import { BudgetExceeded } from "./budget.ts";
 import { generator } from "./random.ts";
 import type { World } from "./world.ts";

@@ -1,5 +1,5 @@
-import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
+import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
 import type { Guest } from "./guest.ts";
 import type { Body, Patched } from "./image.ts";
 import { assemblyScriptFunctions } from "./assemblyscript.ts";

@@ -1,4 +1,4 @@
-import { limits } from "../limits.ts";
+import { limits } from "../core/limits.ts";
 import { Guest, type Setup } from "./guest.ts";
 import {
   apply,

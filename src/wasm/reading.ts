@@ -1,5 +1,5 @@
-import { limits } from "../limits.ts";
-import { mebibytes } from "../text.ts";
+import { limits } from "../core/limits.ts";
+import { mebibytes } from "../core/text.ts";
 import { GuestError } from "./budget.ts";
 
 /** Size limits on guest data, checked before it is decoded. */

@@ -1,7 +1,7 @@
-import type { Asker } from "../asks.ts";
+import type { Asker } from "../core/asks.ts";
 import type { Files } from "../files/files.ts";
-import type { Notification } from "../model.ts";
-import type { Trace } from "../tracing/context.ts";
+import type { Notification } from "../core/model.ts";
+import type { Trace } from "../observe/trace-context.ts";
 import type { World } from "./world.ts";
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";

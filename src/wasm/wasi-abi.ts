@@ -1,5 +1,5 @@
 import type { FileErrorCode } from "../files/errors.ts";
-import { limits } from "../limits.ts";
+import { limits } from "../core/limits.ts";
 import type { Guest } from "./guest.ts";
 
 /** Numbers of WASI preview 1, and how its arguments lie in memory. */

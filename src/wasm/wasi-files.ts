@@ -1,7 +1,7 @@
 import { FileError } from "../files/errors.ts";
 import type { Files } from "../files/files.ts";
 import type { Descriptor, FileNode } from "../files/records.ts";
-import { limits } from "../limits.ts";
+import { limits } from "../core/limits.ts";
 import type { Guest } from "./guest.ts";
 import type { HostFunction, HostFunctions } from "./host-function.ts";
 import { errno, isStandard, now } from "./wasi-abi.ts";

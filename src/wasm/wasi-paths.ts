@@ -2,7 +2,7 @@ import { FileError } from "../files/errors.ts";
 import type { Place } from "../files/files.ts";
 import type { Descriptor } from "../files/records.ts";
 import { RIGHT_WRITE, RIGHTS_ALL } from "../files/rights.ts";
-import { limits } from "../limits.ts";
+import { limits } from "../core/limits.ts";
 import {
   demandWritable,
   folderOf,

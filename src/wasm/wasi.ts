@@ -1,5 +1,5 @@
 import { RIGHTS_ALL } from "../files/rights.ts";
-import { limits } from "../limits.ts";
+import { limits } from "../core/limits.ts";
 import { Exit, type Guest } from "./guest.ts";
 import type { HostFunction, HostFunctions } from "./host-function.ts";
 import { errno, isStandard, now, vectors } from "./wasi-abi.ts";

@@ -1,6 +1,6 @@
 /** What the engine of servlets in TypeScript has the platform do with bytes: ciphers, hashes and encodings. */
-import { limits } from "../limits.ts";
-import type { Json } from "../model.ts";
+import { limits } from "../core/limits.ts";
+import type { Json } from "../core/model.ts";
 import { GuestError, type Guest } from "./guest.ts";
 
 const encoder = new TextEncoder();

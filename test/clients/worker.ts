@@ -1,7 +1,7 @@
 /** The servlets that come with the project, and those that the conformance suite wants, for real clients. */
 import { env } from "cloudflare:workers";
 import { createApp } from "../../src/app.ts";
-import { durableObjects } from "../../src/durable/objects.ts";
+import { durableObjects } from "../../src/objects.ts";
 import { bundle } from "./bundle.gen.ts";
 
 export const {

@@ -79,7 +79,7 @@ async function prepare(cases: string): Promise<void> {
     join(SCRATCH, "index.ts"),
     `import { env } from "cloudflare:workers";
 import { createApp } from ${source("src/app.ts")};
-import { durableObjects } from ${source("src/durable/objects.ts")};
+import { durableObjects } from ${source("src/objects.ts")};
 import { bundle } from "./bundle.gen.ts";
 export const { ${Object.values(OBJECTS).join(", ")} } = durableObjects(bundle);
 export default createApp(bundle, env);

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { VERSION } from "../../src/version.ts";
+import { VERSION } from "../../src/core/version.ts";
 import { importsOf, roomOf, sourceFiles } from "./structure.ts";
 
 /** How the code is laid out: which room may know which. */

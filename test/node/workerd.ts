@@ -15,7 +15,7 @@ import {
   workerService,
 } from "../../src/host/workerd-config.ts";
 import { startWorkerd } from "../../src/host/workerd.ts";
-import { RUNS } from "../../src/own-names.ts";
+import { RUNS } from "../../src/settings/own-names.ts";
 import { OBJECTS } from "./objects.ts";
 
 export { buildWorker };

@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../src/app.ts";
 import { bundle } from "../bundle.gen.ts";
 import { answerOf, app, callTool, post, settings, URL_OF_MCP } from "./server.ts";
-import { VERSION } from "../../src/version.ts";
+import { VERSION } from "../../src/core/version.ts";
 
 const get = (path: string, headers = {}, server = app) =>
   Promise.resolve(server.fetch(new Request(new URL(path, URL_OF_MCP), { headers })));

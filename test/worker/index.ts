@@ -1,8 +1,8 @@
 /** All servlets and all guests of the tests, served over real HTTP. */
 import { DurableObject, env, tracing } from "cloudflare:workers";
 import { createApp } from "../../src/app.ts";
-import { durableObjects } from "../../src/durable/objects.ts";
-import { configureTracing } from "../../src/tracing/spans.ts";
+import { durableObjects } from "../../src/objects.ts";
+import { configureTracing } from "../../src/observe/spans.ts";
 import { bundle as all } from "../bundle.gen.ts";
 
 configureTracing(tracing, env);

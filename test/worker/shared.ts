@@ -2,7 +2,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterAll, beforeAll, vi } from "vitest";
-import { configureLimits, limits } from "../../src/limits.ts";
+import { configureLimits, limits } from "../../src/core/limits.ts";
 import { Reservation } from "../../src/wasm/budget.ts";
 import { counters } from "./index.ts";
 

@@ -1,7 +1,7 @@
 /** Describes builds for the person who decides about them: permissions, tools, and changes. */
-import type { Build } from "../../builds/build.ts";
-import { accountsOf, boundsOf, keptFor, secretsOf } from "../../builds/permissions.ts";
-import { printable } from "../../text.ts";
+import type { Build } from "../../installs/build.ts";
+import { accountsOf, boundsOf, keptFor, secretsOf } from "../../installs/permissions.ts";
+import { printable } from "../../core/text.ts";
 import { merge } from "../../servlets/catalog.ts";
 import type { Manifest } from "../../servlets/manifest.ts";
 import { compare, viewOf } from "../differences.ts";

@@ -5,7 +5,7 @@
 import { dirname, join, relative } from "node:path";
 import { parseArgs } from "node:util";
 import * as z from "zod";
-import { RUNS } from "../../own-names.ts";
+import { RUNS } from "../../settings/own-names.ts";
 import { manifestSchema } from "../../servlets/manifest.ts";
 import { missingIn } from "../../servlets/variables.ts";
 import { makeBundle, type Member } from "../bundle.ts";

@@ -2,7 +2,7 @@
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { VERSION } from "../../version.ts";
+import { VERSION } from "../../core/version.ts";
 import { OWN_EXTENSION } from "../own.ts";
 import { Refusal, runCommand } from "../refusal.ts";
 import { dev } from "./dev.ts";

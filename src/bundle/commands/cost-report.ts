@@ -1,5 +1,5 @@
 /** What a servlet's calls cost, in the output of `npm run servlets -- inspect`. */
-import { PER_RUN } from "../../usage/prices.ts";
+import { PER_RUN } from "../../observe/prices.ts";
 import { DOCS } from "../own.ts";
 import type { Cost, ToolCost } from "./cost.ts";
 import { kilobytes, WORKER_BYTES } from "./table.ts";

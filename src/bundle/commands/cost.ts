@@ -1,8 +1,8 @@
 /** Measures what calls of a servlet cost in CPU: each of its tools is called, in a world in which nothing can be done. */
 import { perform, whateverFor } from "../../calls/engine.ts";
-import type { CallContext } from "../../call-context.ts";
-import { Fault } from "../../errors.ts";
-import type { CallToolResult, Json, Tool } from "../../model.ts";
+import type { CallContext } from "../../core/call-context.ts";
+import { Fault } from "../../core/errors.ts";
+import type { CallToolResult, Json, Tool } from "../../core/model.ts";
 import { nobodysCall } from "../../servlets/servlet.ts";
 import type { Deployment } from "../../servlets/deployment.ts";
 import { Registry } from "../../servlets/registry.ts";

@@ -1,10 +1,10 @@
 /** Finds out all that can be known of one servlet, whether or not it would be refused. */
 import { stat } from "node:fs/promises";
 import { basename, dirname, extname, join, resolve } from "node:path";
-import { limits } from "../../limits.ts";
-import type { Lists } from "../../model.ts";
+import { limits } from "../../core/limits.ts";
+import type { Lists } from "../../core/model.ts";
 import { dialectOf, dialects, type DialectName } from "../../servlets/dialects.ts";
-import { memoryBytes } from "../../text.ts";
+import { memoryBytes } from "../../core/text.ts";
 import { Guest } from "../../wasm/guest.ts";
 import { Journal } from "../../wasm/journal.ts";
 import { instantiate, run } from "../../wasm/link.ts";

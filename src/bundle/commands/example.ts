@@ -1,5 +1,5 @@
 /** Example values for JSON Schemas. */
-import { isObject, type Json } from "../../model.ts";
+import { isObject, type Json } from "../../core/model.ts";
 import { Schema, SchemaError, StepsExceeded } from "../../schema/schema.ts";
 
 /** Deeper schemas repeat themselves; and what has that many parts is no example. */

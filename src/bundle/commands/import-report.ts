@@ -1,6 +1,6 @@
 /** The report of the command `import`. */
 import { join } from "node:path";
-import { printableText } from "../../text.ts";
+import { printableText } from "../../core/text.ts";
 import { sourceInManifest } from "../sources/origin.ts";
 import type { Plan } from "../hyper-mcp/plan.ts";
 import { DOCS } from "../own.ts";

@@ -1,7 +1,7 @@
 /** Makes a project from the template. Imports no npm package, because `create-edge-servlets` has none. */
 import { appendFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
-import { VERSION } from "../../version.ts";
+import { VERSION } from "../../core/version.ts";
 import { OWN_FOLDER } from "../own.ts";
 import { Refusal } from "../refusal.ts";
 

@@ -1,7 +1,7 @@
 /** The commands `npm run servlets -- install`, `publish` and `replay`: they prepare servlets here, and send them to a server. */
 import * as z from "zod";
-import { canonicalJson } from "../../digest.ts";
-import { mebibytes, printable, printableLines } from "../../text.ts";
+import { canonicalJson } from "../../core/digest.ts";
+import { mebibytes, printable, printableLines } from "../../core/text.ts";
 import { buildOf, type BuildFiles } from "../build-files.ts";
 import { bundleAll, makeBundle, type Member } from "../bundle.ts";
 import { Refusal, Refusals } from "../refusal.ts";

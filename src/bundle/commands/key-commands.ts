@@ -4,9 +4,9 @@ import { createHash, randomBytes } from "node:crypto";
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { KEY_NAME, KEY_NAME_RULE, scopesInWords } from "../../key-name.ts";
-import { OPERATOR_SCOPE } from "../../model.ts";
-import { printable } from "../../text.ts";
+import { KEY_NAME, KEY_NAME_RULE, scopesInWords } from "../../core/key-name.ts";
+import { OPERATOR_SCOPE } from "../../core/model.ts";
+import { printable } from "../../core/text.ts";
 import { Refusal } from "../refusal.ts";
 
 /** A key as the Worker's secret API_KEYS has it. */

@@ -1,7 +1,7 @@
 /** Requests to the operator's endpoint of a server. */
 import { setTimeout as pause } from "node:timers/promises";
 import * as z from "zod";
-import { printable } from "../../text.ts";
+import { printable } from "../../core/text.ts";
 import { Refusal } from "../refusal.ts";
 
 /** A refusal because the server could not be reached, or the connection was lost. */

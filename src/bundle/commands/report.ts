@@ -1,7 +1,7 @@
 /** The output of the command `npm run servlets`. */
 import { gzipSync } from "node:zlib";
-import type { Lists } from "../../model.ts";
-import { mebibytes, printable, printableLines } from "../../text.ts";
+import type { Lists } from "../../core/model.ts";
+import { mebibytes, printable, printableLines } from "../../core/text.ts";
 import type { Import, Kind, Outline } from "../wasm/binary.ts";
 import type { Member } from "../bundle.ts";
 import type { Examined } from "./examine.ts";

@@ -1,7 +1,7 @@
 /** The commands of `npm run servlets`: they make, list and inspect servlets, and manage their stored data. */
 import { parseArgs } from "node:util";
 import { describeMissing } from "../../servlets/variables.ts";
-import { printableText } from "../../text.ts";
+import { printableText } from "../../core/text.ts";
 import { catalogOf, makeBundle } from "../bundle.ts";
 import { examine, locate } from "./examine.ts";
 import { servletFolders } from "./folders.ts";

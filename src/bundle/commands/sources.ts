@@ -1,6 +1,6 @@
 /** The commands `npm run servlets -- add`, `update` and `remove`. */
 import { parseArgs } from "node:util";
-import { printable } from "../../text.ts";
+import { printable } from "../../core/text.ts";
 import { Refusal, Refusals } from "../refusal.ts";
 import { scan } from "../scan.ts";
 import { addSource, removeSource, type Trust } from "../sources/add.ts";

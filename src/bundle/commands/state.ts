@@ -5,8 +5,8 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { parseArgs } from "node:util";
 import * as z from "zod";
-import { framesIn } from "../../state-file.ts";
-import { mebibytes, printable } from "../../text.ts";
+import { framesIn } from "../../state/state-file.ts";
+import { mebibytes, printable } from "../../core/text.ts";
 import { Refusal } from "../refusal.ts";
 import { request, requestJson } from "./operator.ts";
 

@@ -1,4 +1,4 @@
-import { printable, printableLines } from "../../text.ts";
+import { printable, printableLines } from "../../core/text.ts";
 import type { Member } from "../bundle.ts";
 
 /** Uncompressed bytes that the platform takes of a Worker: https://developers.cloudflare.com/workers/platform/limits/#worker-size */

@@ -1,8 +1,8 @@
 /** The commands `npm run servlets -- versions`, `rollback`, `uninstall`, `unpublish` and `installed`. */
 import * as z from "zod";
-import type { Build } from "../../builds/build.ts";
-import { isObject } from "../../model.ts";
-import { printable } from "../../text.ts";
+import type { Build } from "../../installs/build.ts";
+import { isObject } from "../../core/model.ts";
+import { printable } from "../../core/text.ts";
 import { Refusal } from "../refusal.ts";
 import { requestJson } from "./operator.ts";
 import { differences } from "./build-report.ts";

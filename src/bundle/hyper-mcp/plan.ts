@@ -1,9 +1,9 @@
 /** Turns a hyper-mcp config into servlets' manifests, and lists what has no counterpart. */
-import { limits } from "../../limits.ts";
-import { isPrivate } from "../../private-hosts.ts";
+import { limits } from "../../core/limits.ts";
+import { isPrivate } from "../../http/private-hosts.ts";
 import { variableOf } from "../../servlets/variables.ts";
 import { manifestSchema, type Manifest } from "../../servlets/manifest.ts";
-import { memoryBytes } from "../../text.ts";
+import { memoryBytes } from "../../core/text.ts";
 import { Refusal } from "../refusal.ts";
 import { sourceOf, unknownMembers, type HyperConfig, type HyperPlugin } from "./config.ts";
 import { mappedPaths } from "./paths.ts";

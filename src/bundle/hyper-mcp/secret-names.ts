@@ -1,4 +1,4 @@
-import { isServersOwn } from "../../own-names.ts";
+import { isServersOwn } from "../../settings/own-names.ts";
 import type { Manifest } from "../../servlets/manifest.ts";
 import { namesIn, variableOf } from "../../servlets/variables.ts";
 

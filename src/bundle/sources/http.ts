@@ -4,8 +4,8 @@ import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { LookupFunction } from "node:net";
 import ipaddr from "ipaddr.js";
-import { limits } from "../../limits.ts";
-import { isPrivate } from "../../private-hosts.ts";
+import { limits } from "../../core/limits.ts";
+import { isPrivate } from "../../http/private-hosts.ts";
 import { Refusal } from "../refusal.ts";
 
 /** How to ask for a URL: a GET, or a POST where there is a form. */

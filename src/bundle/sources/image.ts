@@ -1,5 +1,5 @@
 /** An image in a registry that holds a servlet. */
-import { limits } from "../../limits.ts";
+import { limits } from "../../core/limits.ts";
 import { Refusal } from "../refusal.ts";
 import { wasmIn } from "./content.ts";
 import { parseReference, Repository, type Descriptor, type Manifest } from "./registry.ts";

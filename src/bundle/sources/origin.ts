@@ -2,7 +2,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { isAbsolute, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { limits } from "../../limits.ts";
+import { limits } from "../../core/limits.ts";
 import { Refusal } from "../refusal.ts";
 import { bodyOf, request } from "./http.ts";
 import { openImage, wasmOf, type Image } from "./image.ts";

@@ -1,6 +1,6 @@
 /** One repository of a container registry: https://github.com/opencontainers/distribution-spec/blob/main/spec.md */
 import * as z from "zod";
-import { limits } from "../../limits.ts";
+import { limits } from "../../core/limits.ts";
 import { Refusal } from "../refusal.ts";
 import { credentialsFor, type Credentials } from "./credentials.ts";
 import { bodyOf, isLoopback, request, withoutQuery, type SourceResponse } from "./http.ts";

@@ -1,6 +1,6 @@
 /** Objects in S3 and stores like it. */
 import { AwsV4Signer } from "aws4fetch";
-import { limits } from "../../limits.ts";
+import { limits } from "../../core/limits.ts";
 import { Refusal } from "../refusal.ts";
 import { bodyOf, request } from "./http.ts";
 

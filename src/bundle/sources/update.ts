@@ -1,7 +1,7 @@
 /** Compares pinned servlets with the current content of their sources. */
 import { dirname, resolve } from "node:path";
-import { accountsOf, secretsOf, settingsOf } from "../../builds/permissions.ts";
-import { printable } from "../../text.ts";
+import { accountsOf, secretsOf, settingsOf } from "../../installs/permissions.ts";
+import { printable } from "../../core/text.ts";
 import { bundleAll } from "../bundle.ts";
 import { compare, offered, type View } from "../differences.ts";
 import { Refusal } from "../refusal.ts";

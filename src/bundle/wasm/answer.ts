@@ -2,7 +2,7 @@
  * How a servlet starts and what it lists, found out through the code that will serve it: in workerd while a bundle is made,
  * in Node for a test of the servlet.
  */
-import { Fault } from "../../errors.ts";
+import { Fault } from "../../core/errors.ts";
 import { dialects } from "../../servlets/dialects.ts";
 import { listAll } from "../../servlets/servlet.ts";
 import { callExport } from "../../wasm/call.ts";

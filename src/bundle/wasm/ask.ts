@@ -8,7 +8,7 @@ import type { Files } from "../../files/files.ts";
 import type { Mount } from "../../files/mounts.ts";
 import { sealingWith } from "../../files/sealing.ts";
 import type { DialectName } from "../../servlets/dialects.ts";
-import type { Lists } from "../../model.ts";
+import type { Lists } from "../../core/model.ts";
 import type { ListFailure } from "../../servlets/servlet.ts";
 import { readIfThere, sha256, writeWhole } from "../cache.ts";
 import { Database } from "../database.ts";

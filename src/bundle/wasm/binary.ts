@@ -2,7 +2,7 @@
  * A Wasm module's outline, read and changed section by section, code left as it is.
  * Format: https://webassembly.github.io/spec/core/binary/modules.html
  */
-import { limits } from "../../limits.ts";
+import { limits } from "../../core/limits.ts";
 import { concatenate } from "../../wasm/image.ts";
 import { leb, Reader, sections, text } from "./bytes.ts";
 

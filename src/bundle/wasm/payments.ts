@@ -1,5 +1,5 @@
 /** Code that pays for fuel; `fuel` is the index of the global that counts it. */
-import { limits } from "../../limits.ts";
+import { limits } from "../../core/limits.ts";
 import { leb, signedLeb } from "./bytes.ts";
 import { OP } from "./instructions.ts";
 import { STRETCH } from "./paths.ts";

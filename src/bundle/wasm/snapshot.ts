@@ -14,7 +14,7 @@ import { BUNDLE_FUEL } from "./fuel.ts";
 import { ENGINE_EXPORTS, type Cached, type Prepared } from "./prepare.ts";
 import { OWN_EXTENSION } from "../own.ts";
 import { Refusal } from "../refusal.ts";
-import { parseJson } from "../../text.ts";
+import { parseJson } from "../../core/text.ts";
 
 /** A script that was loaded into an engine. */
 export interface Snapshot {

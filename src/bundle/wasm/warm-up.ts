@@ -3,7 +3,7 @@
  * lists, and after the calls that its manifest names as `warm`. Runs in workerd while a bundle is made.
  */
 import { perform, whateverFor } from "../../calls/engine.ts";
-import type { CallToolResult } from "../../model.ts";
+import type { CallToolResult } from "../../core/model.ts";
 import type { Entry } from "../../servlets/registry.ts";
 import { dialects, type DialectName } from "../../servlets/dialects.ts";
 import { listAll, nobodysCall, type Servlet } from "../../servlets/servlet.ts";

@@ -1,9 +1,9 @@
-import type { AskFailure, Asker, Asks } from "../../asks.ts";
-import type { Client } from "../../call-context.ts";
-import { Wait } from "../../suspension.ts";
-import { Fault } from "../../errors.ts";
+import type { AskFailure, Asker, Asks } from "../../core/asks.ts";
+import type { Client } from "../../core/call-context.ts";
+import { Wait } from "../../core/suspension.ts";
+import { Fault } from "../../core/errors.ts";
 import { cannotAsk } from "../../servlets/ask-failures.ts";
-import { unaskable } from "../wire/answers.ts";
+import { unaskable } from "../../asks/answers.ts";
 import { hasTasks, olderAsk, pageIn } from "./shapes.ts";
 
 /** Askers for the clients of sessions, and for clients that cannot be asked. */

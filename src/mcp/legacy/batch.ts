@@ -1,6 +1,6 @@
-import { Fault } from "../../errors.ts";
-import { limits } from "../../limits.ts";
-import { stringBytes } from "../../text.ts";
+import { Fault } from "../../core/errors.ts";
+import { limits } from "../../core/limits.ts";
+import { stringBytes } from "../../core/text.ts";
 import { errorMessage, type RequestId } from "../wire/message.ts";
 
 /** The replies to one POST. Those to a batch are sent together, so their total size is limited. */

@@ -1,6 +1,6 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
-import type { Lists } from "../../model.ts";
+import type { Lists } from "../../core/model.ts";
 import type { Bundle } from "../../servlets/bundle.ts";
 
 /** Lists whose changes clients are notified of. */

@@ -1,4 +1,4 @@
-import { isObject, type Json } from "../../model.ts";
+import { isObject, type Json } from "../../core/model.ts";
 
 /**
  * Members that a later revision added: clients that decode into closed types reject unknown ones. https://github.com/modelcontextprotocol/modelcontextprotocol/tree/main/schema

@@ -1,5 +1,5 @@
-import { report } from "../../errors.ts";
-import type { Notification } from "../../model.ts";
+import { report } from "../../core/errors.ts";
+import type { Notification } from "../../core/model.ts";
 import type { OpenPost } from "./open-post.ts";
 import { SessionAsks } from "./session-asks.ts";
 import { hearing, isListener } from "./session-notifications.ts";

@@ -1,8 +1,8 @@
-import { limits } from "../../limits.ts";
+import { limits } from "../../core/limits.ts";
 import type { RequestId } from "../wire/message.ts";
 import { batchIsFull, Replies } from "./batch.ts";
 import type { Accepts, Reply } from "../wire/reply.ts";
-import type { Post } from "../../durable/session-object.ts";
+import type { Post } from "./session-object.ts";
 
 /**
  * A POST that is being answered: with JSON if all its calls end before any of them sends a message, otherwise with

@@ -1,6 +1,6 @@
-import { Fault } from "../../errors.ts";
-import type { Keeper } from "../../record.ts";
-import { UNKNOWN_OUTCOME, type Sender } from "../../unknown-outcome.ts";
+import { Fault } from "../../core/errors.ts";
+import type { Keeper } from "../../core/record.ts";
+import { UNKNOWN_OUTCOME, type Sender } from "../../core/unknown-outcome.ts";
 
 /** The keeper of a call in a session's object; calls `note` before a request that must not be repeated is sent. */
 export const sendingKeeper = (call: Sender, note: () => void): Keeper => ({

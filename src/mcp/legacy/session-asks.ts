@@ -1,16 +1,16 @@
-import type { Tasks } from "../../durable/tasks.ts";
-import { Fault } from "../../errors.ts";
-import { limits } from "../../limits.ts";
-import { answerOf } from "../wire/answers.ts";
+import type { Tasks } from "../../calls/tasks.ts";
+import { Fault } from "../../core/errors.ts";
+import { limits } from "../../core/limits.ts";
+import { answerOf } from "../../asks/answers.ts";
 import type { ClientResponse } from "../wire/message.ts";
 import { hasTasks, olderAsk, pageIn } from "./shapes.ts";
 import { related, takesAsTask } from "./tasks.ts";
-import type { Post } from "../../durable/session-object.ts";
-import { isObject, type Json } from "../../model.ts";
-import type { Asks } from "../../asks.ts";
+import type { Post } from "./session-object.ts";
+import { isObject, type Json } from "../../core/model.ts";
+import type { Asks } from "../../core/asks.ts";
 import { clientError, unusableAnswer } from "../../servlets/ask-failures.ts";
-import type { SessionStore } from "../../durable/session-store.ts";
-import type { StoredAsk } from "../../durable/session-rows.ts";
+import type { SessionStore } from "./session-store.ts";
+import type { StoredAsk } from "./session-rows.ts";
 import type { SessionStreams } from "./session-streams.ts";
 
 /** Dependencies of `SessionAsks`. */

@@ -1,15 +1,15 @@
 import type { CallRef } from "../../calls/call-ref.ts";
-import type { DetailedTask, TaskCall } from "../../durable/task-object.ts";
-import { Fault } from "../../errors.ts";
-import { limits } from "../../limits.ts";
-import type { Json } from "../../model.ts";
+import type { DetailedTask, TaskCall } from "../../calls/task-object.ts";
+import { Fault } from "../../core/errors.ts";
+import { limits } from "../../core/limits.ts";
+import type { Json } from "../../core/model.ts";
 import { logLevelIn } from "../wire/notifications.ts";
 import { cursorText, string, uriIn } from "../wire/params.ts";
-import type { SessionStore } from "../../durable/session-store.ts";
+import type { SessionStore } from "./session-store.ts";
 import type { SessionCall, SessionParts } from "./session-parts.ts";
 import { hasTasks } from "./shapes.ts";
 import { isOver, olderTask } from "./tasks.ts";
-import { beginningOf } from "../../text.ts";
+import { beginningOf } from "../../core/text.ts";
 
 /** Methods of sessions. */
 

@@ -1,9 +1,9 @@
 import { notices } from "../wire/notifications.ts";
 import { related, TASK_RESULT } from "./tasks.ts";
 import { olderNotice } from "./shapes.ts";
-import type { Json, Notification } from "../../model.ts";
-import type { SessionStore } from "../../durable/session-store.ts";
-import type { StoredCall } from "../../durable/session-rows.ts";
+import type { Json, Notification } from "../../core/model.ts";
+import type { SessionStore } from "./session-store.ts";
+import type { StoredCall } from "./session-rows.ts";
 
 /**
  * True for the entry of a task that the client has created, which is not a request. Its progress token is valid

@@ -1,11 +1,11 @@
-import type { Tasks } from "../../durable/tasks.ts";
-import type { DetailedTask } from "../../durable/task-object.ts";
-import type { Notification } from "../../model.ts";
+import type { Tasks } from "../../calls/tasks.ts";
+import type { DetailedTask } from "../../calls/task-object.ts";
+import type { Notification } from "../../core/model.ts";
 import type { Registry } from "../../servlets/registry.ts";
-import type { SessionStore } from "../../durable/session-store.ts";
-import type { StoredCall } from "../../durable/session-rows.ts";
-import type { Post } from "../../durable/session-object.ts";
-import type { Trace } from "../../tracing/context.ts";
+import type { SessionStore } from "./session-store.ts";
+import type { StoredCall } from "./session-rows.ts";
+import type { Post } from "./session-object.ts";
+import type { Trace } from "../../observe/trace-context.ts";
 import type { OpenPost } from "./open-post.ts";
 
 /** The parts of a session that its methods use. */

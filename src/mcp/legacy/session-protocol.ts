@@ -1,10 +1,10 @@
-import type { Hub } from "../../durable/hub.ts";
-import { httpStatus, report, type Fault } from "../../errors.ts";
-import type { Notification } from "../../model.ts";
+import type { Hub } from "../hub.ts";
+import { httpStatus, report, type Fault } from "../../core/errors.ts";
+import type { Notification } from "../../core/model.ts";
 import { METHODS } from "../../calls/call-ref.ts";
 import { errorMessage, readable, type Message, type RequestId } from "../wire/message.ts";
 import type { Reply } from "../wire/reply.ts";
-import type { Post } from "../../durable/session-object.ts";
+import type { Post } from "./session-object.ts";
 import { changedLists, type ListDigests } from "./list-digests.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { OpenPost } from "./open-post.ts";

@@ -1,8 +1,8 @@
-import { SessionEvents } from "../../durable/session-events.ts";
-import type { SessionStore } from "../../durable/session-store.ts";
-import { Fault } from "../../errors.ts";
-import { limits } from "../../limits.ts";
-import { Connection } from "../wire/connection.ts";
+import { SessionEvents } from "./session-events.ts";
+import type { SessionStore } from "./session-store.ts";
+import { Fault } from "../../core/errors.ts";
+import { limits } from "../../core/limits.ts";
+import { Connection } from "../../http/connection.ts";
 import { eventText, streamResponse } from "../wire/reply.ts";
 import { hasTasks } from "./shapes.ts";
 

@@ -1,10 +1,10 @@
 import { Again, perform, whateverFor, type Waiting } from "../../calls/engine.ts";
-import { Fault } from "../../errors.ts";
-import { limits } from "../../limits.ts";
-import type { CallContext } from "../../call-context.ts";
-import type { Json } from "../../model.ts";
+import { Fault } from "../../core/errors.ts";
+import { limits } from "../../core/limits.ts";
+import type { CallContext } from "../../core/call-context.ts";
+import type { Json } from "../../core/model.ts";
 import type { Entry } from "../../servlets/registry.ts";
-import { linkAsker, linkIn, type HandOver } from "../wire/links.ts";
+import { linkAsker, linkIn, type HandOver } from "../../asks/links.ts";
 
 /**
  * Runs a call whose `ask` never waits. A servlet that returns an input request is called again with the answers. With

@@ -1,7 +1,7 @@
-import { rpcError, type Fault, type RpcError } from "../../errors.ts";
+import { rpcError, type Fault, type RpcError } from "../../core/errors.ts";
 import { knownMembers, knownResult } from "./members.ts";
-import type { Ask } from "../../asks.ts";
-import { isObject, type ContentBlock, type Json, type Tool } from "../../model.ts";
+import type { Ask } from "../../core/asks.ts";
+import { isObject, type ContentBlock, type Json, type Tool } from "../../core/model.ts";
 import { NOT_REPEATED } from "../../servlets/tidy/results.ts";
 
 /** Converts messages to the shapes of the revisions before 2026-07-28. */

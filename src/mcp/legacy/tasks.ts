@@ -1,8 +1,8 @@
-import type { DetailedTask } from "../../durable/task-object.ts";
-import { Fault, type RpcError } from "../../errors.ts";
-import { limits } from "../../limits.ts";
-import type { Client } from "../../call-context.ts";
-import { isObject, type Json, type Tool } from "../../model.ts";
+import type { DetailedTask } from "../../calls/task-object.ts";
+import { Fault, type RpcError } from "../../core/errors.ts";
+import { limits } from "../../core/limits.ts";
+import type { Client } from "../../core/call-context.ts";
+import { isObject, type Json, type Tool } from "../../core/model.ts";
 import { errorMessage, resultMessage, type RequestId } from "../wire/message.ts";
 import { olderResult, olderError } from "./shapes.ts";
 

@@ -1,17 +1,17 @@
 import type { CallRef } from "../../calls/call-ref.ts";
 import { perform, type Waiting } from "../../calls/engine.ts";
-import { type TaskCall, type TaskEnd, endOf } from "../../durable/task-object.ts";
-import { Fault, report } from "../../errors.ts";
-import type { CallContext } from "../../call-context.ts";
-import type { Json, Notification } from "../../model.ts";
-import type { Recorded } from "../../record.ts";
+import { type TaskCall, type TaskEnd, endOf } from "../../calls/task-object.ts";
+import { Fault, report } from "../../core/errors.ts";
+import type { CallContext } from "../../core/call-context.ts";
+import type { Json, Notification } from "../../core/model.ts";
+import type { Recorded } from "../../core/record.ts";
 import type { ToolEntry } from "../../servlets/catalog.ts";
 import type { FoundRequest } from "../method.ts";
 import type { Entry } from "../../servlets/registry.ts";
-import type { Resumption } from "../../durable/resumption.ts";
+import type { Resumption } from "../../calls/resumption.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { checkParamHeaders } from "../wire/headers.ts";
-import { handingOver, linkAsker, linkIn, linkOf, needsPerson } from "../wire/links.ts";
+import { handingOver, linkAsker, linkIn, linkOf, needsPerson } from "../../asks/links.ts";
 import { progressOf, silenceGate, taskGate, taskMode } from "../wire/tasks.ts";
 import {
   inputAsker,

@@ -1,4 +1,4 @@
-import type { Json } from "../../model.ts";
+import type { Json } from "../../core/model.ts";
 import { capabilities } from "../wire/capabilities.ts";
 import { LEGACY_VERSIONS, MODERN_VERSIONS } from "../wire/classify.ts";
 import type { Exchange } from "../wire/exchange.ts";

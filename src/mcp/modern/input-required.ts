@@ -1,14 +1,14 @@
 import { sha256 as digester } from "@noble/hashes/sha2.js";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 import type { Waiting } from "../../calls/engine.ts";
-import { canonicalJson, sha256 } from "../../digest.ts";
-import { Fault, type FaultCode } from "../../errors.ts";
-import { limits } from "../../limits.ts";
-import type { Answers, Asker, Asks } from "../../asks.ts";
-import type { CallContext } from "../../call-context.ts";
-import { isObject, type Json } from "../../model.ts";
-import { answered, type Entry, type Recorded } from "../../record.ts";
-import { Wait } from "../../suspension.ts";
+import { canonicalJson, sha256 } from "../../core/digest.ts";
+import { Fault, type FaultCode } from "../../core/errors.ts";
+import { limits } from "../../core/limits.ts";
+import type { Answers, Asker, Asks } from "../../core/asks.ts";
+import type { CallContext } from "../../core/call-context.ts";
+import { isObject, type Json } from "../../core/model.ts";
+import { answered, type Entry, type Recorded } from "../../core/record.ts";
+import { Wait } from "../../core/suspension.ts";
 import {
   dated,
   demandCapabilities,
@@ -19,9 +19,9 @@ import {
   responsesIn,
   unaskable,
   unanswered,
-} from "../wire/answers.ts";
-import { hashText } from "../../parts.ts";
-import type { Resumption } from "../../durable/resumption.ts";
+} from "../../asks/answers.ts";
+import { hashText } from "../../core/parts.ts";
+import type { Resumption } from "../../calls/resumption.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { canAsk, type FoundRequest } from "../method.ts";
 

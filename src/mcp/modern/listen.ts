@@ -1,9 +1,9 @@
 import * as z from "zod/mini";
-import { Fault } from "../../errors.ts";
-import { limits } from "../../limits.ts";
-import type { Client } from "../../call-context.ts";
-import { callerKey } from "../../callers.ts";
-import { isObject, type Json } from "../../model.ts";
+import { Fault } from "../../core/errors.ts";
+import { limits } from "../../core/limits.ts";
+import type { Client } from "../../core/call-context.ts";
+import { callerKey } from "../../core/callers.ts";
+import { isObject, type Json } from "../../core/model.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { methodNotFound, resultMessage, type Request } from "../wire/message.ts";
 import { capabilities } from "../wire/capabilities.ts";

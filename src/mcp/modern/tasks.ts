@@ -1,14 +1,14 @@
-import type { Tasks } from "../../durable/tasks.ts";
-import type { DetailedTask } from "../../durable/task-object.ts";
-import { Fault } from "../../errors.ts";
-import type { Client } from "../../call-context.ts";
-import { isObject, type Json } from "../../model.ts";
-import { responsesIn } from "../wire/answers.ts";
+import type { Tasks } from "../../calls/tasks.ts";
+import type { DetailedTask } from "../../calls/task-object.ts";
+import { Fault } from "../../core/errors.ts";
+import type { Client } from "../../core/call-context.ts";
+import { isObject, type Json } from "../../core/model.ts";
+import { responsesIn } from "../../asks/answers.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { methodNotFound, type Request } from "../wire/message.ts";
 import { string } from "../wire/params.ts";
 import { TASKS_EXTENSION } from "../wire/tasks.ts";
-import { beginningOf } from "../../text.ts";
+import { beginningOf } from "../../core/text.ts";
 
 /** The tasks extension. https://modelcontextprotocol.io/seps/2663-tasks-extension */
 

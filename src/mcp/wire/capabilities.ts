@@ -1,4 +1,4 @@
-import type { Json } from "../../model.ts";
+import type { Json } from "../../core/model.ts";
 import type { Registry } from "../../servlets/registry.ts";
 import { TASKS_EXTENSION } from "./tasks.ts";
 

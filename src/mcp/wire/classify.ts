@@ -1,5 +1,5 @@
-import { Fault } from "../../errors.ts";
-import { isObject } from "../../model.ts";
+import { Fault } from "../../core/errors.ts";
+import { isObject } from "../../core/model.ts";
 import { isNotification } from "./message.ts";
 
 /** Revisions of MCP that are served, newest first. */

@@ -1,8 +1,8 @@
-import type { Hub } from "../../durable/hub.ts";
-import type { Sessions } from "../../durable/sessions.ts";
-import type { StateVault } from "../../durable/state-vault.ts";
-import type { Tasks } from "../../durable/tasks.ts";
-import type { CallerQuota, Json, Principal } from "../../model.ts";
+import type { Hub } from "../hub.ts";
+import type { Sessions } from "../legacy/sessions.ts";
+import type { StateVault } from "../../calls/state-vault.ts";
+import type { Tasks } from "../../calls/tasks.ts";
+import type { CallerQuota, Json, Principal } from "../../core/model.ts";
 import type { Registry } from "../../servlets/registry.ts";
 import type { Accepts } from "./reply.ts";
 

@@ -1,5 +1,5 @@
 /** Streams on which a client listens, for as long as it may. */
-import { Fault } from "../../errors.ts";
+import { Fault } from "../../core/errors.ts";
 import type { Exchange } from "./exchange.ts";
 
 /**

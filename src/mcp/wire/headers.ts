@@ -1,5 +1,5 @@
-import { Fault } from "../../errors.ts";
-import { isObject, type Tool } from "../../model.ts";
+import { Fault } from "../../core/errors.ts";
+import { isObject, type Tool } from "../../core/model.ts";
 import type { FoundRequest } from "../method.ts";
 import { paramHeaders } from "../../servlets/param-headers.ts";
 

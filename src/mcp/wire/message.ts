@@ -1,6 +1,6 @@
-import { Fault, rpcError, type RpcError } from "../../errors.ts";
-import { limits } from "../../limits.ts";
-import { isObject, type Json } from "../../model.ts";
+import { Fault, rpcError, type RpcError } from "../../core/errors.ts";
+import { limits } from "../../core/limits.ts";
+import { isObject, type Json } from "../../core/model.ts";
 
 /** JSON-RPC 2.0 as MCP narrows it: https://modelcontextprotocol.io/specification/2026-07-28/basic/index#messages */
 export type RequestId = string | number;

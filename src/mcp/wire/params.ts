@@ -1,6 +1,6 @@
-import { Fault } from "../../errors.ts";
-import { limits } from "../../limits.ts";
-import { isObject, type Json } from "../../model.ts";
+import { Fault } from "../../core/errors.ts";
+import { limits } from "../../core/limits.ts";
+import { isObject, type Json } from "../../core/model.ts";
 
 /** Readers of a request's params. They throw `invalid_params` that names the param. */
 

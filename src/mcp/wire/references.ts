@@ -1,7 +1,7 @@
 import type { CallRef, CompletionRequest } from "../../calls/call-ref.ts";
-import { Fault } from "../../errors.ts";
-import { limits } from "../../limits.ts";
-import type { Json, Lists } from "../../model.ts";
+import { Fault } from "../../core/errors.ts";
+import { limits } from "../../core/limits.ts";
+import type { Json, Lists } from "../../core/model.ts";
 import type { Registry } from "../../servlets/registry.ts";
 import { cursorText, object, string, strings, uriIn } from "./params.ts";
 

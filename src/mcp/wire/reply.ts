@@ -1,8 +1,8 @@
-import { jsonHeaders, textResponse } from "../../body.ts";
-import { httpStatus, retryAfterOf, tooSilent, type Fault } from "../../errors.ts";
-import { limits } from "../../limits.ts";
-import type { Json } from "../../model.ts";
-import { Connection, KEEP_ALIVE } from "./connection.ts";
+import { jsonHeaders, textResponse } from "../../http/body.ts";
+import { httpStatus, retryAfterOf, tooSilent, type Fault } from "../../core/errors.ts";
+import { limits } from "../../core/limits.ts";
+import type { Json } from "../../core/model.ts";
+import { Connection, KEEP_ALIVE } from "../../http/connection.ts";
 import { errorMessage, type RequestId } from "./message.ts";
 
 /** The final answer to a POST. */

@@ -1,4 +1,4 @@
-import type { Notification } from "../../model.ts";
+import type { Notification } from "../../core/model.ts";
 import type { RequestId } from "./message.ts";
 
 /**

@@ -1,7 +1,7 @@
-import { limits } from "../../limits.ts";
-import type { Notification } from "../../model.ts";
-import { Wait } from "../../suspension.ts";
-import type { CallContext } from "../../call-context.ts";
+import { limits } from "../../core/limits.ts";
+import type { Notification } from "../../core/model.ts";
+import { Wait } from "../../core/suspension.ts";
+import type { CallContext } from "../../core/call-context.ts";
 import type { ToolEntry } from "../../servlets/catalog.ts";
 
 /** Calls that outlive their request. https://modelcontextprotocol.io/seps/2663-tasks-extension */

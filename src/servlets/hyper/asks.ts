@@ -1,6 +1,6 @@
-import { limits } from "../../limits.ts";
-import { isAskMethod, type Ask, type Asks } from "../../asks.ts";
-import { isObject, type Json } from "../../model.ts";
+import { limits } from "../../core/limits.ts";
+import { isAskMethod, type Ask, type Asks } from "../../core/asks.ts";
+import { isObject, type Json } from "../../core/model.ts";
 import { GuestError, type Guest } from "../../wasm/guest.ts";
 import type { HostFunction } from "../../wasm/host-function.ts";
 import { content } from "../tidy/content.ts";

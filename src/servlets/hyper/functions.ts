@@ -1,5 +1,5 @@
-import { limits } from "../../limits.ts";
-import type { Json } from "../../model.ts";
+import { limits } from "../../core/limits.ts";
+import type { Json } from "../../core/model.ts";
 import { config } from "../../wasm/extism.ts";
 import { fileCall } from "../../wasm/file-calls.ts";
 import { accountIn, connectAccount } from "../../wasm/account.ts";

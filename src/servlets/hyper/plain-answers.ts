@@ -1,6 +1,6 @@
-import { Fault } from "../../errors.ts";
-import type { Answer, AskFailure } from "../../asks.ts";
-import type { Json } from "../../model.ts";
+import { Fault } from "../../core/errors.ts";
+import type { Answer, AskFailure } from "../../core/asks.ts";
+import type { Json } from "../../core/model.ts";
 
 /**
  * Answers for guests that expect a result for each ask, in the shapes of hyper-mcp's host. Guests that distinguish

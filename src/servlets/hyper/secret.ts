@@ -5,11 +5,11 @@ import {
   type Answers,
   type Ask,
   type Asks,
-} from "../../asks.ts";
+} from "../../core/asks.ts";
 import { askByPage, ownAnswer } from "../../wasm/ask-by-page.ts";
-import { limits } from "../../limits.ts";
-import { isObject } from "../../model.ts";
-import { printable } from "../../text.ts";
+import { limits } from "../../core/limits.ts";
+import { isObject } from "../../core/model.ts";
+import { printable } from "../../core/text.ts";
 import { askClient } from "../../wasm/ask-client.ts";
 import { hiding } from "../redaction.ts";
 import { GuestError, type Guest } from "../../wasm/guest.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
-import { limits } from "../../limits.ts";
-import { isObject, type Json } from "../../model.ts";
+import { limits } from "../../core/limits.ts";
+import { isObject, type Json } from "../../core/model.ts";
 import { GuestError } from "../../wasm/guest.ts";
 import type { GuestResponse } from "../../wasm/http.ts";
 

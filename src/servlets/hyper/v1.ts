@@ -1,6 +1,6 @@
-import { Fault } from "../../errors.ts";
-import type { CallContext } from "../../call-context.ts";
-import type { Lists } from "../../model.ts";
+import { Fault } from "../../core/errors.ts";
+import type { CallContext } from "../../core/call-context.ts";
+import type { Lists } from "../../core/model.ts";
 import {
   outcomeOf,
   outputOf,

@@ -1,9 +1,9 @@
 import type { CompletionRequest } from "../../calls/call-ref.ts";
-import type { CallContext } from "../../call-context.ts";
-import type { Json, Lists } from "../../model.ts";
-import { Fault } from "../../errors.ts";
+import type { CallContext } from "../../core/call-context.ts";
+import type { Json, Lists } from "../../core/model.ts";
+import { Fault } from "../../core/errors.ts";
 import type { Ending } from "../../wasm/call.ts";
-import { limits } from "../../limits.ts";
+import { limits } from "../../core/limits.ts";
 import { plainAnswer } from "./plain-answers.ts";
 import {
   outcomeOf,

@@ -1,5 +1,10 @@
 /** Content blocks and resource contents, in all variants that plugins write. */
-import { isObject, type ContentBlock, type Json, type ReadResourceResult } from "../../model.ts";
+import {
+  isObject,
+  type ContentBlock,
+  type Json,
+  type ReadResourceResult,
+} from "../../core/model.ts";
 import { bytes } from "./bytes.ts";
 import { bad, mediaType, nameOf, present, string, withoutEmpty } from "./members.ts";
 

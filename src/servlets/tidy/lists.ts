@@ -1,5 +1,5 @@
 /** Lists of servlets, made valid MCP. */
-import { isObject, type Json, type Lists, type Tool } from "../../model.ts";
+import { isObject, type Json, type Lists, type Tool } from "../../core/model.ts";
 import { array, bad, isString, nameOf, present, string, withoutEmpty } from "./members.ts";
 
 /** The identifying member of each kind of list entry. */

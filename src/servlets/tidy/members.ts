@@ -1,6 +1,6 @@
 /** Members of objects from servlets: those that clients reject are left out, or end the call. */
-import { Fault } from "../../errors.ts";
-import { isObject, type Json } from "../../model.ts";
+import { Fault } from "../../core/errors.ts";
+import { isObject, type Json } from "../../core/model.ts";
 
 export const bad = (fault: string) =>
   new Fault("servlet_failed", `The servlet's output is not valid: ${fault}.`);

@@ -2,7 +2,7 @@
  * Results of servlets, made valid MCP. Plugins of other hosts were never validated:
  * https://modelcontextprotocol.io/specification/2026-07-28/schema
  */
-import { limits } from "../../limits.ts";
+import { limits } from "../../core/limits.ts";
 import type {
   CallToolResult,
   CompleteResult,
@@ -10,7 +10,7 @@ import type {
   GetPromptResult,
   Json,
   ReadResourceResult,
-} from "../../model.ts";
+} from "../../core/model.ts";
 import { brief } from "../../schema/run.ts";
 import { content, contents } from "./content.ts";
 import { array, bad, isNumber, present, string } from "./members.ts";

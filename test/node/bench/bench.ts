@@ -26,7 +26,7 @@ import { benchHosted } from "./hosted.ts";
 import { greeted, kindsWith, type Wanted } from "./kinds.ts";
 import { drive, type Load, type Measured } from "./load.ts";
 import { pluginRows } from "./plugins.ts";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { builtFrom, serveLoading } from "../http/installing.ts";
 import { headersOf, measureSessions, sessionAt } from "./sessions.ts";
 import { unstable_readConfig } from "wrangler";

@@ -6,7 +6,7 @@ import { parseMounts } from "../../../src/files/mounts.ts";
 import { RIGHTS_ALL } from "../../../src/files/rights.ts";
 import { sealingWith } from "../../../src/files/sealing.ts";
 import { rootOfStore } from "../../../src/files/tree.ts";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { Database } from "../../../src/bundle/database.ts";
 import { descriptorFunctions } from "../../../src/wasm/wasi-descriptors.ts";
 import { pathFunctions } from "../../../src/wasm/wasi-paths.ts";

@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- fuel`: what a guest can make the host compute for a unit of fuel, by each kind of
  * instruction and each host function. A unit is worth a nanosecond, so each figure is how many times its
- * price a row takes; above `FAIR` it is marked. Prices are in src/bundle/wasm/fuel.ts and src/limits.ts.
+ * price a row takes; above `FAIR` it is marked. Prices are in src/bundle/wasm/fuel.ts and src/core/limits.ts.
  *
  * Each row is a loop in a prepared servlet that runs until its fuel is used up: once compiled by V8's
  * baseline compiler, in which a loop stays that it was entered in, and once by the optimising one.
@@ -11,9 +11,9 @@ import { readFile, writeFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { assemble, inFolder } from "../../../src/bundle/wasm/binaryen.ts";
 import { prepare } from "../../../src/bundle/wasm/prepare.ts";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { dialects } from "../../../src/servlets/dialects.ts";
-import type { Answers, Asks } from "../../../src/asks.ts";
+import type { Answers, Asks } from "../../../src/core/asks.ts";
 import { Guest } from "../../../src/wasm/guest.ts";
 import { Journal } from "../../../src/wasm/journal.ts";
 import { instantiate, run } from "../../../src/wasm/link.ts";

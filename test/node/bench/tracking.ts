@@ -9,7 +9,7 @@ import { build, sourceIn } from "../../../src/bundle/source.ts";
 import { bundleScript, kitScript } from "../../../src/bundle/typescript/script.ts";
 import { prepare, type Prepared } from "../../../src/bundle/wasm/prepare.ts";
 import { snapshot } from "../../../src/bundle/wasm/snapshot.ts";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { dialectOf, dialects } from "../../../src/servlets/dialects.ts";
 import { callExport, type Program } from "../../../src/wasm/call.ts";
 import { nobody } from "../../../src/wasm/pool.ts";

@@ -1,7 +1,7 @@
 import { access, glob, readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { manifestSchema } from "../../../src/servlets/manifest.ts";
 import { context } from "../../../src/sdk/context.ts";
 import { loadServlet } from "../../../src/testing/index.ts";

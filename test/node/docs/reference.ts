@@ -2,12 +2,12 @@
 import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
 import * as z from "zod";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { CORPUS } from "../bundle/typescript/corpus/corpus.ts";
 import { manifestSchema } from "../../../src/servlets/manifest.ts";
 
-const ENV: string = "../../../src/env.ts";
-/** Of src/env.ts, whose types are those of Workers: the compiler does not follow a computed path. */
+const ENV: string = "../../../src/settings/env.ts";
+/** Of src/settings/env.ts, whose types are those of Workers: the compiler does not follow a computed path. */
 export const { readSettings } = (await import(ENV)) as {
   readSettings(env: object): Record<string, unknown>;
 };
@@ -85,7 +85,7 @@ function manifestTable(): string {
 
 async function settingsTable(): Promise<string> {
   const defaults = readSettings({});
-  const groups = await commented("src/env.ts", "const settingsSchema = z.object({");
+  const groups = await commented("src/settings/env.ts", "const settingsSchema = z.object({");
   const rows = groups.map(({ names, comment }) => {
     const given = names.map((name) => defaults[name]).filter((value) => typeof value === "string");
     return [names.map(code).join(", "), given.map(code).join(", "), comment];
@@ -95,7 +95,7 @@ async function settingsTable(): Promise<string> {
 
 async function issuersTable(): Promise<string> {
   const groups = await commented(
-    "src/oauth-settings.ts",
+    "src/settings/oauth-settings.ts",
     "export const issuerSchema = z.strictObject(\n  {",
   );
   return table(
@@ -106,7 +106,7 @@ async function issuersTable(): Promise<string> {
 
 async function enterprisesTable(): Promise<string> {
   const groups = await commented(
-    "src/oauth-settings.ts",
+    "src/settings/oauth-settings.ts",
     "export const enterpriseSchema = z.strictObject({",
   );
   return table(
@@ -116,7 +116,7 @@ async function enterprisesTable(): Promise<string> {
 }
 
 async function providersTable(): Promise<string> {
-  const path = "src/oauth-settings.ts";
+  const path = "src/settings/oauth-settings.ts";
   const own = await commented(path, "export const providerSchema = z\n  .strictObject({");
   const groups = [...own, ...(await commented(path, "const clientShape = {"))];
   return table(
@@ -126,7 +126,7 @@ async function providersTable(): Promise<string> {
 }
 
 async function limitsTable(): Promise<string> {
-  const groups = await commented("src/limits.ts", "export const limits = {");
+  const groups = await commented("src/core/limits.ts", "export const limits = {");
   const known: Record<string, number> = limits;
   return table(
     ["limit", "value", "meaning"],

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { parseMounts } from "../../../src/files/mounts.ts";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { bytesOf, putFile, removeTree, rootOfStore, treeOf } from "../../../src/files/tree.ts";
 import { findPath } from "../../../src/files/guest-paths.ts";
 import { newStore } from "./database.ts";

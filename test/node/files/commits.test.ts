@@ -8,7 +8,7 @@ import type { Files } from "../../../src/files/files.ts";
 import { parseMounts } from "../../../src/files/mounts.ts";
 import { sealingWith } from "../../../src/files/sealing.ts";
 import { bytesOf, putFile, rootOfStore, treeOf } from "../../../src/files/tree.ts";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { Database, newStore, sealing } from "./database.ts";
 import { CREATE, guestWith, TRUNCATE } from "./wasi-guest.ts";
 

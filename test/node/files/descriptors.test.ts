@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { parseMounts } from "../../../src/files/mounts.ts";
 import { newStore } from "./database.ts";
 import { APPEND, CREATE, DIRECTORY, guestWith, READ, WRITE } from "./wasi-guest.ts";

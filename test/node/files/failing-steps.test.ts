@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
 import { FailingStore, play, seen, StorageFailed } from "./failing-steps.ts";
 import { CREATE, guestWith, TRUNCATE } from "./wasi-guest.ts";

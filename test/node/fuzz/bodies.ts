@@ -1,4 +1,4 @@
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import type { Deployment } from "../simulate/deployment.ts";
 import type { Chance } from "./chance.ts";
 

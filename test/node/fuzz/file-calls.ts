@@ -1,5 +1,5 @@
 import { parseMounts } from "../../../src/files/mounts.ts";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { FileStore } from "../../../src/files/file-store.ts";
 import type { Sealing } from "../../../src/files/sealing.ts";
 import { Database, sealing } from "../files/database.ts";

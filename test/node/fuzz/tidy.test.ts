@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { Fault } from "../../../src/errors.ts";
-import { limits } from "../../../src/limits.ts";
-import { isObject, type Json, type Lists } from "../../../src/model.ts";
-import { excessOf } from "../../../src/shape.ts";
+import { Fault } from "../../../src/core/errors.ts";
+import { limits } from "../../../src/core/limits.ts";
+import { isObject, type Json, type Lists } from "../../../src/core/model.ts";
+import { excessOf } from "../../../src/core/shape.ts";
 import { validList } from "../../../src/servlets/tidy/lists.ts";
 import * as tidy from "../../../src/servlets/tidy/results.ts";
 import { Chance } from "./chance.ts";

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { CONFIG } from "../../../src/host/storage.ts";
-import { TRACE_SETTING_NAMES } from "../../../src/tracing/settings.ts";
+import { TRACE_SETTING_NAMES } from "../../../src/observe/trace-settings.ts";
 import { collecting } from "../http/collector.ts";
 import { built, Operator } from "../http/installing.ts";
 import { build, host, project, request, run } from "./hosting.ts";

@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { createGunzip } from "node:zlib";
 import { unpackTar } from "modern-tar/fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { VERSION } from "../../../src/version.ts";
+import { VERSION } from "../../../src/core/version.ts";
 import { freePort } from "../workerd.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { Pattern } from "../../../src/schema/pattern.ts";
 import { StepsExceeded, Steps } from "../../../src/schema/steps.ts";
 import { Chance } from "../fuzz/chance.ts";

@@ -1,7 +1,7 @@
 import { Ajv } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
-import { isObject, type Json } from "../../../src/model.ts";
+import { isObject, type Json } from "../../../src/core/model.ts";
 import { portable } from "../../../src/schema/portable.ts";
 import { Schema } from "../../../src/schema/schema.ts";
 import { Chance } from "../fuzz/chance.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Json } from "../../../src/model.ts";
+import type { Json } from "../../../src/core/model.ts";
 import { Schema, StepsExceeded } from "../../../src/schema/schema.ts";
 import { Steps } from "../../../src/schema/steps.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { loadServlet, type ServletUnderTest } from "../../../src/testing/index.ts";
 
 /** The kit's functions on files. */

@@ -19,7 +19,7 @@ const load = (path: string): Promise<any> => import(new URL(path, import.meta.ur
 export async function loadDeployment(): Promise<Deployment> {
   const [{ createApp }, { durableObjects }, { bundle }] = await Promise.all([
     load("../../../src/app.ts"),
-    load("../../../src/durable/objects.ts"),
+    load("../../../src/objects.ts"),
     load("../../bundle.gen.ts"),
   ]);
   const found = bundle.servlets.find(({ name }: { name: string }) => name === "durable");

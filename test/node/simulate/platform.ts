@@ -1,4 +1,4 @@
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { Reservation } from "../../../src/wasm/budget.ts";
 import { LOST, transferred } from "./messages.ts";
 import { SimulatedObject, type Class } from "./object.ts";

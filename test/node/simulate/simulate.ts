@@ -1,4 +1,4 @@
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { loadDeployment, type Deployment } from "./deployment.ts";
 import { replaceGlobals } from "./globals.ts";
 import type { Asking } from "./answer-judge.ts";

@@ -3,7 +3,7 @@ import type { Ending, Program } from "../../../src/wasm/call.ts";
 import { idleInstances } from "../../../src/wasm/pool.ts";
 import type { Setup } from "../../../src/wasm/setup.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
-import { Wait } from "../../../src/suspension.ts";
+import { Wait } from "../../../src/core/suspension.ts";
 import { assembled, callGuest, programOf } from "../bundle/wasm/wat-guests.ts";
 
 /**

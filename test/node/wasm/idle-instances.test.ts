@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import type { Program } from "../../../src/wasm/call.ts";
 import { idleInstances } from "../../../src/wasm/pool.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { configureLimits, limits } from "../../../src/limits.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import {
   CALLBACK,

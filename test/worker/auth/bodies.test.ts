@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { SIGN_IN_PATH } from "../../../src/console/frame.ts";
-import { configureLimits, limits } from "../../../src/limits.ts";
+import { SIGN_IN_PATH } from "../../../src/pages/frame.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { bundle as whole } from "../../bundle.gen.ts";
 import { bundle, serverOf, type Server } from "./key-holders.ts";
 import { modern } from "../server.ts";

@@ -3,9 +3,9 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import type { Hub } from "../../../src/durable/hub.ts";
-import { namespaceOf } from "../../../src/env.ts";
-import { limits } from "../../../src/limits.ts";
+import type { Hub } from "../../../src/mcp/hub.ts";
+import { namespaceOf } from "../../../src/settings/env.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { listenerOf, modern, post } from "../server.ts";
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { RateLimiter } from "../../../src/auth/rate-limiter.ts";
-import { textResponse } from "../../../src/body.ts";
-import { configureLimits, limits } from "../../../src/limits.ts";
+import { textResponse } from "../../../src/http/body.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
 
 const usual = { ...limits };
 afterEach(() => configureLimits(usual));

@@ -1,7 +1,7 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { CALLBACK, ORIGIN, ownersApp, principalOf, visitor, type App } from "./owner.ts";
 
 /** Refresh tokens that are used more than once, at the server's own authorization server. */

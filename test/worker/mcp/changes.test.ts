@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { changes } from "../../../src/mcp/wire/changes.ts";
-import type { Notification } from "../../../src/model.ts";
+import { changes } from "../../../src/calls/changes.ts";
+import type { Notification } from "../../../src/core/model.ts";
 
 test("an update without a valid URI is ignored", async () => {
   const published: Notification[][] = [];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { progressTokenOf } from "../../../src/mcp/wire/notifications.ts";
 import { answerOf, app, modern, post, URL_OF_MCP } from "../server.ts";
 

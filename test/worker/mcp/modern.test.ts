@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { answerOf, ask, callTool, eventsOf, modern, post, textOf, VERSION } from "../server.ts";
-import { VERSION as OWN_VERSION } from "../../../src/version.ts";
+import { VERSION as OWN_VERSION } from "../../../src/core/version.ts";
 
 const META = "io.modelcontextprotocol/";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { Answering, type Reply } from "../../../src/mcp/wire/reply.ts";
 
 const leaving = () => new AbortController().signal;

@@ -11,11 +11,11 @@ import {
   server as unlinked,
   type Json,
   type Sent,
-} from "../durable/client.ts";
-import { ELICIT, log, saidIn, steps } from "../durable/plans.ts";
-import { resultIn, SessionClient } from "../durable/session-client.ts";
-import { startedTask } from "../durable/session-steps.ts";
-import { browser, server } from "../person/browser.ts";
+} from "../calls/client.ts";
+import { ELICIT, log, saidIn, steps } from "../calls/plans.ts";
+import { resultIn, SessionClient } from "./legacy/session-client.ts";
+import { startedTask } from "./legacy/session-steps.ts";
+import { browser, server } from "../pages/browser.ts";
 import { call as callOtc, failureOf, valueOf } from "../otc/client.ts";
 import { answerOf, post, type Answer } from "../server.ts";
 import { eventually } from "../waiting.ts";

@@ -1,16 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { bundle } from "../../bundle.gen.ts";
-import { prepare, send, serverOf } from "../durable/client.ts";
-import { listen, prepareHubs, server as hubServer, serveAs } from "../durable/hub-client.ts";
-import { steps } from "../durable/plans.ts";
-import { resultIn, type SessionClient } from "../durable/session-client.ts";
-import { configureLimits, limits } from "../../../src/limits.ts";
+import { prepare, send, serverOf } from "../calls/client.ts";
+import { listen, prepareHubs, server as hubServer, serveAs } from "./hub-client.ts";
+import { steps } from "../calls/plans.ts";
+import { resultIn, type SessionClient } from "./legacy/session-client.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { keyRecordsOf } from "../../../src/auth/key-records.ts";
-import { sessionObject } from "../../../src/durable/session.ts";
-import { shareOf } from "../../../src/durable/shared.ts";
+import { sessionObject } from "../../../src/mcp/legacy/session.ts";
+import { shareOf } from "../../../src/shared.ts";
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { begin, listened } from "../durable/session-steps.ts";
+import { begin, listened } from "./legacy/session-steps.ts";
 import { post } from "../server.ts";
 
 /** Clients hear of resources that their scopes grant, at the time of the change too. */

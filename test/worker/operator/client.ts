@@ -1,7 +1,7 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { expect } from "vitest";
-import { framesIn } from "../../../src/state-file.ts";
-import { newAddress, send, server, type Sent } from "../durable/client.ts";
+import { framesIn } from "../../../src/state/state-file.ts";
+import { newAddress, send, server, type Sent } from "../calls/client.ts";
 
 export const LOCALHOST = "http://localhost:8787";
 export const LOCAL = { "cf-connecting-ip": "127.0.0.1" };

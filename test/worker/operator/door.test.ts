@@ -2,10 +2,10 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { RUNS } from "../../../src/own-names.ts";
-import { configureLimits } from "../../../src/limits.ts";
+import { RUNS } from "../../../src/settings/own-names.ts";
+import { configureLimits } from "../../../src/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
-import { send, server } from "../durable/client.ts";
+import { send, server } from "../calls/client.ts";
 import { exported, imported, LOCAL, LOCALHOST, newCaller, operate } from "./client.ts";
 
 /** Who may ask what of the operators' door. */

@@ -1,8 +1,8 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { describe, expect, onTestFinished, test } from "vitest";
-import { buildOf } from "../../../src/durable/scope-state.ts";
-import { configureLimits, limits } from "../../../src/limits.ts";
-import { stateFile, type Head } from "../../../src/state-file.ts";
+import { buildOf } from "../../../src/state/scope-state.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
+import { stateFile, type Head } from "../../../src/state/state-file.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { exported, framesOf, imported, newCaller } from "./client.ts";
 

@@ -3,7 +3,7 @@ import { abortAllDurableObjects, listDurableObjectIds, runInDurableObject } from
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { changed } from "../durable/client.ts";
+import { changed } from "../calls/client.ts";
 import { json, newCaller, operate } from "./client.ts";
 
 /** What operators see of the state of servlets, and delete, over HTTP. */

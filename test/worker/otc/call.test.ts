@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import type { Bundle } from "../../../src/servlets/bundle.ts";
 import { ask, callTool } from "../server.ts";
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import type { Tool } from "../../../src/model.ts";
+import type { Tool } from "../../../src/core/model.ts";
 import { define, definitionOf } from "../../../src/otc/definitions.ts";
 import { inlined } from "../../../src/otc/inline.ts";
 import { manifestSchema, type Manifest } from "../../../src/servlets/manifest.ts";

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { ToolDefinition } from "../../../src/model.ts";
+import type { ToolDefinition } from "../../../src/core/model.ts";
 import type { Manifest } from "../../../src/servlets/manifest.ts";
 import type { Json } from "./client.ts";
 

@@ -6,9 +6,9 @@ import {
 } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import type { CallRecord } from "../../../src/durable/call-record.ts";
-import { namespaceOf } from "../../../src/env.ts";
-import { limits } from "../../../src/limits.ts";
+import type { CallRecord } from "../../../src/otc/call-record.ts";
+import { namespaceOf } from "../../../src/settings/env.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { call, failureOf, post, server, serverOf, valueOf, type Json } from "./client.ts";
 import { eventually } from "../waiting.ts";

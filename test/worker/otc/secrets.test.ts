@@ -1,11 +1,11 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { CallRecord } from "../../../src/durable/call-record.ts";
-import { namespaceOf } from "../../../src/env.ts";
-import type { CallContext } from "../../../src/call-context.ts";
-import type { Entry } from "../../../src/record.ts";
-import { Suspended, Wait } from "../../../src/suspension.ts";
+import type { CallRecord } from "../../../src/otc/call-record.ts";
+import { namespaceOf } from "../../../src/settings/env.ts";
+import type { CallContext } from "../../../src/core/call-context.ts";
+import type { Entry } from "../../../src/core/record.ts";
+import { Suspended, Wait } from "../../../src/core/suspension.ts";
 import { Registry } from "../../../src/servlets/registry.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { call, list, server, serverOf, valueOf, type Json } from "./client.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import {
   accept,
   callOf,
@@ -9,11 +9,11 @@ import {
   serverOf,
   textIn,
   type Json,
-} from "../durable/client.ts";
-import { updateTask } from "../durable/faults.ts";
-import { planned } from "../durable/plans.ts";
-import { begin, planned as plannedInSession } from "../durable/session-steps.ts";
-import { planned as plannedTask, until } from "../durable/task-steps.ts";
+} from "../calls/client.ts";
+import { updateTask } from "../calls/faults.ts";
+import { planned } from "../calls/plans.ts";
+import { begin, planned as plannedInSession } from "../mcp/legacy/session-steps.ts";
+import { planned as plannedTask, until } from "../calls/task-steps.ts";
 import { ask } from "../server.ts";
 
 /** Schemas that servlets and their callers choose: no check may keep others waiting. */

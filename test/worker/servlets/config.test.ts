@@ -1,11 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { demandServable } from "../../../src/builds/servable.ts";
-import { Installer, type InstallerParts } from "../../../src/builds/installer.ts";
-import { permissionsOf } from "../../../src/builds/permissions.ts";
-import { deploymentOf, ownNamesOf, readSettings, SETTING_NAMES } from "../../../src/env.ts";
+import { demandServable } from "../../../src/installs/servable.ts";
+import { Installer, type InstallerParts } from "../../../src/installs/installer.ts";
+import { permissionsOf } from "../../../src/installs/permissions.ts";
+import {
+  deploymentOf,
+  ownNamesOf,
+  readSettings,
+  SETTING_NAMES,
+} from "../../../src/settings/env.ts";
 import type { Manifest } from "../../../src/servlets/manifest.ts";
 import { configOf, secretOf } from "../../../src/servlets/config.ts";
-import { bundled } from "../builds/installed.ts";
+import { bundled } from "../installs/installed.ts";
 
 /** A servlet with this manifest, as it could be in a bundle or a bucket since before it was checked. */
 const withManifest = (manifest: Manifest) => ({ ...bundled("hello"), manifest });

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { overlapsOf } from "../../../src/builds/servable.ts";
-import { configureLimits, limits } from "../../../src/limits.ts";
-import { deploymentOf, readSettings } from "../../../src/env.ts";
-import type { Lists } from "../../../src/model.ts";
+import { overlapsOf } from "../../../src/installs/servable.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
+import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
+import type { Lists } from "../../../src/core/model.ts";
 import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import type { Manifest } from "../../../src/servlets/manifest.ts";
-import { Fault } from "../../../src/errors.ts";
+import { Fault } from "../../../src/core/errors.ts";
 import { nobodysCall } from "../../../src/servlets/servlet.ts";
 import { Registry } from "../../../src/servlets/registry.ts";
-import { bundled } from "../builds/installed.ts";
+import { bundled } from "../installs/installed.ts";
 
 /** A URI belongs to one servlet, whatever the order of folders and installs. */
 

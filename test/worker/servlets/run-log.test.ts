@@ -2,8 +2,8 @@ import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
-import { usageOf } from "../../../src/usage/counting.ts";
-import { limits } from "../../../src/limits.ts";
+import { usageOf } from "../../../src/observe/counting.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { bundle as all } from "../../bundle.gen.ts";
 import { ask } from "../server.ts";
 

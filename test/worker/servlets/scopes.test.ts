@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { deploymentOf, readSettings } from "../../../src/env.ts";
-import { fits } from "../../../src/glob.ts";
+import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
+import { fits } from "../../../src/core/glob.ts";
 import { Registry } from "../../../src/servlets/registry.ts";
 import { isScope, mayBy, scopeFor } from "../../../src/servlets/scopes.ts";
 import { withoutOpenId } from "../../../src/auth/token-requests.ts";

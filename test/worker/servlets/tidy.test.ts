@@ -7,7 +7,7 @@ import {
   ListToolsResultSchema,
 } from "@modelcontextprotocol/core";
 import { describe, expect, test } from "vitest";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { olderResult } from "../../../src/mcp/legacy/shapes.ts";
 import { content, contents } from "../../../src/servlets/tidy/content.ts";
 import { validList } from "../../../src/servlets/tidy/lists.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { Reservation } from "../../../src/wasm/budget.ts";
 import { Guest } from "../../../src/wasm/guest.ts";
 import { Journal } from "../../../src/wasm/journal.ts";

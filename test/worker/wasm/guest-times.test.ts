@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { limits } from "../../../src/limits.ts";
-import { Wait } from "../../../src/suspension.ts";
+import { limits } from "../../../src/core/limits.ts";
+import { Wait } from "../../../src/core/suspension.ts";
 import { Reservation } from "../../../src/wasm/budget.ts";
 import { Guest } from "../../../src/wasm/guest.ts";
 import { Journal } from "../../../src/wasm/journal.ts";

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { dialects } from "../../../src/servlets/dialects.ts";
 import { callExport, type Setup } from "../../../src/wasm/call.ts";
 import { Guest } from "../../../src/wasm/guest.ts";
@@ -9,7 +9,7 @@ import { instantiate } from "../../../src/wasm/link.ts";
 import { nobody } from "../../../src/wasm/pool.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
 import { bundle } from "../../bundle.gen.ts";
-import { VERSION } from "../../../src/version.ts";
+import { VERSION } from "../../../src/core/version.ts";
 
 const probe = bundle.servlets.find(({ name }) => name === "probe")!;
 const { userFunctions } = dialects[probe.dialect];

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { Guest } from "../../../src/wasm/guest.ts";
 import { fingerprint } from "../../../src/wasm/image.ts";

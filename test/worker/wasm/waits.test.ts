@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/core/limits.ts";
 import { dialects } from "../../../src/servlets/dialects.ts";
 import { callExport, type Setup } from "../../../src/wasm/call.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readBuild } from "../../../../src/builds/build.ts";
+import { readBuild } from "../../../../src/installs/build.ts";
 import { deploy as deployment } from "../../../../src/bundle/commands/deployment.ts";
 import { captured, run, type Ended } from "./running.ts";
 

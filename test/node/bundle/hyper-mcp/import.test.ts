@@ -279,7 +279,9 @@ describe("is refused, and nothing is written:", () => {
 });
 
 test("no secret has the name of a setting of the server", async () => {
-  const settings = (await readFile("src/env.ts", "utf8")).match(/(?<=^ {2})[A-Z_]+(?=: )/gm)!;
+  const settings = (await readFile("src/settings/env.ts", "utf8")).match(
+    /(?<=^ {2})[A-Z_]+(?=: )/gm,
+  )!;
   expect(settings).toContain("OWNER_PASSPHRASE");
   const env_vars = Object.fromEntries(settings.map((name) => [name, `\${${name}}`]));
   await imported({ plugins: { demo: { url: source, runtime_config: { env_vars } } } });

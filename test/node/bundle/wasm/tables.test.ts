@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { assemble } from "../../../../src/bundle/wasm/binaryen.ts";
 import { rewrite } from "../../../../src/bundle/wasm/binary.ts";
 import { prepare } from "../../../../src/bundle/wasm/prepare.ts";
-import { limits } from "../../../../src/limits.ts";
+import { limits } from "../../../../src/core/limits.ts";
 
 let folder: string;
 beforeAll(async () => {

@@ -2,7 +2,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { FEATURES, inFolder, tool } from "../../../../src/bundle/wasm/binaryen.ts";
 import { prepare } from "../../../../src/bundle/wasm/prepare.ts";
-import { limits } from "../../../../src/limits.ts";
+import { limits } from "../../../../src/core/limits.ts";
 import { callExport, type Ending, type Program } from "../../../../src/wasm/call.ts";
 import { nobody } from "../../../../src/wasm/pool.ts";
 import type { Setup } from "../../../../src/wasm/setup.ts";

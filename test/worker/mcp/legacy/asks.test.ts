@@ -1,6 +1,6 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import type { SessionObject } from "../../../../src/durable/session-object.ts";
+import type { SessionObject } from "../../../../src/mcp/legacy/session-object.ts";
 import {
   ABLE,
   accept,
@@ -10,11 +10,11 @@ import {
   ROOTS,
   SAID,
   type Json,
-} from "../../durable/client.ts";
-import { objectOf as taskOf } from "../../durable/faults.ts";
-import { catching, ASKING, ELICIT, log, saidIn, steps, type Asking } from "../../durable/plans.ts";
-import { Events, resultIn, type SessionClient } from "../../durable/session-client.ts";
-import { begin, listened, objectOf, planned, textOf } from "../../durable/session-steps.ts";
+} from "../../calls/client.ts";
+import { objectOf as taskOf } from "../../calls/faults.ts";
+import { catching, ASKING, ELICIT, log, saidIn, steps, type Asking } from "../../calls/plans.ts";
+import { Events, resultIn, type SessionClient } from "./session-client.ts";
+import { begin, listened, objectOf, planned, textOf } from "./session-steps.ts";
 
 /** Servlets that ask the client of a session, and calls that it does not want any more. */
 prepare();

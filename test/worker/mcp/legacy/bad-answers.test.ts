@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { accept, prepare, SAID, type Json } from "../../durable/client.ts";
-import { catching, ELICIT, log, saidIn, steps } from "../../durable/plans.ts";
-import { Events, messageIn, resultIn } from "../../durable/session-client.ts";
-import { begin, planned, request } from "../../durable/session-steps.ts";
+import { accept, prepare, SAID, type Json } from "../../calls/client.ts";
+import { catching, ELICIT, log, saidIn, steps } from "../../calls/plans.ts";
+import { Events, messageIn, resultIn } from "./session-client.ts";
+import { begin, planned, request } from "./session-steps.ts";
 
 /** Answers that are not as they should be, and clients that are not to be asked. */
 prepare();

@@ -1,9 +1,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
 import { post, URL_OF_MCP } from "../../server.ts";
-import { accept, as, keyed, prepare, server, type Json } from "../../durable/client.ts";
-import { ELICIT, saidIn } from "../../durable/plans.ts";
-import { Events, LATEST, messageIn } from "../../durable/session-client.ts";
+import { accept, as, keyed, prepare, server, type Json } from "../../calls/client.ts";
+import { ELICIT, saidIn } from "../../calls/plans.ts";
+import { Events, LATEST, messageIn } from "./session-client.ts";
 import {
   begin,
   faultOf,
@@ -15,7 +15,7 @@ import {
   sessionOf,
   tell,
   textOf,
-} from "../../durable/session-steps.ts";
+} from "./session-steps.ts";
 
 /** Requests with an unknown, invalid or forbidden session, event, version or HTTP method. */
 prepare();

@@ -1,16 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { limits } from "../../../../src/limits.ts";
+import { limits } from "../../../../src/core/limits.ts";
 import { post } from "../../server.ts";
-import { ABLE, accept, prepare, ROOTS, server, type Json } from "../../durable/client.ts";
-import { ELICIT, log, saidIn, steps } from "../../durable/plans.ts";
-import {
-  Events,
-  LATEST,
-  messageIn,
-  resultIn,
-  type SessionClient,
-} from "../../durable/session-client.ts";
-import { begin, faultOf, planned, request, response } from "../../durable/session-steps.ts";
+import { ABLE, accept, prepare, ROOTS, server, type Json } from "../../calls/client.ts";
+import { ELICIT, log, saidIn, steps } from "../../calls/plans.ts";
+import { Events, LATEST, messageIn, resultIn, type SessionClient } from "./session-client.ts";
+import { begin, faultOf, planned, request, response } from "./session-steps.ts";
 
 /** Messages in a session that are not valid, cancel nothing, name no task, or come in odd batches. */
 prepare();

@@ -1,30 +1,21 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
-import type { Hub } from "../../../../src/durable/hub.ts";
-import { namespaceOf } from "../../../../src/env.ts";
-import { limits } from "../../../../src/limits.ts";
+import type { Hub } from "../../../../src/mcp/hub.ts";
+import { namespaceOf } from "../../../../src/settings/env.ts";
+import { limits } from "../../../../src/core/limits.ts";
 import { SessionCalls } from "../../../../src/mcp/legacy/session-calls.ts";
 import { post } from "../../server.ts";
 import { eventually } from "../../waiting.ts";
-import {
-  as,
-  clock,
-  keyed,
-  limited,
-  prepare,
-  ROOTS,
-  send,
-  type Json,
-} from "../../durable/client.ts";
-import { steps } from "../../durable/plans.ts";
+import { as, clock, keyed, limited, prepare, ROOTS, send, type Json } from "../../calls/client.ts";
+import { steps } from "../../calls/plans.ts";
 import {
   resultIn,
   type Events,
   type SessionClient,
   type SessionOptions,
-} from "../../durable/session-client.ts";
-import { begin, listened, objectOf, objects } from "../../durable/session-steps.ts";
+} from "./session-client.ts";
+import { begin, listened, objectOf, objects } from "./session-steps.ts";
 
 /** Sessions and servlets that are notified of changes. */
 prepare();

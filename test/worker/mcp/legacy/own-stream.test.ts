@@ -1,13 +1,13 @@
 import { env } from "cloudflare:workers";
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
-import { SealedRows } from "../../../../src/durable/sealed-rows.ts";
-import { sealerOf } from "../../../../src/durable/vault.ts";
-import { readSettings } from "../../../../src/env.ts";
-import { limits } from "../../../../src/limits.ts";
-import { clock, limited, prepare, type Json } from "../../durable/client.ts";
-import { HOUR } from "../../durable/plans.ts";
-import { messagesIn } from "../../durable/session-rows.ts";
+import { SealedRows } from "../../../../src/storage/sealed-rows.ts";
+import { sealerOf } from "../../../../src/storage/vault.ts";
+import { readSettings } from "../../../../src/settings/env.ts";
+import { limits } from "../../../../src/core/limits.ts";
+import { clock, limited, prepare, type Json } from "../../calls/client.ts";
+import { HOUR } from "../../calls/plans.ts";
+import { messagesIn } from "./session-rows.ts";
 import {
   begin,
   listened,
@@ -17,7 +17,7 @@ import {
   textOf,
   textsOf,
   VERSIONS,
-} from "../../durable/session-steps.ts";
+} from "./session-steps.ts";
 
 /** The stream of a session that belongs to no call. */
 prepare();

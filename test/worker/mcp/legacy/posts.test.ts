@@ -1,18 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { limits } from "../../../../src/limits.ts";
+import { limits } from "../../../../src/core/limits.ts";
 import { Task } from "../../index.ts";
 import { post } from "../../server.ts";
-import { accept, prepare, send, server as usual, type Json } from "../../durable/client.ts";
-import { catching, ELICIT, log, saidIn, steps } from "../../durable/plans.ts";
-import { pause } from "../../durable/faults.ts";
-import { instead } from "../../durable/session-faults.ts";
-import {
-  Events,
-  LATEST,
-  messageIn,
-  resultIn,
-  type SessionClient,
-} from "../../durable/session-client.ts";
+import { accept, prepare, send, server as usual, type Json } from "../../calls/client.ts";
+import { catching, ELICIT, log, saidIn, steps } from "../../calls/plans.ts";
+import { pause } from "../../calls/faults.ts";
+import { instead } from "./session-faults.ts";
+import { Events, LATEST, messageIn, resultIn, type SessionClient } from "./session-client.ts";
 import {
   begin,
   listened,
@@ -22,7 +16,7 @@ import {
   tell,
   textOf,
   VERSIONS,
-} from "../../durable/session-steps.ts";
+} from "./session-steps.ts";
 
 const PING = { jsonrpc: "2.0", id: "ping", method: "ping" };
 const CALL = { ...PING, method: "tools/call", params: { name: "greet", arguments: { name: "A" } } };

@@ -1,9 +1,9 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import { limits } from "../../../../src/limits.ts";
-import { accept, clock, limited, prepare } from "../../durable/client.ts";
-import { ELICIT, log, saidIn } from "../../durable/plans.ts";
-import type { SessionClient, SessionEvent } from "../../durable/session-client.ts";
+import { limits } from "../../../../src/core/limits.ts";
+import { accept, clock, limited, prepare } from "../../calls/client.ts";
+import { ELICIT, log, saidIn } from "../../calls/plans.ts";
+import type { SessionClient, SessionEvent } from "./session-client.ts";
 import {
   begin,
   isAlive,
@@ -14,7 +14,7 @@ import {
   tell,
   textOf,
   textsOf,
-} from "../../durable/session-steps.ts";
+} from "./session-steps.ts";
 
 /** The streams of a session, and how long it lives. */
 prepare();

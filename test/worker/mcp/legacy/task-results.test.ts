@@ -1,17 +1,10 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import { accept, as, clock, keyed, limited, prepare } from "../../durable/client.ts";
-import { objectOf } from "../../durable/faults.ts";
-import { HOUR } from "../../durable/plans.ts";
-import { Events, resultIn, type SessionClient } from "../../durable/session-client.ts";
-import {
-  about,
-  begin,
-  RELATED,
-  resultOf,
-  startedTask,
-  until,
-} from "../../durable/session-steps.ts";
+import { accept, as, clock, keyed, limited, prepare } from "../../calls/client.ts";
+import { objectOf } from "../../calls/faults.ts";
+import { HOUR } from "../../calls/plans.ts";
+import { Events, resultIn, type SessionClient } from "./session-client.ts";
+import { about, begin, RELATED, resultOf, startedTask, until } from "./session-steps.ts";
 
 /** Who may wait for what comes of a session's task, and for how long. */
 prepare();

@@ -1,9 +1,9 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import { limits } from "../../../../src/limits.ts";
-import { accept, prepare, type Json } from "../../durable/client.ts";
-import { Events, resultIn, type SessionClient } from "../../durable/session-client.ts";
-import { begin, RELATED, resultOf, startedTask, until } from "../../durable/session-steps.ts";
+import { limits } from "../../../../src/core/limits.ts";
+import { accept, prepare, type Json } from "../../calls/client.ts";
+import { Events, resultIn, type SessionClient } from "./session-client.ts";
+import { begin, RELATED, resultOf, startedTask, until } from "./session-steps.ts";
 
 /** How the client of a session is notified of its tasks. */
 prepare();

@@ -1,9 +1,9 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import { limits } from "../../../../src/limits.ts";
-import { accept, clock, limited, prepare, type Json } from "../../durable/client.ts";
-import { objectOf } from "../../durable/faults.ts";
-import { Events, messageIn, resultIn, type SessionClient } from "../../durable/session-client.ts";
+import { limits } from "../../../../src/core/limits.ts";
+import { accept, clock, limited, prepare, type Json } from "../../calls/client.ts";
+import { objectOf } from "../../calls/faults.ts";
+import { Events, messageIn, resultIn, type SessionClient } from "./session-client.ts";
 import {
   about,
   begin,
@@ -13,7 +13,7 @@ import {
   started,
   startedTask,
   until,
-} from "../../durable/session-steps.ts";
+} from "./session-steps.ts";
 
 /** Tasks as 2025-11-25 has them: how they begin, go on, are kept, and are cancelled. */
 prepare();

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { Json } from "../../../../src/model.ts";
+import type { Json } from "../../../../src/core/model.ts";
 import type { Means } from "../../../../src/servlets/hyper/token.ts";
 
 export const TOKEN_URL = "https://auth.example/token";

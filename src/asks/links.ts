@@ -1,0 +1,98 @@
+import type { Asker, Asks } from "../core/asks.ts";
+import type { Client } from "../core/call-context.ts";
+import type { DetailedTask, TaskCall } from "../calls/task-object.ts";
+import type { Tasks } from "../calls/tasks.ts";
+import { isObject, type Json } from "../core/model.ts";
+import type { ToolEntry } from "../servlets/catalog.ts";
+import { cannotAsk } from "../servlets/ask-failures.ts";
+import { Wait, type Suspended, type WaitReason } from "../core/suspension.ts";
+import { limits } from "../core/limits.ts";
+import { stringBytes } from "../core/text.ts";
+import { linkResult } from "../servlets/links.ts";
+import { unanswered, unaskable } from "./answers.ts";
+
+/**
+ * Calls whose client cannot ask its user, or hears nothing until they end and would have to wait for too long: they go on as
+ * tasks, the client gets a link instead of their result, and a person answers on a page of this server. What only a client
+ * can answer (sampling, roots) fails in them.
+ */
+
+/** A client that can be asked nothing: that of a call which was handed over. */
+export const NOBODY: Client = { capabilities: {} };
+
+/** True if these asks are for a person whom this client cannot ask, and fit on pages. */
+export const needsPerson = (asks: Asks, client: Client): boolean =>
+  stringBytes(JSON.stringify(asks)) <= limits.shownAskBytes &&
+  Object.keys(unaskable(asks, client)).some((key) => asks[key]!.method === "elicitation/create");
+
+/** The asker, but for what needs a person: that interrupts the call. */
+export const linkAsker =
+  (ask: Asker, client: Client): Asker =>
+  async (asks, signal) => {
+    if (!needsPerson(asks, client)) return ask(asks, signal);
+    throw new Wait({ kind: "input", asks, given: {} });
+  };
+
+/**
+ * How a call is handed over that waits for a person, or takes too long for its client: its wait, and what its client gets
+ * instead of the call's own result. Undefined if it waits for anything else.
+ */
+export function handOver(
+  { link, client, owner }: Pick<TaskCall, "link" | "client" | "owner">,
+  reason: WaitReason | undefined,
+  { id, isHandedOver }: { id: string; isHandedOver: boolean },
+): { reason: WaitReason; result: Json } | undefined {
+  if (link === undefined) return undefined;
+  // The client of a session that is its owner hears of it.
+  if (reason?.kind === "task" && owner === undefined)
+    return {
+      reason: { kind: "retry", until: Date.now(), ms: 0 },
+      result: linkResult(link, id, {}),
+    };
+  if (reason?.kind !== "input") return undefined;
+  const open = unanswered(reason.asks, reason.given);
+  if (!needsPerson(open, isHandedOver ? NOBODY : client)) return undefined;
+  const failed = Object.entries(open).flatMap(([key, ask]) =>
+    ask.method === "elicitation/create" ? [] : [[key, cannotAsk(ask, WITHOUT_CLIENT)] as const],
+  );
+  const given = { ...reason.given, ...Object.fromEntries(failed) };
+  const result = linkResult(link, id, unanswered(reason.asks, given));
+  return { reason: { ...reason, given }, result };
+}
+
+const WITHOUT_CLIENT =
+  "it was given a link, by which its user answers. Use a client that declares elicitation.";
+
+const TASK: WaitReason = { kind: "task" };
+
+/** True for a call that has been stopped by its gate, or had no room to wait. */
+const goesOn = ({ kind }: WaitReason): boolean => kind === "task" || kind === "retry";
+
+/** Makes a task of a call that waits for a person, or was stopped by its gate; undefined if it waits for anything else. */
+export type HandOver = (
+  waiting: Suspended,
+  known?: Parameters<Tasks["create"]>[2],
+) => Promise<DetailedTask> | undefined;
+
+/** Undefined if nobody could open a page of this call. */
+export function handingOver(call: TaskCall, tasks: Tasks | undefined): HandOver | undefined {
+  if (tasks === undefined || call.link === undefined) return undefined;
+  return (waiting, known) => {
+    const { reason } = waiting;
+    if (goesOn(reason))
+      return tasks.create(call, Object.assign({}, waiting, { reason: TASK }), known);
+    return reason.kind === "input" && needsPerson(reason.asks, call.client)
+      ? tasks.create(call, Object.assign({}, waiting), known)
+      : undefined;
+  };
+}
+
+/** What the client gets of a task that was created for a call which waits for a person. */
+export function linkIn({ result }: DetailedTask): Json {
+  if (!isObject(result)) throw new Error("This task was not handed over to a person.");
+  return result;
+}
+
+/** The link of a call to this tool, for `TaskCall`. */
+export const linkOf = (origin: string | undefined, tool: ToolEntry | undefined) =>
+  origin !== undefined && tool && { link: { origin, isTyped: tool.output !== undefined } };

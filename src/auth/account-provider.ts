@@ -1,0 +1,267 @@
+import * as oauth from "oauth4webapi";
+import type { Settings } from "../settings/env.ts";
+import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import type { ProviderSettings } from "../settings/oauth-settings.ts";
+import { discovered, options } from "./account-requests.ts";
+
+/** What a provider has granted. The tokens never leave the host. */
+export interface Tokens {
+  access: string;
+  refresh?: string;
+  /** Unix time in ms; absent if the provider does not say. */
+  expires?: number;
+  /** The `sub` of the ID token, if there is one. */
+  subject?: string;
+}
+
+/** A request for authorization that was begun: what its answer is checked against. */
+export interface Begun {
+  state: string;
+  verifier: string;
+  nonce?: string;
+  redirectUri: string;
+}
+
+/** An authorization server at which this server is a client: https://www.rfc-editor.org/rfc/rfc9700 */
+export class Provider {
+  readonly name: string;
+  readonly #settings: ProviderSettings;
+  readonly #client: oauth.Client;
+  readonly #auth: oauth.ClientAuth;
+  #metadata: { of: oauth.AuthorizationServer; until: number } | undefined;
+
+  /** `secret` is the client secret; absent for a public client. */
+  constructor(name: string, settings: ProviderSettings, secret: string | undefined) {
+    this.name = name;
+    this.#settings = settings;
+    this.#client = { client_id: settings.client_id };
+    this.#auth =
+      secret === undefined
+        ? oauth.None()
+        : settings.auth === "post"
+          ? oauth.ClientSecretPost(secret)
+          : oauth.ClientSecretBasic(secret);
+  }
+
+  /** The provider with its client secret from these variables. Throws if that is missing. */
+  static of(
+    name: string,
+    settings: ProviderSettings,
+    variables: Readonly<Record<string, string>>,
+  ): Provider {
+    const { client_secret: variable } = settings;
+    const secret = variable === undefined ? undefined : variables[variable];
+    if (variable === undefined || secret !== undefined) return new Provider(name, settings, secret);
+    throw new Error(
+      `The Worker's configuration is not valid. The client secret of ${name}, ${variable}, is missing: set it with wrangler secret put ${variable}.`,
+    );
+  }
+
+  get clientId(): string {
+    return this.#client.client_id;
+  }
+
+  /** The server that grants tokens, and the client that they are granted to. */
+  get identity(): string {
+    const { issuer, token_endpoint } = this.#settings;
+    return `${issuer ?? token_endpoint} ${this.clientId}`;
+  }
+
+  /** The host that people know it by. */
+  get host(): string {
+    const { issuer, authorization_endpoint } = this.#settings;
+    return new URL(issuer ?? authorization_endpoint!).host;
+  }
+
+  /** The address at which a person grants these scopes, with PKCE. Throws `unavailable`. */
+  begin(scopes: readonly string[], redirectUri: string): Promise<{ url: string; begun: Begun }> {
+    return this.#does("cannot be reached", async () => {
+      const { authorization_endpoint } = await this.#server();
+      const all = [...new Set([...this.#settings.scopes, ...scopes])];
+      const begun: Begun = {
+        state: oauth.generateRandomState(),
+        verifier: oauth.generateRandomCodeVerifier(),
+        redirectUri,
+        ...(all.includes("openid") && { nonce: oauth.generateRandomNonce() }),
+      };
+      const params = {
+        ...this.#settings.params,
+        response_type: "code",
+        client_id: this.#client.client_id,
+        redirect_uri: redirectUri,
+        state: begun.state,
+        code_challenge: await oauth.calculatePKCECodeChallenge(begun.verifier),
+        code_challenge_method: "S256",
+        ...(all.length > 0 && { scope: all.join(" ") }),
+        ...(begun.nonce !== undefined && { nonce: begun.nonce }),
+      };
+      const url = new URL(authorization_endpoint!);
+      for (const [name, value] of Object.entries(params)) url.searchParams.set(name, value);
+      return { url: url.href, begun };
+    });
+  }
+
+  /**
+   * The tokens for the answer that the provider has sent by the person's browser; undefined if the person has refused.
+   * Throws `unavailable`, also for an answer that is not to what was begun, or of another issuer.
+   */
+  finish(answer: URLSearchParams, begun: Begun): Promise<Tokens | undefined> {
+    const { state, verifier, nonce, redirectUri } = begun;
+    return this.#does("did not grant access", async () => {
+      const server = await this.#server();
+      const iss = answer.get("iss");
+      if (iss !== null && iss !== server.issuer && this.#settings.issuer === undefined)
+        throw new Fault(
+          "unavailable",
+          `The provider ${this.name} (${this.host}) names its issuer, which ACCOUNTS lacks: the owner of this server adds it.`,
+          {
+            cause: new Error(`ACCOUNTS.${this.name} has no issuer. Its answer has the iss ${iss}`),
+          },
+        );
+      let checked: URLSearchParams;
+      try {
+        checked = oauth.validateAuthResponse(server, this.#client, answer, state);
+      } catch (error) {
+        if (!(error instanceof oauth.AuthorizationResponseError)) throw error;
+        if (error.error === "access_denied") return undefined;
+        throw error;
+      }
+      const response = await oauth.authorizationCodeGrantRequest(
+        server,
+        this.#client,
+        this.#auth,
+        checked,
+        redirectUri,
+        verifier,
+        options(server.token_endpoint),
+      );
+      const expectedNonce = nonce ?? oauth.expectNoNonce;
+      return tokensOf(
+        await oauth.processAuthorizationCodeResponse(server, this.#client, response, {
+          expectedNonce,
+        }),
+      );
+    });
+  }
+
+  /** New tokens; undefined if the provider does not grant them any more. Throws `unavailable`. */
+  refresh(refresh: string): Promise<Tokens | undefined> {
+    return this.#does("did not renew access", async () => {
+      const server = await this.#server();
+      try {
+        const response = await oauth.refreshTokenGrantRequest(
+          server,
+          this.#client,
+          this.#auth,
+          refresh,
+          options(server.token_endpoint),
+        );
+        const granted = await oauth.processRefreshTokenResponse(server, this.#client, response);
+        return { refresh, ...tokensOf(granted) };
+      } catch (error) {
+        const isOver = error instanceof oauth.ResponseBodyError && OVER.has(error.error);
+        if (isOver) return undefined;
+        throw error;
+      }
+    });
+  }
+
+  /** Has the provider forget these tokens, if it can. Throws `unavailable`. */
+  revoke({ access, refresh }: Tokens): Promise<void> {
+    return this.#does("did not revoke access", async () => {
+      const server = await this.#server();
+      const { revocation_endpoint } = server;
+      if (revocation_endpoint === undefined) return;
+      for (const token of [refresh, access]) {
+        if (token === undefined) continue;
+        await oauth.processRevocationResponse(
+          await oauth.revocationRequest(
+            server,
+            this.#client,
+            this.#auth,
+            token,
+            options(revocation_endpoint),
+          ),
+        );
+      }
+    });
+  }
+
+  /** Its metadata: as configured, or what it says itself, which is asked for at most once in `limits.keySetMs`. */
+  async #server(): Promise<oauth.AuthorizationServer> {
+    const { issuer, authorization_endpoint, token_endpoint, revocation_endpoint } = this.#settings;
+    const configured = {
+      ...(authorization_endpoint !== undefined && { authorization_endpoint }),
+      ...(token_endpoint !== undefined && { token_endpoint }),
+      ...(revocation_endpoint !== undefined && { revocation_endpoint }),
+    };
+    if (authorization_endpoint !== undefined && token_endpoint !== undefined) {
+      return { issuer: issuer ?? new URL(authorization_endpoint).origin, ...configured };
+    }
+    if (this.#metadata === undefined || this.#metadata.until < Date.now()) {
+      const of = { ...(await discovered(new URL(issuer!))), ...configured };
+      this.#metadata = { of, until: Date.now() + limits.keySetMs };
+    }
+    return this.#metadata.of;
+  }
+
+  /** Does something that the provider can fail. What it says of it is for the log alone, except a code of an error. */
+  async #does<T>(failure: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof Fault) throw error;
+      const code = codeIn(error);
+      const why = code === undefined ? "" : ` (${code})`;
+      throw new Fault(
+        "unavailable",
+        `The provider ${this.name} (${this.host}) ${failure}${why}. Try again later.`,
+        { cause: withoutAnswer(error) },
+      );
+    }
+  }
+}
+
+/** The providers of this deployment, by name. Throws for a client secret that is missing. */
+export function providersOf(
+  { ACCOUNTS = {} }: Settings,
+  variables: Readonly<Record<string, string>>,
+): ReadonlyMap<string, Provider> {
+  return new Map(
+    Object.entries(ACCOUNTS).map(([name, settings]) => [
+      name,
+      Provider.of(name, settings, variables),
+    ]),
+  );
+}
+
+/** Codes of a refresh token that is worth nothing any more; the second is GitHub's. */
+const OVER = new Set(["invalid_grant", "bad_refresh_token"]);
+
+function tokensOf(granted: oauth.TokenEndpointResponse): Tokens {
+  const { access_token: access, refresh_token: refresh, expires_in } = granted;
+  if (access.length > limits.tokenCharacters || !BEARER.test(access))
+    throw new Error("The access token is too long, or none for the Authorization header");
+  const subject = oauth.getValidatedIdTokenClaims(granted)?.sub;
+  return {
+    access,
+    ...(refresh !== undefined && { refresh }),
+    ...(expires_in !== undefined && { expires: Date.now() + expires_in * 1000 }),
+    ...(subject !== undefined && { subject }),
+  };
+}
+
+/** https://www.rfc-editor.org/rfc/rfc6749#appendix-A.12, without spaces. */
+const BEARER = /^[!-~]+$/;
+
+/** The `error` of an OAuth response, as far as it is one. */
+function codeIn(error: unknown): string | undefined {
+  const isResponse =
+    error instanceof oauth.AuthorizationResponseError || error instanceof oauth.ResponseBodyError;
+  return isResponse && /^[a-z_]{1,64}$/.test(error.error) ? error.error : undefined;
+}
+
+/** The error for the log: what a provider answers may hold tokens. */
+const withoutAnswer = (error: unknown): Error =>
+  new Error(error instanceof Error ? `${error.name}: ${error.message}` : "not an error");

@@ -1,0 +1,142 @@
+import { DurableObject } from "cloudflare:workers";
+import { namespaceOf } from "../settings/env.ts";
+import { logError } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import type { StateObject } from "../state/remote-hooks.ts";
+import { PART } from "../core/parts.ts";
+import { hasRow, hasTable } from "../storage/tables.ts";
+
+const MINUTE = 60_000;
+
+/** The most of the reserve that one object is lent: a part, in which all is counted. */
+export const MOST_LENT = PART;
+
+const TABLES = [
+  "CREATE TABLE IF NOT EXISTS held (object TEXT PRIMARY KEY, bytes INTEGER NOT NULL, nth INTEGER NOT NULL)",
+  // Those of an object's bytes that are of the reserve.
+  "CREATE TABLE IF NOT EXISTS lent (object TEXT PRIMARY KEY, bytes INTEGER NOT NULL)",
+];
+
+/** The most that a caller may hold in all objects together, in bytes. */
+export interface Most {
+  most: number;
+  /** Bytes above that which may be lent; 0 for what adds to files. */
+  reserve: number;
+}
+
+interface Held extends Record<string, SqlStorageValue> {
+  object: string;
+  /** Rises with each count. */
+  nth: number;
+}
+
+/**
+ * Counts what one caller takes. Calls are counted in memory: an object is evicted only after a pause in which its
+ * buckets have refilled. Each bucket holds a minute's calls and refills steadily. Bytes that servlets keep for
+ * the caller are stored, by the object that has them.
+ */
+export class Quota extends DurableObject {
+  readonly #buckets = new Map<string, { left: number; at: number }>();
+  /** When the objects may be asked again what they hold, in Unix ms. */
+  #nextAudit = 0;
+
+  /** Counts a call of this tool (empty for any call) and returns 0; if none is left, counts nothing and returns the wait in ms. */
+  take(tool: string, perMinute: number): number {
+    const now = Date.now();
+    const { left, at } = this.#buckets.get(tool) ?? { left: perMinute, at: now };
+    const full = Math.min(perMinute, left + ((now - at) * perMinute) / MINUTE);
+    const isThere = full >= 1;
+    this.#buckets.set(tool, { left: isThere ? full - 1 : full, at: now });
+    return isThere ? 0 : ((1 - full) * MINUTE) / perMinute;
+  }
+
+  /**
+   * Sets how many bytes an object of servlet state holds for this caller; 0 if it holds nothing any more. Returns how many
+   * of them are of the reserve. Undefined, and nothing is set, if they are more than before, and do not fit.
+   */
+  async hold(object: string, bytes: number, of: Most): Promise<number | undefined> {
+    const { sql } = this.ctx.storage;
+    for (const table of TABLES) sql.exec(table);
+    let lent = this.#lentFor(object, bytes, of);
+    if (lent === undefined) {
+      await this.#audit(object);
+      lent = this.#lentFor(object, bytes, of);
+      if (lent === undefined) return undefined;
+    }
+    this.#set(object, bytes, lent);
+    // A caller for whom nothing is kept any more leaves nothing here either.
+    if (!hasRow(sql, "SELECT 1 FROM held")) await this.ctx.storage.deleteAll();
+    return lent;
+  }
+
+  /** The bytes that `hold` would let this object hold now, where all may hold `most`. */
+  async available(object: string, most: number): Promise<number> {
+    const { sql } = this.ctx.storage;
+    if (!hasTable(sql, "held")) return most;
+    for (const table of TABLES) sql.exec(table);
+    const before = this.#held(object);
+    if (before.others + before.own + PART > most) await this.#audit(object);
+    const { own, lent, others } = this.#held(object);
+    return Math.max(own - lent, most - others);
+  }
+
+  /** The bytes of the reserve that an object has if it holds so many; undefined if they do not fit. */
+  #lentFor(object: string, bytes: number, { most, reserve }: Most): number | undefined {
+    const { own, lent, others } = this.#held(object);
+    const excess = Math.max(0, others + bytes - most);
+    const lentThen = Math.min(excess, bytes, lent + Math.max(0, bytes - own));
+    // Half is for objects that hold something already: what is in them can be read and deleted.
+    const lendable = own > 0 ? reserve : reserve / 2;
+    const fits =
+      bytes <= own - lent ||
+      lentThen === 0 ||
+      (reserve > 0 && (bytes <= own || (lentThen <= MOST_LENT && excess <= lendable)));
+    return fits ? lentThen : undefined;
+  }
+
+  /** The bytes that this object holds, those of them that are of the reserve, and the bytes of all others together. */
+  #held(object: string) {
+    const query = `SELECT COALESCE(SUM(bytes) FILTER (WHERE object = ?1), 0) AS own,
+      COALESCE(SUM(bytes) FILTER (WHERE object <> ?1), 0) AS others,
+      COALESCE((SELECT bytes FROM lent WHERE object = ?1), 0) AS lent FROM held`;
+    const { sql } = this.ctx.storage;
+    return sql.exec<{ own: number; others: number; lent: number }>(query, object).one();
+  }
+
+  #set(object: string, bytes: number, lent: number): void {
+    const { sql } = this.ctx.storage;
+    if (lent === 0) sql.exec("DELETE FROM lent WHERE object = ?", object);
+    else sql.exec("INSERT OR REPLACE INTO lent VALUES (?, ?)", object, lent);
+    if (bytes === 0) sql.exec("DELETE FROM held WHERE object = ?", object);
+    else {
+      const next = "(SELECT COALESCE(MAX(nth), 0) + 1 FROM held)";
+      sql.exec(`INSERT OR REPLACE INTO held VALUES (?, ?, ${next})`, object, bytes);
+    }
+  }
+
+  /**
+   * Asks the objects that were longest unheard of what they hold: one that died between a change of its own and the
+   * count of it here is counted for too much until then.
+   */
+  async #audit(asking: string): Promise<void> {
+    const objects = namespaceOf<StateObject>(this.env, "SERVLET_STATES");
+    if (objects === undefined || Date.now() < this.#nextAudit) return;
+    this.#nextAudit = Date.now() + limits.auditMs;
+    const query = "SELECT object, nth FROM held WHERE object <> ? ORDER BY nth LIMIT ?";
+    const { sql } = this.ctx.storage;
+    const rows = sql.exec<Held>(query, asking, limits.auditedObjects).toArray();
+    await Promise.all(
+      rows.map(async ({ object, nth }) => {
+        try {
+          const bytes = await objects.get(objects.idFromString(object)).held();
+          // Unless it was heard of meanwhile: its answer is older then.
+          if (hasRow(sql, "SELECT 1 FROM held WHERE object = ? AND nth = ?", object, nth)) {
+            this.#set(object, bytes, Math.min(bytes, this.#held(object).lent));
+          }
+        } catch (error) {
+          logError(error); // It counts as before.
+        }
+      }),
+    );
+  }
+}

@@ -1,0 +1,72 @@
+import { countedBy } from "../core/callers.ts";
+import { namespaceOf } from "../settings/env.ts";
+import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import { PART } from "../core/parts.ts";
+
+/** Counts attempts of one kind exactly. KV would lose concurrent ones. */
+export interface Counter extends Rpc.DurableObjectBranded {
+  /** Counts one more within a window of `ms`. Above `most` it counts nothing and returns the wait in ms, else 0. */
+  take(most: number, ms: number): Promise<number>;
+  giveBack(): Promise<void>;
+}
+
+/** A counter, and how far it may go. */
+export interface Count {
+  counter: DurableObjectStub<Counter>;
+  most: number;
+}
+
+/** The counters of one kind of action of a caller, the wider network first: what it refuses makes no counter of its own. */
+export function countsOf(
+  counters: DurableObjectNamespace<Counter>,
+  { action, caller, most }: { action: string; caller: string; most: number },
+): Count[] {
+  return countedBy(caller)
+    .toReversed()
+    .map(({ key, shares }) => ({
+      counter: counters.getByName(`${action} ${key}`),
+      most: most * shares,
+    }));
+}
+
+/** Counts one more in each. If one is used up, counts in none and returns the wait in ms, else 0. */
+export async function takeAll(counts: readonly Count[], ms: number): Promise<number> {
+  for (const [at, { counter, most }] of counts.entries()) {
+    const waitMs = await counter.take(most, ms);
+    if (waitMs === 0) continue;
+    await giveBackAll(counts.slice(0, at));
+    return waitMs;
+  }
+  return 0;
+}
+
+export async function giveBackAll(counts: readonly Count[]): Promise<void> {
+  await Promise.all(counts.map(({ counter }) => counter.giveBack()));
+}
+
+const DAY = 86_400_000;
+
+/** Counts stored objects by caller, if `env` binds ATTEMPTS: each once, and once more for each whole MiB. */
+export function storageQuota(
+  env: object,
+): (caller: string | undefined, bytes?: number) => Promise<void> {
+  const counters = namespaceOf<Counter>(env, "ATTEMPTS");
+  return async (caller, bytes = 0) => {
+    if (counters === undefined || caller === undefined) return;
+    const most = limits.keptPerDay;
+    const counts = countsOf(counters, { action: "kept", caller, most });
+    for (let left = bytes; left >= 0; left -= PART) {
+      const waitMs = await takeAll(counts, DAY);
+      if (waitMs > 0)
+        throw tooMany(waitMs, `stored sessions, tasks, states and calls per day (limit ${most})`);
+    }
+  };
+}
+
+export function tooMany(waitMs: number, counted: string): Fault {
+  const retryAfter = Math.ceil(waitMs / 1000);
+  const seconds = retryAfter === 1 ? "1 second" : `${retryAfter} seconds`;
+  const message = `Too many ${counted}. Retry in ${seconds}.`;
+  return new Fault("too_many", message, { data: { retryAfter } });
+}

@@ -1,0 +1,64 @@
+import { waitUntil } from "cloudflare:workers";
+import { report } from "../core/errors.ts";
+import type { Notification } from "../core/model.ts";
+import type { Exchange } from "../mcp/wire/exchange.ts";
+
+/**
+ * Publishes a call's change notifications on the hub of its principal, and passes all others to `rest`. The call
+ * does not wait for that; equal changes of one turn are published once.
+ */
+export function changes(
+  { hub }: Pick<Exchange, "hub">,
+  rest: (notice: Notification) => void,
+): (notice: Notification) => void {
+  if (hub === undefined) return rest;
+  const pending = new Map<string, Notification>();
+  let isPublishing = false;
+  const publish = async () => {
+    isPublishing = true;
+    try {
+      await Promise.resolve();
+      while (pending.size > 0) {
+        const batch = [...pending.values()];
+        pending.clear();
+        await hub().publish(batch);
+      }
+    } catch (error) {
+      report(error);
+    } finally {
+      isPublishing = false;
+    }
+  };
+  return (notice) => {
+    const change = changeOf(notice);
+    if (change === undefined) return rest(notice);
+    pending.set(JSON.stringify(change), change);
+    if (!isPublishing) waitUntil(publish());
+  };
+}
+
+function changeOf({
+  method,
+  params = {},
+  audience,
+  servlet,
+}: Notification): Notification | undefined {
+  const to = audience && { audience };
+  switch (method) {
+    case "notifications/tools/list_changed":
+    case "notifications/prompts/list_changed":
+    case "notifications/resources/list_changed":
+      return { method, ...to };
+    case "notifications/resources/updated":
+      return typeof params["uri"] === "string"
+        ? {
+            method,
+            params: { uri: params["uri"] },
+            ...to,
+            ...(servlet !== undefined && { servlet }),
+          }
+        : undefined;
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,33 @@
+import { limits } from "../core/limits.ts";
+
+/** How long a run waits before it looks for a turn again, in ms: the first time, and at most. */
+const [FIRST_MS, MOST_MS] = [10, 160];
+
+/**
+ * Lets few runs of an isolate begin at a time. After a restart hundreds of tasks are due at once, and requests are to be
+ * served between them.
+ */
+export class Starts {
+  /** Runs that are beginning, each with the Unix time in ms since when. */
+  readonly #beginning = new Map<object, number>();
+
+  /** Resolves when a run may begin. The function that it gives is to be called when the run has begun, or is over. */
+  async take(): Promise<() => void> {
+    // Each looks for itself: no object may settle what another waits for.
+    for (let ms = FIRST_MS; this.#isFull(); ms = Math.min(2 * ms, MOST_MS)) {
+      await scheduler.wait(ms);
+    }
+    const run = {};
+    this.#beginning.set(run, Date.now());
+    return () => void this.#beginning.delete(run);
+  }
+
+  #isFull(): boolean {
+    const now = Date.now();
+    for (const [run, since] of this.#beginning) {
+      // Its object has died, it computes for long, or the clock was set back.
+      if (since + limits.startMs < now || since > now) this.#beginning.delete(run);
+    }
+    return this.#beginning.size >= limits.startsAtOnce;
+  }
+}

@@ -1,0 +1,192 @@
+import type { Serving } from "../serving.ts";
+import { callerKey } from "../core/callers.ts";
+import { inputOf, METHODS } from "./call-ref.ts";
+import { Fault, report } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import { entryAgain } from "./task-call.ts";
+import { storageQuota } from "../auth/quotas.ts";
+import { beginningOf, printable } from "../core/text.ts";
+import type { Listed } from "./listed-calls.ts";
+import type { Profiles } from "../pages/profiles.ts";
+import { shownArguments } from "./task-person.ts";
+import { rehearsed } from "./task-replay.ts";
+import type { Look, Looked, Story } from "./task-object.ts";
+import type { Subject } from "./task-rows.ts";
+import type { TaskStore } from "./task-store.ts";
+import { realViewOf } from "./task-view.ts";
+import { tasksOf } from "./tasks.ts";
+
+/** What the console shows of a task, and does with it. */
+
+/**
+ * Keeps what the console shows of a task up to date: its entry in its caller's list, and the waiting calls of Usage. It
+ * sends the list one message at a time, always with the latest status.
+ */
+export class Listing {
+  readonly #store: TaskStore;
+  readonly #serving: Serving;
+  #isForgotten = false;
+  #latest: Promise<{ by: string; listed: Listed } | undefined> | undefined;
+  #sending: Promise<void> | undefined;
+  #sent = "";
+
+  constructor(store: TaskStore, serving: Serving) {
+    this.#store = store;
+    this.#serving = serving;
+  }
+
+  /** Settles when the console has the task's current status. Never throws. */
+  async tell(): Promise<void> {
+    if (this.#isForgotten || !this.#store.exists) return;
+    const { status, updated } = this.#store.row;
+    if (this.#sent !== `${status} ${updated}`) {
+      this.#sent = `${status} ${updated}`;
+      await Promise.all([this.#count().catch(report), this.#list()]);
+    }
+    await this.#sending;
+  }
+
+  /** Counts the call among those that wait, or no longer. */
+  async #count(): Promise<void> {
+    const { counting } = this.#serving;
+    if (counting === undefined) return;
+    const [task, { principal: caller }, now] = [this.#store.id, this.#store.row, this.#sent];
+    const over = { task, servlet: "", tool: "", caller, until: 0 };
+    if (this.#store.isOver) return counting.waiting(over);
+    const [waits, begun, subject] = await Promise.all([
+      this.#store.waits(),
+      this.#store.read("begun"),
+      this.#store.subject(),
+    ]);
+    const { servlets } = (await this.#serving.registry()).whole;
+    const servlet = servlets.find(({ hash }) => hash === begun?.head.hash)?.name ?? "";
+    // The status may have changed meanwhile, which counts the call again.
+    if (this.#sent !== now || this.#isForgotten) return;
+    const until = waits === undefined ? 0 : this.#store.expires;
+    counting.waiting({ ...over, servlet, tool: subject ? toolIn(subject) : "", until });
+  }
+
+  async #list(): Promise<void> {
+    const { profiles } = this.#serving;
+    if (profiles === undefined) return;
+    // Read at once: a task that no client sees is deleted as soon as it ends.
+    this.#latest = listedOf(this.#store).catch((error: unknown) => void report(error));
+    this.#sending ??= this.#send(profiles);
+    await this.#sending;
+  }
+
+  /** Sends nothing more, once this has settled: the caller has asked to delete all data. */
+  async end(): Promise<void> {
+    this.#isForgotten = true;
+    this.#latest = undefined;
+    const over = { servlet: "", tool: "", caller: "", until: 0 };
+    this.#serving.counting?.waiting({ task: this.#store.id, ...over });
+    await this.#sending;
+  }
+
+  /** Takes the task out of the list: nothing of it is stored any more. Never throws. */
+  async leave(): Promise<void> {
+    const { profiles } = this.#serving;
+    const subject = await this.#store.subject().catch((error: unknown) => void report(error));
+    await this.end();
+    if (profiles && subject?.lister !== undefined)
+      await profiles.unlist(subject.lister, this.#store.id);
+  }
+
+  async #send(profiles: Profiles): Promise<void> {
+    while (this.#latest !== undefined) {
+      const latest = this.#latest;
+      this.#latest = undefined;
+      const { by, listed } = (await latest) ?? {};
+      if (by !== undefined && listed !== undefined) await profiles.list(by, listed);
+    }
+    this.#sending = undefined;
+  }
+}
+
+async function listedOf(store: TaskStore): Promise<{ by: string; listed: Listed } | undefined> {
+  const { id, expires: until } = store;
+  const { created, updated } = store.row;
+  const [subject, view] = await Promise.all([store.subject(), realViewOf(store)]);
+  if (subject?.lister === undefined) return undefined;
+  const { lister: by } = subject;
+  const { status, statusMessage: waits } = view;
+  const name = beginningOf(printable(subject.ref.name), limits.pageCharacters);
+  const listed: Listed = { id, kind: "call", name, status, created, updated, until };
+  // It names each of thousands of questions.
+  const words = typeof waits === "string" && { waits: beginningOf(waits, limits.pageCharacters) };
+  return { by, listed: { ...listed, ...words } };
+}
+
+/** The name of a tool or prompt. A resource's URI may say something of its caller, so its method stands for it. */
+const toolIn = ({ ref: { kind, name } }: Subject): string =>
+  name.includes(":") ? METHODS[kind] : printable(beginningOf(name, limits.pageCharacters));
+
+/** Shows, replays or forks a task for its caller. Throws `invalid_params`, `too_many`. */
+export async function looked(
+  store: TaskStore,
+  look: Look,
+  { serving, env }: { serving: Serving; env: object },
+): Promise<Looked> {
+  if (look.what === "story") return { story: await storyOf(store, serving) };
+  const call = await store.call();
+  const recorded = await store.recorded();
+  if (call === undefined || recorded === undefined || look.entries > recorded.entries.length) {
+    throw new Fault(
+      "invalid_params",
+      "The journal of this call is shorter, or it has been deleted: it is kept for an hour after the call has ended. Reload the page.",
+    );
+  }
+  const { pending: _pending, intents: _intents, ...begun } = recorded;
+  const entries = recorded.entries.slice(0, look.entries);
+  const from = { ...begun, entries };
+  if (look.what === "replay") {
+    return { replay: await rehearsed(call, from, { registry: await serving.registry() }) };
+  }
+  const { owner: _owner, input: _input, link, ...rest } = call;
+  const { principal } = rest;
+  const tasks = tasksOf(env)?.(principal, (bytes) =>
+    storageQuota(env)(callerKey(principal), bytes),
+  );
+  const linked = { link: link ?? { origin: look.origin, isTyped: false } };
+  // The client does not know the fork, so its questions are answered on pages.
+  const client = { ...rest.client, capabilities: {} };
+  const fork = { ...rest, ...linked, client, recorded: { ...from, notices: 0 } };
+  const { taskId } = await tasks!.create(fork, undefined, { id: look.id, isRetried: true });
+  return { fork: taskId };
+}
+
+async function storyOf(store: TaskStore, serving: Serving): Promise<Story> {
+  const { expires } = store;
+  const { created, updated, fuel } = store.row;
+  const [view, call, begun, subject] = await Promise.all([
+    realViewOf(store),
+    store.call(),
+    store.read("begun"),
+    store.subject(),
+  ]);
+  const { entries, changes } = await store.story();
+  const found =
+    call && (await entryAgain(call, await serving.registry(), begun).catch(() => undefined));
+  return {
+    view,
+    created,
+    updated,
+    expires,
+    fuel,
+    called: {
+      servlet: found?.tool?.servlet.name ?? "",
+      name: subject?.ref.name ?? "",
+      arguments: shownArguments(call && inputOf(call.ref)),
+    },
+    changes,
+    entries: entries.map(({ what, at, answer }) => ({
+      ...{ what, at, characters: answer.length },
+      ...(ANSWERED.test(what) && { answer: beginningOf(answer, limits.pageCharacters) }),
+    })),
+    hasJournal: call !== undefined && begun !== undefined,
+  };
+}
+
+/** Answers that callers gave themselves. Others may hold secrets, or what the servlet does not show its callers. */
+const ANSWERED = /^(elicitation|sampling|roots)\//;

@@ -1,0 +1,157 @@
+import type { CallRef } from "./call-ref.ts";
+import { rpcError, type Fault, type RpcError } from "../core/errors.ts";
+import type { Json, Principal } from "../core/model.ts";
+import type { Answers, Asks } from "../core/asks.ts";
+import type { CallContext, Client } from "../core/call-context.ts";
+import type { Recorded } from "../core/record.ts";
+import type { Suspended } from "../core/suspension.ts";
+import type { Part } from "../core/parts.ts";
+import type { Settled } from "../state/remote-hooks.ts";
+import type { TaskChange } from "./task-history.ts";
+import type { Place } from "../storage/vault.ts";
+
+/** A call as its task stores it. */
+export interface TaskCall extends Pick<
+  CallContext,
+  "id" | "meta" | "input" | "trace" | "fuelUsed" | "link"
+> {
+  principal: Principal;
+  client: Client;
+  ref: CallRef;
+  /** The session that is notified of its progress; absent if clients poll. */
+  owner?: Owner;
+  /** How long the task is stored after its creation. */
+  ttlMs?: number;
+  /** How often its servlet was called again with the answers to an input request that it had returned. */
+  restarts?: number;
+  /** Its journal from before it became a task, and its last progress message. */
+  recorded?: Recorded;
+  message?: string;
+}
+
+/** The session that a call belongs to. */
+export interface Owner {
+  session: string;
+  /** True if the client does not see the task and waits for the call itself. */
+  isHidden: boolean;
+}
+
+/** The progress of a task, for its owner: the client's view, and the asks without an answer. */
+export interface Progress {
+  view: DetailedTask;
+  asks: Asks;
+  /** How often the servlet has asked. An outdated message has a lower number. */
+  round: number;
+}
+
+/** The state of a call that becomes a task after it has begun: it has ended, or waits for something. */
+export type Start = TaskEnd | Pick<Suspended, "reason" | "recorded" | "state" | "fuelUsed">;
+
+/** How a call has ended. */
+export type TaskEnd = { result: Json } | { error: RpcError };
+
+/** The end of a call that has thrown. */
+export const endOf = (fault: Fault): TaskEnd => ({ error: rpcError(fault) });
+
+/** The parts of a call that were uploaded to its task before `create`. */
+export interface Uploaded {
+  /** The number of journal entries. */
+  answers: number;
+  call: boolean;
+}
+
+/** A task as clients see it: https://modelcontextprotocol.io/seps/2663-tasks-extension#tasks */
+export type DetailedTask = { taskId: string; status: string } & Json;
+
+/** A call that was handed over to a person, as it really is. Its client sees it as completed, with the link. */
+export interface HandedOver {
+  view: DetailedTask;
+  /** What the person has not answered. */
+  asks: Asks;
+  /** The address of its page. */
+  url: string;
+  /** Unix time in ms: of the last change, and when the task is deleted. */
+  updated: number;
+  expires: number;
+  /** What was called, for the page; absent once the call has ended. */
+  called?: { servlet: string; tool: string; arguments: Record<string, string> };
+}
+
+/** What a caller looks at of its own task. */
+export type Look =
+  | { what: "story" }
+  /** Runs it again from so many entries of its journal, where it can do nothing in the world. */
+  | { what: "replay"; entries: number }
+  /**
+   * Makes the task `id`, which goes on from so many entries, unless it was made before; its questions are answered on
+   * pages of this origin.
+   */
+  | { what: "fork"; entries: number; origin: string; id: string };
+
+export interface Looked {
+  story?: Story;
+  replay?: Rehearsal;
+  /** The id of the new task. */
+  fork?: string;
+}
+
+/** A task as its timeline shows it. Times are Unix times in ms. */
+export interface Story {
+  view: DetailedTask;
+  created: number;
+  updated: number;
+  expires: number;
+  /** Fuel that its runs have used. */
+  fuel: number;
+  /** The name or URI of what was called; its servlet and arguments, as long as the journal is stored. */
+  called: { servlet: string; name: string; arguments: Record<string, string> };
+  changes: TaskChange[];
+  /** The first entries of the journal. The beginnings of answers that the caller has given. */
+  entries: { what: string; at: number; characters: number; answer?: string }[];
+  /** True while it can be replayed and forked. */
+  hasJournal: boolean;
+}
+
+/** Where a replay went. */
+export interface Rehearsal {
+  /** How it went on: what it would ask next, its end, or why it failed. */
+  end: string;
+  /** What it said on the way: progress and log lines. */
+  said: string[];
+  fuel: number;
+}
+
+/**
+ * RPC interface of a task. It exists only for its owner, while the owner's scopes grant what it calls; cancelling
+ * needs no scope.
+ */
+export interface TaskObject extends Rpc.DurableObjectBranded {
+  /** Stores a part of a large call before `create`: its params, or an answer by position. */
+  upload(what: "call" | number, part: Part & Place): Promise<void>;
+  create(call: TaskCall, start?: Start, uploaded?: Uploaded): Promise<DetailedTask>;
+  get(principal: Principal): Promise<DetailedTask | undefined>;
+  update(principal: Principal, answers: Answers): Promise<{ wrong?: string } | undefined>;
+  /** With `isForgotten` it is deleted, too. One that its client has ended with a link goes on, unless a person cancels it. */
+  cancel(
+    principal: string,
+    how?: { isForgotten?: boolean; isByPerson?: boolean },
+  ): Promise<boolean>;
+  /** Shows, replays or forks the call, for the console. */
+  look(principal: Principal, look: Look): Promise<Settled<Looked> | undefined>;
+  /** The call if it was handed over, or with `isAny` in any case; waits at most `ms` for its end, or for a change after `since`. */
+  handedOver(
+    principal: Principal,
+    wait?: { since?: number; ms?: number; isAny?: boolean },
+  ): Promise<HandedOver | undefined>;
+  /** Takes a person's answer to this open ask; false if it is not open (any more). */
+  reply(
+    principal: Principal,
+    key: string,
+    result: Json,
+    isAny?: boolean,
+  ): Promise<{ wrong?: string } | false | undefined>;
+  /** Why its call could not go on with this build (JSON); undefined if it could. Null if it does not wait. */
+  replay(build: string): Promise<string | null | undefined>;
+  /** Subscribes a session to the task's progress. */
+  adopt(principal: Principal, session: string): Promise<void>;
+}

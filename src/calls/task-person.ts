@@ -1,0 +1,89 @@
+import { inputOf } from "./call-ref.ts";
+import { limits } from "../core/limits.ts";
+import { fittingAnswers, isOverdue, unanswered } from "../asks/answers.ts";
+import { pageOf } from "../servlets/links.ts";
+import { entryAgain } from "./task-call.ts";
+import { isObject, type Json } from "../core/model.ts";
+import type { Answers, Asks } from "../core/asks.ts";
+import type { Registry } from "../servlets/registry.ts";
+import type { HandedOver } from "./task-object.ts";
+import type { TaskStore } from "./task-store.ts";
+import { realViewOf } from "./task-view.ts";
+import { shortened } from "../core/text.ts";
+
+/** A call that was handed over, as it really is. */
+export async function handedOverOf(
+  store: TaskStore,
+  registry: () => Promise<Registry>,
+): Promise<HandedOver> {
+  const { updated } = store.row;
+  const [view, waits, call] = await Promise.all([realViewOf(store), store.waits(), store.call()]);
+  const url = pageOf(call?.link?.origin ?? "", store.id);
+  const state = { view, updated, expires: store.expires, url };
+  if (call === undefined || store.isOver) return { ...state, asks: {} };
+  const begun = await store.read("begun");
+  const found = await entryAgain(call, await registry(), begun).catch(() => undefined);
+  const called = {
+    servlet: found?.tool?.servlet.name ?? "",
+    tool: call.ref.name,
+    arguments: shownArguments(inputOf(call.ref)),
+  };
+  return {
+    ...state,
+    called,
+    asks: waits?.kind === "input" ? unanswered(waits.asks, waits.given) : {},
+  };
+}
+
+/** The beginnings of arguments, as text. */
+export function shownArguments(args: unknown): Record<string, string> {
+  const entries = isObject(args) ? Object.entries(args).slice(0, limits.shownArguments) : [];
+  return Object.fromEntries(
+    entries.map(([name, value]) => {
+      const text = typeof value === "string" ? value : JSON.stringify(value);
+      const { pageCharacters } = limits;
+      return [name, shortened(text, pageCharacters)];
+    }),
+  );
+}
+
+/** A person's answer to one ask. */
+export class Reply {
+  readonly #key: string;
+  readonly #result: Json;
+  /** True if the ask was open, and its time not over. */
+  isInTime = false;
+
+  constructor(key: string, result: Json) {
+    this.#key = key;
+    this.#result = result;
+  }
+
+  /** The checked answer, if this ask is open. Throws `invalid_params`. */
+  fitting(open: Asks, given: Answers): Answers {
+    const ask = Object.hasOwn(open, this.#key) ? open[this.#key] : undefined;
+    if (ask === undefined) return {};
+    const now = Date.now();
+    this.isInTime = !isOverdue(ask, now);
+    const asks = { [this.#key]: ask };
+    return fittingAnswers(asks, { [this.#key]: { result: this.#result } }, now, given);
+  }
+}
+
+/** Tells those who wait for a change of a task. */
+export class Changes {
+  #next = Promise.withResolvers<void>();
+
+  tell(): void {
+    this.#next.resolve();
+    this.#next = Promise.withResolvers();
+  }
+
+  /** Settles when the task is over or gone, or has changed after `since`; at the latest after `ms`. */
+  async until(store: TaskStore, { since, ms }: { since: number; ms: number }): Promise<void> {
+    const end = Date.now() + ms;
+    while (store.exists && !store.isOver && store.row.updated <= since && Date.now() < end) {
+      await Promise.race([this.#next.promise, scheduler.wait(end - Date.now())]);
+    }
+  }
+}

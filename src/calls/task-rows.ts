@@ -1,0 +1,231 @@
+import { type Start, type TaskCall, type TaskEnd, endOf } from "./task-object.ts";
+import { withoutInput, type CallRef } from "./call-ref.ts";
+import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import { dated, unanswered } from "../asks/answers.ts";
+import type { Ask } from "../core/asks.ts";
+import type { Json } from "../core/model.ts";
+import type { Recorded } from "../core/record.ts";
+import type { Suspended, WaitReason } from "../core/suspension.ts";
+import { freshKeys, type AskKeys } from "./ask-keys.ts";
+import { listerOf } from "./listed-calls.ts";
+import { SealedRows, type Writes } from "../storage/sealed-rows.ts";
+import { HISTORY_TABLE } from "./task-history.ts";
+import { hasTable } from "../storage/tables.ts";
+
+export type Status = "working" | "input_required" | "completed" | "failed" | "cancelled";
+
+/** A task's row: all that is not sealed. */
+export interface Row extends Record<string, SqlStorageValue> {
+  principal: string;
+  status: Status;
+  created: number;
+  updated: number;
+  /** How long the task is stored, in ms. */
+  ttl: number;
+  runs: number;
+  notices: number;
+  /** Fuel that its runs have used. */
+  fuel: number;
+  /** Ids of the sessions that are notified, separated by spaces; null if there are none. */
+  session: string | null;
+  hidden: 0 | 1;
+  /** When its client could first see the asks, in Unix ms; null while that is unknown. */
+  seen: number | null;
+  /** When the call was handed over to a person, in Unix ms; null if it was not. Its client sees it as completed. */
+  handed: number | null;
+  /** When the alarm was last set for what comes next, in Unix ms; null while that is unknown. */
+  planned: number | null;
+}
+
+/** What a task's call is for, without its input: enough to check scopes; and in whose console it is listed, if in any. */
+export interface Subject {
+  ref: CallRef;
+  lister?: string | undefined;
+}
+
+/** The subject of a call. */
+const subjectOf = ({ ref, principal }: TaskCall): Subject => ({
+  ref: withoutInput(ref),
+  lister: listerOf(principal),
+});
+
+/** Encrypted values of a task, by name. */
+export interface Texts {
+  call: Omit<TaskCall, (typeof ELSEWHERE)[number]>;
+  /** Stored as long as the task. Older tasks have none. */
+  subject: Subject;
+  /** The last progress message. */
+  message: string;
+  /** The record that the next run resumes, without its entries; absent if the servlet is called again. */
+  begun: Omit<Recorded, "entries">;
+  waits: WaitReason;
+  /** The servlet's own `requestState`. */
+  state: string;
+  keys: AskKeys;
+  end: TaskEnd;
+  /** What its client got when the call was handed over; stored as long as the task. */
+  handed: Json;
+}
+
+/** Writes of one transaction. */
+export interface Change extends Writes {
+  /** Null deletes one. */
+  texts?: { [K in keyof Texts]?: Texts[K] | null };
+  /** Further writes. */
+  also?: () => void;
+  /** True to write even to a task that is over. */
+  isFinal?: boolean;
+  /** When the next alarm is due, in Unix ms; called after all other writes. */
+  alarm?: () => number;
+}
+
+/** Parts of a call that are not stored in its text. */
+const ELSEWHERE = ["recorded", "message", "ttlMs", "fuelUsed"] as const;
+
+/** The part of a call that is stored as its text. */
+export function storedCall(given: TaskCall): Texts["call"] {
+  const call = { ...given };
+  for (const elsewhere of ELSEWHERE) delete call[elsewhere];
+  return call;
+}
+
+/** The first stored state of a task: its end, or its journal and the reason for waiting. */
+export function beginningOf(
+  given: TaskCall,
+  start: Start | undefined,
+  { handed, hasCall }: { handed?: Json | undefined; hasCall: boolean },
+) {
+  const { recorded, fuelUsed = 0, message } = given;
+  const suspended = start && "reason" in start ? start : undefined;
+  const end = start && !("reason" in start) ? start : undefined;
+  const { entries = [], intents = [], ...begun } = suspended?.recorded ?? recorded ?? {};
+  const isWaiting = suspended !== undefined && suspended.reason.kind !== "task";
+  const waiting = isWaiting ? waitingOf(suspended) : undefined;
+  const subject = subjectOf(given);
+  const texts: NonNullable<Change["texts"]> = end
+    ? { end, subject }
+    : {
+        subject,
+        ...(!hasCall && { call: storedCall(given) }),
+        message: message ?? null,
+        ...("head" in begun && { begun }),
+        ...(handed && { handed }),
+        ...waiting?.texts,
+      };
+  const status = end ? statusOf(end) : (waiting?.status ?? "working");
+  const notices = "notices" in begun ? begun.notices : 0;
+  const row = { status, notices, fuel: suspended?.fuelUsed ?? fuelUsed };
+  return { texts, entries, intents, row, waits: waiting?.texts.waits };
+}
+
+/** Of this version; columns are only ever added. */
+const TASK_SCHEMA = `
+CREATE TABLE task (principal TEXT NOT NULL, status TEXT NOT NULL,
+  created INTEGER NOT NULL, updated INTEGER NOT NULL, ttl INTEGER NOT NULL,
+  runs INTEGER NOT NULL, notices INTEGER NOT NULL, session TEXT, hidden INTEGER NOT NULL,
+  fuel INTEGER NOT NULL, seen INTEGER, handed INTEGER, planned INTEGER);
+${SealedRows.texts}${SealedRows.answers}${HISTORY_TABLE}`;
+
+/** The row of the stored task, if there is one. */
+export function storedTask(sql: SqlStorage): Row | undefined {
+  if (!hasTable(sql, "task")) return undefined;
+  const [row] = sql.exec<Row>("SELECT * FROM task").toArray();
+  if (row === undefined) return undefined;
+  // A task that an older version has stored.
+  sql.exec(HISTORY_TABLE);
+  const columns = [
+    "fuel INTEGER NOT NULL DEFAULT 0",
+    ...["seen", "handed", "planned"].map((name) => `${name} INTEGER`),
+  ];
+  const missing = columns.filter((column) => row[column.split(" ")[0]!] === undefined);
+  if (missing.length === 0) return row;
+  for (const column of missing) sql.exec(`ALTER TABLE task ADD COLUMN ${column}`);
+  return sql.exec<Row>("SELECT * FROM task").one();
+}
+
+/** Stores a new task, and returns its row. */
+export function insertTask(
+  sql: SqlStorage,
+  { principal, owner }: TaskCall,
+  row: Pick<Row, "status" | "created" | "ttl" | "notices" | "fuel" | "handed">,
+): Row {
+  const { status, created, ttl, notices, fuel, handed } = row;
+  const times = [created, created, ttl, 0, notices];
+  const owned = [owner?.session ?? null, owner?.isHidden === true ? 1 : 0];
+  const seen = owner === undefined ? Date.now() : handed;
+  const values = [principal.name, status, ...times, ...owned, fuel, seen, handed, created];
+  sql.exec(TASK_SCHEMA);
+  sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ...values);
+  return sql.exec<Row>("SELECT * FROM task").one();
+}
+
+/** The end of a task whose stored texts cannot be decrypted any more. */
+export const LOST: TaskEnd = endOf(
+  new Fault(
+    "servlet_failed",
+    "The stored state of this task can no longer be opened: the key that sealed it is gone. The outcome of its call is unknown. Check it before you call the tool again.",
+  ),
+);
+
+/** The wait with its deadlines: their time begins when the client can see the asks. */
+export const seenAt = <W extends WaitReason | undefined>(
+  seen: number | null | undefined,
+  waits: W,
+): W =>
+  waits?.kind === "input" && typeof seen === "number"
+    ? { ...waits, asks: dated(waits.asks, seen) }
+    : waits;
+
+/** When a waiting call needs its next alarm: at the end of its sleep, a deadline or its task's lifetime. */
+export function dueAt(waits: WaitReason, expires: number): number {
+  if ("until" in waits) return Math.min(waits.until, expires);
+  const open = openIn(waits);
+  // A servlet that has returned without asks is called again at once.
+  if (waits.kind === "input" && open.length === 0) return Date.now();
+  return Math.min(expires, ...open.flatMap(({ deadline }) => deadline ?? []));
+}
+
+/** The time at which a wait's own times were made, in Unix ms. */
+export const madeAt = (waits: WaitReason): number =>
+  "until" in waits ? waits.until - waits.ms : Date.now();
+
+/** The wait with all its times earlier by this many ms. */
+export function putForward(waits: WaitReason, ms: number): WaitReason {
+  if ("until" in waits) return { ...waits, until: waits.until - ms };
+  if (waits.kind !== "input") return waits;
+  const asks = Object.entries(waits.asks).map(([key, ask]): [string, Ask] => {
+    const { deadline } = ask;
+    return [key, deadline === undefined ? ask : { ...ask, deadline: deadline - ms }];
+  });
+  return { ...waits, asks: Object.fromEntries(asks) };
+}
+
+/** The asks that have no answer yet. */
+export const openIn = (waits: WaitReason): Ask[] =>
+  waits.kind === "input" ? Object.values(unanswered(waits.asks, waits.given)) : [];
+
+export const statusOf = (end: TaskEnd): Status => ("result" in end ? "completed" : "failed");
+
+/**
+ * The stored state of a waiting call. Keys of asks are never used twice in a task, so that an answer cannot reach
+ * another ask.
+ */
+export function waitingOf(
+  { reason, recorded, state }: Omit<Suspended, "isSingleUse">,
+  keys: AskKeys = { used: {}, names: {} },
+) {
+  const { entries: _, ...begun } = recorded ?? {};
+  const waits = reason.kind === "input" ? freshKeys(reason, keys) : reason;
+  const status: Status = openIn(waits).length > 0 ? "input_required" : "working";
+  const texts = { begun: "head" in begun ? begun : null, state: state ?? null, keys, waits };
+  return { status, texts };
+}
+
+/** The sessions of a task after one more has adopted it: the newest first, and last its owner, which stays. */
+export function adopted(sessions: readonly string[], session: string): string {
+  const owner = sessions.at(-1) ?? session;
+  const others = new Set([session, ...sessions]);
+  others.delete(owner);
+  return [...[...others].slice(0, limits.taskSessions - 1), owner].join(" ");
+}

@@ -1,0 +1,104 @@
+import { type TaskEnd, endOf } from "./task-object.ts";
+import { METHODS } from "./call-ref.ts";
+import { Fault, logError } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import { runTaskCall, type RunEnd } from "./task-call.ts";
+import { inLaterMcpSpan, tellResult, told } from "../observe/request-span.ts";
+import { callerKey } from "../core/callers.ts";
+import { Wait } from "../core/suspension.ts";
+import type { Registry } from "../servlets/registry.ts";
+import { afterSending, type Sender } from "../core/unknown-outcome.ts";
+import { StoredBytes } from "../storage/stored-bytes.ts";
+import type { TaskOwners } from "./task-owners.ts";
+import type { TaskStore } from "./task-store.ts";
+
+/** A run as its task has begun it. */
+export interface Running {
+  /** Aborts when the task is cancelled. */
+  signal: AbortSignal;
+  /** Called when the run waits for something. */
+  begun(): void;
+}
+
+/** Dependencies of `runTask`. */
+interface TaskRun extends Running {
+  store: TaskStore;
+  owners: TaskOwners;
+  registry: Registry;
+  /** Counts one more MiB that is stored for this caller. */
+  countStored(caller: string | undefined): Promise<void>;
+  /** Called with the text of a progress notification. */
+  onProgress(message: string): void;
+}
+
+/** Runs a task's call. Undefined if the task is over, or after an internal error, which may not recur. */
+export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefined> {
+  const { store, owners, signal } = run;
+  const call = await store.call();
+  const recorded = await store.recorded();
+  if (call === undefined || store.isOver) return undefined;
+  const { entries = [] } = recorded ?? {};
+  const sender: Sender = { hasSent: entries.some(({ what }) => SENDS.test(what)) };
+  const stored = new StoredBytes(
+    () => run.countStored(callerKey(call.principal)),
+    [call.ref, entries],
+  );
+  try {
+    const called = { ...call, isHandedOver: store.isHandedOver };
+    const session = call.owner?.session;
+    const method = METHODS[call.ref.kind];
+    const about = () => ({ method, entry: call, session, version: call.client.protocolVersion });
+    const end = await inLaterMcpSpan(call.trace, about, async (trace, span) => {
+      const going = runTaskCall(called, run.registry, {
+        ...call,
+        trace,
+        session,
+        ...(recorded && { recorded }),
+        fuelUsed: store.row.fuel,
+        signal: () => signal,
+        notify: owners.notifier(call, recorded, run.onProgress),
+        keeper: owners.keeper(sender, stored),
+        gate: (ms) => {
+          run.begun();
+          demandShort(ms, signal);
+        },
+      });
+      const ended = await told(span, going);
+      if ("result" in ended) tellResult(span, ended.result);
+      return ended;
+    });
+    if ("result" in end) await stored.add(end.result);
+    return end;
+  } catch (error) {
+    const fault = Fault.from(error);
+    if (fault.code !== "internal") return endOf(afterSending(sender, fault));
+    logError(fault.cause);
+    return undefined;
+  }
+}
+
+/** Throws `Wait` for a sleep that is too long to stay in memory, `cancelled` after an abort. */
+function demandShort(ms: number, signal: AbortSignal): void {
+  if (signal.aborted) throw new Fault("cancelled", "The task was cancelled.");
+  if (ms <= limits.sleepInPlaceMs) return;
+  // No task lives longer, and a guest may name a time beyond the range of dates.
+  const longest = Math.min(ms, limits.taskMs);
+  throw new Wait({ kind: "sleep", until: Date.now() + longest, ms: longest });
+}
+
+/** Labels of journal entries for HTTP requests that must not be sent twice. */
+const SENDS = /^http (POST|PATCH) /;
+
+/** The end of a task whose runs have died too often in a row. */
+export const stoppedTooOften = (): TaskEnd =>
+  failed(
+    `The task was stopped ${limits.maxRuns} times in a row without progress, each time because its server stopped. Call the tool again.`,
+  );
+
+/** The end of a task whose servlet asks without end. */
+export const askedTooOften = (): TaskEnd =>
+  failed(
+    `The servlet asked for input too often in one call (limit ${limits.inputRounds}). Report this to its author.`,
+  );
+
+const failed = (message: string): TaskEnd => endOf(new Fault("servlet_failed", message));

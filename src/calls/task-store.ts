@@ -1,0 +1,281 @@
+import type { Uploaded, Start, TaskCall, TaskEnd } from "./task-object.ts";
+import { limits } from "../core/limits.ts";
+import { answered } from "../core/record.ts";
+import type { Answer, Answers, Asks } from "../core/asks.ts";
+import type { Entry, Head, Keeper } from "../core/record.ts";
+import type { Suspended, WaitReason } from "../core/suspension.ts";
+import type { Json } from "../core/model.ts";
+import type { Part } from "../core/parts.ts";
+import { StoredTask } from "./stored-task.ts";
+import { note } from "./task-history.ts";
+import * as rows from "./task-rows.ts";
+import type { Change, Row, Status, Texts } from "./task-rows.ts";
+import type { Place } from "../storage/vault.ts";
+
+/**
+ * One task, in its object's SQLite: a row of plain columns, sealed texts, and the sealed answers to its servlet in
+ * order. Each step of a task is written in one transaction with the alarm of the next, so that a crash leaves it
+ * before or after the step.
+ */
+export class TaskStore extends StoredTask implements Keeper {
+  #isForgotten = false;
+
+  /** Stores a part of a call before `create`, for `limits.uploadMs`. */
+  async upload(what: keyof Texts | number, part: Part & Place): Promise<void> {
+    const write = await this.sealed.preparePart(what, part);
+    this.storage.transactionSync(write);
+    await this.alarm.set(Date.now() + limits.uploadMs);
+  }
+
+  /** Creates the task. Its first run is due, unless the call has ended or waits; `handed` as in `suspend`. */
+  async create(
+    given: TaskCall,
+    start?: Start,
+    { uploaded, handed }: { uploaded?: Uploaded | undefined; handed?: Json | undefined } = {},
+  ): Promise<void> {
+    if (uploaded !== undefined) this.sealed.demand(uploaded.answers, uploaded.call ? ["call"] : []);
+    const now = Date.now();
+    const ttl = Math.ceil(Math.min(given.ttlMs ?? limits.taskMs, limits.taskMs));
+    const sent = { handed, hasCall: uploaded?.call === true };
+    const { texts, entries, intents, row, waits } = rows.beginningOf(given, start, sent);
+    await this.#commit({
+      texts,
+      answers: [...entries.entries()],
+      also: () => {
+        const { sql } = this.storage;
+        const whole = { ...row, created: now, ttl, handed: handed ? now : null };
+        this.stored = rows.insertTask(sql, given, whole);
+        if (waits) this.#set({ planned: rows.madeAt(waits) });
+        for (const { position, key } of intents) this.sealed.intend(position, key);
+      },
+      alarm: () => (waits || texts.end ? this.#due(waits) : now),
+    });
+  }
+
+  forget(): Promise<void> {
+    [this.stored, this.#isForgotten] = [undefined, true];
+    return this.storage.deleteAll();
+  }
+
+  /** Notes that the owner knows of the end that it sees: nobody else is notified any more. */
+  release(): void {
+    this.#set({ session: null, hidden: 0 });
+  }
+
+  adopt(session: string): void {
+    this.#set({ session: rows.adopted(this.sessions, session) });
+  }
+
+  /** Stores a progress message. */
+  async setMessage(message: string): Promise<void> {
+    await this.#commit({ texts: { message }, also: () => this.#set({ updated: Date.now() }) });
+  }
+
+  /** Starts a run and returns its number since the last progress. Schedules the next at `rerun` in case it dies. */
+  countRun(rerun: (runs: number) => number): number {
+    const runs = this.row.runs + 1;
+    this.#set({ runs, planned: Date.now() });
+    note(this.storage.sql, "run");
+    void this.alarm.set(rerun(runs));
+    return runs;
+  }
+
+  /**
+   * Stores a suspended call and its reason for waiting; `handed` is what its client gets the first time that it is
+   * handed over to a person.
+   */
+  async suspend(suspended: Omit<Suspended, "isSingleUse">, handed?: Json): Promise<void> {
+    const keys = await this.read("keys");
+    if (this.isOver) return;
+    const { texts, status } = rows.waitingOf(suspended, keys);
+    await this.#commit({
+      texts: { ...texts, ...(handed && !this.isHandedOver && { handed }) },
+      also: () => {
+        if (suspended.recorded === undefined) this.sealed.clear();
+        if (handed && !this.isHandedOver) this.#set({ handed: Date.now() });
+        const seen = this.owner === undefined || this.isHandedOver ? Date.now() : null;
+        this.#set({ runs: 0, fuel: suspended.fuelUsed, seen });
+        this.#setStatus(status);
+        this.#set({ planned: rows.madeAt(texts.waits) });
+      },
+      alarm: () => this.#due(texts.waits),
+    });
+  }
+
+  /** Stores answers while others are missing; `isNotified` if the owner was notified of the asks. */
+  async wait(waits: WaitReason, isNotified: boolean): Promise<void> {
+    await this.#commit({
+      texts: { waits },
+      also: () => this.#set({ planned: Date.now() }),
+      alarm: () => (isNotified ? rows.dueAt(waits, this.expires) : this.#due(waits)),
+    });
+  }
+
+  /**
+   * Puts what the task waits for forward by as much as the clock was set back: alarms and deadlines are times of that
+   * clock.
+   */
+  async putForward(): Promise<void> {
+    const ms = this.#setBackMs;
+    if (this.isOver) {
+      // Its owner may not know yet.
+      this.#set({ planned: Date.now() });
+      return this.alarm.set(Date.now());
+    }
+    const known = await this.read("waits");
+    const waits = known && rows.putForward(known, ms);
+    const { seen } = this.row;
+    await this.#commit({
+      ...(waits && { texts: { waits } }),
+      also: () => this.#set({ planned: Date.now(), seen: seen === null ? null : seen - ms }),
+      // Else a run is due.
+      alarm: () => (waits ? this.#due(waits) : Date.now()),
+    });
+  }
+
+  /** True if the clock was set back since the alarm was set. */
+  get isSetBack(): boolean {
+    return this.#setBackMs > limits.clockSlackMs;
+  }
+
+  /** How far the clock is behind the time at which the alarm was set, in ms. */
+  get #setBackMs(): number {
+    return (this.row.planned ?? 0) - Date.now();
+  }
+
+  /** Stores the answers to all asks for the servlet. Its next run is due. */
+  async answer(asks: Asks, given: Answers): Promise<void> {
+    const { names } = (await this.read("keys"))!;
+    const own = Object.fromEntries(
+      Object.keys(asks).map((name): [string, Answer] => [names[name] ?? name, given[name]!]),
+    );
+    if (await this.#resume(JSON.stringify(own), Date.now())) return;
+    // The servlet returned its input request, and is called again.
+    const call = (await this.call())!;
+    const state = await this.read("state");
+    const input = { responses: own, ...(state !== undefined && { state }) };
+    await this.#commit({
+      texts: { call: { ...call, input, restarts: (call.restarts ?? 0) + 1 }, waits: null },
+      also: () => {
+        this.#setStatus("working");
+        this.#set({ notices: 0 });
+      },
+      alarm: Date.now,
+    });
+  }
+
+  /** Ends a sleep at this time, which is as much later for the servlet as it has slept. The next run is due. */
+  async wake(at: number, { ms }: { ms: number }): Promise<void> {
+    await this.#resume("", at, ms);
+  }
+
+  /** Appends the answer to the journal, `ms` after the one before it or later; false if the servlet is called again instead. */
+  async #resume(answer: string, at: number, ms = 0): Promise<boolean> {
+    const known = await this.read("begun");
+    if (known === undefined) return false;
+    const { count, entry } = await this.sealed.newest();
+    const before = entry === undefined ? [] : [entry];
+    const earliest = (entry?.at ?? known.head.time) + ms;
+    const { entries, ...begun } = answered(
+      { ...known, entries: before },
+      answer,
+      Math.max(at, earliest),
+    );
+    const notices = Math.max(begun.notices, this.row.notices);
+    await this.#commit({
+      texts: { begun: { ...begun, notices }, waits: null },
+      ...(entries.length > before.length && { answers: [[count, entries.at(-1)!]] }),
+      also: () => this.#setStatus("working"),
+      alarm: Date.now,
+    });
+    return true;
+  }
+
+  async begin(head: Head): Promise<void> {
+    await this.#commit({ texts: { begun: { head, notices: this.row.notices } } });
+  }
+
+  async intend(position: number, key: string): Promise<boolean> {
+    return this.sealed.intend(position, key);
+  }
+
+  async keep(position: number, entry: Entry, notices: number): Promise<void> {
+    await this.#commit({
+      answers: [[position, entry]],
+      also: () => this.#set({ runs: 0, notices: Math.max(notices, this.row.notices) }),
+    });
+  }
+
+  /** Stores the end of the call. Its journal stays for a while, if its caller can see the task. */
+  async end(end: TaskEnd): Promise<void> {
+    const texts = { end, waits: null, message: null };
+    await this.#commit({ texts, also: () => this.#over(rows.statusOf(end)) });
+  }
+
+  /** Ends a task whose stored texts can no longer be opened, even one that is over. */
+  lose(): Promise<void> {
+    return this.#commit({
+      texts: { end: rows.LOST, subject: null, handed: null },
+      also: () => {
+        this.sealed.clear([]);
+        this.#over("failed");
+      },
+      isFinal: true,
+    });
+  }
+
+  cancel(): void {
+    this.storage.transactionSync(() => this.#over("cancelled"));
+  }
+
+  #over(status: Status): void {
+    if (status === "cancelled" || this.owner?.isHidden === true) this.sealed.clear(LASTING);
+    this.#setStatus(status);
+    void this.alarm.set(this.#due());
+  }
+
+  /** Drops the journal of a task that has been over for a while, and sets the alarm for what comes then. */
+  async rest(now: number): Promise<void> {
+    const isRested = now >= this.#rests;
+    if (isRested) this.sealed.clear(LASTING);
+    await this.alarm.set(isRested ? this.expires : this.#rests);
+  }
+
+  /** When the journal of a task that is over is dropped. */
+  get #rests(): number {
+    return Math.min(this.row.updated + limits.endedJournalMs, this.expires);
+  }
+
+  /** `dueAt`, or `ownerMs` for an owned task, so that its owner is notified even after a crash. */
+  #due(waits?: WaitReason): number {
+    const rests = this.isOver ? this.#rests : this.expires;
+    const next = waits ? rows.dueAt(rows.seenAt(this.row.seen, waits), this.expires) : rests;
+    return this.owner ? Math.min(next, Date.now() + limits.ownerMs) : next;
+  }
+
+  #setStatus(status: Status): void {
+    note(this.storage.sql, status);
+    const now = Date.now();
+    this.#set({ status, updated: now, planned: now });
+  }
+
+  #set(change: Partial<Row>): void {
+    Object.assign(this.row, change);
+    const columns = Object.keys(change).map((column) => `${column} = ?`);
+    this.storage.sql.exec(`UPDATE task SET ${columns.join(", ")}`, ...Object.values(change));
+  }
+
+  /** Writes in one transaction. Does nothing for a task that is over, unless `isFinal`. */
+  async #commit({ also, alarm, isFinal = false, ...writes }: Change): Promise<void> {
+    const write = await this.sealed.prepare(writes);
+    if (this.#isForgotten || (this.stored && this.isOver && !isFinal)) return;
+    this.storage.transactionSync(() => {
+      also?.();
+      write();
+      if (alarm !== undefined) void this.alarm.set(this.isSetBack ? Date.now() : alarm());
+    });
+  }
+}
+
+/** The texts of a task that stay for as long as it does. */
+const LASTING = ["subject", "handed", "end"];

@@ -1,0 +1,324 @@
+import { DurableObject } from "cloudflare:workers";
+import { logError } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import { fittingAnswers, isComplete } from "../asks/answers.ts";
+import type { Json, Principal } from "../core/model.ts";
+import type { Waiting } from "./engine.ts";
+import type { Answers } from "../core/asks.ts";
+import type { Part } from "../core/parts.ts";
+import type { Build } from "../installs/build.ts";
+import { GoingOn, noteWaiting, replayed } from "./task-replay.ts";
+import type { Serving } from "../serving.ts";
+import { storageQuota } from "../auth/quotas.ts";
+import { settled, type Settled } from "../state/remote-hooks.ts";
+import { Listing, looked } from "./task-console.ts";
+import type {
+  Uploaded,
+  DetailedTask,
+  Look,
+  Looked,
+  Start,
+  TaskCall,
+  TaskObject,
+} from "./task-object.ts";
+import type { Share } from "../shared.ts";
+import { Starts } from "./starts.ts";
+import { TaskOwners } from "./task-owners.ts";
+import { failuresIn, hasAskedTooOften, waitOf, waitWith, type Choose } from "./task-asks.ts";
+import { Changes, handedOverOf, Reply } from "./task-person.ts";
+import { askedTooOften, runTask, stoppedTooOften, type Running } from "./task-run.ts";
+import type { Texts } from "./task-rows.ts";
+import { reaches } from "./task-scope.ts";
+import { TaskStore } from "./task-store.ts";
+import { progressOf, viewOf } from "./task-view.ts";
+import { Unreadable, type Place } from "../storage/vault.ts";
+
+/**
+ * A call that outlives its request. Alarms run it: the first at once, others after a sleep, an answer or the death
+ * of a run. All answers to its servlet are stored, so that each run continues where the one before ended.
+ */
+export function taskObject(share: Share) {
+  /** Of all tasks of the isolate. */
+  const starts = new Starts();
+
+  return class Task extends DurableObject implements TaskObject {
+    readonly #store: TaskStore;
+    readonly #serving: Serving;
+    readonly #owners: TaskOwners;
+    readonly #changes = new Changes();
+    #running: AbortController | undefined;
+    readonly #goingOn: GoingOn;
+    readonly #listing: Listing;
+    /** Settles when a run ends, or its call waits. */
+    readonly #firstRun = Promise.withResolvers<void>();
+
+    constructor(state: DurableObjectState, env: Cloudflare.Env) {
+      super(state, env);
+      const { serving, sealer } = share(env);
+      this.#store = new TaskStore(state.storage, sealer, state.id.toString());
+      this.#owners = new TaskOwners(this.#store, state.id.toString(), env);
+      this.#serving = serving;
+      const publish = () => state.waitUntil(this.#publish());
+      this.#goingOn = new GoingOn(this.#store, serving, publish);
+      this.#listing = new Listing(this.#store, serving);
+    }
+
+    async upload(what: keyof Texts | number, part: Part & Place): Promise<void> {
+      if (!this.#store.exists) await this.#store.upload(what, part);
+    }
+
+    async create(call: TaskCall, start?: Start, uploaded?: Uploaded): Promise<DetailedTask> {
+      const { begun, handed } = waitOf(call, start, this.#store);
+      // It exists already if the response to an earlier request was lost.
+      if (!this.#store.exists) await this.#store.create(call, begun, { uploaded, handed });
+      await this.#failUnsupportedAsks();
+      if (start !== undefined) this.ctx.waitUntil(noteWaiting(this.#store, this.#serving));
+      const created = await viewOf(this.#store);
+      this.ctx.waitUntil(this.#publish());
+      // The sender of a large call holds its memory until this returns.
+      const isLarge = uploaded !== undefined && (uploaded.call || uploaded.answers > 0);
+      if (start !== undefined || isLarge) return created;
+      // A call that asks its user at once says so in this response, and not a poll later.
+      await Promise.race([this.#firstRun.promise, scheduler.wait(limits.firstRunMs)]);
+      // Tasks of 2025-11-25 must begin as working; their client's first poll finds how far this one is.
+      return call.owner ? created : this.#readable(() => viewOf(this.#store));
+    }
+
+    async get(principal: Principal): Promise<DetailedTask | undefined> {
+      if (!(await this.#isFor(principal))) return undefined;
+      return this.#readable(async () => {
+        await this.#goingOn.check();
+        return viewOf(this.#store);
+      });
+    }
+
+    replay(build: string): Promise<string | null | undefined> {
+      return replayed(this.#store, JSON.parse(build) as Build, this.#serving);
+    }
+
+    async look(principal: Principal, look: Look): Promise<Settled<Looked> | undefined> {
+      if (!(await this.#isFor(principal))) return undefined;
+      this.ctx.waitUntil(this.#listing.tell());
+      const parts = { serving: this.#serving, env: this.env };
+      return settled(() => this.#readable(() => looked(this.#store, look, parts)));
+    }
+
+    /** True for the owner, while its scopes grant what the task calls. */
+    async #isFor(principal: Principal): Promise<boolean> {
+      if (!this.#store.isOf(principal.name)) return false;
+      await this.#readable(() => this.#keepTime());
+      const subject = await this.#readable(() => this.#store.subject());
+      const viewer = { principal, session: this.#store.sessions[0] };
+      return subject === undefined || reaches(await this.#serving.registry(), viewer, subject);
+    }
+
+    async update(principal: Principal, answers: Answers): Promise<{ wrong?: string } | undefined> {
+      if (!(await this.#isFor(principal))) return undefined;
+      await this.#readable(() => progressOf(this.#store));
+      // Its client sees it as completed, and must not answer for its user.
+      if (this.#store.isHandedOver) return {};
+      return this.#give((asks, given) => fittingAnswers(asks, answers, Date.now(), given));
+    }
+
+    async handedOver(principal: Principal, { since = 0, ms = 0, isAny = false } = {}) {
+      if (!(await this.#isFor(principal)) || !(isAny || this.#store.isHandedOver)) return undefined;
+      await this.#readable(() => this.#goingOn.check());
+      await this.#changes.until(this.#store, { since, ms });
+      if (!this.#store.exists) return undefined;
+      return this.#readable(() => handedOverOf(this.#store, () => this.#serving.registry()));
+    }
+
+    async reply(principal: Principal, key: string, result: Json, isAny = false) {
+      if (!(await this.#isFor(principal)) || !(isAny || this.#store.isHandedOver)) return undefined;
+      const reply = new Reply(key, result);
+      const { wrong } = await this.#give((asks, given) => reply.fitting(asks, given));
+      return wrong === undefined ? reply.isInTime && {} : { wrong };
+    }
+
+    async cancel(
+      principal: string,
+      { isForgotten = false, isByPerson = false } = {},
+    ): Promise<boolean> {
+      if (!this.#store.isOf(principal)) return false;
+      if (isForgotten) await this.#listing.end();
+      // One that its client has ended with a link goes on for a person alone.
+      const isLinked = this.#store.isHandedOver && this.#store.owner === undefined;
+      if (!this.#store.isOver && (isForgotten || isByPerson || !isLinked)) {
+        this.#stop();
+        await this.#publish();
+      }
+      if (isForgotten) await this.#store.forget();
+      return true;
+    }
+
+    async adopt(principal: Principal, session: string): Promise<void> {
+      if (!(await this.#isFor(principal))) return;
+      this.#store.adopt(session);
+      this.ctx.waitUntil(this.#publish());
+    }
+
+    #stop(): void {
+      if (!this.#store.isOver) this.#store.cancel();
+      this.#running?.abort(new DOMException("the task was cancelled", "AbortError"));
+    }
+
+    override alarm(info?: AlarmInvocationInfo): Promise<void> {
+      return this.#store.alarm.ring(info, async (now) => {
+        const begun = await starts.take();
+        try {
+          await this.#readable(() => this.#onAlarm(now, begun));
+        } finally {
+          begun();
+        }
+      });
+    }
+
+    /**
+     * Sees to it that the task goes on when its time comes. The platform may have lost its alarm, and the clock may have been
+     * set back; so whoever looks at a task calls this.
+     */
+    async #keepTime(): Promise<void> {
+      const { alarm } = this.#store;
+      if (!this.#store.exists || alarm.isRinging) return;
+      if (this.#store.isSetBack) {
+        await this.ctx.blockConcurrencyWhile(async () => {
+          if (this.#store.isSetBack) await this.#store.putForward();
+        });
+      } else if (!(await alarm.isPlanned()) && !alarm.isRinging) await alarm.set(Date.now());
+    }
+
+    /** Runs `work`. If stored data cannot be decrypted any more, marks the task failed and runs `work` again. */
+    async #readable<T>(work: () => Promise<T>): Promise<T> {
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof Unreadable)) throw error;
+        this.#running?.abort(error);
+        await this.#store.lose();
+        return work();
+      }
+    }
+
+    /** `begun` is called when the run waits for something. */
+    async #onAlarm(now: number, begun: () => void): Promise<void> {
+      const { alarm } = this.#store;
+      // Parts were uploaded, but the task was never created.
+      if (!this.#store.exists) return this.ctx.storage.deleteAll();
+      if (now >= this.#store.expires) return this.#store.forget();
+      // The object may have died before it could.
+      this.ctx.waitUntil(this.#listing.tell());
+      if (this.#store.owner !== undefined) {
+        if (!(await this.#publish())) return alarm.set(now + limits.ownerMs);
+        if (!this.#store.exists) return;
+      }
+      if (this.#store.isOver) return this.#store.rest(now);
+      // The run is still alive.
+      if (this.#running !== undefined) return alarm.set(now + limits.rerunMs);
+      this.#running = new AbortController();
+      try {
+        await this.#goOn(now, { signal: this.#running.signal, begun });
+      } finally {
+        this.#running = undefined;
+      }
+    }
+
+    async #goOn(now: number, running: Running): Promise<void> {
+      if (this.#store.isSetBack) return this.#store.putForward();
+      const waits = await this.#store.waits();
+      if (waits?.kind === "input") {
+        // A deadline may be over.
+        await this.#give((asks) => fittingAnswers(asks, {}, now), { isNotified: true });
+        return;
+      }
+      if (waits?.kind === "sleep") {
+        if (now < waits.until) return this.#store.alarm.set(waits.until);
+        await this.#store.wake(now, waits);
+      }
+      if (waits?.kind === "retry" && now < waits.until) return this.#store.alarm.set(waits.until);
+      await this.#run(running);
+    }
+
+    /**
+     * Adds the answers that `choose` returns for the open asks; the call continues when all are there. Runs one at a
+     * time, so that no answer is lost.
+     */
+    #give(choose: Choose, { isNotified = false } = {}): Promise<{ wrong?: string }> {
+      return this.ctx.blockConcurrencyWhile(async () => {
+        const waits = await this.#store.waits();
+        if (waits?.kind !== "input" || this.#store.isOver) return {};
+        const next = waitWith(waits, choose);
+        if ("wrong" in next) return next;
+        if (isComplete(next.asks, next.given)) await this.#store.answer(next.asks, next.given);
+        else await this.#store.wait(next, isNotified);
+        this.ctx.waitUntil(this.#publish());
+        return {};
+      });
+    }
+
+    async #run(running: Running): Promise<void> {
+      const runs = this.#store.countRun((count) => Date.now() + limits.rerunMs * 2 ** (count - 1));
+      if (runs > limits.maxRuns) {
+        await this.#store.end(stoppedTooOften());
+      } else {
+        const end = await runTask({
+          store: this.#store,
+          owners: this.#owners,
+          registry: await this.#serving.registry(),
+          countStored: storageQuota(this.env),
+          onProgress: (message) =>
+            this.ctx.waitUntil(this.#store.setMessage(message).then(() => this.#publish())),
+          ...running,
+        });
+        await this.#owners.settled;
+        if (end !== undefined && "waiting" in end) await this.#wait(end.waiting);
+        else if (end !== undefined) await this.#store.end(end);
+      }
+      this.#firstRun.resolve();
+      this.ctx.waitUntil(this.#publish());
+    }
+
+    async #wait(waiting: Waiting): Promise<void> {
+      if (await hasAskedTooOften(this.#store, waiting)) return this.#store.end(askedTooOften());
+      const { begun, handed } = waitOf(await this.#store.call(), waiting, this.#store);
+      await this.#store.suspend(begun, handed);
+      this.ctx.waitUntil(noteWaiting(this.#store, this.#serving));
+      await this.#failUnsupportedAsks();
+    }
+
+    /** Fails the asks that nobody can answer. */
+    async #failUnsupportedAsks(): Promise<void> {
+      const failures = await failuresIn(this.#store);
+      if (Object.keys(failures).length > 0) await this.#give(() => failures);
+    }
+
+    /** Notifies the owners and listeners of the task's progress; false if an owner could not be notified. */
+    async #publish(): Promise<boolean> {
+      this.#changes.tell();
+      this.ctx.waitUntil(this.#listing.tell());
+      if (!this.#store.exists) return true;
+      const { owner } = this.#store;
+      try {
+        const { isHandedOver } = this.#store;
+        const isThere = await this.#owners.progressed((work) =>
+          this.ctx.blockConcurrencyWhile(work),
+        );
+        if (!this.#store.exists) return true;
+        if (owner !== undefined && isHandedOver) this.#store.release();
+        else if (owner?.isHidden === true) {
+          if (isThere === false) this.#stop();
+          if (!this.#store.isOver || this.#running !== undefined) return true;
+          await this.#listing.leave();
+          await this.#store.forget();
+          return true;
+        }
+      } catch (error) {
+        if (error instanceof Unreadable) throw error;
+        if (!this.#store.exists) return true; // It was notified before, and the task is deleted.
+        logError(error);
+        if (owner !== undefined) return false;
+      }
+      await this.#owners.publish().catch(logError); // Clients that listen also poll.
+      return true;
+    }
+  };
+}

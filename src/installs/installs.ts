@@ -1,0 +1,304 @@
+import { DurableObject } from "cloudflare:workers";
+import { Alarm } from "../storage/alarm.ts";
+import { canonicalJson } from "../core/digest.ts";
+import { ALL_HUBS, type Hub } from "../mcp/hub.ts";
+import { settled, type Settled } from "../state/remote-hooks.ts";
+import { hasRow } from "../storage/tables.ts";
+import { namespaceOf } from "../settings/env.ts";
+import { Fault, report } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import type { Bundle } from "../servlets/bundle.ts";
+import { RESERVED_NAMES } from "../servlets/scopes.ts";
+import { bucketOf } from "./bindings.ts";
+import { changedMeanwhile, digestsOf, nameTaken, type Build } from "./build.ts";
+import type { InstalledBuilds, InstallsObject } from "./installs-object.ts";
+import { refuseClashes } from "./servable.ts";
+import { buildIn, TABLES, versionIn, type Row } from "./installs-rows.ts";
+
+const FOR_THE_NAMES = "For the names: npm run servlets -- installed";
+
+/**
+ * Keeps the installed servlets of the whole server. A change is one transaction; all isolates serve it within
+ * `limits.installsStaleMs`, and only then are clients notified. A daily sweep deletes builds that nothing needs.
+ */
+export function installsObject(bundle: Bundle) {
+  return class Installs extends DurableObject implements InstallsObject {
+    readonly #sql: SqlStorage;
+    readonly #alarm = new Alarm(this.ctx.storage);
+
+    constructor(state: DurableObjectState, env: Cloudflare.Env) {
+      super(state, env);
+      this.#sql = state.storage.sql;
+      this.#sql.exec(TABLES);
+    }
+
+    async since(generation: number): Promise<InstalledBuilds | undefined> {
+      if (generation < 0) await this.#planSweep();
+      const now = this.#fact("generation");
+      if (now === generation) return undefined;
+      return { generation: now, builds: this.#served().map(({ build }) => build) };
+    }
+
+    install(
+      build: Build,
+      by: string,
+      seen?: number,
+    ): Promise<Settled<{ version: number; isNew: boolean }>> {
+      return settled(() => {
+        const { name, hash } = build;
+        const text = canonicalJson(build);
+        const current = this.#servedOf(name);
+        if (current?.build === text) return { version: current.nr, isNew: false };
+        this.#demandSeen(name, seen);
+        if (RESERVED_NAMES.has(name) || bundle.servlets.some((one) => one.name === name)) {
+          throw nameTaken(name);
+        }
+        const { count } = this.#sql
+          .exec<{ count: number }>("SELECT COUNT(*) AS count FROM served")
+          .one();
+        if (current === undefined && count >= limits.installedServlets) {
+          throw new Fault(
+            "conflict",
+            `Too many installed servlets (limit ${limits.installedServlets}). Uninstall one first.`,
+          );
+        }
+        this.#refuseClashes(build);
+        const version = 1 + (this.#versionsOf(name)[0]?.nr ?? 0);
+        this.#change(() => {
+          const row = [name, version, hash, text, Date.now(), by];
+          this.#sql.exec("INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?)", ...row);
+          this.#sql.exec("INSERT OR REPLACE INTO served VALUES (?, ?)", name, version);
+          const { state = "call" } = build.manifest;
+          if (state !== "call") {
+            this.#sql.exec("INSERT OR IGNORE INTO kept VALUES (?, ?)", name, state);
+          }
+          const oldest = version - limits.installedVersions;
+          this.#sql.exec("DELETE FROM versions WHERE name = ? AND nr <= ?", name, oldest);
+        });
+        return { version, isNew: true };
+      });
+    }
+
+    async publish(name: string, hash: string, by: string): Promise<void> {
+      this.#sql.exec("INSERT OR REPLACE INTO published VALUES (?, ?, ?)", name, hash, by);
+    }
+
+    unpublish(name: string): Promise<Settled<void>> {
+      return settled(() => {
+        const { rowsWritten } = this.#sql.exec("DELETE FROM published WHERE name = ?", name);
+        if (rowsWritten === 0) {
+          throw new Fault(
+            "invalid_request",
+            `No build of ${name} is published, so nothing was changed.`,
+          );
+        }
+      });
+    }
+
+    async published() {
+      const query = "SELECT * FROM published ORDER BY name";
+      return this.#sql.exec<{ name: string; hash: string; by: string }>(query).toArray();
+    }
+
+    rollBack(
+      name: string,
+      to: number,
+      seen?: number,
+    ): Promise<Settled<{ version: number; hash: string }>> {
+      return settled(() => {
+        const rows = this.#versionsOf(name);
+        const found = rows.find(({ nr }) => nr === to);
+        if (found === undefined) {
+          const known = rows.map(({ nr }) => nr).join(", ");
+          throw new Fault(
+            "invalid_request",
+            known === ""
+              ? `No version of ${name} is kept: it is not installed. ${FOR_THE_NAMES}`
+              : `There is no version ${to} of ${name}. Versions that are kept: ${known}.`,
+          );
+        }
+        this.#demandSeen(name, seen);
+        this.#refuseClashes(buildIn(found));
+        this.#change(() => {
+          this.#sql.exec("INSERT OR REPLACE INTO served VALUES (?, ?)", name, found.nr);
+        });
+        return { version: found.nr, hash: found.hash };
+      });
+    }
+
+    uninstall(name: string, seen?: number): Promise<Settled<void>> {
+      return settled(() => {
+        if (!hasRow(this.#sql, "SELECT 1 FROM served WHERE name = ?", name)) {
+          throw new Fault("invalid_request", `No servlet ${name} is installed. ${FOR_THE_NAMES}`);
+        }
+        this.#demandSeen(name, seen);
+        this.#change(() => {
+          this.#sql.exec("DELETE FROM served WHERE name = ?", name);
+          this.#sql.exec("DELETE FROM versions WHERE name = ?", name);
+        });
+      });
+    }
+
+    async versions(name: string) {
+      const rows = this.#versionsOf(name);
+      const current = this.#servedOf(name)?.nr ?? null;
+      return { current, versions: rows.map((row) => ({ ...versionIn(row), build: row.build })) };
+    }
+
+    async list() {
+      return this.#served().map((row) => {
+        const tools = buildIn(row).lists?.tools.length ?? 0;
+        return { name: row.name, ...versionIn(row), tools };
+      });
+    }
+
+    async kept() {
+      const query = "SELECT name, state FROM kept ORDER BY name";
+      return this.#sql
+        .exec<{ name: string; state: "session" | "caller" | "server" }>(query)
+        .toArray();
+    }
+
+    async waits(task: string, servlet: string, until: number): Promise<void> {
+      this.#sql.exec("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?)", task, servlet, until);
+      const excess = "SELECT task FROM waiting ORDER BY until DESC LIMIT -1 OFFSET ?";
+      this.#sql.exec(`DELETE FROM waiting WHERE task IN (${excess})`, limits.waitingTasks);
+    }
+
+    async waiting(servlet: string): Promise<string[]> {
+      const query =
+        "SELECT task FROM waiting WHERE servlet = ? AND until > ? ORDER BY until DESC LIMIT ?";
+      const values = [servlet, Date.now(), limits.replayedTasks];
+      return this.#sql
+        .exec<{ task: string }>(query, ...values)
+        .toArray()
+        .map(({ task }) => task);
+    }
+
+    async needed(hash: string): Promise<void> {
+      const until = Date.now() + limits.oldBuildMs;
+      this.#sql.exec("INSERT OR REPLACE INTO retired VALUES (?, ?)", hash, until);
+    }
+
+    /** Changes what is served, and notifies clients once every isolate knows it. */
+    #change(work: () => void): void {
+      const announce = Date.now() + limits.installsStaleMs;
+      this.ctx.storage.transactionSync(() => {
+        work();
+        this.#setFact("generation", this.#fact("generation") + 1);
+        this.#setFact("announce", announce);
+      });
+      void this.#alarm.set(announce);
+    }
+
+    override alarm(info?: AlarmInvocationInfo): Promise<void> {
+      return this.#alarm.ring(info, (now) => this.#onAlarm(now));
+    }
+
+    async #onAlarm(now: number): Promise<void> {
+      const announce = this.#fact("announce");
+      if (announce > 0 && now >= announce) {
+        await this.#announce();
+        // A change that came meanwhile is announced by the next alarm.
+        if (this.#fact("announce") === announce) this.#setFact("announce", 0);
+      }
+      if (now >= this.#fact("sweep")) {
+        await this.#sweep(now).catch(report);
+        this.#setFact("sweep", now + limits.sweepMs);
+      }
+      await this.#alarm.set(this.#fact("announce") || this.#fact("sweep"));
+    }
+
+    /** Notifies all clients that lists have changed. */
+    async #announce(): Promise<void> {
+      const hubs = namespaceOf<Hub>(this.env, "HUBS");
+      const changes = ["tools", "prompts", "resources"].map((list) => ({
+        method: `notifications/${list}/list_changed`,
+      }));
+      await hubs?.getByName(ALL_HUBS).publish(changes).catch(report);
+    }
+
+    /** Plans the first sweep. A server where nothing is ever installed has old builds, too: those of its deploys. */
+    async #planSweep(): Promise<void> {
+      if (await this.#alarm.isPlanned()) return;
+      const sweep = Date.now() + limits.sweepMs;
+      this.#setFact("sweep", sweep);
+      await this.#alarm.set(this.#fact("announce") || sweep);
+    }
+
+    /** Deletes old builds that have expired, and parts that no build has. */
+    async #sweep(now: number): Promise<void> {
+      this.#sql.exec("DELETE FROM waiting WHERE until < ?", now);
+      const bucket = bucketOf(this.env);
+      if (bucket === undefined) return;
+      const versions = this.#sql.exec<Row>("SELECT * FROM versions").toArray();
+      const published = this.#sql.exec<{ hash: string }>("SELECT hash FROM published").toArray();
+      const current = new Set(
+        [...bundle.servlets, ...versions, ...published].map(({ hash }) => hash),
+      );
+      // Versions with the same hash can have different initial files.
+      const kept = new Set(versions.flatMap((row) => digestsOf(buildIn(row))));
+      for (const hash of await bucket.hashes()) {
+        if (current.has(hash)) {
+          this.#sql.exec("DELETE FROM retired WHERE hash = ?", hash);
+        } else if (this.#isExpired(hash, now)) {
+          await bucket.deleteBuild(hash);
+          this.#sql.exec("DELETE FROM retired WHERE hash = ?", hash);
+          continue;
+        }
+        const build = await bucket.build(hash).catch(report);
+        // A build that cannot be read may have any of the parts, so none may be deleted.
+        if (build instanceof Fault) return;
+        for (const digest of build ? digestsOf(build) : []) kept.add(digest);
+      }
+      await bucket.deletePartsBut(kept, now - limits.sweepMs);
+    }
+
+    /** True if no call can still wait for this old build. Sets when that will be, at the first time. */
+    #isExpired(hash: string, now: number): boolean {
+      const [row] = this.#sql
+        .exec<{ until: number }>("SELECT until FROM retired WHERE hash = ?", hash)
+        .toArray();
+      if (row !== undefined) return now >= row.until;
+      this.#sql.exec("INSERT INTO retired VALUES (?, ?)", hash, now + limits.oldBuildMs);
+      return false;
+    }
+
+    #served(): Row[] {
+      const query = "SELECT versions.* FROM versions JOIN served USING (name, nr) ORDER BY name";
+      return this.#sql.exec<Row>(query).toArray();
+    }
+
+    #servedOf(name: string): Row | undefined {
+      return this.#served().find((row) => row.name === name);
+    }
+
+    /** Throws `conflict` if another version is served than the operator has seen. */
+    #demandSeen(name: string, seen: number | undefined): void {
+      const current = this.#servedOf(name)?.nr ?? 0;
+      if (seen !== undefined && seen !== current) throw changedMeanwhile(name, current);
+    }
+
+    /** Checked here again: two operators may install clashing servlets at the same time. */
+    #refuseClashes(build: Build): void {
+      const names = new Set(bundle.servlets.map(({ name }) => name));
+      const others = this.#served().filter(({ name }) => !names.has(name));
+      refuseClashes(build, [...bundle.servlets, ...others.map(buildIn)]);
+    }
+
+    #versionsOf(name: string): Row[] {
+      const query = "SELECT * FROM versions WHERE name = ? ORDER BY nr DESC";
+      return this.#sql.exec<Row>(query, name).toArray();
+    }
+
+    #fact(name: string): number {
+      const query = "SELECT value FROM facts WHERE name = ?";
+      const [row] = this.#sql.exec<{ value: number }>(query, name).toArray();
+      return row?.value ?? 0;
+    }
+
+    #setFact(name: string, value: number): void {
+      this.#sql.exec("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, value);
+    }
+  };
+}

@@ -1,0 +1,165 @@
+import {
+  CallHooks,
+  elsewhere,
+  hooksThere,
+  settled,
+  unsettled,
+  type RunContext,
+  type Settled,
+} from "../state/remote-hooks.ts";
+import { endingOf } from "../state/plain-ending.ts";
+import { clientHasLeft, Fault, logError } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import type { CallContext } from "../core/call-context.ts";
+import type { PreparedServlet } from "../servlets/bundle.ts";
+import type { Deployment } from "../servlets/deployment.ts";
+import { partsOf, setupOf, type CallParts } from "../servlets/setup.ts";
+import type { Ending, LogLevel, Setup } from "../wasm/call.ts";
+import { GuestError } from "../wasm/guest.ts";
+import { isAllowed } from "../wasm/hosts.ts";
+import { inHttpSpan } from "../observe/spans.ts";
+import { Isolates, type LoaderParts } from "./isolates.ts";
+import type { LoadedRun, RunnerEntrypoint } from "./runner.ts";
+import type { StateFacet } from "./state-runner.ts";
+
+/** Runs servlets whose code is in the bucket of builds, each in an isolate of its own. */
+export class ServletLoader {
+  readonly #isolates: Isolates;
+  readonly deployment: Deployment;
+
+  constructor(parts: LoaderParts, deployment: Deployment) {
+    this.#isolates = new Isolates(parts, deployment);
+    this.deployment = deployment;
+  }
+
+  /** Runs an export. Throws `unavailable` if its isolate fails or dies; the next call then gets another one. */
+  async run(
+    servlet: PreparedServlet,
+    run: { export: string; input: string },
+    call: CallContext,
+    deployment: Deployment = this.deployment,
+  ): Promise<Ending> {
+    const whole = { ...call, ...partsOf(call) };
+    const setup = setupOf(servlet, deployment, whole);
+    const { recorded, input } = call;
+    const values = loadedRun(servlet, whole, setup, { ...run, recorded, seed: input?.seed });
+    const id = crypto.randomUUID();
+    const { runner, failed } = await this.#runner(servlet);
+    const settlement = await elsewhere(call.signal(), {
+      run: () =>
+        Promise.resolve(runner.run({ ...values, id }, new Hooks(call, setup))).catch((cause) => {
+          failed();
+          throw stopped(servlet, cause);
+        }),
+      async cancel() {
+        setup.log("info", clientHasLeft().message);
+        await runner.cancel(id);
+      },
+    });
+    return endingOf(unsettled(settlement));
+  }
+
+  /** Throws `invalid_params` that says why a servlet's module cannot be loaded. */
+  async check(servlet: PreparedServlet): Promise<void> {
+    const { runner, failed } = await this.#runner(servlet);
+    unsettled(
+      await runner.check(servlet.exports).catch((error: unknown): never => {
+        failed();
+        const why = error instanceof Error ? error.message : String(error);
+        throw new Fault("invalid_params", `its code cannot be loaded: ${why}`, { cause: error });
+      }),
+    );
+  }
+
+  async #runner(servlet: PreparedServlet) {
+    const { get, failed } = await this.#isolates.ofServlet(servlet);
+    return { runner: get().getEntrypoint<RunnerEntrypoint>("Runner"), failed };
+  }
+
+  /**
+   * The class of the facets that keep a servlet's state, in its isolate; without a servlet, a class that has only
+   * access to what is stored. `name` differs for different code. Call `failed` when a facet has failed, so that the next one gets
+   * a new isolate.
+   */
+  async stateClass(servlet: PreparedServlet | undefined, key: Uint8Array) {
+    const isolates = this.#isolates;
+    const { name, get, failed } = await (servlet
+      ? isolates.ofServlet(servlet)
+      : isolates.withoutServlet());
+    return {
+      name,
+      failed,
+      load: () => get().getDurableObjectClass<StateFacet>("State", { props: { key } }),
+    };
+  }
+}
+
+/** The fault of a call whose isolate died before it answered. */
+export function stopped({ name }: Pick<PreparedServlet, "name">, cause: unknown): Fault {
+  logError(cause);
+  return new Fault(
+    "unavailable",
+    `The servlet ${name} was stopped: its code could not be loaded, or it took more time or memory than an isolate has. Try again.`,
+    { cause },
+  );
+}
+
+/** A run of an export in the form that is sent to the servlet's isolate: values only, no functions. */
+export function loadedRun(
+  { name, manifest }: PreparedServlet,
+  call: RunContext & CallParts,
+  setup: Setup,
+  run: Pick<LoadedRun, "export" | "input" | "recorded" | "seed">,
+): Omit<LoadedRun, "id"> {
+  const { config, allowedHosts, resends, logLevel, trace, caller, fuel, fuelUsed } = setup;
+  const secrets = (manifest.allowed_secrets ?? []).flatMap(({ service, user }) => {
+    const value = setup.secret(service, user);
+    return value === undefined ? [] : [{ service, user, value }];
+  });
+  const isResent = resends === true;
+  return {
+    ...run,
+    servlet: { name, manifest },
+    setup: { config, allowedHosts, resends: isResent, logLevel, trace, caller, fuel, fuelUsed },
+    secrets,
+    credentials: call.credentials,
+    there: hooksThere(call),
+  };
+}
+
+/** The hooks of a call whose guest is in another isolate. */
+export class Hooks extends CallHooks {
+  readonly #setup: Setup;
+
+  constructor(call: RunContext, setup: Setup) {
+    super(call, call.signal());
+    this.#setup = setup;
+  }
+
+  /** The isolate's only access to the network. The host is checked here again, as code in the isolate could skip its own check. */
+  fetch(request: Request): Promise<Settled<Response>> {
+    return settled(async () => {
+      const { world, allowedHosts, signal, trace } = this.#setup;
+      if (!isAllowed(new URL(request.url), allowedHosts)) {
+        throw new Fault(
+          "forbidden",
+          "The servlet's manifest does not allow that host. Add it to allowed_hosts in servlet.json.",
+        );
+      }
+      const stop = AbortSignal.any([signal(), AbortSignal.timeout(limits.httpMs)]);
+      try {
+        const sent = new Request(request, { redirect: "manual", signal: stop });
+        return await inHttpSpan(trace, sent, (one) => world.fetch(one));
+      } catch (error) {
+        // The manifest or the caller's account refuses it: the guest is told why.
+        if (error instanceof GuestError) throw new Fault("forbidden", error.message);
+        // The reason is not passed on, nor logged: a guest could cause it a thousand times in a call.
+        throw new Fault("servlet_failed", "The host could not be reached.");
+      }
+    });
+  }
+
+  async log(level: LogLevel, text: string): Promise<void> {
+    this.#setup.log(level, text);
+  }
+}

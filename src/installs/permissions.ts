@@ -1,0 +1,79 @@
+import { limits } from "../core/limits.ts";
+import type { Lists } from "../core/model.ts";
+import { fuelOf, type Manifest } from "../servlets/manifest.ts";
+import { namesIn, variableOf } from "../servlets/variables.ts";
+import { mebibytes, memoryBytes, printable } from "../core/text.ts";
+import type { Build } from "./build.ts";
+
+/** The permissions and lists of a servlet, as lines for the person who approves it. Of settings, the variables that go into them are named. */
+export function permissionsOf({ manifest, lists }: Pick<Build, "manifest" | "lists">): string[] {
+  const { allowed_hosts, allowed_paths } = manifest;
+  const all: [string, readonly string[] | undefined][] = [
+    ...offersOf(lists),
+    ["It may reach these hosts", allowed_hosts?.map(asOne)],
+    ["It may read these secrets", secretsOf(manifest)],
+    ["It may use its callers' accounts", accountsOf(manifest)],
+    ["It gets these settings", settingsOf(manifest)],
+    ["It keeps memory and files for", keptFor(manifest)],
+    ["It has these folders", allowed_paths?.map(asOne)],
+    ["It may take", [boundsOf(manifest)]],
+  ];
+  return all.flatMap(([what, names = []]) =>
+    names.length === 0 ? [] : [printable(`${what}: ${names.join(", ")}.`)],
+  );
+}
+
+/** For whom a servlet keeps memory and files, such as `each caller`: one entry, or none if it keeps nothing. */
+export function keptFor({ state = "call" }: Manifest): readonly string[] {
+  if (state === "call") return [];
+  return [state === "server" ? "all callers together" : `each ${state}`];
+}
+
+/** The secrets that a servlet may read, each with the Worker's variable that holds it. */
+export const secretsOf = ({ allowed_secrets = [] }: Manifest): string[] =>
+  allowed_secrets.map(
+    (one) => `${asPart(one.service)}/${asPart(one.user)} (the Worker's ${variableOf(one)})`,
+  );
+
+/** The settings that a servlet gets, each with the Worker's variables that go into it. */
+export const settingsOf = ({ env_vars = {} }: Manifest): string[] =>
+  Object.entries(env_vars).map(([key, text]) => {
+    const names = [...new Set(namesIn(text))];
+    return names.length === 0
+      ? asOne(key)
+      : `${asOne(key)} (from the Worker's ${names.join(" and ")})`;
+  });
+
+/** The accounts of callers that a servlet may use, each with its scopes and hosts. */
+export const accountsOf = ({ accounts = {} }: Manifest): string[] =>
+  Object.entries(accounts).map(
+    ([name, { scopes = [], hosts }]) =>
+      `${asOne(name)} (${scopes.length === 0 ? "no scopes" : scopes.map(asOne).join(" ")}) at ${hosts.map(asOne).join(" and ")}`,
+  );
+
+/** A name that a servlet's author chose, in quotes where it could look like more than one name. */
+const asOne = (name: string): string =>
+  name === "" || /[\s,()"]/.test(name) ? JSON.stringify(name) : name;
+
+/** A part of a name with slashes. */
+const asPart = (name: string): string => (name.includes("/") ? JSON.stringify(name) : asOne(name));
+
+function offersOf(lists: Lists | undefined): [string, readonly string[]][] {
+  if (lists === undefined) return [["It lists its tools", ["when it runs"]]];
+  return [
+    ["Its tools", lists.tools.map(({ name }) => asOne(name))],
+    ["Its prompts", lists.prompts.map(({ name }) => asOne(name))],
+    ["Its resources", lists.resources.map(({ uri }) => asOne(uri))],
+    [
+      "Its resource templates",
+      lists.resourceTemplates.map(({ uriTemplate }) => asOne(uriTemplate)),
+    ],
+  ];
+}
+
+/** How much memory and computing a call may take, in words. */
+export function boundsOf(manifest: Manifest): string {
+  const memory = memoryBytes(manifest.memory_limit ?? "") ?? limits.memoryBytes;
+  const seconds = (fuelOf(manifest) ?? limits.guestFuel) / limits.fuelPerSecond;
+  return `${mebibytes(memory)} of memory, ${seconds} s of computing in a call`;
+}

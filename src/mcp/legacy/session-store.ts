@@ -1,0 +1,271 @@
+import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+import { Alarm } from "../../storage/alarm.ts";
+import { limits } from "../../core/limits.ts";
+import type { RequestId } from "../wire/message.ts";
+import type { Introduced } from "./session-object.ts";
+import type { Json, LoggingLevel, Principal } from "../../core/model.ts";
+import { SealedRows } from "../../storage/sealed-rows.ts";
+import { LATER_COLUMNS, LATER_TABLES, SCHEMA } from "./session-rows.ts";
+import type { Asked, CallRow, StoredAsk, StoredCall, Row } from "./session-rows.ts";
+import { hasRow, hasTable } from "../../storage/tables.ts";
+import type { Sealer } from "../../storage/vault.ts";
+
+/** Of an id that a servlet has chosen, which may say something. */
+const digestOf = (id: string): string => bytesToHex(sha256(utf8ToBytes(id)));
+
+const NARROW = "narrow";
+
+/** The tables of one session, except its events. */
+export class SessionStore {
+  readonly rows: SealedRows;
+  readonly #storage: DurableObjectStorage;
+  readonly alarm: Alarm;
+  #row: Row | undefined;
+  /** `used` as it is stored. */
+  #storedUse = 0;
+  #client: Promise<Introduced> | undefined;
+  #principal: Principal | undefined;
+  /** After a first text, the scopes; empty if they are not narrowed. */
+  #scopes: Promise<readonly string[]> | undefined;
+
+  constructor(storage: DurableObjectStorage, sealer: Sealer) {
+    this.#storage = storage;
+    this.alarm = new Alarm(storage);
+    this.rows = new SealedRows(storage.sql, sealer);
+    const { sql } = storage;
+    if (!hasTable(sql, "session")) return;
+    sql.exec(LATER_TABLES);
+    this.#row = sql.exec<Row>("SELECT * FROM session").toArray()[0];
+    this.#storedUse = this.#row?.used ?? 0;
+    for (const [name, type] of Object.entries(LATER_COLUMNS)) {
+      if (hasRow(sql, "SELECT 1 FROM pragma_table_info('tasks') WHERE name = ?", name)) continue;
+      sql.exec(`ALTER TABLE tasks ADD COLUMN ${name} ${type}`);
+    }
+  }
+
+  /** `lists` are digests of the lists that the client is about to see. */
+  async create({ name, address }: Principal, client: Introduced, lists: Json): Promise<void> {
+    const texts = { client, lists, ...(address && { address }) };
+    const write = await this.rows.prepare({ texts });
+    const now = Date.now();
+    this.#storage.transactionSync(() => {
+      this.#storage.sql.exec(SCHEMA + LATER_TABLES);
+      const row = [name, client.protocolVersion, "debug", 0, now, 0, 0, 0];
+      this.#storage.sql.exec("INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ...row);
+      write();
+      void this.alarm.set(now + limits.sessionIdleMs);
+    });
+    this.#client = Promise.resolve(client);
+    this.#row = this.#storage.sql.exec<Row>("SELECT * FROM session").one();
+  }
+
+  get exists(): boolean {
+    return this.#row !== undefined;
+  }
+
+  isOf(principal: string): boolean {
+    return this.#row?.principal === principal;
+  }
+
+  /** Throws if the session has ended. */
+  get row(): Readonly<Row> & { level: LoggingLevel } {
+    if (this.#row === undefined) throw new Error("The session has ended. Check `exists` first.");
+    return this.#row as Row & { level: LoggingLevel };
+  }
+
+  set(change: Partial<Row>): void {
+    Object.assign(this.row, change);
+    for (const [column, value] of Object.entries(change)) {
+      this.#storage.sql.exec(`UPDATE session SET ${column} = ?`, value);
+    }
+  }
+
+  /** The scopes of the newest request; undefined if they were not narrowed. */
+  async scopes(): Promise<readonly string[] | undefined> {
+    this.#scopes ??= this.rows.text("scopes").then((all) => (all as string[] | undefined) ?? []);
+    const [isNarrow, ...scopes] = await this.#scopes;
+    return isNarrow === undefined ? undefined : scopes;
+  }
+
+  /** Records the scopes of a request. */
+  async sees(scopes: readonly string[] | undefined): Promise<void> {
+    const known = await this.scopes();
+    if (JSON.stringify(known) === JSON.stringify(scopes)) return;
+    const list = scopes === undefined ? [] : [NARROW, ...scopes];
+    const write = await this.rows.prepare({ texts: { scopes: list } });
+    if (!this.exists) return;
+    write();
+    this.#scopes = Promise.resolve(list);
+  }
+
+  /** Records that the client sent something. */
+  touch(): void {
+    const used = Date.now();
+    Object.assign(this.row, { used });
+    if (used <= this.#storedUse + limits.sessionUsedMs) return;
+    this.#storedUse = used;
+    this.set({ used });
+  }
+
+  /** The next number of its kind. */
+  next(column: "streams" | "asks"): number {
+    const number = this.row[column] + 1;
+    this.set({ [column]: number });
+    return number;
+  }
+
+  /** The owner of the session, with the address that it was created from. */
+  async principal(): Promise<Principal> {
+    if (this.#principal === undefined) {
+      const address = (await this.rows.text("address")) as string | undefined;
+      this.#principal = { name: this.row.principal, ...(address !== undefined && { address }) };
+    }
+    return this.#principal;
+  }
+
+  /**
+   * The client. Before it is initialized it has no capabilities, so it is not asked anything. Throws `Unreadable`
+   * if the stored session can no longer be opened.
+   */
+  async client(): Promise<Introduced> {
+    const opening = (this.#client ??= this.rows.text("client") as Promise<Introduced>);
+    const client = await opening.catch((error: unknown) => {
+      this.#client = undefined; // A retry may succeed.
+      throw error;
+    });
+    return this.row.ready === 1 ? client : { ...client, capabilities: {} };
+  }
+
+  forget(): Promise<void> {
+    this.#row = undefined;
+    return this.#storage.deleteAll();
+  }
+
+  storeCall({ number, request, method, stream, task, progressToken, ...heard }: StoredCall): void {
+    const token = progressToken === undefined ? null : JSON.stringify(progressToken);
+    const row = [number, JSON.stringify(request), method, stream, task ?? null, token];
+    const all = [...row, heard.notified, heard.progress ?? null];
+    this.#storage.sql.exec("INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ...all);
+    if (heard.hasSent) this.#storage.sql.exec("INSERT OR IGNORE INTO sent VALUES (?)", number);
+  }
+
+  dropCall(number: number): void {
+    this.#storage.sql.exec("DELETE FROM calls WHERE number = ?", number);
+    this.#storage.sql.exec("DELETE FROM sent WHERE call = ?", number);
+  }
+
+  /** Stores the number of the newest notification, and the progress. */
+  setNotified({ number, notified, progress }: StoredCall): void {
+    const { sql } = this.#storage;
+    const row = [notified, progress ?? null, number];
+    sql.exec("UPDATE calls SET told = ?, progress = ? WHERE number = ?", ...row);
+  }
+
+  calls(): StoredCall[] {
+    if (!this.exists) return [];
+    return this.#storage.sql
+      .exec<CallRow>("SELECT *, number IN (SELECT call FROM sent) AS sent FROM calls")
+      .toArray()
+      .map(({ request, task, token, told, progress, sent, ...same }) => ({
+        ...same,
+        notified: told,
+        hasSent: sent === 1,
+        request: JSON.parse(request) as RequestId | null,
+        ...(task !== null && { task }),
+        ...(progress !== null && { progress }),
+        ...(token !== null && { progressToken: JSON.parse(token) as RequestId }),
+      }));
+  }
+
+  storeAsk({ number, task, key, stream }: StoredAsk): void {
+    this.#storage.sql.exec("INSERT INTO asks VALUES (?, ?, ?, ?)", number, task, key, stream);
+  }
+
+  dropAsk(number: number): void {
+    this.#storage.sql.exec("DELETE FROM asks WHERE number = ?", number);
+    this.rows.forget(`ask ${number}`);
+  }
+
+  asks(): StoredAsk[] {
+    return this.exists ? this.#storage.sql.exec<StoredAsk>("SELECT * FROM asks").toArray() : [];
+  }
+
+  async asked(number: number): Promise<Asked | undefined> {
+    return (await this.rows.text(`ask ${number}`)) as Asked | undefined;
+  }
+
+  /** Notes a page that the client is asked to open; of too many it forgets the oldest. */
+  addPage(elicitationId: string): void {
+    const { sql } = this.#storage;
+    sql.exec("INSERT OR REPLACE INTO pages (id) VALUES (?)", digestOf(elicitationId));
+    const last = "(SELECT MAX(number) FROM pages)";
+    sql.exec(`DELETE FROM pages WHERE number <= ${last} - ?`, limits.sessionPages);
+  }
+
+  /** True once for each page that was added. */
+  takePage(elicitationId: string): boolean {
+    const take = "DELETE FROM pages WHERE id = ? RETURNING 1";
+    return hasRow(this.#storage.sql, take, digestOf(elicitationId));
+  }
+
+  /** Returns false if there are too many, or they are too long together. */
+  subscribe(uri: string): boolean {
+    const { sql } = this.#storage;
+    const query =
+      "SELECT COUNT(*) AS count, COALESCE(SUM(LENGTH(uri)), 0) AS characters FROM subscriptions";
+    const { count, characters } = sql.exec<{ count: number; characters: number }>(query).one();
+    const isTooLong = characters + uri.length > limits.sessionSubscriptionCharacters;
+    if (count >= limits.sessionSubscriptions || isTooLong) return this.isSubscribed(uri);
+    sql.exec("INSERT OR IGNORE INTO subscriptions VALUES (?)", uri);
+    return true;
+  }
+
+  unsubscribe(uri: string): void {
+    this.#storage.sql.exec("DELETE FROM subscriptions WHERE uri = ?", uri);
+  }
+
+  isSubscribed(uri: string): boolean {
+    return hasRow(this.#storage.sql, "SELECT 1 FROM subscriptions WHERE uri = ?", uri);
+  }
+
+  /** Adds a task that expires at this Unix time in ms; returns false if there are too many. */
+  addTask(id: string, until: number): boolean {
+    this.#dropOverdueTasks();
+    const { sql } = this.#storage;
+    const { count } = sql.exec<{ count: number }>("SELECT count(*) AS count FROM tasks").one();
+    if (count >= limits.sessionTasks) return false;
+    sql.exec("INSERT OR IGNORE INTO tasks (id, until) VALUES (?, ?)", id, until);
+    return true;
+  }
+
+  /** Tasks that the client has created, oldest first, after this place in the list. */
+  tasks(after: number, count: number): { at: number; id: string }[] {
+    this.#dropOverdueTasks();
+    return this.#storage.sql
+      .exec<{ at: number; id: string }>(
+        "SELECT at, id FROM tasks WHERE at > ? ORDER BY at LIMIT ?",
+        after,
+        count,
+      )
+      .toArray();
+  }
+
+  hasTask(id: string): boolean {
+    return hasRow(this.#storage.sql, "SELECT 1 FROM tasks WHERE id = ?", id);
+  }
+
+  /** Stores the state of a task; returns false if the client was notified of that state before. */
+  isNews(id: string, state: string): boolean {
+    const update = "UPDATE tasks SET state = ? WHERE id = ? AND state IS NOT ? RETURNING 1";
+    return hasRow(this.#storage.sql, update, state, id, state);
+  }
+
+  #dropOverdueTasks(): void {
+    this.#storage.sql.exec("DELETE FROM tasks WHERE until < ?", Date.now());
+  }
+
+  dropTask(id: string): void {
+    this.#storage.sql.exec("DELETE FROM tasks WHERE id = ?", id);
+  }
+}

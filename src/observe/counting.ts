@@ -1,0 +1,58 @@
+import { waitUntil } from "cloudflare:workers";
+import { namespaceOf } from "../settings/env.ts";
+import { report } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import { Counts, type CountedRun, type Stored, type Waiting } from "./counts.ts";
+import type { UsageObject } from "./usage-object.ts";
+
+/** The one object with the counters of a server; undefined where the binding USAGE is missing. */
+export function usageOf(env: object): (() => DurableObjectStub<UsageObject>) | undefined {
+  const objects = namespaceOf<UsageObject>(env, "USAGE");
+  return objects && (() => objects.getByName("usage"));
+}
+
+/** What can be counted. */
+interface Counting {
+  count(run: CountedRun): void;
+  stored(stored: Stored): void;
+  waiting(waiting: Waiting): void;
+}
+
+/**
+ * Counts runs in this isolate, and sends the counters `limits.usageMs` after the first one. An isolate that ends
+ * before loses them; no call waits for them or fails because of them.
+ */
+export function countingIn(env: object): Counting | undefined {
+  const usage = usageOf(env);
+  if (usage === undefined) return undefined;
+  const counts = new Counts(limits.usageNames);
+  let dueAt = 0;
+  const send = async () => {
+    await scheduler.wait(limits.usageMs);
+    const taken = counts.take();
+    dueAt = 0;
+    if (taken) await usage().add(taken);
+  };
+  const plan = () => {
+    // If the request is cancelled before it sends, a later request sends the counters. The clock may be set back.
+    const now = Date.now();
+    const mostMs = 2 * limits.usageMs;
+    if (now < dueAt && dueAt <= now + mostMs) return;
+    dueAt = now + mostMs;
+    waitUntil(send().catch(report));
+  };
+  return {
+    count(run) {
+      counts.add(run);
+      plan();
+    },
+    stored(stored) {
+      counts.setStored(stored);
+      plan();
+    },
+    waiting(waiting) {
+      counts.setWaiting(waiting);
+      plan();
+    },
+  };
+}

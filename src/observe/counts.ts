@@ -1,0 +1,207 @@
+import { limits } from "../core/limits.ts";
+import { beginningOf } from "../core/text.ts";
+
+/** Counters of runs, which can be added up. */
+
+/** A run of a servlet that has ended. */
+export interface CountedRun {
+  servlet: string;
+  /** The tool or prompt, or the export where it has no name. */
+  tool: string;
+  caller: string;
+  /** `returned`, `waits`, or anything else for an error. */
+  outcome: string;
+  /** How long it took. */
+  ms: number;
+  fuel: number;
+  /** The message of an error, unless the servlet wrote it for its caller. */
+  message?: string;
+}
+
+/** An error of runs, and how often it happened. */
+export interface CountedError {
+  servlet: string;
+  tool: string;
+  outcome: string;
+  message: string;
+  count: number;
+  /** Unix time in ms. */
+  last: number;
+}
+
+/** What runs are counted by. */
+export const DIMENSIONS = ["servlet", "tool", "caller"] as const;
+export type Dimension = (typeof DIMENSIONS)[number];
+
+/** Sums of some runs. */
+export interface Sums {
+  runs: number;
+  errors: number;
+  /** Runs that stopped to wait: for an answer, a time, or room. */
+  waits: number;
+  fuel: number;
+  /** The number of runs in each bucket of time: see `bucketOf`. */
+  times: number[];
+}
+
+/** Two buckets for each doubling, from 1 ms to twelve minutes. */
+const BUCKETS = 40;
+
+/** The bucket of a time: the first is for less than a millisecond, the others for at most 2^(n/2) ms. */
+export const bucketOf = (ms: number): number =>
+  ms < 1 ? 0 : Math.min(BUCKETS - 1, 1 + Math.floor(2 * Math.log2(ms)));
+
+export const noSums = (): Sums => ({
+  runs: 0,
+  errors: 0,
+  waits: 0,
+  fuel: 0,
+  times: Array.from({ length: BUCKETS }, () => 0),
+});
+
+export function addRun(sums: Sums, { outcome, ms, fuel }: CountedRun): void {
+  sums.runs++;
+  if (outcome === "waits") sums.waits++;
+  else if (outcome !== "returned") sums.errors++;
+  sums.fuel += fuel;
+  sums.times[bucketOf(ms)]!++;
+}
+
+export function addSums(to: Sums, more: Sums): void {
+  to.runs += more.runs;
+  to.errors += more.errors;
+  to.waits += more.waits;
+  to.fuel += more.fuel;
+  for (const [nth, count] of more.times.entries()) to.times[nth]! += count;
+}
+
+/** A quantile of the runs' times in ms, to within a factor of 1.4; undefined without runs. */
+export function timeOf({ times, runs }: Sums, part: number): number | undefined {
+  let left = part * runs;
+  if (runs === 0) return undefined;
+  for (const [nth, count] of times.entries()) {
+    left -= count;
+    if (left <= 0) return nth === 0 ? 1 : 2 ** (nth / 2);
+  }
+  return 2 ** (BUCKETS / 2);
+}
+
+/** Sums of one name of a dimension. */
+export interface Counted {
+  by: Dimension;
+  name: string;
+  sums: Sums;
+}
+
+/** The name under which names above the limit are counted together. */
+export const OTHERS = "(others)";
+
+/** How much an object stores for servlets that keep state. */
+export interface Stored {
+  object: string;
+  servlet: string;
+  /** Empty for what all callers share. */
+  caller: string;
+  bytes: number;
+}
+
+/** Whether a call waits, for an answer, a time or room. */
+export interface Waiting {
+  /** The id of its task. */
+  task: string;
+  /** Empty if it is not known. */
+  servlet: string;
+  tool: string;
+  caller: string;
+  /** When its stored data is deleted, in Unix ms; 0 if it does not wait. */
+  until: number;
+}
+
+/** All that an isolate has counted. */
+export interface Taken {
+  total: Sums;
+  named: Counted[];
+  errors: CountedError[];
+  stored: Stored[];
+  waiting: Waiting[];
+}
+
+/** The counters of one isolate, until they are taken. `most` is how many names each dimension may have. */
+export class Counts {
+  readonly #most: number;
+  #total = noSums();
+  #named = newNames();
+  #errors = new Map<string, CountedError>();
+  #stored = new Map<string, Stored>();
+  #waiting = new Map<string, Waiting>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  add(given: CountedRun): void {
+    const run = { ...given, ...briefly(given), tool: brief(given.tool) };
+    addRun(this.#total, run);
+    for (const by of DIMENSIONS) addRun(this.#sumsOf(by, run[by]), run);
+    if (run.message !== undefined) this.#addError(run, run.message);
+  }
+
+  #addError({ servlet, tool, outcome }: CountedRun, message: string): void {
+    const key = [servlet, tool, outcome, message].join("\n");
+    const { count = 0 } = this.#errors.get(key) ?? {};
+    if (count === 0 && this.#errors.size >= this.#most) return;
+    const last = Date.now();
+    this.#errors.set(key, { servlet, tool, outcome, message, count: count + 1, last });
+  }
+
+  /** Objects above the limit are counted when they next store something. */
+  setStored(stored: Stored): void {
+    if (this.#stored.has(stored.object) || this.#stored.size < this.#most)
+      this.#stored.set(stored.object, { ...stored, ...briefly(stored) });
+  }
+
+  setWaiting(waiting: Waiting): void {
+    if (this.#waiting.has(waiting.task) || this.#waiting.size < limits.waitingTasks)
+      this.#waiting.set(waiting.task, waiting);
+  }
+
+  /** All that was counted since the last time; undefined if that is nothing. */
+  take(): Taken | undefined {
+    const total = this.#total;
+    const stored = [...this.#stored.values()];
+    this.#stored = new Map();
+    const waiting = [...this.#waiting.values()];
+    this.#waiting = new Map();
+    if (total.runs === 0 && stored.length === 0 && waiting.length === 0) return undefined;
+    const named = DIMENSIONS.flatMap((by) =>
+      [...this.#named[by]].map(([name, sums]): Counted => ({ by, name, sums })),
+    );
+    this.#total = noSums();
+    this.#named = newNames();
+    const errors = [...this.#errors.values()];
+    this.#errors = new Map();
+    return { total, named, errors, stored, waiting };
+  }
+
+  #sumsOf(by: Dimension, given: string): Sums {
+    const known = this.#named[by];
+    const name = known.has(given) || known.size < this.#most ? given : OTHERS;
+    let sums = known.get(name);
+    if (sums === undefined) known.set(name, (sums = noSums()));
+    return sums;
+  }
+}
+
+/** Names come from servlets and issuers, and may be of any length. */
+const brief = (name: string): string => beginningOf(name, limits.usageNameCharacters);
+
+const briefly = ({ servlet, caller }: Pick<CountedRun, "servlet" | "caller">) => ({
+  servlet: brief(servlet),
+  caller: brief(caller),
+});
+
+const newNames = (): Record<Dimension, Map<string, Sums>> => ({
+  servlet: new Map(),
+  tool: new Map(),
+  caller: new Map(),
+});

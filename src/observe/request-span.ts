@@ -1,0 +1,91 @@
+import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+import { Fault, rpcError } from "../core/errors.ts";
+import { isObject } from "../core/model.ts";
+import type { Trace } from "./trace-context.ts";
+import { inLaterSpan, inRequestSpan, type Span, type SpanStart } from "./spans.ts";
+import type { Entry } from "../servlets/registry.ts";
+import type { FoundRequest } from "../mcp/method.ts";
+
+/** What a request's span tells of it. */
+interface Spanned extends Pick<FoundRequest, "method"> {
+  /** Absent for work that goes on after its request is over. */
+  id?: FoundRequest["id"] | undefined;
+  /** Tells whether its method is known; absent where it is. */
+  row?: FoundRequest["row"];
+  /** What it names, if that is known. */
+  entry?: Pick<Entry, "ref"> | Fault;
+  version: string | undefined;
+  session?: string | undefined;
+}
+
+/** The work of one MCP request, with its trace and the span that tells how it ended. */
+type Work<T> = (trace: Trace | undefined, span: Span) => Promise<T>;
+
+/** Does the work of an MCP request, in a span if somebody listens. */
+export const inMcpSpan = <T>(
+  received: Trace | undefined,
+  request: () => Spanned,
+  work: Work<T>,
+): Promise<T> => inRequestSpan(received, () => spanOf(request()), work);
+
+/** Goes on with the work of an earlier request, in the same way. */
+export const inLaterMcpSpan = <T>(
+  earlier: Trace | undefined,
+  request: () => Spanned,
+  work: Work<T>,
+): Promise<T> => inLaterSpan(earlier, () => spanOf(request()), work);
+
+/** https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/#server */
+function spanOf({ id, row, entry, version, session, ...request }: Spanned): SpanStart {
+  // Names that are not known are the caller's own text, and there are any number.
+  const isKnown = row === undefined || Object.keys(row).length > 0;
+  const method = isKnown ? request.method : "_OTHER";
+  const { kind, name } = (entry instanceof Fault ? undefined : entry?.ref) ?? {};
+  const tool = kind === "tool" ? name : undefined;
+  const prompt = kind === "prompt" ? name : undefined;
+  return {
+    name: [method, tool ?? prompt ?? []].flat().join(" "),
+    attributes: {
+      "mcp.method.name": method,
+      "mcp.protocol.version": version,
+      "mcp.session.id": session && fingerprint(session),
+      "jsonrpc.request.id": id === undefined ? undefined : String(id),
+      "gen_ai.operation.name": method === "tools/call" ? "execute_tool" : undefined,
+      "gen_ai.tool.name": tool,
+      "gen_ai.prompt.name": prompt,
+      "network.protocol.name": "http",
+      "network.transport": "tcp",
+    },
+  };
+}
+
+/** Tells sessions apart, but opens none: an anonymous one belongs to whoever knows its id. */
+const fingerprint = (session: string) => bytesToHex(sha256(utf8ToBytes(session))).slice(0, 32);
+
+/** Notes that a request has ended with this fault. */
+export function tellFault(span: Span, fault: Fault): void {
+  const code = String(rpcError(fault).code);
+  span.set({
+    "error.type": code,
+    "rpc.response.status_code": code,
+    "edge_servlets.fault": fault.code,
+  });
+}
+
+/** The work of a request, and how it ends in its span. */
+export async function told<T>(span: Span, work: Promise<T>): Promise<T> {
+  try {
+    const result = await work;
+    tellResult(span, result);
+    return result;
+  } catch (error) {
+    tellFault(span, Fault.from(error));
+    throw error;
+  }
+}
+
+/** Notes that a tool says of its own result that it is an error. */
+export function tellResult(span: Span, result: unknown): void {
+  if (isObject(result) && result["isError"] === true) span.set({ "error.type": "tool_error" });
+}

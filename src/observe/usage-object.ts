@@ -1,0 +1,239 @@
+import { DurableObject } from "cloudflare:workers";
+import { limits } from "../core/limits.ts";
+import type { KeyRecord, KeyRecordsObject } from "../auth/key-records.ts";
+import {
+  addSums,
+  noSums,
+  OTHERS,
+  type CountedError,
+  type Dimension,
+  type Sums,
+  type Taken,
+  type Waiting,
+} from "./counts.ts";
+
+/** The spans of time that Usage shows, and the steps of their charts, in ms. */
+export const SPANS = {
+  hour: { ms: 3_600_000, step: 60_000 },
+  day: { ms: 86_400_000, step: 3_600_000 },
+  month: { ms: 30 * 86_400_000, step: 86_400_000 },
+} as const;
+export type Span = keyof typeof SPANS;
+
+/** What was counted in one span. */
+export interface Report {
+  /** In order of time; steps without runs are absent. `start` in Unix ms. */
+  steps: { start: number; sums: Sums }[];
+  total: Sums;
+  /** The most used names, by runs. Bytes are those stored now (none by tool); `waiting` counts the calls that wait now. */
+  named: { name: string; sums: Sums; bytes: number; waiting: number }[];
+  /** Bytes that are stored now by servlets that keep state. */
+  bytes: number;
+  /** Calls that wait now. */
+  waiting: number;
+}
+
+/** RPC interface of the counters of a server. */
+export interface UsageObject extends Rpc.DurableObjectBranded {
+  add(taken: Taken): Promise<void>;
+  /** The errors of servlets, the newest first. */
+  errors(): Promise<CountedError[]>;
+  report(span: Span, by: Dimension): Promise<Report>;
+}
+
+interface Row extends Record<string, SqlStorageValue> {
+  start: number;
+  name: string;
+  sums: string;
+}
+
+const TABLE = `
+CREATE TABLE IF NOT EXISTS counts (span TEXT NOT NULL, start INTEGER NOT NULL, by TEXT NOT NULL, name TEXT NOT NULL,
+  sums TEXT NOT NULL, PRIMARY KEY (span, start, by, name)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS errors (servlet TEXT NOT NULL, tool TEXT NOT NULL, outcome TEXT NOT NULL, message TEXT NOT NULL,
+  count INTEGER NOT NULL, last INTEGER NOT NULL, PRIMARY KEY (servlet, tool, outcome, message));
+CREATE TABLE IF NOT EXISTS stored (object TEXT PRIMARY KEY, servlet TEXT NOT NULL, caller TEXT NOT NULL, bytes INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS waiting (task TEXT PRIMARY KEY, servlet TEXT NOT NULL, tool TEXT NOT NULL, caller TEXT NOT NULL,
+  until INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS keys (key TEXT PRIMARY KEY, used INTEGER, revoked INTEGER, by TEXT);`;
+
+/**
+ * What operators see of a server: the counters of all isolates by minute, hour and day, without those older than a span;
+ * the last errors; and when keys were used, or revoked.
+ */
+export class Usage extends DurableObject implements UsageObject, KeyRecordsObject {
+  readonly #sql = this.ctx.storage.sql;
+
+  constructor(state: DurableObjectState, env: Cloudflare.Env) {
+    super(state, env);
+    this.#sql.exec(TABLE);
+  }
+
+  async add({ total, named, errors, stored, waiting }: Taken): Promise<void> {
+    const now = Date.now();
+    this.ctx.storage.transactionSync(() => {
+      for (const [span, { ms, step }] of Object.entries(SPANS)) {
+        const start = now - (now % step);
+        this.#addTo({ span, start, by: "", name: "" }, total);
+        for (const { by, name, sums } of named) this.#addTo({ span, start, by, name }, sums);
+        this.#sql.exec("DELETE FROM counts WHERE span = ? AND start < ?", span, now - ms - step);
+      }
+      for (const { object, servlet, caller, bytes } of stored) {
+        const row = [object, servlet, caller, bytes];
+        this.#sql.exec("INSERT OR REPLACE INTO stored VALUES (?, ?, ?, ?)", ...row);
+      }
+      this.#setWaiting(waiting, now);
+      this.#sql.exec("DELETE FROM stored WHERE bytes = 0");
+      this.#sql.exec(
+        "DELETE FROM stored WHERE rowid IN (SELECT rowid FROM stored ORDER BY bytes DESC LIMIT -1 OFFSET ?)",
+        limits.usageObjects,
+      );
+      for (const one of errors) {
+        const row = [one.servlet, one.tool, one.outcome, one.message, one.count, one.last];
+        this.#sql.exec(
+          `INSERT INTO errors VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+           count = count + excluded.count, last = excluded.last`,
+          ...row,
+        );
+      }
+      this.#sql.exec(
+        "DELETE FROM errors WHERE rowid IN (SELECT rowid FROM errors ORDER BY last DESC LIMIT -1 OFFSET ?)",
+        limits.shownErrors,
+      );
+    });
+  }
+
+  #setWaiting(waiting: readonly Waiting[], now: number): void {
+    for (const { task, servlet, tool, caller, until } of waiting) {
+      const row = [task, servlet, tool, caller, until];
+      this.#sql.exec("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?, ?)", ...row);
+    }
+    this.#sql.exec("DELETE FROM waiting WHERE until <= ?", now);
+    this.#sql.exec(
+      "DELETE FROM waiting WHERE rowid IN (SELECT rowid FROM waiting ORDER BY until DESC LIMIT -1 OFFSET ?)",
+      limits.waitingTasks,
+    );
+  }
+
+  async errors(): Promise<CountedError[]> {
+    return this.#sql
+      .exec<CountedError & Record<string, SqlStorageValue>>(
+        "SELECT * FROM errors ORDER BY last DESC",
+      )
+      .toArray();
+  }
+
+  async keysUsed(used: Record<string, number>): Promise<string[]> {
+    for (const [key, at] of Object.entries(used)) {
+      this.#sql.exec(
+        "INSERT INTO keys (key, used) VALUES (?, ?) ON CONFLICT DO UPDATE SET used = MAX(IFNULL(used, 0), excluded.used)",
+        ...[key, at],
+      );
+    }
+    return this.#sql
+      .exec<{ key: string }>("SELECT key FROM keys WHERE revoked IS NOT NULL")
+      .toArray()
+      .map(({ key }) => key);
+  }
+
+  async keyRecords(): Promise<KeyRecord[]> {
+    return this.#sql
+      .exec<KeyRecord & Record<string, SqlStorageValue>>("SELECT key, used, revoked, by FROM keys")
+      .toArray();
+  }
+
+  async revokeKey(key: string, by: string): Promise<void> {
+    this.#sql.exec(
+      "INSERT INTO keys (key, revoked, by) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET revoked = excluded.revoked, by = excluded.by",
+      ...[key, Date.now(), by],
+    );
+  }
+
+  async restoreKey(key: string): Promise<void> {
+    this.#sql.exec("UPDATE keys SET revoked = NULL, by = NULL WHERE key = ?", key);
+  }
+
+  #addTo(of: { span: string; start: number; by: string; name: string }, sums: Sums): void {
+    const { span, start, by } = of;
+    const key = [span, start, by];
+    const where = "FROM counts WHERE span = ? AND start = ? AND by = ?";
+    const read = (name: string) =>
+      this.#sql
+        .exec<{ sums: string }>(`SELECT sums ${where} AND name = ?`, ...key, name)
+        .toArray()[0];
+    let { name } = of;
+    let known = read(name);
+    if (known === undefined) {
+      const { count } = this.#sql
+        .exec<{ count: number }>(`SELECT COUNT(*) AS count ${where}`, ...key)
+        .one();
+      if (count >= limits.usageNames) known = read((name = OTHERS));
+    }
+    const all = known === undefined ? noSums() : (JSON.parse(known.sums) as Sums);
+    addSums(all, sums);
+    const row = [...key, name, JSON.stringify(all)];
+    this.#sql.exec("INSERT OR REPLACE INTO counts VALUES (?, ?, ?, ?, ?)", ...row);
+  }
+
+  async report(span: Span, by: Dimension): Promise<Report> {
+    const since = Date.now() - SPANS[span].ms;
+    const rows = (of: string) =>
+      this.#sql
+        .exec<Row>(
+          "SELECT start, name, sums FROM counts WHERE span = ? AND by = ? AND start > ? ORDER BY start",
+          ...[span, of, since],
+        )
+        .toArray()
+        .map(({ sums, ...row }) => ({ ...row, sums: JSON.parse(sums) as Sums }));
+    const steps = rows("").map(({ start, sums }) => ({ start, sums }));
+    const total = noSums();
+    for (const { sums } of steps) addSums(total, sums);
+    const named = new Map<string, Sums>();
+    for (const { name, sums } of rows(by)) {
+      const all = named.get(name) ?? noSums();
+      addSums(all, sums);
+      named.set(name, all);
+    }
+    const bytes = this.#bytesBy(by);
+    const waiting = this.#waitingBy(by);
+    for (const name of [...bytes.keys(), ...waiting.keys()])
+      if (!named.has(name)) named.set(name, noSums());
+    const sorted = [...named]
+      .map(([name, sums]) => ({
+        ...{ name, sums },
+        bytes: bytes.get(name) ?? 0,
+        waiting: waiting.get(name) ?? 0,
+      }))
+      .toSorted((a, b) => b.sums.runs - a.sums.runs);
+    const { sum } = this.#sql
+      .exec<{ sum: number }>("SELECT IFNULL(SUM(bytes), 0) AS sum FROM stored")
+      .one();
+    const { count } = this.#sql
+      .exec<{ count: number }>("SELECT COUNT(*) AS count FROM waiting WHERE until > ?", Date.now())
+      .one();
+    const shown = sorted.slice(0, limits.usageNames + 1);
+    return { steps, total, named: shown, bytes: sum, waiting: count };
+  }
+
+  #waitingBy(by: Dimension): Map<string, number> {
+    const rows = this.#sql
+      .exec<{ name: string; count: number }>(
+        `SELECT ${by} AS name, COUNT(*) AS count FROM waiting WHERE until > ? AND ${by} <> '' GROUP BY ${by} ORDER BY 2 DESC LIMIT ?`,
+        ...[Date.now(), limits.usageNames],
+      )
+      .toArray();
+    return new Map(rows.map(({ name, count }) => [name, count]));
+  }
+
+  /** The names with the most stored bytes; none for tools. */
+  #bytesBy(by: Dimension): Map<string, number> {
+    if (by === "tool") return new Map();
+    const rows = this.#sql
+      .exec<{ name: string; bytes: number }>(
+        `SELECT ${by} AS name, SUM(bytes) AS bytes FROM stored WHERE ${by} <> '' GROUP BY ${by} ORDER BY 2 DESC LIMIT ?`,
+        limits.usageNames,
+      )
+      .toArray();
+    return new Map(rows.map(({ name, bytes }) => [name, bytes]));
+  }
+}

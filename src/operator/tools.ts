@@ -1,0 +1,168 @@
+/** The server's own servlets: `list_servlets` for every agent, `install_servlet` and `uninstall_servlet` for operators' agents. */
+import type { CallContext } from "../core/call-context.ts";
+import type { Tasks } from "../calls/tasks.ts";
+import { unsettled } from "../state/remote-hooks.ts";
+import { Fault } from "../core/errors.ts";
+import { OPERATOR_SCOPE, type CallToolResult, type Json, type Principal } from "../core/model.ts";
+import { ownServlet, type OwnTool } from "../servlets/own.ts";
+import { OPERATOR_SERVLET, SERVER_SERVLET, type RESERVED_TOOLS } from "../servlets/scopes.ts";
+import { shownOf } from "../servlets/catalog.ts";
+import type { Registry } from "../servlets/registry.ts";
+import { Wait } from "../core/suspension.ts";
+import type { Build } from "../installs/build.ts";
+import { getResult } from "../calls/get-result.ts";
+import type { Installer } from "../installs/installer.ts";
+import { permissionsOf } from "../installs/permissions.ts";
+
+const name = { type: "string", minLength: 1, description: "The name of a servlet." };
+
+/** The parts that these servlets need; a tool without its part is absent. */
+interface OwnParts {
+  installer: Installer | undefined;
+  registry: () => Promise<Registry>;
+  /** Absent where no call waits for a person. */
+  tasksOf: ((principal: Principal) => Tasks) | undefined;
+}
+
+type OwnTools = { [name in (typeof RESERVED_TOOLS)[number]]?: OwnTool };
+
+/** These servlets, each with the function that runs its tools. */
+export function ownServlets({ installer, registry, tasksOf }: OwnParts) {
+  const server: OwnTools = {
+    ...(installer && { list_servlets: listServlets(installer, registry) }),
+    ...(tasksOf && { get_result: getResult(tasksOf) }),
+  };
+  const operator: OwnTools | undefined = installer && {
+    install_servlet: installServlet(installer),
+    uninstall_servlet: uninstallServlet(installer),
+  };
+  return new Map([
+    ...(Object.keys(server).length > 0 ? [ownServlet(SERVER_SERVLET, server)] : []),
+    ...(operator ? [ownServlet(OPERATOR_SERVLET, operator)] : []),
+  ]);
+}
+
+const listServlets = ({ installs }: Installer, registry: () => Promise<Registry>): OwnTool => ({
+  tool: {
+    title: "List servlets",
+    description:
+      "Lists the servlets that this server serves to you, and their tools. To operators it also lists those that can be installed, also where an older build is.",
+    inputSchema: { type: "object" },
+    annotations: { readOnlyHint: true, openWorldHint: false },
+  },
+  async run(_args, { principal, session }) {
+    const all = await registry();
+    const { tools } = await all.for({ principal, session }).catalog();
+    const versions = new Map((await installs().list()).map((one) => [one.name, one.version]));
+    const servlets = [...Map.groupBy(shownOf(tools.values()), ({ servlet }) => servlet)].map(
+      ([{ name: servlet, manifest }, entries]) => ({
+        name: servlet,
+        ...(manifest.description !== undefined && { description: manifest.description }),
+        ...(versions.has(servlet) && { installed: `version ${versions.get(servlet)}` }),
+        tools: entries.map(({ tool }) => tool.name),
+      }),
+    );
+    if (!mayOperate(principal)) return resultOf({ servlets });
+    // Names of the bundle are taken; of those that are installed, another build may be published.
+    const taken = new Set(all.whole.servlets.map((one) => (one.module ? one.name : one.hash)));
+    const others = (await installs().published()).filter(
+      (one) => !taken.has(one.name) && !taken.has(one.hash),
+    );
+    return resultOf({ servlets, installable: others.map((one) => one.name) });
+  },
+});
+
+const installServlet = (installer: Installer): OwnTool => ({
+  tool: {
+    title: "Install a servlet",
+    description:
+      "Serves a servlet that an operator has published here, or its newest build. The user is asked, and told what it may do.",
+    inputSchema: { type: "object", properties: { name }, required: ["name"] },
+    annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
+  },
+  async run(args, call) {
+    const build = await publishedBuild(installer, String(args["name"]));
+    const question = `Install the servlet ${build.name}? It will be served to all callers of this server.\n${[...permissionsOf(build), ...(await installer.warnings(build))].join("\n")}`;
+    const agreed = await agreement(question, build.hash, call);
+    if (agreed !== true) return errorOf(`${build.name} was not installed: ${agreed}`);
+    const { version, isNew } = await installer.install(build, call.principal.name);
+    const tools = build.lists?.tools.map((one) => one.name) ?? [];
+    return resultOf({ name: build.name, version, isNew, tools });
+  },
+});
+
+const uninstallServlet = ({ installs }: Installer): OwnTool => ({
+  tool: {
+    title: "Uninstall a servlet",
+    description: "Stops serving an installed servlet. The user is asked.",
+    inputSchema: { type: "object", properties: { name }, required: ["name"] },
+    annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: false },
+  },
+  async run(args, call) {
+    const wanted = String(args["name"]);
+    const installed = await installs().list();
+    const found = installed.find((one) => one.name === wanted);
+    if (found === undefined) {
+      return errorOf(`No servlet ${wanted} is installed. Installed: ${namesOf(installed)}.`);
+    }
+    const agreed = await agreement(`Uninstall the servlet ${wanted}?`, found.hash, call);
+    if (agreed !== true) return errorOf(`${wanted} is still installed: ${agreed}`);
+    unsettled(await installs().uninstall(wanted));
+    return resultOf({ name: wanted });
+  },
+});
+
+/** The build that may be installed by this name. Throws `invalid_params` that names those that may. */
+async function publishedBuild({ bucket, installs }: Installer, wanted: string): Promise<Build> {
+  const published = await installs().published();
+  const found = published.find((one) => one.name === wanted);
+  const build = found && (await bucket.build(found.hash));
+  if (build !== undefined) return build;
+  const why = found
+    ? `The build of ${wanted} that was published is gone.`
+    : `No servlet ${wanted} was published here. Published: ${namesOf(published)}.`;
+  throw new Fault(
+    "invalid_params",
+    `${why} An operator can publish it: npm run servlets -- publish ${wanted}`,
+  );
+}
+
+/**
+ * Asks the user. Returns true, or the reason why not; throws `Wait` for the answer, which counts only for the same `state`,
+ * the hash of the build that was asked about.
+ */
+async function agreement(
+  message: string,
+  state: string,
+  { input, ask, signal }: CallContext,
+): Promise<true | string> {
+  const requestedSchema = { type: "object", properties: {} };
+  const asks = {
+    agree: { method: "elicitation/create", params: { message, requestedSchema } },
+  } as const;
+  try {
+    const known = input?.state === state ? input.responses : undefined;
+    const { agree } = known ?? (await ask(asks, signal()));
+    if (agree === undefined) return "the user was not asked.";
+    if ("failed" in agree) return agree.message;
+    return agree.result["action"] === "accept" ? true : "the user has declined.";
+  } catch (error) {
+    if (!(error instanceof Wait)) throw error;
+    throw new Wait(error.reason, state);
+  }
+}
+
+const namesOf = (all: readonly { name: string }[]): string =>
+  all.map((one) => one.name).join(", ") || "none";
+
+const mayOperate = ({ scopes = [] }: Principal): boolean => scopes.includes(OPERATOR_SCOPE);
+
+const resultOf = (structuredContent: Json): CallToolResult => ({
+  content: [{ type: "text", text: JSON.stringify(structuredContent) }],
+  structuredContent,
+});
+
+const errorOf = (text: string): CallToolResult => ({
+  content: [{ type: "text", text }],
+  isError: true,
+});

@@ -1,0 +1,123 @@
+import { DurableObject } from "cloudflare:workers";
+import { Alarm } from "../storage/alarm.ts";
+import { report } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import { runTool, type Call, type CallToolResponse } from "./call.ts";
+import type { Serving } from "../serving.ts";
+import { SealedRows } from "../storage/sealed-rows.ts";
+import type { Share } from "../shared.ts";
+import { tasksOf } from "../calls/tasks.ts";
+import { storageQuota } from "../auth/quotas.ts";
+import { callerKey } from "../core/callers.ts";
+import { hasTable } from "../storage/tables.ts";
+import { Unreadable } from "../storage/vault.ts";
+
+/** The stored record. */
+interface Stored {
+  asks: string;
+  /** Absent until the call has ended. */
+  response?: string;
+}
+
+/** A call that has begun. */
+interface Begun {
+  asks: string;
+  /** Never rejects. */
+  response: Promise<string>;
+}
+
+/**
+ * One `call_id` of one principal. The call runs here, so that it ends even if its client leaves, and once: its start
+ * is stored before it runs, and its response before anybody receives it.
+ */
+export function callRecordObject(share: Share) {
+  return class CallRecord extends DurableObject {
+    readonly #rows: SealedRows;
+    readonly #serving: Serving;
+    readonly #alarm = new Alarm(this.ctx.storage);
+    #begun: Promise<Begun> | undefined;
+
+    constructor(state: DurableObjectState, env: Cloudflare.Env) {
+      super(state, env);
+      const { serving, sealer } = share(env);
+      this.#rows = new SealedRows(state.storage.sql, sealer);
+      this.#serving = serving;
+    }
+
+    /** The response as JSON; undefined if the id was used with another content. `asks` is a digest of the content. */
+    async run(call: Call, asks: string): Promise<string | undefined> {
+      this.#begun ??= this.#begin(call, asks).catch((error: unknown) => {
+        this.#begun = undefined;
+        throw error;
+      });
+      const begun = await this.#begun;
+      return begun.asks === asks ? begun.response : undefined;
+    }
+
+    override async alarm(): Promise<void> {
+      this.#begun = undefined;
+      await this.ctx.storage.deleteAll();
+    }
+
+    /** Begins the call, unless an earlier instance of this object has. */
+    async #begin(call: Call, asks: string): Promise<Begun> {
+      const { sql } = this.ctx.storage;
+      if (hasTable(sql, "texts")) {
+        const { asks: before, response = failed(call, STOPPED) } = await this.#stored(call, asks);
+        return { asks: before, response: Promise.resolve(response) };
+      }
+      await this.#store({ asks }, () => sql.exec(SealedRows.texts));
+      const response = this.#end(call, asks);
+      this.ctx.waitUntil(response);
+      return { asks, response };
+    }
+
+    async #stored(call: Call, asks: string): Promise<Stored> {
+      try {
+        return (await this.#rows.text("call")) as Stored;
+      } catch (error) {
+        if (!(error instanceof Unreadable)) throw error;
+        report(error);
+        return { asks, response: failed(call, UNREADABLE) };
+      }
+    }
+
+    async #end(call: Call, asks: string): Promise<string> {
+      const stays = new AbortController();
+      const registry = await this.#serving.registry();
+      const { principal } = call;
+      const count = (bytes?: number) => storageQuota(this.env)(callerKey(principal), bytes);
+      const parts = { registry: registry.for(call), tasks: tasksOf(this.env)?.(principal, count) };
+      const response = JSON.stringify(await runTool(parts, call, () => stays.signal));
+      try {
+        await this.#store({ asks, response });
+      } catch (error) {
+        report(error); // The response stays in memory as long as this object lives.
+      }
+      return response;
+    }
+
+    async #store(call: Stored, first?: () => void): Promise<void> {
+      const { storage } = this.ctx;
+      const write = await this.#rows.prepare({ texts: { call } });
+      storage.transactionSync(() => {
+        first?.();
+        write();
+        void this.#alarm.set(Date.now() + limits.callRecordMs);
+      });
+    }
+  };
+}
+
+/** RPC type of a recorded call. */
+export type CallRecord = InstanceType<ReturnType<typeof callRecordObject>>;
+
+const STOPPED =
+  "The server stopped while this call ran, so its outcome is unknown. Check it before you call again with another call_id.";
+const UNREADABLE =
+  "The stored response of this call can no longer be read: the key that sealed it is gone. To call again, use another call_id.";
+
+const failed = ({ call_id }: Call, message: string): string => {
+  const response: CallToolResponse = { call_id, duration: 0, success: false, error: { message } };
+  return JSON.stringify(response);
+};

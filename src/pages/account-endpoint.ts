@@ -1,0 +1,193 @@
+import { html } from "hono/html";
+import { shown, type Markup } from "../http/document.ts";
+import type { ProfileSummary } from "./profile-object.ts";
+import type { Profiles } from "./profiles.ts";
+import type { HandedOver } from "../calls/task-object.ts";
+import type { Tasks } from "../calls/tasks.ts";
+import { limits } from "../core/limits.ts";
+import { ANONYMOUS } from "../core/model.ts";
+import { printable } from "../core/text.ts";
+import { wordsPage } from "./ask-page.ts";
+import { pageFor, seeOther, type PersonPage, type View, type Visit } from "./view.ts";
+
+/** `/account`: what is kept for a person, by names, and the calls that wait for that person or go on without a client. */
+export const accountEndpoint = (request: Request, page: PersonPage): Promise<Response> =>
+  pageFor(request, page, {
+    async work(visit) {
+      const { profiles, people } = page;
+      const { principal } = visit.person;
+      if (profiles === undefined || principal.name === ANONYMOUS.name)
+        return { status: 404, body: wordsPage("No account", NOBODY) };
+      const { form } = visit;
+      if (
+        form !== undefined &&
+        (await people.isToken(form.get("token") ?? "", visit.person, PLACE))
+      )
+        return act(form, { visit, page, profiles });
+      const kept = await keptFor(principal.name, { profiles, tasks: page.tasksOf(principal) });
+      const token = await people.token(visit.person, PLACE);
+      return {
+        status: form === undefined ? 200 : 403,
+        body: accountPage({ name: principal.name, ...kept, token }),
+      };
+    },
+  });
+
+const summaryOf = (profiles: Profiles, principal: string) =>
+  profiles.at(principal, async (profile) => profile.summary(principal));
+
+/** What is kept for a person, and the calls that go on. Those that are found to have ended are noted, to look for others. */
+async function keptFor(
+  principal: string,
+  { profiles, tasks }: { profiles: Profiles; tasks: Tasks },
+): Promise<Pick<ProfileSummary, "secrets" | "accounts"> & { open: Open[] }> {
+  for (let nth = 1; ; nth++) {
+    const { secrets, accounts, calls } = await summaryOf(profiles, principal);
+    const found = await Promise.all(
+      calls.map(async (id) => ({ id, call: await tasks.handedOver(id) })),
+    );
+    const open = found.filter((one): one is Open => one.call?.called !== undefined);
+    const ended = found.filter(({ call }) => call !== undefined && call.called === undefined);
+    if (ended.length === 0 || nth === limits.callLooks) return { secrets, accounts, open };
+    const ids = ended.map(({ id }) => id);
+    await profiles.at(principal, async (profile) => profile.noteEnded(ids));
+  }
+}
+
+const PLACE = "account";
+
+const NOBODY = "This server does not know who is calling, so it keeps nothing for you.";
+
+interface Open {
+  id: string;
+  call: HandedOver & { called: NonNullable<HandedOver["called"]> };
+}
+
+/** Does what a button of the page stands for. */
+async function act(
+  form: URLSearchParams,
+  { visit, page, profiles }: { visit: Visit; page: PersonPage; profiles: Profiles },
+): Promise<View> {
+  const { request, person } = visit;
+  const [principal, servlet, name] = [
+    person.principal.name,
+    form.get("servlet") ?? "",
+    form.get("name") ?? "",
+  ];
+  switch (form.get("do")) {
+    case "sign-out":
+      return {
+        status: 200,
+        body: wordsPage("You are signed out", "You can close this page."),
+        headers: { "set-cookie": page.people.signOut(request) },
+      };
+    case "forget-me":
+      return {
+        status: 200,
+        body: forgetPage(await page.people.token(person, PLACE)),
+      };
+    case "forget-all":
+      await page.forgetCaller(principal);
+      return {
+        status: 200,
+        body: wordsPage("You are forgotten", "Everything that was kept for you is deleted."),
+        headers: { "set-cookie": page.people.signOut(request) },
+      };
+    case "forget":
+      await profiles.at(principal, async (profile) => profile.forget({ servlet, name }));
+      return seeOther("/account");
+    case "disconnect": {
+      const account = form.get("account") ?? "";
+      await profiles.at(principal, async (profile) =>
+        profile.disconnectAccount(principal, { servlet, account }),
+      );
+      return seeOther("/account");
+    }
+    case "replace": {
+      const { secrets } = await summaryOf(profiles, principal);
+      if (!secrets.some((one) => one.servlet === servlet && one.name === name))
+        return seeOther("/account");
+      return seeOther(await profiles.page("", { principal, servlet, name, message: "" }));
+    }
+    default:
+      return seeOther("/account");
+  }
+}
+
+function accountPage(account: {
+  name: string;
+  secrets: ProfileSummary["secrets"];
+  accounts: ProfileSummary["accounts"];
+  open: Open[];
+  token: string;
+}): Markup {
+  const { name, secrets, accounts, open, token } = account;
+  const button = (what: string, label: string, of: Record<string, string> = {}) =>
+    html`<form method="post">
+      <input type="hidden" name="token" value="${token}" />
+      ${Object.entries(of).map(([field, value]) => html`<input type="hidden" name="${field}" value="${value}" />`)}
+      <button name="do" value="${what}">${label}</button>
+    </form>`;
+  const waiting = open.filter(({ call }) => Object.keys(call.asks).length > 0);
+  const running = open.filter(({ call }) => Object.keys(call.asks).length === 0);
+  return html`<h1>Your account</h1>
+    <p>You are signed in as <strong>${shown(name)}</strong>.</p>
+    <h2>Questions for you</h2>
+    ${listOf(
+      waiting.map(
+        ({ id, call: { called } }) =>
+          html`<a href="/ask/${id}">${shown(called.tool)} of ${shown(called.servlet)}</a>`,
+      ),
+    )}
+    <h2>Calls that go on</h2>
+    ${listOf(
+      running.map(
+        ({ call: { called } }) => html`${shown(called.tool)} of ${shown(called.servlet)}`,
+      ),
+    )}
+    <h2>Connected accounts</h2>
+    ${listOf(
+      accounts.map(
+        ({ servlet, account: at, scopes, hosts, connectedAt }) =>
+          html`<strong>${shown(at)}</strong> for ${shown(servlet)}, since ${timeOf(connectedAt)}:
+            ${printable(scopes.join(" "))} at ${printable(hosts.join(", "))}
+            ${button("disconnect", `Disconnect ${shown(at)} from ${shown(servlet)}`, { servlet, account: at })}`,
+      ),
+    )}
+    <h2>Kept secrets</h2>
+    ${listOf(
+      secrets.map(
+        ({ servlet, name: secret, keptAt }) =>
+          html`<strong>${shown(secret)}</strong> for ${shown(servlet)}, since ${timeOf(keptAt)}
+            ${button("replace", `Replace ${shown(secret)}`, { servlet, name: secret })}
+            ${button("forget", `Delete ${shown(secret)}`, { servlet, name: secret })}`,
+      ),
+    )}
+    ${button("sign-out", "Sign out")} ${button("forget-me", "Forget me")}`;
+}
+
+const forgetPage = (token: string): Markup =>
+  html`<h1>Forget everything?</h1>
+    <p class="note wrong">
+      This deletes your secrets, connected accounts, questions, your calls that go on, and all
+      memory and files that servlets keep for you. It cannot be undone.
+    </p>
+    <p>
+      Sessions of your clients, and calls beyond the last ${limits.listedCalls}, end by themselves
+      within ${limits.taskMs / 86_400_000} days.
+    </p>
+    <form method="post">
+      <input type="hidden" name="token" value="${token}" />
+      <button class="allow" name="do" value="forget-all">Delete everything</button>
+      <button name="do" value="">Go back</button>
+    </form>`;
+
+const timeOf = (at: number): Markup =>
+  html`<time datetime="${new Date(at).toISOString()}">${new Date(at).toUTCString()}</time>`;
+
+const listOf = (items: Markup[]): Markup =>
+  items.length === 0
+    ? html`<p class="dim">None.</p>`
+    : html`<ul>
+        ${items.map((one) => html`<li>${one}</li>`)}
+      </ul>`;

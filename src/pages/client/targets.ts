@@ -1,0 +1,122 @@
+import { UriTemplate } from "@modelcontextprotocol/client";
+import { isObject } from "../../core/model.ts";
+import { fieldsOf } from "../../schema/fields.ts";
+import type { Calling } from "../programs.ts";
+import type { Complete } from "./fields.tsx";
+import { Mcp, type Json, type Listener, type Progress } from "./mcp.ts";
+
+/** Entries of the catalog: the schemas of their forms, and how they are called. */
+
+export interface Target {
+  kind: "tool" | "prompt" | "resource" | "template";
+  name: string;
+}
+
+const connections = new WeakMap<Target, Promise<Mcp>>();
+
+/** One connection for each entry that is tried, so that all it receives belongs to that entry. A failed one is replaced. */
+function connected(target: Target, address: string): Promise<Mcp> {
+  const connection = connections.get(target) ?? Mcp.connect(address);
+  connections.set(target, connection);
+  connection.catch(() => connections.delete(target));
+  return connection;
+}
+
+/** The schema of an entry's form. Throws an error that says why the entry cannot be tried. */
+export async function schemaOf(target: Target, address: string): Promise<Json> {
+  const { kind, name } = target;
+  const mcp = await connected(target, address);
+  if (kind === "resource") return {};
+  if (kind === "template") {
+    const { variableNames } = new UriTemplate(name);
+    return stringsOf(variableNames.map((one) => ({ name: one, required: true })));
+  }
+  const gone = new Error(`${name} is no longer offered. Reload the page.`);
+  if (kind === "prompt") {
+    const prompt = await mcp.prompt(name);
+    if (prompt === undefined) throw gone;
+    return stringsOf(prompt.arguments ?? []);
+  }
+  const tool = await mcp.tool(name);
+  if (tool === undefined) throw gone;
+  return tool.inputSchema;
+}
+
+/** Completes the arguments of a prompt or template; undefined for other entries. */
+export function completionsOf(target: Target, address: string, schema: Json): Complete | undefined {
+  const { kind, name } = target;
+  if (kind !== "prompt" && kind !== "template") return undefined;
+  const ref =
+    kind === "prompt"
+      ? { type: "ref/prompt" as const, name }
+      : { type: "ref/resource" as const, uri: name };
+  const names = new Map(fieldsOf(schema).map((field) => [field.id, field.name]));
+  return async (argument, value, others) => {
+    const mcp = await connected(target, address);
+    const given = Object.entries(others).flatMap(([id, text]) => {
+      const known = names.get(id);
+      return known === undefined || text === "" ? [] : [[known, text] as const];
+    });
+    return mcp.complete(ref, { name: argument, value }, Object.fromEntries(given));
+  };
+}
+
+interface Named {
+  name: string;
+  description?: string | undefined;
+  required?: boolean | undefined;
+}
+
+const stringsOf = (all: readonly Named[]): Json => ({
+  properties: Object.fromEntries(
+    all.map(({ name, description }) => [name, { type: "string", description }]),
+  ),
+  required: all.filter(({ required }) => required === true).map(({ name }) => name),
+});
+
+/** The request that calls an entry with this content of its form, for programs. */
+export function callingOf({ kind, name }: Target, content: Json): Calling {
+  if (kind === "tool") return { method: "tools/call", params: { name, arguments: content } };
+  if (kind === "prompt") return { method: "prompts/get", params: { name, arguments: content } };
+  const uri =
+    kind === "template" ? new UriTemplate(name).expand(content as Record<string, string>) : name;
+  return { method: "resources/read", params: { uri } };
+}
+
+/** Calls, gets or reads an entry with the content of its form. */
+export async function begin(
+  target: Target,
+  address: string,
+  {
+    content,
+    listener,
+    signal,
+    onprogress,
+  }: {
+    content: Json;
+    listener: Listener;
+    signal: AbortSignal;
+    onprogress(progress: Progress): void;
+  },
+): Promise<object> {
+  const { kind, name } = target;
+  const mcp = await connected(target, address);
+  const texts = content as Record<string, string>;
+  switch (kind) {
+    case "tool":
+      return mcp.call(name, content, listener, { signal, onprogress });
+    case "prompt":
+      return mcp.get(name, texts, listener, signal);
+    case "resource":
+      return mcp.read(name, listener, signal);
+    case "template":
+      return mcp.read(new UriTemplate(name).expand(texts), listener, signal);
+  }
+}
+
+/** The message of an error, with its data. */
+export function reasonOf(error: unknown): string {
+  const { message, data } = error as { message?: string; data?: unknown };
+  const details = isObject(data) ? `\n${JSON.stringify(data, null, 2)}` : "";
+  return `${message ?? String(error)}${details}`;
+}

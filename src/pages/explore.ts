@@ -1,0 +1,241 @@
+import { html } from "hono/html";
+import type { HtmlEscapedString } from "hono/utils/html";
+import { shown, type Markup } from "../http/document.ts";
+import { limits } from "../core/limits.ts";
+import type { Tool } from "../core/model.ts";
+import { beginningOf, printable, printableText } from "../core/text.ts";
+import type { PreparedServlet } from "../servlets/bundle.ts";
+import { shownOf, type Catalog, type ToolEntry } from "../servlets/catalog.ts";
+import { concernsOf } from "../servlets/concerns.ts";
+import type { Manifest } from "../servlets/manifest.ts";
+import { RESERVED_NAMES } from "../servlets/scopes.ts";
+import { rowsOf, type SchemaRow } from "./schema-rows.ts";
+
+/** The section "Explore" of the start page: the servlets and entries that a visitor may use. */
+
+export interface Offers {
+  servlets: readonly PreparedServlet[];
+  catalog: Catalog;
+  /** The scope that a caller needs for this entry of a servlet; undefined where no scopes are configured. */
+  scopeOf(servlet: string, own: string): string | undefined;
+}
+
+/** Longer texts are cut: descriptions are written for models, and may be very long. */
+const CHARACTERS = 20_000;
+
+/** An entry of the catalog: a tool, prompt, resource or template. */
+interface Entry {
+  kind: "tool" | "prompt" | "resource" | "template";
+  /** Its name or URI, which is unique in its kind. */
+  name: string;
+  about: string;
+  badges: string[];
+  details?(): Markup;
+}
+
+/** In characters. All markup of this page is made at once, so it is a string. */
+const lengthOf = (markup: Markup): number => (markup as HtmlEscapedString).length;
+
+/** Makes the markup of these items until it has `room` characters; `left` is what remains. */
+function within<T>(items: readonly T[], room: number, make: (item: T) => Markup) {
+  const made: Markup[] = [];
+  let left = room;
+  for (const item of items) {
+    if (left <= 0) break;
+    const one = make(item);
+    left -= lengthOf(one);
+    made.push(one);
+  }
+  return { made, left };
+}
+
+export function exploreSection({ servlets, catalog, scopeOf }: Offers): Markup {
+  const of = entriesBy({ catalog, scopeOf });
+  // Each servlet gets an equal share of the room that is left.
+  let room = limits.exploreCharacters;
+  const sections = servlets.toSorted(ownLast).map((servlet, nth) => {
+    const share = Math.floor(room / (servlets.length - nth));
+    const failures = catalog.failures?.get(servlet.name) ?? [];
+    const section = servletSection(servlet, { entries: of.get(servlet) ?? [], failures }, share);
+    room = Math.max(0, room - lengthOf(section));
+    return section;
+  });
+  return html`<section aria-labelledby="explore">
+    <h2 id="explore">Explore</h2>
+    <p id="search-place" hidden>
+      <label for="search">Search</label>
+      <input id="search" type="search" autocomplete="off" />
+      <span id="found" role="status"></span>
+    </p>
+    ${sections}
+  </section>`;
+}
+
+/** Sorts the server's own tools last. */
+const ownLast = (one: PreparedServlet, other: PreparedServlet): number =>
+  Number(RESERVED_NAMES.has(one.name)) - Number(RESERVED_NAMES.has(other.name));
+
+function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
+  const all = new Map<PreparedServlet, Entry[]>();
+  const add = (servlet: PreparedServlet, own: string, entry: Entry) => {
+    const scope = scopeOf(servlet.name, own);
+    if (scope !== undefined) entry.badges.push(`scope ${scope}`);
+    const before = all.get(servlet);
+    if (before === undefined) all.set(servlet, [entry]);
+    else before.push(entry);
+  };
+  for (const entry of shownOf(catalog.tools.values()))
+    add(entry.servlet, entry.own, toolEntry(entry));
+  for (const { servlet, own, prompt } of catalog.prompts.values()) {
+    const { name, title, description, arguments: args = [] } = prompt;
+    const rows = args.map((one) => ({
+      path: one.name,
+      type: "string",
+      isRequired: one.required === true,
+      rules: [],
+      about: one.description ?? "",
+    }));
+    const details = () => table("Arguments", { rows, isCut: false });
+    add(servlet, own, {
+      kind: "prompt",
+      name,
+      about: description ?? title ?? "",
+      badges: [],
+      details,
+    });
+  }
+  for (const { servlet, resource } of catalog.resources.values()) {
+    const { uri, name, description, mimeType } = resource;
+    const badges = mimeType === undefined ? [] : [mimeType];
+    add(servlet, uri, { kind: "resource", name: uri, about: description ?? name, badges });
+  }
+  for (const { servlet, template } of catalog.templates) {
+    const { uriTemplate, name, description, mimeType } = template;
+    const badges = mimeType === undefined ? [] : [mimeType];
+    add(servlet, uriTemplate, {
+      kind: "template",
+      name: uriTemplate,
+      about: description ?? name,
+      badges,
+    });
+  }
+  return all;
+}
+
+function toolEntry(entry: ToolEntry): Entry {
+  const { tool, own, servlet } = entry;
+  const { name, title, description, inputSchema, outputSchema } = tool;
+  const details = () =>
+    html`${concernsOf(entry).map((one) => html`<p class="dim">Beware: ${words(one, 1000)}.</p>`)}
+    ${table("Arguments", rowsOf(inputSchema))}
+    ${outputSchema === undefined ? "" : table("Result", rowsOf(outputSchema))}`;
+  const about = description ?? title ?? "";
+  return { kind: "tool", name, about, badges: badgesOf(tool, own, servlet.manifest), details };
+}
+
+/** The tool's annotations and its servlet's manifest, in words. `own` is its name there. */
+function badgesOf(
+  { annotations = {}, execution }: Tool,
+  own: string,
+  manifest: Manifest,
+): string[] {
+  const { readOnlyHint, destructiveHint, openWorldHint } = annotations;
+  const said = {
+    "reads only": readOnlyHint === true,
+    "may delete or overwrite": readOnlyHint !== true && destructiveHint === true,
+    "reaches outside": openWorldHint === true,
+    "may ask you": manifest.tools?.[own]?.asks === true,
+    "may take long": ["optional", "required"].includes(execution?.taskSupport ?? ""),
+    "keeps state": (manifest.state ?? "call") !== "call",
+  };
+  const accounts = Object.keys(manifest.accounts ?? {}).map((one) => `uses your account ${one}`);
+  return [...Object.entries(said).flatMap(([words, is]) => (is ? [words] : [])), ...accounts];
+}
+
+function servletSection(
+  { name, manifest: { description } }: PreparedServlet,
+  { entries, failures }: { entries: readonly Entry[]; failures: readonly string[] },
+  room: number,
+) {
+  const id = anchorOf("servlet", name);
+  const { made } = within(entries, room, entryDetails);
+  const more = entries.length - made.length;
+  return html`<section class="servlet" aria-labelledby="${id}">
+    <h3 id="${id}">${shown(name)} ${anchor(id, name)}</h3>
+    ${description === undefined ? "" : html`<p class="dim">${words(description, 1000)}</p>`}
+    ${failures.map((one) => html`<p class="note">It ${words(one, 1000)}</p>`)}
+    ${entries.length === 0 && failures.length === 0 ? html`<p class="dim">It has nothing that you may use.</p>` : ""}
+    ${made}
+    ${more === 0 ? "" : html`<p class="dim">Not all entries fit on this page. Clients list ${more} more.</p>`}
+  </section>`;
+}
+
+const KINDS = { tool: "", prompt: "prompt", resource: "resource", template: "resource template" };
+
+function entryDetails({ kind, name, about, badges, details }: Entry): Markup {
+  const id = anchorOf(kind, name);
+  const [first = ""] = about.split("\n");
+  return html`<details class="entry" data-kind="${kind}" data-name="${name}">
+    <summary>
+      <code>${shown(name)}</code>
+      ${[KINDS[kind], ...badges].map((one) => (one === "" ? "" : html`<span class="badge">${shown(one)}</span> `))}
+      <span class="first dim">${shown(first)}</span>
+    </summary>
+    <div id="${id}" class="inside">
+      ${about === "" ? "" : html`<p class="text">${words(about)}</p>`} ${details?.() ?? ""}
+      <p class="acts">${anchor(id, name, "Link")}</p>
+    </div>
+  </details>`;
+}
+
+/** The id of a servlet or entry, for links to it. */
+const anchorOf = (kind: string, name: string): string =>
+  `${kind}-${encodeURIComponent(beginningOf(name.toWellFormed(), 200))}`;
+
+const anchor = (id: string, name: string, label = "#"): Markup =>
+  html`<a class="anchor" href="#${encodeURIComponent(id)}"
+    ><span aria-hidden="true">${label}</span><span class="unseen">Link to ${shown(name)}</span></a
+  >`;
+
+const words = (text: string, most = CHARACTERS): string => {
+  const whole = printableText(beginningOf(text, most));
+  return text.length > most ? `${whole} …` : whole;
+};
+
+function table(
+  caption: string,
+  { rows, isCut }: { rows: readonly SchemaRow[]; isCut: boolean },
+): Markup {
+  if (rows.length === 0) return html`<p class="dim">${caption}: none.</p>`;
+  const { made } = within(rows, limits.tableCharacters, tableRow);
+  return html`<div class="wide" role="region" aria-label="${caption}" tabindex="0">
+    <table>
+      <caption>
+        ${caption}
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">Name</th>
+          <th scope="col">Type</th>
+          <th scope="col">Description</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${made}
+      </tbody>
+    </table>
+    ${isCut || made.length < rows.length ? html`<p class="dim">Not all members are shown. The tool's schema has the others.</p>` : ""}
+  </div>`;
+}
+
+const tableRow = ({ path, type, isRequired, rules, about }: SchemaRow): Markup =>
+  html`<tr>
+    <th scope="row">
+      <code>${shown(path)}</code>${isRequired ? html` <span class="badge">required</span>` : ""}
+    </th>
+    <td>${shown(type)}</td>
+    <td>
+      ${words(about)}
+      ${rules.length === 0 ? "" : html`<span class="dim">${printable(rules.map((one) => beginningOf(one, 300)).join("; "))}</span>`}
+    </td>
+  </tr>`;

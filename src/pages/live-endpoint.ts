@@ -1,0 +1,109 @@
+import { demandOwnOrigin, isLocal } from "../auth/origin.ts";
+import { Fault } from "../core/errors.ts";
+import { ANONYMOUS } from "../core/model.ts";
+import { wordsPage } from "./ask-page.ts";
+import type { Person } from "./people.ts";
+import { pageFor, seeOther, type PersonPage, type View, type Visit } from "./view.ts";
+import type { Profiles } from "./profiles.ts";
+import { LIVE_PATH, livePage } from "./live.ts";
+import { callPage, forkPage } from "./timeline.ts";
+
+/** The pages of a person's calls, and the stream of their changes. */
+
+/** Makes the response of a page. */
+type Frame = (view: View) => Promise<Response>;
+
+/** `/console/live`: all calls and sessions of a person. */
+export const liveEndpoint = (request: Request, page: PersonPage, answer: Frame) =>
+  pageFor(request, page, {
+    answer,
+    async work({ person }) {
+      const { profiles, by } = listFor(request, page, person) ?? {};
+      if (profiles === undefined || by === undefined) return unlisted();
+      const calls = await profiles.at(by, async (profile) => profile.listed(by));
+      return { status: 200, body: livePage(calls) };
+    },
+  });
+
+/** `/console/live/ID`: one call. */
+export const callEndpoint = (request: Request, id: string, page: PersonPage, answer: Frame) =>
+  pageFor(request, page, { answer, work: (visit) => call({ ...visit, id, page }) });
+
+/** `/console/live/events`: an event stream of the list and its changes. Throws `unauthorized`, `forbidden`. */
+export async function eventsEndpoint(request: Request, page: PersonPage): Promise<Response> {
+  demandOwnOrigin(request);
+  const { person } = page;
+  const { profiles, by } = (person && listFor(request, page, person)) ?? {};
+  if (profiles === undefined || by === undefined)
+    throw new Fault("unauthorized", "Sign in again to see your calls.");
+  const body = await profiles.at(by, async (profile) => profile.watch(by));
+  const headers = { "content-type": "text/event-stream", "cache-control": "no-store" };
+  return new Response(body, { headers });
+}
+
+/** Where this person's calls are listed; undefined for an anonymous person who is not on this machine. */
+function listFor(
+  request: Request,
+  { profiles }: PersonPage,
+  { principal: { name } }: Person,
+): { profiles: Profiles; by: string } | undefined {
+  const isKnown = name !== ANONYMOUS.name || isLocal(request);
+  return profiles && isKnown ? { profiles, by: name } : undefined;
+}
+
+const unlisted = (): View => ({
+  status: 403,
+  body: wordsPage(
+    "No calls are listed here",
+    "This server requires no authentication, so it cannot tell your calls from those of others. Let callers sign in: npm run passphrase, or npm run keys (docs/access.md). A server of npm run dev lists them on its own machine.",
+  ),
+});
+
+async function call(visit: Visit & { id: string; page: PersonPage }): Promise<View> {
+  const { request, person, form, isOld, id, page } = visit;
+  const { people } = page;
+  const tasks = page.tasksOf(person.principal);
+  const token = await people.token(person, PLACE, id);
+  const show = async (
+    status: number,
+    replayed?: Parameters<typeof callPage>[0]["replayed"],
+  ): Promise<View> => {
+    const story = (await tasks.look(id, { what: "story" }))?.story;
+    return story === undefined
+      ? { status: 404, body: wordsPage("No such call", GONE) }
+      : { status, body: callPage({ id, story, token, replayed }) };
+  };
+  if (form === undefined || isOld) return show(200);
+  // The call that a fork makes is named before it is agreed to: a form that is sent twice makes one.
+  const [as] = form.getAll("as");
+  const words = [PLACE, id, ...(as === undefined ? [] : [as])];
+  if (!(await people.isToken(form.get("token") ?? "", person, ...words))) return show(403);
+  const numberIn = (field: string) => {
+    const text = form.get(field) ?? "";
+    return /^\d{1,5}$/.test(text) ? Number(text) : undefined;
+  };
+  const [replay, fork, forkNow] = [numberIn("replay"), numberIn("fork"), numberIn("fork-now")];
+  if (replay !== undefined) {
+    const { replay: rehearsal } = (await tasks.look(id, { what: "replay", entries: replay })) ?? {};
+    return show(200, rehearsal && { entries: replay, rehearsal });
+  }
+  if (fork !== undefined) {
+    const own = tasks.newId();
+    const agreed = await people.token(person, PLACE, id, own);
+    return { status: 200, body: forkPage(id, fork, { as: own, token: agreed }) };
+  }
+  if (forkNow !== undefined && as !== undefined) {
+    const { origin } = new URL(request.url);
+    // A fork is a new call and needs the scopes that the person has proven; a look at one's own does not.
+    const own = page.tasksOf(people.callerOf(person));
+    const looked = await own.look(id, { what: "fork", entries: forkNow, origin, id: as });
+    return looked?.fork === undefined ? show(404) : seeOther(`${LIVE_PATH}/${looked.fork}`);
+  }
+  if (form.get("do") === "cancel") await tasks.cancel(id, true);
+  return seeOther(`${LIVE_PATH}/${id}`);
+}
+
+const PLACE = "console call";
+
+const GONE =
+  "It may belong to somebody else, or its data has been deleted. Calls of clients with sessions are deleted as soon as they end.";

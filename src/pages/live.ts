@@ -1,0 +1,57 @@
+import { html } from "hono/html";
+import { shown, type Markup } from "../http/document.ts";
+import type { Listed } from "../calls/listed-calls.ts";
+import { groupOf, GROUPS, STATUSES } from "./statuses.ts";
+
+/** The page on which people follow their calls and sessions. */
+
+export const LIVE_PATH = "/console/live";
+export const EVENTS_PATH = `${LIVE_PATH}/events`;
+
+export const livePage = (calls: readonly Listed[]): Markup =>
+  html`<h2>Live</h2>
+    <p>
+      Your calls that outlive their request, and your sessions. A call stays in the list until its
+      stored data is deleted.
+    </p>
+    <p id="news" role="status" class="dim">Reload the page to see changes.</p>
+    <div id="live" data-events="${EVENTS_PATH}">
+      ${Object.entries(GROUPS).map(([id, title]) => {
+        const own = calls.filter((one) => groupOf(one) === id);
+        return html`<section aria-labelledby="${id}">
+          <h3 id="${id}">${title} <span class="dim" data-count>${own.length}</span></h3>
+          <ul class="calls" data-group="${id}">
+            ${own.map(row)}
+          </ul>
+        </section>`;
+      })}
+      <template>${row(undefined)}</template>
+    </div>`;
+
+/** A row of the list; without a call, the template that the script fills in. */
+function row(call: Listed | undefined): Markup {
+  const { id = "", name = "", waits = "", updated = 0, kind = "call", status = "" } = call ?? {};
+  const isCall = kind === "call";
+  const link = isCall ? html`href="${LIVE_PATH}/${id}"` : "";
+  return html`<li data-id="${id}">
+    <a data-name ${link}>${shown(name)}</a>
+    <span class="badge" data-status>${isCall ? (STATUSES[status] ?? status) : "open"}</span>
+    <a data-answer href="/ask/${id}" ${status === "input_required" ? "" : "hidden"}>Answer</a>
+    <span class="dim"
+      >last change
+      <time data-time datetime="${new Date(updated).toISOString()}"
+        >${new Date(updated).toUTCString()}</time
+      ></span
+    >
+    <span class="waits" data-waits>${shown(waits)}</span>
+  </li>`;
+}
+
+export const liveStyle = `
+  .calls { list-style: none; padding: 0; margin: .4rem 0 1.4rem; }
+  .calls li { border-top: 1px solid var(--line); padding: .5rem 0; content-visibility: auto; contain-intrinsic-size: auto 3.4rem;
+    overflow-wrap: anywhere; }
+  .calls:empty::after { content: "None."; color: var(--dim); } .waits { display: block; }
+  .line { padding-left: 1.4rem; } .line li { margin: .5rem 0; } .line .acts { margin-top: .2rem; }
+  .line details pre { max-height: 20rem; }
+`;

@@ -1,0 +1,223 @@
+import { keyRecordsOf } from "../auth/key-records.ts";
+import type { Installer } from "../installs/installer.ts";
+import { permissionsOf } from "../installs/permissions.ts";
+import type { Serving } from "../serving.ts";
+import { unsettled } from "../state/remote-hooks.ts";
+import { apiKeysOf, type Settings } from "../settings/env.ts";
+import { Fault, report } from "../core/errors.ts";
+import { usualLimits, limits } from "../core/limits.ts";
+import { pageFor, seeOther, type PersonPage, type View, type Visit } from "./view.ts";
+import { usageOf } from "../observe/counting.ts";
+import { PAGES } from "./frame.ts";
+import { confirmPage, operatePage, type Overview } from "./operate.ts";
+
+/** `/console/operate`: the page, and the actions of its buttons. */
+
+/** Dependencies of the page. */
+export interface Operated {
+  env: object;
+  settings: Settings;
+  serving: Serving;
+  page: PersonPage;
+  /** True if the visitor may operate the server. */
+  isOperator: boolean;
+  /** The view for everybody else. */
+  refused: View;
+  /** Makes the response. */
+  answer(view: View): Promise<Response>;
+}
+
+export const operateEndpoint = (request: Request, of: Operated): Promise<Response> =>
+  pageFor(request, of.page, {
+    answer: of.answer,
+    async work(visit) {
+      // Right after a sign-in, the page is opened by a new request.
+      if (visit.isOld) return seeOther(PAGES.Operate);
+      if (!of.isOperator) return of.refused;
+      const { people } = of.page;
+      const { form, person } = visit;
+      const token = await people.token(person, PLACE);
+      const view = async (status: number) => ({
+        status,
+        body: operatePage(await overviewOf(of, token, doneIn(request))),
+      });
+      if (form === undefined) return view(200);
+      if (!(await people.isToken(form.get("token") ?? "", person, PLACE))) return view(403);
+      return (await act(form, { ...of, visit, token })) ?? view(400);
+    },
+  });
+
+const PLACE = "operate";
+
+const doneIn = ({ url }: Request): string | undefined =>
+  DONE[new URL(url).searchParams.get("done") ?? ""];
+
+/** Messages by the `done` parameter of the URL, whose own text is never shown. */
+const DONE: Record<string, string> = {
+  install: "The servlet is installed. All isolates serve it within seconds.",
+  rollback: "The older version is installed. All isolates serve it within seconds.",
+  uninstall: "The servlet is uninstalled.",
+  revoke: "The key is revoked. It is refused within seconds.",
+  restore: "The key is valid again.",
+};
+
+const isDone = (what: string): View => seeOther(`${PAGES.Operate}?done=${what}`);
+
+interface Acting extends Operated {
+  visit: Visit;
+  token: string;
+}
+
+/** Performs a button's action, or asks for confirmation; undefined for an unknown button. */
+async function act(
+  form: URLSearchParams,
+  { env, settings, serving, visit, token }: Acting,
+): Promise<View | undefined> {
+  const field = (name: string) => form.get(name) ?? "";
+  const [name, key, by] = [field("name"), field("key"), visit.person.principal.name];
+  switch (field("do")) {
+    case "ask-install": {
+      const installer = installerIn(serving);
+      const build = await publishedBuild(installer, name, field("hash"));
+      const of = { do: "install", name, hash: build.hash };
+      const lines = ["All callers of this server can use it.", ...permissionsOf(build)];
+      lines.push(...(await installer.warnings(build)));
+      const asked = { token, label: `Install ${name}`, of };
+      return { status: 200, body: confirmPage(`Install ${name}?`, lines, asked) };
+    }
+    case "install": {
+      const installer = installerIn(serving);
+      await installer.install(await publishedBuild(installer, name, field("hash")), by);
+      return isDone("install");
+    }
+    case "rollback": {
+      const [version, seen] = [Number(field("version")), Number(field("seen"))];
+      unsettled(await installerIn(serving).installs().rollBack(name, version, seen));
+      return isDone("rollback");
+    }
+    case "ask-uninstall": {
+      const { current } = await installerIn(serving).installs().versions(name);
+      const of = { do: "uninstall", name, seen: String(current ?? 0) };
+      const asked = { token, label: `Uninstall ${name}`, of };
+      return { status: 200, body: confirmPage(`Uninstall ${name}?`, UNINSTALLING, asked) };
+    }
+    case "uninstall":
+      unsettled(
+        await installerIn(serving)
+          .installs()
+          .uninstall(name, Number(field("seen"))),
+      );
+      return isDone("uninstall");
+    case "ask-revoke": {
+      const own = apiKeysOf(settings)
+        .find((one) => one.name === by)
+        ?.hash.toHex();
+      const lines = [
+        "MCP, Open Tool Calling, these pages and the commands refuse it within seconds.",
+        "Calls that were made with it continue. You can restore the key here.",
+        ...(own === key ? ["You are signed in with this key, and will be signed out."] : []),
+      ];
+      const asked = { token, label: `Revoke ${name}`, of: { do: "revoke", name, key } };
+      return { status: 200, body: confirmPage(`Revoke the key ${name}?`, lines, asked) };
+    }
+    case "revoke":
+      await recordsIn(env).revokeKey(configured(settings, key), by);
+      return isDone("revoke");
+    case "restore":
+      await recordsIn(env).restoreKey(configured(settings, key));
+      return isDone("restore");
+    default:
+      return undefined;
+  }
+}
+
+const UNINSTALLING = [
+  "Its tools and all its versions are removed for all callers.",
+  "Waiting calls continue as long as its build is kept. What it has stored for callers stays until you delete it.",
+];
+
+function installerIn({ installer }: Serving): Installer {
+  if (installer !== undefined) return installer;
+  throw new Fault(
+    "unavailable",
+    "Servlets cannot be installed: bind BUILDS, LOADER and INSTALLS in wrangler.toml.",
+  );
+}
+
+function recordsIn(env: object) {
+  const records = keyRecordsOf(env);
+  if (records !== undefined) return records();
+  throw new Fault(
+    "unavailable",
+    "Keys cannot be revoked here: bind the Durable Object USAGE in wrangler.toml, or remove the key from the configuration (npm run keys -- revoke NAME).",
+  );
+}
+
+/** Checks that this is the hash of a configured key. Throws `invalid_params`. */
+function configured(settings: Settings, key: string): string {
+  if (apiKeysOf(settings).some(({ hash }) => hash.toHex() === key)) return key;
+  throw new Fault("invalid_params", "This key is no longer configured. Reload the page.");
+}
+
+/** The published build of this name, if its hash is still the one that the operator saw. Throws `conflict`. */
+async function publishedBuild({ bucket, installs }: Installer, name: string, hash: string) {
+  const published = (await installs().published()).find((one) => one.name === name);
+  const build = published?.hash === hash ? await bucket.build(hash) : undefined;
+  if (build !== undefined) return build;
+  throw new Fault("conflict", `The published build of ${name} has changed since. Reload the page.`);
+}
+
+async function overviewOf(
+  { env, settings, serving }: Operated,
+  token: string,
+  done: string | undefined,
+): Promise<Overview> {
+  const { whole } = await serving.registry();
+  const installs = serving.installer?.installs();
+  const [list = [], published = []] = [await installs?.list(), await installs?.published()];
+  const versions = new Map(list.map((one) => [one.name, one.version]));
+  const installed = await Promise.all(
+    list.map(async ({ name }) => ({ name, ...(await installs!.versions(name)) })),
+  );
+  let problem: string | undefined;
+  const catalog = await whole.catalog().catch((error: unknown) => {
+    problem = report(error).message;
+  });
+  const entries = new Map<string, number>();
+  for (const kind of [catalog?.tools, catalog?.prompts, catalog?.resources]) {
+    for (const { servlet } of kind?.values() ?? [])
+      entries.set(servlet.name, (entries.get(servlet.name) ?? 0) + 1);
+  }
+  const usage = usageOf(env)?.();
+  const hour = (await usage?.report("hour", "servlet"))?.named;
+  const runsOf = new Map(hour?.map(({ name, sums }) => [name, sums]));
+  const served = new Set(whole.servlets.map((one) => (one.module ? one.name : one.hash)));
+  const records = new Map(
+    (await keyRecordsOf(env)?.().keyRecords())?.map((one) => [one.key, one]) ?? [],
+  );
+  return {
+    servlets: whole.servlets.map((one) => {
+      const { name, hash, dialect, manifest } = one;
+      const { state = "call" } = manifest;
+      const version = versions.get(name);
+      const ownOr = serving.deployment.own?.has(one) ? "this server" : "the bundle";
+      const from = version === undefined ? ownOr : `version ${version}`;
+      const runs = hour && (runsOf.get(name) ?? { runs: 0, errors: 0 });
+      return { name, hash, dialect, state, from, entries: entries.get(name) ?? 0, runs };
+    }),
+    problem,
+    installed: serving.installer && installed,
+    installable: published.filter(({ name, hash }) => !served.has(name) && !served.has(hash)),
+    keys: apiKeysOf(settings).map(({ name, scopes, expires, hash }) => {
+      const key = hash.toHex();
+      const unused = { key, used: null, revoked: null, by: null };
+      return { name, scopes, expires, ...(records.get(key) ?? unused) };
+    }),
+    errors: await usage?.errors(),
+    limits: Object.entries(limits).map(([name, value]) => ({
+      ...{ name, value, usual: usualLimits[name as keyof typeof limits] },
+    })),
+    token,
+    done,
+  };
+}

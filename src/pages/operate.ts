@@ -1,0 +1,285 @@
+import { html } from "hono/html";
+import type { KeyRecord } from "../auth/key-records.ts";
+import type { InstalledVersion } from "../installs/installs-object.ts";
+import { shown, type Markup } from "../http/document.ts";
+import { scopesInWords } from "../core/key-name.ts";
+import { ADVICE } from "../servlets/run-log.ts";
+import type { CountedError } from "../observe/counts.ts";
+
+/** The page on which operators see the server's state, install servlets and revoke keys. */
+
+/** A servlet that is served. */
+export interface ServedServlet {
+  name: string;
+  hash: string;
+  dialect: string;
+  /** The scope of the memory and files that it keeps. */
+  state: string;
+  /** Where it comes from, in words. */
+  from: string;
+  /** How many tools, prompts and resources it lists. */
+  entries: number;
+  /** Its runs in the last hour; undefined where they are not counted. */
+  runs: { runs: number; errors: number } | undefined;
+}
+
+/** A configured API key and its record of use. */
+export type ShownKey = {
+  name: string;
+  scopes: readonly string[] | undefined;
+  /** Unix time in ms. */
+  expires: number | undefined;
+} & KeyRecord;
+
+/** What the page shows. */
+export interface Overview {
+  servlets: ServedServlet[];
+  /** Why some servlet's entries cannot be listed. */
+  problem: string | undefined;
+  /** Undefined where servlets cannot be installed. */
+  installed: { name: string; current: number | null; versions: InstalledVersion[] }[] | undefined;
+  installable: { name: string; hash: string; by: string }[];
+  keys: ShownKey[];
+  /** Undefined where the binding USAGE is missing. */
+  errors: CountedError[] | undefined;
+  limits: { name: string; value: number; usual: number }[];
+  token: string;
+  /** The message about the action that led to this page. */
+  done: string | undefined;
+}
+
+export function operatePage(all: Overview): Markup {
+  return html`<h2>Operate</h2>
+    ${all.done === undefined ? "" : html`<p class="note" role="status">${shown(all.done)}</p>`}
+    ${servletsOf(all)} ${installedOf(all)} ${keysOf(all)} ${errorsOf(all.errors)}
+    ${limitsOf(all.limits)}`;
+}
+
+/** A form with one button, which posts these fields. */
+const button = (token: string, label: string, of: Record<string, string>): Markup =>
+  html`<form method="post" class="one">
+    <input type="hidden" name="token" value="${token}" />
+    ${Object.entries(of).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
+    <button>${shown(label)}</button>
+  </form>`;
+
+const table = (caption: string, columns: readonly string[], rows: readonly Markup[]): Markup =>
+  html`<div class="wide" tabindex="0" role="region" aria-label="${caption}">
+    <table>
+      <caption class="unseen">
+        ${caption}
+      </caption>
+      <thead>
+        <tr>
+          ${columns.map((one) => html`<th scope="col">${one}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows}
+      </tbody>
+    </table>
+  </div>`;
+
+/** For whom a servlet keeps state, by the manifest's key `state`. */
+const STATE_SCOPES: Record<string, string> = {
+  session: "for each session",
+  caller: "for each caller",
+  server: "for all callers",
+};
+
+const servletsOf = ({ servlets, problem }: Overview): Markup =>
+  html`<h3>Servlets</h3>
+    ${
+      problem === undefined
+        ? html`<p>All servlets list their entries.</p>`
+        : html`<p class="note wrong" role="alert">
+            A servlet cannot list its entries: ${shown(problem)} See the log (npx wrangler tail),
+            then fix, roll back or uninstall the servlet.
+          </p>`
+    }
+    ${table(
+      "Servlets that are served",
+      ["Servlet", "From", "Entries", "Keeps state", "Last hour", "Hash"],
+      servlets.map(
+        ({ name, hash, dialect, state, from, entries, runs }) =>
+          html`<tr>
+            <th scope="row">${shown(name)} <span class="badge">${dialect}</span></th>
+            <td>${from}</td>
+            <td>${entries}</td>
+            <td>${STATE_SCOPES[state] ?? "no"}</td>
+            <td class="${(runs?.errors ?? 0) > 0 ? "wrong" : ""}">
+              ${runs === undefined ? "" : `runs: ${runs.runs}, errors: ${runs.errors}`}
+            </td>
+            <td><code>${hash.slice(0, 12)}</code></td>
+          </tr>`,
+      ),
+    )}`;
+
+function installedOf({ installed, installable, token }: Overview): Markup {
+  if (installed === undefined) {
+    return html`<h3>Installed</h3>
+      <p>
+        Servlets cannot be installed: bind the R2 bucket <code>BUILDS</code>, the Worker Loader
+        <code>LOADER</code> and the Durable Object <code>INSTALLS</code> in
+        <code>wrangler.toml</code>.
+      </p>`;
+  }
+  return html`<h3>Installed</h3>
+    <p>
+      Install a servlet from a file or a registry with
+      <code>npm run servlets -- install NAME --to URL</code>. Published servlets can be installed
+      here.
+    </p>
+    ${installed.length === 0 ? html`<p class="dim">None.</p>` : ""}
+    ${installed.map(({ name, current, versions }) =>
+      table(
+        `Versions of ${shown(name)}`,
+        [shown(name), "Installed", "By", "Hash", "Action"],
+        versions.map(
+          ({ version, installed: at, by, hash }) =>
+            html`<tr>
+              <th scope="row">version ${version}</th>
+              <td><time datetime="${at}">${at}</time></td>
+              <td>${shown(by)}</td>
+              <td><code>${hash.slice(0, 12)}</code></td>
+              <td>
+                ${
+                  version === current
+                    ? button(token, `Uninstall ${shown(name)}`, { do: "ask-uninstall", name })
+                    : button(token, `Roll ${shown(name)} back to ${version}`, {
+                        ...{ do: "rollback", name, version: String(version) },
+                        seen: String(current ?? 0),
+                      })
+                }
+              </td>
+            </tr>`,
+        ),
+      ),
+    )}
+    ${
+      installable.length === 0
+        ? ""
+        : html`<h4>Published, not installed</h4>
+            <ul>
+              ${installable.map(
+                ({ name, by, hash }) =>
+                  html`<li>
+                    ${shown(name)}, by ${shown(by)}
+                    ${button(token, `Install ${shown(name)}`, { do: "ask-install", name, hash })}
+                  </li>`,
+              )}
+            </ul>`
+    }`;
+}
+
+function keysOf({ keys, token }: Overview): Markup {
+  const when = (at: number | null | undefined, never: string) =>
+    at === null || at === undefined
+      ? never
+      : html`<time datetime="${new Date(at).toISOString()}">${new Date(at).toUTCString()}</time>`;
+  return html`<h3>Keys</h3>
+    <p>
+      Create a key with <code>npm run keys -- create NAME</code>. A revoked key is refused
+      everywhere within seconds; calls that were made with it continue. Remove it from the
+      configuration, too: <code>npm run keys -- revoke NAME</code>.
+    </p>
+    ${keys.length === 0 ? html`<p class="dim">None.</p>` : ""}
+    ${
+      keys.length === 0
+        ? ""
+        : table(
+            "API keys",
+            ["Key", "Scopes", "Expires", "Last used", "Action"],
+            keys.map(
+              ({ name, scopes, expires, used, revoked, by, key }) =>
+                html`<tr>
+                  <th scope="row">${shown(name)}</th>
+                  <td>${shown(scopesInWords(scopes))}</td>
+                  <td>${when(expires, "never")}</td>
+                  <td>${when(used, "never")}</td>
+                  <td>
+                    ${
+                      revoked === null
+                        ? button(token, `Revoke ${shown(name)}`, { do: "ask-revoke", name, key })
+                        : html`Revoked by ${shown(by ?? "")}, ${when(revoked, "")}
+                          ${button(token, `Restore ${shown(name)}`, { do: "restore", name, key })}`
+                    }
+                  </td>
+                </tr>`,
+            ),
+          )
+    }`;
+}
+
+function errorsOf(errors: readonly CountedError[] | undefined): Markup {
+  if (errors === undefined) {
+    return html`<h3>Errors</h3>
+      <p>
+        Errors are not recorded: bind the Durable Object <code>USAGE</code> in
+        <code>wrangler.toml</code>.
+      </p>`;
+  }
+  return html`<h3>Errors</h3>
+    ${
+      errors.length === 0
+        ? html`<p class="dim">None.</p>`
+        : table(
+            "The latest errors of servlets",
+            ["Last seen", "Tool", "Error", "Count"],
+            errors.map(
+              ({ servlet, tool, outcome, message, count, last }) =>
+                html`<tr>
+                  <td>
+                    <time datetime="${new Date(last).toISOString()}"
+                      >${new Date(last).toUTCString()}</time
+                    >
+                  </td>
+                  <th scope="row">${shown(tool)} of ${shown(servlet)}</th>
+                  <td>${shown(message)} <span class="dim">${ADVICE[outcome] ?? ""}</span></td>
+                  <td>${count}</td>
+                </tr>`,
+            ),
+          )
+    }`;
+}
+
+const limitsOf = (all: Overview["limits"]): Markup =>
+  html`<h3>Limits</h3>
+    <p>
+      <code>docs/configuration.md</code> explains each limit; the variable
+      <code>LIMITS</code> changes them.
+    </p>
+    <details>
+      <summary>All limits in force</summary>
+      ${table(
+        "Limits in force",
+        ["Limit", "Value", "Default"],
+        all.map(
+          ({ name, value, usual }) =>
+            html`<tr>
+              <th scope="row"><code>${name}</code></th>
+              <td>${value.toLocaleString("en")}</td>
+              <td>
+                ${value === usual ? "the same" : html`<strong>${usual.toLocaleString("en")}</strong>`}
+              </td>
+            </tr>`,
+        ),
+      )}
+    </details>`;
+
+/** The page that asks for confirmation: what the action does, and its button. */
+export const confirmPage = (
+  title: string,
+  lines: readonly string[],
+  { token, label, of }: { token: string; label: string; of: Record<string, string> },
+): Markup =>
+  html`<h2>${shown(title)}</h2>
+    <ul>
+      ${lines.map((one) => html`<li>${shown(one)}</li>`)}
+    </ul>
+    ${button(token, label, of)}
+    <p><a href="/console/operate">Go back</a></p>`;
+
+export const operateStyle = `
+  .one { display: inline-block; } .one button { width: auto; padding: .2rem .7rem; margin: 0; }
+`;

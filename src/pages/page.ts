@@ -1,0 +1,71 @@
+import { html } from "hono/html";
+import type { Markup } from "../http/document.ts";
+import { connectSection, connectStyle, type Endpoint } from "./connect.ts";
+import { exploreSection, type Offers } from "./explore.ts";
+import { consolePage, SIGN_IN_PATH, type ConsoleSite } from "./frame.ts";
+
+/** The start page, for people who open the server in a browser. */
+
+export interface StartPage extends ConsoleSite {
+  endpoint: Endpoint;
+  /** What the visitor may use; undefined where authentication is required and nobody has signed in. */
+  offers: Offers | undefined;
+  /** True if anybody may call and AUTH is not set to none. */
+  isExposed: boolean;
+  /** How clients authenticate; empty where they need not. */
+  proof: keyof typeof PROOFS | "";
+}
+
+/** What to do about a server that anybody may call. */
+export const HOW_TO_CLOSE =
+  "Create an API key (npm run keys -- create NAME) or a passphrase (npm run passphrase), or set AUTH to none if public access is intended.";
+
+const PROOFS = {
+  key: "Requires an API key. Clients send it as Authorization: Bearer.",
+  "sign-in": "Requires sign-in. Your client opens the sign-in page.",
+};
+
+export function startPage(page: StartPage): Promise<Response> {
+  const { endpoint, offers, isExposed, proof, hasSignIn } = page;
+  const body = html`<p>
+      A remote MCP server. Connect your client, see what it offers, and try it here.
+    </p>
+    ${proof && html`<p>${PROOFS[proof]}</p>`}
+    ${isExposed ? html`<p class="note warn">This server requires no authentication. ${HOW_TO_CLOSE}</p>` : ""}
+    ${connectSection(endpoint)} ${offers === undefined ? hidden(hasSignIn) : exploreSection(offers)}`;
+  return consolePage(page, "Start", body, { extraStyle: style + connectStyle(endpoint) });
+}
+
+const hidden = (hasSignIn: boolean): Markup =>
+  html`<section aria-labelledby="explore">
+    <h2 id="explore">Explore</h2>
+    <p>
+      ${
+        hasSignIn
+          ? html`<a href="${SIGN_IN_PATH}">Sign in</a> to see what you may use here.`
+          : "Connect a client to see what this server offers."
+      }
+    </p>
+  </section>`;
+
+const style = `
+  .tabs { border: 0; padding: 0; margin: 1rem 0 .4rem; display: flex; flex-wrap: wrap; gap: .4rem; }
+  .tabs label { position: relative; } .tabs input { position: absolute; opacity: 0; margin: 0; inset: 0; }
+  .tabs span { display: block; padding: .35rem .8rem; border: 1px solid var(--edge); border-radius: 2rem; }
+  .tabs input:checked + span { background: var(--ink); color: var(--paper); border-color: var(--ink); }
+  .tabs input:focus-visible + span { outline: 3px solid var(--link); outline-offset: 2px; }
+  .way { display: none; } ol { padding-left: 1.4rem; margin: .4rem 0; }
+  .servlet { border-top: 1px solid var(--line); padding: 1.2rem 0 .6rem; } .servlet h3 { margin: 0; }
+  .anchor { text-decoration: none; color: var(--dim); }
+  .entry { border: 1px solid var(--line); border-radius: .5rem; margin: .5rem 0; }
+  .entry > summary { padding: .55rem .8rem; cursor: pointer; overflow-wrap: anywhere; }
+  .entry > summary code { font-weight: 600; }
+  .first { display: block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+  .entry[open] .first { display: none; }
+  .inside { padding: 0 .9rem .5rem; scroll-margin-top: 4rem; }
+  .copied { position: relative; } .copied pre { padding-right: 6rem; min-height: 3rem; }
+  .copied .copy { position: absolute; top: .45rem; right: .45rem; }
+  .qr { width: 12rem; height: 12rem; background: #fff; padding: .7rem; display: block; margin: .6rem 0; }
+  .picture { max-width: 100%; background: #fff; border: 1px solid var(--line); border-radius: .5rem; } figure { margin: .6rem 0; }
+  .try { border-top: 1px solid var(--line); margin-top: .8rem; padding-top: .3rem; } .try textarea, .try input, .try select { margin: .2rem 0; } .try > form > div { margin: .6rem 0; } progress { width: 100%; }
+`;

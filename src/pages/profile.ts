@@ -1,0 +1,210 @@
+import { DurableObject } from "cloudflare:workers";
+import { Alarm } from "../storage/alarm.ts";
+import { sha256 } from "../core/digest.ts";
+import { limits } from "../core/limits.ts";
+import { ListedCalls, LISTED_TABLE, type Listed } from "../calls/listed-calls.ts";
+import { ACCOUNT_TABLES, ProfileAccounts } from "./profile-accounts.ts";
+import type {
+  AccountOf,
+  Grant,
+  ProfileObject,
+  ProfileSummary,
+  SecretOf,
+} from "./profile-object.ts";
+import { settled } from "../state/remote-hooks.ts";
+import type { Share } from "../shared.ts";
+import { tasksOf } from "../calls/tasks.ts";
+import { Sealer } from "../storage/vault.ts";
+
+/** A stored secret. */
+interface Kept extends SecretOf {
+  value: string;
+  keptAt: number;
+}
+
+/** What is kept for one principal: secrets and accounts, sealed under a key of the principal, and which calls wait for a person. */
+export function profileObject(share: Share) {
+  return class Profile extends DurableObject implements ProfileObject {
+    readonly #sql = this.ctx.storage.sql;
+    readonly #alarm = new Alarm(this.ctx.storage);
+    #sealer: Sealer | undefined;
+    #kept = Promise.withResolvers<void>();
+    #ofPrincipal: ProfileAccounts | undefined;
+    readonly #listed = new ListedCalls(this.#sql);
+
+    constructor(state: DurableObjectState, env: Cloudflare.Env) {
+      super(state, env);
+      this.#sql.exec(SCHEMA);
+    }
+
+    async keep(principal: string, of: SecretOf, value: string): Promise<boolean> {
+      const id = await idOf(of);
+      const kept: Kept = { ...of, value, keptAt: Date.now() };
+      const sealed = await this.#sealerOf(principal).seal(encoder.encode(JSON.stringify(kept)), id);
+      const { count } = this.#sql
+        .exec<{ count: number }>("SELECT COUNT(*) AS count FROM secrets WHERE id <> ?", id)
+        .one();
+      if (count >= limits.keptSecrets) return false;
+      this.#sql.exec("INSERT OR REPLACE INTO secrets VALUES (?, ?)", id, sealed);
+      this.#kept.resolve();
+      this.#kept = Promise.withResolvers();
+      return true;
+    }
+
+    async secret(principal: string, of: SecretOf, { after, ms }: { after: number; ms: number }) {
+      const id = await idOf(of);
+      for (const end = Date.now() + ms; ;) {
+        const next = this.#kept.promise;
+        const [row] = this.#sql
+          .exec<Row>("SELECT id, sealed FROM secrets WHERE id = ?", id)
+          .toArray();
+        const found = row && (await this.#open(principal, row));
+        if (found !== undefined && found.keptAt > after) return found.value;
+        if (Date.now() >= end) return undefined;
+        await Promise.race([next, scheduler.wait(end - Date.now())]);
+      }
+    }
+
+    async forget(of: SecretOf): Promise<void> {
+      this.#sql.exec("DELETE FROM secrets WHERE id = ?", await idOf(of));
+    }
+
+    async account(principal: string, grant: Grant, wait: { since: number; ms: number }) {
+      return this.#accounts(principal).state(grant, wait);
+    }
+
+    beginAccount(principal: string, grant: Grant, from: { redirectUri: string; back: string }) {
+      return settled(() => this.#accounts(principal).begin(grant, from));
+    }
+
+    async finishAccount(principal: string, answer: string) {
+      return this.#accounts(principal).finish(new URLSearchParams(answer));
+    }
+
+    async declineAccount(principal: string, of: AccountOf) {
+      await this.#accounts(principal).decline(of);
+    }
+
+    async accountToken(principal: string, grant: Grant, refused?: string) {
+      return this.#accounts(principal).token(grant, refused);
+    }
+
+    async disconnectAccount(principal: string, of: AccountOf) {
+      await this.#accounts(principal).disconnect(of);
+    }
+
+    async note(call: string, until: number): Promise<void> {
+      this.#dropOldCalls();
+      this.#sql.exec("INSERT OR REPLACE INTO calls VALUES (?, ?)", call, until);
+      await this.#alarm.set(Date.now() + limits.taskMs);
+    }
+
+    async noteEnded(calls: readonly string[]): Promise<void> {
+      for (const id of calls) this.#sql.exec("INSERT OR IGNORE INTO ended VALUES (?)", id);
+    }
+
+    async summary(principal: string): Promise<ProfileSummary> {
+      const rows = this.#sql.exec<Row>("SELECT id, sealed FROM secrets").toArray();
+      const all = await Promise.all(rows.map((row) => this.#open(principal, row)));
+      const calls = this.#sql
+        .exec<{ id: string }>(
+          "SELECT id FROM calls WHERE until > ? AND id NOT IN (SELECT id FROM ended) ORDER BY until DESC LIMIT ?",
+          Date.now(),
+          limits.shownCalls,
+        )
+        .toArray();
+      return {
+        secrets: all
+          .filter((one) => one !== undefined)
+          .map(({ servlet, name, keptAt }) => ({ servlet, name, keptAt })),
+        accounts: await this.#accounts(principal).all(),
+        calls: calls.map(({ id }) => id),
+      };
+    }
+
+    async list(principal: string, listed: Listed): Promise<void> {
+      await this.#listed.put(listed, this.#sealerOf(principal));
+      await this.#alarm.set(Date.now() + limits.taskMs);
+    }
+
+    async unlist(id: string): Promise<void> {
+      await this.#listed.drop(id);
+    }
+
+    async listed(principal: string): Promise<Listed[]> {
+      return this.#listed.all(this.#sealerOf(principal));
+    }
+
+    async watch(principal: string): Promise<ReadableStream<Uint8Array>> {
+      return this.#listed.watch(this.#sealerOf(principal));
+    }
+
+    async forgetAll(principal: string): Promise<void> {
+      const tasks = tasksOf(this.env)?.({ name: principal }, async () => {});
+      const calls = this.#sql
+        .exec<{ id: string }>("SELECT id FROM calls UNION SELECT id FROM listed")
+        .toArray();
+      for (let at = 0; at < calls.length; at += limits.shownCalls) {
+        const some = calls.slice(at, at + limits.shownCalls);
+        await Promise.all(some.map(async ({ id }) => tasks?.forget(id)));
+        // Where there are more than one request may reach, the next goes on from here.
+        for (const { id } of some) {
+          this.#sql.exec("DELETE FROM calls WHERE id = ?", id);
+          await this.#listed.drop(id);
+        }
+      }
+      await this.#accounts(principal).forgetAll();
+      await this.ctx.storage.deleteAll();
+      this.#sql.exec(SCHEMA);
+    }
+
+    override alarm(): void {
+      this.#dropOldCalls();
+    }
+
+    #dropOldCalls(): void {
+      this.#listed.dropOld();
+      this.#sql.exec("DELETE FROM calls WHERE until <= ?", Date.now());
+      this.#sql.exec("DELETE FROM ended WHERE id NOT IN (SELECT id FROM calls)");
+    }
+
+    async #open(principal: string, { id, sealed }: Row): Promise<Kept | undefined> {
+      const opened = await this.#sealerOf(principal).open(new Uint8Array(sealed), id);
+      return opened && (JSON.parse(new TextDecoder().decode(opened)) as Kept);
+    }
+
+    #accounts(principal: string): ProfileAccounts {
+      return (this.#ofPrincipal ??= new ProfileAccounts(() => ({
+        sql: this.#sql,
+        sealer: this.#sealerOf(principal),
+        providers: share(this.env).serving.providers,
+      })));
+    }
+
+    /** Secrets do not expire, so neither does their key. */
+    #sealerOf(principal: string): Sealer {
+      const { sealer } = share(this.env);
+      const key = async () => ({
+        id: 1,
+        bytes: new Uint8Array(await sealer.scopeKey(`secrets of ${principal}`)),
+      });
+      const lasting = async () => (await key()).bytes;
+      return (this.#sealer ??= new Sealer({ current: key, byId: key, lasting }));
+    }
+  };
+}
+
+interface Row extends Record<string, SqlStorageValue> {
+  id: string;
+  sealed: ArrayBuffer;
+}
+
+const SCHEMA = `${ACCOUNT_TABLES}${LISTED_TABLE}
+CREATE TABLE IF NOT EXISTS secrets (id TEXT PRIMARY KEY, sealed BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS calls (id TEXT PRIMARY KEY, until INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS ended (id TEXT PRIMARY KEY);`;
+
+const idOf = async ({ servlet, name }: SecretOf): Promise<string> =>
+  (await sha256(JSON.stringify([servlet, name]))).toHex();
+
+const encoder = new TextEncoder();

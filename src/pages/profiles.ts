@@ -1,0 +1,149 @@
+import { namespaceOf } from "../settings/env.ts";
+import { report } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import { retry } from "../core/retry.ts";
+import type { Listed } from "../calls/listed-calls.ts";
+import type { AccountState, Grant, ProfileObject, SecretOf } from "./profile-object.ts";
+import { unsettled } from "../state/remote-hooks.ts";
+import type { Sealer } from "../storage/vault.ts";
+
+/** A secret that a servlet asks a person for. */
+export interface AskedSecret extends SecretOf {
+  principal: string;
+  /** What the servlet says about it. */
+  message: string;
+  /** Until when it may be entered, in Unix ms. */
+  until: number;
+}
+
+/** An account that a person is asked to connect. */
+export interface AskedAccount {
+  principal: string;
+  grant: Grant;
+  /** Until when it may be connected, in Unix ms. */
+  until: number;
+}
+
+/** What is kept for each person, and the pages on which they enter secrets. */
+export class Profiles {
+  readonly #objects: DurableObjectNamespace<ProfileObject>;
+  readonly #sealer: Sealer;
+  /** The names of the providers. */
+  readonly #providers: ReadonlySet<string>;
+
+  constructor(
+    objects: DurableObjectNamespace<ProfileObject>,
+    sealer: Sealer,
+    providers: ReadonlySet<string>,
+  ) {
+    this.#objects = objects;
+    this.#sealer = sealer;
+    this.#providers = providers;
+  }
+
+  /** Does something with what is kept for this principal, again if its object dies: all can be repeated. */
+  at<T>(
+    principal: string,
+    work: (profile: DurableObjectStub<ProfileObject>) => Promise<T>,
+  ): Promise<T> {
+    return retry(() => work(this.#objects.getByName(principal)));
+  }
+
+  /** As `at`, for what cannot be repeated. */
+  once<T>(
+    principal: string,
+    work: (profile: DurableObjectStub<ProfileObject>) => Promise<T>,
+  ): Promise<T> {
+    return work(this.#objects.getByName(principal));
+  }
+
+  find(
+    principal: string,
+    of: SecretOf,
+    wait: { after: number; ms: number },
+  ): Promise<string | undefined> {
+    return this.at(principal, async (profile) => profile.secret(principal, of, wait));
+  }
+
+  /** Shows a call or session in its person's console. Never throws: nothing depends on it. */
+  async list(principal: string, listed: Listed): Promise<void> {
+    await this.at(principal, async (profile) => profile.list(principal, listed)).catch(report);
+  }
+
+  /** Takes a session out of it that has ended. Never throws. */
+  async unlist(principal: string, id: string): Promise<void> {
+    await this.at(principal, async (profile) => profile.unlist(id)).catch(report);
+  }
+
+  /** The address of the page that takes a secret. It says to nobody else what is asked. */
+  page(origin: string, asked: Omit<AskedSecret, "until">): Promise<string> {
+    return this.#address(origin + SECRET_PATH, asked);
+  }
+
+  /** What the page with this token takes; undefined for one that is not of this server, or too old. */
+  asked(token: string): Promise<AskedSecret | undefined> {
+    return this.#opened<AskedSecret>(token, SECRET_PATH);
+  }
+
+  knows(account: string): boolean {
+    return this.#providers.has(account);
+  }
+
+  state(
+    principal: string,
+    grant: Grant,
+    wait: { since: number; ms: number },
+  ): Promise<AccountState> {
+    return this.at(principal, async (profile) => profile.account(principal, grant, wait));
+  }
+
+  /** The address of the page on which an account is connected. */
+  connectPage(origin: string, principal: string, grant: Grant): Promise<string> {
+    return this.#address(origin + CONNECT_PATH, { principal, grant });
+  }
+
+  /** What the page with this token connects; undefined for one that is not of this server, or too old. */
+  askedAccount(token: string): Promise<AskedAccount | undefined> {
+    return this.#opened<AskedAccount>(token, CONNECT_PATH);
+  }
+
+  async token(principal: string, grant: Grant, refused?: string): Promise<string | undefined> {
+    return unsettled(
+      await this.at(principal, async (profile) => profile.accountToken(principal, grant, refused)),
+    );
+  }
+
+  async #address(start: string, asked: object): Promise<string> {
+    const whole = { ...asked, until: Date.now() + limits.taskMs };
+    // A page's sealed token is none of another page.
+    return start + (await this.#sealer.sealText(whole, placeOf(start)));
+  }
+
+  async #opened<T extends { until: number }>(token: string, path: string): Promise<T | undefined> {
+    const asked = (await this.#sealer.openText(token, placeOf(path))) as T | undefined;
+    return asked && asked.until > Date.now() ? asked : undefined;
+  }
+}
+
+const placeOf = (address: string): string => `page ${new URL(address, "https://server").pathname}`;
+
+/** The paths of such pages, before their tokens. */
+const SECRET_PATH = "/secret/";
+const CONNECT_PATH = "/connect/";
+
+/** The path of a page that takes a secret or connects an account, if this address is one of such a page here. */
+export const ownPathIn = (address: unknown, origin: string): string | undefined =>
+  typeof address === "string" &&
+  [SECRET_PATH, CONNECT_PATH].some((path) => address.startsWith(origin + path))
+    ? address.slice(origin.length)
+    : undefined;
+
+/** Undefined without the binding PROFILES or keys. */
+export function profilesOf(
+  env: object,
+  sealer: Sealer | undefined,
+  providers: ReadonlySet<string>,
+): Profiles | undefined {
+  const objects = namespaceOf<ProfileObject>(env, "PROFILES");
+  return objects && sealer && new Profiles(objects, sealer, providers);
+}

@@ -1,0 +1,200 @@
+import type { Provider } from "../auth/account-provider.ts";
+import { arrivalOf, pageAddresses } from "../auth/origin.ts";
+import { documentOf, type Markup, type Site } from "../http/document.ts";
+import { bodyText } from "../http/body.ts";
+import { Fault, httpStatus, report, retryAfterOf } from "../core/errors.ts";
+import type { Profiles } from "./profiles.ts";
+import type { Tasks } from "../calls/tasks.ts";
+import { limits } from "../core/limits.ts";
+import type { CallerQuota, Principal } from "../core/model.ts";
+import { signInPage, wordsPage } from "./ask-page.ts";
+import type { People, Person } from "./people.ts";
+
+/** What all pages for people have in common: they take forms of their own, and fail in words. */
+
+/** A page, before it is a response. */
+export interface View {
+  status: number;
+  body: Markup;
+  headers?: Record<string, string>;
+}
+
+/** Dependencies of all pages for people. */
+export interface PersonPage extends Site {
+  people: People;
+  /** Who has sent the request, if that is proven. */
+  person: Person | undefined;
+  tasksOf(principal: Principal): Tasks;
+  profiles: Profiles | undefined;
+  /** Deletes all that is kept for a caller. */
+  forgetCaller(caller: string): Promise<unknown>;
+  /** Where people have accounts, by name. */
+  providers: ReadonlyMap<string, Provider>;
+  /** Counts the request; absent if calls are not limited. */
+  admit: CallerQuota["admit"];
+}
+
+/** A request of a proven person. */
+export interface Visit {
+  request: Request;
+  person: Person;
+  form: URLSearchParams | undefined;
+  /** True if the form was sent before its sender had signed in again: it is shown, and not taken. */
+  isOld: boolean;
+}
+
+interface Pages {
+  /** True for a field of a form that is kept while its sender signs in again. */
+  keeps?(field: string): boolean;
+  /** The page for anyone, whoever that is; undefined if it is for proven people. */
+  open?(): Promise<View | undefined>;
+  work(visit: Visit): Promise<View>;
+  /** Makes the response of a page; by default one of the pages without a way to others. */
+  answer?(view: View): Promise<Response>;
+}
+
+/**
+ * The page that `work` makes for the person who has sent the request, or the one on which people sign in. Fields that
+ * `keeps` names are not lost by that.
+ */
+export async function pageFor(
+  request: Request,
+  page: PersonPage,
+  {
+    keeps = () => false,
+    open = async () => undefined,
+    work,
+    answer = (view) => plain(page, view),
+  }: Pages,
+): Promise<Response> {
+  const made = async (): Promise<View> => {
+    demandOwnPage(request);
+    page.people.demandSafe(request);
+    await page.admit?.();
+    const opened = await open();
+    if (opened !== undefined) return opened;
+    const form = request.method === "POST" ? await formOf(request) : undefined;
+    const kept = form ? [...form].filter(([field]) => keeps(field)) : [];
+    const { people, person } = page;
+    const { ways } = people;
+    if (person !== undefined && !form?.has("credential"))
+      return work({ request, person, form, isOld: false });
+    if (ways === undefined)
+      return { status: 403, body: wordsPage("This page cannot be opened here", NO_PROOF) };
+    const signIn = (complaint: string | undefined): View => ({
+      status: form ? 403 : 200,
+      body: signInPage(ways, { complaint, kept, ...wayBack(request) }),
+    });
+    const entered = form?.get("credential");
+    if (typeof entered !== "string") return signIn(form && (kept.length > 0 ? KEPT : SIGNED_OUT));
+    const signed = await people.signIn(request, entered);
+    if (signed === undefined) return signIn(`That is no ${ways.proof}. Enter it again.`);
+    const headers = { "set-cookie": signed.cookie };
+    if (kept.length === 0) return seeOther(pathOf(request), headers);
+    const view = await work({ request, person: signed.person, form, isOld: true });
+    return { ...view, headers: { ...view.headers, ...headers } };
+  };
+  return answer(await made().catch(refusal));
+}
+
+const plain = (page: PersonPage, { status, body, headers }: View): Promise<Response> =>
+  documentOf(page, body, { status, headers: new Headers(headers) });
+
+/** Has its visitor sign in, and leads on to the path in `?back=`. */
+export const signedInEndpoint = (request: Request, page: PersonPage): Promise<Response> =>
+  pageFor(request, page, { work: async () => seeOther(ownPath(request)) });
+
+/** The path in `?back=`, which is the start page's by default. Throws `invalid_params` for one that leads elsewhere. */
+function ownPath({ url }: Request): string {
+  const { origin, searchParams } = new URL(url);
+  const back = URL.parse(searchParams.get("back") ?? "/", origin);
+  // A path such as `//host` would lead elsewhere.
+  if (back?.href.startsWith(`${origin}/`))
+    return back.href.slice(origin.length).replace(/^\/\//, "/.//");
+  throw new Fault("invalid_params", "This link leads to another server. Open the page by hand.");
+}
+
+const NO_PROOF =
+  "This server requires no authentication, so pages open on this machine only, or where AUTH is none.";
+const SIGNED_OUT = "It is some time since you have proven who you are. Do so again.";
+const KEPT = `${SIGNED_OUT} Your answer is kept, and was not sent yet.`;
+
+/** The same for what is somebody else's and for what does not exist. */
+export function notForYou({ ways }: People, request: Request): View {
+  const why =
+    "No question waits here for you. The call may have ended long ago, or it is somebody else's: then do not answer for them.";
+  if (ways === undefined) return { status: 404, body: wordsPage("Not for you", why) };
+  const complaint = `Not for you: ${why}`;
+  return { status: 404, body: signInPage(ways, { complaint, ...wayBack(request) }) };
+}
+
+/** A page by GET, for example the same again: reloading it sends nothing twice. */
+export const seeOther = (path: string, headers: Record<string, string> = {}): View => ({
+  status: 303,
+  body: wordsPage("Thank you"),
+  headers: { ...headers, location: path },
+});
+
+/** Where a person who signs in elsewhere sets out and comes back: issuers lead to the server's own origin only. */
+function wayBack(request: Request): { back: string; at: string } {
+  const { origin } = new URL(request.url);
+  return { back: pathOf(request), at: arrivalOf(request).origin === origin ? "" : origin };
+}
+
+/** The path of a request, with its search. */
+export const pathOf = ({ url }: Request): string => {
+  const { pathname, search } = new URL(url);
+  return pathname + search;
+};
+
+/**
+ * Throws `forbidden` for a frame, a subresource, or a form of another site. A form has the origin of its page; browsers
+ * say so, or at least whether it is the same.
+ */
+function demandOwnPage(request: Request): void {
+  const { method, headers } = request;
+  const dest = headers.get("sec-fetch-dest") ?? "document";
+  const isOwn = pageAddresses(request).length > 0;
+  const site = headers.get("sec-fetch-site") ?? "same-origin";
+  if (
+    dest !== "document" ||
+    (method === "POST" && (!isOwn || (site !== "same-origin" && site !== "none")))
+  )
+    throw new Fault(
+      "forbidden",
+      "This page opens in a tab of its own, and takes answers from its own form only. Open the link again.",
+    );
+}
+
+/** What the form of a page has sent. Throws `unsupported_media_type`, `too_large`. */
+async function formOf(request: Request): Promise<URLSearchParams> {
+  if (!request.headers.get("content-type")?.startsWith("application/x-www-form-urlencoded"))
+    throw new Fault(
+      "unsupported_media_type",
+      "This was not sent by the form of this page. Open the link again.",
+    );
+  const text = await bodyText(request, limits.bodyBytes);
+  if (text !== undefined) {
+    if (text.length - text.replaceAll("&", "").length < limits.formFields)
+      // Browsers send each line break as two characters, also those of hidden fields.
+      return new URLSearchParams(text.replaceAll("%0D%0A", "%0A"));
+    throw new Fault(
+      "too_large",
+      `The answer has too many fields (limit ${limits.formFields}). Go back and choose fewer.`,
+    );
+  }
+  throw new Fault(
+    "too_large",
+    `The answer is too large (limit ${limits.bodyBytes} bytes). Go back and make it shorter.`,
+  );
+}
+
+function refusal(error: unknown): View {
+  const fault = report(error);
+  const after = retryAfterOf(fault);
+  return {
+    status: httpStatus(fault) === 200 ? 400 : httpStatus(fault),
+    body: wordsPage("This did not work", fault.message),
+    ...(after !== undefined && { headers: { "retry-after": after } }),
+  };
+}

@@ -1,0 +1,166 @@
+import { providersOf, type Provider } from "./auth/account-provider.ts";
+import { profilesOf, type Profiles } from "./pages/profiles.ts";
+import type { StateOwner } from "./operator/operated-states.ts";
+import { stateful } from "./state/servlet-states.ts";
+import type { TaskObject } from "./calls/task-object.ts";
+import { tasksOf } from "./calls/tasks.ts";
+import { sealerOf } from "./storage/vault.ts";
+import {
+  apiKeysOf,
+  deploymentOf,
+  namespaceOf,
+  ownNamesOf,
+  variablesOf,
+  type Settings,
+} from "./settings/env.ts";
+import { Fault, report } from "./core/errors.ts";
+import { limits } from "./core/limits.ts";
+import type { Principal } from "./core/model.ts";
+import { refOf, type Bundle, type PreparedServlet } from "./servlets/bundle.ts";
+import type { Deployment } from "./servlets/deployment.ts";
+import { Registry } from "./servlets/registry.ts";
+import { countingIn } from "./observe/counting.ts";
+import { bucketOf, installsOf, loaderOf } from "./installs/bindings.ts";
+import type { Build } from "./installs/build.ts";
+import { Installer } from "./installs/installer.ts";
+import { ServletLoader } from "./installs/loaded.ts";
+import { ownServlets } from "./operator/tools.ts";
+
+/**
+ * The servlets that this isolate serves: the bundle, and the installed ones, which it asks for at most every
+ * `limits.installsMs`. A call keeps the registry that it began with.
+ */
+export class Serving {
+  readonly deployment: Deployment;
+  /** Like `installer`, undefined where a binding is missing, so that nothing can be installed. */
+  readonly loader: ServletLoader | undefined;
+  readonly installer: Installer | undefined;
+  /** Absent where no person can open pages. */
+  readonly profiles: Profiles | undefined;
+  /** Absent where nothing is counted. */
+  readonly counting: ReturnType<typeof countingIn>;
+  /** Where callers have accounts, by name. */
+  readonly providers: ReadonlyMap<string, Provider>;
+  /** The scopes of API keys, by name. */
+  readonly keyScopes: ReadonlyMap<string, readonly string[] | undefined>;
+  readonly #bundle: Bundle;
+  #known: { registry: Registry; generation: number; at: number };
+  #isAsking = false;
+  readonly #old = new Map<string, { servlet: PreparedServlet; at: number }>();
+
+  constructor(bundle: Bundle, settings: Settings, env: object) {
+    const hasPages = settings.LINKS === "on";
+    this.counting = countingIn(env);
+    this.keyScopes = new Map(apiKeysOf(settings).map(({ name, scopes }) => [name, scopes]));
+    const configured = { ...deploymentOf(settings, env), count: this.counting?.count };
+    this.providers = providersOf(settings, variablesOf(env));
+    const names = new Set(this.providers.keys());
+    const profiles = hasPages ? profilesOf(env, sealerOf(settings, env), names) : undefined;
+    this.profiles = profiles;
+    const plain = { ...configured, ...stateful(env), secrets: profiles, accounts: profiles };
+    const registry = this.registry.bind(this);
+    const calls = hasPages ? tasksOf(env) : undefined;
+    const personal = calls && ((principal: Principal) => calls(principal, async () => {}));
+    let installing: Pick<Deployment, "runLoaded" | "oldBuild"> = {};
+    const [isolates, bucket, installs] = [loaderOf(env), bucketOf(env), installsOf(env)];
+    const { runner } = bundle;
+    if (isolates && bucket && installs && runner) {
+      const loader = new ServletLoader({ loader: isolates, bucket, runner }, plain);
+      const tasks = namespaceOf<TaskObject>(env, "TASKS");
+      this.installer = new Installer({
+        ...{ bucket, installs, loader, registry, tasks },
+        ownNames: ownNamesOf(settings, env),
+      });
+      this.loader = loader;
+      const runLoaded = loader.run.bind(loader);
+      installing = { runLoaded, oldBuild: this.#oldBuild.bind(this) };
+    }
+    const { installer } = this;
+    const own = ownServlets({ installer, registry, tasksOf: personal });
+    this.deployment = { ...plain, ...installing, own };
+    this.#bundle = bundle;
+    this.#known = {
+      registry: this.#registryWith([]),
+      generation: -1,
+      at: installer ? -Infinity : Infinity,
+    };
+  }
+
+  /** Everything that is served. Throws `unavailable` (retry after 1 s) until the installed servlets were first read. */
+  async registry(): Promise<Registry> {
+    const age = Date.now() - this.#known.at;
+    if (age < limits.installsMs || (this.#isAsking && age < limits.installsStaleMs)) {
+      return this.#known.registry;
+    }
+    this.#isAsking = true;
+    try {
+      await this.#ask();
+    } catch (error) {
+      if (this.#known.generation < 0) {
+        throw new Fault(
+          "unavailable",
+          "The server does not know yet which servlets are installed. Try again in a moment.",
+          { cause: error, data: { retryAfter: 1 } },
+        );
+      }
+      report(error);
+    } finally {
+      this.#isAsking = false;
+    }
+    return this.#known.registry;
+  }
+
+  /** All servlets with the scope of their state: first those that keep state, then former ones that did, then all. */
+  async stateOwners(): Promise<StateOwner[]> {
+    const { servlets } = (await this.registry()).whole;
+    const former = (await this.installer?.installs().kept()) ?? [];
+    const all = servlets.map((one) => ({ ...refOf(one), state: one.manifest.state }));
+    const keeping = all.filter(({ state = "call" }) => state !== "call");
+    return [...keeping, ...former, ...all];
+  }
+
+  /** Registers a waiting task, by its id and its servlet's hash, for `replay`, until it expires (Unix ms). */
+  async noteWaiting(task: string, hash: string, until: number): Promise<void> {
+    if (this.installer === undefined) return;
+    const { servlets } = (await this.registry()).whole;
+    const { name } =
+      servlets.find((one) => one.hash === hash) ?? (await this.#oldBuild(hash)) ?? {};
+    if (name !== undefined) await this.installer.installs().waits(task, name, until);
+  }
+
+  async #ask(): Promise<void> {
+    if (this.installer === undefined) return;
+    const asked = Date.now();
+    const news = await this.installer.installs().since(this.#known.generation);
+    if (news === undefined) {
+      this.#known.at = asked;
+      return;
+    }
+    // Another request may have had a later answer meanwhile.
+    if (news.generation < this.#known.generation) return;
+    const registry = this.#registryWith(news.builds.map((build) => JSON.parse(build) as Build));
+    this.#known = { registry, generation: news.generation, at: asked };
+  }
+
+  /** The registry of the bundle, of the server's own servlets and of these. */
+  #registryWith(installed: readonly Build[]): Registry {
+    const { own = new Map() } = this.deployment;
+    const names = new Set(this.#bundle.servlets.map(({ name }) => name));
+    const others = installed.filter(({ name }) => !names.has(name));
+    // The first of two entries with one name is the one that is served.
+    const servlets = [...own.keys(), ...this.#bundle.servlets, ...others];
+    return new Registry({ servlets }, this.deployment);
+  }
+
+  /** A build that is no longer served, from the bucket; undefined if it is gone. Its time in the bucket begins anew. */
+  async #oldBuild(hash: string): Promise<PreparedServlet | undefined> {
+    const known = this.#old.get(hash);
+    if (known !== undefined && Date.now() - known.at < limits.sweepMs) return known.servlet;
+    const servlet = await this.installer!.bucket.build(hash);
+    if (servlet === undefined) return undefined;
+    await this.installer!.installs().needed(hash);
+    if (this.#old.size >= limits.oldBuilds) this.#old.clear();
+    this.#old.set(hash, { servlet, at: Date.now() });
+    return servlet;
+  }
+}

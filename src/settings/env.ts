@@ -1,0 +1,325 @@
+import * as z from "zod/mini";
+import { KEY_NAME, KEY_NAME_RULE } from "../core/key-name.ts";
+import { limits } from "../core/limits.ts";
+import { OPERATOR_SCOPE } from "../core/model.ts";
+import { enterpriseSchema, issuerSchema, providerSchema } from "./oauth-settings.ts";
+import { isServersOwn, OWN_NAMES, RUNS, type SettingName } from "./own-names.ts";
+import { printableLines } from "../core/text.ts";
+import { VERSION } from "../core/version.ts";
+
+const words = z.pipe(
+  z._default(z.string(), ""),
+  z.transform((text: string) => text.split(/[\s,]+/).filter((word) => word !== "")),
+);
+
+/** Host names as URLs have them: in lower case, international ones encoded, IPv6 addresses in brackets, without a port. */
+const hosts = z.pipe(
+  words,
+  z.transform((names: string[], { issues }) =>
+    names.flatMap((name) => {
+      const url = URL.parse(`http://${name}`) ?? URL.parse(`http://[${name}]`);
+      if (url !== null && /^[^/?#@\\*]+$/.test(name)) return url.hostname;
+      const message = `must be names of hosts, such as "box.local 10.0.0.5", and ${JSON.stringify(name)} is none: leave out its scheme, path or *`;
+      issues.push({ code: "custom", message, input: name });
+      return [];
+    }),
+  ),
+);
+
+function json<T extends z.ZodMiniType>(schema: T) {
+  return z.pipe(
+    z.pipe(
+      z.string(),
+      z.transform((text: string, context) => {
+        try {
+          return JSON.parse(text) as unknown;
+        } catch {
+          context.issues.push({ code: "custom", message: "is not JSON", input: text });
+          return z.NEVER;
+        }
+      }),
+    ),
+    schema,
+  );
+}
+
+const hash = z
+  .string()
+  .check(z.regex(/^[0-9a-f]{64}$/i, "is not a SHA-256 hash in hex; make keys with npm run keys"));
+
+const NO_SPACE = /^\S+$/;
+const NO_SPACE_RULE = "must be without white space, and not empty";
+
+const apiKey = z.strictObject({
+  hash,
+  scopes: z.optional(z.array(z.string().check(z.regex(NO_SPACE, NO_SPACE_RULE)))),
+  expires: z.optional(z.iso.datetime({ offset: true })),
+});
+
+const pattern = z
+  .string()
+  .check(
+    z.regex(/:/, "must be patterns such as hello:greet or hello:*"),
+    z.regex(NO_SPACE, NO_SPACE_RULE),
+  );
+const scopeNames = z.refine<object>(
+  (scopes) => Object.keys(scopes).every((name) => NO_SPACE.test(name)),
+  `names of scopes ${NO_SPACE_RULE}`,
+);
+
+const notReserved = z.refine<object>(
+  (scopes) => !Object.hasOwn(scopes, OPERATOR_SCOPE),
+  `${OPERATOR_SCOPE} is the scope of those who operate the server: give yours another name`,
+);
+
+const publicUrl = z.pipe(
+  z
+    .string()
+    .check(
+      z.refine(
+        (text) => /^https?:\/\/[^/?#@\\\s]+\/?$/i.test(text) && URL.canParse(text),
+        "must be the server's origin, such as https://mcp.example.com, without a path, a query or a name",
+      ),
+    ),
+  z.transform((text: string) => new URL(text).origin),
+);
+
+const count = z.int("must be a whole number").check(z.nonnegative("must not be below 0"));
+const LIMITS = Object.keys(limits) as [keyof typeof limits];
+
+const ACCOUNT_NAME = /^[a-z0-9][a-z0-9_.-]{0,63}$/i;
+
+const isUnique = (issuers: readonly { issuer: string }[]) =>
+  new Set(issuers.map(({ issuer }) => issuer)).size === issuers.length;
+
+/**
+ * The Worker's variables and secrets that configure the server; servlets may use only others. Set in
+ * wrangler.toml, `.dev.vars` or by `wrangler secret put`. The comments are the table of docs/configuration.md.
+ */
+const settingsSchema = z.object({
+  /** How the server introduces itself to clients, and on its page. */
+  SERVER_NAME: z._default(z.string(), "edge-servlets"),
+  SERVER_TITLE: z.optional(z.string()),
+  /** Its version; that of this project by default. */
+  SERVER_VERSION: z._default(z.string(), VERSION),
+  /** Its description, instructions for models, and home page. */
+  SERVER_DESCRIPTION: z.optional(z.string()),
+  SERVER_INSTRUCTIONS: z.optional(z.string()),
+  SERVER_WEBSITE: z.optional(z.url()),
+  /** Its [icons](https://modelcontextprotocol.io/specification/2026-07-28/basic/index#icons): JSON, `[{"src", "mimeType"?, "sizes"?}]`. */
+  SERVER_ICONS: z.optional(json(z.array(z.looseObject({ src: z.string() })))),
+  /** The least severe level of servlets' log calls that reaches the log. */
+  LOG_LEVEL: z._default(z.enum(["trace", "debug", "info", "warn", "error"]), "info"),
+  /**
+   * `fresh` makes a new instance for each call of every servlet. `checked` compares each restored instance
+   * with a new one, and fails the call if they differ (slow; for tests).
+   */
+  ISOLATION: z._default(z.enum(["restored", "fresh", "checked"]), "restored"),
+  /**
+   * Origins of web pages that may call, besides the server's own and localhost, as browsers send them: `https://app.example …`,
+   * `*` for all https ones; of apps, such as `chrome-extension://ID` and `tauri://localhost`; `null`, which any page can send
+   * from a sandboxed frame.
+   */
+  ALLOWED_ORIGINS: words,
+  /**
+   * The server's own origin, such as `https://mcp.example.com`, in all that it says and decides: audience of tokens,
+   * metadata, links, cookies. Without it, that of each request. With it, requests for other hosts are refused (421), except
+   * for loopback names and `ALLOWED_HOSTS`. Set it [wherever you host it yourself](self-hosting.md#behind-a-reverse-proxy).
+   */
+  PUBLIC_URL: z.optional(publicUrl),
+  /** Host names, besides loopback, that are served by plain http; on a server of [one's own](self-hosting.md), by https too. */
+  ALLOWED_HOSTS: hosts,
+  /** A secret: 32 bytes in hex (`openssl rand -hex 32`). Encrypts the state of waiting calls; without it the server makes its own keys. */
+  STATE_KEY: z.optional(
+    z.string().check(z.regex(/^[0-9a-f]{64}$/i, "must be 32 bytes in hex: openssl rand -hex 32")),
+  ),
+  /** Authorization servers whose tokens are accepted: a JSON array, see below. */
+  OAUTH_ISSUERS: z.optional(
+    json(
+      z
+        .array(issuerSchema)
+        .check(z.minLength(1), z.refine(isUnique, "names an issuer twice; give each one entry")),
+    ),
+  ),
+  /** Identity providers of enterprises, whose users need not be [approved one by one](access.md#enterprises): a JSON array, see below. */
+  ENTERPRISE_ISSUERS: z.optional(
+    json(
+      z
+        .array(enterpriseSchema)
+        .check(z.minLength(1), z.refine(isUnique, "names an issuer twice; give each one entry")),
+    ),
+  ),
+  /** A secret: the hash that `npm run passphrase` prints. With it, and the KV namespace `OAUTH_KV`, the owner can sign in. */
+  OWNER_PASSPHRASE: z.optional(
+    z
+      .string()
+      .check(
+        z.regex(
+          /^pbkdf2\$([1-9]\d{0,4}|100000)\$[A-Za-z0-9+/]{22,}={0,2}\$[A-Za-z0-9+/]{43}=$/,
+          "must be the hash that `npm run passphrase` prints, with at most 100000 iterations",
+        ),
+      ),
+  ),
+  /** A secret that `npm run keys` makes. JSON: by name, the SHA-256 of a key in hex, or `{"hash", "scopes"?, "expires"?}`. */
+  API_KEYS: z.optional(
+    json(
+      z
+        .record(z.string(), z.union([hash, apiKey]))
+        .check(
+          z.refine(
+            (keys) => Object.keys(keys).every((name) => KEY_NAME.test(name)),
+            `names of keys ${KEY_NAME_RULE}`,
+          ),
+        ),
+    ),
+  ),
+  /** Patterns that each scope grants, as JSON: `{"reader": ["http-status:*", "web:fetch"]}`. */
+  SCOPES: z.optional(json(z.record(z.string(), z.array(pattern)).check(scopeNames, notReserved))),
+  /** How each run of a servlet is logged: `json`, `text` (easier to read) or `off`: only those that fail, as text. */
+  RUN_LOG: z._default(z.enum(["json", "text", "off"]), "off"),
+  /** `none`: public access is intended. Without it an open server warns on its page and in its log. */
+  AUTH: z.optional(z.literal("none")),
+  /** Overrides the limits below: JSON, as `{"callsPerMinute": 600, "bodyBytes": 1000000}`. */
+  LIMITS: z.optional(json(z.partialRecord(z.enum(LIMITS), count))),
+  /**
+   * `off`: calls of clients that cannot ask their user fail. Otherwise the user answers on a [page](waiting-calls.md#the-client-cannot-ask)
+   * of this server, `/ask/…`, which needs the Durable Object `TASKS`.
+   */
+  LINKS: z._default(z.enum(["on", "off"]), "on"),
+  /** Providers at which callers have [accounts](accounts.md) that servlets may use: JSON, by name, see below. */
+  ACCOUNTS: z.optional(
+    json(
+      z
+        .record(z.string(), providerSchema)
+        .check(
+          z.refine(
+            (providers) => Object.keys(providers).every((name) => ACCOUNT_NAME.test(name)),
+            "names of providers may have letters, digits, _, . and - only",
+          ),
+        ),
+    ),
+  ),
+  /** A secret of 32 characters or more: signs the JWTs (HS256) of callers of Open Tool Calling. */
+  OTC_JWT_SECRET: z.optional(z.string().check(z.minLength(32, "must have at least 32 characters"))),
+  /** Accepted audiences (`aud`) of such a JWT; the server's origin, or its MCP endpoint, by default. */
+  OTC_JWT_AUDIENCE: words,
+} satisfies Record<SettingName, z.ZodMiniType>);
+
+export type Settings = z.infer<typeof settingsSchema>;
+
+export const SETTING_NAMES: readonly string[] = Object.keys(settingsSchema.shape);
+
+/** Reads the configuration. Throws an error that names each variable that is wrong, and not its value. */
+export function readSettings(env: object): Settings {
+  const read = settingsSchema.safeParse(env);
+  if (read.success) return checked(read.data);
+  const wrong = read.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
+  throw new Error(`The Worker's configuration is not valid. ${wrong.join("; ")}`);
+}
+
+/** Throws for settings that contradict each other. */
+function checked(settings: Settings): Settings {
+  const { AUTH, API_KEYS = {}, SCOPES = {} } = settings;
+  const ways = {
+    API_KEYS: Object.keys(API_KEYS).length > 0,
+    OAUTH_ISSUERS: settings.OAUTH_ISSUERS !== undefined,
+    OWNER_PASSPHRASE: settings.OWNER_PASSPHRASE !== undefined,
+  };
+  const [way] = Object.entries(ways).find(([, isThere]) => isThere) ?? [];
+  if (AUTH === "none" && way !== undefined) {
+    throw new Error(
+      `The Worker's configuration is not valid. AUTH is none, but ${way} is set: remove one of them.`,
+    );
+  }
+  for (const [name, key] of Object.entries(API_KEYS)) {
+    const scopes = typeof key === "string" ? [] : (key.scopes ?? []);
+    const unknown = scopes.find(
+      (scope) => !scope.includes(":") && scope !== OPERATOR_SCOPE && !Object.hasOwn(SCOPES, scope),
+    );
+    if (unknown === undefined) continue;
+    const message = `The API key ${name} has the scope ${unknown}, which SCOPES does not define: add it there.`;
+    throw new Error(`The Worker's configuration is not valid. ${message}`);
+  }
+  return settings;
+}
+
+/** The value of `RUNS`. */
+export const runsOf = (env: object): string | undefined => variablesOf(env)[RUNS];
+
+/** Throws if the Host header would decide the audience of tokens or assertions. */
+export function demandAudience(settings: Settings): void {
+  const { PUBLIC_URL, OAUTH_ISSUERS = [], ENTERPRISE_ISSUERS = [] } = settings;
+  const open = OAUTH_ISSUERS.find(({ audience }) => audience === undefined);
+  const isOpen = settings.OTC_JWT_SECRET !== undefined && settings.OTC_JWT_AUDIENCE.length === 0;
+  const what =
+    (open && `OAUTH_ISSUERS has ${open.issuer} without an audience`) ??
+    (isOpen ? "OTC_JWT_SECRET is set without OTC_JWT_AUDIENCE" : undefined) ??
+    ENTERPRISE_ISSUERS.map(({ issuer }) => `ENTERPRISE_ISSUERS has ${issuer}`).at(0);
+  if (PUBLIC_URL !== undefined || what === undefined) return;
+  throw new Error(
+    `${what}, and PUBLIC_URL is not set, so the Host header of a request would decide the audience of its tokens. Set PUBLIC_URL to the server's origin, such as https://mcp.example.com.`,
+  );
+}
+
+/** All variables and secrets that are text. */
+export function variablesOf(env: object): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+  );
+}
+
+/** The names of the server's own variables, secrets and bindings in this environment, also of those that its settings name. */
+export function ownNamesOf(settings: Settings, env: object): ReadonlySet<string> {
+  const clients = [
+    ...Object.values(settings.ACCOUNTS ?? {}),
+    ...(settings.OAUTH_ISSUERS ?? []).map(({ client }) => client),
+  ];
+  const bound = Object.entries(env).filter(([, value]) => typeof value !== "string");
+  return new Set([
+    ...OWN_NAMES,
+    ...Object.keys(env).filter(isServersOwn),
+    ...bound.map(([name]) => name),
+    ...clients.flatMap((client) => client?.client_secret ?? []),
+  ]);
+}
+
+/** A binding of Durable Objects of the class `T`; undefined if it is not bound. */
+export function namespaceOf<T extends Rpc.DurableObjectBranded>(
+  env: object,
+  binding: string,
+): DurableObjectNamespace<T> | undefined {
+  const found = Object.entries(env).find(([name]) => name === binding);
+  return found?.[1];
+}
+
+/** A binding of a KV namespace; undefined if it is not bound. */
+export function storeOf(env: object, binding: string): KVNamespace | undefined {
+  return Object.entries(env).find(([name]) => name === binding)?.[1];
+}
+
+/** The API keys of these settings. */
+export const apiKeysOf = ({ API_KEYS = {} }: Settings) =>
+  Object.entries(API_KEYS).map(([name, key]) => {
+    const { hash: hex, scopes, expires } = typeof key === "string" ? { hash: key } : key;
+    return {
+      name,
+      hash: new Uint8Array(Uint8Array.fromHex(hex)),
+      ...(scopes && { scopes }),
+      ...(expires !== undefined && { expires: Date.parse(expires) }),
+    };
+  });
+
+/** The deployment that these settings configure; `env` has the variables of its servlets, and those of the server. */
+export function deploymentOf(settings: Settings, env: object) {
+  const { LOG_LEVEL: logLevel, ISOLATION: isolation, SCOPES: scopes = {}, RUN_LOG } = settings;
+  const print = (line: string) => console.log(line);
+  const record = RUN_LOG === "off" ? undefined : { format: RUN_LOG, print };
+  const log = (servlet: string, level: Settings["LOG_LEVEL"], text: string) => {
+    console[level === "trace" ? "debug" : level](`[${servlet}] ${printableLines(text)}`);
+  };
+  const own = ownNamesOf(settings, env);
+  const variables = Object.fromEntries(
+    Object.entries(variablesOf(env)).filter(([name]) => !own.has(name)),
+  );
+  return { variables, logLevel, isolation, scopes, log, record };
+}

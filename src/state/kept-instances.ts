@@ -1,0 +1,87 @@
+import { limits } from "../core/limits.ts";
+import type { KnownBlocks } from "./state-blocks.ts";
+import { stringBytes } from "../core/text.ts";
+import { BLOCK } from "../wasm/marks.ts";
+import { giveBack, type Program } from "../wasm/pool.ts";
+import type { Instance } from "../wasm/link.ts";
+
+/** Extism's variables. */
+export type Variables = ReadonlyMap<string, Uint8Array>;
+
+/** An instance whose memory and globals are those that its object has stored, and the variables that go with it. */
+export interface Kept {
+  instance: Instance;
+  vars: Variables;
+  /** The blocks of its memory as they are stored. */
+  blocks: KnownBlocks;
+  /** By the numbers of blocks: 1 if a pristine instance has something there. */
+  used: Uint8Array;
+}
+
+interface Evictable extends Kept {
+  program: Program;
+  /** True if its blocks are all that are stored. */
+  hasAllBlocks: boolean;
+}
+
+/** Something that is kept in memory, and its bytes there. */
+interface Held<T> {
+  kept: T;
+  bytes: number;
+}
+
+/** The instances that objects of this isolate keep between calls, least recently used first. */
+const instances = new Map<object, Held<Evictable>>();
+/** The blocks of objects whose instances were evicted, so that they need not be read again; in the same order. */
+const memories = new Map<object, Held<KnownBlocks>>();
+let bytesOfAll = 0;
+
+/** Takes out what is still kept for an object: its instance, else its blocks, else nothing. */
+export function takeKept(object: object): Kept | { instance?: undefined; blocks?: KnownBlocks } {
+  return take(instances, object) ?? { blocks: take(memories, object) };
+}
+
+/**
+ * Keeps an instance for the next call of its object. Beyond `limits.keptInstanceBytes` in the isolate, the least recently
+ * used are evicted: first instances, which go back to the pool of their servlet, then blocks.
+ */
+export function keepInstance(object: object, kept: Evictable): void {
+  const { memory, kernel } = kept.instance.body!;
+  let bytes = memory.length + kernel.length + bytesOf(kept.blocks);
+  for (const [name, value] of kept.vars) bytes += stringBytes(name) + value.length;
+  put(instances, object, { kept, bytes });
+  for (const oldest of instances.keys()) {
+    if (bytesOfAll <= limits.keptInstanceBytes) return;
+    evict(oldest, take(instances, oldest)!);
+  }
+  for (const oldest of memories.keys()) {
+    if (bytesOfAll <= limits.keptInstanceBytes) return;
+    take(memories, oldest);
+  }
+}
+
+/** Keeps an instance's blocks and gives it back to the pool; drops both if not all of its blocks are known. */
+function evict(object: object, { instance, program, blocks, hasAllBlocks }: Evictable): void {
+  if (!hasAllBlocks) return;
+  put(memories, object, { kept: blocks, bytes: bytesOf(blocks) });
+  const { marks } = instance.body!;
+  if (marks === undefined) return;
+  // The pool resets marked blocks. Storing the state has cleared the marks, so all blocks that differ are marked again.
+  for (const nth of blocks.keys()) marks.memory[nth] = 1;
+  giveBack(program, instance);
+}
+
+function put<T>(all: Map<object, Held<T>>, object: object, held: Held<T>): void {
+  all.set(object, held);
+  bytesOfAll += held.bytes;
+}
+
+function take<T>(all: Map<object, Held<T>>, object: object): T | undefined {
+  const found = all.get(object);
+  if (found === undefined) return undefined;
+  all.delete(object);
+  bytesOfAll -= found.bytes;
+  return found.kept;
+}
+
+const bytesOf = (blocks: KnownBlocks) => blocks.size * BLOCK;

@@ -1,0 +1,218 @@
+/**
+ * The part of a call that stays where it was made, while its guest runs in the Durable Object of its state:
+ * what it asks and stores goes back by RPC.
+ */
+import { RpcTarget, waitUntil } from "cloudflare:workers";
+import type { Answers, Asks } from "../core/asks.ts";
+import type { CallContext } from "../core/call-context.ts";
+import { clientHasLeft, Fault, type FaultCode, logError } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import type { Notification } from "../core/model.ts";
+import type { Entry, Head, Keeper, MethodClass, Recorded } from "../core/record.ts";
+import type { ServletRef } from "../servlets/bundle.ts";
+import type { CallParts } from "../servlets/setup.ts";
+import type { Viewer } from "../servlets/deployment.ts";
+import { Wait, type WaitReason } from "../core/suspension.ts";
+import type { PlainEnding } from "./plain-ending.ts";
+import type { StateSummary } from "./state-export.ts";
+
+/** The outcome of some work, as a value: exceptions lose their class between Durable Objects. */
+export type Settled<T> =
+  | { value: T }
+  | { wait: WaitReason }
+  | { code: FaultCode; message: string; data?: unknown; servletCode?: number };
+
+export async function settled<T>(work: () => Promise<T> | T): Promise<Settled<T>> {
+  try {
+    return { value: await work() };
+  } catch (error) {
+    if (error instanceof Wait) return { wait: error.reason };
+    const { code, message, data, servletCode, cause } = Fault.from(error);
+    if (code === "internal") logError(cause);
+    return { code, message, data, ...(servletCode !== undefined && { servletCode }) };
+  }
+}
+
+/** The value. Throws what the work has thrown. */
+export function unsettled<T>(settlement: Settled<T>): T {
+  if ("value" in settlement) return settlement.value;
+  if ("wait" in settlement) throw new Wait(settlement.wait);
+  const { code, message, ...details } = settlement;
+  throw new Fault(code, message, details);
+}
+
+/** What a guest's run needs of its call's context. */
+export type RunContext = Pick<
+  CallContext,
+  "signal" | "notify" | "ask" | "gate" | "sending" | "keeper"
+>;
+
+/** The functions of a call's context, for the object in which its guest runs. */
+export class CallHooks extends RpcTarget {
+  readonly #call: RunContext;
+  readonly #signal: AbortSignal;
+
+  constructor(call: RunContext, signal: AbortSignal) {
+    super();
+    this.#call = call;
+    this.#signal = signal;
+  }
+
+  ask(asks: Asks): Promise<Settled<Answers>> {
+    return settled(() => this.#call.ask(asks, this.#signal));
+  }
+  /** `now` is the time where the guest runs, whose clock may be ahead of this one: it is to see the whole time pass. */
+  gate(ms: number, now: number): Promise<Settled<void>> {
+    return settled(() => this.#call.gate?.(ms + Math.max(0, now - Date.now())));
+  }
+  sending(): Promise<Settled<void>> {
+    return settled(() => this.#call.sending?.());
+  }
+  async notify(notification: Notification): Promise<void> {
+    this.#call.notify(notification);
+  }
+  begin(head: Head): Promise<Settled<void>> {
+    return settled(() => this.#call.keeper?.begin(head));
+  }
+  intend(position: number, key: string, method: MethodClass): Promise<Settled<boolean>> {
+    return settled(async () => (await this.#call.keeper?.intend?.(position, key, method)) ?? false);
+  }
+  keep(position: number, entry: Entry, notices: number): Promise<Settled<void>> {
+    return settled(() => this.#call.keeper?.keep(position, entry, notices));
+  }
+}
+
+/**
+ * Has the guest of a call run somewhere else. Throws `cancelled` as soon as nobody wants the result: the guest is told,
+ * and its end is not awaited, as a request whose client has left comes to its own end at once.
+ */
+export async function elsewhere<T>(
+  signal: AbortSignal,
+  { run, cancel }: { run(): Promise<T>; cancel(): Promise<void> },
+): Promise<T> {
+  if (signal.aborted) throw new Fault("cancelled", "The call was cancelled before it began.");
+  const unwanted = Promise.withResolvers<never>();
+  const stop = () => {
+    waitUntil(cancel().catch(() => {}));
+    unwanted.reject(clientHasLeft(signal));
+  };
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    return await Promise.race([run(), unwanted.promise]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+/**
+ * The hook's answer. Throws `unavailable` where it does not come: who has made the call is gone, and others wait for
+ * the state that it holds.
+ */
+async function answered<T>(answer: Promise<Settled<T>>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(gone()), limits.hookMs);
+  try {
+    return unsettled(await Promise.race([answer, late.promise]));
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const gone = () =>
+  new Fault(
+    "unavailable",
+    "The request that made this call is gone, so the call was stopped. Nothing was changed. Call again.",
+  );
+
+/** The part of a call's context that is somewhere else. `sent` collects what is on its way there. */
+export const contextOf = (hooks: RemoteHooks, there: HooksThere, sent: Promise<unknown>[]) => ({
+  // It fails where who has made the call is gone: then nobody hears of it.
+  notify: (notification: Notification) =>
+    void sent.push(hooks.notify(notification).catch(() => {})),
+  ask: (asks: Asks) => answered(hooks.ask(asks)),
+  ...(there.gate && { gate: (ms: number) => answered(hooks.gate(ms, Date.now())) }),
+  ...(there.sending && { sending: () => answered(hooks.sending()) }),
+  keeper: keeperOf(hooks, there),
+});
+
+/** The hooks of a call that is somewhere else. */
+export interface RemoteHooks {
+  ask(asks: Asks): Promise<Settled<Answers>>;
+  gate(ms: number, now: number): Promise<Settled<void>>;
+  sending(): Promise<Settled<void>>;
+  notify(notification: Notification): Promise<void>;
+  begin(head: Head): Promise<Settled<void>>;
+  intend(position: number, key: string, method: MethodClass): Promise<Settled<boolean>>;
+  keep(position: number, entry: Entry, notices: number): Promise<Settled<void>>;
+}
+
+/** Which hooks a call has: those that it lacks are not called. */
+export interface HooksThere {
+  gate: boolean;
+  sending: boolean;
+  keeper: boolean;
+  intend: boolean;
+  /** True if the call may be run again from its record. */
+  repeats: boolean;
+}
+
+export const hooksThere = ({ gate, sending, keeper }: RunContext): HooksThere => ({
+  gate: gate !== undefined,
+  sending: sending !== undefined,
+  keeper: keeper !== undefined,
+  intend: keeper?.intend !== undefined,
+  repeats: keeper !== undefined && keeper.isVolatile !== true,
+});
+
+function keeperOf(hooks: RemoteHooks, there: HooksThere): Keeper | undefined {
+  if (!there.keeper) return undefined;
+  return {
+    begin: (head) => answered(hooks.begin(head)),
+    keep: (position, entry, notices) => answered(hooks.keep(position, entry, notices)),
+    ...(there.intend && {
+      intend: (position: number, key: string, method: MethodClass) =>
+        answered(hooks.intend(position, key, method)),
+    }),
+  };
+}
+
+/** A run of a servlet's export in the state of its scope. */
+export interface StatefulRun {
+  /** Unique, to cancel it by. */
+  id: string;
+  servlet: ServletRef;
+  export: string;
+  input: string;
+  call: CallParts;
+  recorded?: Recorded | undefined;
+  seed?: string | undefined;
+  there: HooksThere;
+}
+
+/** An import into the state of a servlet. */
+export interface StateImport {
+  servlet: ServletRef;
+  /** For whom it is kept; absent where that is not one caller. */
+  caller?: string;
+  /** Files alone, without the memory. */
+  filesOnly: boolean;
+}
+
+/** RPC type of the object that has the state of a servlet. */
+export interface StateObject extends Rpc.DurableObjectBranded {
+  /** Runs an export, and stores what it has changed before its ending is returned. */
+  run(run: StatefulRun, hooks: RemoteHooks): Promise<Settled<PlainEnding>>;
+  cancel(id: string): void;
+  /** The lists of the servlet in this state, as JSON. */
+  lists(servlet: ServletRef, viewer: Viewer): Promise<Settled<string>>;
+  /** Bytes that are reserved for it among those of its caller. Gives back what it does not need. */
+  held(): Promise<number>;
+  /** Sizes and times of the state. */
+  summary(servlet: ServletRef): Promise<Settled<StateSummary>>;
+  /** The whole as a file: see `src/state/state-file.ts`. Calls wait until it is read or cancelled. */
+  exported(servlet: ServletRef): Promise<Settled<ReadableStream<Uint8Array>>>;
+  /** Replaces it by a file's content. */
+  imported(given: StateImport, file: ReadableStream<Uint8Array>): Promise<Settled<StateSummary>>;
+  /** Deletes it when no call runs. */
+  forget(): Promise<Settled<void>>;
+}

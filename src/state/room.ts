@@ -1,0 +1,147 @@
+import { countedBy, type Counted } from "../core/callers.ts";
+import { namespaceOf } from "../settings/env.ts";
+import { limits } from "../core/limits.ts";
+import { PART } from "../core/parts.ts";
+import { MOST_LENT, type Most } from "../auth/quota.ts";
+import { noRoom } from "./scope-state.ts";
+import { hasTable } from "../storage/tables.ts";
+
+/** The caller's quota, which counts how much each object of servlet state holds for that caller. */
+interface Holder extends Rpc.DurableObjectBranded {
+  hold(object: string, bytes: number, of: Most): Promise<number | undefined>;
+  available(object: string, most: number): Promise<number>;
+}
+
+interface Row {
+  /** Absent before something was reserved. */
+  caller?: string;
+  bytes: number;
+}
+
+/**
+ * The bytes that an object of servlet state may store for its caller. They are reserved before they are stored, and
+ * given back after they were deleted, in whole MiB: what is counted is never less than what is stored.
+ */
+export class Room {
+  readonly #sql: SqlStorage;
+  readonly #object: string;
+  readonly #quotas: DurableObjectNamespace<Holder> | undefined;
+
+  #known: Row | undefined;
+  /** The bytes of them that are of the reserve; undefined if not known. */
+  #lent: number | undefined;
+  #available: { bytes: number; until: number } | undefined;
+  /** The last count of less room, which must come before that of more. */
+  #shrinking: Promise<unknown> = Promise.resolve();
+
+  constructor({ id, storage }: DurableObjectState, env: object) {
+    this.#sql = storage.sql;
+    this.#object = String(id);
+    this.#quotas = namespaceOf<Holder>(env, "QUOTAS");
+  }
+
+  /** Bytes that are reserved. */
+  get bytes(): number {
+    return this.#row.bytes;
+  }
+
+  /**
+   * The bytes that may be stored here in all, as far as is known: what others have stored for the caller in the last
+   * `limits.roomMs` may not be counted yet. `demand` decides.
+   */
+  async available(caller: string | undefined): Promise<number> {
+    if (caller === undefined || this.#quotas === undefined) return Infinity;
+    const known = this.#available;
+    if (known !== undefined && known.until > Date.now()) return known.bytes;
+    await this.#shrinking;
+    const each = countedBy(caller).map(async ({ key, shares }) =>
+      this.#quotas!.getByName(key).available(this.#object, limits.callerStateBytes * shares),
+    );
+    const bytes = Math.min(...(await Promise.all(each)));
+    this.#available = { bytes, until: Date.now() + limits.roomMs };
+    return bytes;
+  }
+
+  /**
+   * Reserves room for so many bytes in all. Throws `servlet_failed` where the caller has too little left: what does not
+   * add to files may take some of the reserve.
+   */
+  async demand(caller: string | undefined, bytes: number, addsFiles: boolean): Promise<void> {
+    if (caller === undefined || this.#quotas === undefined) return;
+    if (bytes <= this.bytes - (addsFiles ? (this.#lent ?? MOST_LENT) : 0)) return;
+    await this.#shrinking;
+    const before = this.bytes;
+    const wanted = Math.max(before, Math.ceil(bytes / PART) * PART);
+    const counted = countedBy(caller);
+    let lent = 0;
+    for (const [at, one] of counted.entries()) {
+      const lentByOne = await this.#hold(one, wanted, !addsFiles);
+      if (lentByOne === undefined) {
+        await Promise.all(counted.slice(0, at).map((other) => this.#hold(other, before)));
+        throw noRoom();
+      }
+      lent = Math.max(lent, lentByOne);
+    }
+    this.#lent = lent;
+    if (wanted > before) this.#save(caller, wanted);
+  }
+
+  /** True if a good part of it is not needed for so many bytes. */
+  isTooLargeFor(bytes: number): boolean {
+    return keptFor(bytes) < this.bytes;
+  }
+
+  /** Reserves no more than is needed for so many bytes. The count follows; where that fails, an audit mends it. */
+  async shrink(bytes: number): Promise<void> {
+    const { caller } = this.#row;
+    if (caller === undefined || !this.isTooLargeFor(bytes)) return;
+    this.#save(caller, keptFor(bytes));
+    const holds = countedBy(caller).map((one) => this.#hold(one, keptFor(bytes)));
+    this.#shrinking = Promise.allSettled(holds);
+    await Promise.all(holds);
+  }
+
+  /** Gives back everything when `work` has deleted it. */
+  async release(work: () => Promise<void>): Promise<void> {
+    const { caller } = this.#row;
+    await this.#shrinking;
+    await work();
+    this.#known = this.#lent = undefined;
+    if (caller !== undefined) await Promise.all(countedBy(caller).map((one) => this.#hold(one, 0)));
+  }
+
+  /** The bytes of them that are of the reserve; undefined if there is no room. There always is for fewer than before. */
+  async #hold(
+    { key, shares }: Counted,
+    bytes: number,
+    mayBorrow = true,
+  ): Promise<number | undefined> {
+    // Its binding may have been there before.
+    if (this.#quotas === undefined) return 0;
+    return this.#quotas.getByName(key).hold(this.#object, bytes, {
+      most: limits.callerStateBytes * shares,
+      reserve: mayBorrow ? limits.callerReserveBytes * shares : 0,
+    });
+  }
+
+  get #row(): Row {
+    if (this.#known !== undefined) return this.#known;
+    const [row = { bytes: 0 }] = hasTable(this.#sql, "room")
+      ? this.#sql
+          .exec<Required<Row> & Record<string, SqlStorageValue>>("SELECT caller, bytes FROM room")
+          .toArray()
+      : [];
+    return (this.#known = row);
+  }
+
+  #save(caller: string, bytes: number): void {
+    this.#sql.exec(
+      "CREATE TABLE IF NOT EXISTS room (id INTEGER PRIMARY KEY CHECK (id = 0), caller TEXT NOT NULL, bytes INTEGER NOT NULL)",
+    );
+    this.#sql.exec("INSERT OR REPLACE INTO room VALUES (0, ?, ?)", caller, bytes);
+    this.#known = { caller, bytes };
+  }
+}
+
+/** A little is left, so that not each call must ask for more. */
+const keptFor = (bytes: number): number => (bytes === 0 ? 0 : Math.ceil(bytes / PART + 1) * PART);

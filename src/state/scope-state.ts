@@ -1,0 +1,307 @@
+import { Fault, logError } from "../core/errors.ts";
+import { filesIn } from "../files/archive.ts";
+import { FileError } from "../files/errors.ts";
+import { FileStore } from "../files/file-store.ts";
+import type { Files } from "../files/files.ts";
+import { parseMounts } from "../files/mounts.ts";
+import type { Sealing } from "../files/sealing.ts";
+import type { Sql } from "../files/sql.ts";
+import { limits } from "../core/limits.ts";
+import type { Notification } from "../core/model.ts";
+import { PART } from "../core/parts.ts";
+import type { PreparedServlet } from "../servlets/bundle.ts";
+import { mebibytes, memoryBytes } from "../core/text.ts";
+import { inSpan, type Span } from "../observe/spans.ts";
+import {
+  callExport,
+  collectGarbage,
+  type Durability,
+  type Ending,
+  type Program,
+  type Setup,
+  type Source,
+} from "../wasm/call.ts";
+import type { Guest } from "../wasm/guest.ts";
+import type { Instance } from "../wasm/link.ts";
+import { borrow, usedWhenPristine } from "../wasm/pool.ts";
+import { keepInstance, takeKept, type Kept } from "./kept-instances.ts";
+import type { KnownBlocks } from "./state-blocks.ts";
+import { changeOf, plainEnding, type Change, type PlainEnding } from "./plain-ending.ts";
+import { CorruptState, StateRows, type Changed } from "./state-rows.ts";
+
+/** A database that nothing else uses, such as the storage of a Durable Object. */
+export interface StateStorage {
+  sql: Sql;
+  transactionSync(change: () => void): void;
+}
+
+/** The parts of a servlet on which its state depends. */
+export type KeptServlet = Pick<PreparedServlet, "name" | "manifest" | "hash" | "files">;
+
+/** How an export of a servlet is run in its state. */
+export interface ScopeRun {
+  servlet: KeptServlet;
+  program: Program;
+  export: string;
+  input: string;
+  setup: Setup & Durability;
+  /** True if it may be run again from its record: its ending is stored with what it has changed. */
+  isDurable: boolean;
+  /** Bytes of memory and files that may be stored, as an estimate: `reserve` decides. Without a limit if absent. */
+  room?: number;
+  /**
+   * Called before a commit, with the bytes of memory and files that will be stored, and whether the call adds to the
+   * files. Throws if they exceed a quota.
+   */
+  reserve?(bytes: number, addsFiles: boolean): Promise<void>;
+}
+
+/** A run, and its progress. */
+interface Running extends ScopeRun {
+  files: Files | undefined;
+  /** Notifications that are sent once the call is committed. */
+  changes: Change[];
+  /** The blocks of its memory as they are stored, and those that a pristine instance uses. */
+  memory: Pick<Kept, "blocks" | "used">;
+  /** Bytes of all files when it began. */
+  fileBytes: number;
+  isCommitted: boolean;
+}
+
+/**
+ * The state of one servlet in one scope, as its last successful call left it: memory, globals, variables and files. The
+ * caller runs one call at a time.
+ */
+export class ScopeState {
+  readonly #storage: StateStorage;
+  readonly #sealing: Sealing;
+  rows: StateRows;
+  files: FileStore;
+
+  constructor(storage: StateStorage, sealing: Sealing) {
+    this.#storage = storage;
+    this.#sealing = sealing;
+    this.rows = new StateRows(storage.sql, sealing);
+    this.files = new FileStore(storage.sql, sealing);
+  }
+
+  /** Runs an export, and stores what it has changed before its ending is returned. */
+  async call(run: ScopeRun): Promise<PlainEnding> {
+    const { servlet, program, setup } = run;
+    const before = setup.recorded && this.rows.ending(setup.recorded);
+    if (before !== undefined) return before;
+    const { hash } = this.rows;
+    if (hash !== undefined && hash !== buildOf(servlet)) {
+      console.warn(`[${servlet.name}] Its build has changed: its memory starts empty.`);
+      this.dropKept();
+    }
+    const files = this.filesFor(servlet, setup.world.now(), run.room);
+    const running: Running = {
+      ...{ ...run, files, changes: [], isCommitted: false },
+      memory: { blocks: new Map(), used: new Uint8Array() },
+      fileBytes: files?.bytes ?? 0,
+    };
+    const ending = await callExport(
+      program,
+      run.export,
+      run.input,
+      {
+        ...setup,
+        changed: (notice: Notification) => void running.changes.push(changeOf(notice)),
+        ...(files && { files }),
+      },
+      this.#source(running),
+    );
+    return plainEnding(ending, running.isCommitted ? running.changes : []);
+  }
+
+  /**
+   * The folders of a servlet at `now` (Unix ms); undefined if it has none. The caller commits or drops their changes.
+   * Files and memory together may take `room` bytes. Throws `unavailable` if the initial files cannot be read or stored,
+   * `servlet_failed` if they exceed `room`.
+   */
+  filesFor(servlet: KeptServlet, now: number, room = Infinity): Files | undefined {
+    const { manifest, files = {} } = servlet;
+    const mounts = parseMounts(manifest.allowed_paths ?? []);
+    if (mounts.length === 0) return undefined;
+    const initial = Object.fromEntries(
+      Object.entries(files).map(([host, { digest, archive }]) => [
+        host,
+        { digest, files: () => filesIn(archive) },
+      ]),
+    );
+    const filesLimit = memoryBytes(manifest.files_limit ?? "") ?? limits.fileBytes;
+    const left = Math.max(0, room - this.rows.bytes);
+    const filesRoom = left - Math.min(left / 2, limits.memoryRoomBytes);
+    try {
+      return this.files.begin(mounts, {
+        now: BigInt(Math.round(now)) * 1_000_000n,
+        initial,
+        continues: this.rows.hash === buildOf(servlet),
+        most: filesLimit,
+        room: filesRoom,
+      });
+    } catch (error) {
+      if (!(error instanceof FileError)) throw error;
+      if (error.code === "io") throw unreadable(servlet.name);
+      const isFull = error.code === "nospc";
+      if (isFull && filesRoom < filesLimit) throw noRoom();
+      const why = isFull ? "they do not fit into its files_limit" : error.message;
+      throw new Fault(
+        "unavailable",
+        `The files that this servlet begins with cannot be stored: ${why}. Its operator can raise "files_limit" in servlet.json, or delete the state: npm run servlets -- state delete ${servlet.name}`,
+      );
+    }
+  }
+
+  /** Bytes of memory and files that are stored. */
+  get bytes(): number {
+    return this.rows.bytes + this.files.usage().bytes;
+  }
+
+  /** Drops the instance that is kept for the next call, which then loads the stored state. */
+  dropKept(): void {
+    takeKept(this);
+  }
+
+  /** Runs a transaction. If it fails, everything cached from the database is dropped, as the change was undone. */
+  transaction(change: () => void): void {
+    try {
+      this.#storage.transactionSync(change);
+    } catch (error) {
+      this.dropKept();
+      this.rows = new StateRows(this.#storage.sql, this.#sealing);
+      this.files = new FileStore(this.#storage.sql, this.#sealing);
+      throw error;
+    }
+  }
+
+  /** A new instance with the stored state; blocks that are known are not read. Throws `unavailable` if it cannot be opened. */
+  async #load(
+    program: Program,
+    guest: Guest,
+    servlet: KeptServlet,
+    known: KnownBlocks | undefined,
+  ): Promise<Kept> {
+    const instance = await borrow(program, guest);
+    const used = usedWhenPristine(program, instance);
+    try {
+      return { instance, used, ...this.rows.load(instance, buildOf(servlet), known) };
+    } catch (error) {
+      if (error instanceof CorruptState) throw unreadable(servlet.name);
+      throw error;
+    }
+  }
+
+  /** A source of instances: `take` gives one with the stored state, and `giveBack` stores what the call has changed. */
+  #source(running: Running): Source {
+    const { files, isDurable, servlet } = running;
+    return {
+      take: async (program, guest) => {
+        // Its ending is stored under its seed, so the journal must have the seed first.
+        if (isDurable) await guest.journal.begin();
+        const kept = takeKept(this);
+        const { instance, vars, ...memory } = kept.instance
+          ? kept
+          : await this.#load(program, guest, servlet, kept.blocks);
+        running.memory = memory;
+        instance.guest = guest;
+        for (const [variable, value] of vars) guest.setVariable(variable, value);
+        return instance;
+      },
+      giveBack: async (_program, instance, ending) => {
+        const { guest } = instance;
+        // If the call failed or discards its changes, they are lost together with its instance.
+        if (ending === undefined || guest === undefined || guest.leaves === "nothing")
+          return files?.drop();
+        try {
+          const { trace } = running.setup;
+          const start = () => ({
+            name: `commit ${servlet.name}`,
+            attributes: { "edge_servlets.servlet": servlet.name },
+          });
+          await inSpan(trace, start, (span) => this.#commit(running, { instance, ending, span }));
+        } catch (error) {
+          files?.drop();
+          throw error;
+        }
+        instance.guest = undefined;
+      },
+    };
+  }
+
+  /** Stores what a call has changed, in one transaction. Throws, and changes nothing, if it is too large or was cancelled. */
+  async #commit(
+    running: Running,
+    { instance, ending, span }: { instance: Instance; ending: Ending; span: Span },
+  ): Promise<void> {
+    const { files, setup, changes, memory, isDurable } = running;
+    const { journal, leaves, vars } = instance.guest!;
+    const kept = { instance, vars, ...memory };
+    // Undefined if the next call starts with empty memory.
+    const change = leaves === "changes" ? this.#changed(kept, running) : undefined;
+    const bytes = change?.bytes ?? 0;
+    if (bytes > limits.stateBytes) throw tooLarge(bytes);
+    span.set({ "edge_servlets.state_bytes": bytes, "edge_servlets.file_bytes": files?.bytes });
+    const fileBytes = files?.bytes ?? 0;
+    await running.reserve?.((change?.room ?? 0) + fileBytes, fileBytes > running.fileBytes);
+    if (setup.signal().aborted) throw new Fault("cancelled", "The call was cancelled.");
+    this.transaction(() => {
+      files?.commit({ keepsOpen: change !== undefined });
+      if (change) this.rows.save(change);
+      else this.rows.clear();
+      if (isDurable) this.rows.saveEnding(journal.recorded(), plainEnding(ending, changes));
+    });
+    running.isCommitted = true;
+    if (change === undefined) return;
+    instance.hasStarted = true;
+    const hasAllBlocks = this.rows.areAll(kept.blocks);
+    keepInstance(this, { ...kept, program: running.program, hasAllBlocks });
+  }
+
+  /** The changes of a call in its memory; garbage is collected first where they would take much more room. */
+  #changed(kept: Kept, { servlet, files, fileBytes }: Running): Changed {
+    const build = buildOf(servlet);
+    const change = this.rows.changed(kept, build);
+    const { room, roomBefore } = change.written;
+    // Room is reserved in such parts.
+    const parts = Math.ceil((room + (files?.bytes ?? 0)) / PART);
+    const partsBefore = Math.max(1, Math.ceil((roomBefore + fileBytes) / PART));
+    if (room - roomBefore <= PART / 2 && parts <= partsBefore) return change;
+    try {
+      return collectGarbage(kept.instance) ? this.rows.changed(kept, build, change.ranges) : change;
+    } catch (error) {
+      logError(error);
+      throw new Fault(
+        "servlet_failed",
+        "The state of this servlet cannot be stored: collecting its garbage takes too long. Nothing was changed. Delete something that it keeps, or reset its state.",
+      );
+    }
+  }
+}
+
+/** Identifies a build: memory can only be used with the same code and the same folders, as files in them can be open. */
+export const buildOf = ({
+  hash,
+  manifest: { allowed_paths: paths = [] },
+}: Pick<KeptServlet, "hash" | "manifest">): string => [hash, ...paths].join(" ");
+
+const tooLarge = (bytes: number) =>
+  new Fault(
+    "servlet_failed",
+    `The state of this servlet would take ${mebibytes(bytes)} (limit ${mebibytes(limits.stateBytes)}). Nothing was changed. Delete something that it keeps, or reset its state.`,
+  );
+
+/** The fault of a call that would store more than its caller may. */
+export const noRoom = () =>
+  new Fault(
+    "servlet_failed",
+    `The servlets would keep too much for this caller (limit ${mebibytes(limits.callerStateBytes)} for memory and files of all of them together). Nothing was changed. Delete something first.`,
+  );
+
+/** The fault of a call whose stored state cannot be decrypted. */
+export const unreadable = (servlet: string) =>
+  new Fault(
+    "unavailable",
+    `The stored state of this servlet can no longer be read: the key that sealed it is gone, or it was altered. The server's operator can delete it: npm run servlets -- state delete ${servlet}`,
+  );

@@ -1,0 +1,303 @@
+import { DurableObject } from "cloudflare:workers";
+import { Alarm } from "../storage/alarm.ts";
+import { isAnonymous } from "../core/callers.ts";
+import { deleteFacet, FacetPlace } from "../installs/state-facet.ts";
+import { Fault, report } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import type { Bundle, PreparedServlet, ServletRef } from "../servlets/bundle.ts";
+import { connected } from "../servlets/connect.ts";
+import { partsOf } from "../servlets/setup.ts";
+import type { Viewer } from "../servlets/deployment.ts";
+import { listAll, nobodysCall } from "../servlets/servlet.ts";
+import { changesIn, endingOf, type PlainEnding } from "./plain-ending.ts";
+import {
+  contextOf,
+  settled,
+  type RemoteHooks,
+  type RunContext,
+  type Settled,
+  type StatefulRun,
+  type StateImport,
+  type StateObject,
+} from "./remote-hooks.ts";
+import { Room } from "./room.ts";
+import { buildOf } from "./scope-state.ts";
+import type { Share } from "../shared.ts";
+import type { StateSummary } from "./state-export.ts";
+import { StateHome } from "./state-home.ts";
+import { OwnPlace, type StatePlace } from "./state-place.ts";
+import { heldStream } from "./state-streams.ts";
+import { Turns } from "../storage/turns.ts";
+
+/** A run of an export here. */
+type Run = Pick<StatefulRun, "export" | "input" | "call" | "recorded" | "seed"> & {
+  /** True if the call may be run again from its record, so that its ending is stored. */
+  isDurable?: boolean;
+};
+
+/**
+ * The Durable Object with the state of one servlet in one scope. It runs one call at a time, reserves storage in the
+ * caller's quota, and deletes the state when its time is over. Where memory and files are stored is a `StatePlace`.
+ */
+export function servletStateObject(bundle: Bundle, share: Share) {
+  return class ServletState extends DurableObject implements StateObject {
+    readonly #share: ReturnType<Share>;
+    #places: Promise<{ own: OwnPlace; home: StateHome }> | undefined;
+    /** The last lists of the servlet in this state, as JSON, valid until a time (Unix ms) for one version of it. */
+    #lists: { text: string; until: number; version: string } | undefined;
+    /** When the state is deleted, in Unix ms; 0 if never, undefined until the alarm was read. */
+    #until: number | undefined;
+    readonly #room: Room;
+    readonly #turns = new Turns(limits.queuedCalls);
+    readonly #running = new Map<string, AbortController>();
+    readonly #alarm = new Alarm(this.ctx.storage);
+
+    constructor(state: DurableObjectState, env: Cloudflare.Env) {
+      super(state, env);
+      this.#share = share(env);
+      this.#room = new Room(state, env);
+    }
+
+    /** The place with a servlet's state; moves it there first if needed. Without a servlet, the place where it is. */
+    async #place(servlet: PreparedServlet | undefined): Promise<StatePlace> {
+      const { home } = await this.#opened();
+      return servlet === undefined ? home.place : home.placeFor(servlet);
+    }
+
+    /** The two places, opened with the scope's key: this object's database, and its facet. */
+    #opened() {
+      const opened = async () => {
+        const { sealer, serving } = this.#share;
+        const key = await sealer.scopeKey(String(this.ctx.id));
+        const own = new OwnPlace(this.ctx.storage, key, serving.deployment);
+        const facet = new FacetPlace(this.ctx, serving.loader, key);
+        return { own, home: new StateHome(this.ctx.storage, { own, facet }) };
+      };
+      this.#places ??= opened().catch((error: unknown) => {
+        this.#places = undefined;
+        throw error;
+      });
+      return this.#places;
+    }
+
+    /** Runs an export, and stores what it has changed before its ending is returned. */
+    run(run: StatefulRun, hooks: RemoteHooks): Promise<Settled<PlainEnding>> {
+      return settled(async () => {
+        const servlet = demandServed(this.#servlet(run.servlet));
+        const stop = new AbortController();
+        this.#running.set(run.id, stop);
+        const sent: Promise<unknown>[] = [];
+        try {
+          const call = { ...contextOf(hooks, run.there, sent), signal: () => stop.signal };
+          return await this.#inTurn(stop.signal, () =>
+            this.#call(servlet, { ...run, isDurable: run.there.repeats }, call),
+          );
+        } finally {
+          this.#running.delete(run.id);
+          // All notifications must reach the caller before the ending does.
+          await Promise.all(sent);
+        }
+      });
+    }
+
+    /** Stops a call that runs or waits for its turn; does nothing for any other id. */
+    cancel(id: string): void {
+      this.#running.get(id)?.abort();
+    }
+
+    /** The servlet's lists in this state, `Listed`, as JSON. Cached for `limits.dynamicListMs`, or until the servlet changes them. */
+    lists(of: ServletRef, viewer: Viewer): Promise<Settled<string>> {
+      return settled(async () => {
+        const servlet = demandServed(this.#servlet(of));
+        const known = () => {
+          const { text, until, version } = this.#lists ?? NO_LISTS;
+          return version === versionOf(servlet) && until > Date.now() ? text : undefined;
+        };
+        const signal = nobodysCall.signal();
+        return known() ?? this.#inTurn(signal, async () => known() ?? this.#list(servlet, viewer));
+      });
+    }
+
+    async #list(prepared: PreparedServlet, viewer: Viewer): Promise<string> {
+      const { deployment } = this.#share.serving;
+      const servlet = connected(prepared, {
+        ...deployment,
+        runStateful: async (bundled, run, call) =>
+          endingOf(await this.#call(bundled, { ...run, call: partsOf(call) }, call)),
+      });
+      const text = JSON.stringify(await listAll(servlet, { ...nobodysCall, ...viewer }));
+      this.#lists = {
+        text,
+        until: Date.now() + limits.dynamicListMs,
+        version: versionOf(prepared),
+      };
+      return text;
+    }
+
+    /** The servlet; undefined if it is no longer served. */
+    #servlet({ name, build }: ServletRef): PreparedServlet | undefined {
+      return build ?? bundle.servlets.find((one) => one.name === name);
+    }
+
+    #stored(servlet: string, caller = "", bytes = 0): void {
+      this.#share.serving.counting?.stored({ object: String(this.ctx.id), servlet, caller, bytes });
+    }
+
+    async #inTurn<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+      await this.#turns.take(signal);
+      try {
+        return await work();
+      } finally {
+        this.#turns.release();
+      }
+    }
+
+    async #call(servlet: PreparedServlet, run: Run, call: RunContext): Promise<PlainEnding> {
+      const place = await this.#place(servlet);
+      const { state: scope } = servlet.manifest;
+      await this.#postponeDeletion(servlet, run.call.caller);
+      const caller = scope === "server" ? undefined : run.call.caller;
+      const hasFolders = (servlet.manifest.allowed_paths ?? []).length > 0;
+      let stored: number | undefined;
+      const ending = await place.call({
+        servlet,
+        export: run.export,
+        input: run.input,
+        call: { ...call, ...run.call },
+        recorded: run.recorded,
+        seed: run.seed,
+        isDurable: run.isDurable === true,
+        ...(hasFolders && { room: await this.#room.available(caller) }),
+        reserve: (bytes, addsFiles) => {
+          stored = bytes;
+          return this.#room.demand(caller, bytes, addsFiles);
+        },
+      });
+      const hasChanged = changesIn(ending).some(({ method }) => method.endsWith("list_changed"));
+      // Another version may have started with empty memory, and so with other lists.
+      const isOther = this.#lists !== undefined && this.#lists.version !== versionOf(servlet);
+      if (hasChanged || isOther) this.#lists = undefined;
+      if (stored !== undefined) this.#stored(servlet.name, caller, stored);
+      if (stored !== undefined && this.#room.isTooLargeFor(stored)) {
+        this.ctx.waitUntil(this.#room.shrink(stored).catch(report));
+      }
+      return ending;
+    }
+
+    /** Postpones the deletion of state whose caller may never come back: that of a session, or of an anonymous caller. */
+    async #postponeDeletion({ manifest }: PreparedServlet, caller?: string): Promise<void> {
+      const ms = lifetimeOf(manifest, caller);
+      if (ms === undefined) return;
+      this.#until ??= (await this.ctx.storage.getAlarm()) ?? 0;
+      if (this.#until >= Date.now() + ms) return;
+      this.#until = Date.now() + ms + limits.stateSlackMs;
+      await this.#alarm.set(this.#until);
+    }
+
+    /** Deletes state that has been unused for too long; if a call runs or waits, tries again later. */
+    override alarm(info?: AlarmInvocationInfo): Promise<void> {
+      return this.#alarm.ring(info, async (now) => {
+        if (!this.#turns.takeNow()) {
+          this.#until = now + limits.waitMs;
+          return this.#alarm.set(this.#until);
+        }
+        try {
+          await this.#forget();
+        } finally {
+          this.#turns.release();
+        }
+      });
+    }
+
+    /** Sizes and times of the state. */
+    summary(of: ServletRef): Promise<Settled<StateSummary>> {
+      return settled(() =>
+        this.#inTurn(nobodysCall.signal(), async () => {
+          const servlet = this.#servlet(of);
+          return (await this.#place(servlet)).summary(servlet && buildOf(servlet));
+        }),
+      );
+    }
+
+    /** The whole state as a file. Calls wait until it is read or cancelled, or has stalled for `limits.stateStallMs`. */
+    exported(of: ServletRef): Promise<Settled<ReadableStream<Uint8Array>>> {
+      return settled(async () => {
+        await this.#turns.take(nobodysCall.signal());
+        const release = () => this.#turns.release();
+        try {
+          const place = await this.#place(this.#servlet(of));
+          const file = await place.exported(of.name);
+          return heldStream(file, limits.stateStallMs, release);
+        } catch (error) {
+          release();
+          throw error;
+        }
+      });
+    }
+
+    /** Replaces the state by a file's content; `filesOnly` replaces only the files. */
+    imported(
+      { servlet: of, caller, filesOnly }: StateImport,
+      file: ReadableStream<Uint8Array>,
+    ): Promise<Settled<StateSummary>> {
+      return settled(() =>
+        this.#inTurn(nobodysCall.signal(), async () => {
+          const servlet = demandServed(this.#servlet(of));
+          const place = await this.#place(servlet);
+          const reserve = (bytes: number, addsFiles: boolean) =>
+            this.#room.demand(caller, bytes, addsFiles);
+          await place.imported(servlet, file, { filesOnly, reserve });
+          this.#lists = undefined;
+          await this.#postponeDeletion(servlet, caller);
+          return place.summary(buildOf(servlet));
+        }),
+      );
+    }
+
+    /** Deletes the state in its turn, after the calls before it. */
+    forget(): Promise<Settled<void>> {
+      return settled(() => this.#inTurn(nobodysCall.signal(), () => this.#forget()));
+    }
+
+    async #forget(): Promise<void> {
+      // State whose key is gone cannot be opened, and must be deletable.
+      const places = await this.#places?.catch(() => undefined);
+      places?.own.drop();
+      this.#places = this.#lists = this.#until = undefined;
+      this.#stored("");
+      await this.#room.release(() => {
+        deleteFacet(this.ctx);
+        return this.ctx.storage.deleteAll();
+      });
+    }
+
+    /** The bytes that are reserved in the caller's quota. If no call runs, gives back those that are not needed. */
+    async held(): Promise<number> {
+      if (this.#room.bytes === 0 || !this.#turns.takeNow()) return this.#room.bytes;
+      try {
+        const bytes = await (await this.#place(undefined)).bytes();
+        this.ctx.waitUntil(this.#room.shrink(bytes).catch(report));
+        return this.#room.bytes;
+      } finally {
+        this.#turns.release();
+      }
+    }
+  };
+}
+
+/** How long state stays after its last call, in ms; undefined if it stays until somebody deletes it. */
+function lifetimeOf({ state }: PreparedServlet["manifest"], caller: string | undefined) {
+  if (state === "session") return limits.sessionStateMs;
+  return state === "caller" && isAnonymous(caller) ? limits.anonymousStateMs : undefined;
+}
+
+function demandServed(servlet: PreparedServlet | undefined): PreparedServlet {
+  if (servlet !== undefined) return servlet;
+  throw new Fault("unavailable", "This servlet is no longer served. List the tools again.");
+}
+
+/** Identifies a version: two installed ones can have the same hash, but other manifests or files. */
+const versionOf = ({ hash, manifest, parts }: PreparedServlet): string =>
+  JSON.stringify([hash, manifest, parts]);
+
+const NO_LISTS = { text: "", until: 0, version: "" };

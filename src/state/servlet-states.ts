@@ -1,0 +1,64 @@
+import { callerKey } from "../core/callers.ts";
+import { namespaceOf } from "../settings/env.ts";
+import { Fault } from "../core/errors.ts";
+import type { Audience } from "../core/model.ts";
+import { refOf, type PreparedServlet } from "../servlets/bundle.ts";
+import type { Listed } from "../servlets/servlet.ts";
+import { partsOf } from "../servlets/setup.ts";
+import type { Deployment, Viewer } from "../servlets/deployment.ts";
+import { changesIn, endingOf, noticeOf } from "./plain-ending.ts";
+import { CallHooks, elsewhere, hooksThere, unsettled, type StateObject } from "./remote-hooks.ts";
+import { scopeOf, stateName } from "./state-scopes.ts";
+
+/** Runs servlets that keep state in the objects that have it, and asks them for their lists there. */
+export function stateful(env: object) {
+  const objects = namespaceOf<StateObject>(env, "SERVLET_STATES");
+  const objectFor = async (servlet: PreparedServlet, viewer: Viewer) => {
+    if (objects === undefined) {
+      throw new Fault(
+        "unavailable",
+        `The servlet ${servlet.name} keeps state, and the binding SERVLET_STATES is missing: add the Durable Object to wrangler.toml.`,
+      );
+    }
+    return objects.getByName(await stateName(servlet.name, scopeOf(servlet.manifest, viewer)));
+  };
+  return {
+    async runStateful(servlet, run, call) {
+      const signal = call.signal();
+      const state = await objectFor(servlet, call);
+      const id = crypto.randomUUID();
+      const { recorded, input } = call;
+      const about = {
+        ...run,
+        id,
+        servlet: refOf(servlet),
+        call: partsOf(call),
+        recorded,
+        seed: input?.seed,
+        there: hooksThere(call),
+      };
+      const settlement = await elsewhere(signal, {
+        run: async () => state.run(about, new CallHooks(call, signal)),
+        cancel: async () => state.cancel(id),
+      });
+      const ending = unsettled(settlement);
+      const audience = audienceOf(servlet, call);
+      for (const change of changesIn(ending)) call.notify(noticeOf(change, audience));
+      return endingOf(ending);
+    },
+    ...(objects && {
+      async listStateful(servlet: PreparedServlet, viewer: Viewer) {
+        const state = await objectFor(servlet, viewer);
+        return JSON.parse(unsettled(await state.lists(refOf(servlet), viewer))) as Listed;
+      },
+    }),
+  } satisfies Partial<Deployment>;
+}
+
+/** Who has the same state. */
+function audienceOf({ manifest }: PreparedServlet, { principal, session }: Viewer): Audience {
+  if (manifest.state === "server") return { everybody: true };
+  const caller = callerKey(principal) ?? "";
+  if (manifest.state !== "session") return { caller };
+  return session === undefined ? { caller, isSessionless: true } : { session };
+}

@@ -1,0 +1,155 @@
+import { sealingWith } from "../files/sealing.ts";
+import { limits } from "../core/limits.ts";
+import type { Recorded } from "../core/record.ts";
+import type { PreparedServlet } from "../servlets/bundle.ts";
+import { programOf } from "../servlets/connect.ts";
+import type { Deployment } from "../servlets/deployment.ts";
+import { setupOf, type CallParts } from "../servlets/setup.ts";
+import { newInstanceOf } from "../wasm/pool.ts";
+import type { PlainEnding } from "./plain-ending.ts";
+import type { RunContext } from "./remote-hooks.ts";
+import { ScopeState } from "./scope-state.ts";
+import { exportOf, summaryOf, type StateSummary } from "./state-export.ts";
+import { importInto } from "./state-import.ts";
+import { steady } from "./state-streams.ts";
+import { putRows, rowsAt, type Position, type StoredRow } from "../storage/stored-rows.ts";
+import { hasTable } from "../storage/tables.ts";
+
+/** A run of an export in the state of a scope. */
+export interface PlaceRun {
+  servlet: PreparedServlet;
+  export: string;
+  input: string;
+  /** Its call, and the parts of it that the guest may use. */
+  call: RunContext & CallParts;
+  recorded: Recorded | undefined;
+  seed: string | undefined;
+  /** True if it may be run again from its record. */
+  isDurable: boolean;
+  /** Bytes of memory and files that may be stored, as far as is known. */
+  room?: number;
+  /**
+   * Called before a commit, with the bytes that will be stored, and whether the call adds to the files. Throws where they
+   * may not be.
+   */
+  reserve(bytes: number, addsFiles: boolean): Promise<void>;
+}
+
+/** How a file is imported. */
+export interface Imported {
+  /** True for files alone, without the memory. */
+  filesOnly: boolean;
+  reserve: PlaceRun["reserve"];
+}
+
+/** Where the state of a servlet in one scope is kept, and its guest runs. */
+export interface StatePlace {
+  call(run: PlaceRun): Promise<PlainEnding>;
+  /** What is kept; `build` is that of the servlet (see `buildOf`) that would use it. */
+  summary(build: string | undefined): Promise<StateSummary>;
+  /** A file of what is kept: see `src/state/state-file.ts`. */
+  exported(servlet: string): Promise<Iterable<Uint8Array> | AsyncIterable<Uint8Array>>;
+  /** Replaces what is kept by a file's content, for good: it outlives a crash. */
+  imported(
+    servlet: PreparedServlet,
+    file: ReadableStream<Uint8Array>,
+    how: Imported,
+  ): Promise<void>;
+  /** Some rows as they are stored, from a position on; none where its table has no more. */
+  rowsAt(at: Position): Promise<StoredRow[]>;
+  /** Stores such rows of another place, for good; with the last ones, all of it can be used. */
+  putRows(servlet: PreparedServlet, at: Position, rows: StoredRow[]): Promise<void>;
+  /** Bytes of memory and files that are stored. */
+  bytes(): Promise<number>;
+  /** True if nothing was ever kept here, or all of it was deleted. */
+  isEmpty(): boolean;
+  delete(): void;
+}
+
+/** The state of a servlet of the bundle: in the database of its object. */
+export class OwnPlace implements StatePlace {
+  readonly #storage: DurableObjectStorage;
+  readonly #key: Uint8Array;
+  readonly #deployment: Deployment;
+  #opened: ScopeState | undefined;
+
+  /** Sealed with this key. */
+  constructor(storage: DurableObjectStorage, key: Uint8Array, deployment: Deployment) {
+    this.#storage = storage;
+    this.#key = key;
+    this.#deployment = deployment;
+  }
+
+  get #state(): ScopeState {
+    return (this.#opened ??= new ScopeState(this.#storage, sealingWith(this.#key)));
+  }
+
+  call({ servlet, call, recorded, seed, ...run }: PlaceRun): Promise<PlainEnding> {
+    return this.#state.call({
+      ...run,
+      servlet,
+      program: programOf(servlet, this.#deployment),
+      setup: {
+        ...setupOf(servlet, this.#deployment, call),
+        recorded,
+        seed,
+        keeper: call.keeper,
+      },
+    });
+  }
+
+  async summary(build: string | undefined): Promise<StateSummary> {
+    return summaryOf(this.#state, build);
+  }
+
+  async exported(servlet: string): Promise<Iterable<Uint8Array>> {
+    return exportOf(this.#state, servlet);
+  }
+
+  async imported(
+    servlet: PreparedServlet,
+    file: ReadableStream<Uint8Array>,
+    how: Imported,
+  ): Promise<void> {
+    const newInstance = () => newInstanceOf(programOf(servlet, this.#deployment));
+    const chunks = steady(file, limits.stateStallMs);
+    await importInto(this.#state, chunks, { servlet, newInstance, ...how });
+    await this.#storage.sync();
+  }
+
+  async rowsAt(at: Position): Promise<StoredRow[]> {
+    return rowsAt(this.#storage.sql, at);
+  }
+
+  async putRows(_servlet: PreparedServlet, at: Position, rows: StoredRow[]): Promise<void> {
+    // Made with its tables; it must not know what is there now.
+    void this.#state;
+    this.drop();
+    putRows(this.#storage.sql, at, rows);
+  }
+
+  async bytes(): Promise<number> {
+    return this.#state.bytes;
+  }
+
+  isEmpty(): boolean {
+    if (!hasTable(this.#storage.sql, "state")) return true;
+    return this.#state.rows.hash === undefined && !this.#state.files.hasAny();
+  }
+
+  delete(): void {
+    const state = this.#state;
+    this.drop();
+    this.#storage.transactionSync(() => {
+      state.rows.clear();
+      state.rows.clearEndings();
+      state.files.deleteAll();
+    });
+  }
+
+  /** Forgets what is known of the database. */
+  drop(): void {
+    this.#opened?.dropKept();
+    this.#opened = undefined;
+  }
+}

@@ -1,0 +1,53 @@
+import { limits } from "../core/limits.ts";
+
+/** The alarm of one Durable Object; all of its alarms are set here. */
+export class Alarm {
+  readonly #storage: Pick<DurableObjectStorage, "getAlarm" | "setAlarm">;
+  /** While its handler runs, the time that it runs for, in Unix ms. */
+  #ringing: number | undefined;
+
+  constructor(storage: Pick<DurableObjectStorage, "getAlarm" | "setAlarm">) {
+    this.#storage = storage;
+  }
+
+  /** True while its handler runs. */
+  get isRinging(): boolean {
+    return this.#ringing !== undefined;
+  }
+
+  /**
+   * Sets it to this Unix time in ms, rounded up: the platform keeps whole milliseconds, and an alarm that goes off before
+   * its time finds nothing to do. While its handler runs, it is set to a later time than the one that the handler runs for:
+   * the platform loses an alarm that its handler sets to the same time, and sets one that is past to the present. If the
+   * clock was set back meanwhile, that is long from now, and the present is another time.
+   */
+  set(at: number): Promise<void> {
+    const now = Date.now();
+    const ringing = this.#ringing ?? -Infinity;
+    const earliest = ringing - now > limits.clockSlackMs ? now : Math.max(ringing, now);
+    return this.#storage.setAlarm(Math.max(Math.ceil(at), this.isRinging ? earliest + 1 : 0));
+  }
+
+  /** True if it is set, and can still go off: one that should have done so `limits.lateAlarmMs` ago is lost. */
+  async isPlanned(): Promise<boolean> {
+    const at = await this.#storage.getAlarm();
+    return at !== null && at > Date.now() - limits.lateAlarmMs;
+  }
+
+  /**
+   * Runs its handler. `handle` is given the time in Unix ms: at least the one that the alarm was set to, even if this
+   * machine's clock is behind.
+   */
+  async ring(
+    info: Pick<AlarmInvocationInfo, "scheduledTime"> | undefined,
+    handle: (now: number) => Promise<void> | void,
+  ): Promise<void> {
+    const now = Math.max(Date.now(), info?.scheduledTime ?? 0);
+    this.#ringing = now;
+    try {
+      await handle(now);
+    } finally {
+      this.#ringing = undefined;
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import { DurableObject } from "cloudflare:workers";
+import { limits } from "../core/limits.ts";
+
+/** A key for AES-256-GCM; sealed data begins with its number. */
+export interface Key {
+  id: number;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+/**
+ * The keys with which this deployment seals data that it stores or gives to clients. The ring creates a new key
+ * every `limits.keyMs`; old keys are kept until everything that they sealed has expired.
+ */
+export class KeyRing extends DurableObject {
+  constructor(state: DurableObjectState, env: Cloudflare.Env) {
+    super(state, env);
+    const { sql } = state.storage;
+    sql.exec(
+      "CREATE TABLE IF NOT EXISTS keys (id INTEGER PRIMARY KEY AUTOINCREMENT, bytes BLOB NOT NULL, made INTEGER NOT NULL)",
+    );
+  }
+
+  /** The key to seal with. */
+  current(): Key {
+    const { sql } = this.ctx.storage;
+    const now = Date.now();
+    const newest = sql
+      .exec<{ id: number; bytes: ArrayBuffer; made: number }>(
+        "SELECT id, bytes, made FROM keys ORDER BY id DESC LIMIT 1",
+      )
+      .toArray()[0];
+    if (newest !== undefined && newest.made > now - limits.keyMs) {
+      return { id: newest.id, bytes: new Uint8Array(newest.bytes) };
+    }
+    sql.exec("DELETE FROM keys WHERE made < ?", now - limits.keyMs - limits.taskMs);
+    const bytes = crypto.getRandomValues(new Uint8Array(32));
+    sql.exec("INSERT INTO keys (bytes, made) VALUES (?, ?)", bytes, now);
+    const { id } = sql.exec<{ id: number }>("SELECT last_insert_rowid() AS id").one();
+    return { id, bytes };
+  }
+
+  /** The key for what does not expire; it is never deleted. */
+  lasting(): Uint8Array<ArrayBuffer> {
+    const { sql } = this.ctx.storage;
+    sql.exec(
+      "CREATE TABLE IF NOT EXISTS lasting (id INTEGER PRIMARY KEY CHECK (id = 0), bytes BLOB NOT NULL)",
+    );
+    const fresh = crypto.getRandomValues(new Uint8Array(32));
+    sql.exec("INSERT OR IGNORE INTO lasting VALUES (0, ?)", fresh);
+    return new Uint8Array(
+      sql.exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM lasting").one().bytes,
+    );
+  }
+
+  /** The key with this number; undefined if there is none or it was deleted. */
+  byId(id: number): Key | undefined {
+    const found = this.ctx.storage.sql
+      .exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM keys WHERE id = ?", id)
+      .toArray()[0];
+    return found && { id, bytes: new Uint8Array(found.bytes) };
+  }
+}

@@ -1,0 +1,358 @@
+/// <reference types="@cloudflare/vitest-plugin/types" />
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect, test, vi } from "vitest";
+import { createApp } from "../../../src/app.ts";
+import type { ProfileObject } from "../../../src/pages/profile-object.ts";
+import { namespaceOf } from "../../../src/settings/env.ts";
+import { limits } from "../../../src/core/limits.ts";
+import type { Dimension } from "../../../src/observe/counts.ts";
+import { usageOf } from "../../../src/observe/counting.ts";
+import { bundle } from "../../bundle.gen.ts";
+import { hashed } from "../auth/key-holders.ts";
+import { ABLE, newAddress, prepare, send, TASKS, type Json } from "../calls/client.ts";
+import { ELICIT, NIGHT, saidIn, steps } from "../calls/plans.ts";
+import { browser } from "./browser.ts";
+import { eventually } from "../waiting.ts";
+
+/** The list of a person's calls in the console, and the page of each. */
+prepare();
+
+const NAMES = ["ada", "bob", "cleo", "dora", "eve", "mallory", "wanda"].map(
+  (name) => `${name}-live`,
+);
+const [ADA = "", BOB = "", CLEO = "", DORA = "", EVE = "", MALLORY = "", WANDA = ""] = NAMES;
+const server = createApp(bundle, { ...env, API_KEYS: await hashed(NAMES) });
+
+const profileOf = (name: string) => namespaceOf<ProfileObject>(env, "PROFILES")!.getByName(name);
+
+/** A person who has signed in at the list. */
+async function person(name: string) {
+  const one = browser(server);
+  await one.send("/console/live", { credential: name });
+  return one;
+}
+
+/** Something that a person's client, which has tasks, calls. */
+const callOf = async (name: string, tool: string, args: Json, capabilities: object = ABLE) => {
+  const headers = { authorization: `Bearer ${name}`, "cf-connecting-ip": newAddress() };
+  const sent = { server, capabilities: { ...capabilities, ...TASKS }, headers };
+  const call = await send("tools/call", { name: tool, arguments: args }, sent);
+  expect(call.error).toBeUndefined();
+  const { taskId } = call.result!;
+  const task = async () => (await send("tasks/get", { taskId }, sent)).result!;
+  return { taskId: taskId as string, task };
+};
+
+const planned = (name: string, ...plan: Json[]) => callOf(name, "plan_always", steps(...plan));
+
+/** The list as this person sees it, once it has this text. */
+const listWith = async (one: Awaited<ReturnType<typeof person>>, text: string) =>
+  eventually(async () => {
+    const page = await one.fetch("/console/live");
+    expect(page.text).toContain(text);
+    return page;
+  });
+
+describe("the list", () => {
+  test("shows a call that waits, then is in progress, then has ended, to its caller alone", async () => {
+    const { taskId, task } = await planned(ADA, ELICIT, NIGHT);
+    const [ada, bob] = [await person(ADA), await person(BOB)];
+    const { html } = await listWith(ada, "needs an answer Answer");
+    expect(html).toContain(`href="/console/live/${taskId}"`);
+    expect((await bob.fetch("/console/live")).html).not.toContain(taskId);
+    expect((await bob.fetch(`/console/live/${taskId}`)).status).toBe(404);
+    const answered = await ada.answer(`/ask/${taskId}`, { f0: "Ada" });
+    expect(answered.text).toContain("Thank you");
+    await listWith(ada, "is in progress");
+    const { hidden } = await ada.fetch(`/console/live/${taskId}`);
+    const cancelled = await ada.send(`/console/live/${taskId}`, { ...hidden, do: "cancel" });
+    expect(cancelled.text).toContain("was cancelled");
+    expect(await task()).toMatchObject({ status: "cancelled" });
+    await listWith(ada, "was cancelled");
+  });
+
+  test("asks who has not signed in, and leads back", async () => {
+    const one = browser(server);
+    const page = await one.fetch("/console/live");
+    expect(page.text).toContain("API key");
+    expect(page.text).not.toContain("Waiting for an answer");
+    const back = await one.send("/console/live", { credential: ADA });
+    expect(back.text).toContain("Waiting for an answer");
+  });
+
+  test("is not there for somebody whom nobody can tell from others", async () => {
+    const open = createApp(bundle, { ...env, AUTH: "none" });
+    const page = await browser(open).fetch("/console/live");
+    expect(page.status).toBe(403);
+    expect(page.text).toContain("requires no authentication");
+    const events = await browser(open).fetch("/console/live/events");
+    expect(events.status).toBe(401);
+  });
+
+  test("keeps the newest calls, and drops those first that have ended", async () => {
+    const profile = profileOf("many");
+    const now = Date.now();
+    const call = (id: string, updated: number, status: string) => {
+      const times = { created: updated, updated, until: now + 60_000 };
+      return profile.list("many", { id, kind: "call", name: id, status, ...times });
+    };
+    await call("waits", now - 5000, "input_required");
+    await call("over", now - 1000, "completed");
+    for (let nth = 1; nth < limits.listedCalls; nth++)
+      await call(`c${nth}`, now - 4000 + nth, "working");
+    const ids = (await profile.listed("many")).map(({ id }) => id);
+    expect(ids.length).toBe(limits.listedCalls);
+    expect(ids).toContain("waits");
+    expect(ids).not.toContain("over");
+  });
+
+  test("what has ended stays so, whatever comes later", async () => {
+    const profile = profileOf("late");
+    const now = Date.now();
+    const call = (status: string, updated: number) => {
+      const times = { created: now, updated, until: now + 60_000 };
+      return profile.list("late", { id: "one", kind: "call", name: "one", status, ...times });
+    };
+    await call("completed", now + 10);
+    await call("working", now + 20);
+    await call("working", now);
+    expect(await profile.listed("late")).toMatchObject([{ status: "completed" }]);
+  });
+
+  test("is put right by who opens a call whose object died before it could tell of its end", async () => {
+    const { taskId, task } = await planned(DORA);
+    await eventually(async () => expect(await task()).toMatchObject({ status: "completed" }));
+    const dora = await person(DORA);
+    await listWith(dora, "has ended");
+    const profile = profileOf(DORA);
+    const listed = (await profile.listed(DORA)).find(({ id }) => id === taskId);
+    await profile.unlist(taskId);
+    await profile.list(DORA, { ...listed!, status: "working", updated: listed!.created });
+    const tasks = namespaceOf(env, "TASKS")!;
+    await evictDurableObject(tasks.get(tasks.idFromString(taskId)));
+    await dora.fetch(`/console/live/${taskId}`);
+    await eventually(async () =>
+      expect(await profile.listed(DORA)).toMatchObject([{ id: taskId, status: "completed" }]),
+    );
+  });
+
+  test("is sealed: names and questions are not in storage in the clear", async () => {
+    await planned(EVE, { ...ELICIT, message: "xyzzy-question" });
+    const eve = await person(EVE);
+    await listWith(eve, "xyzzy-question");
+    const stored = await runInDurableObject(profileOf(EVE), (_one, { storage }) =>
+      storage.sql.exec("SELECT * FROM listed").toArray(),
+    );
+    const text = stored
+      .map((row) => new TextDecoder("latin1").decode(row["sealed"] as ArrayBuffer))
+      .join();
+    expect(stored.length).toBe(1);
+    expect(text).not.toMatch(/xyzzy|plan_always/);
+  });
+});
+
+test("who is forgotten has no calls any more: those that waited are gone, with their journals", async () => {
+  const { taskId, task } = await planned(BOB, ELICIT);
+  const bob = await person(BOB);
+  await listWith(bob, "needs an answer");
+  const { hidden } = await bob.fetch("/account");
+  const asked = await bob.send("/account", { ...hidden, do: "forget-me" });
+  const done = await bob.send("/account", { ...asked.hidden, do: "forget-all" });
+  expect(done.text).toContain("You are forgotten");
+  expect(await task()).toBeUndefined();
+  const again = await person(BOB);
+  expect((await again.fetch("/console/live")).html).not.toContain(taskId);
+  expect((await again.fetch(`/console/live/${taskId}`)).status).toBe(404);
+});
+
+test("Usage counts calls while they wait, by servlet, tool and caller", async () => {
+  const waiting = async (by: Dimension, name: string) => {
+    const { named } = await usageOf(env)!().report("hour", by);
+    return named.find((one) => one.name === name)?.waiting ?? 0;
+  };
+  const { taskId } = await planned(WANDA, ELICIT, NIGHT);
+  const { task: ended } = await planned(WANDA, ELICIT);
+  await eventually(async () => expect(await waiting("caller", WANDA)).toBe(2));
+  expect(await waiting("servlet", "durable")).toBeGreaterThan(1);
+  expect(await waiting("tool", "plan_always")).toBeGreaterThan(1);
+  const wanda = await person(WANDA);
+  const { html } = await wanda.fetch("/console/live");
+  const [other = ""] = /[0-9a-f]{64}/.exec(html.replaceAll(taskId, "")) ?? [];
+  await wanda.answer(`/ask/${other}`, { f0: "Wanda" });
+  await eventually(async () => expect(await ended()).toMatchObject({ status: "completed" }));
+  await eventually(async () => expect(await waiting("caller", WANDA)).toBe(1));
+  // One that has been answered and sleeps waits on; one that is forgotten does not.
+  await wanda.answer(`/ask/${taskId}`, { f0: "Wanda" });
+  await eventually(async () =>
+    expect((await wanda.fetch("/console/live")).text).toContain("sleeping until"),
+  );
+  expect(await waiting("caller", WANDA)).toBe(1);
+  const { hidden } = await wanda.fetch("/account");
+  const asked = await wanda.send("/account", { ...hidden, do: "forget-me" });
+  await wanda.send("/account", { ...asked.hidden, do: "forget-all" });
+  await eventually(async () => expect(await waiting("caller", WANDA)).toBe(0));
+});
+
+describe("events", () => {
+  test("tell the whole list, then each call that changes", async () => {
+    const { taskId } = await planned(MALLORY, ELICIT);
+    const mallory = await person(MALLORY);
+    await listWith(mallory, "needs an answer");
+    const headers = { cookie: [...mallory.cookies].map((pair) => pair.join("=")).join("; ") };
+    const url = "http://localhost:8787/console/live/events";
+    const response = await server.fetch(new Request(url, { headers }));
+    expect(response.headers.get("content-type")).toBe("text/event-stream");
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    const until = async (part: string) => {
+      while (!text.includes(part)) text += (await reader.read()).value ?? "";
+    };
+    await until(`"id":"${taskId}"`);
+    expect(text).toContain("event: all");
+    await mallory.answer(`/ask/${taskId}`, { f0: "Mallory" });
+    await until('"status":"completed"');
+    await reader.cancel();
+    const foreign = new Request(url, { headers: { ...headers, origin: "https://evil.example" } });
+    expect((await server.fetch(foreign)).status).toBe(403);
+  });
+});
+
+describe("the page of a call", () => {
+  test("has its timeline: what was asked, how often it ran, and its result; no configuration", async () => {
+    const { taskId, task } = await planned(ADA, { do: "config" }, ELICIT);
+    const ada = await person(ADA);
+    await ada.answer(`/ask/${taskId}`, { f0: "Ada" });
+    await eventually(async () => expect(await task()).toMatchObject({ status: "completed" }));
+    const { text } = await ada.fetch(`/console/live/${taskId}`);
+    expect(text).toContain("Answer 1 to config");
+    expect(text).toMatch(/\d\.\d{3} s after the previous step/);
+    expect(text).toContain("Not shown: it may have secrets");
+    expect(text).toMatch(/Answer 2 to elicitation\/create , \d+ characters\. Answer .*Ada/);
+    expect(text.match(/The servlet was started/g)?.length).toBe(2);
+    expect(text).toContain('"Ada"');
+  });
+
+  test("replays up to an entry without doing anything in the world", async () => {
+    const fetched = vi.spyOn(globalThis, "fetch").mockResolvedValue(new Response("ok"));
+    const post = { do: "http", method: "POST", url: "https://world.example/pay" };
+    const { taskId } = await planned(ADA, { do: "progress", message: "half" }, post, ELICIT);
+    const ada = await person(ADA);
+    await listWith(ada, "needs an answer");
+    const sent = fetched.mock.calls.length;
+    const path = `/console/live/${taskId}`;
+    const { hidden } = await ada.fetch(path);
+    const before = await ada.send(path, { ...hidden, replay: "0" });
+    expect(before.text).toMatch(/It would ask for http POST world\.example and wait/);
+    expect(before.text).toContain('"half"');
+    const after = await ada.send(path, { ...hidden, replay: "1" });
+    expect(after.text).toMatch(/It would ask for elicit/);
+    expect(fetched.mock.calls.length).toBe(sent);
+    expect((await ada.send(path, { ...hidden, replay: "7" })).text).toContain(
+      "The journal of this call is shorter",
+    );
+    expect((await ada.send(path, { ...hidden, replay: "1e9" })).text).not.toContain(
+      "It would ask for",
+    );
+    fetched.mockRestore();
+  });
+
+  test("replays a call of a servlet that keeps state without changing it", async () => {
+    const note = async (text: string) => {
+      const headers = { authorization: `Bearer ${ADA}`, "cf-connecting-ip": newAddress() };
+      const params = { name: "counting-note", arguments: {} };
+      const { result } = await send("tools/call", params, { server, capabilities: {}, headers });
+      const { id } = result!["structuredContent"];
+      const ada = await person(ADA);
+      await ada.answer(`/ask/${id}`, { f0: text });
+      await eventually(async () =>
+        expect((await ada.fetch(`/console/live/${id}`)).text).toContain("has ended"),
+      );
+      return id as string;
+    };
+    const first = await note("one");
+    const ada = await person(ADA);
+    const path = `/console/live/${first}`;
+    const { hidden } = await ada.fetch(path);
+    const replayed = await ada.send(path, { ...hidden, replay: "1" });
+    expect(replayed.text).toContain("It would end here with a result");
+    const second = await ada.fetch(`/console/live/${await note("two")}`);
+    expect(second.text).toContain(`"one two"`);
+  });
+
+  test("forks a call that has ended, once its person has read what that does", async () => {
+    const { taskId, task } = await planned(ADA, ELICIT);
+    const ada = await person(ADA);
+    await ada.answer(`/ask/${taskId}`, { f0: "Ada" });
+    await eventually(async () => expect(await task()).toMatchObject({ status: "completed" }));
+    const path = `/console/live/${taskId}`;
+    const { hidden } = await ada.fetch(path);
+    const warned = await ada.send(path, { ...hidden, fork: "0" });
+    expect(warned.text).toContain("requests are sent again");
+    const forked = await ada.send(path, { ...warned.hidden, "fork-now": "0" });
+    const id = /href="\/ask\/(\w+)"/.exec((await opened(ada, forked.text, taskId)).html)?.[1];
+    expect(id).toBeDefined();
+    expect(id).not.toBe(taskId);
+    await ada.answer(`/ask/${id}`, { f0: "Grace" });
+    await eventually(async () => {
+      const { text } = await ada.fetch(`/console/live/${id}`);
+      expect(text).toContain('"Grace"');
+    });
+    expect(saidIn({ result: (await task())["result"] })).toEqual(["Ada"]);
+  });
+
+  test("forks once, however often the form is sent", async () => {
+    const { taskId } = await planned(CLEO, ELICIT);
+    const cleo = await person(CLEO);
+    const path = `/console/live/${taskId}`;
+    const { hidden } = await cleo.fetch(path);
+    const warned = await cleo.send(path, { ...hidden, fork: "0" });
+    const sent = { ...warned.hidden, "fork-now": "0" };
+    const init = {
+      method: "POST",
+      headers: { origin: cleo.origin, "sec-fetch-site": "same-origin" },
+      body: new URLSearchParams(sent).toString(),
+    };
+    const type = { "content-type": "application/x-www-form-urlencoded" };
+    const twice = [1, 2].map(() =>
+      cleo.fetch(path, { ...init, headers: { ...init.headers, ...type } }),
+    );
+    const [one, other] = (await Promise.all(twice)).map(({ response }) =>
+      response.headers.get("location"),
+    );
+    expect(one).toMatch(/^\/console\/live\/\w+$/);
+    expect(one).not.toBe(path);
+    expect(other).toBe(one);
+    // The name of the call that it makes is part of what was agreed to.
+    const own = { ...sent, as: taskId };
+    expect((await cleo.send(path, own)).status).toBe(403);
+  });
+
+  test("takes no form of another page, person or site", async () => {
+    const { taskId, task } = await planned(ADA, ELICIT);
+    const other = await planned(ADA, ELICIT);
+    const [ada, bob] = [await person(ADA), await person(BOB)];
+    const path = `/console/live/${taskId}`;
+    const { hidden } = await ada.fetch(path);
+    const ofOther = (await ada.fetch(`/console/live/${other.taskId}`)).hidden;
+    expect((await ada.send(path, { do: "cancel" })).status).toBe(403);
+    expect((await ada.send(path, { ...ofOther, do: "cancel" })).status).toBe(403);
+    expect((await bob.send(path, { ...hidden, do: "cancel" })).status).not.toBe(200);
+    const foreign = { origin: "https://evil.example", "sec-fetch-site": "cross-site" };
+    expect((await ada.send(path, { ...hidden, do: "cancel" }, foreign)).status).toBe(403);
+    expect(await task()).toMatchObject({ status: "input_required" });
+  });
+});
+
+/** The page of the newest call of this person that waits and is not this one. */
+async function opened(one: Awaited<ReturnType<typeof person>>, text: string, but: string) {
+  expect(text).toContain("Timeline");
+  return eventually(async () => {
+    const list = await one.fetch("/console/live");
+    const waiting = list.html.slice(0, list.html.indexOf('id="working"'));
+    const id = [...waiting.matchAll(/href="\/console\/live\/(\w+)"/g)]
+      .map(([, found]) => found!)
+      .find((found) => found !== but)!;
+    return one.fetch(`/console/live/${id}`);
+  });
+}

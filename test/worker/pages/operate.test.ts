@@ -1,0 +1,225 @@
+/// <reference types="@cloudflare/vitest-plugin/types" />
+import { env } from "cloudflare:workers";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createApp } from "../../../src/app.ts";
+import { installsOf } from "../../../src/installs/bindings.ts";
+import type { Build } from "../../../src/installs/build.ts";
+import { unsettled } from "../../../src/state/remote-hooks.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
+import { usageOf } from "../../../src/observe/counting.ts";
+import { noSums } from "../../../src/observe/counts.ts";
+import { bundle } from "../../bundle.gen.ts";
+import { hashed, send } from "../auth/key-holders.ts";
+import { browser } from "./browser.ts";
+import { eventually } from "../waiting.ts";
+
+/** The page on which operators see how the server is, and change it. */
+
+const PATH = "/console/operate";
+
+const keysOf = async (operators: readonly string[], callers: readonly string[]) => {
+  const all = JSON.parse(await hashed([...operators, ...callers])) as Record<string, string>;
+  const operating = operators.map((name) => [name, { hash: all[name], scopes: ["operator"] }]);
+  return JSON.stringify({ ...all, ...Object.fromEntries(operating) });
+};
+
+const { keyCheckMs } = limits;
+beforeEach(() => configureLimits({ keyCheckMs: 0 }));
+afterEach(() => configureLimits({ keyCheckMs }));
+
+const served = async (operators: readonly string[], callers: readonly string[] = []) =>
+  createApp(bundle, {
+    ...env,
+    API_KEYS: await keysOf(operators, callers),
+    LOADER: (env as { TEST_LOADER?: unknown }).TEST_LOADER,
+  });
+
+type Server = Awaited<ReturnType<typeof served>>;
+
+async function signedIn(server: Server, key: string) {
+  const one = browser(server);
+  await one.send(PATH, { credential: key });
+  return one;
+}
+
+/** The fields of the form with this button. */
+function formWith(html: string, label: string): Record<string, string> {
+  const end = html.indexOf(`<button>${label}</button>`);
+  if (end < 0) throw new Error(`there is no button "${label}"`);
+  const form = html.slice(html.lastIndexOf("<form", end), end);
+  return Object.fromEntries(
+    [...form.matchAll(/name="([^"]*)"\s+value="([^"]*)"/g)].map(([, name, value]) => [
+      name!,
+      value!,
+    ]),
+  );
+}
+
+describe("the page", () => {
+  test("is for operators alone, who sign in there", async () => {
+    const server = await served(["boss-1"], ["caller-1"]);
+    const anyone = await browser(server).fetch(PATH);
+    expect(anyone.text).toContain("API key");
+    expect(anyone.text).not.toContain("Servlets");
+    const caller = await (await signedIn(server, "caller-1")).fetch(PATH);
+    expect(caller.status).toBe(403);
+    expect(caller.text).toContain("This page is for operators");
+    const { text, status } = await (await signedIn(server, "boss-1")).fetch(PATH);
+    expect(status).toBe(200);
+    expect(text).toContain("All servlets list their entries");
+    expect(text).toMatch(/ hello \S+ the bundle /);
+    expect(text).toContain(`listedCalls ${limits.listedCalls.toLocaleString("en")} the same`);
+    const open = createApp(bundle, { ...env, AUTH: "none" });
+    expect((await browser(open).fetch(PATH)).status).toBe(403);
+  });
+
+  test("shows the last errors with what to do, as text", async () => {
+    const server = await served(["boss-2"]);
+    const evil = "<script>alert(1)</script>\u202e";
+    const error = { servlet: "hello", tool: evil, outcome: "trapped", message: evil };
+    const errors = [{ ...error, count: 3, last: Date.now() }];
+    await usageOf(env)!().add({ total: noSums(), named: [], errors, stored: [], waiting: [] });
+    const { text, html } = await (await signedIn(server, "boss-2")).fetch(PATH);
+    expect(text).toContain("<script>alert(1)</script>\\u{202e}");
+    expect(text).toContain("roll it back");
+    expect(html.replace(/<script type="module" src="[^"]+"><\/script>/, "")).not.toMatch(
+      /<script|\u202e/,
+    );
+  });
+
+  test("keeps few errors, however many there are", async () => {
+    const usage = usageOf(env)!();
+    const last = Date.now();
+    const errors = Array.from({ length: 500 }, (_, nth) => ({
+      ...{ servlet: "hello", tool: "greet", outcome: "trapped", count: 1, last: last - 499 + nth },
+      message: `error ${nth}`,
+    }));
+    await usage.add({ total: noSums(), named: [], errors, stored: [], waiting: [] });
+    const kept = await usage.errors();
+    expect(kept.length).toBe(limits.shownErrors);
+    // Other tests have errors of their own.
+    const messages = kept.map(({ message }) => message);
+    expect(messages.find((message) => message.startsWith("error "))).toBe("error 499");
+  });
+});
+
+describe("a key", () => {
+  test("that is revoked is refused everywhere, and valid again once it is restored", async () => {
+    const server = await served(["boss-3"], ["lost-3"]);
+    const call = async () => (await send(server, "lost-3", "tools/list")).status;
+    const tools = async () => {
+      const headers = { authorization: "Bearer lost-3" };
+      return (await server.fetch(new Request("http://localhost:8787/tools", { headers }))).status;
+    };
+    const thief = await signedIn(server, "lost-3");
+    expect([await call(), await tools(), (await thief.fetch("/account")).status]).toEqual([
+      200, 200, 200,
+    ]);
+    const boss = await signedIn(server, "boss-3");
+    const { html } = await boss.fetch(PATH);
+    const asked = await boss.send(PATH, formWith(html, "Revoke lost-3"));
+    expect(asked.text).toContain("Calls that were made with it continue");
+    const revoked = await boss.send(PATH, formWith(asked.html, "Revoke lost-3"));
+    expect(revoked.text).toContain("The key is revoked");
+    expect(revoked.text).toContain("Revoked by boss-3");
+    await eventually(async () => expect(await call()).toBe(401));
+    expect(await tools()).toBe(401);
+    expect((await thief.fetch("/account")).text).not.toContain("You are signed in as");
+    const again = await thief.send("/account", { credential: "lost-3" });
+    expect(again.text).toContain("The API key lost-3 was revoked");
+    const restored = await boss.send(PATH, formWith(revoked.html, "Restore lost-3"));
+    expect(restored.text).toContain("The key is valid again");
+    await eventually(async () => expect(await call()).toBe(200));
+  });
+
+  test("is shown with the time of its last use", async () => {
+    const server = await served(["boss-4"], ["used-4", "unused-4"]);
+    await send(server, "used-4", "tools/list");
+    await send(server, "used-4", "tools/list");
+    const boss = await signedIn(server, "boss-4");
+    await eventually(async () => {
+      const { text } = await boss.fetch(PATH);
+      expect(text).toMatch(/unused-4 all but operator never never/);
+      expect(text).toMatch(/ used-4 all but operator never \w{3}, \d+ /);
+    });
+  });
+
+  test("of one's own is revoked once that was said", async () => {
+    const server = await served(["boss-5"]);
+    const boss = await signedIn(server, "boss-5");
+    const asked = await boss.send(PATH, formWith((await boss.fetch(PATH)).html, "Revoke boss-5"));
+    expect(asked.text).toContain("You are signed in with this key");
+    await boss.send(PATH, formWith(asked.html, "Revoke boss-5"));
+    await eventually(async () =>
+      expect((await boss.fetch(PATH)).text).not.toContain("All servlets list their entries"),
+    );
+  });
+});
+
+describe("forms", () => {
+  test("of other pages, sites and persons do nothing", async () => {
+    const server = await served(["boss-6", "chief-6"], ["caller-6"]);
+    const boss = await signedIn(server, "boss-6");
+    const form = formWith((await boss.fetch(PATH)).html, "Revoke caller-6");
+    const revoke = { ...form, do: "revoke" };
+    expect((await boss.send(PATH, { ...revoke, token: "x" })).status).toBe(403);
+    const foreign = { origin: "https://evil.example", "sec-fetch-site": "cross-site" };
+    expect((await boss.send(PATH, revoke, foreign)).status).toBe(403);
+    const chief = await signedIn(server, "chief-6");
+    expect((await chief.send(PATH, revoke)).status).toBe(403);
+    const caller = await signedIn(server, "caller-6");
+    expect((await caller.send(PATH, revoke)).status).toBe(403);
+    expect((await boss.send(PATH, { ...form, do: "anything" })).status).toBe(400);
+    const named = await boss.send(PATH, { ...form, do: "ask-revoke", name: "\u202egnp" });
+    expect(named.html).toContain("<button>Revoke \\u{202e}gnp</button>");
+    const made = await boss.send(PATH, { ...revoke, key: "0".repeat(64) });
+    expect(made.text).toContain("no longer configured");
+    expect((await send(server, "caller-6", "tools/list")).status).toBe(200);
+  });
+});
+
+describe("installed servlets", () => {
+  const buildWith = (name: string, tool: string): Build => {
+    const digest = tool.length.toString(16).repeat(64).slice(0, 64);
+    return {
+      ...{ name, dialect: "hyper-v2", hash: digest, parts: { module: digest } },
+      ...{ startsOnce: false, restorable: true, exports: ["call_tool"], manifest: {} },
+      lists: {
+        tools: [{ name: tool, inputSchema: { type: "object" } }],
+        ...{ resources: [], resourceTemplates: [], prompts: [] },
+      },
+    };
+  };
+
+  test("are rolled back and uninstalled, as long as nobody else has changed them", async () => {
+    const server = await served(["boss-7"]);
+    const installs = installsOf(env)!();
+    const install = async (tool: string) =>
+      unsettled(await installs.install(buildWith("trowel", tool), "boss-7"));
+    await install("scoop");
+    await install("scoop_up");
+    const boss = await signedIn(server, "boss-7");
+    const first = await boss.fetch(PATH);
+    const back = await boss.send(PATH, formWith(first.html, "Roll trowel back to 1"));
+    expect(back.text).toContain("The older version is installed");
+    expect(await installs.versions("trowel")).toMatchObject({ current: 1 });
+    const late = await boss.send(PATH, formWith(first.html, "Roll trowel back to 1"));
+    expect(late.text).not.toContain("The older version is installed");
+    const asked = await boss.send(PATH, formWith(back.html, "Uninstall trowel"));
+    expect(asked.text).toContain("Its tools and all its versions are removed");
+    const gone = await boss.send(PATH, formWith(asked.html, "Uninstall trowel"));
+    expect(gone.text).toContain("The servlet is uninstalled");
+    expect((await installs.list()).map(({ name }) => name)).not.toContain("trowel");
+  });
+
+  test("say what to bind where nothing can be installed", async () => {
+    const server = createApp(bundle, {
+      ...env,
+      API_KEYS: await keysOf(["boss-8"], []),
+      ...{ BUILDS: undefined, USAGE: undefined },
+    });
+    const { text } = await (await signedIn(server, "boss-8")).fetch(PATH);
+    expect(text).toContain("bind the R2 bucket BUILDS");
+    expect(text).toContain("bind the Durable Object USAGE");
+  });
+});

@@ -1,0 +1,389 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect, test } from "vitest";
+import type { ProfileObject } from "../../../src/pages/profile-object.ts";
+import { namespaceOf } from "../../../src/settings/env.ts";
+import { limits } from "../../../src/core/limits.ts";
+import { serverOf } from "../auth/key-holders.ts";
+import { as, callOf, clock, limited, prepare, send, textIn, type Json } from "../calls/client.ts";
+import { objectOf } from "../calls/faults.ts";
+import { ELICIT, saidIn, steps } from "../calls/plans.ts";
+import { Events, SessionClient } from "../mcp/legacy/session-client.ts";
+import { failureOf, post, valueOf } from "../otc/client.ts";
+import { browser, server, type Server } from "./browser.ts";
+
+/** Secrets that servlets ask people for, and the account in which people see, replace and delete them. */
+prepare();
+
+const ASK = { do: "ask_secret", name: "deepl", message: "Your key of DeepL" };
+const KEPT = { do: "kept", name: "deepl" };
+const URLS = { elicitation: { url: {} } };
+
+const accountOf = (who: string) => namespaceOf<ProfileObject>(env, "PROFILES")!.getByName(who);
+
+let people = 0;
+
+/** Callers whom no other test knows, on a server of their own. */
+async function callers() {
+  const [ada, eve] = [`ada${++people}`, `eve${people}`];
+  const at = await serverOf({ [ada]: {}, [eve]: {} }, {});
+  const plan = (all: Json[], who = ada, capabilities: Json = {}) =>
+    callOf("plan", steps(...all), { server: at, capabilities, ...as(who) });
+  const result = (id: string, who = ada) =>
+    callOf("get_result", { id }, { server: at, capabilities: {}, ...as(who) });
+  return { ada, eve, at, plan, result };
+}
+
+/** A browser of somebody who has signed in. */
+async function signedIn(at: Server, who: string) {
+  const person = browser(at);
+  await person.send("/account", { credential: who });
+  return person;
+}
+
+/** Opens the page of a call, and enters a secret on the page to which it leads. */
+async function enter(person: ReturnType<typeof browser>, url: string, secret: string) {
+  const page = await person.fetch(url);
+  const at = page.response.headers.get("location") ?? url;
+  const { hidden } = await person.fetch(at);
+  return person.send(at, { ...hidden, secret, decision: "accept" });
+}
+
+describe("a client that can only call tools", () => {
+  test("has its user enter the secret, which is there from then on, for this caller and servlet", async () => {
+    const { ada, eve, at, plan, result } = await callers();
+    const asked = await plan([ASK, ELICIT]);
+    const { id, url } = asked.result!["structuredContent"];
+    const person = await signedIn(at, ada);
+    const first = await person.fetch(url);
+    expect(first.status).toBe(303);
+    const page = await person.fetch(first.response.headers.get("location")!);
+    expect(page.text).toContain("durable , a servlet of this server, asks for deepl");
+    expect(page.text).toContain("Your key of DeepL");
+    expect(page.html).toContain('type="password"');
+    const next = await enter(person, url, " of-ada\r\n");
+    expect(next.text).toContain("The question Who?");
+    await person.answer(url, { f0: "Ada" });
+    expect(saidIn(await result(id))).toEqual(["of-ada", "Ada"]);
+    expect(saidIn(await plan([ASK, KEPT]))).toEqual(["of-ada", "of-ada"]);
+    expect(saidIn(await plan([KEPT], eve))).toEqual([null]);
+    expect(saidIn(await plan([{ ...KEPT, name: "other" }]))).toEqual([null]);
+  });
+
+  test("hears that its user declines", async () => {
+    const { ada, at, plan, result } = await callers();
+    const { id, url } = (await plan([ASK])).result!["structuredContent"];
+    const person = await signedIn(at, ada);
+    const { headers } = (await person.fetch(url)).response;
+    const { hidden } = await person.fetch(headers.get("location")!);
+    await person.send(headers.get("location")!, { ...hidden, decision: "decline" });
+    expect(saidIn(await result(id))).toEqual([null]);
+  });
+
+  test("over Open Tool Calling", async () => {
+    const { ada, at } = await callers();
+    const otc = (tool_id: string, input: Json) =>
+      post({ request: { tool_id, input } }, at, as(ada).headers);
+    const failure = failureOf(await otc("durable.plan", steps(ASK)));
+    const [, url, id] = /open (\S+), then call \S+ with id (\S+)\./.exec(
+      failure["additional_prompt_content"],
+    )!;
+    await enter(await signedIn(at, ada), url!, "of-ada");
+    const value = valueOf(await otc("server.get_result", { id })) as Json;
+    expect(value["said"]).toEqual(["of-ada"]);
+  });
+});
+
+test("a guest of any language reads it from the keyring, without a user", async () => {
+  const { ada, eve, at } = await callers();
+  await accountOf(ada).keep(ada, { servlet: "probe", name: "deepl" }, "of-ada");
+  const read = async (user: string, who = ada) =>
+    textIn(
+      await callOf(
+        "secret",
+        { of: { service: "deepl", user } },
+        { server: at, capabilities: {}, ...as(who) },
+      ),
+    );
+  expect(await read("")).toBe("of-ada");
+  expect(await read("other")).toBe("");
+  expect(await read("", eve)).toBe("");
+});
+
+describe("a client that can open pages", () => {
+  const askedBy = async ({ plan }: Awaited<ReturnType<typeof callers>>, step: Json = ASK) => {
+    const { result } = await plan([step], undefined, URLS);
+    const [[key, { params }]] = Object.entries(result!["inputRequests"]) as [[string, Json]];
+    expect(params).toMatchObject({ mode: "url", message: expect.stringContaining(ASK.message) });
+    return { key, url: params.url as string, state: result!["requestState"] };
+  };
+
+  const acceptedBy = (
+    { ada, at }: Awaited<ReturnType<typeof callers>>,
+    { key, state }: { key: string; state: string },
+    step: Json = ASK,
+  ) => {
+    const brought = { inputResponses: { [key]: { action: "accept" } }, requestState: state };
+    const params = { name: "plan", arguments: steps(step), ...brought };
+    return send("tools/call", params, { server: at, capabilities: URLS, ...as(ada) });
+  };
+
+  test("is waited for until its user has finished the page", async () => {
+    const all = await callers();
+    const asked = await askedBy(all);
+    const person = await signedIn(all.at, all.ada);
+    const answer = acceptedBy(all, asked);
+    await scheduler.wait(50);
+    const page = await enter(person, asked.url, "of-ada");
+    expect(page.text).toContain("The secret is kept");
+    expect(saidIn(await answer)).toEqual(["of-ada"]);
+  });
+
+  test("is asked again where its user has not, and at last has not given it", async () => {
+    limited({ pageMs: 10, secretAsks: 3 });
+    const all = await callers();
+    const asked = await askedBy(all);
+    const keys = [asked.key];
+    let { result } = await acceptedBy(all, asked);
+    while (result?.["resultType"] === "input_required") {
+      const [key = ""] = Object.keys(result["inputRequests"]);
+      keys.push(key);
+      ({ result } = await acceptedBy(all, { key, state: result["requestState"] }));
+    }
+    expect(saidIn({ result: result! })).toEqual([null]);
+    expect(keys).toEqual(["ask_1", "ask_1_2", "ask_1_3"]);
+  });
+
+  test("in a session: it is told that the page is done, by the id of the request", async () => {
+    const { ada, at } = await callers();
+    const client = await SessionClient.begin({ server: at, capabilities: URLS, ...as(ada) });
+    const events = new Events(await client.call("plan", steps(ASK)));
+    const { id, params } = await events.message();
+    expect(params).toMatchObject({ mode: "url", elicitationId: expect.any(String) });
+    await enter(await signedIn(at, ada), params.url, "of-ada");
+    await client.answer(id, { action: "accept" });
+    expect(await events.message()).toEqual({
+      jsonrpc: "2.0",
+      method: "notifications/elicitation/complete",
+      params: { elicitationId: params.elicitationId },
+    });
+    expect(saidIn((await events.message()) as { result: Json })).toEqual(["of-ada"]);
+  });
+
+  test("is asked for another one where the servlet wants it replaced", async () => {
+    const all = await callers();
+    const person = await signedIn(all.at, all.ada);
+    await enter(person, (await askedBy(all)).url, "old");
+    const step = { ...ASK, replace: true };
+    const asked = await askedBy(all, step);
+    await enter(person, asked.url, "new");
+    expect(saidIn(await acceptedBy(all, asked, step))).toEqual(["new"]);
+    expect(saidIn(await all.plan([KEPT]))).toEqual(["new"]);
+  });
+});
+
+describe("bad input", () => {
+  test("a caller that nobody knows is not asked, and never in a form", async () => {
+    const { result } = await callOf("plan", steps(ASK), {
+      server,
+      capabilities: { elicitation: { form: {}, url: {} } },
+    });
+    expect(JSON.stringify(result)).toContain("does not know who is calling");
+  });
+
+  // Browsers send a line break of a form back as another, and NUL not at all: it could not be deleted at /account.
+  test.each([[""], ["n".repeat(257)], ["a\nb"], ["a\u0000b"], ["a\u202eb"]])(
+    "a name that is none: %#",
+    async (name) => {
+      const { plan } = await callers();
+      const { result } = await plan([{ ...ASK, name }]);
+      expect(JSON.stringify(result)).toContain("needs a name of at most 256 characters");
+    },
+  );
+
+  test("pages of others, forged ones, old ones, and forms of other pages", async () => {
+    const { ada, eve, at, plan } = await callers();
+    const { result } = await plan([ASK], ada, URLS);
+    const [{ params }] = Object.values(result!["inputRequests"]) as [Json];
+    const { url } = params;
+    const stranger = browser(at);
+    expect((await stranger.fetch(url)).text).toContain("Who are you?");
+    expect((await stranger.fetch(url)).text).not.toContain("DeepL");
+    const other = await signedIn(at, eve);
+    expect((await other.fetch(url)).text).toContain("Not for you");
+    const person = await signedIn(at, ada);
+    for (const path of ["/secret/x", "/secret/AAAA", `${url}A`, `${url.slice(0, -3)}`])
+      expect((await person.fetch(path)).status).toBe(404);
+    const { hidden } = await person.fetch("/account");
+    const forged = await person.send(url, { ...hidden, secret: "x", decision: "accept" });
+    expect(forged.status).toBe(403);
+    const { hidden: own } = await person.fetch(url);
+    const empty = await person.send(url, { ...own, secret: " ", decision: "accept" });
+    expect(empty.status).toBe(422);
+    const long = "x".repeat(limits.secretCharacters + 1);
+    const large = await person.send(url, { ...own, secret: long, decision: "accept" });
+    expect([large.status, large.text]).toEqual([422, expect.stringContaining("too long")]);
+    expect(large.html).not.toContain("xxx");
+    expect(saidIn(await plan([KEPT]))).toEqual([null]);
+    clock.aheadMs += limits.taskMs + 1;
+    expect((await (await signedIn(at, ada)).fetch(url)).status).toBe(404);
+  });
+
+  test("more secrets than a person may have", async () => {
+    limited({ keptSecrets: 1 });
+    const { ada, at, plan } = await callers();
+    const person = await signedIn(at, ada);
+    for (const [name, status] of [
+      ["one", 200],
+      ["one", 200],
+      ["two", 409],
+    ] as const) {
+      const { result } = await plan([{ ...ASK, name, replace: true }], ada, URLS);
+      const [{ params }] = Object.values(result!["inputRequests"]) as [Json];
+      expect((await enter(person, params.url, "x")).status).toBe(status);
+    }
+  });
+});
+
+test("no secret lies in the clear in what is stored", async () => {
+  limited({ resultWaitMs: 0 });
+  const { ada, at, plan, result } = await callers();
+  const { id, url } = (await plan([ASK, ELICIT])).result!["structuredContent"];
+  await enter(await signedIn(at, ada), url, "of-ada-in-the-clear");
+  expect(saidIn(await plan([KEPT]))).toEqual(["of-ada-in-the-clear"]);
+  await result(id);
+  for (const object of [accountOf(ada), objectOf(id)]) {
+    const stored = await runInDurableObject(object, (_instance, { storage }) =>
+      rowsOf(storage.sql),
+    );
+    expect(stored.length).toBeGreaterThan(0);
+    expect(stored.join("\n")).not.toContain("in-the-clear");
+  }
+});
+
+/** All rows of all tables, as text. */
+function rowsOf(sql: SqlStorage): string[] {
+  const tables = sql
+    .exec<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'")
+    .toArray()
+    .filter(({ name }) => !name.startsWith("_"));
+  return tables.flatMap(({ name }) =>
+    sql
+      .exec(`SELECT * FROM "${name}"`)
+      .toArray()
+      .map((row) =>
+        Object.values(row)
+          .map((one) => (one instanceof ArrayBuffer ? new TextDecoder("latin1").decode(one) : one))
+          .join(" "),
+      ),
+  );
+}
+
+describe("the account", () => {
+  test("shows secrets by name, which are replaced and deleted, and waiting calls; and signs out", async () => {
+    const { ada, eve, at, plan } = await callers();
+    const person = await signedIn(at, ada);
+    const empty = await person.fetch("/account");
+    expect(empty.text).toContain(`You are signed in as ${ada}`);
+    expect(empty.text).toContain("Kept secrets None.");
+    const { id, url } = (await plan([ASK, ELICIT])).result!["structuredContent"];
+    await enter(person, url, "of-ada");
+    const full = await person.fetch("/account");
+    expect(full.html).toContain(`<a href="/ask/${id}">plan of durable</a>`);
+    expect(full.text).toContain("deepl for durable, since");
+    expect(full.text).not.toContain("of-ada");
+    const other = await signedIn(at, eve);
+    expect((await other.fetch("/account")).text).toContain("Kept secrets None.");
+
+    const of = { servlet: "durable", name: "deepl" };
+    const { token } = full.hidden;
+    const replacing = await person.send("/account", { token, ...of, do: "replace" });
+    expect(replacing.text).toContain("asks for deepl");
+    const path = await person.fetch("/account", {
+      method: "POST",
+      body: new URLSearchParams({ token: token!, ...of, do: "replace" }),
+      headers: { origin: person.origin },
+    });
+    await enter(person, path.response.headers.get("location")!, "new");
+    expect(saidIn(await plan([KEPT]))).toEqual(["new"]);
+    const forged = await other.send("/account", { token, ...of, do: "forget" });
+    expect(forged.status).toBe(403);
+    const left = await person.send("/account", { token, ...of, do: "forget" });
+    expect(left.text).toContain("Kept secrets None.");
+    expect(saidIn(await plan([KEPT]))).toEqual([null]);
+
+    await person.answer(url, { f0: "Ada" });
+    const over = await person.send("/account", { token, do: "sign-out" });
+    expect(over.text).toContain("You are signed out");
+    expect((await person.fetch("/account")).text).toContain("Who are you?");
+  });
+
+  test("shows a call that waits behind many that have ended, and forgets all of them", async () => {
+    limited({ shownCalls: 2, resultWaitMs: 50 });
+    const { ada, at, plan, result } = await callers();
+    const person = await signedIn(at, ada);
+    const waiting = (await plan([ELICIT])).result!["structuredContent"];
+    let over: Json = {};
+    for (let nth = 0; nth < 5; nth++) {
+      over = (await plan([ELICIT])).result!["structuredContent"];
+      await person.answer(over["url"], { f0: "Ada" });
+      expect(saidIn(await result(over["id"]))).toEqual(["Ada"]);
+    }
+    const { html, hidden } = await person.fetch("/account");
+    expect(html).toContain(`<a href="/ask/${waiting["id"]}">`);
+    await person.send("/account", { ...hidden, do: "forget-all" });
+    for (const id of [waiting["id"], over["id"]])
+      expect(await result(id)).toMatchObject({ result: { isError: true } });
+  });
+
+  test("forgets a person: secrets, waiting calls, memory and files, and nobody else's", async () => {
+    limited({ resultWaitMs: 50 });
+    const { ada, eve, at, plan, result } = await callers();
+    const count = (who: string) =>
+      callOf("counting-next", {}, { server: at, capabilities: {}, ...as(who) }).then(textIn);
+    for (const who of [ada, eve]) {
+      await accountOf(who).keep(who, { servlet: "durable", name: "deepl" }, `of-${who}`);
+      await count(who);
+    }
+    const waiting = (await plan([ELICIT])).result!["structuredContent"];
+    const others = (await plan([ELICIT], eve)).result!["structuredContent"];
+    const person = await signedIn(at, ada);
+    const { hidden } = await person.fetch("/account");
+    const asked = await person.send("/account", { ...hidden, do: "forget-me" });
+    expect(asked.text).toContain("It cannot be undone");
+    expect(saidIn(await plan([KEPT]))).toEqual([`of-${ada}`]);
+    const over = await person.send("/account", { ...asked.hidden, do: "forget-all" });
+    expect(over.text).toContain("You are forgotten");
+    expect((await person.fetch("/account")).text).toContain("Who are you?");
+
+    expect(saidIn(await plan([KEPT]))).toEqual([null]);
+    expect(saidIn(await plan([KEPT], eve))).toEqual([`of-${eve}`]);
+    expect([await count(ada), await count(eve)]).toEqual(["1", "2"]);
+    expect(await result(waiting["id"])).toMatchObject({ result: { isError: true } });
+    expect(await result(others["id"], eve)).not.toMatchObject({ result: { isError: true } });
+    expect(
+      await runInDurableObject(objectOf(waiting["id"]), (_task, { storage }) =>
+        rowsOf(storage.sql),
+      ),
+    ).toEqual([]);
+  });
+
+  test("nobody has one where no authentication is required", async () => {
+    const page = await browser().fetch("/account");
+    expect([page.status, page.text]).toEqual([404, expect.stringContaining("No account")]);
+  });
+});
+
+test("servlets do not speak to the server itself", async () => {
+  const { plan } = await callers();
+  for (const mode of ["account", "secret"]) {
+    const params = { mode, name: "deepl", message: "", after: 0, since: 0, ms: "never" };
+    const { result } = await plan([
+      { do: "ask_as", params },
+      { do: "ask_as", params },
+    ]);
+    expect(JSON.stringify(result)).toMatch(
+      /An account is connected by|needs an answer from a person/,
+    );
+  }
+});

@@ -1,9 +1,0 @@
-import { prepare } from "../durable/client.ts";
-import { prepareFaults } from "../durable/faults.ts";
-import { watchSessions } from "../durable/session-faults.ts";
-import { testLinkDeaths } from "./links-faults-walk.ts";
-
-/** Calls that are handed over to a person, and whose objects die at every fifth place where something is awaited. */
-prepare();
-prepareFaults(watchSessions);
-testLinkDeaths(5);

@@ -1,0 +1,238 @@
+/// <reference types="@cloudflare/vitest-plugin/types" />
+import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect, test } from "vitest";
+import type { Hub } from "../../../src/mcp/hub.ts";
+import { listenerOf, modern, post } from "../server.ts";
+import { bundle } from "../../bundle.gen.ts";
+import {
+  as,
+  begin,
+  goOn,
+  keyed,
+  newAddress,
+  prepare,
+  send,
+  server,
+  serverOf,
+  type Json,
+  type Sent,
+} from "../calls/client.ts";
+import { resultIn, type SessionClient } from "../mcp/legacy/session-client.ts";
+import { begin as beginSession, listened } from "../mcp/legacy/session-steps.ts";
+
+/** Servlets whose lists depend on their state, and who hears that these have changed. */
+prepare();
+
+const LIST = "notifications/tools/list_changed";
+const UPDATED = "notifications/resources/updated";
+
+const { HUBS: hubs } = env as unknown as { HUBS: DurableObjectNamespace<Hub> };
+
+/** A new caller: anonymous, from an address of its own. */
+const newCaller = (): Sent => ({
+  headers: { "cf-connecting-ip": newAddress() },
+});
+
+/** Adds a tool; `which` says for whom the servlet's memory lasts. */
+const add = (name: string, sent: Sent, which = "growing", tool = "add") =>
+  send("tools/call", { name: `${which}-${tool}`, arguments: { name } }, sent);
+
+async function listed(sent: Sent, which = "growing"): Promise<string[]> {
+  const { result } = await send("tools/list", {}, sent);
+  const names = (result!["tools"] as { name: string }[]).map(({ name }) => name);
+  return names.filter((name) => name.startsWith(`${which}-`)).map((name) => name.split("-")[1]!);
+}
+const OWN = ["add", "add_later", "add_and_trap", "grow"];
+
+/** A stream of a modern client. */
+async function listen(sent: Sent, notifications: Json = { toolsListChanged: true }) {
+  const { body, headers } = modern("subscriptions/listen", { notifications });
+  const response = await post(body, { ...headers, ...sent.headers }, sent.server ?? server);
+  const listener = listenerOf(response);
+  await listener.next();
+  return { ...listener, method: async () => ((await listener.next()) as Json)["method"] };
+}
+
+/** The methods that a stream brings until all of these have come: changes for everybody may still come, of other tests. */
+async function heardUntil(stream: { message(): Promise<Json> }, ...methods: string[]) {
+  const heard = new Set<unknown>();
+  while (methods.some((method) => !heard.has(method)))
+    heard.add((await stream.message())["method"]);
+  return heard;
+}
+
+describe("lists", () => {
+  test("show what a call of the same caller has added, which can be called", async () => {
+    const [ada, bob] = [newCaller(), newCaller()];
+    expect(await listed(ada)).toEqual(OWN);
+    await add("one", ada);
+    expect(await listed(ada)).toEqual([...OWN, "one"]);
+    expect(await listed(bob)).toEqual(OWN);
+    const { result } = await send("tools/call", { name: "growing-one" }, ada);
+    expect(result).toMatchObject({ content: [{ text: "one of 1" }] });
+    const { error } = await send("tools/call", { name: "growing-one" }, bob);
+    expect(error!.message).toMatch(/Unknown tool: growing-one/);
+  });
+
+  test("outlive the object that has them", async () => {
+    const ada = newCaller();
+    await add("one", ada);
+    await abortAllDurableObjects();
+    expect(await listed(ada)).toEqual([...OWN, "one"]);
+  });
+
+  test("are as they were after a call that crashed", async () => {
+    const ada = newCaller();
+    await add("one", ada);
+    expect((await add("two", ada, "growing", "add_and_trap")).result).toMatchObject({
+      isError: true,
+    });
+    expect(await listed(ada)).toEqual([...OWN, "one"]);
+  });
+
+  test("are not for others, and not for later", async () => {
+    const { result } = await send("tools/list", {}, newCaller());
+    expect(result).toMatchObject({ ttlMs: 0, cacheScope: "private" });
+  });
+
+  test("are those of a session, and of a caller without one", async () => {
+    const ada = newCaller();
+    const [one, two] = await Promise.all([beginSession(ada), beginSession(ada)]);
+    const names = async (client: SessionClient) => {
+      const { result } = await resultIn(await client.request("tools/list"));
+      const tools = (result as { tools: { name: string }[] }).tools;
+      return tools.map(({ name }) => name).filter((name) => name.startsWith("growing_session-new"));
+    };
+    await resultIn(await one.call("growing_session-add", { name: "new" }));
+    expect(await names(one)).toEqual(["growing_session-new"]);
+    expect(await names(two)).toEqual([]);
+    expect(await listed(ada, "growing_session")).toEqual(OWN);
+    const said = await resultIn(await one.call("growing_session-new"));
+    expect(said).toMatchObject({ result: { content: [{ text: "new of 1" }] } });
+  });
+
+  test("hold back what scopes do not grant", async () => {
+    const name = crypto.randomUUID();
+    const keys = await keyed(name);
+    await add("one", { server: keys, ...as(name) });
+    const hash = new Uint8Array(
+      await crypto.subtle.digest("SHA-256", new TextEncoder().encode(name)),
+    ).toHex();
+    const narrow = serverOf(bundle, {
+      API_KEYS: JSON.stringify({ [name]: { hash, scopes: ["growing:add"] } }),
+    });
+    const sent = { server: narrow, ...as(name) };
+    expect(await listed(sent)).toEqual(["add"]);
+    const { status, error } = await send("tools/call", { name: "growing-one" }, sent);
+    expect({ status, message: error?.message }).toEqual({
+      status: 403,
+      message: expect.stringMatching(/lacks the scope growing:one/),
+    });
+  });
+});
+
+describe("a change", () => {
+  test("comes to the caller's streams, and to no other anonymous caller's", async () => {
+    const [ada, bob] = [newCaller(), newCaller()];
+    const uris = { resourceSubscriptions: ["growing:a", "growing:b"] };
+    const [adas, bobs] = [await listen(ada), await listen(bob, uris)];
+    await add("a", ada);
+    expect(await adas.method()).toBe(LIST);
+    expect(await listed(ada)).toEqual([...OWN, "a"]);
+    await add("b", bob);
+    expect(await bobs.next()).toMatchObject({ method: UPDATED, params: { uri: "growing:b" } });
+    await Promise.all([adas.close(), bobs.close()]);
+  });
+
+  test("that a crash has undone is not told", async () => {
+    const ada = newCaller();
+    const stream = await listen(ada, { resourceSubscriptions: ["growing:a", "growing:b"] });
+    await add("a", ada, "growing", "add_and_trap");
+    await add("b", ada);
+    expect(await stream.next()).toMatchObject({ params: { uri: "growing:b" } });
+    await stream.close();
+  });
+
+  test("is told when the call that waits has ended, and not before", async () => {
+    const ada = newCaller();
+    const stream = await listen(ada, {
+      toolsListChanged: true,
+      resourceSubscriptions: ["growing:b"],
+    });
+    const params = { name: "growing-add_later", arguments: { name: "later" } };
+    const round = await begin("tools/call", params, ada);
+    // It has told the list's change before it asked, which would come first.
+    await add("b", ada);
+    expect(new Set([await stream.method(), await stream.method()])).toEqual(
+      new Set([UPDATED, LIST]),
+    );
+    expect(await listed(ada)).toEqual([...OWN, "b"]);
+    const [key] = Object.keys(round.requests);
+    await goOn(round, { [key!]: { action: "accept", content: { text: "yes" } } });
+    expect(await stream.method()).toBe(LIST);
+    expect(await listed(ada)).toEqual([...OWN, "b", "later"]);
+    await stream.close();
+  });
+
+  test("comes to the caller's sessions, and to no other anonymous caller's", async () => {
+    const [ada, bob] = [newCaller(), newCaller()];
+    const [one, two, other] = await Promise.all([ada, ada, bob].map((sent) => beginSession(sent)));
+    const streams = await Promise.all([one, two, other].map((client) => listened(client!)));
+    await resultIn(await other!.request("resources/subscribe", { uri: "growing:b" }));
+    await resultIn(await one!.call("growing-add", { name: "a" }));
+    expect(await streams[0]!.message()).toMatchObject({ method: LIST });
+    expect(await streams[1]!.message()).toMatchObject({ method: LIST });
+    await resultIn(await other!.call("growing-add", { name: "b" }));
+    const heard = await heardUntil(streams[2]!, UPDATED, LIST);
+    expect(heard).toEqual(new Set([UPDATED, LIST]));
+    for (const stream of streams) await stream.drop();
+  });
+
+  test("comes to no session of which it is not known whose it is", async () => {
+    const other = "notifications/prompts/list_changed";
+    const session = await beginSession(newCaller());
+    const events = await listened(session);
+    const hub = hubs.getByName("anonymous");
+    // As sessions are that were enlisted before their callers were kept.
+    await runInDurableObject(hub, (_hub, { storage }) => storage.sql.exec("DELETE FROM networks"));
+    await add("a", newCaller());
+    await hub.publish([{ method: other }]);
+    expect(await events.message()).toMatchObject({ method: other });
+    await events.drop();
+  });
+
+  test("of a session's state comes to that session alone", async () => {
+    const ada = newCaller();
+    const [one, two] = await Promise.all([beginSession(ada), beginSession(ada)]);
+    const streams = await Promise.all([one, two].map((client) => listened(client)));
+    for (const client of [one, two]) {
+      await resultIn(await client.request("resources/subscribe", { uri: "growing:a" }));
+    }
+    await resultIn(await one.call("growing_session-add", { name: "a" }));
+    await streams[0]!.message();
+    await resultIn(await two.request("resources/subscribe", { uri: "growing:b" }));
+    await resultIn(await two.call("growing_session-add", { name: "b" }));
+    let message = await streams[1]!.message();
+    while (message["method"] !== UPDATED) message = await streams[1]!.message();
+    expect(message["params"]).toEqual({ uri: "growing:b" });
+    for (const stream of streams) await stream.drop();
+  });
+
+  test("of the state that all share comes to everybody", async () => {
+    const name = crypto.randomUUID();
+    const keys = await keyed(name);
+    const cleo = { server: keys, ...as(name) };
+    const [ada, bob] = [newCaller(), newCaller()];
+    const session = await beginSession(bob);
+    const streams = [await listen(ada), await listen(cleo)];
+    const events = await listened(session);
+    const tool = crypto.randomUUID();
+    await add(tool, ada, "growing_server");
+    for (const stream of streams) expect(await stream.method()).toBe(LIST);
+    expect(await events.message()).toMatchObject({ method: LIST });
+    expect(await listed(cleo, "growing_server")).toContain(tool.split("-")[0]);
+    for (const stream of streams) await stream.close();
+    await events.drop();
+  });
+});

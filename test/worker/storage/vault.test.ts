@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import { Sealer } from "../../../src/storage/vault.ts";
+
+/** What is sealed is opened at its own place only, and whole. */
+const key = { id: 7, bytes: crypto.getRandomValues(new Uint8Array(32)) };
+const sealer = new Sealer({
+  current: () => ({ ...key, until: Infinity }),
+  lasting: () => key.bytes,
+  byId: (id) => (id === key.id ? key : undefined),
+});
+const text = new TextEncoder().encode("an answer");
+
+test("a sealed value opens at its place, and at no other", async () => {
+  const sealed = await sealer.seal(text, "answer 3 of ada");
+  expect(await sealer.open(sealed, "answer 3 of ada")).toEqual(text);
+  for (const place of ["answer 4 of ada", "answer 3 of bob", "", undefined]) {
+    expect(await sealer.open(sealed, place)).toBeUndefined();
+  }
+  expect(await sealer.open(await sealer.seal(text), "answer 3 of ada")).toBeUndefined();
+});
+
+test("a text that was sealed for one purpose is not taken for another", async () => {
+  const sealed = await sealer.sealText({ name: "ada" }, "sign-in");
+  expect(await sealer.openText(sealed, "sign-in")).toEqual({ name: "ada" });
+  expect(await sealer.openText(sealed, "form")).toBeUndefined();
+  expect(await sealer.openText(`${sealed}!`, "sign-in")).toBeUndefined();
+});
+
+test("nothing opens that was changed or cut, or whose key is not known", async () => {
+  const sealed = await sealer.seal(text, "place");
+  for (const at of [0, 3, 4, 15, 16, sealed.length - 1]) {
+    const changed = sealed.slice();
+    changed[at]! ^= 1;
+    expect(await sealer.open(changed, "place")).toBeUndefined();
+  }
+  for (const length of [0, 4, 16, sealed.length - 1]) {
+    expect(await sealer.open(sealed.slice(0, length), "place")).toBeUndefined();
+  }
+});
