@@ -35,7 +35,7 @@ import { secretEndpoint } from "./pages/secret-endpoint.ts";
 import { signedInEndpoint, type PersonPage } from "./pages/view.ts";
 import type { Principal } from "./core/model.ts";
 import type { Server } from "./server.ts";
-import { describeMissing } from "./servlets/variables.ts";
+import { describeMissing, unusedIn } from "./servlets/variables.ts";
 import { printable } from "./core/text.ts";
 
 /** The Worker's routes and middleware, in order. */
@@ -58,6 +58,8 @@ export function createApp(server: Server) {
   }
   const { variables } = serving.deployment;
   const missing = describeMissing(bundle.servlets, (name) => Boolean(variables[name]));
+  // Others may be for servlets that are installed.
+  const misspelt = unusedIn(bundle.servlets, Object.keys(variables), { isMisspelt: true });
   let hasWarned = false;
   app.use((c, next) => {
     c.req.raw = atOwnOrigin(c.req.raw, policy);
@@ -65,6 +67,7 @@ export function createApp(server: Server) {
     if (!hasWarned && authenticator.isExposed(c.req.raw))
       console.warn(`This server requires no authentication. ${HOW_TO_CLOSE}`);
     if (!hasWarned && missing !== undefined) console.warn(missing);
+    if (!hasWarned) for (const one of misspelt) console.warn(`Settings: ${printable(one)}`);
     hasWarned = true;
     const origin = c.req.raw.headers.get("origin");
     if (origin !== null || !isProbe(c.req)) checkOrigin(c.req.raw, policy);
@@ -199,7 +202,7 @@ export function createApp(server: Server) {
     const plain = c.json({ error: message }, 404);
     if (raw.method !== "POST") return plain;
     const answer = async () => {
-      const id = idOf(await readJson(raw, limits.strayBodyBytes).catch(() => undefined));
+      const id = idOf(await readJson(raw, { most: limits.strayBodyBytes }).catch(() => undefined));
       if (id === null) return plain;
       // A JSON-RPC client with the wrong URL. Many report a 404 as "session terminated" and hide the message.
       const body = errorMessage(id, new Fault("invalid_request", message));

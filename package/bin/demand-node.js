@@ -16,8 +16,13 @@ export function lineFor(version) {
   return `edge-servlets needs Node ${OLDEST.join(".")} or newer, and this is ${version}. Install one from https://nodejs.org.`;
 }
 
-// `npm install` in the repository: there all commands run by the Node that comes with it.
+// At the end of `npm install` in the repository, which has brought a newer Node: npm itself runs by the one that is told.
 if (process.argv[1]?.endsWith("demand-node.js")) {
-  const line = lineFor(process.versions.node);
-  if (line !== undefined) console.error(line);
+  const [, version = process.versions.node] =
+    /node\/v([\d.]+)/.exec(process.env["npm_config_user_agent"] ?? "") ?? [];
+  const line = lineFor(version);
+  if (line !== undefined)
+    console.error(
+      `${line} Here npm scripts run all the same, by the Node that this has installed.`,
+    );
 }

@@ -10,8 +10,8 @@ export interface BuildFiles {
 
 /** The build of a servlet. */
 export function buildOf(member: Member): BuildFiles {
-  const { found, dialect, prepared, parts, hash, startsOnce, lists, definitions, archives } =
-    member;
+  const { found, dialect, prepared, parts, hash, startsOnce, neverWaits } = member;
+  const { lists, definitions, archives } = member;
   const { $schema: _, ...manifest } = found.manifest;
   const { path, wasm, base, patch, exports, unrestorable } = prepared;
   const code = new Map<string, Cached>([[parts.module, { path, bytes: wasm }]]);
@@ -20,7 +20,7 @@ export function buildOf(member: Member): BuildFiles {
   for (const { digest, path: file, bytes } of archives) code.set(digest, { path: file, bytes });
   const files = Object.fromEntries(archives.map(({ host, digest }) => [host, digest]));
   const restorable = unrestorable === undefined;
-  const known = { name: found.name, dialect, hash, startsOnce, restorable, exports };
+  const known = { name: found.name, dialect, hash, startsOnce, restorable, neverWaits, exports };
   const listed = { ...(lists && { lists }), ...(definitions && { definitions }) };
   return {
     build: {

@@ -14,7 +14,8 @@ export function bundleSource(
     ? "edge-servlets"
     : path(`${relative(dirname(out), "src") || "."}/servlets/bundle.ts`);
   const entries = members.map((member, at) => {
-    const { found, dialect, prepared, hash, startsOnce, lists, definitions, archives } = member;
+    const { found, dialect, prepared, hash, startsOnce, neverWaits } = member;
+    const { lists, definitions, archives } = member;
     const { $schema: _, ...manifest } = found.manifest;
     return `{
   name: ${JSON.stringify(found.name)},
@@ -24,6 +25,7 @@ export function bundleSource(
   ${prepared.patch === undefined ? "" : `patch: patch${at},`}
   startsOnce: ${startsOnce},
   restorable: ${prepared.unrestorable === undefined},
+  neverWaits: ${neverWaits},
   hash: ${JSON.stringify(hash)},
   exports: ${JSON.stringify(prepared.exports)},
   manifest: ${JSON.stringify(manifest)},
@@ -51,13 +53,34 @@ export const bundle: Bundle = { ${runner === undefined ? "" : `runner: { script,
 
 /** The servlets that keep state and have another build than in an earlier module: their memory starts empty. */
 export function newBuilds(members: readonly Member[], before: string): string[] {
-  const builds = before.matchAll(/^ {2}name: "([^"]+)",$.*?^ {2}hash: "([^"]+)",$/gms);
-  const hashes = new Map([...builds].map(([, name, hash]) => [name, hash]));
+  const builds = entriesIn(before);
   return members.flatMap(({ found: { name, manifest }, hash }) => {
-    const old = hashes.get(name);
-    return keepsState(manifest) && old !== undefined && old !== hash ? [name] : [];
+    const old = builds.get(name);
+    return keepsState(manifest) && old?.includes(`  hash: "${hash}",`) === false ? [name] : [];
   });
 }
+
+/** How the servlets of a module differ from those of an earlier one, in words; undefined if they do not. */
+export function changesIn(after: string, before: string): string | undefined {
+  const [now, then] = [entriesIn(after), entriesIn(before)];
+  const changes = [
+    ...[...now].flatMap(([name, entry]) => {
+      if (!then.has(name)) return `${name} is new`;
+      return entry === then.get(name) ? [] : `${name} has changed`;
+    }),
+    ...[...then.keys()].flatMap((name) => (now.has(name) ? [] : `${name} is gone`)),
+  ];
+  return changes.length === 0 ? undefined : changes.join(", ");
+}
+
+/** The entries of a module's servlets by their names, without the numbers of their files. */
+const entriesIn = (source: string): Map<string, string> =>
+  new Map(
+    [...source.matchAll(/^ {2}name: "([^"]+)",$.*?^\}/gms)].map(([entry, name]) => [
+      name!,
+      entry.replaceAll(/\b(wasm|base|patch|files)\d+/g, "$1"),
+    ]),
+  );
 
 /** A relative path as an import specifier. */
 const path = (relativePath: string) => {

@@ -28,6 +28,7 @@ import { snapshot } from "./wasm/snapshot.ts";
 import { build } from "./source.ts";
 import { buildWarnings } from "./toolchains.ts";
 import { inTurns } from "./work.ts";
+import { pluginNeverWaits, scriptNeverWaits } from "./waits.ts";
 
 /** One servlet of the bundle, and the facts for its row of the table. */
 export interface Member {
@@ -43,6 +44,8 @@ export interface Member {
   size: { before: number; gzip: number };
   /** True if its start functions depend on nothing, so that they run once for all calls. */
   startsOnce: boolean;
+  /** True if no call of it waits for a person, or for long. */
+  neverWaits: boolean;
   /** Host services that its start functions use if they run in each call; empty if they run once. */
   startAsks: string[];
   /** Its lists; absent if they are dynamic. */
@@ -199,8 +202,10 @@ async function makeReady(
     }
     const size = { before: plugin.length, gzip: gzipBytes(prepared.wasm) };
     const archives = await archivesOf(found, cache);
+    const { wasm } = prepared;
     return {
       ...{ found: withStateLists(found, plugin), dialect, prepared, size, archives, warnings },
+      neverWaits: pluginNeverWaits({ wasm, dialect }, found.manifest),
       ...(remedy !== undefined && { remedy }),
     };
   } catch (error) {
@@ -275,6 +280,7 @@ async function makeLoaded(
       base,
       patch,
     },
+    neverWaits: scriptNeverWaits(text, found.manifest),
     size: { before: Buffer.byteLength(text), gzip: gzipBytes(patch.bytes) },
     warnings: asked ? warningsFor(asked.output) : [],
   };

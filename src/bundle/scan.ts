@@ -2,6 +2,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
 import { transform, type TransformFailure } from "esbuild";
 import { manifestSchema, normaliseKeys, type Manifest } from "../servlets/manifest.ts";
+import { nearest } from "../nearest.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { Refusal, type Refusals } from "./refusal.ts";
 import { refuseMisnamed, sourceIn, type Source } from "./source.ts";
@@ -147,22 +148,7 @@ export function checkManifest(path: string, value: unknown): Manifest {
 
 function unknownKey(key: string): string {
   const known = Object.keys(manifestSchema.shape);
-  const nearest = known.toSorted((a, b) => distance(a, key) - distance(b, key))[0]!;
-  const hint =
-    distance(nearest, key) <= 3 ? `did you mean ${nearest}?` : `known are ${known.join(", ")}`;
+  const meant = nearest(key, known);
+  const hint = meant === undefined ? `known are ${known.join(", ")}` : `did you mean ${meant}?`;
   return `the key ${key} is unknown; ${hint}`;
-}
-
-/** Levenshtein's distance between two words. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const swap = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(swap, row[j]! + 1, next[j - 1]! + 1));
-    }
-    row = next;
-  }
-  return row[b.length]!;
 }

@@ -59,10 +59,13 @@ const SURROGATES =
  * The value of a JSON text, in which each half of a character (a lone surrogate) is U+FFFD: clients in other languages
  * refuse, or never answer, a message that has one. Throws as `JSON.parse`.
  */
-export function parseJson(text: string): unknown {
-  if (!SURROGATE_ESCAPE.test(text)) return JSON.parse(text);
-  return JSON.parse(text.replace(SURROGATES, (whole, half) => (half ? "\\ufffd" : whole)));
-}
+export const parseJson = (text: string): unknown => JSON.parse(wellFormedJson(text));
+
+/** The same JSON text, in which each escape of half of a character is U+FFFD. */
+export const wellFormedJson = (text: string): string =>
+  SURROGATE_ESCAPE.test(text)
+    ? text.replace(SURROGATES, (whole, half) => (half ? "\ufffd" : whole))
+    : text;
 
 /** A text as one word of a shell. Host names, too, may have quotes and `$()` in them. */
 export const shellWord = (text: string): string =>

@@ -7,11 +7,14 @@ import { stringBytes } from "../core/text.ts";
 const BODY_MEMBERS = 200_000;
 
 /**
- * Reads the JSON body of a request.
+ * Reads the JSON body of a request of `most` bytes, by `parse`.
  *
  * Throws `unsupported_media_type`, `too_large`, `parse_error`, or as `bodyText`; the messages quote nothing of the body.
  */
-export async function readJson(request: Request, most = limits.bodyBytes): Promise<unknown> {
+export async function readJson(
+  request: Request,
+  { most = limits.bodyBytes, parse = JSON.parse as (text: string) => unknown } = {},
+): Promise<unknown> {
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (type !== "application/json") {
     throw new Fault("unsupported_media_type", "Content-Type must be application/json.");
@@ -21,7 +24,7 @@ export async function readJson(request: Request, most = limits.bodyBytes): Promi
   if (stringBytes(text) > most) throw tooWide(most);
   let body: unknown;
   try {
-    body = JSON.parse(text);
+    body = parse(text);
   } catch {
     throw new Fault("parse_error", "The body is not valid JSON. Send one JSON value.");
   }

@@ -29,6 +29,7 @@ const buildSchema = z.strictObject({
   }),
   startsOnce: z.boolean(),
   restorable: z.boolean(),
+  neverWaits: z.optional(z.boolean()),
   exports: z.array(z.string()),
   manifest: object,
   /** Absent if they are dynamic. */

@@ -6,6 +6,7 @@ import { Fault } from "../core/errors.ts";
 import { OPERATOR_SCOPE, type CallToolResult, type Json, type Principal } from "../core/model.ts";
 import { ownServlet, type OwnTool } from "../servlets/own.ts";
 import { OPERATOR_SERVLET, SERVER_SERVLET, type RESERVED_TOOLS } from "../servlets/scopes.ts";
+import { shownOf } from "../servlets/catalog.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { Wait } from "../core/suspension.ts";
 import type { Build } from "../installs/build.ts";
@@ -53,7 +54,7 @@ const listServlets = ({ installs }: Installer, registry: () => Promise<Registry>
     const all = await registry();
     const { tools } = await all.for({ principal, session }).catalog();
     const versions = new Map((await installs().list()).map((one) => [one.name, one.version]));
-    const servlets = [...Map.groupBy(tools.values(), ({ servlet }) => servlet)].map(
+    const servlets = [...Map.groupBy(shownOf(tools.values()), ({ servlet }) => servlet)].map(
       ([{ name: servlet, manifest }, entries]) => ({
         name: servlet,
         ...(manifest.description !== undefined && { description: manifest.description }),

@@ -1,8 +1,9 @@
 import { Fault } from "../core/errors.ts";
 import { oncePer } from "../core/once-per.ts";
 import type { ToolDefinition } from "../core/model.ts";
+import { nearest } from "../nearest.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
-import type { Catalog, ToolEntry } from "../servlets/catalog.ts";
+import { shownOf, type Catalog, type ToolEntry } from "../servlets/catalog.ts";
 import { compareVersions } from "../servlets/toolkit.ts";
 import { printableLines } from "../core/text.ts";
 import { define } from "./definitions.ts";
@@ -37,17 +38,23 @@ export const directoryOf = oncePer(({ versions }: Catalog): Directory => {
       else warn(servlet, `its tool ${definition.id} is hidden by that of ${first}`);
     }
   }
+  const shown = new Set(shownOf(versions));
   const newestFirst = [...offers.values()].toSorted((a, b) =>
     compareVersions(b.definition.version, a.definition.version),
   );
   const byName = Map.groupBy(newestFirst, ({ definition }) => definition.id.split("@")[0]!);
   return {
-    definitions: [...offers.values()].map(({ definition }) => definition),
+    definitions: [...offers.values()].flatMap(({ entry, definition }) =>
+      shown.has(entry) ? definition : [],
+    ),
     find(id) {
       const [name = "", version] = id.split("@");
       const known = byName.get(name);
-      if (known === undefined)
-        throw new Fault("not_found", `Unknown tool ${name}. See GET /tools.`);
+      if (known === undefined) {
+        const meant = nearest(name, byName.keys());
+        const hint = meant === undefined ? "" : ` Did you mean ${meant}?`;
+        throw new Fault("not_found", `Unknown tool ${name}.${hint} See GET /tools.`);
+      }
       if (version === undefined) return known[0]!;
       const exact = version.includes(".") ? version : `${version}.0.0`;
       const offer = offers.get(`${name}@${exact}`);

@@ -4,7 +4,7 @@ import { shown, type Markup } from "../http/document.ts";
 import type { Tool } from "../core/model.ts";
 import { beginningOf, printable, printableText } from "../core/text.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
-import type { Catalog, ToolEntry } from "../servlets/catalog.ts";
+import { shownOf, type Catalog, type ToolEntry } from "../servlets/catalog.ts";
 import { concernsOf } from "../servlets/concerns.ts";
 import type { Manifest } from "../servlets/manifest.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
@@ -91,7 +91,8 @@ function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
     if (before === undefined) all.set(servlet, [entry]);
     else before.push(entry);
   };
-  for (const entry of catalog.tools.values()) add(entry.servlet, entry.own, toolEntry(entry));
+  for (const entry of shownOf(catalog.tools.values()))
+    add(entry.servlet, entry.own, toolEntry(entry));
   for (const { servlet, own, prompt } of catalog.prompts.values()) {
     const { name, title, description, arguments: args = [] } = prompt;
     const rows = args.map((one) => ({

@@ -18,7 +18,8 @@ const INLINED_CHARACTERS = 4096;
 
 /**
  * The schema in 2020-12, accepting exactly the values it did: without a reference at its root, without `allOf` where its
- * parts can be merged, without keywords of draft 7 and `true` for a schema. It is the schema itself if nothing is to be
+ * parts can be merged, without keywords of draft 7, `true` for a schema, names of its own (clients that know a name refuse
+ * another schema of that name), and what its metaschema refuses although no value depends on it. It is the schema itself if nothing is to be
  * changed, and where that would take too many steps.
  */
 export const portable: (schema: Json) => Json = oncePer((schema: Json) => {
@@ -56,7 +57,8 @@ function isSuspect(part: unknown, name: string): boolean {
     const isNamed = NAMED_SCHEMA_KEYWORDS.has(key) && isObject(value);
     const parts = isNamed ? Object.values(value) : [value];
     if (SUSPECT.has(key) || parts.some((one) => isSuspect(one, isNamed ? "" : key))) return true;
-    if ((key === "$schema" && isOld(value)) || (key === "$id" && isAnchor(value))) return true;
+    if ((key === "$schema" && isOld(value)) || OWN_NAMES.has(key)) return true;
+    if (isIdle(key, value) || (key === "required" && isRepeating(value))) return true;
   }
   return false;
 }
@@ -64,10 +66,31 @@ function isSuspect(part: unknown, name: string): boolean {
 const isOld = (dialect: unknown): boolean =>
   typeof dialect === "string" && !/2020-12/.test(dialect);
 
+/** What a schema calls itself; `id` in draft 4. */
+const OWN_NAMES = new Set(["$anchor", "$id", "id"]);
+
+const isRepeating = (list: unknown): list is unknown[] =>
+  Array.isArray(list) && new Set(list).size < list.length;
+
+/** Keywords on which no value depends, by an example of their type. */
+const ANNOTATIONS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
+  ...["title", "description", "$comment"].map((key) => [key, ""] as const),
+  ...["deprecated", "readOnly", "writeOnly"].map((key) => [key, true] as const),
+]);
+
+/** True for a keyword that says nothing: an annotation of another type, and that names of properties are texts. */
+const isIdle = (key: string, value: unknown): boolean =>
+  key === "propertyNames"
+    ? isObject(value) &&
+      Object.keys(value).every((one) => one === "type" && value[one] === "string")
+    : ANNOTATIONS.has(key)
+      ? typeof value !== typeof ANNOTATIONS.get(key)
+      : key === "examples" && !Array.isArray(value);
+
 /** Keywords that are written anew, or only needed by references: these lead to `$defs` of the root. */
 const DROPPED = new Set([
-  ...["$anchor", "$defs", "$id", "$ref", "$schema", "additionalItems", "definitions"],
-  ...["dependencies", "items"],
+  ...["$defs", "$ref", "$schema", "additionalItems", "definitions", "dependencies", "items"],
+  ...OWN_NAMES,
 ]);
 /** References by them depend on the way to the schema. */
 const DYNAMIC = ["$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"];
@@ -119,10 +142,17 @@ class Writer {
     if (!isObject(given) || DYNAMIC.some((key) => key in given)) throw new Unwritable();
     const written: Json = Object.fromEntries(
       Object.entries(given)
-        .filter(([key]) => !DROPPED.has(key))
+        .filter(([key, value]) => !DROPPED.has(key) && !isIdle(key, value))
         .map(([key, value]) => [key, this.#member(key, value)]),
     );
-    this.isChanged ||= "definitions" in given || isOld(given["$schema"]) || isAnchor(given["$id"]);
+    this.isChanged ||=
+      "definitions" in given ||
+      isOld(given["$schema"]) ||
+      Object.entries(given).some(([key, value]) => OWN_NAMES.has(key) || isIdle(key, value));
+    if (isRepeating(written["required"])) {
+      written["required"] = [...new Set(written["required"])];
+      this.isChanged = true;
+    }
     this.#writeItems(given, written);
     this.#writeDependencies(given, written);
     if (given["$ref"] !== undefined)
@@ -132,8 +162,8 @@ class Writer {
 
   /** The value of a keyword. */
   #member(key: string, value: unknown): unknown {
-    const isFlag = typeof value === "boolean" && FLAGS.has(key);
-    if (SCHEMA_KEYWORDS.has(key) && !isFlag) {
+    const isSetting = typeof value === "boolean" && FLAGS.has(key);
+    if (SCHEMA_KEYWORDS.has(key) && !isSetting) {
       return Array.isArray(value) ? value.map((one) => this.#schema(one)) : this.#schema(value);
     }
     if (!NAMED_SCHEMA_KEYWORDS.has(key)) return value;
@@ -274,7 +304,6 @@ class Writer {
 
 const DEFINITIONS = "#/$defs/";
 
-const isAnchor = (id: unknown): boolean => typeof id === "string" && id.startsWith("#");
 const isPointer = (part: unknown): part is Json =>
   isObject(part) && "$ref" in part && Object.keys(part).length === 1;
 /** With these at its root a schema is refused all the same. */

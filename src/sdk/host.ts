@@ -123,6 +123,14 @@ export const traceOf = (thrown: unknown): string =>
 /** Tells the host what ends the call, for the line of the log that says why it failed: see `Guest.log`. */
 export const logThrown = (thrown: unknown): void => __host.log(4, `Uncaught ${traceOf(thrown)}`);
 
+/** Advice about a global of Node or of browsers that a package has not found; undefined for other messages. */
+const absence = (message: string): string | undefined =>
+  /^(Buffer|Intl|WebAssembly|document|global|navigator|process|require|window) is not defined$/.test(
+    message,
+  )
+    ? "A servlet runs neither in Node nor in a browser: docs/packages.md says which packages work"
+    : undefined;
+
 /** A thrown value as text for a caller: an error's message; of any other object its JSON. */
 export function messageOf(thrown: unknown): string {
   if (thrown instanceof AggregateError) {
@@ -130,7 +138,8 @@ export function messageOf(thrown: unknown): string {
     return `${thrown.message || thrown.name}: ${all}`;
   }
   if (thrown instanceof Error) {
-    const advice = thrown instanceof SyntaxError ? patternAdvice(thrown.message) : undefined;
+    const advice =
+      thrown instanceof SyntaxError ? patternAdvice(thrown.message) : absence(thrown.message);
     return (thrown.message || thrown.name) + (advice === undefined ? "" : `. ${advice}.`);
   }
   if (typeof thrown !== "object" || thrown === null) return String(thrown);

@@ -1,3 +1,4 @@
+import { wellFormedJson } from "../core/text.ts";
 import { inspect, nameOf } from "./globals/inspect.ts";
 
 /** True while `json` writes. */
@@ -36,6 +37,7 @@ export function json(value: unknown, what: string): string {
   isStrict = false;
   made = undefined;
   // NaN and dates that are not valid have become null.
+  if (text?.includes("\\ud")) text = wellFormedJson(text);
   if (text !== undefined && !text.includes("null")) return text;
   const found = lost(value, "", []);
   if (found !== undefined) throw new Error(`${what} is not JSON: ${found}.`, { cause: failure });

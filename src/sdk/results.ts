@@ -20,13 +20,20 @@ const isBlock = (value: unknown): value is Json =>
 
 const isContent = (value: unknown): boolean => typeof value === "string" || isBlock(value);
 
+const MEMBERS = new Set(["content", "structuredContent", "isError", "_meta"]);
+
 /** True for a whole result, and not for structured content that happens to have a member `content`. */
-function isResult(value: unknown, hasSchema: boolean): value is Json & { content: unknown[] } {
-  if (!isObject(value) || !Array.isArray(value["content"])) return false;
+function isResult(
+  value: unknown,
+  hasSchema: boolean,
+): value is Json & { content?: unknown[] | null } {
+  if (!isObject(value)) return false;
+  const { content = null } = value;
+  if (content === null && "structuredContent" in value)
+    return Object.keys(value).every((key) => MEMBERS.has(key));
+  if (!Array.isArray(content)) return false;
   if ("structuredContent" in value || "isError" in value) return true;
-  return hasSchema
-    ? value["content"].length > 0 && value["content"].every(isBlock)
-    : value["content"].every(isContent);
+  return hasSchema ? content.length > 0 && content.every(isBlock) : content.every(isContent);
 }
 
 const unfinished = (value: unknown): value is Json =>
@@ -94,7 +101,7 @@ export function toolResult(output: OutputRule, name: string, value: unknown): un
   if (unfinished(value)) return json(value, what);
   if (isResult(value, output !== false)) {
     const { content, structuredContent, ...rest } = value;
-    const result = { ...rest, content: content.map(block) };
+    const result = { ...rest, content: (content ?? []).map(block) };
     if (structuredContent === undefined) return json(result, what);
     return after(checked(output, name, structuredContent), (structured) =>
       json({ ...result, structuredContent: structured }, what),

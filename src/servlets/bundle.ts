@@ -19,6 +19,8 @@ export interface PreparedServlet {
   startsOnce?: boolean;
   /** True if a used instance can be restored to its pristine state. */
   restorable?: boolean;
+  /** True if no call of it waits for a person, or for long; absent where that is not known. */
+  neverWaits?: boolean;
   /** SHA-256 of the digests of the module and its patches, in hex. */
   hash: string;
   exports: readonly string[];

@@ -8,7 +8,7 @@ import { Pattern } from "../schema/pattern.ts";
 import { StepsExceeded, Steps } from "../schema/steps.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import { checkOf, type Check } from "./checks.ts";
-import { RESERVED_NAMES, type May } from "./scopes.ts";
+import { GET_RESULT, RESERVED_NAMES, type May } from "./scopes.ts";
 import { compareTemplates, sampleOf, templateMatcher, type TemplateMatcher } from "./templates.ts";
 import { newest } from "./toolkit.ts";
 
@@ -168,15 +168,23 @@ export function joined(first: Catalog, second: Catalog): Catalog {
   };
 }
 
-/** The server's own tools come last: models and people look for those of the servlets. */
 const listsOf = (all: Pick<Catalog, "tools" | "prompts" | "resources" | "templates">): Lists => ({
-  tools: [...all.tools.values()]
-    .toSorted((one, other) => Number(isServers(one)) - Number(isServers(other)))
-    .map(({ tool }) => tool),
+  tools: shownOf(all.tools.values()).map(({ tool }) => tool),
   resources: [...all.resources.values()].map(({ resource }) => resource),
   resourceTemplates: all.templates.map(({ template }) => template),
   prompts: [...all.prompts.values()].map(({ prompt }) => prompt),
 });
+
+/**
+ * Those of these tools that are listed. The server's own come last: models and people look for those of the servlets.
+ * `get_result` is among them only if calls of others can wait.
+ */
+export function shownOf(tools: Iterable<ToolEntry>): ToolEntry[] {
+  const all = [...tools];
+  const [own, others] = [all.filter(isServers), all.filter((one) => !isServers(one))];
+  const canWait = all.some(({ servlet }) => servlet.neverWaits !== true);
+  return [...others, ...own.filter((one) => canWait || one.own !== GET_RESULT)];
+}
 
 const isServers = ({ servlet }: ToolEntry): boolean => RESERVED_NAMES.has(servlet.name);
 

@@ -58,6 +58,11 @@ function ofDescription(description: string): string[] {
 }
 
 const ROOT = ["$ref", "allOf", "anyOf", "oneOf", "not", "enum"];
+/** Keywords that no list of arguments needs, which APIs of models refuse or ignore. */
+const RARE = [
+  ...["if", "not", "patternProperties", "propertyNames", "dependentRequired", "dependentSchemas"],
+  ...["contains", "unevaluatedItems", "unevaluatedProperties", "$dynamicRef"],
+];
 /** The names of arguments that Anthropic's API takes. */
 const ARGUMENT = /^[A-Za-z0-9_.-]{1,64}$/;
 /** More of them would only repeat the first. */
@@ -76,6 +81,19 @@ function ofSchema(schema: Json): string[] {
     if (!isObject(one) || concerns.size >= MOST) return;
     const { type, items, properties, $defs, enum: values } = one;
     const types = [type].flat();
+    const at = path === "" ? "the root" : path;
+    for (const key of RARE.filter(
+      (keyword) => keyword in one && (path !== "" || !ROOT.includes(keyword)),
+    )) {
+      concerns.add(
+        `has ${key} at ${at} of its inputSchema: some APIs of models refuse or ignore it; the server checks it all the same, so say it in the description, too`,
+      );
+    }
+    if (one["nullable"] === true) {
+      concerns.add(
+        `has nullable at ${at} of its inputSchema, which means nothing in JSON Schema: give type as a list with "null"`,
+      );
+    }
     if (types.includes("array") && Array.isArray(values)) {
       concerns.add(
         `has enum beside the array ${path} in its inputSchema: APIs of models refuse it; put enum into items`,

@@ -3,6 +3,7 @@ import type { CallContext } from "../core/call-context.ts";
 import type { CallToolResult, Json, Tool } from "../core/model.ts";
 import { Suspended, Wait } from "../core/suspension.ts";
 import type { PreparedServlet } from "./bundle.ts";
+import { SERVER_SERVLET } from "./scopes.ts";
 import type { Servlet } from "./servlet.ts";
 
 /** A tool of the server itself. */
@@ -39,5 +40,7 @@ export function ownServlet(
     getPrompt: refuse,
     complete: refuse,
   };
-  return [{ name, dialect: "hyper-v2", hash: name, exports: [], manifest: {}, lists }, servlet];
+  const neverWaits = name === SERVER_SERVLET;
+  const prepared = { name, hash: name, neverWaits, exports: [], manifest: {}, lists };
+  return [{ ...prepared, dialect: "hyper-v2" }, servlet];
 }

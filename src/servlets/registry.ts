@@ -9,6 +9,7 @@ import type {
   Lists,
   ReadResourceResult,
 } from "../core/model.ts";
+import { nearest } from "../nearest.ts";
 import type { Outcome } from "../core/suspension.ts";
 import type { PreparedServlet, Served } from "./bundle.ts";
 import {
@@ -209,7 +210,17 @@ export class Registry {
   async #tool(name: string): Promise<ToolEntry> {
     const entry = await this.#find(({ tools }) => tools.get(name));
     if (entry !== undefined) return entry;
-    throw new Fault("invalid_params", `Unknown tool: ${name}. See tools/list.`);
+    throw await this.#unknown("tool", name);
+  }
+
+  async #unknown(kind: "tool" | "prompt", name: string): Promise<Fault> {
+    const { lists } = await this.catalog();
+    const meant = nearest(
+      name,
+      lists[`${kind}s`].map((one) => one.name),
+    );
+    const hint = meant === undefined ? "" : ` Did you mean ${meant}?`;
+    return new Fault("invalid_params", `Unknown ${kind}: ${name}.${hint} See ${kind}s/list.`);
   }
 
   /** Logs a call whose arguments do not fit the tool's schema. */
@@ -314,7 +325,7 @@ export class Registry {
   async #prompt(name: string): Promise<PromptEntry> {
     const entry = await this.#find(({ prompts }) => prompts.get(name));
     if (entry !== undefined) return entry;
-    throw new Fault("invalid_params", `Unknown prompt: ${name}. See prompts/list.`);
+    throw await this.#unknown("prompt", name);
   }
 
   /** The servlet whose prompt or resource a completion is for. Throws `invalid_params`, `insufficient_scope`. */

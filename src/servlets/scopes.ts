@@ -18,9 +18,12 @@ export const OPERATOR_SERVLET = "server-operator";
 /** Names that no other servlet may have: grants of its tools would not be checked, or no caller could use them. */
 export const RESERVED_NAMES: ReadonlySet<string> = new Set([SERVER_SERVLET, OPERATOR_SERVLET]);
 
+/** The tool by which a client gets the result of a call that has waited. */
+export const GET_RESULT = "get_result";
+
 /** The tools of these servlets, whose names no other tool may have: clients would call the wrong one. */
 export const RESERVED_TOOLS = [
-  "get_result",
+  GET_RESULT,
   "list_servlets",
   "install_servlet",
   "uninstall_servlet",

@@ -1,4 +1,5 @@
-import { isServersOwn } from "../settings/own-names.ts";
+import { nearest } from "../nearest.ts";
+import { isServersOwn, SETTINGS } from "../settings/own-names.ts";
 
 /** Names of the Worker's variables and secrets in manifests. */
 
@@ -62,6 +63,25 @@ export const missingIn = (
       .map(({ variable }) => variable);
     return missing.length === 0 ? [] : `${name} needs ${[...new Set(missing)].join(", ")}`;
   });
+
+/** The variables among these, none of the server's own, that no servlet uses, in words; all, or those that are misspelt. */
+export function unusedIn(
+  servlets: readonly WithVariables[],
+  names: readonly string[],
+  { isMisspelt = false } = {},
+): string[] {
+  const used = servlets.flatMap(({ manifest }) =>
+    variablesIn(manifest).map(({ variable }) => variable),
+  );
+  return names
+    .filter((name) => !used.includes(name))
+    .flatMap((name) => {
+      const meant = nearest(name, [...used, ...SETTINGS]);
+      if (meant === undefined && isMisspelt) return [];
+      const hint = meant === undefined ? "" : `; did you mean ${meant}?`;
+      return `no servlet and nothing of the server uses ${name}${hint}`;
+    });
+}
 
 /** That, and how to set them; undefined if none is missing. */
 export function describeMissing(

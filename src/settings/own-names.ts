@@ -1,7 +1,7 @@
 /** Names of variables, secrets and bindings that belong to the server itself. No servlet may use them. */
 
 /** The settings, as src/settings/env.ts reads them. */
-const SETTINGS = [
+export const SETTINGS = [
   "SERVER_NAME",
   "SERVER_TITLE",
   "SERVER_VERSION",

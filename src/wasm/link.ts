@@ -82,6 +82,9 @@ export const notPrepared = (why: string) =>
 const AsyncFunction = (async () => {}).constructor;
 const knownLinks = new WeakMap<WebAssembly.Module, Links>();
 
+/** True if this code imports a function that suspends it. */
+export const suspendsIn = (code: Code): boolean => linksOf(code).suspends;
+
 function linksOf({ module, userFunctions }: Code): Links {
   let found = knownLinks.get(module);
   if (found === undefined) {

@@ -7,8 +7,9 @@ import { parseArgs } from "node:util";
 import * as z from "zod";
 import { RUNS } from "../../settings/own-names.ts";
 import { manifestSchema } from "../../servlets/manifest.ts";
-import { makeBundle } from "../bundle.ts";
-import { bundleSource, newBuilds } from "../bundle-module.ts";
+import { missingIn } from "../../servlets/variables.ts";
+import { makeBundle, type Member } from "../bundle.ts";
+import { bundleSource, changesIn, newBuilds } from "../bundle-module.ts";
 import { readIfThere, writeIfNew } from "../cache.ts";
 import { placeOfRuns } from "./dev.ts";
 import { servletFolders } from "./folders.ts";
@@ -44,6 +45,9 @@ if (place !== undefined) {
   process.exit(1);
 }
 
+/** A reload of `dev`. */
+const isDev = process.env["WRANGLER_COMMAND"] === "dev";
+
 const began = performance.now();
 try {
   if (isInstalled) demandComplete();
@@ -53,7 +57,8 @@ try {
     progress: (what) => console.error(`  ${what} …`),
   });
   const before = new TextDecoder().decode(await readIfThere(values.out));
-  await writeIfNew(values.out, bundleSource(members, values.out, await runnerScripts(".bundle")));
+  const source = bundleSource(members, values.out, await runnerScripts(".bundle"));
+  await writeIfNew(values.out, source);
   if (isInstalled) await writeIfNew(ENTRY, entrySource(relative(dirname(ENTRY), values.out)));
   else {
     await writeIfNew(
@@ -69,13 +74,26 @@ try {
   }
   const seconds = ((performance.now() - began) / 1000).toFixed(1);
   say(`\n${values.out} written from ${folders.join(", ")} in ${seconds} s`);
+  const changes = isDev && before !== "" ? changesIn(source, before) : undefined;
+  if (changes !== undefined) say(`Reloading: ${changes}.${await lacking(members)}`);
 } catch (error) {
   if (!(error instanceof Refusal)) throw error;
   console.error(`\nThe bundle was not made.\n${error.message}`);
   // While somebody works on a servlet, the others are served on; a deployment never goes on.
-  if (process.env["WRANGLER_COMMAND"] === "dev")
+  if (isDev)
     console.error("The server goes on with the last one. Save a file of the servlet to try again.");
   else process.exitCode = 1;
+}
+
+/** Which settings are missing, in a sentence. */
+async function lacking(members: readonly Member[]): Promise<string> {
+  const servlets = members.map(({ found }) => found);
+  // Most need none, and wrangler, which reads them, takes a second to load.
+  if (missingIn(servlets, () => false).length === 0) return "";
+  const { localVariables } = await import("./local-variables.ts");
+  const has = localVariables();
+  const missing = missingIn(servlets, (name) => has.has(name));
+  return missing.length === 0 ? "" : ` Missing: ${missing.join("; ")}: set it in .dev.vars.`;
 }
 
 /** The entry file of a project: the Worker of its bundle. */

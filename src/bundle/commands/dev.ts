@@ -11,7 +11,7 @@ import * as z from "zod";
 import { CLOSING } from "../../core/model.ts";
 import { RUNS } from "../../settings/own-names.ts";
 import { isLoopback } from "../../http/private-hosts.ts";
-import { missingIn } from "../../servlets/variables.ts";
+import { missingIn, unusedIn } from "../../servlets/variables.ts";
 import { printable } from "../../core/text.ts";
 import { demandFree } from "../listening.ts";
 import { OWN_EXTENSION } from "../own.ts";
@@ -145,27 +145,51 @@ export async function readiness(
   { port, file, env, isAlone }: Pick<Dev, "port" | "file" | "env" | "isAlone">,
   origin: URL,
 ): Promise<string> {
-  const { localVariables } = await import("./local-variables.ts");
-  const has = localVariables({ config: file, ...(env !== undefined && { env }) });
-  const closing = CLOSING.filter((name) => has.has(name));
-  const missing = missingIn(await scan(servletFolders(), new Refusals()), (name) => has.has(name));
-  const anybody = isAlone ? "anybody on this machine" : "ANYBODY who reaches it";
   const rows = [
     ["MCP endpoint", `${origin.origin}/mcp`],
     ["Page", origin.origin],
-    [
-      "Who may call",
-      closing.length > 0
-        ? `callers that ${closing.join(" or ")} lets in`
-        : `${anybody}, without a key`,
-    ],
-    ...missing.map((one) => ["Missing", `${one}: set it in .dev.vars`]),
+    ...(await standing({ file, env, isAlone })),
     ...(port === undefined && origin.port !== String(PORT)
       ? [["Note", `port ${PORT} is taken; to choose another: --port PORT`]]
       : []),
   ];
   const lines = rows.map(([label, text]) => printable(`  ${label!.padEnd(13)} ${text}`));
   return ["", ...lines, ""].join("\n");
+}
+
+/** Who may call, what the servlets lack, and which variables nothing uses: rows of a label and a text. */
+async function standing({ file, env, isAlone }: Pick<Dev, "file" | "env" | "isAlone">) {
+  const { localValues } = await import("./local-variables.ts");
+  const values = localValues({ config: file, ...(env !== undefined && { env }) });
+  // An empty one counts as missing.
+  const has = (name: string) => Boolean(values[name]);
+  const closing = CLOSING.filter(has);
+  const servlets = await scan(servletFolders(), new Refusals());
+  const { deploymentOf, readSettings } = await settingsOf();
+  const { variables } = deploymentOf(readSettings(values), values);
+  const unused = unusedIn(servlets, Object.keys(variables));
+  // Many are those of an .env that is for other programs, too: then only misspelt ones count.
+  const told =
+    unused.length > 5 ? unusedIn(servlets, Object.keys(variables), { isMisspelt: true }) : unused;
+  const anybody = isAlone ? "anybody on this machine" : "ANYBODY who reaches it";
+  const callers =
+    closing.length > 0
+      ? `callers that ${closing.join(" or ")} lets in`
+      : `${anybody}, without a key`;
+  return [
+    ["Who may call", callers],
+    ...missingIn(servlets, has).map((one) => ["Missing", `${one}: set it in .dev.vars`]),
+    ...told.map((one) => ["Unused", one]),
+  ];
+}
+
+/** How the server reads its settings. Its types are those of Workers, which this room does not have. */
+async function settingsOf() {
+  const { href } = new URL(`../../settings/env${OWN_EXTENSION}`, import.meta.url);
+  return (await import(href)) as {
+    readSettings(env: object): object;
+    deploymentOf(settings: object, env: object): { variables: object };
+  };
 }
 
 /** Wrangler's usual port. */
@@ -188,9 +212,7 @@ export async function faultInSettings({
     // Wrangler says what is wrong with its configuration.
     return undefined;
   }
-  // Its types are those of Workers, which this room does not have.
-  const { href } = new URL(`../../settings/env${OWN_EXTENSION}`, import.meta.url);
-  const { readSettings } = (await import(href)) as { readSettings(env: object): unknown };
+  const { readSettings } = await settingsOf();
   try {
     readSettings(values);
     return undefined;
@@ -207,7 +229,11 @@ export async function dev(given: string[]): Promise<number> {
   if (port !== undefined && Number.isInteger(port) && port < 65_536) await demandFree(ip, port);
   const fault = await faultInSettings(all);
   if (fault !== undefined) throw new Refusal(`${fault} Mend it in .dev.vars or ${file}.`);
-  const stop = reloadForVariables(file, () => faultInSettings(all));
+  const stop = reloadForVariables(file, {
+    faultIn: () => faultInSettings(all),
+    summary: async () =>
+      (await standing(all)).map(([label, text]) => `${label!.toLowerCase()}: ${text}`).join(" | "),
+  });
   const ready = async (message: unknown) => {
     const { data } = readySchema.safeParse(JSON.parse(String(message)));
     if (!data) return;
@@ -221,11 +247,15 @@ export async function dev(given: string[]): Promise<number> {
 
 /**
  * Has wrangler read .dev.vars, or .env, again once it changes: it looks there only when its configuration, this file, has
- * changed. Variables with a fault are not read: the server goes on with the earlier ones. Returns how to stop that.
+ * changed. Variables with a fault are not read: the server goes on with the earlier ones. Says `summary` of the new ones.
+ * Returns how to stop that.
  */
 export function reloadForVariables(
   file: string,
-  faultIn: () => Promise<string | undefined> = async () => undefined,
+  {
+    faultIn = async () => undefined,
+    summary = async () => "",
+  }: { faultIn?: () => Promise<string | undefined>; summary?: () => Promise<string> } = {},
 ): () => void {
   // Wrangler says so.
   if (!existsSync(file)) return () => {};
@@ -245,6 +275,8 @@ export function reloadForVariables(
     }
     console.log(`${printable(name)} has changed: the server reloads, which takes some seconds`);
     utimesSync(file, new Date(), new Date());
+    const said = await summary().catch(() => "");
+    if (said !== "") console.log(printable(`From then on: ${said}`));
   };
   const watcher = watch(dirname(file), (_event, name) => {
     if (name === null || !/^\.(dev\.vars|env)(\.|$)/.test(name)) return;

@@ -144,7 +144,7 @@ function created(name: string, key: string, scopes: readonly string[] = []): str
 
 This is the key of ${name}. It is not kept and cannot be shown again; a client sends it as
   Authorization: Bearer ${key}
-\`npm run dev\` knows it once it has reloaded, which takes some seconds; until then it asks whom it asked before. For the deployed Worker: npm run keys -- push${demand}`;
+If \`npm run dev\` is running, it reloads now, and takes the key in some seconds; until then it lets in the same callers as before. For the deployed Worker: npm run keys -- push${demand}`;
 }
 
 function listed(keys: Keys, isThere: boolean): string {

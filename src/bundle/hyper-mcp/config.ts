@@ -37,8 +37,14 @@ const runtimeSchema = z.looseObject({
   skip_resource_templates: textsSchema.nullish(),
   allowed_hosts: textsSchema.nullish(),
   allowed_paths: textsSchema.nullish(),
-  allowed_secrets: z.array(z.strictObject(keyringEntry)).nullish(),
-  env_vars: z.record(z.string(), variableSchema).nullish(),
+  allowed_secrets: z
+    .array(z.strictObject(keyringEntry), {
+      error: 'must be a list, such as [{ "service": "s", "user": "u" }]',
+    })
+    .nullish(),
+  env_vars: z
+    .record(z.string(), variableSchema, { error: 'must be names with texts, such as {"A": "b"}' })
+    .nullish(),
   memory_limit: textSchema.nullish(),
 });
 

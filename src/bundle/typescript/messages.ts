@@ -28,6 +28,8 @@ const INSTEAD: Readonly<Record<string, string>> = {
   require: "import it",
   global: "globalThis is there",
   setimmediate: "setTimeout is there",
+  webassembly:
+    "take a package in plain JavaScript, or write the servlet in a language that compiles to it",
 };
 /** Names with the same advice as another. */
 const SAME: Readonly<Record<string, string>> = {
@@ -110,10 +112,12 @@ function needsNode(
   const needed = all.filter((one) => causeOf(one) === within.folder).map(nodeModuleOf);
   const from = packages.importedFrom(file);
   const leads = from === undefined ? "" : `${relative(".", from)} leads to it. `;
+  const isHttp = needed.some((one) => one === "http" || one === "https");
+  const http = isHttp ? " For HTTP, the global fetch is there." : "";
   return {
     ...error,
     text: `The package ${within.name} needs Node (${[...new Set(needed)].join(", ")}), and a servlet does not run in Node`,
-    notes: [{ text: `${leads}It names no build for browsers: ${ELSE}.` }],
+    notes: [{ text: `${leads}It names no build for browsers: ${ELSE}.${http}` }],
   };
 }
 

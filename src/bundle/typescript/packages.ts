@@ -65,6 +65,7 @@ export class Packages {
         const by =
           (path === of.name ? replacements.get(".") : undefined) ??
           replacements.get(file) ??
+          replacements.get(file.replace(/\.\w+$/, "")) ??
           replacements.get(file.replace(/(\/index)?\.\w+$/, ""));
         return by === undefined ? undefined : replaced(on, of, by, kind);
       });
@@ -138,8 +139,12 @@ export class Packages {
 
 async function browserField({ folder }: Package): Promise<Replacements | undefined> {
   const text = await readFile(join(folder, "package.json"), "utf8").catch(() => "{}");
-  const { browser } = JSON.parse(text) as { browser?: unknown };
-  if (typeof browser === "string") return new Map([[".", `./${posix.normalize(browser)}`]]);
+  const { browser, main } = JSON.parse(text) as { browser?: unknown; main?: unknown };
+  if (typeof browser === "string") {
+    const whole = `./${posix.normalize(browser)}`;
+    const usual = posix.normalize(typeof main === "string" ? main : "index");
+    return new Map([".", `./${usual.replace(/\.js$/, "")}.js`].map((from) => [from, whole]));
+  }
   if (typeof browser !== "object" || browser === null) return undefined;
   const isReplacement = (one: [string, unknown]): one is [string, string | false] =>
     typeof one[1] === "string" || one[1] === false;

@@ -82,8 +82,10 @@ const REGISTERED: Readonly<Record<string, string>> = {
 /** The registered name of a type of images or sounds; any other type as it is. */
 export function mediaType(value: string): string {
   if (!/^\s*(?:image|audio)\//i.test(value)) return value;
-  const type = value.trim().toLowerCase();
-  return REGISTERED[type] ?? (type.includes(";") ? value : type);
+  const [type = "", ...parameters] = value.trim().split(/\s*;\s*/);
+  const known = REGISTERED[type.toLowerCase()] ?? type.toLowerCase();
+  // A sound's say how it is to be played; clients compare the type of an image as a whole.
+  return known.startsWith("image/") ? known : [known, ...parameters].join(";");
 }
 
 /** The object without members that are null, of the wrong type or empty annotations. */

@@ -287,6 +287,32 @@ test("a schema is listed as APIs of models take it, and its values are checked a
   expect(input({})).toBeDefined();
 });
 
+test("keywords that APIs of models refuse or ignore are named with their place", async () => {
+  const schema = {
+    type: "object",
+    properties: {
+      a: { type: "string", nullable: true },
+      b: { type: "array", items: { not: { const: 1 } } },
+      c: { type: "object", propertyNames: { type: "string" }, additionalProperties: {} },
+    },
+    if: { required: ["a"] },
+  };
+  const wat = servlet(
+    JSON.stringify({ tools: [{ name: "t", description: "T", inputSchema: schema }] }),
+  );
+  const [member] = await bundle({ "a.wat": wat });
+  const said = member!.warnings.filter((one) => one.includes("inputSchema"));
+  expect(said).toEqual([
+    expect.stringMatching(
+      /"t" has if at the root of its inputSchema: some APIs of models refuse or ignore it/,
+    ),
+    expect.stringMatching(
+      /"t" has nullable at a of its inputSchema, which means nothing in JSON Schema/,
+    ),
+    expect.stringMatching(/"t" has not at b\[\] of its inputSchema/),
+  ]);
+});
+
 describe("a program, whose runtime is started by its export _start only", () => {
   const program = (list: string, more = "") =>
     `(module ${more} (func (export "_start")) (func (export "list_tools") (result i32) ${list}))`;

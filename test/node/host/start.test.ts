@@ -1,9 +1,11 @@
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { get as httpGet } from "node:http";
 import { connect } from "node:net";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { hashPassphrase } from "../../../src/auth/passphrase.ts";
 import { commandOf } from "../../../src/host/processes.ts";
 import { refusalsInPlain } from "../../../src/host/workerd.ts";
 import {
@@ -16,8 +18,9 @@ import {
   type Hosting,
   type HostingOptions,
 } from "./hosting.ts";
+import { browse, CALLBACK } from "../http/oauth-client.ts";
 
-/** `start` serves the Worker on a machine of one's own, restarts it, stops it and says what is wrong. */
+/** `start` serves the Worker on a machine of one's own, restarts it with all that it has, stops it and says what is wrong. */
 
 let folder: string;
 /** Serve while all tests run: with settings of several kinds and few calls a minute, and behind a proxy. */
@@ -137,6 +140,50 @@ test.each([
   expect(parts(printed).map(inPlain).join("")).toBe(
     `before\n${line("10.0.0.5:80")}${line("db.lan:5432")}stack: \n\nafter\n`,
   );
+});
+
+const PASSPHRASE = "correct horse battery";
+
+test("five refreshes at once get the same tokens, and again after the server was killed", async () => {
+  const variables = { OWNER_PASSPHRASE: await hashPassphrase(PASSPHRASE) };
+  const first = await hosted({ variables });
+  const post = async (path: string, sent: URLSearchParams | string) => {
+    const headers = new Headers(
+      typeof sent === "string" ? { "content-type": "application/json" } : undefined,
+    );
+    const response = await fetch(new URL(path, first.url), { method: "POST", body: sent, headers });
+    return (await response.json()) as Record<string, string>;
+  };
+  const { client_id = "" } = await post(
+    "/oauth/register",
+    JSON.stringify({ redirect_uris: [CALLBACK], token_endpoint_auth_method: "none" }),
+  );
+  const code_verifier = "v".repeat(43);
+  const asked = new URL("/authorize", first.url);
+  asked.search = new URLSearchParams({
+    response_type: "code",
+    client_id,
+    redirect_uri: CALLBACK,
+    code_challenge: createHash("sha256").update(code_verifier).digest("base64url"),
+    code_challenge_method: "S256",
+  }).toString();
+  const back = await browse(asked, { passphrase: PASSPHRASE, decision: "allow" });
+  const token = (fields: Record<string, string>) =>
+    post("/oauth/token", new URLSearchParams({ client_id, ...fields }));
+  const code = back.searchParams.get("code")!;
+  const { refresh_token = "" } = await token({
+    ...{ grant_type: "authorization_code", code, code_verifier, redirect_uri: CALLBACK },
+  });
+  const refresh = () => token({ grant_type: "refresh_token", refresh_token });
+  const all = await Promise.all(Array.from({ length: 5 }, refresh));
+  const tokens = all.map((one) => [one["access_token"], one["refresh_token"]]);
+  expect(new Set(tokens.map(String)).size).toBe(1);
+  await first.stop("SIGKILL");
+  await hosted({ variables, port: first.port });
+  const again = await refresh();
+  expect([again["access_token"], again["refresh_token"]]).toEqual(tokens[0]);
+  const authorization = `Bearer ${again["access_token"]}`;
+  expect((await request(first.url, "tools/list", {}, { authorization })).status).toBe(200);
 });
 
 describe("told to stop", () => {

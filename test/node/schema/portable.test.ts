@@ -60,6 +60,7 @@ function keywordBy(chance: Chance, era: Era, depth: number): Json {
     () => ({ pattern: chance.pick(["^a", "b$"]) }),
     () => ({ uniqueItems: chance.of(0.5) }),
     () => ({ required: names() }),
+    () => ({ propertyNames: { type: "string" } }),
     () => ({ description: chance.pick(["x", "y"]), default: valueBy(chance, 1) }),
     reference,
   ];
@@ -249,6 +250,30 @@ describe("is written anew", () => {
         type: "number",
       },
       { type: "integer", minimum: 2, maximum: 9 },
+    ],
+    [
+      "names of its own, of draft 4 and of the newest",
+      {
+        $id: "https://a.example/b",
+        properties: { a: { id: "#a", $ref: "https://a.example/b#x" }, id: { $id: "c" } },
+        $defs: { x: { $anchor: "x", enum: ["s", "m"] } },
+      },
+      { properties: { a: { $ref: "#/$defs/x" }, id: {} }, $defs: { x: size } },
+    ],
+    [
+      "what the metaschema refuses although no value depends on it",
+      {
+        properties: {
+          a: { description: 5, title: null, examples: "x", readOnly: "no", default: 5 },
+        },
+        required: ["a", "b", "a"],
+      },
+      { properties: { a: { default: 5 } }, required: ["a", "b"] },
+    ],
+    [
+      "that names of properties are texts",
+      { propertyNames: { type: "string" }, additionalProperties: size },
+      { additionalProperties: size },
     ],
     [
       "a tuple",

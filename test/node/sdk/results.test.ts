@@ -38,6 +38,10 @@ test.each<[tool: string, result: object]>([
   ["object", structured({ a: 1, b: [true, null] })],
   ["content_object", { content: [text("x"), image], _meta: { a: 1 } }],
   ["content_texts", { content: [text("a"), image] }],
+  ["structured_alone", { ...structured({ a: 1 }), _meta: { b: 2 } }],
+  ["structured_null", structured([1])],
+  ["own_structured", structured({ structuredContent: 1, total: 1 })],
+  ["halves", structured({ "a\ufffd": ["\ufffdb", "\\ud83d", "😀"] })],
   ["failed", { content: [text("no")], isError: true }],
   // Values that only resemble content blocks become structured content.
   ["rows", structured([{ a: 1 }, { a: 2 }])],

@@ -136,7 +136,7 @@ describe("a token that was replaced more than a minute ago", () => {
     const { first, refresh } = await signedIn();
     const other = await signedIn();
     let newest = first;
-    for (let nth = 0; nth < 20; nth++) newest = await refresh(newest);
+    for (let nth = 0; nth < 6; nth++) newest = await refresh(newest);
     later(LATE);
     expect(await refresh(first)).toMatchObject(REFUSED);
     expect(await refresh(newest)).toMatchObject(REFUSED);
@@ -289,7 +289,7 @@ describe("what is kept", () => {
     try {
       const { first, refresh, object } = await signedIn();
       let newest = first;
-      for (let nth = 0; nth < 8; nth++) newest = await refresh(newest);
+      for (let nth = 0; nth < 5; nth++) newest = await refresh(newest);
       expect(await answers(object())).toBe(3);
       // One that is not remembered is refused like any other text.
       expect(await refresh(first)).toMatchObject(REFUSED);

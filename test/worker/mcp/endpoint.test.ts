@@ -33,6 +33,18 @@ describe("bodies that are no message", () => {
     expect(progressTokenOf({ progressToken: `${token}x` })).toBeUndefined();
   });
 
+  test.each<[string, object]>([
+    ["tools/call", { name: "greet\ud83d", arguments: {} }],
+    ["tools/call", { name: "greet", arguments: { "\udc00": "\ud83d" } }],
+    ["tools/call", { name: "greet", arguments: { name: "\ud83d" } }],
+    ["prompts/get", { name: "\ud83d" }],
+    ["resources/read", { uri: "x://\udc00" }],
+    ["none\ud83d", {}],
+  ])("half a character is not sent back (%#)", async (method, params) => {
+    const response = await post({ jsonrpc: "2.0", id: 1, method, params });
+    expect(await response.text()).not.toMatch(/\\ud[89a-f]/i);
+  });
+
   test("an error names the request where it has a usable id", async () => {
     expect((await answerOf(await post({ jsonrpc: "2.0", id: "x", method: 1 }))).id).toBe("x");
     expect((await answerOf(await post({ jsonrpc: "2.0", id: {}, method: "ping" }))).id).toBeNull();

@@ -277,6 +277,25 @@ test("a servlet's tool cannot take the place of the server's own", async () => {
   expect(description).toContain("waits for an answer from a person");
 });
 
+test("get_result is offered only where a call can wait", async () => {
+  const { neverWaits: _, ...unknown } = bundle.servlets.find(({ name }) => name === "hello")!;
+  const offered = async (known: Partial<PreparedServlet>) => {
+    const hello = { ...unknown, ...known };
+    const other = createApp(createServer({ ...bundle, servlets: [hello] }, env));
+    const { result } = await send("tools/list", {}, { server: other, ...PLAIN });
+    const response = await other.fetch(new Request("http://localhost/tools"));
+    const { items } = (await response.json()) as { items: { id: string }[] };
+    const there = (names: string[]) => names.some((name) => name.includes("get_result"));
+    return [
+      there(result!["tools"].map(({ name }: Json) => name)),
+      there(items.map(({ id }) => id)),
+    ];
+  };
+  expect(await offered({ neverWaits: true })).toEqual([false, false]);
+  expect(await offered({ neverWaits: false })).toEqual([true, true]);
+  expect(await offered({})).toEqual([true, true]);
+});
+
 test("LINKS=off: such calls fail as before, and there is neither page nor tool", async () => {
   const off = createApp(createServer(bundle, { ...env, LINKS: "off" }));
   const { error } = await callOf("plan", steps(ELICIT), {

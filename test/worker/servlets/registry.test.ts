@@ -5,7 +5,7 @@ import { bundle } from "../../bundle.gen.ts";
 import { Steps } from "../../../src/schema/steps.ts";
 import { listedName, wholeMatch } from "../../../src/servlets/catalog.ts";
 import { templateMatcher } from "../../../src/servlets/templates.ts";
-import { ask, callTool } from "../server.ts";
+import { answerOf, ask, callTool, modern, post } from "../server.ts";
 import { settings } from "../settings.ts";
 
 describe("lists that depend on the world", () => {
@@ -125,4 +125,47 @@ test("a URI that templates match in no reasonable time is refused", async () => 
   const server = createApp(createServer({ servlets: [servlet] }, {}));
   const { error } = await ask("resources/read", { uri: "x".repeat(8000) }, {}, server);
   expect(error?.message).toMatch(/URI of 8000 characters takes more than \d+ steps.*shorter/);
+});
+
+describe("an unknown name", () => {
+  test.each<[string, RegExp]>([
+    ["gret", /^Unknown tool: gret\. Did you mean greet\? See tools\/list\.$/],
+    ["Greet", /Did you mean greet\?/],
+    ["nothing_like_it", /^Unknown tool: nothing_like_it\. See tools\/list\.$/],
+    ["x", /^Unknown tool: x\. See tools\/list\.$/],
+    ["greet".repeat(30_000), /^Unknown tool: greetgreet/],
+  ])("of a tool, %.20s, names the one that was probably meant", async (name, message) => {
+    expect((await callTool(name, {})).error?.message).toMatch(message);
+  });
+
+  test("names none that the caller may not use", async () => {
+    const narrow = createApp(
+      createServer(bundle, {
+        ...settings,
+        API_KEYS: JSON.stringify({ ann: { hash: await hashOf("ann"), scopes: ["echo:*"] } }),
+      }),
+    );
+    const { body, headers } = modern("tools/call", { name: "gret", arguments: {} });
+    const { error } = await answerOf(
+      await post(body, { ...headers, authorization: "Bearer ann" }, narrow),
+    );
+    expect(error?.message).toBe("Unknown tool: gret. See tools/list.");
+  });
+});
+
+const hashOf = async (key: string) =>
+  new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key))).toHex();
+
+test("misspelt variables are named once, with what was probably meant", async () => {
+  const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+  const app = createApp(
+    createServer(bundle, { ...settings, SEASN: "x", COLOUR: "red", API_KEY: "{}" }),
+  );
+  for (let nth = 0; nth < 2; nth++) await ask("tools/list", {}, {}, app);
+  const said = warn.mock.calls.flat().filter((line) => String(line).startsWith("Settings: "));
+  warn.mockRestore();
+  expect(said).toEqual([
+    "Settings: no servlet and nothing of the server uses SEASN; did you mean SEASON?",
+    "Settings: no servlet and nothing of the server uses API_KEY; did you mean API_KEYS?",
+  ]);
 });

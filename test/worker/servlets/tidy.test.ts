@@ -171,6 +171,13 @@ describe("base64", () => {
     ],
     ["that does not exist", { type: "image", mimeType: "image/jpg" }, "image", "image/jpeg"],
     ["in other letters", { type: "image", mimeType: " Image/JPG" }, "image", "image/jpeg"],
+    ["with a parameter", { mimeType: "IMAGE/JPG; charset=binary" }, "image", "image/jpeg"],
+    [
+      "of a sound, with a parameter",
+      { mimeType: "Audio/L16; rate=24000" },
+      "audio",
+      "audio/l16;rate=24000",
+    ],
     ["that is an extension", { type: "image", mimeType: "png" }, "image", "image/png"],
     ["of an old browser", { type: "image", mimeType: "image/x-png" }, "image", "image/png"],
     [

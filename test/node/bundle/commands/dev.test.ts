@@ -196,6 +196,26 @@ describe("what is said when the server is ready", () => {
     expect(lines[2]).toMatch(/callers that API_KEYS lets in/);
   });
 
+  test("which variables nothing uses, and what was probably meant", async () => {
+    const accounts = `ACCOUNTS={"hub":{"authorization_endpoint":"https://x.example/a","token_endpoint":"https://x.example/t","client_id":"me","client_secret":"HUB_SECRET"}}`;
+    const lines = await said(
+      `ISSUES_APl=x\nAPI_KEY={}\nHUB_SECRET=x\nPAGE_SIZE=3\nCOLOUR=red\n${accounts}\n`,
+    );
+    expect(lines.filter((line) => line.includes("Unused")).map((line) => line.trim())).toEqual([
+      "Unused        no servlet and nothing of the server uses ISSUES_APl; did you mean ISSUES_API?",
+      "Unused        no servlet and nothing of the server uses API_KEY; did you mean API_KEYS?",
+      "Unused        no servlet and nothing of the server uses COLOUR",
+    ]);
+  });
+
+  test("of many variables that nothing uses, only those that are misspelt", async () => {
+    const others = Array.from({ length: 9 }, (_, nth) => `FOR_OTHERS_${nth}=x\n`).join("");
+    const lines = await said(`${others}ISSUES_API=x\nAPI_KEY={}\n`);
+    expect(lines.filter((line) => line.includes("Unused"))).toEqual([
+      expect.stringContaining("API_KEY; did you mean API_KEYS?"),
+    ]);
+  });
+
   test("that others reach it, that a setting is empty, and that another port was taken", async () => {
     const lines = await said("ISSUES_API=\n", { isAlone: false }, "http://localhost:8788");
     expect(lines.join("\n")).toMatch(
@@ -213,7 +233,8 @@ test("variables that change have wrangler read its configuration again", async (
   const configuration = join(project, "wrangler.toml");
   await writeFile(configuration, "");
   const log = vi.spyOn(console, "log").mockImplementation(() => {});
-  const stop = reloadForVariables(configuration);
+  const summary = async () => "missing: issues needs ISSUES_API";
+  const stop = reloadForVariables(configuration, { summary });
   try {
     const vars = join(project, ".dev.vars");
     const changes: (() => Promise<void>)[] = [
@@ -231,6 +252,7 @@ test("variables that change have wrangler read its configuration again", async (
     expect(log.mock.calls.flat()).toContain(
       ".dev.vars has changed: the server reloads, which takes some seconds",
     );
+    expect(log.mock.calls.flat()).toContain("From then on: missing: issues needs ISSUES_API");
   } finally {
     stop();
     log.mockRestore();
@@ -247,7 +269,7 @@ test("a setting with a fault is named, and the server keeps the earlier variable
   const error = vi.spyOn(console, "error").mockImplementation(() => {});
   const log = vi.spyOn(console, "log").mockImplementation(() => {});
   expect(await faultIn()).toBeUndefined();
-  const stop = reloadForVariables(configuration, faultIn);
+  const stop = reloadForVariables(configuration, { faultIn });
   try {
     await utimes(configuration, 0, 0);
     await writeFile(vars, "LIMITS={bad\n");

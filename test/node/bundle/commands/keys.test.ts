@@ -95,7 +95,7 @@ describe("npm run keys", () => {
   });
 
   test("says that a server in development takes a moment to know", async () => {
-    expect(await keys("create", "ada")).toMatch(/npm run dev` knows it once it has reloaded/);
+    expect(await keys("create", "ada")).toMatch(/If `npm run dev` is running, it reloads now/);
   });
 
   test.each([

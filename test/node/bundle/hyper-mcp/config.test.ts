@@ -273,6 +273,18 @@ describe("is refused, without any of the file's values:", () => {
       /plugins\.a\.runtime_config\.env_vars\.K: must be a text: put it in quotes/,
     ],
     [
+      "a list instead of variables",
+      "config.yaml",
+      "plugins: {a: {url: hush, runtime_config: {env_vars: [hush]}}}",
+      /env_vars: must be names with texts, such as \{"A": "b"\}/,
+    ],
+    [
+      "one secret instead of a list",
+      "config.yaml",
+      "plugins: {a: {url: hush, runtime_config: {allowed_secrets: {service: hush}}}}",
+      /allowed_secrets: must be a list, such as \[\{ "service": "s", "user": "u" \}\]/,
+    ],
+    [
       "a fraction in TOML, of which it is not known how it was written",
       "config.toml",
       '[plugins.a]\nurl = "hush"\n[plugins.a.runtime_config.env_vars]\nVERSION = 1.10',

@@ -144,6 +144,46 @@ test("a file that uses a global of Node is replaced as its package says, unless 
   );
 });
 
+test("a browser's file is found where the package names the replaced one without its ending", async () => {
+  const zip = installed(
+    "zip",
+    {
+      main: "./lib/index",
+      browser: { "./lib/index": "./dist/zip.min.js", streams: "./lib/streams-browser.js" },
+    },
+    {
+      "lib/index.js": 'exports.built = require("streams");',
+      "lib/streams-browser.js": 'module.exports = require("stream");',
+      "dist/zip.min.js": 'exports.built = "for browsers";',
+    },
+  );
+  const streams = installed("streams", {}, { "index.js": 'module.exports = require("stream");' });
+  expect(await answerOf({ ...using("zip.built", "zip"), ...zip, ...streams })).toBe("for browsers");
+});
+
+test("a package that misses a global in a call says that a servlet is neither Node nor a browser", async () => {
+  const wasm = installed("wasm", {}, { "index.js": "exports.run = () => WebAssembly.compile;" });
+  expect(await answerOf({ ...using("wasm.run()", "wasm"), ...wasm })).toBe(
+    "WebAssembly is not defined. A servlet runs neither in Node nor in a browser: docs/packages.md says which packages work.",
+  );
+  const atOnce = installed("wasm", {}, { "index.js": "exports.run = WebAssembly.compile;" });
+  expect(await messageOf({ ...using("wasm.run", "wasm"), ...atOnce })).toMatch(
+    /WebAssembly is not defined[^]*WebAssembly: A servlet does not have it: take a package in plain JavaScript/,
+  );
+});
+
+test("a package whose only file uses a global of Node is replaced as a whole, where it names another", async () => {
+  const files = {
+    "lib/main.js": 'exports.built = Buffer.from("x") && "for Node";',
+    "index.js": 'exports.built = Buffer.from("x") && "for Node";',
+    "browser.js": 'exports.built = "for browsers";',
+  };
+  const usual = installed("usual", { browser: "browser.js" }, files);
+  const own = installed("own", { main: "lib/main", browser: "./browser.js" }, files);
+  const used = using("[usual.built, own.built]", "usual", "own");
+  expect(await answerOf({ ...used, ...usual, ...own })).toBe("for browsers,for browsers");
+});
+
 test("names that every object has, and a field that is odd, replace nothing", async () => {
   const named = installed("constructor", {}, { "index.js": 'module.exports = "named";' });
   const needs = installed(

@@ -128,6 +128,14 @@ return [page("li").length, page.html("ul"), page("ul").extract({ all: ["li"] })]
     body: 'return chrono.parseDate("tomorrow at 5pm", new Date(0))?.toISOString();',
   },
   {
+    name: "crypto-js",
+    does: "hashes, ciphers",
+    kb: 177,
+    imports: 'import CryptoJS from "crypto-js";',
+    body: `const secret = CryptoJS.AES.encrypt("text", "key").toString();
+return [CryptoJS.SHA256("abc").toString(), CryptoJS.AES.decrypt(secret, "key").toString(CryptoJS.enc.Utf8)];`,
+  },
+  {
     name: "csv-parse",
     does: "CSV",
     imports: 'import { parse } from "csv-parse/sync";',
@@ -327,6 +335,15 @@ return [signed, payload, (await jwtDecrypt(sealed, key)).payload, forged];`,
     body: 'return jsonata("$sum(items.price)").evaluate({ items: [{ price: 1 }, { price: 2 }] });',
   },
   {
+    name: "jszip",
+    does: "zip",
+    kb: 190,
+    imports: 'import JSZip from "jszip";',
+    body: `const packed = await new JSZip().file("a.txt", "b").generateAsync({ type: "uint8array" });
+const { files } = await JSZip.loadAsync(packed);
+return [Object.keys(files), await files["a.txt"]!.async("string")];`,
+  },
+  {
     name: "ky",
     does: "HTTP",
     note: "requests to hosts that cannot be reached are made again only where `retry.shouldRetry` says so",
@@ -391,6 +408,16 @@ return [lodash.groupBy([1, 2, 3], (n) => n % 2), copy, lodash.template("<%= a %>
 ];`,
   },
   {
+    name: "mime-types",
+    does: "types of files",
+    imports: 'import { lookup } from "mime-types";',
+    body: 'return lookup("a.png");',
+    fails: {
+      error: /The package mime-types needs Node \(path\)/,
+      because: "needs `node:path`",
+    },
+  },
+  {
     name: "minisearch",
     does: "full-text search",
     kb: 52,
@@ -398,6 +425,14 @@ return [lodash.groupBy([1, 2, 3], (n) => n % 2), copy, lodash.template("<%= a %>
     body: `const search = new MiniSearch({ fields: ["title"] });
 search.addAll([{ id: 1, title: "Moby Dick" }, { id: 2, title: "Zen" }]);
 return search.search("mobi", { fuzzy: 0.3 }).map(({ id }) => id as number);`,
+  },
+  {
+    name: "moment-timezone",
+    does: "dates in time zones",
+    kb: 354,
+    imports: 'import moment from "moment-timezone";',
+    body: 'return moment(0).tz("Europe/Paris").format();',
+    note: "it has the time zones itself",
   },
   {
     name: "mustache",
@@ -533,6 +568,17 @@ return new RRule({ freq: RRule.WEEKLY, count: 3, dtstart: new Date(0) }).all();`
     body: String.raw`return [parse('a = 1\n[b]\nc = ["x"]'), stringify({ a: { b: [1, 2] } })];`,
   },
   {
+    name: "sql.js",
+    does: "databases",
+    imports: 'import open from "sql.js";',
+    body: `const { Database } = await open();
+return new Database().exec("select 1 as one")[0]!.values;`,
+    fails: {
+      error: /fetching of the wasm failed/,
+      because: "needs `WebAssembly`",
+    },
+  },
+  {
     name: "stripe",
     does: "payments",
     kb: 344,
@@ -550,6 +596,16 @@ return { id, wrong };`,
     kb: 508,
     imports: 'import Turndown from "turndown";',
     body: 'return new Turndown().turndown("<h1>Hi</h1><p>a <b>b</b></p>");',
+  },
+  {
+    name: "tweetnacl",
+    does: "ciphers",
+    kb: 60,
+    imports: 'import nacl from "tweetnacl";',
+    body: `const [key, nonce] = [new Uint8Array(32), new Uint8Array(24)];
+const box = nacl.secretbox(new TextEncoder().encode("abc"), nonce, key);
+return [box.length, new TextDecoder().decode(nacl.secretbox.open(box, nonce, key)!)];`,
+    note: "`secretbox` and hashes: a signature computes longer than `compute_limit` is by default",
   },
   {
     name: "uuid",

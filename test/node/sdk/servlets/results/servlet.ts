@@ -59,6 +59,10 @@ export default defineServlet({
       handler: () => ({ content: [{ type: "text" as const, text: "x" }, image], _meta: { a: 1 } }),
     },
     content_texts: { handler: () => wrong({ content: ["a", image] }) },
+    structured_alone: { handler: () => wrong({ structuredContent: { a: 1 }, _meta: { b: 2 } }) },
+    structured_null: { handler: () => wrong({ content: null, structuredContent: [1] }) },
+    own_structured: { handler: () => ({ structuredContent: 1, total: 1 }) },
+    halves: { handler: () => ({ "a\ud83d": ["\udc00b", "\\ud83d", "😀"] }) },
     failed: {
       handler: () => ({ content: [{ type: "text" as const, text: "no" }], isError: true }),
     },
