@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
 import { transform, type TransformFailure } from "esbuild";
 import { manifestSchema, normaliseKeys, type Manifest } from "../servlets/manifest.ts";
-import { nearest } from "../nearest.ts";
+import { nearest } from "../core/nearest.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { Refusal, type Refusals } from "./refusal.ts";
 import { refuseMisnamed, sourceIn, type Source } from "./source.ts";

@@ -1,7 +1,7 @@
 import { Fault } from "../core/errors.ts";
 import { oncePer } from "../core/once-per.ts";
 import type { ToolDefinition } from "../core/model.ts";
-import { nearest } from "../nearest.ts";
+import { nearest } from "../core/nearest.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import { shownOf, type Catalog, type ToolEntry } from "../servlets/catalog.ts";
 import { compareVersions } from "../servlets/toolkit.ts";

@@ -9,7 +9,7 @@ import type {
   Lists,
   ReadResourceResult,
 } from "../core/model.ts";
-import { nearest } from "../nearest.ts";
+import { nearest } from "../core/nearest.ts";
 import type { Outcome } from "../core/suspension.ts";
 import type { PreparedServlet, Served } from "./bundle.ts";
 import {

@@ -1,4 +1,4 @@
-import { nearest } from "../nearest.ts";
+import { nearest } from "../core/nearest.ts";
 import { isServersOwn, SETTINGS } from "../settings/own-names.ts";
 
 /** Names of the Worker's variables and secrets in manifests. */

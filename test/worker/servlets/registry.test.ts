@@ -159,7 +159,10 @@ const hashOf = async (key: string) =>
 test("misspelt variables are named once, with what was probably meant", async () => {
   const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
   const app = createApp(
-    createServer(bundle, { ...settings, SEASN: "x", COLOUR: "red", API_KEY: "{}" }),
+    createServer(
+      bundle,
+      Object.assign({ ...settings }, { SEASN: "x", COLOUR: "red", API_KEY: "{}" }),
+    ),
   );
   for (let nth = 0; nth < 2; nth++) await ask("tools/list", {}, {}, app);
   const said = warn.mock.calls.flat().filter((line) => String(line).startsWith("Settings: "));
