@@ -16,8 +16,8 @@ type ObjectClass = new (state: never, env: never) => object;
  * import { bundle } from "./.bundle/bundle.gen.ts"; // which `edge-servlets bundle` writes
  *
  * const { worker, objects } = createWorker(bundle);
- * export const { Attempts, CallRecord, Grant, Hub, Installs, KeyRing, Profile } = objects;
- * export const { Quota, ServletState, Session, States, Task, Usage } = objects;
+ * export const { Attempts, CallRecord, Grant, Hub, Installs, KeyRecords, KeyRing } = objects;
+ * export const { Profile, Quota, ServletState, Session, States, Task, Usage } = objects;
  * export default worker;
  */
 export declare function createWorker(bundle: Bundle): {
