@@ -4,7 +4,7 @@ import { access, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 /** A program that a build needs. */
-export interface Tool {
+interface Tool {
   name: string;
   /** Where or how to get it. */
   get: string;

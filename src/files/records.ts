@@ -46,7 +46,7 @@ export interface Descriptor {
 }
 
 /** A tree of files, which mounts of one host show. */
-export interface Store {
+interface Store {
   host: string;
   root: number;
   /** Of the files that it began with. */

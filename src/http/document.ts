@@ -60,7 +60,7 @@ const style = `
 `;
 
 /** How a page is answered. */
-export interface Answer {
+interface Answer {
   status: number;
   /** The page's own headers are added to them. */
   headers: Headers;

@@ -42,7 +42,7 @@ export interface StateCode extends LoadedCode {
 }
 
 /** The class of the facet for this code; without any, one that only looks at what is kept. */
-export function stateOf({ limits: given, ...code }: StateCode | Pick<StateCode, "limits">) {
+function stateOf({ limits: given, ...code }: StateCode | Pick<StateCode, "limits">) {
   configureLimits(given);
   const { hash, files, program } =
     "module" in code ? { ...code, program: { ...code, userFunctions } } : {};

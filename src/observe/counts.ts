@@ -51,7 +51,7 @@ export interface Sums {
 const BUCKETS = 40;
 
 /** The bucket of a time: the first is for less than a millisecond, the others for at most 2^(n/2) ms. */
-export const bucketOf = (ms: number): number =>
+const bucketOf = (ms: number): number =>
   ms < 1 ? 0 : Math.min(BUCKETS - 1, 1 + Math.floor(2 * Math.log2(ms)));
 
 export const noSums = (): Sums => ({
@@ -90,7 +90,7 @@ export function timeOf({ times, runs }: Sums, part: number): number | undefined 
 }
 
 /** Sums of one name of a dimension. */
-export interface Counted {
+interface Counted {
   by: Dimension;
   name: string;
   sums: Sums;

@@ -17,7 +17,7 @@ import { Fault, httpStatus, retryAfterOf } from "../core/errors.ts";
 import type { CallerQuota, Principal } from "../core/model.ts";
 
 /** The parts of the server that the operations use. */
-export interface Operated extends CallerQuota {
+interface Operated extends CallerQuota {
   /** One who may operate. */
   principal: Principal;
   states: OperatedStates;

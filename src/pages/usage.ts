@@ -7,7 +7,7 @@ import { PAGES, tableOf } from "./frame.ts";
 /** The page on which operators see how much servlets run. */
 
 /** The selection that the page shows. */
-export interface Question {
+interface Question {
   over: Span;
   by: Dimension;
 }

@@ -17,7 +17,7 @@ const LEAVING = new Set<number>([
 const NOWHERE = -Infinity;
 
 /** An open block: what may be unpaid where it begins, and at its label. */
-export interface Block {
+interface Block {
   opcode: number;
   before: number;
   atLabel: number;

@@ -312,7 +312,7 @@ export const sendingKeeper = (call: Sender, note: () => void): Keeper => ({
 });
 
 /** The error for the client of a call that died with its object. */
-export const stopped = ({ hasSent = false }: Sender): Fault =>
+const stopped = ({ hasSent = false }: Sender): Fault =>
   new Fault(
     "servlet_failed",
     hasSent

@@ -47,7 +47,7 @@ const Media = ({ mimeType, data, name }: { mimeType: string; data: string; name:
 };
 
 /** The contents of a resource. */
-export const Contents = ({ of }: { of: Json }) => {
+const Contents = ({ of }: { of: Json }) => {
   const { uri, text, blob, mimeType } = of;
   return (
     <figure>
@@ -64,7 +64,7 @@ export const Contents = ({ of }: { of: Json }) => {
 };
 
 /** One block of a result or of a prompt. */
-export const Block = ({ block }: { block: Json }) => {
+const Block = ({ block }: { block: Json }) => {
   const { type, text, data, mimeType, resource, uri, name, description } = block;
   switch (type) {
     case "text":

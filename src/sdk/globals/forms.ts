@@ -3,7 +3,7 @@ import { hostFor } from "../host.ts";
 import { Blob, File } from "./blob.ts";
 import { binaryOf, bytesOf, decodeUtf8, encodeUtf8, joined } from "./bytes.ts";
 
-export type Value = string | File;
+type Value = string | File;
 
 /** https://xhr.spec.whatwg.org/#interface-formdata */
 export class FormData {

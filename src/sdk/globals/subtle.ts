@@ -2,10 +2,10 @@
 import { hostFor } from "../host.ts";
 import { bufferOf, decodeUtf8, joined } from "./bytes.ts";
 
-export type Source = ArrayBuffer | ArrayBufferView;
+type Source = ArrayBuffer | ArrayBufferView;
 type Hash = "SHA-1" | "SHA-256" | "SHA-384" | "SHA-512";
 export type Name = string | { readonly name: string };
-export type Usage = "sign" | "verify" | "encrypt" | "decrypt" | "wrapKey" | "unwrapKey";
+type Usage = "sign" | "verify" | "encrypt" | "decrypt" | "wrapKey" | "unwrapKey";
 
 interface Algorithm {
   name: string;
