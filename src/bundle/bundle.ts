@@ -11,7 +11,7 @@ import { describeFailure, KIND_NAMES } from "../servlets/servlet.ts";
 import { fuelOf, keepsState, type Manifest } from "../servlets/manifest.ts";
 import { BUNDLE_FUEL } from "./wasm/fuel.ts";
 import { memoryBytes } from "../core/text.ts";
-import { askAll, type Answer } from "./wasm/ask.ts";
+import { askAll, type ListAnswer } from "./wasm/ask.ts";
 import { inspect } from "./inspect.ts";
 import { copyPrepared, readIfThere, sha256, writeWhole } from "./cache.ts";
 import { refuseClashes } from "./clashes.ts";
@@ -287,7 +287,7 @@ async function makeLoaded(
 }
 
 /** The same servlet with the patch in which its calls begin. */
-async function warmed(one: Ready, { patch, refusal }: Answer, cache: string): Promise<Ready> {
+async function warmed(one: Ready, { patch, refusal }: ListAnswer, cache: string): Promise<Ready> {
   const { prepared, found } = one;
   if (refusal !== undefined) {
     throw new Refusal(`${found.place}: "warm" and "start" cannot be had: ${refusal}`);
@@ -305,7 +305,7 @@ async function warmed(one: Ready, { patch, refusal }: Answer, cache: string): Pr
   };
 }
 
-function withAnswer(one: Ready & Pick<Member, "parts" | "hash">, answer: Answer): Member {
+function withAnswer(one: Ready & Pick<Member, "parts" | "hash">, answer: ListAnswer): Member {
   const { place, manifest } = one.found;
   const { remedy } = one;
   const { unrestorable } = one.prepared;

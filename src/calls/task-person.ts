@@ -74,7 +74,7 @@ export class Reply {
 }
 
 /** Tells those who wait for a change of a task. */
-export class Changes {
+export class ChangeSignal {
   #next = Promise.withResolvers<void>();
 
   tell(): void {

@@ -69,7 +69,7 @@ export interface Texts {
 }
 
 /** Writes of one transaction. */
-export interface Change extends Writes {
+export interface TaskWrites extends Writes {
   /** Null deletes one. */
   texts?: { [K in keyof Texts]?: Texts[K] | null };
   /** Further writes. */
@@ -103,7 +103,7 @@ export function beginningOf(
   const isWaiting = suspended !== undefined && suspended.reason.kind !== "task";
   const waiting = isWaiting ? waitingOf(suspended) : undefined;
   const subject = subjectOf(given);
-  const texts: NonNullable<Change["texts"]> = end
+  const texts: NonNullable<TaskWrites["texts"]> = end
     ? { end, subject }
     : {
         subject,

@@ -9,7 +9,7 @@ import type { Json } from "../core/model.ts";
 import type { Part } from "../core/parts.ts";
 import { note, historyIn, type TaskChange } from "./task-history.ts";
 import {
-  type Change,
+  type TaskWrites,
   type Row,
   type Status,
   type Texts,
@@ -376,7 +376,7 @@ export class TaskStore extends StoredTask implements Keeper {
   }
 
   /** Writes in one transaction. Does nothing for a task that is over, unless `isFinal`. */
-  async #commit({ also, alarm, isFinal = false, ...writes }: Change): Promise<void> {
+  async #commit({ also, alarm, isFinal = false, ...writes }: TaskWrites): Promise<void> {
     const write = await this.sealed.prepare(writes);
     if (this.#isForgotten || (this.stored && this.isOver && !isFinal)) return;
     this.storage.transactionSync(() => {

@@ -15,7 +15,7 @@ import type { Env } from "../bindings.ts";
 import type { SealingServer } from "../server.ts";
 import { TaskOwners } from "./task-owners.ts";
 import { failuresIn, hasAskedTooOften, waitOf, waitWith, type Choose } from "./task-asks.ts";
-import { Changes, handedOverOf, Reply } from "./task-person.ts";
+import { ChangeSignal, handedOverOf, Reply } from "./task-person.ts";
 import { askedTooOften, runTask, stoppedTooOften, type Running } from "./task-run.ts";
 import type { Texts } from "./task-rows.ts";
 import { reaches } from "./task-scope.ts";
@@ -32,7 +32,7 @@ export class Task extends DurableObject<Env> {
   readonly #store: TaskStore;
   readonly #server: SealingServer;
   readonly #owners: TaskOwners;
-  readonly #changes = new Changes();
+  readonly #changes = new ChangeSignal();
   #running: AbortController | undefined;
   readonly #goingOn: GoingOn;
   readonly #listing: Listing;

@@ -47,7 +47,7 @@ export interface Principal {
 export const OPERATOR_SCOPE = "operator";
 
 /** The variables and secrets any of which makes the server require authentication. */
-export const CLOSING = ["OWNER_PASSPHRASE", "API_KEYS", "OAUTH_ISSUERS"] as const;
+export const AUTH_VARIABLES = ["OWNER_PASSPHRASE", "API_KEYS", "OAUTH_ISSUERS"] as const;
 
 /** The principal of unauthenticated callers. */
 export const ANONYMOUS: Principal = { name: "anonymous" };

@@ -30,7 +30,7 @@ export class RpcError extends Error {
 }
 
 /** Gives an export's output as JSON text, or a promise of it. */
-export type Answer = (input: Record<string, unknown>) => unknown;
+export type ExportHandler = (input: Record<string, unknown>) => unknown;
 
 const NO_INPUT = {};
 const rejections = new Map<object, unknown>();
@@ -51,7 +51,7 @@ function fail(error: unknown): void {
 }
 
 /** The entry points for the shim. A promise of an answer settles while the shim runs jobs and `turn` runs timers. */
-export function entryOf(answers: Readonly<Record<string, Answer>>): Entry {
+export function entryOf(answers: Readonly<Record<string, ExportHandler>>): Entry {
   return {
     exports: Object.keys(answers),
 

@@ -26,7 +26,7 @@ import type { Instance } from "../wasm/link.ts";
 import { borrow, usedWhenPristine } from "../wasm/pool.ts";
 import { keepInstance, takeKept, type Kept } from "./kept-instances.ts";
 import type { KnownBlocks } from "./state-blocks.ts";
-import { changeOf, plainEnding, type Change, type PlainEnding } from "./plain-ending.ts";
+import { changeOf, plainEnding, type ChangeNotification, type PlainEnding } from "./plain-ending.ts";
 import { CorruptState, StateRows, type Changed } from "./state-rows.ts";
 
 /**
@@ -66,7 +66,7 @@ export interface ScopeRun {
 interface Running extends ScopeRun {
   files: Files | undefined;
   /** Notifications that are sent once the call is committed. */
-  changes: Change[];
+  changes: ChangeNotification[];
   /** The blocks of its memory as they are stored, and those that a pristine instance uses. */
   memory: Pick<Kept, "blocks" | "used">;
   /** Bytes of all files when it began. */

@@ -5,7 +5,7 @@ import {
   currentBody,
   globalsText,
   sizeOf,
-  type Body,
+  type InstanceViews,
 } from "../wasm/image.ts";
 import type { Instance } from "../wasm/link.ts";
 import { BLOCK, mark, takeWritten, type Range } from "../wasm/marks.ts";
@@ -290,7 +290,7 @@ export class StateRows {
  * The ranges that were written of the guest's memory, whose size in bytes this is. The memory itself may be larger: what was
  * written behind the guest's end is made zero again. Clears the marks.
  */
-function writtenIn({ marks, memory }: Body, size: number): Range[] {
+function writtenIn({ marks, memory }: InstanceViews, size: number): Range[] {
   // A body without marks has only the kernel's memory.
   if (marks === undefined) return [];
   const ranges: Range[] = [];

@@ -1,6 +1,6 @@
 import { Fault } from "../core/errors.ts";
 import type { Guest } from "./guest.ts";
-import type { Body, Patched } from "./image.ts";
+import type { InstanceViews, Patched } from "./image.ts";
 import { assemblyScriptFunctions } from "./assemblyscript.ts";
 import { extismFunctions } from "./extism.ts";
 import type { HostFunction, HostFunctions } from "./host-function.ts";
@@ -38,7 +38,7 @@ export interface Instance {
   /** How it is with this patch, once it serves the same servlet again. */
   patched?: Patched | undefined;
   /** Looked up when it is first put back. */
-  body?: Body;
+  body?: InstanceViews;
 }
 
 /** The imports of a module, looked up once. */

@@ -52,16 +52,16 @@ const answerSchema = z.object({
   logs: z.array(z.string()),
 });
 
-export type Answer = z.infer<typeof answerSchema>;
+export type ListAnswer = z.infer<typeof answerSchema>;
 
 /**
  * Asks servlets, in the order of the questions. Answers are kept in the folder `cache` for as long as neither the servlet
  * nor the code that runs it changes.
  */
-export async function askAll(questions: readonly ListQuestion[], cache: string): Promise<Answer[]> {
+export async function askAll(questions: readonly ListQuestion[], cache: string): Promise<ListAnswer[]> {
   runtime ??= runtimeText();
   const code = await runtime;
-  const answers: Answer[] = [];
+  const answers: ListAnswer[] = [];
   for (const question of questions) {
     const about = sha256(code, question.prepared.hash, JSON.stringify(aboutOf(question)));
     const note = join(cache, `${about.slice(0, 32)}.lists.json`);

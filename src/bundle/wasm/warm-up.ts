@@ -27,7 +27,7 @@ const NO_NETWORK =
   'There is no network while a bundle is made. Set "lists": "dynamic" in servlet.json, so that the lists are asked for at run time.';
 
 /** A servlet, and how it is to be warmed up. */
-export interface Asked {
+export interface WarmUpInput {
   module: WebAssembly.Module;
   /** Of an engine: the patch that its servlets share, and this one's. */
   base?: ArrayBuffer;
@@ -160,7 +160,7 @@ class Warming {
     this.#clearKernel();
   }
 
-  connect({ dialect, exports, idsAsGiven, fuel }: Asked): Servlet {
+  connect({ dialect, exports, idsAsGiven, fuel }: WarmUpInput): Servlet {
     return dialects[dialect].connect({
       exports,
       idsAsGiven,
@@ -193,7 +193,7 @@ class Warming {
 }
 
 /** An instance that has started, with its script loaded where it is an engine, and what that asked for. */
-async function start(asked: Asked): Promise<{ warming: Warming; startAsks: string[] }> {
+async function start(asked: WarmUpInput): Promise<{ warming: Warming; startAsks: string[] }> {
   const { base, patch, dialect, module } = asked;
   const code = { module, userFunctions: dialects[dialect].userFunctions };
   const journal = new WatchedJournal(new Set(), startWorld);
@@ -219,7 +219,7 @@ async function start(asked: Asked): Promise<{ warming: Warming; startAsks: strin
  * Warms one servlet up. Its lists are asked for where that asks nothing of the world, and left out
  * otherwise.
  */
-export async function warmUp(asked: Asked): Promise<WarmUp> {
+export async function warmUp(asked: WarmUpInput): Promise<WarmUp> {
   const { warm, startOnce, isRestorable, listed, module } = asked;
   const isEngine = asked.patch !== undefined;
   const isWizer = WebAssembly.Module.exports(module).some(({ name }) => name === "edge_wizer");
@@ -274,7 +274,7 @@ export async function warmUp(asked: Asked): Promise<WarmUp> {
 }
 
 /** Makes one call; says what went wrong with it. */
-async function warmCall(warming: Warming, asked: Asked, tool: string, args: object) {
+async function warmCall(warming: Warming, asked: WarmUpInput, tool: string, args: object) {
   warming.takeAsked();
   try {
     const servlet = warming.connect(asked);

@@ -59,7 +59,7 @@ export interface StoredAsk extends Record<string, SqlStorageValue> {
 }
 
 /** The content of an open request of the server. */
-export type Asked = Ask & {
+export type OpenAsk = Ask & {
   /** True if the client may answer with a task of its own. */
   isTask: boolean;
 };

@@ -9,7 +9,7 @@ import type { Json, LoggingLevel, Principal, Notification } from "../../core/mod
 import { SealedRows } from "../../storage/sealed-rows.ts";
 import {
   SCHEMA,
-  type Asked,
+  type OpenAsk,
   type CallRow,
   type StoredAsk,
   type StoredCall,
@@ -204,8 +204,8 @@ export class SessionStore {
     return this.exists ? this.#storage.sql.exec<StoredAsk>("SELECT * FROM asks").toArray() : [];
   }
 
-  async asked(number: number): Promise<Asked | undefined> {
-    return (await this.rows.text(`ask ${number}`)) as Asked | undefined;
+  async asked(number: number): Promise<OpenAsk | undefined> {
+    return (await this.rows.text(`ask ${number}`)) as OpenAsk | undefined;
   }
 
   /** Notes a page that the client is asked to open; of too many it forgets the oldest. */

@@ -22,7 +22,7 @@ export interface Message {
 }
 
 /** A question for the user. */
-export interface Asked {
+export interface PendingAsk {
   method: string;
   params: Json;
   answer(result: Json): void;
@@ -32,7 +32,7 @@ export interface Asked {
 export interface Listener {
   onMessage(message: Message): void;
   onLog(params: Json): void;
-  onAsk(asked: Asked): void;
+  onAsk(asked: PendingAsk): void;
 }
 
 interface Listening {

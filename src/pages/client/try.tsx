@@ -1,8 +1,8 @@
 import { render, useEffect, useRef, useState } from "hono/jsx/dom";
 import { printableText } from "../../core/text.ts";
-import { Ask } from "./ask.tsx";
+import { AskForm } from "./ask.tsx";
 import { SchemaForm } from "./fields.tsx";
-import type { Asked, Json, Listener, Message, Progress } from "./mcp.ts";
+import type { PendingAsk, Json, Listener, Message, Progress } from "./mcp.ts";
 import { Messages, Outcome, Text } from "./results.tsx";
 import { programsFor, type Callee } from "../programs.ts";
 import { begin, callingOf, completionsOf, reasonOf, schemaOf, type Target } from "./targets.ts";
@@ -20,7 +20,7 @@ interface Run {
   stop: AbortController;
   began: number;
   progress?: Progress;
-  asked: Asked[];
+  asked: PendingAsk[];
   log: string[];
   messages: Message[];
   ended?: { result: Json } | { error: string };
@@ -87,7 +87,7 @@ const Try = ({ target, address, callee }: Tried) => {
       (error: unknown) => end({ error: stop.signal.aborted ? "Cancelled." : reasonOf(error) }),
     );
   };
-  const answer = (asked: Asked, result: Json) => {
+  const answer = (asked: PendingAsk, result: Json) => {
     asked.answer(result);
     update({ asked: now.current!.asked.filter((one) => one !== asked) });
   };
@@ -113,7 +113,7 @@ const Try = ({ target, address, callee }: Tried) => {
       )}
       {isBusy && <Running run={run} />}
       {run?.asked.map((asked, nth) => (
-        <Ask id={`${id}-ask-${nth}`} asked={asked} answer={(result) => answer(asked, result)} />
+        <AskForm id={`${id}-ask-${nth}`} asked={asked} answer={(result) => answer(asked, result)} />
       ))}
       {run !== undefined && run.log.length > 0 && (
         <>
