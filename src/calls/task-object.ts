@@ -2,7 +2,7 @@ import type { CallRef } from "./call-ref.ts";
 import { rpcError, type Fault, type RpcError } from "../core/errors.ts";
 import type { Json, Principal } from "../core/model.ts";
 import type { Asks } from "../core/asks.ts";
-import type { CallContext, Client } from "../core/call-context.ts";
+import type { CallContext, ClientDescription } from "../core/call-context.ts";
 import type { Recorded } from "../core/record.ts";
 import type { Suspended } from "../core/suspension.ts";
 import type { TaskChange } from "./task-history.ts";
@@ -13,7 +13,7 @@ export interface TaskCall extends Pick<
   "id" | "meta" | "input" | "trace" | "fuelUsed" | "link"
 > {
   principal: Principal;
-  client: Client;
+  client: ClientDescription;
   ref: CallRef;
   /** The session that is notified of its progress; absent if clients poll. */
   owner?: Owner;

@@ -2,7 +2,7 @@ import { roundsOf } from "./ask-keys.ts";
 import * as rows from "./task-rows.ts";
 import type { Uploaded, Start, TaskCall, TaskEnd, Owner } from "./task-object.ts";
 import { limits } from "../core/limits.ts";
-import { answered, type Entry, type Head, type Keeper, type Recorded } from "../core/record.ts";
+import { answered, type JournalEntry, type Head, type Keeper, type Recorded } from "../core/record.ts";
 import type { Answer, Answers, Asks } from "../core/asks.ts";
 import type { Suspended, WaitReason } from "../core/suspension.ts";
 import type { Json } from "../core/model.ts";
@@ -108,7 +108,7 @@ export class StoredTask {
   }
 
   /** The first entries of its journal, and what has happened to it. */
-  async story(): Promise<{ entries: Entry[]; changes: TaskChange[] }> {
+  async story(): Promise<{ entries: JournalEntry[]; changes: TaskChange[] }> {
     const changes = historyIn(this.storage.sql);
     return { entries: await this.sealed.answers(limits.shownEntries), changes };
   }
@@ -309,7 +309,7 @@ export class TaskStore extends StoredTask implements Keeper {
     return this.sealed.intend(position, key);
   }
 
-  async keep(position: number, entry: Entry, notices: number): Promise<void> {
+  async keep(position: number, entry: JournalEntry, notices: number): Promise<void> {
     await this.#commit({
       answers: [[position, entry]],
       also: () => this.#set({ runs: 0, notices: Math.max(notices, this.row.notices) }),

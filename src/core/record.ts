@@ -18,7 +18,7 @@ export interface Head {
 }
 
 /** One answer that a guest was given. */
-export interface Entry {
+export interface JournalEntry {
   /** Readable label of the question: `http GET api.example.com`. */
   what: string;
   /** SHA-256 of the whole question, in hex. */
@@ -31,11 +31,11 @@ export interface Entry {
 /** Everything that a new run of a call needs to reach the same point without repeating side effects. */
 export interface Recorded {
   head: Head;
-  entries: readonly Entry[];
+  entries: readonly JournalEntry[];
   /** How many notifications have been sent. */
   notices: number;
   /** The question that the run ended at, without an answer. */
-  pending?: Pick<Entry, "what" | "digest">;
+  pending?: Pick<JournalEntry, "what" | "digest">;
   /** HTTP requests without an answer that may have been sent, and must not be sent twice. */
   intents?: readonly Announced[];
 }
@@ -80,5 +80,5 @@ export interface Keeper {
    */
   intend?(position: number, key: string, method: MethodClass): Promise<boolean>;
   /** `notices` is how many notifications were sent before. */
-  keep(position: number, entry: Entry, notices: number): Promise<void>;
+  keep(position: number, entry: JournalEntry, notices: number): Promise<void>;
 }

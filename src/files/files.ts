@@ -2,7 +2,7 @@
 import { Contents } from "./contents.ts";
 import { Descriptors } from "./descriptors.ts";
 import type { Listed } from "./entries.ts";
-import { FileError } from "./errors.ts";
+import { FileSystemError } from "./errors.ts";
 import { Folders } from "./folders.ts";
 import { Inodes } from "./inodes.ts";
 import type { Mount } from "./mounts.ts";
@@ -166,7 +166,7 @@ export class Files {
   link(id: number, place: Place): void {
     const { kind, links } = this.node(id);
     const name = this.#vacant(place, false);
-    if (kind === "folder") throw new FileError("perm");
+    if (kind === "folder") throw new FileSystemError("perm");
     this.inodes.whole(() => {
       this.folders.add(place.folder, name, id, kind);
       this.inodes.change(id, { links: links + 1 });
@@ -176,35 +176,35 @@ export class Files {
   /** Removes a name of a file or link, which ends with its last one. */
   unlink(place: Place): void {
     const { id, name, node } = this.#named(place, "isdir");
-    if (node.kind === "folder") throw new FileError("isdir");
-    if (place.isForFolder) throw new FileError("notdir");
+    if (node.kind === "folder") throw new FileSystemError("isdir");
+    if (place.isForFolder) throw new FileSystemError("notdir");
     this.#remove(place.folder, name, id);
   }
 
   removeFolder(place: Place): void {
     const { id, name, node } = this.#named(place, "inval");
-    if (node.kind !== "folder") throw new FileError("notdir");
-    if (node.size > 0) throw new FileError("notempty");
+    if (node.kind !== "folder") throw new FileSystemError("notdir");
+    if (node.size > 0) throw new FileSystemError("notempty");
     this.#remove(place.folder, name, id);
   }
 
   /** Gives what is at one place the name of another; what has that name loses it. */
   rename(from: Place, to: Place): void {
     const { id, name, node } = this.#named(from, "busy");
-    if (to.name === undefined) throw new FileError("busy");
+    if (to.name === undefined) throw new FileSystemError("busy");
     const isFolder = node.kind === "folder";
-    if (!isFolder && (from.isForFolder || to.isForFolder)) throw new FileError("notdir");
+    if (!isFolder && (from.isForFolder || to.isForFolder)) throw new FileSystemError("notdir");
     if (to.node === id) return;
-    if (isFolder && this.folders.isWithin(to.folder, id)) throw new FileError("inval");
+    if (isFolder && this.folders.isWithin(to.folder, id)) throw new FileSystemError("inval");
     if (to.node !== undefined && this.folders.isWithin(from.folder, to.node)) {
-      throw new FileError("notempty");
+      throw new FileSystemError("notempty");
     }
     const { name: newName, node: replaced } = to;
     if (replaced !== undefined) {
       const other = this.node(replaced);
-      if (isFolder && other.kind !== "folder") throw new FileError("notdir");
-      if (!isFolder && other.kind === "folder") throw new FileError("isdir");
-      if (isFolder && other.size > 0) throw new FileError("notempty");
+      if (isFolder && other.kind !== "folder") throw new FileSystemError("notdir");
+      if (!isFolder && other.kind === "folder") throw new FileSystemError("isdir");
+      if (isFolder && other.size > 0) throw new FileSystemError("notempty");
     }
     this.inodes.whole(() => {
       this.folders.remove(from.folder, name);
@@ -228,15 +228,15 @@ export class Files {
 
   /** The name of a place where nothing is. */
   #vacant({ name, node, isForFolder }: Place, isFolder: boolean): string {
-    if (name === undefined || node !== undefined) throw new FileError("exist");
-    if (isForFolder && !isFolder) throw new FileError("noent");
+    if (name === undefined || node !== undefined) throw new FileSystemError("exist");
+    if (isForFolder && !isFolder) throw new FileSystemError("noent");
     return name;
   }
 
   /** The node that has a name at a place; throws `otherwise` if the path is one like `.`. */
   #named({ name, node: id }: Place, otherwise: "isdir" | "inval" | "busy") {
-    if (name === undefined) throw new FileError(otherwise);
-    if (id === undefined) throw new FileError("noent");
+    if (name === undefined) throw new FileSystemError(otherwise);
+    if (id === undefined) throw new FileSystemError("noent");
     return { id, name, node: this.node(id) };
   }
 

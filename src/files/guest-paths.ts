@@ -1,6 +1,6 @@
 import { limits } from "../core/limits.ts";
 import { oncePer } from "../core/once-per.ts";
-import { FileError } from "./errors.ts";
+import { FileSystemError } from "./errors.ts";
 import type { Files } from "./files.ts";
 import type { Mount } from "./mounts.ts";
 import { rootOfStore } from "./tree.ts";
@@ -20,7 +20,7 @@ export interface InMount {
  * as in C's library. Throws a `FileError`: `noent` where no folder has it.
  */
 export function mountOf(files: Files, path: string): InMount {
-  if (path.length > limits.filePathBytes) throw new FileError("nametoolong");
+  if (path.length > limits.filePathBytes) throw new FileSystemError("nametoolong");
   files.work.bytes += path.length + files.mounts.length * MOUNT_BYTES;
   const own = absolute(path);
   let found: { mount: Mount; at: string } | undefined;
@@ -29,7 +29,7 @@ export function mountOf(files: Files, path: string): InMount {
     const isWithin = own === at || own.startsWith(`${at}/`);
     if (isWithin && (found === undefined || at.length > found.at.length)) found = { mount, at };
   }
-  if (found === undefined || path === "") throw new FileError("noent");
+  if (found === undefined || path === "") throw new FileSystemError("noent");
   const { mount, at } = found;
   return { mount, root: rootOfStore(files, mount.host)!, path: own.slice(at.length + 1) || "." };
 }
@@ -40,12 +40,12 @@ const MOUNT_BYTES = 16;
 const placeOf = oncePer((mount: Mount) => absolute(mount.path).replace(/\/$/, ""));
 
 /** A path of the guest, and where it leads. */
-export interface Found extends InMount {
+export interface ResolvedPath extends InMount {
   place: Place;
 }
 
 /** Throws a `FileError`. */
-export function findPath(files: Files, path: string, follows: boolean): Found {
+export function findPath(files: Files, path: string, follows: boolean): ResolvedPath {
   const found = mountOf(files, path);
   return { ...found, place: files.walk(found.root, found.path, follows) };
 }

@@ -1,7 +1,7 @@
 import type { SessionCall, SessionParts } from "./legacy/session-store.ts";
 import type { Fault } from "../core/errors.ts";
 import type { CallRef } from "../calls/call-ref.ts";
-import type { Client } from "../core/call-context.ts";
+import type { ClientDescription } from "../core/call-context.ts";
 import type { Json, Lists } from "../core/model.ts";
 import type { Entry } from "../servlets/registry.ts";
 import type { Exchange } from "./wire/exchange.ts";
@@ -17,9 +17,9 @@ export interface Method {
   ref?(params: Json): CallRef;
   /** Answers with a page of this list, which is the member of the result with that name. */
   list?: keyof Lists;
-  modern?(request: Request, exchange: Exchange, client: Client): Promise<Json>;
+  modern?(request: Request, exchange: Exchange, client: ClientDescription): Promise<Json>;
   /** Answers with a stream of its own. */
-  stream?(request: Request, exchange: Exchange, client: Client): Promise<Response>;
+  stream?(request: Request, exchange: Exchange, client: ClientDescription): Promise<Response>;
   /** Answers an older client without a session; with `sessionFirst` only where the server has no sessions. */
   stateless?(params: Json, exchange: Exchange): Promise<Json> | Json;
   /** Answers in a session; undefined if the answer comes later. */

@@ -1,7 +1,7 @@
 /** The keywords of JSON Schema that look at one value: types, bounds, sizes, members and equality. */
 import { limits } from "../core/limits.ts";
 import { isObject } from "../core/model.ts";
-import { count, every, list, number, object, text, texts, type Context } from "./keyword.ts";
+import { count, every, list, number, object, text, texts, type KeywordContext } from "./keyword.ts";
 import type { Keyword, Maker } from "./keyword.ts";
 import { brief, type Run } from "./run.ts";
 import { equalItems, isEqual, keysOf, lengthOf, typeOf } from "./values.ts";
@@ -72,7 +72,7 @@ const atLeast = (size: number, limit: number): boolean => size >= limit;
 const atMost = (size: number, limit: number): boolean => size <= limit;
 
 /** Requires members, always or beside another one (`because`). */
-export function requires(operand: unknown, context: Context, because?: string): Keyword {
+export function requires(operand: unknown, context: KeywordContext, because?: string): Keyword {
   const names = texts(operand, context);
   const message = because === undefined ? "is required" : `is required beside \`${because}\``;
   return (value, run) => {

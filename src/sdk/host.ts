@@ -36,7 +36,7 @@ interface Host {
 export type LogLevel = 0 | 1 | 2 | 3 | 4;
 
 /** Entry points that the shim calls, as `globalThis.__servlet`. */
-export interface Entry {
+export interface ServletEntry {
   /** The Wasm exports that this servlet answers. */
   readonly exports: readonly string[];
   /** Starts a call of an export. */
@@ -54,7 +54,7 @@ export interface Entry {
 
 declare global {
   var __host: Host;
-  var __servlet: Entry;
+  var __servlet: ServletEntry;
 }
 
 /** None: a typed array takes the engine long to make. */

@@ -1,5 +1,5 @@
 import {
-  type Entry,
+  type ServletEntry,
   logThrown,
   messageOf,
   misuseAtBuild,
@@ -51,7 +51,7 @@ function fail(error: unknown): void {
 }
 
 /** The entry points for the shim. A promise of an answer settles while the shim runs jobs and `turn` runs timers. */
-export function entryOf(answers: Readonly<Record<string, ExportHandler>>): Entry {
+export function entryOf(answers: Readonly<Record<string, ExportHandler>>): ServletEntry {
   return {
     exports: Object.keys(answers),
 

@@ -9,7 +9,7 @@ import type { CallContext } from "../core/call-context.ts";
 import { clientHasLeft, Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { Notification } from "../core/model.ts";
-import type { Entry, Head, Keeper, MethodClass, Recorded } from "../core/record.ts";
+import type { JournalEntry, Head, Keeper, MethodClass, Recorded } from "../core/record.ts";
 import type { ServletRef } from "../servlets/bundle.ts";
 import type { CallParts } from "../servlets/setup.ts";
 
@@ -49,7 +49,7 @@ export class CallHooks extends RpcTarget {
   intend(position: number, key: string, method: MethodClass): Promise<Settled<boolean>> {
     return settled(async () => (await this.#call.keeper?.intend?.(position, key, method)) ?? false);
   }
-  keep(position: number, entry: Entry, notices: number): Promise<Settled<void>> {
+  keep(position: number, entry: JournalEntry, notices: number): Promise<Settled<void>> {
     return settled(() => this.#call.keeper?.keep(position, entry, notices));
   }
 }
@@ -115,7 +115,7 @@ export interface RemoteHooks {
   notify(notification: Notification): Promise<void>;
   begin(head: Head): Promise<Settled<void>>;
   intend(position: number, key: string, method: MethodClass): Promise<Settled<boolean>>;
-  keep(position: number, entry: Entry, notices: number): Promise<Settled<void>>;
+  keep(position: number, entry: JournalEntry, notices: number): Promise<Settled<void>>;
 }
 
 /** Which hooks a call has: those that it lacks are not called. */

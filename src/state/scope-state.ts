@@ -1,6 +1,6 @@
 import { Fault, logError } from "../core/errors.ts";
 import { filesIn } from "../files/archive.ts";
-import { FileError } from "../files/errors.ts";
+import { FileSystemError } from "../files/errors.ts";
 import { FileStore } from "../files/file-store.ts";
 import type { Files } from "../files/files.ts";
 import { parseMounts } from "../files/mounts.ts";
@@ -148,7 +148,7 @@ export class ScopeState {
         room: filesRoom,
       });
     } catch (error) {
-      if (!(error instanceof FileError)) throw error;
+      if (!(error instanceof FileSystemError)) throw error;
       if (error.code === "io") throw unreadable(servlet.name);
       const isFull = error.code === "nospc";
       if (isFull && filesRoom < filesLimit) throw noRoom();

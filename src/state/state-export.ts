@@ -1,5 +1,5 @@
 /** Export and summary of what a servlet keeps in one scope. */
-import { FileError } from "../files/errors.ts";
+import { FileSystemError } from "../files/errors.ts";
 import type { Files } from "../files/files.ts";
 import { treeOf } from "../files/tree.ts";
 import { FRAME_BYTES, STATE_FILE_VERSION, stateFile, type Frame, type Head } from "./state-file.ts";
@@ -55,7 +55,7 @@ export function summaryOf(state: ScopeState, build: string | undefined): StateSu
     }
     files.drop();
   } catch (error) {
-    if (!(error instanceof FileError)) throw error;
+    if (!(error instanceof FileSystemError)) throw error;
     summary.isDamaged = true;
   }
   return summary;

@@ -1,6 +1,6 @@
 /** Import of what a servlet keeps in one scope. */
 import { Fault } from "../core/errors.ts";
-import { FileError } from "../files/errors.ts";
+import { FileSystemError } from "../files/errors.ts";
 import type { Files } from "../files/files.ts";
 import { parseMounts } from "../files/mounts.ts";
 import { removeTree } from "../files/tree.ts";
@@ -230,7 +230,7 @@ function putFrame(
       const { modified, kind } = files.node(place.last);
       if (kind !== "file") throw misplaced();
       if (files.write(place.last, head.position, content) < content.length) {
-        throw new FileError("nospc");
+        throw new FileSystemError("nospc");
       }
       files.setTimes(place.last, { modified });
       return;
@@ -260,7 +260,7 @@ const tooLarge = () =>
   new Fault("too_large", "The file has more than may be kept in one scope. Nothing was changed.");
 
 function faultOf(error: unknown): unknown {
-  if (!(error instanceof FileError)) return error;
+  if (!(error instanceof FileSystemError)) return error;
   if (error.code === "nospc") return tooLarge();
   if (error.code !== "io") return misplaced();
   return new Fault(

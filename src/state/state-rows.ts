@@ -14,7 +14,7 @@ import { bytesToHex } from "@noble/hashes/utils.js";
 import { limits } from "../core/limits.ts";
 import { PART } from "../core/parts.ts";
 import { stringBytes } from "../core/text.ts";
-import type { Entry, Recorded } from "../core/record.ts";
+import type { JournalEntry, Recorded } from "../core/record.ts";
 import type { PlainEnding } from "./plain-ending.ts";
 import type { Kept } from "./kept-instances.ts";
 import { applyRest, type Rest } from "./rest.ts";
@@ -67,7 +67,7 @@ export interface Changed {
 
 const hashOf = (text: string): string => bytesToHex(sha256(encoder.encode(text)));
 
-const answerKey = ({ digest, answer }: Entry): string => `${digest} ${hashOf(answer)}`;
+const answerKey = ({ digest, answer }: JournalEntry): string => `${digest} ${hashOf(answer)}`;
 
 /** Stored state that cannot be decrypted: its key is gone, or it was altered. */
 export class CorruptState extends Error {}

@@ -16,7 +16,7 @@ import type {
   Notification,
   ReadResourceResult,
 } from "../core/model.ts";
-import { answered, type Entry, type Head, type Keeper, type Recorded } from "../core/record.ts";
+import { answered, type JournalEntry, type Head, type Keeper, type Recorded } from "../core/record.ts";
 import { Wait } from "../core/suspension.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
@@ -269,7 +269,7 @@ async function goneOn(
 
 /** Keeps in memory what a call is answered, and interrupts it where its script says so. */
 class Recorder implements Keeper {
-  readonly #entries: Entry[];
+  readonly #entries: JournalEntry[];
   readonly #script: Script;
   #begun: Omit<Recorded, "entries"> | undefined;
   #isInterrupted = false;
@@ -294,7 +294,7 @@ class Recorder implements Keeper {
     this.#entries.length = 0;
   }
 
-  async keep(position: number, entry: Entry, notices: number): Promise<void> {
+  async keep(position: number, entry: JournalEntry, notices: number): Promise<void> {
     if (this.#begun !== undefined) this.#begun = { ...this.#begun, notices };
     const isNew = position >= this.#entries.length;
     this.#entries[position] = entry;

@@ -3,7 +3,7 @@ import { bytesToHex, hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { JOURNAL_VERSION } from "../core/record.ts";
-import type { Entry, Head, Intent, Keeper, MethodClass, Recorded } from "../core/record.ts";
+import type { JournalEntry, Head, Intent, Keeper, MethodClass, Recorded } from "../core/record.ts";
 import { hashText } from "../core/parts.ts";
 import { BudgetExceeded } from "./budget.ts";
 import { generator } from "./random.ts";
@@ -28,7 +28,7 @@ export interface Details {
  */
 export class Journal {
   readonly #begun: Omit<Head, "seed"> & { seed?: string };
-  readonly #entries: Entry[];
+  readonly #entries: JournalEntry[];
   readonly #world: World;
   readonly #keeper: Keeper | undefined;
   readonly #keepsState: boolean;
@@ -179,7 +179,7 @@ export class Journal {
     return { head, entries: this.#entries, notices, ...pending };
   }
 
-  #diverged(entry: Entry, what: string): Fault {
+  #diverged(entry: JournalEntry, what: string): Fault {
     if (this.#keepsState) {
       return new Fault(
         "servlet_failed",

@@ -1,4 +1,4 @@
-import { FileError } from "../files/errors.ts";
+import { FileSystemError } from "../files/errors.ts";
 import type { Files } from "../files/files.ts";
 import type { Descriptor, FileNode } from "../files/records.ts";
 import { limits } from "../core/limits.ts";
@@ -77,7 +77,7 @@ function codeOf(guest: Guest, run: () => void): number {
     run();
     return errno.success;
   } catch (error) {
-    if (!(error instanceof FileError)) throw error;
+    if (!(error instanceof FileSystemError)) throw error;
     if (error.code === "io") guest.log("error", error.message);
     return errno[error.code];
   }
@@ -86,14 +86,14 @@ function codeOf(guest: Guest, run: () => void): number {
 /** An open folder. Throws `notdir` for a file. */
 export function folderOf({ files }: FileCall, fd: number): Descriptor {
   const descriptor = files.descriptors.get(fd);
-  if (descriptor.kind !== "folder") throw new FileError("notdir");
+  if (descriptor.kind !== "folder") throw new FileSystemError("notdir");
   return descriptor;
 }
 
 /** Throws `perm` where a descriptor's mount is read-only. */
 export function demandWritable({ files }: FileCall, { mount }: Descriptor): void {
   if (files.mounts.find(({ path }) => path === mount)?.isReadOnly !== false) {
-    throw new FileError("perm");
+    throw new FileSystemError("perm");
   }
 }
 
@@ -123,7 +123,7 @@ export function setTimes(
   const { flags } = given;
   const has = (bits: number) => (flags & bits) === bits;
   if (has(SET_ACCESSED | SET_ACCESSED_NOW) || has(SET_MODIFIED | SET_MODIFIED_NOW)) {
-    throw new FileError("inval");
+    throw new FileSystemError("inval");
   }
   files.setTimes(id, {
     ...(has(SET_ACCESSED) && { accessed: BigInt.asUintN(64, given.accessed) }),

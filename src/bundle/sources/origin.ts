@@ -5,13 +5,13 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { limits } from "../../core/limits.ts";
 import { Refusal } from "../refusal.ts";
 import { bodyOf, request } from "./http.ts";
-import { openImage, wasmOf, type Image } from "./image.ts";
+import { openImage, wasmOf, type OciImage } from "./image.ts";
 import { s3Object } from "./s3.ts";
 
 /** What a source holds. The wasm is fetched when it is asked for, so that signatures can be checked before. */
 export interface SourceContent {
   /** Absent unless the source is an image; only images have signatures. */
-  image?: Image;
+  image?: OciImage;
   wasm(): Promise<Uint8Array<ArrayBuffer>>;
 }
 

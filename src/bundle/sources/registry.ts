@@ -30,8 +30,8 @@ const manifestSchema = z.object({
   layers: z.array(descriptorSchema).optional(),
 });
 
-export type Descriptor = z.infer<typeof descriptorSchema>;
-export type Manifest = z.infer<typeof manifestSchema>;
+export type OciDescriptor = z.infer<typeof descriptorSchema>;
+export type OciManifest = z.infer<typeof manifestSchema>;
 
 /** A parsed `oci://` source. */
 export interface Reference {
@@ -107,7 +107,7 @@ export class Repository {
   }
 
   /** A manifest or an index, and its digest; undefined if there is none of this tag or digest. */
-  async manifest(reference: string): Promise<{ digest: string; manifest: Manifest } | undefined> {
+  async manifest(reference: string): Promise<{ digest: string; manifest: OciManifest } | undefined> {
     const url = this.#url("manifests", reference);
     const got = await this.#get(url, { accept: ACCEPTED }, limits.sourceManifestBytes);
     if (got.status === 404) return undefined;
@@ -124,7 +124,7 @@ export class Repository {
   }
 
   /** The content of a descriptor. Throws a `Refusal` if its size or digest differ, or beyond `maxBytes`. */
-  async blob({ digest, size }: Descriptor, maxBytes = limits.sourceBytes) {
+  async blob({ digest, size }: OciDescriptor, maxBytes = limits.sourceBytes) {
     const url = this.#url("blobs", digest);
     if (size > maxBytes) {
       throw new Refusal(`${withoutQuery(url)}: it has ${size} bytes, and ${maxBytes} is the limit`);
@@ -139,7 +139,7 @@ export class Repository {
   }
 
   /** Manifests that refer to this digest, such as signatures. */
-  async referrers(digest: string): Promise<Descriptor[]> {
+  async referrers(digest: string): Promise<OciDescriptor[]> {
     const url = this.#url("referrers", digest);
     const got = await this.#get(url, { accept: INDEX }, limits.sourceManifestBytes);
     if (got.status === 200) return readManifest(bodyOf(got), withoutQuery(url)).manifests ?? [];
@@ -238,7 +238,7 @@ async function token(
   );
 }
 
-function readManifest(body: Uint8Array, place: string): Manifest {
+function readManifest(body: Uint8Array, place: string): OciManifest {
   const read = manifestSchema.safeParse(json(body));
   if (read.success) return read.data;
   throw new Refusal(

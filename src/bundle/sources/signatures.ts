@@ -10,9 +10,9 @@ import * as z from "zod";
 import { fits } from "../../core/glob.ts";
 import { limits } from "../../core/limits.ts";
 import { Refusal } from "../refusal.ts";
-import type { Image } from "./image.ts";
+import type { OciImage } from "./image.ts";
 import type { Signed } from "./lock.ts";
-import { json, type Descriptor } from "./registry.ts";
+import { json, type OciDescriptor } from "./registry.ts";
 
 /** Who must have signed. */
 export type Policy =
@@ -40,7 +40,7 @@ const SIGNATURES = 20;
  * Throws a `Refusal` if there is no such signature.
  */
 export async function signedBy(
-  image: Image,
+  image: OciImage,
   policy: Policy,
   { source, cache }: { source: string; cache: string },
 ): Promise<Signed> {
@@ -117,7 +117,7 @@ async function trustedRoot(path: string | undefined, cache: string): Promise<Tru
   }
 }
 
-async function signaturesOf(image: Image): Promise<Signature[]> {
+async function signaturesOf(image: OciImage): Promise<Signature[]> {
   const { repository, digest } = image;
   const tagged = await repository.manifest(`${digest.replace(":", "-")}.sig`);
   const simple = (tagged?.manifest.layers ?? [])
@@ -126,7 +126,7 @@ async function signaturesOf(image: Image): Promise<Signature[]> {
   const referrers = (await repository.referrers(digest))
     .filter(({ artifactType }) => artifactType === undefined || BUNDLE.test(artifactType))
     .slice(0, SIGNATURES);
-  const bundles: Descriptor[] = [];
+  const bundles: OciDescriptor[] = [];
   for (const { digest: referrer } of referrers) {
     const found = await repository.manifest(referrer);
     bundles.push(
@@ -164,7 +164,7 @@ const rekorSchema = z.object({
 });
 
 /** The older form: a payload as a layer, its signature and certificate in annotations. */
-function simpleSignature({ annotations = {} }: Descriptor, payload: Uint8Array): Signature {
+function simpleSignature({ annotations = {} }: OciDescriptor, payload: Uint8Array): Signature {
   const signature = annotations["dev.cosignproject.cosign/signature"] ?? "";
   const { data } = payloadSchema.safeParse(json(payload));
   return {

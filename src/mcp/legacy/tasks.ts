@@ -1,7 +1,7 @@
 import type { DetailedTask } from "../../calls/task-object.ts";
 import { Fault, type RpcError } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
-import type { Client } from "../../core/call-context.ts";
+import type { ClientDescription } from "../../core/call-context.ts";
 import { isObject, type Json, type Tool } from "../../core/model.ts";
 import { errorMessage, resultMessage, type RequestId } from "../wire/message.ts";
 import { olderResult, olderError } from "./shapes.ts";
@@ -17,7 +17,7 @@ export const TASK_RESULT = "tasks/result";
 export const TASK_CAPABILITY = { list: {}, cancel: {}, requests: { tools: { call: {} } } };
 
 /** True if the client can run this request as a task of its own. */
-export function takesAsTask({ capabilities: { tasks } }: Client, method: string): boolean {
+export function takesAsTask({ capabilities: { tasks } }: ClientDescription, method: string): boolean {
   const [of = "", what = ""] = method.split("/");
   const requests = isObject(tasks) ? tasks["requests"] : undefined;
   const ofThese = isObject(requests) ? requests[of] : undefined;

@@ -1,6 +1,6 @@
 import { Fault, httpStatus, report } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
-import type { CallContext, Client } from "../../core/call-context.ts";
+import type { CallContext, ClientDescription } from "../../core/call-context.ts";
 import { isObject, type Json, type Tool } from "../../core/model.ts";
 import type { Registry } from "../../servlets/registry.ts";
 import { afterSending, type Sender } from "../../core/unknown-outcome.ts";
@@ -65,7 +65,7 @@ export async function handleModern(
 
 /** What a request is answered with. */
 interface About {
-  client: Client;
+  client: ClientDescription;
   meta: Json;
   answering: Answering;
   trace: CallContext["trace"];
@@ -166,7 +166,7 @@ function toolsWithoutExecution({ tools }: Json): unknown {
 }
 
 /** The client as the request's `_meta` describes it. Throws `invalid_meta`. */
-function clientOf({ params }: Request, version: string): { client: Client; meta: Json } {
+function clientOf({ params }: Request, version: string): { client: ClientDescription; meta: Json } {
   const meta = params["_meta"];
   const capabilities = isObject(meta) ? meta[`${META}clientCapabilities`] : undefined;
   if (!isObject(meta) || !isObject(capabilities)) {

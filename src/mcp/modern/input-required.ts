@@ -7,7 +7,7 @@ import { limits } from "../../core/limits.ts";
 import type { Answers, Asks } from "../../core/asks.ts";
 import type { CallContext } from "../../core/call-context.ts";
 import { isObject, type Json } from "../../core/model.ts";
-import { answered, type Entry, type Recorded } from "../../core/record.ts";
+import { answered, type JournalEntry, type Recorded } from "../../core/record.ts";
 import {
   dated,
   demandCapabilities,
@@ -136,7 +136,7 @@ export async function resume(
 function stateIn([first, ...entries]: unknown[]): State {
   const state = first as State;
   const { recorded } = state;
-  return recorded ? { ...state, recorded: { ...recorded, entries: entries as Entry[] } } : state;
+  return recorded ? { ...state, recorded: { ...recorded, entries: entries as JournalEntry[] } } : state;
 }
 
 const refused = (why: string) =>

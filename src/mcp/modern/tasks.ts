@@ -1,7 +1,7 @@
 import type { Tasks } from "../../calls/tasks.ts";
 import type { DetailedTask } from "../../calls/task-object.ts";
 import { Fault } from "../../core/errors.ts";
-import type { Client } from "../../core/call-context.ts";
+import type { ClientDescription } from "../../core/call-context.ts";
 import { isObject, type Json } from "../../core/model.ts";
 import { responsesIn } from "../../asks/answers.ts";
 import type { Exchange } from "../wire/exchange.ts";
@@ -12,11 +12,11 @@ import { beginningOf } from "../../core/text.ts";
 
 /** The tasks extension. https://modelcontextprotocol.io/seps/2663-tasks-extension */
 
-export const takesTasks = ({ capabilities: { extensions } }: Client): boolean =>
+export const takesTasks = ({ capabilities: { extensions } }: ClientDescription): boolean =>
   isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
 
 /** Throws `missing_capability` where the client did not declare the extension. */
-export function demandTasks(client: Client): void {
+export function demandTasks(client: ClientDescription): void {
   if (takesTasks(client)) return;
   const data = { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } };
   const message = `The client does not declare the extension ${TASKS_EXTENSION}, which this call needs. Use a client that supports it.`;
@@ -30,7 +30,7 @@ export function createTaskResult(task: DetailedTask): Json {
 }
 
 /** https://modelcontextprotocol.io/seps/2663-tasks-extension#task-polling */
-export async function getTask(request: Request, exchange: Exchange, client: Client): Promise<Json> {
+export async function getTask(request: Request, exchange: Exchange, client: ClientDescription): Promise<Json> {
   const { tasks, id } = named(request, exchange, client);
   return found(await tasks.get(id), id);
 }
@@ -38,7 +38,7 @@ export async function getTask(request: Request, exchange: Exchange, client: Clie
 export async function updateTask(
   request: Request,
   exchange: Exchange,
-  client: Client,
+  client: ClientDescription,
 ): Promise<Json> {
   const { tasks, id } = named(request, exchange, client);
   const { wrong } = found(
@@ -52,7 +52,7 @@ export async function updateTask(
 export async function cancelTask(
   request: Request,
   exchange: Exchange,
-  client: Client,
+  client: ClientDescription,
 ): Promise<Json> {
   const { tasks, id } = named(request, exchange, client);
   found((await tasks.cancel(id)) || undefined, id);
@@ -63,7 +63,7 @@ export async function cancelTask(
 function named(
   { method, params }: Request,
   { tasks }: Exchange,
-  client: Client,
+  client: ClientDescription,
 ): { tasks: Tasks; id: string } {
   if (tasks === undefined) throw methodNotFound(method);
   demandTasks(client);

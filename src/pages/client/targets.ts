@@ -2,7 +2,7 @@ import { UriTemplate } from "@modelcontextprotocol/client";
 import { isObject } from "../../core/model.ts";
 import { fieldsOf } from "../../schema/fields.ts";
 import type { Calling } from "../programs.ts";
-import type { Complete } from "./fields.tsx";
+import type { CompleteField } from "./fields.tsx";
 import { Mcp, type Json, type Listener, type Progress } from "./mcp.ts";
 
 /** Entries of the catalog: the schemas of their forms, and how they are called. */
@@ -43,7 +43,7 @@ export async function schemaOf(target: Target, address: string): Promise<Json> {
 }
 
 /** Completes the arguments of a prompt or template; undefined for other entries. */
-export function completionsOf(target: Target, address: string, schema: Json): Complete | undefined {
+export function completionsOf(target: Target, address: string, schema: Json): CompleteField | undefined {
   const { kind, name } = target;
   if (kind !== "prompt" && kind !== "template") return undefined;
   const ref =

@@ -1,7 +1,7 @@
 /** Content blocks and resource contents, in all variants that plugins write. */
 import {
   isObject,
-  type ContentBlock,
+  type McpContentBlock,
   type Json,
   type ReadResourceResult,
 } from "../../core/model.ts";
@@ -19,7 +19,7 @@ function inferredType(block: Json): string {
 }
 
 /** One block of content. */
-export function content(value: unknown): ContentBlock {
+export function content(value: unknown): McpContentBlock {
   const block = present(value, "a content block");
   const type =
     typeof block["type"] === "string" && block["type"] !== "" ? block["type"] : inferredType(block);

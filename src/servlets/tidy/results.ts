@@ -6,7 +6,7 @@ import { limits } from "../../core/limits.ts";
 import type {
   CallToolResult,
   CompleteResult,
-  ContentBlock,
+  McpContentBlock,
   GetPromptResult,
   Json,
   ReadResourceResult,
@@ -47,7 +47,7 @@ function noBlocks(result: Json): [] {
 export const NOT_REPEATED =
   "The result is in `structuredContent`. It is too long to be repeated here.";
 
-function inText(structured: unknown): ContentBlock {
+function inText(structured: unknown): McpContentBlock {
   const text = JSON.stringify(structured);
   return { type: "text", text: text.length <= limits.repeatedCharacters ? text : NOT_REPEATED };
 }
