@@ -21,7 +21,7 @@ import { prepare, type Prepared } from "./wasm/prepare.ts";
 import { parseMounts } from "../files/mounts.ts";
 import { archivesOf, type Archived } from "./servlet-files.ts";
 import { Refusal, Refusals } from "./refusal.ts";
-import { scan, type Found } from "./scan.ts";
+import { scan, type FoundServlet } from "./scan.ts";
 import { bundleScript, kitScript, type Script } from "./typescript/script.ts";
 import { checkTypes } from "./typescript/types.ts";
 import { snapshot } from "./wasm/snapshot.ts";
@@ -32,7 +32,7 @@ import { pluginNeverWaits, scriptNeverWaits } from "./waits.ts";
 
 /** One servlet of the bundle, and the facts for its row of the table. */
 export interface Member {
-  found: Found;
+  found: FoundServlet;
   dialect: DialectName;
   prepared: Prepared;
   /** The digests of its code, and the hash of them, by which a waiting call knows it. */
@@ -81,7 +81,7 @@ export async function makeBundle(options: Options): Promise<Member[]> {
 
 /** The same for servlets that have been found; `refusals` are those of others. */
 export async function bundleAll(
-  all: readonly Found[],
+  all: readonly FoundServlet[],
   options: Making,
   refusals = new Refusals(),
 ): Promise<Member[]> {
@@ -89,8 +89,8 @@ export async function bundleAll(
   await copyPrepared(cache);
   const scripts = await bundleScripts(all, refusals);
   const checked = refusals.collect(() => checkTypes(typed(scripts), cache, progress));
-  const made = new Map<Found, Ready>();
-  const make = (found: Found) =>
+  const made = new Map<FoundServlet, Ready>();
+  const make = (found: FoundServlet) =>
     refusals.collect(async () =>
       made.set(found, await makeReady(found, scripts.get(found), options)),
     );
@@ -151,9 +151,9 @@ type Ready = Omit<Member, "parts" | "hash" | "startsOnce" | "startAsks" | "lists
 
 /** The scripts of the servlets in TypeScript. */
 async function bundleScripts(
-  all: readonly Found[],
+  all: readonly FoundServlet[],
   refusals: Refusals,
-): Promise<Map<Found, Script>> {
+): Promise<Map<FoundServlet, Script>> {
   const wanted = all.filter(({ source }) => source.kind === "typescript");
   const made = await inTurns(wanted, ({ source }) =>
     refusals.collect(() => bundleScript(source.files[0]!)),
@@ -164,13 +164,13 @@ async function bundleScripts(
 }
 
 /** The files of those servlets whose types are to be checked. */
-const typed = (scripts: ReadonlyMap<Found, Script>) =>
+const typed = (scripts: ReadonlyMap<FoundServlet, Script>) =>
   [...scripts.keys()]
     .map(({ source }) => source.files[0]!)
     .filter((entry) => entry.endsWith(".ts"));
 
 async function makeReady(
-  found: Found,
+  found: FoundServlet,
   script: Script | undefined,
   { cache, progress, optimise = true }: Making,
 ): Promise<Ready> {
@@ -215,7 +215,7 @@ async function makeReady(
 }
 
 /** Throws a `Refusal` for a promise that this server does not keep. */
-function refuseUnkept({ place, manifest }: Found): void {
+function refuseUnkept({ place, manifest }: FoundServlet): void {
   if (manifest.on_new_build !== "keep-calls-on-old") return;
   throw new Refusal(
     `${place}: "on_new_build": "keep-calls-on-old" cannot be: a call that goes on would need the memory of the old build, which that of the new one replaces. Write "anew" or leave it out: then memory begins anew with each new build, files stay, and callers of calls that wait are told to call again`,
@@ -223,7 +223,7 @@ function refuseUnkept({ place, manifest }: Found): void {
 }
 
 /** The same servlet, with lists that are asked for in each state if it says that they change with it. */
-function withStateLists(found: Found, plugin: Uint8Array<ArrayBuffer>): Found {
+function withStateLists(found: FoundServlet, plugin: Uint8Array<ArrayBuffer>): FoundServlet {
   const { manifest } = found;
   if (!keepsState(manifest) || manifest.lists !== undefined) return found;
   const imports = WebAssembly.Module.imports(new WebAssembly.Module(plugin));
@@ -256,7 +256,7 @@ const gzipBytes = (bytes: Uint8Array) => gzipSync(bytes, { level: 9 }).length;
 
 /** A servlet in TypeScript: the engine with its script loaded. */
 async function makeLoaded(
-  found: Found,
+  found: FoundServlet,
   engine: Prepared,
   { text, explain, watched, warningsFor }: Script,
   cache: string,

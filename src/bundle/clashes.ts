@@ -3,11 +3,11 @@ import type { Catalog } from "../servlets/catalog.ts";
 import { RESERVED_NAMES, RESERVED_TOOLS } from "../servlets/scopes.ts";
 import { folded, toolkitOf } from "../servlets/toolkit.ts";
 import { Refusal } from "./refusal.ts";
-import type { Found } from "./scan.ts";
+import type { FoundServlet } from "./scan.ts";
 
 /** A servlet with the definitions of its tools, by their own names. */
 interface Defined {
-  found: Found;
+  found: FoundServlet;
   definitions?: Record<string, ToolDefinition>;
 }
 

@@ -2,7 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../storage/alarm.ts";
 import { limits } from "../core/limits.ts";
 import type { Json } from "../core/model.ts";
-import type { Announced, JournalEntry, Head, Recorded } from "../core/record.ts";
+import type { Announced, JournalEntry, JournalHead, Recorded } from "../core/record.ts";
 import { release } from "../core/parts.ts";
 import { SealedRows } from "../storage/sealed-rows.ts";
 import type { Env } from "../bindings.ts";
@@ -33,7 +33,7 @@ export interface Busy {
 interface Intended extends Announced {
   /** Unix time in ms when the record expires. */
   until: number;
-  head: Head;
+  head: JournalHead;
   /** The entries that are not stored yet. */
   entries: readonly JournalEntry[];
 }

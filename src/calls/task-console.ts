@@ -6,7 +6,7 @@ import { limits } from "../core/limits.ts";
 import { entryAgain } from "./task-call.ts";
 import type { Server } from "../server.ts";
 import { beginningOf, printable } from "../core/text.ts";
-import type { Listed } from "./listed-calls.ts";
+import type { ListedCall } from "./listed-calls.ts";
 import type { Profiles } from "../pages/profiles.ts";
 import { shownArguments } from "./task-person.ts";
 import { rehearsed } from "./task-replay.ts";
@@ -25,7 +25,7 @@ export class Listing {
   readonly #store: TaskStore;
   readonly #serving: Serving;
   #isForgotten = false;
-  #latest: Promise<{ by: string; listed: Listed } | undefined> | undefined;
+  #latest: Promise<{ by: string; listed: ListedCall } | undefined> | undefined;
   #sending: Promise<void> | undefined;
   #sent = "";
 
@@ -103,7 +103,7 @@ export class Listing {
   }
 }
 
-async function listedOf(store: TaskStore): Promise<{ by: string; listed: Listed } | undefined> {
+async function listedOf(store: TaskStore): Promise<{ by: string; listed: ListedCall } | undefined> {
   const { id, expires: until } = store;
   const { created, updated } = store.row;
   const [subject, view] = await Promise.all([store.subject(), realViewOf(store)]);
@@ -111,7 +111,7 @@ async function listedOf(store: TaskStore): Promise<{ by: string; listed: Listed 
   const { lister: by } = subject;
   const { status, statusMessage: waits } = view;
   const name = beginningOf(printable(subject.ref.name), limits.pageCharacters);
-  const listed: Listed = { id, kind: "call", name, status, created, updated, until };
+  const listed: ListedCall = { id, kind: "call", name, status, created, updated, until };
   // It names each of thousands of questions.
   const words = typeof waits === "string" && { waits: beginningOf(waits, limits.pageCharacters) };
   return { by, listed: { ...listed, ...words } };

@@ -2,11 +2,11 @@ import { roundsOf } from "./ask-keys.ts";
 import * as rows from "./task-rows.ts";
 import type { Uploaded, Start, TaskCall, TaskEnd, Owner } from "./task-object.ts";
 import { limits } from "../core/limits.ts";
-import { answered, type JournalEntry, type Head, type Keeper, type Recorded } from "../core/record.ts";
+import { answered, type JournalEntry, type JournalHead, type Keeper, type Recorded } from "../core/record.ts";
 import type { Answer, Answers, Asks } from "../core/asks.ts";
 import type { Suspended, WaitReason } from "../core/suspension.ts";
 import type { Json } from "../core/model.ts";
-import type { Part } from "../core/parts.ts";
+import type { ValuePart } from "../core/parts.ts";
 import { note, historyIn, type TaskChange } from "./task-history.ts";
 import {
   type TaskWrites,
@@ -131,7 +131,7 @@ export class TaskStore extends StoredTask implements Keeper {
   #isForgotten = false;
 
   /** Stores a part of a call before `create`, for `UPLOAD_MS`. */
-  async upload(what: keyof Texts | number, part: Part & Place): Promise<void> {
+  async upload(what: keyof Texts | number, part: ValuePart & Place): Promise<void> {
     const write = await this.sealed.preparePart(what, part);
     this.storage.transactionSync(write);
     await this.alarm.set(Date.now() + UPLOAD_MS);
@@ -301,7 +301,7 @@ export class TaskStore extends StoredTask implements Keeper {
     return true;
   }
 
-  async begin(head: Head): Promise<void> {
+  async begin(head: JournalHead): Promise<void> {
     await this.#commit({ texts: { begun: { head, notices: this.row.notices } } });
   }
 

@@ -6,7 +6,7 @@ import { fittingAnswers, isComplete } from "../asks/answers.ts";
 import type { Json, Principal } from "../core/model.ts";
 import type { Waiting } from "./engine.ts";
 import type { Answers } from "../core/asks.ts";
-import type { Part } from "../core/parts.ts";
+import type { ValuePart } from "../core/parts.ts";
 import type { Build } from "../installs/build.ts";
 import { GoingOn, noteWaiting, replayed } from "./task-replay.ts";
 import { Listing, looked } from "./task-console.ts";
@@ -51,7 +51,7 @@ export class Task extends DurableObject<Env> {
   }
 
   /** Stores a part of a large call before `create`: its params, or an answer by position. */
-  async upload(what: keyof Texts | number, part: Part & Place): Promise<void> {
+  async upload(what: keyof Texts | number, part: ValuePart & Place): Promise<void> {
     if (!this.#store.exists) await this.#store.upload(what, part);
   }
 

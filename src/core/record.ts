@@ -4,7 +4,7 @@
 export const JOURNAL_VERSION = 2;
 
 /** A call as it was begun; every run of it is given the same. */
-export interface Head {
+export interface JournalHead {
   /** Of this format: `JOURNAL_VERSION` of the server that began it. */
   version: number;
   /** SHA-256 of the servlet, in hex: another build may ask for other things. */
@@ -30,7 +30,7 @@ export interface JournalEntry {
 
 /** Everything that a new run of a call needs to reach the same point without repeating side effects. */
 export interface Recorded {
-  head: Head;
+  head: JournalHead;
   entries: readonly JournalEntry[];
   /** How many notifications have been sent. */
   notices: number;
@@ -73,7 +73,7 @@ export interface Keeper {
   /** True if it stores no entries: the call is not run again. */
   isVolatile?: boolean;
   /** Called before anything else, where the call is new. */
-  begin(head: Head): Promise<void>;
+  begin(head: JournalHead): Promise<void>;
   /**
    * Called before an HTTP request is sent; `key` identifies it. Resolves to whether an earlier run may
    * have sent it, which counts for methods of the class `once` alone. Absent where no request is ever repeated.

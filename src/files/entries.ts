@@ -5,7 +5,7 @@ import { Table, type Backing } from "./table.ts";
 const SORTED = 200;
 
 /** An entry, and where it stands in its folder's order: listing goes on after it. */
-export interface Listed extends FolderEntry {
+export interface PositionedEntry extends FolderEntry {
   position: bigint;
 }
 
@@ -27,7 +27,7 @@ export class Entries extends Table<string, FolderEntry> {
   }
 
   /** At most `count` entries of a folder after a position, in their order; 0n is before the first. */
-  list(folder: number, after: bigint, count: number): Listed[] {
+  list(folder: number, after: bigint, count: number): PositionedEntry[] {
     if (this.changed.size > SORTED) this.stageAll();
     // All hashes that begin with the position are before `~`, and all of the folder before `0`, which follows `/`.
     const begin = `${folder}/${after.toString(16).padStart(16, "0")}~`;
@@ -45,7 +45,7 @@ export class Entries extends Table<string, FolderEntry> {
       this.#rows("file_entries", begin, end, count),
     ];
     const next = layers.map((layer) => layer.next().value);
-    const listed: Listed[] = [];
+    const listed: PositionedEntry[] = [];
     while (listed.length < count) {
       let first: Row | undefined;
       // Of rows with one key, the newest layer's is first.

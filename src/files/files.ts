@@ -1,7 +1,7 @@
 /** The files of a servlet, as one call sees and changes them. */
 import { Contents } from "./contents.ts";
 import { Descriptors } from "./descriptors.ts";
-import type { Listed } from "./entries.ts";
+import type { PositionedEntry } from "./entries.ts";
 import { FileSystemError } from "./errors.ts";
 import { Folders } from "./folders.ts";
 import { Inodes } from "./inodes.ts";
@@ -148,7 +148,7 @@ export class Files {
     this.#contents.resize(id, size);
   }
 
-  list(folder: number, after: bigint, count: number): Listed[] {
+  list(folder: number, after: bigint, count: number): PositionedEntry[] {
     return this.folders.list(folder, after, count);
   }
 

@@ -1,5 +1,5 @@
 import { limits } from "../core/limits.ts";
-import type { Entries, Listed } from "./entries.ts";
+import type { Entries, PositionedEntry } from "./entries.ts";
 import { FileSystemError } from "./errors.ts";
 import type { Inodes } from "./inodes.ts";
 import type { FolderEntry, NodeKind } from "./records.ts";
@@ -18,7 +18,7 @@ export class Folders {
     return this.#entries.get(this.#entries.key(folder, name));
   }
 
-  list(folder: number, after: bigint, count: number): Listed[] {
+  list(folder: number, after: bigint, count: number): PositionedEntry[] {
     return this.#entries.list(folder, after, count);
   }
 

@@ -1,4 +1,4 @@
-import type { Listed } from "./entries.ts";
+import type { PositionedEntry } from "./entries.ts";
 import type { Files } from "./files.ts";
 import type { NodeKind } from "./records.ts";
 import type { Place } from "./walk.ts";
@@ -38,7 +38,7 @@ export function* treeOf(files: Files, folder: number): Generator<TreeItem> {
   }
 }
 
-function* entriesOf(files: Files, folder: number): Generator<Listed, undefined> {
+function* entriesOf(files: Files, folder: number): Generator<PositionedEntry, undefined> {
   for (let after = 0n; ;) {
     const page = files.list(folder, after, PAGE);
     yield* page;

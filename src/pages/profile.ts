@@ -3,7 +3,7 @@ import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../storage/alarm.ts";
 import { sha256 } from "../core/digest.ts";
 import { limits } from "../core/limits.ts";
-import { ListedCalls, LISTED_TABLE, type Listed } from "../calls/listed-calls.ts";
+import { ListedCalls, LISTED_TABLE, type ListedCall } from "../calls/listed-calls.ts";
 import { ACCOUNT_TABLES, ProfileAccounts } from "./profile-accounts.ts";
 import type { AccountOf, Grant, ProfileSummary, SecretOf } from "./profile-object.ts";
 import type { Env } from "../bindings.ts";
@@ -140,7 +140,7 @@ export class Profile extends DurableObject<Env> {
   }
 
   /** Lists a call or session as it is now. */
-  async list(principal: string, listed: Listed): Promise<void> {
+  async list(principal: string, listed: ListedCall): Promise<void> {
     await this.#listed.put(listed, this.#sealerOf(principal));
     await this.#alarm.set(Date.now() + limits.taskMs);
   }
@@ -151,7 +151,7 @@ export class Profile extends DurableObject<Env> {
   }
 
   /** All that are listed, the newest first. */
-  async listed(principal: string): Promise<Listed[]> {
+  async listed(principal: string): Promise<ListedCall[]> {
     return this.#listed.all(this.#sealerOf(principal));
   }
 

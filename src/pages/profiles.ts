@@ -2,7 +2,7 @@ import { unsettled } from "../core/settled.ts";
 import { report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { retry } from "../core/retry.ts";
-import type { Listed } from "../calls/listed-calls.ts";
+import type { ListedCall } from "../calls/listed-calls.ts";
 import type { AccountState, Grant, SecretOf } from "./profile-object.ts";
 import type { Profile } from "./profile.ts";
 import type { Sealer } from "../storage/vault.ts";
@@ -63,7 +63,7 @@ export class Profiles {
   }
 
   /** Shows a call or session in its person's console. Never throws: nothing depends on it. */
-  async list(principal: string, listed: Listed): Promise<void> {
+  async list(principal: string, listed: ListedCall): Promise<void> {
     await this.at(principal, async (profile) => profile.list(principal, listed)).catch(report);
   }
 

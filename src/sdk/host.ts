@@ -23,7 +23,7 @@ interface Host {
   /** Of the newest response: a JSON object, by lower-case name. */
   httpHeaders(): string;
   /** 0 trace, 1 debug, 2 info, 3 warn, 4 error. */
-  log(level: LogLevel, text: string): void;
+  log(level: HostLogLevel, text: string): void;
   config(key: string): string | undefined;
   random(bytes: number): ArrayBuffer;
   sleep(ms: number): void;
@@ -33,7 +33,7 @@ interface Host {
   evaluate(script: string): Promise<{ value: unknown }>;
 }
 
-export type LogLevel = 0 | 1 | 2 | 3 | 4;
+export type HostLogLevel = 0 | 1 | 2 | 3 | 4;
 
 /** Entry points that the shim calls, as `globalThis.__servlet`. */
 export interface ServletEntry {

@@ -1,6 +1,6 @@
 /** Schemas of servlets' authors: as JSON Schema for lists, and to check values. */
 import { isObject } from "./host.ts";
-import type { Issue, JsonSchema, StandardSchema } from "./infer.ts";
+import type { StandardIssue, JsonSchema, StandardSchema } from "./infer.ts";
 
 type Direction = "input" | "output";
 
@@ -76,14 +76,14 @@ export function parsed(
 }
 
 function valueOf(
-  result: { readonly value?: unknown; readonly issues?: readonly Issue[] | undefined },
+  result: { readonly value?: unknown; readonly issues?: readonly StandardIssue[] | undefined },
   what: string,
 ): unknown {
   if (!result.issues) return result.value;
   throw new ToolError(`${what}: ${result.issues.map(issueText).join("; ")}`);
 }
 
-function issueText({ path = [], message, ...more }: Issue): string {
+function issueText({ path = [], message, ...more }: StandardIssue): string {
   const place = path.map((step) => String(isObject(step) ? step["key"] : step)).join(".");
   const said = message === "Invalid input" ? message + detail(more) : message;
   return place === "" ? said : `${place}: ${said}`;

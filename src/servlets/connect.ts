@@ -1,6 +1,6 @@
 import { Fault } from "../core/errors.ts";
 import { isUpdate, type Notification } from "../core/model.ts";
-import { JOURNAL_VERSION, type Head } from "../core/record.ts";
+import { JOURNAL_VERSION, type JournalHead } from "../core/record.ts";
 import { callExport, type Ending, type Program } from "../wasm/call.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import type { Deployment } from "./deployment.ts";
@@ -44,7 +44,7 @@ export function connected(bundled: PreparedServlet, deployment: Deployment): Ser
       const ask = askerOf({ servlet: bundled, call: made, deployment });
       const call = { ...made, ask };
       const { recorded, keeper } = call;
-      const head: Partial<Head> = recorded?.head ?? {};
+      const head: Partial<JournalHead> = recorded?.head ?? {};
       const { version = JOURNAL_VERSION, hash = bundled.hash } = head;
       if (version !== JOURNAL_VERSION || hash !== bundled.hash) throw outdated(bundled.name);
       const began = Date.now();

@@ -6,7 +6,7 @@ import { joined, merge, type Catalog, type Clash } from "./catalog.ts";
 import type { Deployment, Viewer } from "./deployment.ts";
 import { keepsState } from "./manifest.ts";
 import { mayUnscoped, type May } from "./scopes.ts";
-import { describeFailure, listAll, type Listed, type Servlet } from "./servlet.ts";
+import { describeFailure, listAll, type CollectedLists, type Servlet } from "./servlet.ts";
 import { newest } from "./toolkit.ts";
 
 /** The catalog of one caller. */
@@ -82,7 +82,7 @@ export class Lister {
   /** Asks servlets for their lists. Those that fail are empty. */
   async #merge(
     servlets: readonly PreparedServlet[],
-    ask: (servlet: PreparedServlet) => Promise<Listed>,
+    ask: (servlet: PreparedServlet) => Promise<CollectedLists>,
     onFailure?: (fault: Fault) => void,
   ): Promise<Catalog> {
     const { deployment, may } = this.#parts;

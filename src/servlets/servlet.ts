@@ -209,7 +209,7 @@ export interface ListFailure {
 }
 
 /** The lists of a servlet: those that it does not give are empty. */
-export interface Listed {
+export interface CollectedLists {
   lists: Lists;
   failures: readonly ListFailure[];
 }
@@ -220,7 +220,7 @@ const OWN_FAULTS = new Set([
 ]);
 
 /** Asks a servlet for each of its lists; by default without a principal. Throws a `Fault` where it cannot be asked. */
-export async function listAll(servlet: Servlet, call = nobodysCall): Promise<Listed> {
+export async function listAll(servlet: Servlet, call = nobodysCall): Promise<CollectedLists> {
   const failures: ListFailure[] = [];
   const list = async <K extends keyof Lists>(kind: K): Promise<Lists[K]> => {
     try {

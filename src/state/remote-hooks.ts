@@ -9,7 +9,7 @@ import type { CallContext } from "../core/call-context.ts";
 import { clientHasLeft, Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { Notification } from "../core/model.ts";
-import type { JournalEntry, Head, Keeper, MethodClass, Recorded } from "../core/record.ts";
+import type { JournalEntry, JournalHead, Keeper, MethodClass, Recorded } from "../core/record.ts";
 import type { ServletRef } from "../servlets/bundle.ts";
 import type { CallParts } from "../servlets/setup.ts";
 
@@ -43,7 +43,7 @@ export class CallHooks extends RpcTarget {
   async notify(notification: Notification): Promise<void> {
     this.#call.notify(notification);
   }
-  begin(head: Head): Promise<Settled<void>> {
+  begin(head: JournalHead): Promise<Settled<void>> {
     return settled(() => this.#call.keeper?.begin(head));
   }
   intend(position: number, key: string, method: MethodClass): Promise<Settled<boolean>> {
@@ -113,7 +113,7 @@ export interface RemoteHooks {
   gate(ms: number, now: number): Promise<Settled<void>>;
   sending(): Promise<Settled<void>>;
   notify(notification: Notification): Promise<void>;
-  begin(head: Head): Promise<Settled<void>>;
+  begin(head: JournalHead): Promise<Settled<void>>;
   intend(position: number, key: string, method: MethodClass): Promise<Settled<boolean>>;
   keep(position: number, entry: JournalEntry, notices: number): Promise<Settled<void>>;
 }

@@ -2,7 +2,7 @@
 import { FileSystemError } from "../files/errors.ts";
 import type { Files } from "../files/files.ts";
 import { treeOf } from "../files/tree.ts";
-import { FRAME_BYTES, STATE_FILE_VERSION, stateFile, type Frame, type Head } from "./state-file.ts";
+import { FRAME_BYTES, STATE_FILE_VERSION, stateFile, type Frame, type FrameHead } from "./state-file.ts";
 import type { ScopeState } from "./scope-state.ts";
 
 /** Files that the summary of a state lists. */
@@ -80,7 +80,7 @@ export function* exportOf(state: ScopeState, servlet: string): Generator<Uint8Ar
 function* framesOf({ rows }: ScopeState, files: Files, servlet: string): Generator<Frame> {
   const { hash } = rows;
   const rest = rows.rest();
-  const frame = (head: Head, content: Uint8Array = NONE): Frame => ({ head, content });
+  const frame = (head: FrameHead, content: Uint8Array = NONE): Frame => ({ head, content });
   const time = new Date().toISOString();
   yield frame({
     is: "state",

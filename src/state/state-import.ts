@@ -5,7 +5,7 @@ import type { Files } from "../files/files.ts";
 import { parseMounts } from "../files/mounts.ts";
 import { removeTree } from "../files/tree.ts";
 import { limits } from "../core/limits.ts";
-import { framesIn, type Frame, type Head } from "./state-file.ts";
+import { framesIn, type Frame, type FrameHead } from "./state-file.ts";
 import { memoryBytes, stringBytes } from "../core/text.ts";
 import { usedBlocks } from "../wasm/image.ts";
 import type { Instance } from "../wasm/link.ts";
@@ -115,7 +115,7 @@ function emptied(state: ScopeState, most: number | undefined): Files {
 
 /** Throws `conflict` for the file of another servlet, or with memory of another build. */
 function demandFit(
-  { servlet: name, hash }: Head & { is: "state" },
+  { servlet: name, hash }: FrameHead & { is: "state" },
   servlet: KeptServlet,
   filesOnly: boolean,
 ): void {
@@ -153,7 +153,7 @@ function demandApplicable(instance: Instance, rest: Rest): void {
 /** Opens files and folders again under their numbers. */
 function openAll(
   files: Files,
-  descriptors: (Head & { is: "open" })["descriptors"],
+  descriptors: (FrameHead & { is: "open" })["descriptors"],
   { nodes, mounts }: { nodes: ReadonlyMap<number, number>; mounts: readonly string[] },
 ): void {
   let last = 2; // Standard error.

@@ -1,5 +1,5 @@
 import type { Announced, JournalEntry } from "../core/record.ts";
-import { partsOf, release, smallText, valuesIn, type Part } from "../core/parts.ts";
+import { partsOf, release, smallText, valuesIn, type ValuePart } from "../core/parts.ts";
 import { hasRow } from "./tables.ts";
 import { openParts, SEALED_HEAD, sealPart, sealParts, type Place, type Sealer } from "./vault.ts";
 
@@ -66,7 +66,7 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
   }
 
   /** Encrypts one part of a text or an answer, and returns a function that writes it. */
-  async preparePart(key: string | number, part: Part & Place): Promise<() => void> {
+  async preparePart(key: string | number, part: ValuePart & Place): Promise<() => void> {
     const { bytes, nth } = part;
     const sealed = await sealPart(this.#sealer, bytes, part);
     release(bytes);

@@ -1,6 +1,6 @@
 import type { Env } from "../bindings.ts";
 import type { Settings } from "../settings/env.ts";
-import { release, type Part } from "../core/parts.ts";
+import { release, type ValuePart } from "../core/parts.ts";
 import { retry } from "../core/retry.ts";
 import type { Key } from "./key-ring.ts";
 
@@ -158,7 +158,7 @@ export const sealPart = (sealer: Sealer, part: Uint8Array, place: Place) =>
 /** Seals all parts of a value, as `partsOf` makes them. */
 export async function sealParts(
   sealer: Sealer,
-  parts: Iterable<Part>,
+  parts: Iterable<ValuePart>,
 ): Promise<Uint8Array<ArrayBuffer>[]> {
   const sealed: Uint8Array<ArrayBuffer>[] = [];
   for (const { bytes, isLast } of parts) {

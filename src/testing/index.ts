@@ -16,7 +16,7 @@ import type {
   Notification,
   ReadResourceResult,
 } from "../core/model.ts";
-import { answered, type JournalEntry, type Head, type Keeper, type Recorded } from "../core/record.ts";
+import { answered, type JournalEntry, type JournalHead, type Keeper, type Recorded } from "../core/record.ts";
 import { Wait } from "../core/suspension.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
@@ -289,7 +289,7 @@ class Recorder implements Keeper {
     return this.#begun && { ...this.#begun, entries: this.#entries };
   }
 
-  async begin(head: Head): Promise<void> {
+  async begin(head: JournalHead): Promise<void> {
     this.#begun = { head, notices: 0 };
     this.#entries.length = 0;
   }

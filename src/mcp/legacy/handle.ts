@@ -14,7 +14,7 @@ import { changes } from "../../calls/changes.ts";
 import { isInitialize } from "../wire/classify.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { handingOver, linkOf } from "../../asks/links.ts";
-import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
+import { errorMessage, methodNotFound, resultMessage, type RpcRequest } from "../wire/message.ts";
 import { clientName, pageOf } from "../wire/params.ts";
 import { silenceGate } from "../wire/tasks.ts";
 import { notices, progressTokenOf } from "../wire/notifications.ts";
@@ -143,7 +143,7 @@ function responseOf(reply: Response | Reply): Response {
 
 /** Makes a session. https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization */
 async function begin(
-  { id, params }: Request,
+  { id, params }: RpcRequest,
   exchange: Exchange,
   sessions: Sessions,
 ): Promise<Response> {

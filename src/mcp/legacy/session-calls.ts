@@ -7,7 +7,7 @@ import type { DetailedTask, Progress, TaskCall } from "../../calls/task-object.t
 import { Fault, report, tooSilent } from "../../core/errors.ts";
 import { failingAsker, streamlessAsker, settled } from "./askers.ts";
 import { changes } from "../../calls/changes.ts";
-import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
+import { errorMessage, methodNotFound, resultMessage, type RpcRequest } from "../wire/message.ts";
 import { inMcpSpan, told } from "../../observe/request-span.ts";
 import type { FoundRequest } from "../method.ts";
 import { find } from "../methods.ts";
@@ -77,7 +77,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   }
 
   /** Answers a request, now or when its call has ended. Never throws. */
-  async answer(request: Request, post: OpenPost): Promise<void> {
+  async answer(request: RpcRequest, post: OpenPost): Promise<void> {
     const { id, method, params } = request;
     const meta = isObject(params["_meta"]) ? params["_meta"] : {};
     const progressToken = progressTokenOf(meta);
@@ -159,7 +159,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   }
 
   /** Returns the result of a request; undefined if its call continues. */
-  async #run(call: Call, request: Request, meta: Json): Promise<Json | undefined> {
+  async #run(call: Call, request: RpcRequest, meta: Json): Promise<Json | undefined> {
     demandRoom(this.#open.all.filter((one) => !isListener(one)));
     const registry = await this.#registry(call.scopes);
     const found = await find(request, registry);

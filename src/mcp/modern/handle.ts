@@ -11,7 +11,7 @@ import type { Exchange } from "../wire/exchange.ts";
 import { traceIn, traceInHeaders } from "../../observe/trace-context.ts";
 import type { Span } from "../../observe/spans.ts";
 import { checkHeaders, checkVersionHeader } from "../wire/headers.ts";
-import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
+import { errorMessage, methodNotFound, resultMessage, type RpcRequest } from "../wire/message.ts";
 import { isLoggingLevel, LOGGING_LEVELS, notices, progressTokenOf } from "../wire/notifications.ts";
 import { Answering, type Reply } from "../wire/reply.ts";
 import { inMcpSpan, tellFault, tellResult } from "../../observe/request-span.ts";
@@ -97,7 +97,7 @@ async function replyTo(request: FoundRequest, exchange: Exchange, about: About):
 
 /** The context of a request's call. Throws `invalid_params`. */
 function callOf(
-  { id }: Request,
+  { id }: RpcRequest,
   exchange: Exchange,
   about: About & { sender: Sender },
 ): ModernCall {
@@ -166,7 +166,7 @@ function toolsWithoutExecution({ tools }: Json): unknown {
 }
 
 /** The client as the request's `_meta` describes it. Throws `invalid_meta`. */
-function clientOf({ params }: Request, version: string): { client: ClientDescription; meta: Json } {
+function clientOf({ params }: RpcRequest, version: string): { client: ClientDescription; meta: Json } {
   const meta = params["_meta"];
   const capabilities = isObject(meta) ? meta[`${META}clientCapabilities`] : undefined;
   if (!isObject(meta) || !isObject(capabilities)) {

@@ -5,7 +5,7 @@ import type { ClientDescription } from "../../core/call-context.ts";
 import { callerKey } from "../../core/callers.ts";
 import { isObject, type Json } from "../../core/model.ts";
 import type { Exchange } from "../wire/exchange.ts";
-import { methodNotFound, resultMessage, type Request } from "../wire/message.ts";
+import { methodNotFound, resultMessage, type RpcRequest } from "../wire/message.ts";
 import { capabilities } from "../wire/capabilities.ts";
 import { streamResponse } from "../wire/reply.ts";
 import { demandTasks } from "./tasks.ts";
@@ -16,7 +16,7 @@ import { SUBSCRIPTION_ID_META, tagged, type Filter, whileGranted } from "../wire
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
  */
 export async function listen(
-  { id, method, params }: Request,
+  { id, method, params }: RpcRequest,
   exchange: Exchange,
   client: ClientDescription,
 ): Promise<Response> {

@@ -5,7 +5,7 @@ import type { ClientDescription } from "../../core/call-context.ts";
 import { isObject, type Json } from "../../core/model.ts";
 import { responsesIn } from "../../asks/answers.ts";
 import type { Exchange } from "../wire/exchange.ts";
-import { methodNotFound, type Request } from "../wire/message.ts";
+import { methodNotFound, type RpcRequest } from "../wire/message.ts";
 import { string } from "../wire/params.ts";
 import { TASKS_EXTENSION } from "../wire/tasks.ts";
 import { beginningOf } from "../../core/text.ts";
@@ -30,13 +30,13 @@ export function createTaskResult(task: DetailedTask): Json {
 }
 
 /** https://modelcontextprotocol.io/seps/2663-tasks-extension#task-polling */
-export async function getTask(request: Request, exchange: Exchange, client: ClientDescription): Promise<Json> {
+export async function getTask(request: RpcRequest, exchange: Exchange, client: ClientDescription): Promise<Json> {
   const { tasks, id } = named(request, exchange, client);
   return found(await tasks.get(id), id);
 }
 
 export async function updateTask(
-  request: Request,
+  request: RpcRequest,
   exchange: Exchange,
   client: ClientDescription,
 ): Promise<Json> {
@@ -50,7 +50,7 @@ export async function updateTask(
 }
 
 export async function cancelTask(
-  request: Request,
+  request: RpcRequest,
   exchange: Exchange,
   client: ClientDescription,
 ): Promise<Json> {
@@ -61,7 +61,7 @@ export async function cancelTask(
 
 /** Throws `method_not_found` without tasks here, `missing_capability` without them at the client. */
 function named(
-  { method, params }: Request,
+  { method, params }: RpcRequest,
   { tasks }: Exchange,
   client: ClientDescription,
 ): { tasks: Tasks; id: string } {

@@ -5,7 +5,7 @@ import { isObject, type Json } from "../../core/model.ts";
 /** JSON-RPC 2.0 as MCP narrows it: https://modelcontextprotocol.io/specification/2026-07-28/basic/index#messages */
 export type RequestId = string | number;
 
-export interface Request {
+export interface RpcRequest {
   kind: "request";
   id: RequestId;
   method: string;
@@ -13,7 +13,7 @@ export interface Request {
 }
 
 export type Message =
-  | Request
+  | RpcRequest
   | { kind: "notification"; method: string; params: Json }
   | ClientResponse;
 

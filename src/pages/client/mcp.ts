@@ -15,7 +15,7 @@ config({ jitless: true });
 export type Json = Record<string, unknown>;
 
 /** A message that was sent or received, with its time in Unix ms. */
-export interface Message {
+export interface TimedMessage {
   isSent: boolean;
   at: number;
   json: unknown;
@@ -30,7 +30,7 @@ export interface PendingAsk {
 
 /** Receives what happens during a call. A connection has one at a time: that of its latest call. */
 export interface Listener {
-  onMessage(message: Message): void;
+  onMessage(message: TimedMessage): void;
   onLog(params: Json): void;
   onAsk(asked: PendingAsk): void;
 }

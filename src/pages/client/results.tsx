@@ -1,7 +1,7 @@
 import { useState } from "hono/jsx/dom";
 import { isObject } from "../../core/model.ts";
 import { printableText } from "../../core/text.ts";
-import type { Json, Message } from "./mcp.ts";
+import type { Json, TimedMessage } from "./mcp.ts";
 
 /** Results and messages of the server: shown as text, images and audio, never as markup. */
 
@@ -86,7 +86,7 @@ const Block = ({ block }: { block: Json }) => {
 };
 
 /** The result of a call, prompt or read. */
-export const Outcome = ({ result }: { result: Json }) => {
+export const ResultView = ({ result }: { result: Json }) => {
   const { content, structuredContent, isError, messages, contents } = result;
   const all = [content, messages, contents].map((one) => (Array.isArray(one) ? one.length : 0));
   const hidden = all.reduce((sum, length) => sum + Math.max(0, length - BLOCKS), 0);
@@ -119,7 +119,7 @@ export const Outcome = ({ result }: { result: Json }) => {
 };
 
 /** The messages of a call, as sent and received. */
-export const Messages = ({ messages }: { messages: readonly Message[] }) => {
+export const Messages = ({ messages }: { messages: readonly TimedMessage[] }) => {
   const [isOpen, setOpen] = useState(false);
   const toggled = ({ target }: Event) => setOpen((target as HTMLDetailsElement).open);
   return (

@@ -2,8 +2,8 @@ import { render, useEffect, useRef, useState } from "hono/jsx/dom";
 import { printableText } from "../../core/text.ts";
 import { AskForm } from "./ask.tsx";
 import { SchemaForm } from "./fields.tsx";
-import type { PendingAsk, Json, Listener, Message, Progress } from "./mcp.ts";
-import { Messages, Outcome, Text } from "./results.tsx";
+import type { PendingAsk, Json, Listener, TimedMessage, Progress } from "./mcp.ts";
+import { Messages, ResultView, Text } from "./results.tsx";
 import { programsFor, type Callee } from "../programs.ts";
 import { begin, callingOf, completionsOf, reasonOf, schemaOf, type Target } from "./targets.ts";
 
@@ -22,7 +22,7 @@ interface Run {
   progress?: Progress;
   asked: PendingAsk[];
   log: string[];
-  messages: Message[];
+  messages: TimedMessage[];
   ended?: { result: Json } | { error: string };
   ms?: number;
 }
@@ -168,7 +168,7 @@ const Ended = ({ run: { ended, ms } }: { run: Run }) =>
       <p role="status" class="dim">
         {"result" in ended ? "Completed" : "Failed"} after {ms} ms.
       </p>
-      {"result" in ended ? <Outcome result={ended.result} /> : <Failure why={ended.error} />}
+      {"result" in ended ? <ResultView result={ended.result} /> : <Failure why={ended.error} />}
     </div>
   );
 
