@@ -113,7 +113,7 @@ export async function consentPage(question: ConsentRequest): Promise<Response> {
 }
 
 /** The reason why sign-in is refused. */
-export interface Refusal {
+export interface SignInRefusal {
   status: number;
   reason: string;
   /** The redirect URI of the app, with the error. */
@@ -123,7 +123,7 @@ export interface Refusal {
 }
 
 /** The page that says why sign-in is refused. */
-export function refusalPage(site: Site, refusal: Refusal): Promise<Response> {
+export function refusalPage(site: Site, refusal: SignInRefusal): Promise<Response> {
   const { status, reason, back, retryAfter } = refusal;
   const body = html`<h1>${site.title}</h1>
     <p>${shown(reason)}</p>

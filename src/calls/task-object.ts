@@ -1,5 +1,5 @@
 import type { CallRef } from "./call-ref.ts";
-import { rpcError, type Fault, type RpcError } from "../core/errors.ts";
+import { rpcError, type Fault, type JsonRpcError } from "../core/errors.ts";
 import type { Json, Principal } from "../core/model.ts";
 import type { Asks } from "../core/asks.ts";
 import type { CallContext, ClientDescription } from "../core/call-context.ts";
@@ -34,7 +34,7 @@ export interface Owner {
 }
 
 /** The progress of a task, for its owner: the client's view, and the asks without an answer. */
-export interface Progress {
+export interface TaskProgress {
   view: DetailedTask;
   asks: Asks;
   /** How often the servlet has asked. An outdated message has a lower number. */
@@ -45,7 +45,7 @@ export interface Progress {
 export type Start = TaskEnd | Pick<Suspended, "reason" | "recorded" | "state" | "fuelUsed">;
 
 /** How a call has ended. */
-export type TaskEnd = { result: Json } | { error: RpcError };
+export type TaskEnd = { result: Json } | { error: JsonRpcError };
 
 /** The end of a call that has thrown. */
 export const endOf = (fault: Fault): TaskEnd => ({ error: rpcError(fault) });

@@ -51,7 +51,7 @@ export function shownArguments(args: unknown): Record<string, string> {
 }
 
 /** A person's answer to one ask. */
-export class Reply {
+export class PersonAnswer {
   readonly #key: string;
   readonly #result: Json;
   /** True if the ask was open, and its time not over. */

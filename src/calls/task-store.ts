@@ -10,14 +10,14 @@ import type { ValuePart } from "../core/parts.ts";
 import { note, historyIn, type TaskChange } from "./task-history.ts";
 import {
   type TaskWrites,
-  type Row,
+  type TaskRow,
   type Status,
   type Texts,
   seenAt,
   storedTask,
   type Subject,
 } from "./task-rows.ts";
-import type { Place, Sealer } from "../storage/vault.ts";
+import type { PartPosition, Sealer } from "../storage/vault.ts";
 import { Alarm } from "../storage/alarm.ts";
 import { SealedRows } from "../storage/sealed-rows.ts";
 
@@ -30,7 +30,7 @@ export class StoredTask {
   readonly alarm: Alarm;
   protected readonly storage: DurableObjectStorage;
   protected readonly sealed: SealedRows;
-  protected stored: Row | undefined;
+  protected stored: TaskRow | undefined;
 
   constructor(storage: DurableObjectStorage, sealer: Sealer, id: string) {
     this.storage = storage;
@@ -45,7 +45,7 @@ export class StoredTask {
   }
 
   /** Throws where no task is stored: check `exists` first. */
-  get row(): Readonly<Row> {
+  get row(): Readonly<TaskRow> {
     if (this.stored === undefined) throw new Error("No task is stored here. Check `exists` first.");
     return this.stored;
   }
@@ -131,7 +131,7 @@ export class TaskStore extends StoredTask implements Keeper {
   #isForgotten = false;
 
   /** Stores a part of a call before `create`, for `UPLOAD_MS`. */
-  async upload(what: keyof Texts | number, part: ValuePart & Place): Promise<void> {
+  async upload(what: keyof Texts | number, part: ValuePart & PartPosition): Promise<void> {
     const write = await this.sealed.preparePart(what, part);
     this.storage.transactionSync(write);
     await this.alarm.set(Date.now() + UPLOAD_MS);
@@ -369,7 +369,7 @@ export class TaskStore extends StoredTask implements Keeper {
     this.#set({ status, updated: now, planned: now });
   }
 
-  #set(change: Partial<Row>): void {
+  #set(change: Partial<TaskRow>): void {
     Object.assign(this.row, change);
     const columns = Object.keys(change).map((column) => `${column} = ?`);
     this.storage.sql.exec(`UPDATE task SET ${columns.join(", ")}`, ...Object.values(change));

@@ -15,13 +15,13 @@ import type { Env } from "../bindings.ts";
 import type { SealingServer } from "../server.ts";
 import { TaskOwners } from "./task-owners.ts";
 import { failuresIn, hasAskedTooOften, waitOf, waitWith, type Choose } from "./task-asks.ts";
-import { ChangeSignal, handedOverOf, Reply } from "./task-person.ts";
+import { ChangeSignal, handedOverOf, PersonAnswer } from "./task-person.ts";
 import { askedTooOften, runTask, stoppedTooOften, type Running } from "./task-run.ts";
 import type { Texts } from "./task-rows.ts";
 import { reaches } from "./task-scope.ts";
 import { TaskStore } from "./task-store.ts";
 import { progressOf, viewOf } from "./task-view.ts";
-import { Unreadable, type Place } from "../storage/vault.ts";
+import { Unreadable, type PartPosition } from "../storage/vault.ts";
 
 /**
  * A call that outlives its request. Alarms run it: the first at once, others after a sleep, an answer or the death
@@ -51,7 +51,7 @@ export class Task extends DurableObject<Env> {
   }
 
   /** Stores a part of a large call before `create`: its params, or an answer by position. */
-  async upload(what: keyof Texts | number, part: ValuePart & Place): Promise<void> {
+  async upload(what: keyof Texts | number, part: ValuePart & PartPosition): Promise<void> {
     if (!this.#store.exists) await this.#store.upload(what, part);
   }
 
@@ -124,7 +124,7 @@ export class Task extends DurableObject<Env> {
     if (!(await this.#isFor(principal)) || !(isAny || this.#store.isHandedOver)) return undefined;
     // `answer` reads it where nothing else may run, and an exception there would end the object.
     await this.#readable(() => this.#store.asked());
-    const reply = new Reply(key, result);
+    const reply = new PersonAnswer(key, result);
     const { wrong } = await this.#give((asks, given) => reply.fitting(asks, given));
     return wrong === undefined ? reply.isInTime && {} : { wrong };
   }

@@ -105,13 +105,13 @@ export function logError(error: unknown, redact = (text: string) => text): void 
 }
 
 /** A JSON-RPC error object. https://www.jsonrpc.org/specification#error_object */
-export interface RpcError {
+export interface JsonRpcError {
   code: number;
   message: string;
   data?: unknown;
 }
 
-export const rpcError = ({ code, message, data, servletCode }: Fault): RpcError => ({
+export const rpcError = ({ code, message, data, servletCode }: Fault): JsonRpcError => ({
   code: servletCode ?? CODES[code].rpc,
   message,
   ...(data !== undefined && { data }),

@@ -9,9 +9,9 @@ import type { Mount } from "./mounts.ts";
 import type { Overlay } from "./overlay.ts";
 import type { Descriptor, FileNode } from "./records.ts";
 import type { Work } from "./table.ts";
-import { walk, type Place } from "./walk.ts";
+import { walk, type PathTarget } from "./walk.ts";
 
-export type { Place } from "./walk.ts";
+export type { PathTarget } from "./walk.ts";
 
 /** Memory of a descriptor. */
 const DESCRIPTOR_BYTES = 300;
@@ -92,7 +92,7 @@ export class Files {
     this.#hasEnded = true;
   }
 
-  walk(folder: number, path: string, follows: boolean): Place {
+  walk(folder: number, path: string, follows: boolean): PathTarget {
     this.#demandOpen();
     return walk(this, folder, path, follows);
   }
@@ -134,7 +134,7 @@ export class Files {
   }
 
   /** Writes a file whole, or adds to its end; it is made where it is missing. Throws where not all of it can be done. */
-  put(place: Place, bytes: Uint8Array, { isAppended = false } = {}): void {
+  put(place: PathTarget, bytes: Uint8Array, { isAppended = false } = {}): void {
     const id = this.inodes.whole(() => {
       const node = place.node ?? this.create(place, "file");
       if (!isAppended) this.resize(node, 0);
@@ -153,7 +153,7 @@ export class Files {
   }
 
   /** Makes a file, a folder, or a link to `target`; returns its number. */
-  create(place: Place, kind: FileNode["kind"], target?: string): number {
+  create(place: PathTarget, kind: FileNode["kind"], target?: string): number {
     const name = this.#vacant(place, kind === "folder");
     return this.inodes.whole(() => {
       const id = this.inodes.create(kind, place.folder, target);
@@ -163,7 +163,7 @@ export class Files {
   }
 
   /** Gives a file or link one more name. */
-  link(id: number, place: Place): void {
+  link(id: number, place: PathTarget): void {
     const { kind, links } = this.node(id);
     const name = this.#vacant(place, false);
     if (kind === "folder") throw new FileSystemError("perm");
@@ -174,14 +174,14 @@ export class Files {
   }
 
   /** Removes a name of a file or link, which ends with its last one. */
-  unlink(place: Place): void {
+  unlink(place: PathTarget): void {
     const { id, name, node } = this.#named(place, "isdir");
     if (node.kind === "folder") throw new FileSystemError("isdir");
     if (place.isForFolder) throw new FileSystemError("notdir");
     this.#remove(place.folder, name, id);
   }
 
-  removeFolder(place: Place): void {
+  removeFolder(place: PathTarget): void {
     const { id, name, node } = this.#named(place, "inval");
     if (node.kind !== "folder") throw new FileSystemError("notdir");
     if (node.size > 0) throw new FileSystemError("notempty");
@@ -189,7 +189,7 @@ export class Files {
   }
 
   /** Gives what is at one place the name of another; what has that name loses it. */
-  rename(from: Place, to: Place): void {
+  rename(from: PathTarget, to: PathTarget): void {
     const { id, name, node } = this.#named(from, "busy");
     if (to.name === undefined) throw new FileSystemError("busy");
     const isFolder = node.kind === "folder";
@@ -227,14 +227,14 @@ export class Files {
   }
 
   /** The name of a place where nothing is. */
-  #vacant({ name, node, isForFolder }: Place, isFolder: boolean): string {
+  #vacant({ name, node, isForFolder }: PathTarget, isFolder: boolean): string {
     if (name === undefined || node !== undefined) throw new FileSystemError("exist");
     if (isForFolder && !isFolder) throw new FileSystemError("noent");
     return name;
   }
 
   /** The node that has a name at a place; throws `otherwise` if the path is one like `.`. */
-  #named({ name, node: id }: Place, otherwise: "isdir" | "inval" | "busy") {
+  #named({ name, node: id }: PathTarget, otherwise: "isdir" | "inval" | "busy") {
     if (name === undefined) throw new FileSystemError(otherwise);
     if (id === undefined) throw new FileSystemError("noent");
     return { id, name, node: this.node(id) };

@@ -4,7 +4,7 @@ import { FileSystemError } from "./errors.ts";
 import type { Files } from "./files.ts";
 import type { Mount } from "./mounts.ts";
 import { rootOfStore } from "./tree.ts";
-import type { Place } from "./walk.ts";
+import type { PathTarget } from "./walk.ts";
 
 /** A path of the guest in one of its folders. */
 export interface InMount {
@@ -41,7 +41,7 @@ const placeOf = oncePer((mount: Mount) => absolute(mount.path).replace(/\/$/, ""
 
 /** A path of the guest, and where it leads. */
 export interface ResolvedPath extends InMount {
-  place: Place;
+  place: PathTarget;
 }
 
 /** Throws a `FileError`. */

@@ -1,7 +1,7 @@
 import type { PositionedEntry } from "./entries.ts";
 import type { Files } from "./files.ts";
 import type { NodeKind } from "./records.ts";
-import type { Place } from "./walk.ts";
+import type { PathTarget } from "./walk.ts";
 
 /** Whole files and trees of them: what a store begins with, and its export and import. */
 
@@ -71,7 +71,7 @@ export function putFile(files: Files, root: number, path: string, bytes: Uint8Ar
 /** Removes everything in a folder. */
 export function removeTree(files: Files, folder: number): void {
   // Folders to be emptied, and removed where they have a place.
-  const left: { folder: number; place?: Place }[] = [{ folder }];
+  const left: { folder: number; place?: PathTarget }[] = [{ folder }];
   for (let last = left.at(-1); last !== undefined; last = left.at(-1)) {
     const page = files.list(last.folder, 0n, PAGE);
     for (const { name, node, kind } of page) {

@@ -8,7 +8,7 @@ import type { Work } from "./table.ts";
 const FILE_NAME_BYTES = 255;
 
 /** Where a path leads: a name in a folder, which something may have. */
-export interface Place {
+export interface PathTarget {
   folder: number;
   /** Undefined where the path leads to the folder itself: `.`, `..`, or one of them at its end. */
   name: string | undefined;
@@ -35,7 +35,7 @@ export function walk(
   from: number,
   path: string,
   follows: boolean,
-): Place {
+): PathTarget {
   if (path === "") throw new FileSystemError("noent");
   if (encoder.encode(path).length > limits.filePathBytes) throw new FileSystemError("nametoolong");
   if (path.startsWith("/")) throw new FileSystemError("perm");

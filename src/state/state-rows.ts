@@ -26,7 +26,7 @@ import {
   type Written,
 } from "./state-blocks.ts";
 import type { Sealing } from "../files/sealing.ts";
-import type { Row, Sql } from "../files/sql.ts";
+import type { SqlRow, Sql } from "../files/sql.ts";
 
 const TABLES = [
   "CREATE TABLE IF NOT EXISTS ending_parts (seed TEXT, nth INTEGER, bytes BLOB NOT NULL, until INTEGER NOT NULL, PRIMARY KEY (seed, nth))",
@@ -268,7 +268,7 @@ export class StateRows {
     };
   }
 
-  #row(query: string, ...bindings: (string | number)[]): Row | undefined {
+  #row(query: string, ...bindings: (string | number)[]): SqlRow | undefined {
     return this.#sql.exec(query, ...bindings).toArray()[0];
   }
 

@@ -1,7 +1,7 @@
 import type { Announced, JournalEntry } from "../core/record.ts";
 import { partsOf, release, smallText, valuesIn, type ValuePart } from "../core/parts.ts";
 import { hasRow } from "./tables.ts";
-import { openParts, SEALED_HEAD, sealPart, sealParts, type Place, type Sealer } from "./vault.ts";
+import { openParts, SEALED_HEAD, sealPart, sealParts, type PartPosition, type Sealer } from "./vault.ts";
 
 /** Values that `prepare` writes together. */
 export interface Writes {
@@ -66,7 +66,7 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
   }
 
   /** Encrypts one part of a text or an answer, and returns a function that writes it. */
-  async preparePart(key: string | number, part: ValuePart & Place): Promise<() => void> {
+  async preparePart(key: string | number, part: ValuePart & PartPosition): Promise<() => void> {
     const { bytes, nth } = part;
     const sealed = await sealPart(this.#sealer, bytes, part);
     release(bytes);

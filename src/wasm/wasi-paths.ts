@@ -1,5 +1,5 @@
 import { FileSystemError } from "../files/errors.ts";
-import type { Place } from "../files/files.ts";
+import type { PathTarget } from "../files/files.ts";
 import type { Descriptor } from "../files/records.ts";
 import { RIGHT_WRITE, RIGHTS_ALL } from "../files/rights.ts";
 import { limits } from "../core/limits.ts";
@@ -50,13 +50,13 @@ function placeOf(call: FileCall, fd: number, path: PathAt, follows: boolean) {
 }
 
 /** Where a path of the guest leads, to change something there. Throws `perm` where the mount is read-only. */
-function changedPlace(call: FileCall, fd: number, path: PathAt, follows = false): Place {
+function changedPlace(call: FileCall, fd: number, path: PathAt, follows = false): PathTarget {
   const { through, place } = placeOf(call, fd, path, follows);
   demandWritable(call, through);
   return place;
 }
 
-function nodeAt({ files }: FileCall, { node, isForFolder }: Place): number {
+function nodeAt({ files }: FileCall, { node, isForFolder }: PathTarget): number {
   if (node === undefined) throw new FileSystemError("noent");
   if (isForFolder && files.node(node).kind !== "folder") throw new FileSystemError("notdir");
   return node;

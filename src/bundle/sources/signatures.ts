@@ -15,7 +15,7 @@ import type { Signed } from "./lock.ts";
 import { json, type OciDescriptor } from "./registry.ts";
 
 /** Who must have signed. */
-export type Policy =
+export type SignaturePolicy =
   | { by: "key"; key: string }
   | { by: "identity"; identity: string; issuer: string; trustedRoot?: string | undefined }
   | { by: "nobody" };
@@ -41,7 +41,7 @@ const SIGNATURES = 20;
  */
 export async function signedBy(
   image: OciImage,
-  policy: Policy,
+  policy: SignaturePolicy,
   { source, cache }: { source: string; cache: string },
 ): Promise<Signed> {
   if (policy.by === "nobody") return policy;
@@ -66,7 +66,7 @@ export async function signedBy(
 
 /** A function that checks a signature against a policy, and throws the reason if it does not hold. */
 async function checker(
-  policy: Exclude<Policy, { by: "nobody" }>,
+  policy: Exclude<SignaturePolicy, { by: "nobody" }>,
   cache: string,
 ): Promise<(signature: Signature) => Signed> {
   if (policy.by === "key") {

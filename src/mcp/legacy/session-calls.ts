@@ -3,7 +3,7 @@ import type { SessionCall as Call, SessionParts } from "./session-store.ts";
 import { sessionAsker } from "../../asks/askers.ts";
 import { METHODS } from "../../calls/call-ref.ts";
 import { perform, whateverFor, type Waiting } from "../../calls/engine.ts";
-import type { DetailedTask, Progress, TaskCall } from "../../calls/task-object.ts";
+import type { DetailedTask, TaskProgress, TaskCall } from "../../calls/task-object.ts";
 import { Fault, report, tooSilent } from "../../core/errors.ts";
 import { failingAsker, streamlessAsker, settled } from "./askers.ts";
 import { changes } from "../../calls/changes.ts";
@@ -136,7 +136,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     return true;
   }
 
-  async progressed(task: string, { view, asks, round }: Progress): Promise<boolean> {
+  async progressed(task: string, { view, asks, round }: TaskProgress): Promise<boolean> {
     const { store, streams } = this.#parts;
     const calls = this.#open.ofTask(task);
     const isListed = store.hasTask(task);

@@ -13,7 +13,7 @@ import {
   type CallRow,
   type StoredAsk,
   type StoredCall,
-  type Row,
+  type SessionRow,
 } from "./session-rows.ts";
 import { hasRow, hasTable } from "../../storage/tables.ts";
 import type { Sealer } from "../../storage/vault.ts";
@@ -33,7 +33,7 @@ export class SessionStore {
   readonly rows: SealedRows;
   readonly #storage: DurableObjectStorage;
   readonly alarm: Alarm;
-  #row: Row | undefined;
+  #row: SessionRow | undefined;
   /** `used` as it is stored. */
   #storedUse = 0;
   #client: Promise<Introduced> | undefined;
@@ -47,7 +47,7 @@ export class SessionStore {
     this.rows = new SealedRows(storage.sql, sealer);
     const { sql } = storage;
     if (!hasTable(sql, "session")) return;
-    this.#row = sql.exec<Row>("SELECT * FROM session").toArray()[0];
+    this.#row = sql.exec<SessionRow>("SELECT * FROM session").toArray()[0];
     this.#storedUse = this.#row?.used ?? 0;
   }
 
@@ -64,7 +64,7 @@ export class SessionStore {
       void this.alarm.set(now + limits.sessionIdleMs);
     });
     this.#client = Promise.resolve(client);
-    this.#row = this.#storage.sql.exec<Row>("SELECT * FROM session").one();
+    this.#row = this.#storage.sql.exec<SessionRow>("SELECT * FROM session").one();
   }
 
   get exists(): boolean {
@@ -76,12 +76,12 @@ export class SessionStore {
   }
 
   /** Throws if the session has ended. */
-  get row(): Readonly<Row> & { level: LoggingLevel } {
+  get row(): Readonly<SessionRow> & { level: LoggingLevel } {
     if (this.#row === undefined) throw new Error("The session has ended. Check `exists` first.");
-    return this.#row as Row & { level: LoggingLevel };
+    return this.#row as SessionRow & { level: LoggingLevel };
   }
 
-  set(change: Partial<Row>): void {
+  set(change: Partial<SessionRow>): void {
     Object.assign(this.row, change);
     for (const [column, value] of Object.entries(change)) {
       this.#storage.sql.exec(`UPDATE session SET ${column} = ?`, value);

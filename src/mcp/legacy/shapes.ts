@@ -1,4 +1,4 @@
-import { rpcError, type Fault, type RpcError } from "../../core/errors.ts";
+import { rpcError, type Fault, type JsonRpcError } from "../../core/errors.ts";
 import { knownMembers, knownResult } from "./members.ts";
 import type { Ask } from "../../core/asks.ts";
 import { isObject, type McpContentBlock, type Json, type Tool } from "../../core/model.ts";
@@ -74,7 +74,7 @@ export function olderIntroduction<T extends { capabilities: object; serverInfo: 
 }
 
 /** A missing resource has a code of its own: https://modelcontextprotocol.io/specification/2025-11-25/server/resources#error-handling */
-export function olderError(method: string, fault: Fault | RpcError): RpcError {
+export function olderError(method: string, fault: Fault | JsonRpcError): JsonRpcError {
   const error = fault instanceof Error ? rpcError(fault) : fault;
   return method === "resources/read" && error.code === -32602 ? { ...error, code: -32002 } : error;
 }

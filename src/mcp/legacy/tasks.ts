@@ -1,5 +1,5 @@
 import type { DetailedTask } from "../../calls/task-object.ts";
-import { Fault, type RpcError } from "../../core/errors.ts";
+import { Fault, type JsonRpcError } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import type { ClientDescription } from "../../core/call-context.ts";
 import { isObject, type Json, type Tool } from "../../core/model.ts";
@@ -79,7 +79,7 @@ export function endingOf(
     return resultMessage(id, JSON.stringify(whole));
   }
   const bad = isObject(error)
-    ? (error as unknown as RpcError)
+    ? (error as unknown as JsonRpcError)
     : new Fault("cancelled", `The task was ${status}.`);
   return errorMessage(id, olderError(method, bad));
 }

@@ -1,4 +1,4 @@
-import { Fault, rpcError, type RpcError } from "../../core/errors.ts";
+import { Fault, rpcError, type JsonRpcError } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import { isObject, type Json } from "../../core/model.ts";
 
@@ -101,7 +101,7 @@ export function resultMessage(id: RequestId, result: string): string {
 }
 
 /** An error response as JSON text; its id is null where the request's could not be read. */
-export function errorMessage(id: RequestId | null, error: Fault | RpcError): string {
+export function errorMessage(id: RequestId | null, error: Fault | JsonRpcError): string {
   const body = error instanceof Fault ? rpcError(error) : error;
   return JSON.stringify({ jsonrpc: "2.0", id, error: body });
 }

@@ -111,7 +111,7 @@ export class Mcp {
     name: string,
     given: Json,
     listener: Listener,
-    options: { signal: AbortSignal; onprogress(progress: Progress): void },
+    options: { signal: AbortSignal; onprogress(progress: CallProgress): void },
   ): Promise<CallToolResult> {
     this.#listening.by = listener;
     const params = { name, arguments: given, _meta: { [`${META}logLevel`]: "debug" } };
@@ -141,7 +141,7 @@ export class Mcp {
 }
 
 /** The progress of a call, as its notifications have it. */
-export interface Progress {
+export interface CallProgress {
   progress: number;
   total?: number | undefined;
   message?: string | undefined;

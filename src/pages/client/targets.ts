@@ -3,7 +3,7 @@ import { isObject } from "../../core/model.ts";
 import { fieldsOf } from "../../schema/fields.ts";
 import type { Calling } from "../programs.ts";
 import type { CompleteField } from "./fields.tsx";
-import { Mcp, type Json, type Listener, type Progress } from "./mcp.ts";
+import { Mcp, type Json, type Listener, type CallProgress } from "./mcp.ts";
 
 /** Entries of the catalog: the schemas of their forms, and how they are called. */
 
@@ -96,7 +96,7 @@ export async function begin(
     content: Json;
     listener: Listener;
     signal: AbortSignal;
-    onprogress(progress: Progress): void;
+    onprogress(progress: CallProgress): void;
   },
 ): Promise<object> {
   const { kind, name } = target;

@@ -2,7 +2,7 @@ import { render, useEffect, useRef, useState } from "hono/jsx/dom";
 import { printableText } from "../../core/text.ts";
 import { AskForm } from "./ask.tsx";
 import { SchemaForm } from "./fields.tsx";
-import type { PendingAsk, Json, Listener, TimedMessage, Progress } from "./mcp.ts";
+import type { PendingAsk, Json, Listener, TimedMessage, CallProgress } from "./mcp.ts";
 import { Messages, ResultView, Text } from "./results.tsx";
 import { programsFor, type Callee } from "../programs.ts";
 import { begin, callingOf, completionsOf, reasonOf, schemaOf, type Target } from "./targets.ts";
@@ -19,7 +19,7 @@ const DRAW_MS = 100;
 interface Run {
   stop: AbortController;
   began: number;
-  progress?: Progress;
+  progress?: CallProgress;
   asked: PendingAsk[];
   log: string[];
   messages: TimedMessage[];
@@ -80,7 +80,7 @@ const Try = ({ target, address, callee }: Tried) => {
       },
       onAsk: (asked) => update({ asked: [...now.current!.asked, asked] }),
     };
-    const onprogress = (progress: Progress) => update({ progress });
+    const onprogress = (progress: CallProgress) => update({ progress });
     const during = { listener, signal: stop.signal, onprogress };
     begin(target, address, { content, ...during }).then(
       (result) => end({ result: result as Json }),
