@@ -22,7 +22,7 @@ import { parseMounts } from "../files/mounts.ts";
 import { archivesOf, type Archived } from "./servlet-files.ts";
 import { Refusal, Refusals } from "./refusal.ts";
 import { scan, type FoundServlet } from "./scan.ts";
-import { bundleScript, kitScript, type Script } from "./typescript/script.ts";
+import { bundleScript, kitScript, type ServletScript } from "./typescript/script.ts";
 import { checkTypes } from "./typescript/types.ts";
 import { snapshot } from "./wasm/snapshot.ts";
 import { build } from "./source.ts";
@@ -153,7 +153,7 @@ type Ready = Omit<Member, "parts" | "hash" | "startsOnce" | "startAsks" | "lists
 async function bundleScripts(
   all: readonly FoundServlet[],
   refusals: Refusals,
-): Promise<Map<FoundServlet, Script>> {
+): Promise<Map<FoundServlet, ServletScript>> {
   const wanted = all.filter(({ source }) => source.kind === "typescript");
   const made = await inTurns(wanted, ({ source }) =>
     refusals.collect(() => bundleScript(source.files[0]!)),
@@ -164,14 +164,14 @@ async function bundleScripts(
 }
 
 /** The files of those servlets whose types are to be checked. */
-const typed = (scripts: ReadonlyMap<FoundServlet, Script>) =>
+const typed = (scripts: ReadonlyMap<FoundServlet, ServletScript>) =>
   [...scripts.keys()]
     .map(({ source }) => source.files[0]!)
     .filter((entry) => entry.endsWith(".ts"));
 
 async function makeReady(
   found: FoundServlet,
-  script: Script | undefined,
+  script: ServletScript | undefined,
   { cache, progress, optimise = true }: Making,
 ): Promise<Ready> {
   const tell = (doing: string) => progress(`${found.name}: ${doing}`);
@@ -258,7 +258,7 @@ const gzipBytes = (bytes: Uint8Array) => gzipSync(bytes, { level: 9 }).length;
 async function makeLoaded(
   found: FoundServlet,
   engine: Prepared,
-  { text, explain, watched, warningsFor }: Script,
+  { text, explain, watched, warningsFor }: ServletScript,
   cache: string,
 ): Promise<Ready> {
   const { patch: base } = await snapshot(engine, await kitScript(), cache);

@@ -5,7 +5,7 @@ import { limits } from "../core/limits.ts";
 import { changes, progressOf } from "./changes.ts";
 import type { Notification } from "../core/model.ts";
 import type { Keeper, Recorded } from "../core/record.ts";
-import type { Sender } from "../core/unknown-outcome.ts";
+import type { UnrecordedCall } from "../core/unknown-outcome.ts";
 import { retry } from "../core/retry.ts";
 import type { Hub } from "../mcp/hub.ts";
 import type { Session } from "../mcp/legacy/session.ts";
@@ -37,7 +37,7 @@ export class TaskOwners {
   }
 
   /** Stores a call's answers, each after its owners were sent the earlier notifications, which are not repeated. */
-  keeper(sender: Sender, stored: StoredBytes): Keeper {
+  keeper(sender: UnrecordedCall, stored: StoredBytes): Keeper {
     const store = this.#store;
     return {
       begin: (head) => store.begin(head),

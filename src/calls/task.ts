@@ -16,7 +16,7 @@ import type { SealingServer } from "../server.ts";
 import { TaskOwners } from "./task-owners.ts";
 import { failuresIn, hasAskedTooOften, waitOf, waitWith, type Choose } from "./task-asks.ts";
 import { ChangeSignal, handedOverOf, PersonAnswer } from "./task-person.ts";
-import { askedTooOften, runTask, stoppedTooOften, type Running } from "./task-run.ts";
+import { askedTooOften, runTask, stoppedTooOften, type BegunRun } from "./task-run.ts";
 import type { Texts } from "./task-rows.ts";
 import { reaches } from "./task-scope.ts";
 import { TaskStore } from "./task-store.ts";
@@ -219,7 +219,7 @@ export class Task extends DurableObject<Env> {
     }
   }
 
-  async #goOn(now: number, running: Running): Promise<void> {
+  async #goOn(now: number, running: BegunRun): Promise<void> {
     if (this.#store.isSetBack) return this.#store.putForward();
     const waits = await this.#store.waits();
     if (waits?.kind === "input") {
@@ -252,7 +252,7 @@ export class Task extends DurableObject<Env> {
     });
   }
 
-  async #run(running: Running): Promise<void> {
+  async #run(running: BegunRun): Promise<void> {
     const runs = this.#store.countRun((count) => Date.now() + limits.rerunMs * 2 ** (count - 1));
     if (runs > limits.maxRuns) {
       await this.#store.end(stoppedTooOften());

@@ -5,7 +5,7 @@ import type { ClientDescription } from "../core/call-context.ts";
 import type { Json, Lists } from "../core/model.ts";
 import type { Entry } from "../servlets/registry.ts";
 import type { Exchange } from "./wire/exchange.ts";
-import type { Message, RpcRequest, Unreadable } from "./wire/message.ts";
+import type { Message, RpcRequest, UnreadableMessage } from "./wire/message.ts";
 
 /**
  * Everything about one MCP method: a row of the table in `methods.ts`. Its handlers tell where it exists:
@@ -71,7 +71,7 @@ export const canAsk = ({ ref, namedBy }: Method): boolean =>
   ref !== undefined && namedBy !== undefined;
 
 /** A message of a client; a request comes with its entry. */
-export type Incoming = Exclude<Message, RpcRequest> | Unreadable | FoundRequest;
+export type Incoming = Exclude<Message, RpcRequest> | UnreadableMessage | FoundRequest;
 
 /** A request with the row of its method, and with the entry that it names or the fault of looking it up. */
 export interface FoundRequest extends RpcRequest {

@@ -1,6 +1,6 @@
 import { isObject, type Json } from "../core/model.ts";
 import type { Pattern } from "./pattern.ts";
-import type { SchemaResource, Target } from "./references.ts";
+import type { SchemaResource, ReferenceTarget } from "./references.ts";
 import type { Evaluate, Run } from "./run.ts";
 
 /** Checks one keyword. `start` is the number of marks before the first keyword of this schema. */
@@ -22,7 +22,7 @@ export interface KeywordContext {
   evaluator(schema: unknown, ...keys: string[]): Evaluate;
   pattern(source: string): Pattern;
   /** The target of a reference, and the check of the schema there. */
-  target(reference: string): Target & { evaluate: Evaluate };
+  target(reference: string): ReferenceTarget & { evaluate: Evaluate };
   /** The checks of schemas with this `$dynamicAnchor`, by the resource that they are in. */
   dynamic(anchor: string): ReadonlyMap<SchemaResource, Evaluate>;
 }

@@ -19,7 +19,7 @@ import {
   type Ending,
   type Program,
   type Setup,
-  type Source,
+  type InstanceSource,
 } from "../wasm/call.ts";
 import type { Guest } from "../wasm/guest.ts";
 import type { Instance } from "../wasm/link.ts";
@@ -200,7 +200,7 @@ export class ScopeState {
   }
 
   /** A source of instances: `take` gives one with the stored state, and `giveBack` stores what the call has changed. */
-  #source(running: Running): Source {
+  #source(running: Running): InstanceSource {
     const { files, isDurable, servlet } = running;
     return {
       take: async (program, guest) => {

@@ -26,7 +26,7 @@ import { Again, perform, whateverFor, type Waiting } from "../calls/engine.ts";
 import type { CallRef, CompletionRequest } from "../calls/call-ref.ts";
 import { scriptedAccounts, scriptedSecrets } from "./secrets.ts";
 import { scriptedWorld } from "./world.ts";
-import { principalOf, States, type Whose } from "./states.ts";
+import { principalOf, TestStates, type Whose } from "./states.ts";
 
 export type { Whose } from "./states.ts";
 
@@ -248,9 +248,9 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
 }
 
 /** Loads SQLite only where it is needed: older versions of Node have none. */
-async function statesOf(servlet: PreparedServlet): Promise<States> {
+async function statesOf(servlet: PreparedServlet): Promise<TestStates> {
   const { Database } = await import("../bundle/database.ts");
-  return new States(servlet, () => new Database());
+  return new TestStates(servlet, () => new Database());
 }
 
 /** Arguments as they arrive over the wire. */

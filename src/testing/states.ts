@@ -41,7 +41,7 @@ interface Kept {
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** The state of a servlet under test, in databases in memory. */
-export class States {
+export class TestStates {
   readonly #servlet: PreparedServlet;
   readonly #kept = new Map<string, Kept>();
   readonly #newStorage: () => StateStorage;

@@ -33,13 +33,13 @@ export type Ending =
   | { kind: "suspended"; suspended: Suspended };
 
 /** Where a call's instance comes from, and what becomes of it. */
-export interface Source {
+export interface InstanceSource {
   take(program: Program, guest: Guest): Promise<Instance>;
   /** Called when the guest is gone; with its ending, if it came to its end by itself. */
   giveBack(program: Program, instance: Instance, ending: Ending | undefined): Promise<void> | void;
 }
 
-const pool: Source = { take: borrow, giveBack };
+const pool: InstanceSource = { take: borrow, giveBack };
 
 /** The record to resume and where to store new entries, for a durable call. */
 export interface Durability {

@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import { accountsOf, secretsOf, settingsOf } from "../../installs/permissions.ts";
 import { printable } from "../../core/text.ts";
 import { bundleAll } from "../bundle.ts";
-import { compare, offered, type View } from "../differences.ts";
+import { compare, offered, type BuildLines } from "../differences.ts";
 import { Refusal } from "../refusal.ts";
 import type { FoundServlet } from "../scan.ts";
 import { outline } from "../wasm/binary.ts";
@@ -85,7 +85,7 @@ export function signerOf(signed: Signed): string {
 }
 
 /** Everything that a servlet offers, as lines of JSON, and the host functions that it imports. */
-async function viewOf(found: FoundServlet, wasm: Uint8Array, options: Options): Promise<View> {
+async function viewOf(found: FoundServlet, wasm: Uint8Array, options: Options): Promise<BuildLines> {
   const [member] = await bundleAll([found], options);
   const functions = outline(wasm)
     .imports.filter(({ module }) => module !== "wasi_snapshot_preview1")

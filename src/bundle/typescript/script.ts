@@ -5,13 +5,13 @@ import { build, type BuildFailure, type BuildOptions, type Plugin } from "esbuil
 import { DOCS, OWN_EXTENSION } from "../own.ts";
 import { Refusal } from "../refusal.ts";
 import type { Loaded } from "../wasm/snapshot.ts";
-import { bundleFailure, loadFailure, scopeWarnings, START } from "./messages.ts";
+import { bundleFailure, loadFailure, scopeWarnings, START_MODULE } from "./messages.ts";
 import { Packages, packageOf } from "./packages.ts";
 import { Places } from "./places.ts";
 
 export const sdk = resolve(import.meta.dirname, "../..", "sdk");
 
-export interface Script {
+export interface ServletScript {
   text: string;
   /** The message for an exception that loading the script has thrown. */
   explain(thrown: string): string;
@@ -27,7 +27,7 @@ export interface Script {
  *
  * Throws a `Refusal` with the file, the line and what is wrong there.
  */
-export async function bundleScript(entry: string): Promise<Script> {
+export async function bundleScript(entry: string): Promise<ServletScript> {
   const packages = new Packages();
   const options = {
     ...OPTIONS,
@@ -152,7 +152,7 @@ if (servlet === undefined || servlet !== globalThis.__servlet) {
 if (__servlet.misuse() !== undefined) throw __servlet.misuse();
 __host.output(JSON.stringify(__servlet.exports));`,
   resolveDir: dirname(resolve(entry)),
-  sourcefile: START,
+  sourcefile: START_MODULE,
 });
 
 /** The `file:line:column` of a servlet's default export, for a message. */

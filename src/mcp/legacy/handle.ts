@@ -7,7 +7,7 @@ import { isObject, type Json } from "../../core/model.ts";
 import { stringBytes } from "../../core/text.ts";
 import { traceIn, traceInHeaders, type Trace } from "../../observe/trace-context.ts";
 import { isListening, type Span } from "../../observe/spans.ts";
-import { afterSending, type Sender } from "../../core/unknown-outcome.ts";
+import { afterSending, type UnrecordedCall } from "../../core/unknown-outcome.ts";
 import { canAsk, type FoundRequest, type Incoming } from "../method.ts";
 import { rowOf } from "../methods.ts";
 import { changes } from "../../calls/changes.ts";
@@ -208,7 +208,7 @@ async function answer(
 ): Promise<string> {
   const { id, method, params, row, entry } = request;
   const { send, signal } = answering;
-  const sender: Sender = {};
+  const sender: UnrecordedCall = {};
   try {
     if (row.stateless) {
       return resultMessage(id, JSON.stringify(await row.stateless(params, exchange)));

@@ -21,7 +21,7 @@ import { traceIn } from "../../observe/trace-context.ts";
 import type { CallContext } from "../../core/call-context.ts";
 import type { Entry, Registry } from "../../servlets/registry.ts";
 import { limits } from "../../core/limits.ts";
-import { afterSending, UNKNOWN_OUTCOME, type Sender } from "../../core/unknown-outcome.ts";
+import { afterSending, UNKNOWN_OUTCOME, type UnrecordedCall } from "../../core/unknown-outcome.ts";
 import { retryForMinutes } from "../../core/retry.ts";
 import type { Hub } from "../hub.ts";
 import type { OpenCalls } from "./open-calls.ts";
@@ -299,7 +299,7 @@ const stillRunning = () =>
   );
 
 /** The keeper of a call in a session's object; calls `note` before a request that must not be repeated is sent. */
-export const sendingKeeper = (call: Sender, note: () => void): Keeper => ({
+export const sendingKeeper = (call: UnrecordedCall, note: () => void): Keeper => ({
   isVolatile: true,
   begin: async () => {},
   async intend(_position, _key, method) {
@@ -312,7 +312,7 @@ export const sendingKeeper = (call: Sender, note: () => void): Keeper => ({
 });
 
 /** The error for the client of a call that died with its object. */
-const stopped = ({ hasSent = false }: Sender): Fault =>
+const stopped = ({ hasSent = false }: UnrecordedCall): Fault =>
   new Fault(
     "servlet_failed",
     hasSent

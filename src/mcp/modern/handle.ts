@@ -3,7 +3,7 @@ import { limits } from "../../core/limits.ts";
 import type { CallContext, ClientDescription } from "../../core/call-context.ts";
 import { isObject, type Json, type Tool } from "../../core/model.ts";
 import type { Registry } from "../../servlets/registry.ts";
-import { afterSending, type Sender } from "../../core/unknown-outcome.ts";
+import { afterSending, type UnrecordedCall } from "../../core/unknown-outcome.ts";
 import type { FoundRequest, Incoming, Method } from "../method.ts";
 import { changes } from "../../calls/changes.ts";
 import { LEGACY_VERSIONS, MODERN_VERSIONS, PROTOCOL_VERSION_META } from "../wire/classify.ts";
@@ -75,7 +75,7 @@ interface About {
 /** The reply to a request. Never throws. */
 async function replyTo(request: FoundRequest, exchange: Exchange, about: About): Promise<Reply> {
   const { id, method, params, row, entry } = request;
-  const sender: Sender = {};
+  const sender: UnrecordedCall = {};
   try {
     if (entry instanceof Fault && !resumes(params)) throw entry;
     const call = callOf(request, exchange, { ...about, sender });
@@ -99,7 +99,7 @@ async function replyTo(request: FoundRequest, exchange: Exchange, about: About):
 function callOf(
   { id }: RpcRequest,
   exchange: Exchange,
-  about: About & { sender: Sender },
+  about: About & { sender: UnrecordedCall },
 ): ModernCall {
   const { client, meta, trace, sender } = about;
   const { send, signal } = about.answering;

@@ -66,7 +66,7 @@ function responseOf(body: Json): ClientResponse {
 }
 
 /** Not a valid JSON-RPC message. */
-export interface Unreadable {
+export interface UnreadableMessage {
   kind: "unreadable";
   id: RequestId | null;
   fault: Fault;
@@ -75,7 +75,7 @@ export interface Unreadable {
 }
 
 /** Reads one message; an invalid one becomes `Unreadable`, so that the others of a batch are still answered. */
-export function readable(body: unknown): Message | Unreadable {
+export function readable(body: unknown): Message | UnreadableMessage {
   try {
     return decode(body);
   } catch (error) {
