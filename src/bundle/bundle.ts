@@ -11,7 +11,7 @@ import { describeFailure, KIND_NAMES } from "../servlets/servlet.ts";
 import { fuelOf, keepsState, type Manifest } from "../servlets/manifest.ts";
 import { BUNDLE_FUEL } from "./wasm/fuel.ts";
 import { memoryBytes } from "../core/text.ts";
-import { askAll, type ListAnswer } from "./wasm/ask.ts";
+import { askServlets, type ListAnswer } from "./wasm/ask.ts";
 import { inspect } from "./inspect.ts";
 import { copyPrepared, readIfThere, sha256, writeWhole } from "./cache.ts";
 import { refuseClashes } from "./clashes.ts";
@@ -104,7 +104,7 @@ export async function bundleAll(
     checked,
   ]);
   const ready = all.flatMap((found) => made.get(found) ?? []);
-  const answers = await askAll(
+  const answers = await askServlets(
     ready.map(({ found, prepared, dialect, archives }) => ({
       name: found.name,
       prepared,

@@ -25,7 +25,7 @@ export const offered = ({ tools, resources, resourceTemplates, prompts }: Lists)
   ]);
 
 /** All of a build but its code. */
-export const viewOf = ({ manifest, lists }: Build): BuildLines =>
+export const buildLinesOf = ({ manifest, lists }: Build): BuildLines =>
   new Map([
     ...Object.entries(manifest).map(([key, value]): [string, string[]] => [
       `manifest ${key}`,

@@ -6,7 +6,7 @@ import { nearest } from "../core/nearest.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { Refusal, type Refusals } from "./refusal.ts";
 import { refuseMisnamed, sourceIn, type Source } from "./source.ts";
-import { buildOf, commandIn } from "./toolchains.ts";
+import { buildCommandOf, commandIn } from "./toolchains.ts";
 import { parseJson } from "../core/text.ts";
 
 /** A servlet found in its folder. */
@@ -88,7 +88,7 @@ async function servletIn(folder: string): Promise<FoundServlet | undefined> {
   const path = join(folder, "servlet.json");
   const text = await readFile(path, "utf8").catch(() => undefined);
   const beside = await sourceIn(folder);
-  const unbuilt = beside === undefined ? buildOf(await readdir(folder)) : undefined;
+  const unbuilt = beside === undefined ? buildCommandOf(await readdir(folder)) : undefined;
   if (beside === undefined && text === undefined && unbuilt === undefined) return undefined;
   const manifest = text === undefined ? {} : await readManifest(path, text);
   const { source: origin } = manifest;

@@ -91,7 +91,7 @@ export function storedCall(given: TaskCall): Texts["call"] {
 }
 
 /** The first stored state of a task: its end, or its journal and the reason for waiting. */
-export function beginningOf(
+export function firstStateOf(
   given: TaskCall,
   start: Start | undefined,
   { handed, hasCall }: { handed?: Json | undefined; hasCall: boolean },

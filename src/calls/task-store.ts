@@ -2,7 +2,7 @@ import { roundsOf } from "./ask-keys.ts";
 import * as rows from "./task-rows.ts";
 import type { Uploaded, Start, TaskCall, TaskEnd, Owner } from "./task-object.ts";
 import { limits } from "../core/limits.ts";
-import { answered, type JournalEntry, type JournalHead, type Keeper, type Recorded } from "../core/record.ts";
+import { withRecordedAnswer, type JournalEntry, type JournalHead, type Keeper, type Recorded } from "../core/record.ts";
 import type { Answer, Answers, Asks } from "../core/asks.ts";
 import type { Suspended, WaitReason } from "../core/suspension.ts";
 import type { Json } from "../core/model.ts";
@@ -147,7 +147,7 @@ export class TaskStore extends StoredTask implements Keeper {
     const now = Date.now();
     const ttl = Math.ceil(Math.min(given.ttlMs ?? limits.taskMs, limits.taskMs));
     const sent = { handed, hasCall: uploaded?.call === true };
-    const { texts, entries, intents, row, waits } = rows.beginningOf(given, start, sent);
+    const { texts, entries, intents, row, waits } = rows.firstStateOf(given, start, sent);
     await this.#commit({
       texts,
       answers: [...entries.entries()],
@@ -286,7 +286,7 @@ export class TaskStore extends StoredTask implements Keeper {
     const { count, entry } = await this.sealed.newest();
     const before = entry === undefined ? [] : [entry];
     const earliest = (entry?.at ?? known.head.time) + ms;
-    const { entries, ...begun } = answered(
+    const { entries, ...begun } = withRecordedAnswer(
       { ...known, entries: before },
       answer,
       Math.max(at, earliest),

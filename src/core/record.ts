@@ -47,7 +47,7 @@ export interface Announced {
 }
 
 /** The call with the answer to what it waits for. */
-export function answered(recorded: Recorded, answer: string, at: number): Recorded {
+export function withRecordedAnswer(recorded: Recorded, answer: string, at: number): Recorded {
   const { pending, entries, ...rest } = recorded;
   if (pending === undefined) return recorded;
   const newest = entries.at(-1)?.at ?? rest.head.time;

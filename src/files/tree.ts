@@ -52,7 +52,7 @@ export const rootOfStore = (files: Files, host: string): number | undefined =>
   files.inodes.totals.stores.find((store) => store.host === host)?.root;
 
 /** All bytes of a file. */
-export function bytesOf(files: Files, node: number): Uint8Array<ArrayBuffer> {
+export function fileBytesOf(files: Files, node: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(files.node(node).size);
   files.read(node, 0, bytes);
   return bytes;

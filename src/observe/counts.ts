@@ -109,7 +109,7 @@ export interface Stored {
 }
 
 /** Whether a call waits, for an answer, a time or room. */
-export interface Waiting {
+export interface WaitStatus {
   /** The id of its task. */
   task: string;
   /** Empty if it is not known. */
@@ -126,7 +126,7 @@ export interface Taken {
   named: Counted[];
   errors: CountedError[];
   stored: Stored[];
-  waiting: Waiting[];
+  waiting: WaitStatus[];
 }
 
 /** The counters of one isolate, until they are taken. `most` is how many names each dimension may have. */
@@ -136,7 +136,7 @@ export class Counts {
   #named = newNames();
   #errors = new Map<string, CountedError>();
   #stored = new Map<string, Stored>();
-  #waiting = new Map<string, Waiting>();
+  #waiting = new Map<string, WaitStatus>();
 
   constructor(most: number) {
     this.#most = most;
@@ -163,7 +163,7 @@ export class Counts {
       this.#stored.set(stored.object, { ...stored, ...briefly(stored) });
   }
 
-  setWaiting(waiting: Waiting): void {
+  setWaiting(waiting: WaitStatus): void {
     if (this.#waiting.has(waiting.task) || this.#waiting.size < limits.waitingTasks)
       this.#waiting.set(waiting.task, waiting);
   }

@@ -8,7 +8,7 @@ import {
   type Dimension,
   type Sums,
   type Taken,
-  type Waiting,
+  type WaitStatus,
 } from "./counts.ts";
 
 /** Objects of servlet state whose sizes are known to operators: the largest, 2 MB of rows. */
@@ -96,7 +96,7 @@ export class Usage extends DurableObject {
     });
   }
 
-  #setWaiting(waiting: readonly Waiting[], now: number): void {
+  #setWaiting(waiting: readonly WaitStatus[], now: number): void {
     for (const { task, servlet, tool, caller, until } of waiting) {
       const row = [task, servlet, tool, caller, until];
       this.#sql.exec("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?, ?)", ...row);

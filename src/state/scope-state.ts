@@ -97,7 +97,7 @@ export class ScopeState {
     const before = setup.recorded && this.rows.ending(setup.recorded);
     if (before !== undefined) return before;
     const { hash } = this.rows;
-    if (hash !== undefined && hash !== buildOf(servlet)) {
+    if (hash !== undefined && hash !== buildIdOf(servlet)) {
       console.warn(`[${servlet.name}] Its build has changed: its memory starts empty.`);
       this.dropKept();
     }
@@ -143,7 +143,7 @@ export class ScopeState {
       return this.files.begin(mounts, {
         now: BigInt(Math.round(now)) * 1_000_000n,
         initial,
-        continues: this.rows.hash === buildOf(servlet),
+        continues: this.rows.hash === buildIdOf(servlet),
         most: filesLimit,
         room: filesRoom,
       });
@@ -192,7 +192,7 @@ export class ScopeState {
     const instance = await borrow(program, guest);
     const used = usedWhenPristine(program, instance);
     try {
-      return { instance, used, ...this.rows.load(instance, buildOf(servlet), known) };
+      return { instance, used, ...this.rows.load(instance, buildIdOf(servlet), known) };
     } catch (error) {
       if (error instanceof CorruptState) throw unreadable(servlet.name);
       throw error;
@@ -267,7 +267,7 @@ export class ScopeState {
 
   /** The changes of a call in its memory; garbage is collected first where they would take much more room. */
   #changed(kept: Kept, { servlet, files, fileBytes }: Running): Changed {
-    const build = buildOf(servlet);
+    const build = buildIdOf(servlet);
     const change = this.rows.changed(kept, build);
     const { room, roomBefore } = change.written;
     // Room is reserved in such parts.
@@ -287,7 +287,7 @@ export class ScopeState {
 }
 
 /** Identifies a build: memory can only be used with the same code and the same folders, as files in them can be open. */
-export const buildOf = ({
+export const buildIdOf = ({
   hash,
   manifest: { allowed_paths: paths = [] },
 }: Pick<KeptServlet, "hash" | "manifest">): string => [hash, ...paths].join(" ");

@@ -18,7 +18,7 @@ import {
   type StateImport,
 } from "./remote-hooks.ts";
 import { Room } from "./room.ts";
-import { buildOf } from "./scope-state.ts";
+import { buildIdOf } from "./scope-state.ts";
 import type { Env } from "../bindings.ts";
 import type { SealingServer } from "../server.ts";
 import type { StateSummary } from "./state-export.ts";
@@ -216,7 +216,7 @@ export class ServletState extends DurableObject<Env> {
     return settled(() =>
       this.#inTurn(nobodysCall.signal(), async () => {
         const servlet = this.#servlet(of);
-        return (await this.#place(servlet)).summary(servlet && buildOf(servlet));
+        return (await this.#place(servlet)).summary(servlet && buildIdOf(servlet));
       }),
     );
   }
@@ -251,7 +251,7 @@ export class ServletState extends DurableObject<Env> {
         await place.imported(servlet, file, { filesOnly, reserve });
         this.#lists = undefined;
         await this.#postponeDeletion(servlet, caller);
-        return place.summary(buildOf(servlet));
+        return place.summary(buildIdOf(servlet));
       }),
     );
   }

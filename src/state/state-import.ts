@@ -10,7 +10,7 @@ import { memoryBytes, stringBytes } from "../core/text.ts";
 import { usedBlocks } from "../wasm/image.ts";
 import type { Instance } from "../wasm/link.ts";
 import { BLOCK } from "../wasm/marks.ts";
-import { buildOf, type KeptServlet, type ScopeState } from "./scope-state.ts";
+import { buildIdOf, type KeptServlet, type ScopeState } from "./scope-state.ts";
 import { isZero } from "./pieces.ts";
 import { applyRest, type Rest } from "./rest.ts";
 
@@ -87,7 +87,7 @@ export async function importInto(
     state.dropKept();
     state.transaction(() => {
       files.commit({ keepsOpen: rest !== undefined });
-      if (!filesOnly) memory.replace(buildOf(servlet), rest);
+      if (!filesOnly) memory.replace(buildIdOf(servlet), rest);
     });
   } catch (error) {
     files.drop();
@@ -125,7 +125,7 @@ function demandFit(
       `The file has the state of the servlet ${name}, not of ${servlet.name}. Nothing was changed.`,
     );
   }
-  if (filesOnly || hash === undefined || hash === buildOf(servlet)) return;
+  if (filesOnly || hash === undefined || hash === buildIdOf(servlet)) return;
   throw new Fault(
     "conflict",
     `The file has memory of another build of ${name}, or of one with other folders, which cannot be used. Nothing was changed. Import its files alone with --files.`,

@@ -84,7 +84,7 @@ export function callingOf({ kind, name }: Target, content: Json): Calling {
 }
 
 /** Calls, gets or reads an entry with the content of its form. */
-export async function begin(
+export async function callTarget(
   target: Target,
   address: string,
   {

@@ -5,7 +5,7 @@ import { SchemaForm } from "./fields.tsx";
 import type { PendingAsk, Json, Listener, TimedMessage, CallProgress } from "./mcp.ts";
 import { Messages, ResultView, Text } from "./results.tsx";
 import { programsFor, type Callee } from "../programs.ts";
-import { begin, callingOf, completionsOf, reasonOf, schemaOf, type Target } from "./targets.ts";
+import { callTarget, callingOf, completionsOf, reasonOf, schemaOf, type Target } from "./targets.ts";
 
 /** Tries an entry in place: its form, progress, questions and result. */
 
@@ -82,7 +82,7 @@ const Try = ({ target, address, callee }: Tried) => {
     };
     const onprogress = (progress: CallProgress) => update({ progress });
     const during = { listener, signal: stop.signal, onprogress };
-    begin(target, address, { content, ...during }).then(
+    callTarget(target, address, { content, ...during }).then(
       (result) => end({ result: result as Json }),
       (error: unknown) => end({ error: stop.signal.aborted ? "Cancelled." : reasonOf(error) }),
     );

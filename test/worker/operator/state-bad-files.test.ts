@@ -1,6 +1,6 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { describe, expect, onTestFinished, test } from "vitest";
-import { buildOf } from "../../../src/state/scope-state.ts";
+import { buildIdOf } from "../../../src/state/scope-state.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { stateFile, type FrameHead } from "../../../src/state/state-file.ts";
 import { bundle } from "../../bundle.gen.ts";
@@ -133,7 +133,7 @@ describe("a file is refused, and changes nothing,", () => {
     const filing = bundle.servlets.find(({ name }) => name === "filing")!;
     const memory = { ...(await memoryOf("filing", caller.scope)), ...changes };
     const all: FrameHead[] = [
-      { ...BEGINNING, hash: buildOf(filing) },
+      { ...BEGINNING, hash: buildIdOf(filing) },
       memory,
       { is: "store", host: "data", node: 1 },
       ...heads,
@@ -155,7 +155,7 @@ describe("a file is refused, and changes nothing,", () => {
     const filing = bundle.servlets.find(({ name }) => name === "filing")!;
     const memory = await memoryOf("filing", caller.scope);
     const heads: FrameHead[] = [
-      ...[{ ...BEGINNING, hash: buildOf(filing) }, memory],
+      ...[{ ...BEGINNING, hash: buildIdOf(filing) }, memory],
       ...[{ is: "store", host: "data", node: 1 } as const, ENTRY],
       { is: "open", descriptors: [[5, HELD]] },
     ];
