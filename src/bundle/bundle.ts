@@ -12,7 +12,7 @@ import { fuelOf, keepsState, type Manifest } from "../servlets/manifest.ts";
 import { BUNDLE_FUEL } from "./wasm/fuel.ts";
 import { memoryBytes } from "../core/text.ts";
 import { askServlets, type ListAnswer } from "./wasm/ask.ts";
-import { inspect } from "./inspect.ts";
+import { inspectLists } from "./inspect.ts";
 import { copyPrepared, readIfThere, sha256, writeWhole } from "./cache.ts";
 import { refuseClashes } from "./clashes.ts";
 import { identified } from "./digests.ts";
@@ -329,7 +329,7 @@ function withAnswer(one: Ready & Pick<Member, "parts" | "hash">, answer: ListAns
       `${place}: it could not be asked for its lists: ${answer.error} ${remedy ?? `${hint}.`}${logs}`,
     );
   }
-  const { lists, warnings } = inspect(answer.lists, place);
+  const { lists, warnings } = inspectLists(answer.lists, place);
   const { definitions, warnings: undefinable } = define(one.found, lists);
   const calls =
     answer.calls.length > 0 ? [`it calls ${answer.calls.join(", ")} while it lists. ${hint}`] : [];

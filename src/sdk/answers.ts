@@ -12,7 +12,7 @@ import {
 } from "./results.ts";
 import { json } from "./json.ts";
 import { type ExportHandler, RpcError } from "./run.ts";
-import { ToolError, isStandard, jsonSchemaOf, objectSchemaOf, parsed, warm } from "./schema.ts";
+import { ToolError, isStandardSchema, jsonSchemaOf, objectSchemaOf, parsed, warm } from "./schema.ts";
 import type { StandardSchema } from "./infer.ts";
 import { template } from "./templates.ts";
 import type {
@@ -100,8 +100,8 @@ function callable(name: string, { handler, input, output }: ToolSpec): Callable 
   return {
     what: where,
     handler,
-    input: isStandard(input) ? input : undefined,
-    output: isStandard(output) ? output : output !== undefined,
+    input: isStandardSchema(input) ? input : undefined,
+    output: isStandardSchema(output) ? output : output !== undefined,
   };
 }
 

@@ -13,14 +13,14 @@ export function convertWith(convert: Converter): void {
   converter = convert;
 }
 
-export function isStandard(schema: unknown): schema is StandardSchema {
+export function isStandardSchema(schema: unknown): schema is StandardSchema {
   return isObject(schema) && isObject(schema["~standard"]);
 }
 
 /** The schema as JSON Schema. Throws an error that says how to correct it; `what` names it there. */
 export function jsonSchemaOf(schema: unknown, io: Direction, what: string): JsonSchema {
   if (!isObject(schema)) throw new Error(`${what} is neither a zod schema nor a JSON Schema.`);
-  if (!isStandard(schema)) return schema;
+  if (!isStandardSchema(schema)) return schema;
   const { vendor, jsonSchema } = schema["~standard"];
   try {
     const found = jsonSchema?.[io]({ target: "draft-2020-12" }) ?? converter?.(schema, io);
@@ -68,7 +68,7 @@ export function parsed(
   value: unknown,
   what: string,
 ): unknown /* or a promise of it */ {
-  if (!isStandard(schema)) return value;
+  if (!isStandardSchema(schema)) return value;
   const result = schema["~standard"].validate(value);
   return result instanceof Promise
     ? result.then((settled) => valueOf(settled, what))
@@ -102,7 +102,7 @@ function detail(issue: Record<string, unknown>): string {
  * parse.
  */
 export function warm(schema: unknown): void {
-  if (!isStandard(schema)) return;
+  if (!isStandardSchema(schema)) return;
   try {
     const result = schema["~standard"].validate({});
     if (result instanceof Promise) result.catch(() => {});

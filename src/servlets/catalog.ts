@@ -148,7 +148,7 @@ const comparePlaces = (one: PreparedServlet, other: PreparedServlet): number =>
   (one.name < other.name ? -1 : 1);
 
 /** Both catalogs as one. Entries of the first hide those of the second. */
-export function joined(first: Catalog, second: Catalog): Catalog {
+export function joinedCatalogs(first: Catalog, second: Catalog): Catalog {
   const both = <T>(one: ReadonlyMap<string, T>, other: ReadonlyMap<string, T>) => {
     const all = new Map(one);
     for (const [name, entry] of other) if (!all.has(name)) all.set(name, entry);

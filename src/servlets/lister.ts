@@ -2,7 +2,7 @@ import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { Lists } from "../core/model.ts";
 import type { PreparedServlet, Served } from "./bundle.ts";
-import { joined, merge, type Catalog, type Clash } from "./catalog.ts";
+import { joinedCatalogs, merge, type Catalog, type Clash } from "./catalog.ts";
 import type { Deployment, Viewer } from "./deployment.ts";
 import { keepsState } from "./manifest.ts";
 import { mayUnscoped, type May } from "./scopes.ts";
@@ -76,7 +76,7 @@ export class Lister {
         if (fault.code !== "servlet_failed" && fault.code !== "not_configured") failure = fault;
       },
     );
-    return { catalog: joined(await this.shared(), own), failure };
+    return { catalog: joinedCatalogs(await this.shared(), own), failure };
   }
 
   /** Asks servlets for their lists. Those that fail are empty. */

@@ -4,7 +4,7 @@ import type { Descriptor, FileNode } from "../files/records.ts";
 import { limits } from "../core/limits.ts";
 import type { Guest } from "./guest.ts";
 import type { HostFunction, HostFunctions } from "./host-function.ts";
-import { errno, isStandard, now } from "./wasi-abi.ts";
+import { errno, isStandardStream, now } from "./wasi-abi.ts";
 
 /** Types and helpers of the file functions of WASI. */
 
@@ -47,7 +47,7 @@ function hostFunction(
   const isOnDescriptor = name.startsWith("fd_");
   return (guest, ...args: number[]) => {
     const { files } = guest.setup;
-    if (files === undefined || (isOnDescriptor && isStandard(args[0]!))) {
+    if (files === undefined || (isOnDescriptor && isStandardStream(args[0]!))) {
       return otherwise(guest, ...args);
     }
     return charged(guest, files, () => codeOf(guest, () => call({ guest, files }, ...args)));

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { limits } from "../../core/limits.ts";
 import { isLoopback } from "../../http/private-hosts.ts";
 import { Refusal } from "../refusal.ts";
-import { credentialsFor, type Credentials } from "./credentials.ts";
+import { registryCredentialsFor, type Credentials } from "./credentials.ts";
 import { bodyOf, request, withoutQuery, type SourceResponse } from "./http.ts";
 import { digestOf } from "./lock.ts";
 
@@ -169,7 +169,7 @@ export class Repository {
 
   /** The header that answers a challenge: https://distribution.github.io/distribution/spec/auth/token/ */
   async #answerTo(challenge: string): Promise<string | undefined> {
-    const known = await credentialsFor(this.#registry.host);
+    const known = await registryCredentialsFor(this.#registry.host);
     if (/^basic\b/i.test(challenge)) return known && basic(known);
     // Another challenge may follow, whose parameters are not these.
     const parameters = new Map(

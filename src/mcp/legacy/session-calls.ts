@@ -13,7 +13,7 @@ import type { FoundRequest } from "../method.ts";
 import { find } from "../methods.ts";
 import { progressTokenOf } from "../wire/notifications.ts";
 import { hasTasks, olderResult, olderError } from "./shapes.ts";
-import { endingOf, isOver, olderTask, TASK_RESULT, wantedTtl } from "./tasks.ts";
+import { taskResponseOf, isOver, olderTask, TASK_RESULT, wantedTtl } from "./tasks.ts";
 import { silenceGate, taskGate } from "../wire/tasks.ts";
 import { handingOver, linkAsker, linkOf } from "../../asks/links.ts";
 import { isObject, type Json, type Notification } from "../../core/model.ts";
@@ -288,7 +288,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   async #end(call: Call, task: DetailedTask): Promise<void> {
     const { request: id, method } = call;
     const { version } = this.#parts.store.row;
-    await this.#open.reply(call, id === null ? undefined : endingOf({ id, method, version }, task));
+    await this.#open.reply(call, id === null ? undefined : taskResponseOf({ id, method, version }, task));
   }
 }
 

@@ -69,7 +69,7 @@ export function related(about: Json, taskId: string): Json {
 }
 
 /** The response, with a task's result or error, to the request that waits for it. */
-export function endingOf(
+export function taskResponseOf(
   { id, method, version }: { id: RequestId; method: string; version: string },
   { taskId, status, result, error }: DetailedTask,
 ): string {
