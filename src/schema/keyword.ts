@@ -40,16 +40,16 @@ export function count(operand: unknown, { fail }: KeywordContext): number {
     : fail("must be a whole number that is not negative");
 }
 
-export function text(operand: unknown, { fail }: KeywordContext): string {
+export function textOperand(operand: unknown, { fail }: KeywordContext): string {
   return typeof operand === "string" ? operand : fail("must be a string");
 }
 
-export function texts(operand: unknown, { fail }: KeywordContext): readonly string[] {
+export function textsOperand(operand: unknown, { fail }: KeywordContext): readonly string[] {
   const isList = Array.isArray(operand) && operand.every((one) => typeof one === "string");
   return isList ? operand : fail("must be an array of strings");
 }
 
-export function object(operand: unknown, { fail }: KeywordContext): Json {
+export function objectOperand(operand: unknown, { fail }: KeywordContext): Json {
   return isObject(operand) ? operand : fail("must be an object");
 }
 
@@ -61,7 +61,7 @@ export function evaluators(operand: unknown, { name, evaluator, fail }: KeywordC
 
 /** The checks of a keyword's schemas, by name. */
 export function namedEvaluators(keyword: string, context: KeywordContext): [string, Evaluate][] {
-  const named = object(context.schema[keyword] ?? {}, context);
+  const named = objectOperand(context.schema[keyword] ?? {}, context);
   return Object.entries(named).map(([key, schema]) => [
     key,
     context.evaluator(schema, keyword, key),

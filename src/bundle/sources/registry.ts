@@ -231,7 +231,7 @@ async function token(
     credentials: known && !exchanged ? { authorization: basic(known) } : {},
     maxBytes: limits.sourceManifestBytes,
   });
-  const read = tokenSchema.safeParse(json(bodyOf(got)));
+  const read = tokenSchema.safeParse(parsedJson(bodyOf(got)));
   if (read.success) return read.data;
   throw new Refusal(
     `${withoutQuery(url)}: its answer has no token: log in again with docker login`,
@@ -239,7 +239,7 @@ async function token(
 }
 
 function readManifest(body: Uint8Array, place: string): OciManifest {
-  const read = manifestSchema.safeParse(json(body));
+  const read = manifestSchema.safeParse(parsedJson(body));
   if (read.success) return read.data;
   throw new Refusal(
     `${place}: it is not the manifest of an image: look at the name of the registry`,
@@ -247,7 +247,7 @@ function readManifest(body: Uint8Array, place: string): OciManifest {
 }
 
 /** A value from JSON; undefined if it is not JSON. */
-export function json(bytes: Uint8Array | string): unknown {
+export function parsedJson(bytes: Uint8Array | string): unknown {
   try {
     return JSON.parse(typeof bytes === "string" ? bytes : new TextDecoder().decode(bytes));
   } catch {

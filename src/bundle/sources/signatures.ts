@@ -12,7 +12,7 @@ import { limits } from "../../core/limits.ts";
 import { Refusal } from "../refusal.ts";
 import type { OciImage } from "./image.ts";
 import type { Signed } from "./lock.ts";
-import { json, type OciDescriptor } from "./registry.ts";
+import { parsedJson, type OciDescriptor } from "./registry.ts";
 
 /** Who must have signed. */
 export type SignaturePolicy =
@@ -104,7 +104,7 @@ export function publicKey(pem: string): KeyObject {
 async function trustedRoot(path: string | undefined, cache: string): Promise<TrustedRoot> {
   if (path !== undefined) {
     const text = await readFile(path, "utf8").catch(() => "");
-    const value = json(text);
+    const value = parsedJson(text);
     if (value !== undefined) return TrustedRoot.fromJSON(value);
     throw new Refusal(`${path}: it is not a trusted root: give Sigstore's trusted_root.json`);
   }
@@ -141,7 +141,7 @@ async function signaturesOf(image: OciImage): Promise<Signature[]> {
     ...(await Promise.all(
       bundles
         .slice(0, SIGNATURES)
-        .map(async (layer) => bundleSignature(json(await repository.blob(layer, maxBytes)))),
+        .map(async (layer) => bundleSignature(parsedJson(await repository.blob(layer, maxBytes)))),
     )),
   ];
 }
@@ -166,7 +166,7 @@ const rekorSchema = z.object({
 /** The older form: a payload as a layer, its signature and certificate in annotations. */
 function simpleSignature({ annotations = {} }: OciDescriptor, payload: Uint8Array): Signature {
   const signature = annotations["dev.cosignproject.cosign/signature"] ?? "";
-  const { data } = payloadSchema.safeParse(json(payload));
+  const { data } = payloadSchema.safeParse(parsedJson(payload));
   return {
     of: data?.critical.image["docker-manifest-digest"],
     isBy(key) {
@@ -175,7 +175,7 @@ function simpleSignature({ annotations = {} }: OciDescriptor, payload: Uint8Arra
     },
     bundle() {
       const certificate = annotations["dev.sigstore.cosign/certificate"];
-      const logged = rekorSchema.safeParse(json(annotations["dev.sigstore.cosign/bundle"] ?? ""));
+      const logged = rekorSchema.safeParse(parsedJson(annotations["dev.sigstore.cosign/bundle"] ?? ""));
       if (certificate === undefined) throw new Error("it has no certificate, only a key");
       if (!logged.success) throw new Error("it has no entry in a transparency log");
       const artifact = Buffer.from(payload);
@@ -193,7 +193,7 @@ function bundled(
 ): Bundle {
   const { kind, apiVersion } = z
     .object({ kind: z.string(), apiVersion: z.string() })
-    .parse(json(Buffer.from(Payload.body, "base64")));
+    .parse(parsedJson(Buffer.from(Payload.body, "base64")));
   const der = certificate.replaceAll(/-----[A-Z ]+-----|\s/g, "");
   return bundleFromJSON({
     mediaType: "application/vnd.dev.sigstore.bundle+json;version=0.1",
@@ -235,7 +235,7 @@ function bundleSignature(value: unknown): Signature {
   }
   const envelope = bundle?.content.$case === "dsseEnvelope" && bundle.content.dsseEnvelope;
   const isStatement = envelope && envelope.payloadType === "application/vnd.in-toto+json";
-  const { data } = statementSchema.safeParse(isStatement ? json(envelope.payload) : undefined);
+  const { data } = statementSchema.safeParse(isStatement ? parsedJson(envelope.payload) : undefined);
   const [name, hex] = Object.entries(data?.subject[0]?.digest ?? {})[0] ?? [];
   return {
     of: name === undefined ? undefined : `${name}:${hex}`,

@@ -18,7 +18,7 @@ import { errorMessage, methodNotFound, resultMessage, type RpcRequest } from "..
 import { clientName, pageOf } from "../wire/params.ts";
 import { silenceGate } from "../wire/tasks.ts";
 import { notices, progressTokenOf } from "../wire/notifications.ts";
-import { Answering, eventText, jsonResponse, type Reply } from "../wire/reply.ts";
+import { Answering, eventText, replyResponse, type Reply } from "../wire/reply.ts";
 import { inMcpSpan, tellFault, tellResult } from "../../observe/request-span.ts";
 import { failingAsker, settled } from "./askers.ts";
 import { initialize } from "./introduction.ts";
@@ -138,7 +138,7 @@ const runsServlet = (message: unknown): boolean =>
 
 function responseOf(reply: Response | Reply): Response {
   if (reply instanceof Response) return reply;
-  return reply.status === 202 ? new Response(null, { status: 202 }) : jsonResponse(reply);
+  return reply.status === 202 ? new Response(null, { status: 202 }) : replyResponse(reply);
 }
 
 /** Makes a session. https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization */
@@ -166,7 +166,7 @@ async function begin(
   const session = await sessions.create(exchange.principal, client);
   const body = resultMessage(id, JSON.stringify(result));
   const response = exchange.accepts.json
-    ? jsonResponse({ status: 200, body })
+    ? replyResponse({ status: 200, body })
     : new Response(eventText(body), { headers: { "content-type": "text/event-stream" } });
   response.headers.set(SESSION_HEADER, session);
   return response;

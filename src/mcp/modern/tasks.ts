@@ -6,7 +6,7 @@ import { isObject, type Json } from "../../core/model.ts";
 import { responsesIn } from "../../asks/answers.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { methodNotFound, type RpcRequest } from "../wire/message.ts";
-import { string } from "../wire/params.ts";
+import { stringParam } from "../wire/params.ts";
 import { TASKS_EXTENSION } from "../wire/tasks.ts";
 import { beginningOf } from "../../core/text.ts";
 
@@ -67,7 +67,7 @@ function named(
 ): { tasks: Tasks; id: string } {
   if (tasks === undefined) throw methodNotFound(method);
   demandTasks(client);
-  return { tasks, id: string(params, "taskId") };
+  return { tasks, id: stringParam(params, "taskId") };
 }
 
 function found<T>(value: T | undefined, id: string): T {

@@ -6,7 +6,7 @@ import type { Registry } from "../../servlets/registry.ts";
 
 /** Readers of a request's params. They throw `invalid_params` that names the param. */
 
-export function string(params: Json, key: string): string {
+export function stringParam(params: Json, key: string): string {
   const value = params[key];
   if (typeof value === "string") return value;
   throw new Fault("invalid_params", `params.${key} must be a string.`);
@@ -14,7 +14,7 @@ export function string(params: Json, key: string): string {
 
 /** A URI of limited length, because it is matched against templates and scopes. */
 export function uriIn(params: Json): string {
-  const uri = string(params, "uri");
+  const uri = stringParam(params, "uri");
   if (uri.length <= limits.urlCharacters) return uri;
   throw new Fault(
     "invalid_params",
@@ -62,7 +62,7 @@ export function clientName(info: unknown): { name?: string; version?: string } {
 
 export const toolIn = (params: Json): CallRef => ({
   kind: "tool",
-  name: string(params, "name"),
+  name: stringParam(params, "name"),
   input: object(params, "arguments"),
 });
 
@@ -70,7 +70,7 @@ export const resourceIn = (params: Json): CallRef => ({ kind: "resource", name: 
 
 export const promptIn = (params: Json): CallRef => ({
   kind: "prompt",
-  name: string(params, "name"),
+  name: stringParam(params, "name"),
   input: strings(params, "arguments"),
 });
 
@@ -111,12 +111,12 @@ function completionRequest(params: Json): CompletionRequest {
   const context =
     given["arguments"] === undefined ? {} : { context: { arguments: strings(given, "arguments") } };
   const about = {
-    argument: { name: string(argument, "name"), value: string(argument, "value") },
+    argument: { name: stringParam(argument, "name"), value: stringParam(argument, "value") },
     ...context,
   };
   switch (ref["type"]) {
     case "ref/prompt":
-      return { ref: { type: "ref/prompt", name: string(ref, "name") }, ...about };
+      return { ref: { type: "ref/prompt", name: stringParam(ref, "name") }, ...about };
     case "ref/resource":
       return { ref: { type: "ref/resource", uri: uriIn(ref) }, ...about };
     default:

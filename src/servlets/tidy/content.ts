@@ -6,7 +6,7 @@ import {
   type ReadResourceResult,
 } from "../../core/model.ts";
 import { bytes } from "./bytes.ts";
-import { bad, mediaType, nameOf, present, string, withoutEmpty } from "./members.ts";
+import { bad, mediaType, nameOrKey, present, string, withoutEmpty } from "./members.ts";
 
 function inferredType(block: Json): string {
   if (typeof block["text"] === "string" && block["text"] !== "") return "text";
@@ -47,7 +47,7 @@ export function content(value: unknown): McpContentBlock {
     }
     case "resource_link": {
       const uri = string(block["uri"], "a resource link's uri");
-      return { ...withoutEmpty(block, ["mimeType"]), type, uri, name: nameOf(block, uri) };
+      return { ...withoutEmpty(block, ["mimeType"]), type, uri, name: nameOrKey(block, uri) };
     }
     default:
       throw bad("a content block has an unknown type");
