@@ -14,7 +14,7 @@ import { memoryBytes } from "../core/text.ts";
 import { askServlets, type ListAnswer } from "./wasm/ask.ts";
 import { inspectLists } from "./inspect.ts";
 import { copyPrepared, readIfThere, sha256, writeWhole } from "./cache.ts";
-import { refuseClashes } from "./clashes.ts";
+import { refuseNameClashes } from "./clashes.ts";
 import { identified } from "./digests.ts";
 import type { Parts } from "../servlets/bundle.ts";
 import { prepare, type Prepared } from "./wasm/prepare.ts";
@@ -134,7 +134,7 @@ export async function bundleAll(
   }
   refusals.throwAll();
   const catalog = catalogOf(members);
-  refuseClashes(members, catalog);
+  refuseNameClashes(members, catalog);
   for (const {
     servlets: [name],
     text,

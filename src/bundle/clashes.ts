@@ -15,7 +15,7 @@ interface Defined {
  * Throws a `Refusal` for a name that is the server's own, and one that names both where two names become one in the
  * ids of Open Tool Calling.
  */
-export function refuseClashes(members: readonly Defined[], { tools: listed }: Catalog): void {
+export function refuseNameClashes(members: readonly Defined[], { tools: listed }: Catalog): void {
   for (const name of RESERVED_TOOLS) {
     const entry = listed.get(name);
     if (entry === undefined) continue;

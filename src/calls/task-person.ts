@@ -1,7 +1,7 @@
 import { inputOf } from "./call-ref.ts";
 import { limits } from "../core/limits.ts";
 import { fittingAnswers, isOverdue, unanswered } from "../asks/answers.ts";
-import { pageOf } from "../servlets/links.ts";
+import { callPageUrl } from "../servlets/links.ts";
 import { entryAgain } from "./task-call.ts";
 import { isObject, type Json } from "../core/model.ts";
 import type { Answers, Asks } from "../core/asks.ts";
@@ -21,7 +21,7 @@ export async function handedOverOf(
 ): Promise<HandedOver> {
   const { updated } = store.row;
   const [view, waits, call] = await Promise.all([realViewOf(store), store.waits(), store.call()]);
-  const url = pageOf(call?.link?.origin ?? "", store.id);
+  const url = callPageUrl(call?.link?.origin ?? "", store.id);
   const state = { view, updated, expires: store.expires, url };
   if (call === undefined || store.isOver) return { ...state, asks: {} };
   const begun = await store.read("begun");

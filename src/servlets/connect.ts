@@ -10,7 +10,7 @@ import { askerOf } from "./server-asks.ts";
 import { watchRun } from "./run-log.ts";
 import { inRunSpan } from "./run-span.ts";
 import type { Servlet } from "./servlet.ts";
-import { partsOf, setupOf } from "./setup.ts";
+import { callPartsOf, setupOf } from "./setup.ts";
 
 /** Whether the instances of a servlet are used again, and whether that is checked. */
 export function isolationOf({ manifest, restorable }: PreparedServlet, { isolation }: Deployment) {
@@ -54,7 +54,7 @@ export function connected(bundled: PreparedServlet, deployment: Deployment): Ser
         (program === undefined
           ? runLoaded!(bundled, run, call, deployment)
           : callExport(program, name, input, {
-              ...setupOf(bundled, deployment, { ...call, ...partsOf(call) }),
+              ...setupOf(bundled, deployment, { ...call, ...callPartsOf(call) }),
               recorded,
               seed: call.input?.seed,
               keeper,

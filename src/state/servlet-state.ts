@@ -6,7 +6,7 @@ import { Fault, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { PreparedServlet, ServletRef } from "../servlets/bundle.ts";
 import { connected } from "../servlets/connect.ts";
-import { partsOf } from "../servlets/setup.ts";
+import { callPartsOf } from "../servlets/setup.ts";
 import type { Viewer } from "../servlets/deployment.ts";
 import { listAll, nobodysCall } from "../servlets/servlet.ts";
 import { changesIn, endingOf, type PlainEnding } from "./plain-ending.ts";
@@ -125,7 +125,7 @@ export class ServletState extends DurableObject<Env> {
     const servlet = connected(prepared, {
       ...deployment,
       runStateful: async (bundled, run, call) =>
-        endingOf(await this.#call(bundled, { ...run, call: partsOf(call) }, call)),
+        endingOf(await this.#call(bundled, { ...run, call: callPartsOf(call) }, call)),
     });
     const text = JSON.stringify(await listAll(servlet, { ...nobodysCall, ...viewer }));
     this.#lists = {

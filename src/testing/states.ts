@@ -9,7 +9,7 @@ import { fileBytesOf, putFile, rootOfStore, treeOf } from "../files/tree.ts";
 import { ANONYMOUS, type Principal } from "../core/model.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import { programOf } from "../servlets/connect.ts";
-import { partsOf, setupOf } from "../servlets/setup.ts";
+import { callPartsOf, setupOf } from "../servlets/setup.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import type { Ending } from "../wasm/call.ts";
 
@@ -56,7 +56,7 @@ export class TestStates {
     const servlet = this.#servlet;
     const { recorded, keeper, input } = call;
     const setup = {
-      ...setupOf(servlet, deployment, { ...call, ...partsOf(call) }),
+      ...setupOf(servlet, deployment, { ...call, ...callPartsOf(call) }),
       recorded,
       keeper,
       seed: input?.seed,

@@ -7,7 +7,7 @@ import { dirname } from "node:path";
 import { bundleAll, catalogOf, type Member } from "../../src/bundle/bundle.ts";
 import { bundleSource } from "../../src/bundle/bundle-module.ts";
 import { writeIfNew } from "../../src/bundle/cache.ts";
-import { refuseClashes } from "../../src/bundle/clashes.ts";
+import { refuseNameClashes } from "../../src/bundle/clashes.ts";
 import { run } from "../../src/bundle/commands/wrangler.ts";
 import { Refusals } from "../../src/bundle/refusal.ts";
 import { runnerScripts } from "../../src/bundle/runner-scripts.ts";
@@ -54,7 +54,7 @@ const members = [
   ...(await bundled(found.filter(isScript))),
   ...(await bundleAll(plugins, options)),
 ].toSorted((a, b) => (a.found.name < b.found.name ? -1 : 1));
-refuseClashes(members, catalogOf(members));
+refuseNameClashes(members, catalogOf(members));
 
 const runner = await runnerScripts(options.cache);
 for (const [out, places] of Object.entries(BUNDLES)) {

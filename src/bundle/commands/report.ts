@@ -59,7 +59,7 @@ function firstSentence(text: string): string {
 }
 
 /** All that is known of one servlet. */
-export function report(examined: Examined): string {
+export function servletReport(examined: Examined): string {
   const { found, dialect, lists, outline, prepared, cost, refusal, warnings } = examined;
   const { manifest, source } = found;
   const rows: [label: string, text: string | undefined][] = [

@@ -4,7 +4,7 @@ import { isAbsolute, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { limits } from "../../core/limits.ts";
 import { Refusal } from "../refusal.ts";
-import { bodyOf, request } from "./http.ts";
+import { bodyOf, requestSource } from "./http.ts";
 import { openImage, wasmOf, type OciImage } from "./image.ts";
 import { s3Object } from "./s3.ts";
 
@@ -63,7 +63,7 @@ async function download(source: string): Promise<Uint8Array<ArrayBuffer>> {
       `${url.host}: a source with a password would be written into files: leave it out`,
     );
   }
-  return bodyOf(await request(url, { maxBytes: limits.sourceBytes }));
+  return bodyOf(await requestSource(url, { maxBytes: limits.sourceBytes }));
 }
 
 function pathOf(source: string): string {

@@ -4,7 +4,7 @@ import { limits } from "../../core/limits.ts";
 import { isLoopback } from "../../http/private-hosts.ts";
 import { Refusal } from "../refusal.ts";
 import { registryCredentialsFor, type Credentials } from "./credentials.ts";
-import { bodyOf, request, withoutQuery, type SourceResponse } from "./http.ts";
+import { bodyOf, requestSource, withoutQuery, type SourceResponse } from "./http.ts";
 import { digestOf } from "./lock.ts";
 
 export const INDEX = "application/vnd.oci.image.index.v1+json";
@@ -156,7 +156,7 @@ export class Repository {
     const send = () => {
       const authorization = this.#authorization;
       const credentials = authorization === undefined ? undefined : { authorization };
-      return request(url, { headers, maxBytes, ...(credentials && { credentials }) });
+      return requestSource(url, { headers, maxBytes, ...(credentials && { credentials }) });
     };
     const got = await send();
     const challenge = got.headers["www-authenticate"];
@@ -225,7 +225,7 @@ async function token(
   });
   const asked = new URL(url);
   if (!exchanged) for (const [key, value] of form) asked.searchParams.set(key, value);
-  const got = await request(asked, {
+  const got = await requestSource(asked, {
     from,
     ...(exchanged && { form }),
     credentials: known && !exchanged ? { authorization: basic(known) } : {},

@@ -15,7 +15,7 @@ import { isInitialize } from "../wire/classify.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { handingOver, linkOf } from "../../asks/links.ts";
 import { errorMessage, methodNotFound, resultMessage, type RpcRequest } from "../wire/message.ts";
-import { clientName, pageOf } from "../wire/params.ts";
+import { clientName, listPage } from "../wire/params.ts";
 import { silenceGate } from "../wire/tasks.ts";
 import { notices, progressTokenOf } from "../wire/notifications.ts";
 import { Answering, eventText, replyResponse, type Reply } from "../wire/reply.ts";
@@ -214,7 +214,7 @@ async function answer(
       return resultMessage(id, JSON.stringify(await row.stateless(params, exchange)));
     }
     if (row.list) {
-      const list = await pageOf(row.list, params, exchange.registry);
+      const list = await listPage(row.list, params, exchange.registry);
       return resultMessage(id, JSON.stringify(olderResult(list, version)));
     }
     if (entry === undefined) throw methodNotFound(method);

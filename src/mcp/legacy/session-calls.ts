@@ -1,4 +1,4 @@
-import { pageOf } from "../wire/params.ts";
+import { listPage } from "../wire/params.ts";
 import type { SessionCall as Call, SessionParts } from "./session-store.ts";
 import { sessionAsker } from "../../asks/askers.ts";
 import { METHODS } from "../../calls/call-ref.ts";
@@ -182,7 +182,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
       const awaitTask = this.awaitTask.bind(this);
       return row.session(params, { store, tasks, enlist, registry, awaitTask }, call);
     }
-    if (row.list) return pageOf(row.list, params, seen);
+    if (row.list) return listPage(row.list, params, seen);
     if (entry === undefined) throw methodNotFound(method);
     if (entry instanceof Fault) throw entry;
     const task = await this.#asTask(call, entry, params, meta);

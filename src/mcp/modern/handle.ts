@@ -15,7 +15,7 @@ import { errorMessage, methodNotFound, resultMessage, type RpcRequest } from "..
 import { isLoggingLevel, LOGGING_LEVELS, notices, progressTokenOf } from "../wire/notifications.ts";
 import { Answering, type Reply } from "../wire/reply.ts";
 import { inMcpSpan, tellFault, tellResult } from "../../observe/request-span.ts";
-import { clientName, pageOf } from "../wire/params.ts";
+import { clientName, listPage } from "../wire/params.ts";
 import { answerCall, type ModernCall } from "./call.ts";
 import { resumes } from "./input-required.ts";
 
@@ -81,7 +81,7 @@ async function replyTo(request: FoundRequest, exchange: Exchange, about: About):
     const call = callOf(request, exchange, { ...about, sender });
     let result: Json;
     if (entry !== undefined) result = await answerCall(request, exchange, call);
-    else if (row.list) result = await pageOf(row.list, params, exchange.registry);
+    else if (row.list) result = await listPage(row.list, params, exchange.registry);
     else if (row.modern !== undefined) result = await row.modern(request, exchange, call.client);
     else throw methodNotFound(method);
     tellResult(about.span, result);

@@ -23,7 +23,7 @@ export function uriIn(params: Json): string {
 }
 
 /** An object; an empty one if it is absent. */
-export function object(params: Json, key: string): Json {
+export function objectParam(params: Json, key: string): Json {
   const value = params[key] ?? {};
   if (isObject(value)) return value;
   throw new Fault("invalid_params", `params.${key} must be an object.`);
@@ -31,7 +31,7 @@ export function object(params: Json, key: string): Json {
 
 export function strings(params: Json, key: string): Record<string, string> {
   const found: Record<string, string> = {};
-  for (const [name, value] of Object.entries(object(params, key))) {
+  for (const [name, value] of Object.entries(objectParam(params, key))) {
     if (typeof value !== "string") {
       throw new Fault("invalid_params", `params.${key}.${name} must be a string.`);
     }
@@ -63,7 +63,7 @@ export function clientName(info: unknown): { name?: string; version?: string } {
 export const toolIn = (params: Json): CallRef => ({
   kind: "tool",
   name: stringParam(params, "name"),
-  input: object(params, "arguments"),
+  input: objectParam(params, "arguments"),
 });
 
 export const resourceIn = (params: Json): CallRef => ({ kind: "resource", name: uriIn(params) });
@@ -81,7 +81,7 @@ export function completionIn(params: Json): CallRef {
 }
 
 /** One page of a list. Throws `invalid_params` for a cursor that is not known. */
-export const pageOf = async (
+export const listPage = async (
   kind: keyof Lists,
   { cursor }: Json,
   registry: Registry,
@@ -105,9 +105,9 @@ function startOf(cursor: unknown, kind: string, length: number): number {
 }
 
 function completionRequest(params: Json): CompletionRequest {
-  const ref = object(params, "ref");
-  const argument = object(params, "argument");
-  const given = object(params, "context");
+  const ref = objectParam(params, "ref");
+  const argument = objectParam(params, "argument");
+  const given = objectParam(params, "context");
   const context =
     given["arguments"] === undefined ? {} : { context: { arguments: strings(given, "arguments") } };
   const about = {
