@@ -3,7 +3,7 @@ import type { ConsentDescription } from "@cloudflare/workers-oauth-provider";
 import { html } from "hono/html";
 import { limits } from "../core/limits.ts";
 import { OPERATOR_SCOPE } from "../core/model.ts";
-import { documentOf, shown, sourceOf, type Markup, type Site } from "../http/document.ts";
+import { documentOf, shown, policySourceOf, type Markup, type Site } from "../http/document.ts";
 
 interface ConsentRequest {
   site: Site;
@@ -146,6 +146,6 @@ function respond(
   answer: { status: number; headers: Headers },
   client?: ConsentDescription,
 ): Promise<Response> {
-  const targets = ["https:", ...(client ? [sourceOf(new URL(client.redirectUri))] : [])];
+  const targets = ["https:", ...(client ? [policySourceOf(new URL(client.redirectUri))] : [])];
   return documentOf(site, body, { ...answer, targets });
 }

@@ -13,7 +13,7 @@ import { BUNDLE_FUEL } from "./wasm/fuel.ts";
 import { memoryBytes } from "../core/text.ts";
 import { askServlets, type ListAnswer } from "./wasm/ask.ts";
 import { inspectLists } from "./inspect.ts";
-import { copyPrepared, readIfThere, sha256, writeWhole } from "./cache.ts";
+import { copyPrepared, readIfThere, contentHash, writeWhole } from "./cache.ts";
 import { refuseNameClashes } from "./clashes.ts";
 import { identified } from "./digests.ts";
 import type { Parts } from "../servlets/bundle.ts";
@@ -276,7 +276,7 @@ async function makeLoaded(
     prepared: {
       ...engine,
       exports: z.array(z.string()).parse(output),
-      hash: sha256(engine.hash, base.bytes, patch.bytes),
+      hash: contentHash(engine.hash, base.bytes, patch.bytes),
       base,
       patch,
     },
@@ -294,7 +294,7 @@ async function warmed(one: Ready, { patch, refusal }: ListAnswer, cache: string)
   }
   if (patch === undefined) return one;
   const bytes = Uint8Array.fromBase64(patch);
-  const hash = sha256(prepared.hash, bytes);
+  const hash = contentHash(prepared.hash, bytes);
   const path = join(cache, `${hash.slice(0, 32)}.warm.bin`);
   if ((await readIfThere(path)) === undefined) await writeWhole(path, bytes);
   const gzip = one.size.gzip + (found.source.kind === "typescript" ? 0 : gzipBytes(bytes));

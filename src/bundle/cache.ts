@@ -4,7 +4,7 @@ import { constants, copyFile, mkdir, readdir, readFile, rename, writeFile } from
 import { dirname, join } from "node:path";
 import { isInstalled, OWN_FOLDER } from "./own.ts";
 
-export function sha256(...parts: (string | Uint8Array)[]): string {
+export function contentHash(...parts: (string | Uint8Array)[]): string {
   const hash = createHash("sha256");
   for (const part of parts) hash.update(String(part.length)).update(":").update(part);
   return hash.digest("hex");
@@ -62,7 +62,7 @@ export function cachedBuild(
   recipe: string,
   build: () => Promise<Built>,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const note = join(folder, `${sha256(recipe).slice(0, 32)}.json`);
+  const note = join(folder, `${contentHash(recipe).slice(0, 32)}.json`);
   return shared(note, () => builtAt(note, folder, build));
 }
 
@@ -87,5 +87,5 @@ async function builtAt(
 /** The digest of the contents of files; some of them may be missing. */
 export async function digestOf(files: string[]): Promise<string> {
   const contents = await Promise.all(files.map((file) => readIfThere(file)));
-  return sha256(...files.flatMap((file, at) => [file, contents[at] ?? "missing"])).slice(0, 32);
+  return contentHash(...files.flatMap((file, at) => [file, contents[at] ?? "missing"])).slice(0, 32);
 }

@@ -116,7 +116,7 @@ export function viewsOf(exports: WebAssembly.Exports): InstanceViews {
 }
 
 /** Puts an instance back into the state of an image, to the byte. Its memories may be larger. */
-export function restore(body: InstanceViews, image: Image): void {
+export function restoreImage(body: InstanceViews, image: Image): void {
   const { memory, globals, pages, marks } = body;
   if (marks === undefined) putBack(memory, image.runs, 0, memory.length);
   else {

@@ -122,7 +122,7 @@ export function instantiate(code: Code, guest: Guest): Instance {
 }
 
 /** Runs a function that the instance exports; returns its code. */
-export async function run({ suspends, exports }: Instance, name: string): Promise<number> {
+export async function runExport({ suspends, exports }: Instance, name: string): Promise<number> {
   const call = exports[name] as () => number | undefined;
   return (suspends ? await WebAssembly.promising(call)() : call()) ?? 0;
 }

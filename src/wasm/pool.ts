@@ -6,12 +6,12 @@ import {
   fingerprint,
   imageOf,
   memoryOf,
-  restore,
+  restoreImage,
   usedBlocks,
   type Image,
 } from "./image.ts";
 import { Journal } from "./journal.ts";
-import { instantiate, run, type Code, type Instance } from "./link.ts";
+import { instantiate, runExport, type Code, type Instance } from "./link.ts";
 import { applyPatch, patchedImage, undoPatch } from "./patch.ts";
 import { startWorld } from "./world.ts";
 
@@ -152,7 +152,7 @@ export function giveBack(program: Program, instance: Instance): void {
   const bytes = bytesOf(instance);
   if (pool.idle.length >= limits.idleInstances || bytes > limits.idleBytes) return;
   if (body.marks === undefined && bytes > RESTORED_BYTES) return;
-  restore(body, instance.patched ?? pool.pristine);
+  restoreImage(body, instance.patched ?? pool.pristine);
   if (instance.patched === undefined) putOn(program, instance);
   if (program.checked === true) check(program, pool, instance);
   instance.guest = undefined;
@@ -205,7 +205,7 @@ async function newPool(program: Program): Promise<Pool> {
   if (isBornStarted(program)) {
     guest.attach(exports);
     const hasStart = exports["edge_start"] !== undefined;
-    if (startsOnce === true && hasStart) await run(instance, "edge_start");
+    if (startsOnce === true && hasStart) await runExport(instance, "edge_start");
     const shared = base ?? patch;
     if (shared !== undefined) applyPatch(instance, shared);
   }

@@ -8,7 +8,7 @@ import { bundleAll, catalogOf, type Member } from "../../src/bundle/bundle.ts";
 import { bundleSource } from "../../src/bundle/bundle-module.ts";
 import { writeIfNew } from "../../src/bundle/cache.ts";
 import { refuseNameClashes } from "../../src/bundle/clashes.ts";
-import { run } from "../../src/bundle/commands/wrangler.ts";
+import { runNodeScript } from "../../src/bundle/commands/wrangler.ts";
 import { Refusals } from "../../src/bundle/refusal.ts";
 import { runnerScripts } from "../../src/bundle/runner-scripts.ts";
 import { scan } from "../../src/bundle/scan.ts";
@@ -45,7 +45,7 @@ const isScript = ({ source }: Member["found"]) => source.kind === "typescript";
 const bundled = (some: typeof found) => bundleAll(some, { ...options, optimise });
 // Beside the bundle of the plugins, which prepares the engine of servlets in TypeScript, those that need no engine.
 const [code, others] = await Promise.all([
-  run(["src/bundle/commands/bundle.ts"]),
+  runNodeScript(["src/bundle/commands/bundle.ts"]),
   bundled(found.filter((one) => !isScript(one))),
 ]);
 if (code !== 0) process.exit(code);

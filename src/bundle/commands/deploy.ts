@@ -9,7 +9,7 @@ import { describeMissing } from "../../servlets/variables.ts";
 import { printableText } from "../../core/text.ts";
 import { buildOf } from "../build-files.ts";
 import { makeBundle, type Member } from "../bundle.ts";
-import { readIfThere, sha256, writeWhole } from "../cache.ts";
+import { readIfThere, contentHash, writeWhole } from "../cache.ts";
 import { DOCS } from "../own.ts";
 import { Refusal, Refusals } from "../refusal.ts";
 import { scan } from "../scan.ts";
@@ -166,7 +166,7 @@ async function filesOf(members: readonly Member[]): Promise<Map<string, string>>
   for (const { build, code } of members.map(buildOf)) {
     for (const [digest, { path }] of code) files.set(`parts/${digest}`, path);
     const text = JSON.stringify(build);
-    const path = join(CACHE, "builds", `${sha256(text)}.json`);
+    const path = join(CACHE, "builds", `${contentHash(text)}.json`);
     await writeWhole(path, text);
     builds.set(`builds/${build.hash}.json`, path);
   }

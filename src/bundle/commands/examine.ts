@@ -7,7 +7,7 @@ import { dialectOf, dialects, type DialectName } from "../../servlets/dialects.t
 import { memoryBytes } from "../../core/text.ts";
 import { Guest } from "../../wasm/guest.ts";
 import { Journal } from "../../wasm/journal.ts";
-import { instantiate, run } from "../../wasm/link.ts";
+import { instantiate, runExport } from "../../wasm/link.ts";
 import { nobody } from "../../wasm/pool.ts";
 import { liveWorld } from "../../wasm/world.ts";
 import { outline, type Import, type Outline } from "../wasm/binary.ts";
@@ -148,7 +148,7 @@ async function startMs({ prepared, dialect }: Member): Promise<number> {
     const instance = instantiate({ module, userFunctions }, guest);
     guest.attach(instance.exports);
     const before = performance.now();
-    await run(instance, "edge_start");
+    await runExport(instance, "edge_start");
     took.push(performance.now() - before);
   }
   return took.toSorted((a, b) => a - b)[took.length >> 1]!;

@@ -6,7 +6,7 @@ import { buildOf, type BuildFiles } from "../build-files.ts";
 import { bundleAll, makeBundle, type Member } from "../bundle.ts";
 import { Refusal, Refusals } from "../refusal.ts";
 import { locate } from "./examine.ts";
-import { request, requestJson, withRetries } from "./operator.ts";
+import { requestOperator, requestJson, withRetries } from "./operator.ts";
 import { differences, buildReport } from "./build-report.ts";
 import { agreed } from "./terminal.ts";
 import { changePath, currentOf, installedOf } from "./versions.ts";
@@ -144,7 +144,7 @@ async function send<T>(
     tell(`sending part ${at + 1} of ${missing.length}, ${mebibytes(part.bytes.length)}`);
     // A Blob is sent in pieces, so a slow connection does not count as an idle one.
     const body = new Blob([part.bytes]);
-    await withRetries(() => request(server, `part/${digest}`, { method: "PUT", body }), retries);
+    await withRetries(() => requestOperator(server, `part/${digest}`, { method: "PUT", body }), retries);
   }
   const second = await put();
   if (missingIn(second) === undefined) return second as T;

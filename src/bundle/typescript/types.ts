@@ -4,7 +4,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
-import { digestOf, readIfThere, sha256, writeWhole } from "../cache.ts";
+import { digestOf, readIfThere, contentHash, writeWhole } from "../cache.ts";
 import { Refusal } from "../refusal.ts";
 import { instead } from "./messages.ts";
 import { sdk } from "./script.ts";
@@ -57,7 +57,7 @@ const settingsFor = (entries: readonly string[]): string =>
     files: [join(sdk, "ambient.d.ts"), ...entries.map((entry) => resolve(entry))],
   });
 
-const nameOf = (settings: string): string => sha256(settings).slice(0, 32);
+const nameOf = (settings: string): string => contentHash(settings).slice(0, 32);
 
 /** The file that says which files the last check read with these settings, and what was in them. */
 const noteOf = (settings: string, cache: string): string =>

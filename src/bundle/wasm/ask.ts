@@ -9,7 +9,7 @@ import { sealingWith } from "../../files/sealing.ts";
 import type { DialectName } from "../../servlets/dialects.ts";
 import type { Lists } from "../../core/model.ts";
 import type { ListFailure } from "../../servlets/servlet.ts";
-import { readIfThere, sha256, writeWhole } from "../cache.ts";
+import { readIfThere, contentHash, writeWhole } from "../cache.ts";
 import { Database } from "../database.ts";
 import type { Archived } from "../servlet-files.ts";
 import type { Prepared } from "./prepare.ts";
@@ -63,7 +63,7 @@ export async function askServlets(questions: readonly ListQuestion[], cache: str
   const code = await runtime;
   const answers: ListAnswer[] = [];
   for (const question of questions) {
-    const about = sha256(code, question.prepared.hash, JSON.stringify(aboutOf(question)));
+    const about = contentHash(code, question.prepared.hash, JSON.stringify(aboutOf(question)));
     const note = join(cache, `${about.slice(0, 32)}.lists.json`);
     const known = await readIfThere(note);
     const text = known === undefined ? await ask(question) : new TextDecoder().decode(known);

@@ -14,7 +14,7 @@ import {
   type Outline,
 } from "./binary.ts";
 import { FEATURES, inFolder, optimise as optimised, tool, version } from "./binaryen.ts";
-import { readIfThere, sha256, writeWhole } from "../cache.ts";
+import { readIfThere, contentHash, writeWhole } from "../cache.ts";
 import { shared } from "../work.ts";
 import { metered } from "./fuel.ts";
 import {
@@ -100,7 +100,7 @@ export async function prepare(
   return {
     wasm,
     path,
-    hash: sha256(wasm),
+    hash: contentHash(wasm),
     ...(unrestorable === "" ? {} : { unrestorable }),
     exports,
     imports: WebAssembly.Module.imports(module).map((one) => `${one.module}.${one.name}`),
@@ -128,7 +128,7 @@ export async function resultOf(
     }
   }
   const isMarked = guest.memories[0] !== undefined && guest.memories[0].initial >= markedPages;
-  const recipe = sha256(await ingredients(), `${maximumPages} ${isMarked} ${optimise}`, plugin);
+  const recipe = contentHash(await ingredients(), `${maximumPages} ${isMarked} ${optimise}`, plugin);
   const path = join(cache, `${recipe.slice(0, 32)}.wasm`);
   return { path, guest, maximumPages, isMarked, optimise };
 }
@@ -207,7 +207,7 @@ async function ingredients(): Promise<string> {
     ].map((name) => join(import.meta.dirname, name + OWN_EXTENSION)),
   ];
   const texts = await Promise.all(own.map((file) => readFile(file, "utf8")));
-  return sha256(
+  return contentHash(
     await version(),
     ...FEATURES,
     String(limits.tableEntries),

@@ -5,10 +5,10 @@ import { dialects } from "../../servlets/dialects.ts";
 import { Guest, type Setup } from "../../wasm/guest.ts";
 import { memoryOf } from "../../wasm/image.ts";
 import { Journal } from "../../wasm/journal.ts";
-import { instantiate, run } from "../../wasm/link.ts";
+import { instantiate, runExport } from "../../wasm/link.ts";
 import { applyPatch, encodePatch } from "../../wasm/patch.ts";
 import { startWorld } from "../../wasm/world.ts";
-import { readIfThere, sha256, writeWhole } from "../cache.ts";
+import { readIfThere, contentHash, writeWhole } from "../cache.ts";
 import { shared } from "../work.ts";
 import { BUNDLE_FUEL } from "./fuel.ts";
 import { ENGINE_EXPORTS, type Cached, type Prepared } from "./prepare.ts";
@@ -42,7 +42,7 @@ export async function snapshot(
   cache: string,
   base?: Cached,
 ): Promise<Snapshot> {
-  const key = sha256(engine.hash, await ownText, base?.bytes ?? "", JSON.stringify(script));
+  const key = contentHash(engine.hash, await ownText, base?.bytes ?? "", JSON.stringify(script));
   const path = join(cache, `${key.slice(0, 32)}.bin`);
   return shared(path, () => taken(path, engine, script, base));
 }
@@ -122,13 +122,13 @@ async function started(engine: WebAssembly.Module) {
   const instance = instantiate({ module: engine, userFunctions }, guest);
   const { exports } = instance;
   guest.attach(exports, { fuel: BUNDLE_FUEL });
-  await run(instance, "edge_start");
+  await runExport(instance, "edge_start");
   return {
     instance,
     /** Runs an export; gives a copy of its output. Throws a `Refusal` where it fails. */
     run: async (name: string, input: string | Uint8Array) => {
       guest.setInput(input);
-      const code = await run(instance, name).catch((error: unknown) => error);
+      const code = await runExport(instance, name).catch((error: unknown) => error);
       const message = guest.error();
       if (code !== 0 || message !== undefined)
         throw new Refusal(failureText(message ?? String(code), logs));

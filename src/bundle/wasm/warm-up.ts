@@ -12,7 +12,7 @@ import { callIn } from "../../wasm/call.ts";
 import { Guest, GuestError, type Setup } from "../../wasm/guest.ts";
 import { isKernelNew, memoryOf } from "../../wasm/image.ts";
 import { Journal } from "../../wasm/journal.ts";
-import { instantiate, run, type Instance } from "../../wasm/link.ts";
+import { instantiate, runExport, type Instance } from "../../wasm/link.ts";
 import { applyPatch, encodePatch } from "../../wasm/patch.ts";
 import { nobody } from "../../wasm/pool.ts";
 import { startWorld, type World } from "../../wasm/world.ts";
@@ -155,7 +155,7 @@ class Warming {
     if (this.#instance.exports[name] === undefined) return;
     const guest = this.#newCall();
     guest.attach(this.#instance.exports, { ...(fuel !== undefined && { fuel }) });
-    await run(this.#instance, name);
+    await runExport(this.#instance, name);
     this.leftSomething ||= guest.vars.size > 0 || !isKernelNew(this.#instance.exports);
     this.#clearKernel();
   }
@@ -202,7 +202,7 @@ async function start(asked: WarmUpInput): Promise<{ warming: Warming; startAsks:
   const { exports } = instance;
   if (base !== undefined) {
     guest.attach(exports);
-    await run(instance, "edge_start");
+    await runExport(instance, "edge_start");
     applyPatch(instance, base);
   }
   const warming = new Warming(instance, memoryOf(exports).slice(), asked.allowedHosts);

@@ -56,7 +56,7 @@ const OPEN_FIRST =
  * Runs a call whose `ask` never waits. A servlet that returns an input request is called again with the answers. With
  * `handOver`, what needs a person waits for one, and what its gate stops goes on: the result is the link.
  */
-export function settled(entry: Entry, call: CallContext, handOver?: HandOver): Promise<Json> {
+export function runToEnd(entry: Entry, call: CallContext, handOver?: HandOver): Promise<Json> {
   const ask = handOver ? linkAsker(call.ask, call.client) : call.ask;
   const handed = async (waiting: Waiting): Promise<Json | undefined> => {
     const task = await handOver?.(waiting);

@@ -20,7 +20,7 @@ import { silenceGate } from "../wire/tasks.ts";
 import { notices, progressTokenOf } from "../wire/notifications.ts";
 import { Answering, eventText, replyResponse, type Reply } from "../wire/reply.ts";
 import { inMcpSpan, tellFault, tellResult } from "../../observe/request-span.ts";
-import { failingAsker, settled } from "./askers.ts";
+import { failingAsker, runToEnd } from "./askers.ts";
 import { initialize } from "./introduction.ts";
 import { olderResult, olderError, olderNotice } from "./shapes.ts";
 
@@ -236,7 +236,7 @@ async function answer(
       ask: failingAsker("no session"),
       ...(handOver && entry.tool && !exchange.accepts.sse && { gate: silenceGate(entry.tool) }),
     };
-    const result = await settled(entry, context, handOver);
+    const result = await runToEnd(entry, context, handOver);
     tellResult(span, result);
     return resultMessage(id, JSON.stringify(olderResult(result, version)));
   } catch (error) {

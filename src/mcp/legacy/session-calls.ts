@@ -5,7 +5,7 @@ import { METHODS } from "../../calls/call-ref.ts";
 import { perform, whateverFor, type Waiting } from "../../calls/engine.ts";
 import type { DetailedTask, TaskProgress, TaskCall } from "../../calls/task-object.ts";
 import { Fault, report, tooSilent } from "../../core/errors.ts";
-import { failingAsker, streamlessAsker, settled } from "./askers.ts";
+import { failingAsker, streamlessAsker, runToEnd } from "./askers.ts";
 import { changes } from "../../calls/changes.ts";
 import { errorMessage, methodNotFound, resultMessage, type RpcRequest } from "../wire/message.ts";
 import { inMcpSpan, told } from "../../observe/request-span.ts";
@@ -218,7 +218,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
       const opening = post && setTimeout(() => this.#open.begin(post), limits.keepAliveMs);
       const handOver = handingOver(kept, this.#parts.tasks());
       const gate = handOver && entry.tool && !post?.accepts.sse && silenceGate(entry.tool);
-      return settled(entry, { ...context, ...(gate && { gate }) }, handOver).finally(() =>
+      return runToEnd(entry, { ...context, ...(gate && { gate }) }, handOver).finally(() =>
         clearTimeout(opening),
       );
     }

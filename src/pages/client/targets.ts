@@ -23,7 +23,7 @@ function connected(target: Target, address: string): Promise<Mcp> {
 }
 
 /** The schema of an entry's form. Throws an error that says why the entry cannot be tried. */
-export async function schemaOf(target: Target, address: string): Promise<Json> {
+export async function formSchemaOf(target: Target, address: string): Promise<Json> {
   const { kind, name } = target;
   const mcp = await connected(target, address);
   if (kind === "resource") return {};

@@ -5,7 +5,7 @@ import { SchemaForm } from "./fields.tsx";
 import type { PendingAsk, Json, Listener, TimedMessage, CallProgress } from "./mcp.ts";
 import { Messages, ResultView, Text } from "./results.tsx";
 import { programsFor, type Callee } from "../programs.ts";
-import { callTarget, callingOf, completionsOf, reasonOf, schemaOf, type Target } from "./targets.ts";
+import { callTarget, callingOf, completionsOf, reasonOf, formSchemaOf, type Target } from "./targets.ts";
 
 /** Tries an entry in place: its form, progress, questions and result. */
 
@@ -51,7 +51,7 @@ const Try = ({ target, address, callee }: Tried) => {
   const drawing = useRef<number | undefined>(undefined);
 
   useEffect(() => {
-    schemaOf(target, address).then(setSchema, (error: unknown) => setFailure(reasonOf(error)));
+    formSchemaOf(target, address).then(setSchema, (error: unknown) => setFailure(reasonOf(error)));
   }, []);
 
   const update = (change: Partial<Run>) => {
