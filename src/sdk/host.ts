@@ -117,11 +117,11 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /** A thrown value as text for the log: an error's name, message, stack and causes. */
-export const traceOf = (thrown: unknown): string =>
+export const thrownText = (thrown: unknown): string =>
   thrown instanceof Error ? inspect(thrown) : messageOf(thrown);
 
 /** Tells the host what ends the call, for the line of the log that says why it failed: see `Guest.log`. */
-export const logThrown = (thrown: unknown): void => __host.log(4, `Uncaught ${traceOf(thrown)}`);
+export const logThrown = (thrown: unknown): void => __host.log(4, `Uncaught ${thrownText(thrown)}`);
 
 /** Advice about a global of Node or of browsers that a package has not found; undefined for other messages. */
 const absence = (message: string): string | undefined =>

@@ -5,7 +5,7 @@ import {
   misuseAtBuild,
   NO_WORDS,
   running,
-  traceOf,
+  thrownText,
 } from "./host.ts";
 import { jsonOrText } from "./json.ts";
 import { isThenable } from "./results.ts";
@@ -87,7 +87,7 @@ export function entryOf(answers: Readonly<Record<string, ExportHandler>>): Servl
         }
       }
       if (rejections.size > 0) {
-        const traces = [...rejections.values()].map(traceOf).join("\n");
+        const traces = [...rejections.values()].map(thrownText).join("\n");
         __host.log(4, `A promise was rejected without a handler: ${traces}`);
         rejections.clear();
       }

@@ -1,4 +1,4 @@
-import { hostFor, traceOf } from "./host.ts";
+import { hostFor, thrownText } from "./host.ts";
 
 /** One callback that waits for its time, in ms since 1970. */
 interface Timer {
@@ -54,7 +54,7 @@ export function runTimer(): boolean {
   try {
     timer.run();
   } catch (error) {
-    __host.log(4, `A timer's callback failed: ${traceOf(error)}`);
+    __host.log(4, `A timer's callback failed: ${thrownText(error)}`);
   }
   return true;
 }
