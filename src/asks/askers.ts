@@ -15,7 +15,10 @@ export function sessionAsker(client: ClientDescription): Asker {
 }
 
 /** A failure for each ask that a session's client does not support; none ends the call by itself. */
-export const sessionFailures = (asks: Asks, client: ClientDescription): Record<string, AskFailure> =>
+export const sessionFailures = (
+  asks: Asks,
+  client: ClientDescription,
+): Record<string, AskFailure> =>
   Object.fromEntries(
     Object.entries(unaskable(asks, client)).map(([key, failure]) => {
       const { requiredCapabilities: _, ...rest } = failure;

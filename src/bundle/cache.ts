@@ -87,5 +87,8 @@ async function builtAt(
 /** The digest of the contents of files; some of them may be missing. */
 export async function digestOf(files: string[]): Promise<string> {
   const contents = await Promise.all(files.map((file) => readIfThere(file)));
-  return contentHash(...files.flatMap((file, at) => [file, contents[at] ?? "missing"])).slice(0, 32);
+  return contentHash(...files.flatMap((file, at) => [file, contents[at] ?? "missing"])).slice(
+    0,
+    32,
+  );
 }

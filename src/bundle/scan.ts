@@ -25,7 +25,10 @@ export interface FoundServlet {
  *
  * Refuses a folder that is missing, the second of two servlets of one name, and a bad manifest.
  */
-export async function scan(folders: readonly string[], refusals: Refusals): Promise<FoundServlet[]> {
+export async function scan(
+  folders: readonly string[],
+  refusals: Refusals,
+): Promise<FoundServlet[]> {
   const found = new Map<string, FoundServlet>();
   const add = (one: FoundServlet) => {
     if (RESERVED_NAMES.has(one.name)) {

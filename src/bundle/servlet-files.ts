@@ -21,7 +21,10 @@ export interface Archived {
 }
 
 /** The archives of a servlet's hosts that are folders beside its manifest. Throws a `Refusal`. */
-export async function archivesOf({ manifest, place }: FoundServlet, cache: string): Promise<Archived[]> {
+export async function archivesOf(
+  { manifest, place }: FoundServlet,
+  cache: string,
+): Promise<Archived[]> {
   const { allowed_paths: paths = [] } = manifest;
   if (paths.length > 0 && !keepsState(manifest)) {
     throw new Refusal(

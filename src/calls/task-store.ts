@@ -2,7 +2,13 @@ import { roundsOf } from "./ask-keys.ts";
 import * as rows from "./task-rows.ts";
 import type { Uploaded, Start, TaskCall, TaskEnd, Owner } from "./task-object.ts";
 import { limits } from "../core/limits.ts";
-import { withRecordedAnswer, type JournalEntry, type JournalHead, type Keeper, type Recorded } from "../core/record.ts";
+import {
+  withRecordedAnswer,
+  type JournalEntry,
+  type JournalHead,
+  type Keeper,
+  type Recorded,
+} from "../core/record.ts";
 import type { Answer, Answers, Asks } from "../core/asks.ts";
 import type { Suspended, WaitReason } from "../core/suspension.ts";
 import type { Json } from "../core/model.ts";

@@ -18,7 +18,7 @@ const DESCRIPTOR_BYTES = 300;
 
 /**
  * The files of a scope as one call sees and changes them. Nothing that it changes is seen by others before
- * `commit`. An operation that throws a `FileError` has changed nothing.
+ * `commit`. An operation that throws a `FileSystemError` has changed nothing.
  */
 export class Files {
   readonly mounts: readonly Mount[];

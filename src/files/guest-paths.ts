@@ -17,7 +17,7 @@ export interface InMount {
 
 /**
  * The folder that a path of the guest is in: the one with the longest path before it. Relative paths begin at `/`,
- * as in C's library. Throws a `FileError`: `noent` where no folder has it.
+ * as in C's library. Throws a `FileSystemError`: `noent` where no folder has it.
  */
 export function mountOf(files: Files, path: string): InMount {
   if (path.length > limits.filePathBytes) throw new FileSystemError("nametoolong");
@@ -44,7 +44,7 @@ export interface ResolvedPath extends InMount {
   place: PathTarget;
 }
 
-/** Throws a `FileError`. */
+/** Throws a `FileSystemError`. */
 export function findPath(files: Files, path: string, follows: boolean): ResolvedPath {
   const found = mountOf(files, path);
   return { ...found, place: files.walk(found.root, found.path, follows) };

@@ -27,7 +27,12 @@ export async function putPart(request: Request, digest: string, { bucket }: Inst
 }
 
 /** `PUT build/NAME` with a build: keeps it for waiting calls, and for agents that may install it. */
-export async function publishBuild(request: Request, name: string, installer: Installer, by: Principal) {
+export async function publishBuild(
+  request: Request,
+  name: string,
+  installer: Installer,
+  by: Principal,
+) {
   const build = await buildIn(request, name);
   const missing = await installer.missing(build);
   if (missing.length === 0) await installer.publish(build, by.name);
@@ -41,7 +46,12 @@ export async function unpublishBuild(_request: Request, name: string, { installs
 }
 
 /** `PUT servlet/NAME` with a build: serves it, or answers `{missing}` with the parts to send. A name or tool that is taken is refused before that. */
-export async function installBuild(request: Request, name: string, installer: Installer, by: Principal) {
+export async function installBuild(
+  request: Request,
+  name: string,
+  installer: Installer,
+  by: Principal,
+) {
   const build = await buildIn(request, name);
   await installer.demandInstallable(build);
   const missing = await installer.missing(build);

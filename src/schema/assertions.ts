@@ -1,7 +1,16 @@
 /** The keywords of JSON Schema that look at one value: types, bounds, sizes, members and equality. */
 import { limits } from "../core/limits.ts";
 import { isObject } from "../core/model.ts";
-import { count, every, list, number, objectOperand, textOperand, textsOperand, type KeywordContext } from "./keyword.ts";
+import {
+  count,
+  every,
+  list,
+  number,
+  objectOperand,
+  textOperand,
+  textsOperand,
+  type KeywordContext,
+} from "./keyword.ts";
 import type { Keyword, Maker } from "./keyword.ts";
 import { brief, type Run } from "./run.ts";
 import { equalItems, isEqual, memberNames, characterCount, typeOf } from "./values.ts";
@@ -101,7 +110,9 @@ export const whereMembers =
  */
 export const ASSERTIONS: Readonly<Record<string, Maker>> = {
   type(operand, context) {
-    const types = [...new Set(typeof operand === "string" ? [operand] : textsOperand(operand, context))];
+    const types = [
+      ...new Set(typeof operand === "string" ? [operand] : textsOperand(operand, context)),
+    ];
     for (const type of types) {
       if (!Object.hasOwn(TYPES, type)) context.fail(`must not be ${JSON.stringify(type)}`);
     }

@@ -54,7 +54,10 @@ export function objectOperand(operand: unknown, { fail }: KeywordContext): Json 
 }
 
 /** The checks of a list of schemas. */
-export function evaluators(operand: unknown, { name, evaluator, fail }: KeywordContext): Evaluate[] {
+export function evaluators(
+  operand: unknown,
+  { name, evaluator, fail }: KeywordContext,
+): Evaluate[] {
   if (!Array.isArray(operand)) return fail("must be an array of schemas");
   return operand.map((one, at) => evaluator(one, name, String(at)));
 }

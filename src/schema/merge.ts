@@ -119,7 +119,9 @@ function both(a: unknown, b: unknown, steps: Steps): unknown {
   if (LATE.some((key) => (key in a && looks(b)) || (key in b && looks(a)))) throw new Unmergeable();
   const whole: Json = Object.fromEntries([
     ...memberNames(a, steps).map((key) => [key, a[key]] as const),
-    ...memberNames(b, steps).flatMap((key) => (Object.hasOwn(a, key) ? [] : [[key, b[key]] as const])),
+    ...memberNames(b, steps).flatMap((key) =>
+      Object.hasOwn(a, key) ? [] : [[key, b[key]] as const],
+    ),
   ]);
   for (const key of Object.keys(a)) {
     const rule = Object.hasOwn(b, key) && !GROUPED.has(key) ? RULES.get(key) : undefined;

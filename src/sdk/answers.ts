@@ -12,7 +12,14 @@ import {
 } from "./results.ts";
 import { json } from "./json.ts";
 import { type ExportHandler, RpcError } from "./run.ts";
-import { ToolError, isStandardSchema, jsonSchemaOf, objectSchemaOf, parsed, warm } from "./schema.ts";
+import {
+  ToolError,
+  isStandardSchema,
+  jsonSchemaOf,
+  objectSchemaOf,
+  parsed,
+  warm,
+} from "./schema.ts";
 import type { StandardSchema } from "./infer.ts";
 import { template } from "./templates.ts";
 import type {

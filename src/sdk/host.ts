@@ -74,7 +74,7 @@ export const running = {
   received: undefined as Set<string> | undefined,
 };
 
-/** See `Entry.misuse`. */
+/** See `ServletEntry.misuse`. */
 let misuse: Error | undefined;
 export const misuseAtBuild = (): Error | undefined => misuse;
 

@@ -14,7 +14,10 @@ export const changeOf = ({ method, params }: Notification): ChangeNotification =
   ...(typeof params?.["uri"] === "string" && { uri: params["uri"] }),
 });
 
-export const noticeOf = ({ method, uri }: ChangeNotification, audience: Audience): Notification => ({
+export const noticeOf = (
+  { method, uri }: ChangeNotification,
+  audience: Audience,
+): Notification => ({
   method,
   ...(uri !== undefined && { params: { uri } }),
   audience,
@@ -29,7 +32,10 @@ export type PlainEnding =
   | { kind: "suspended"; reason: WaitReason; fuelUsed: number; recorded?: Recorded };
 
 /** `changes` are those of a call that was committed. */
-export function plainEnding(ending: Ending, changes: readonly ChangeNotification[] = []): PlainEnding {
+export function plainEnding(
+  ending: Ending,
+  changes: readonly ChangeNotification[] = [],
+): PlainEnding {
   if (ending.kind !== "suspended") {
     return changes.length === 0 ? ending : { ...ending, changes: [...changes] };
   }

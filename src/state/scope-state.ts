@@ -26,7 +26,12 @@ import type { Instance } from "../wasm/link.ts";
 import { borrow, usedWhenPristine } from "../wasm/pool.ts";
 import { keepInstance, takeKept, type Kept } from "./kept-instances.ts";
 import type { KnownBlocks } from "./state-blocks.ts";
-import { changeOf, plainEnding, type ChangeNotification, type PlainEnding } from "./plain-ending.ts";
+import {
+  changeOf,
+  plainEnding,
+  type ChangeNotification,
+  type PlainEnding,
+} from "./plain-ending.ts";
 import { CorruptState, StateRows, type Changed } from "./state-rows.ts";
 
 /**

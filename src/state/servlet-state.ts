@@ -107,7 +107,7 @@ export class ServletState extends DurableObject<Env> {
     this.#running.get(id)?.abort();
   }
 
-  /** The servlet's lists in this state, `Listed`, as JSON. Cached for `limits.dynamicListMs`, or until the servlet changes them. */
+  /** The servlet's lists in this state, `CollectedLists`, as JSON. Cached for `limits.dynamicListMs`, or until the servlet changes them. */
   lists(of: ServletRef, viewer: Viewer): Promise<Settled<string>> {
     return settled(async () => {
       const servlet = demandServed(this.#servlet(of));

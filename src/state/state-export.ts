@@ -2,7 +2,13 @@
 import { FileSystemError } from "../files/errors.ts";
 import type { Files } from "../files/files.ts";
 import { treeOf } from "../files/tree.ts";
-import { FRAME_BYTES, STATE_FILE_VERSION, stateFile, type Frame, type FrameHead } from "./state-file.ts";
+import {
+  FRAME_BYTES,
+  STATE_FILE_VERSION,
+  stateFile,
+  type Frame,
+  type FrameHead,
+} from "./state-file.ts";
 import type { ScopeState } from "./scope-state.ts";
 
 /** Files that the summary of a state lists. */
@@ -30,7 +36,7 @@ const NONE = new Uint8Array();
 /** The files as they are, for who looks at them without changing them. */
 const look = (state: ScopeState): Files => state.files.begin([], { now: now(), continues: true });
 
-/** `build` is that of the servlet (see `buildOf`) that would use it. */
+/** `build` is that of the servlet (see `buildIdOf`) that would use it. */
 export function summaryOf(state: ScopeState, build: string | undefined): StateSummary {
   const { rows } = state;
   const changed = rows.changedAt;

@@ -1,7 +1,14 @@
 import type { Announced, JournalEntry } from "../core/record.ts";
 import { partsOf, release, smallText, valuesIn, type ValuePart } from "../core/parts.ts";
 import { hasRow } from "./tables.ts";
-import { openParts, SEALED_HEAD, sealPart, sealParts, type PartPosition, type Sealer } from "./vault.ts";
+import {
+  openParts,
+  SEALED_HEAD,
+  sealPart,
+  sealParts,
+  type PartPosition,
+  type Sealer,
+} from "./vault.ts";
 
 /** Values that `prepare` writes together. */
 export interface Writes {

@@ -16,7 +16,13 @@ import type {
   Notification,
   ReadResourceResult,
 } from "../core/model.ts";
-import { withRecordedAnswer, type JournalEntry, type JournalHead, type Keeper, type Recorded } from "../core/record.ts";
+import {
+  withRecordedAnswer,
+  type JournalEntry,
+  type JournalHead,
+  type Keeper,
+  type Recorded,
+} from "../core/record.ts";
 import { Wait } from "../core/suspension.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
@@ -263,7 +269,8 @@ async function goneOn(
 ): Promise<Partial<CallContext>> {
   if (reason.kind !== "input") return recorded ? { recorded } : {};
   const responses = await ask(reason.asks, signal());
-  if (recorded !== undefined) return { recorded: withRecordedAnswer(recorded, JSON.stringify(responses), 0) };
+  if (recorded !== undefined)
+    return { recorded: withRecordedAnswer(recorded, JSON.stringify(responses), 0) };
   return { recorded: undefined, input: { responses, ...(state !== undefined && { state }) } };
 }
 

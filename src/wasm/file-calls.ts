@@ -28,7 +28,8 @@ function found(files: Files, asked: Json, name = "path", follows = true): Resolv
 
 function nodeOf(files: Files, { place }: ResolvedPath): number {
   if (place.node === undefined) throw new FileSystemError("noent");
-  if (place.isForFolder && files.node(place.node).kind !== "folder") throw new FileSystemError("notdir");
+  if (place.isForFolder && files.node(place.node).kind !== "folder")
+    throw new FileSystemError("notdir");
   return place.node;
 }
 

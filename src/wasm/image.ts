@@ -95,7 +95,10 @@ export interface InstanceViews {
 }
 
 /** The views of an instance, made anew where a memory has grown. */
-export function currentBody(instance: { exports: WebAssembly.Exports; body?: InstanceViews }): InstanceViews {
+export function currentBody(instance: {
+  exports: WebAssembly.Exports;
+  body?: InstanceViews;
+}): InstanceViews {
   const { body } = instance;
   if (body !== undefined && !body.memory.buffer.detached && !body.kernel.buffer.detached)
     return body;

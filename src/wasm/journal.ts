@@ -3,7 +3,14 @@ import { bytesToHex, hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { JOURNAL_VERSION } from "../core/record.ts";
-import type { JournalEntry, JournalHead, Intent, Keeper, MethodClass, Recorded } from "../core/record.ts";
+import type {
+  JournalEntry,
+  JournalHead,
+  Intent,
+  Keeper,
+  MethodClass,
+  Recorded,
+} from "../core/record.ts";
 import { hashText } from "../core/parts.ts";
 import { BudgetExceeded } from "./budget.ts";
 import { generator } from "./random.ts";

@@ -14,7 +14,7 @@ export interface FileCall {
   files: Files;
 }
 
-/** A function on files, with the arguments that the guest gave. It throws a `FileError` where it fails. */
+/** A function on files, with the arguments that the guest gave. It throws a `FileSystemError` where it fails. */
 export type FileFunction = (call: FileCall, ...args: never[]) => void;
 
 const FILETYPES = { folder: 3, file: 4, link: 7 } as const;

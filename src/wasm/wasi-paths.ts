@@ -88,7 +88,8 @@ function opened(
   if (has(CREATE) && has(EXCLUSIVE)) throw new FileSystemError("exist");
   if (kind === "link") throw new FileSystemError("loop");
   if (kind === "folder") {
-    if (!has(DIRECTORY) && (writes || has(CREATE) || has(TRUNCATE))) throw new FileSystemError("isdir");
+    if (!has(DIRECTORY) && (writes || has(CREATE) || has(TRUNCATE)))
+      throw new FileSystemError("isdir");
     return place.node;
   }
   if (has(DIRECTORY)) throw new FileSystemError("notdir");

@@ -55,11 +55,19 @@ async function perform(): Promise<number | void> {
       // Wrangler looks for the bundle's files before it runs the build command, which shows what is in it.
       return (await runNodeScript([script("bundle"), "--quiet"])) || (await dev(args));
     case "test":
-      return runNodeScript([vitest(), "run", "--testTimeout=60000", "--hookTimeout=60000", ...args]);
+      return runNodeScript([
+        vitest(),
+        "run",
+        "--testTimeout=60000",
+        "--hookTimeout=60000",
+        ...args,
+      ]);
     case "start":
     case "standalone":
       return (
-        (args.includes("--worker") || asksForHelp(args) ? 0 : await runNodeScript([script("bundle")])) ||
+        (args.includes("--worker") || asksForHelp(args)
+          ? 0
+          : await runNodeScript([script("bundle")])) ||
         runHere(script(`../../host/${command}`), args)
       );
     case "size":

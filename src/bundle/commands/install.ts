@@ -144,7 +144,10 @@ async function send<T>(
     tell(`sending part ${at + 1} of ${missing.length}, ${mebibytes(part.bytes.length)}`);
     // A Blob is sent in pieces, so a slow connection does not count as an idle one.
     const body = new Blob([part.bytes]);
-    await withRetries(() => requestOperator(server, `part/${digest}`, { method: "PUT", body }), retries);
+    await withRetries(
+      () => requestOperator(server, `part/${digest}`, { method: "PUT", body }),
+      retries,
+    );
   }
   const second = await put();
   if (missingIn(second) === undefined) return second as T;

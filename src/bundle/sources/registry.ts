@@ -107,7 +107,9 @@ export class Repository {
   }
 
   /** A manifest or an index, and its digest; undefined if there is none of this tag or digest. */
-  async manifest(reference: string): Promise<{ digest: string; manifest: OciManifest } | undefined> {
+  async manifest(
+    reference: string,
+  ): Promise<{ digest: string; manifest: OciManifest } | undefined> {
     const url = this.#url("manifests", reference);
     const got = await this.#get(url, { accept: ACCEPTED }, limits.sourceManifestBytes);
     if (got.status === 404) return undefined;

@@ -175,7 +175,9 @@ function simpleSignature({ annotations = {} }: OciDescriptor, payload: Uint8Arra
     },
     bundle() {
       const certificate = annotations["dev.sigstore.cosign/certificate"];
-      const logged = rekorSchema.safeParse(parsedJson(annotations["dev.sigstore.cosign/bundle"] ?? ""));
+      const logged = rekorSchema.safeParse(
+        parsedJson(annotations["dev.sigstore.cosign/bundle"] ?? ""),
+      );
       if (certificate === undefined) throw new Error("it has no certificate, only a key");
       if (!logged.success) throw new Error("it has no entry in a transparency log");
       const artifact = Buffer.from(payload);
@@ -235,7 +237,9 @@ function bundleSignature(value: unknown): Signature {
   }
   const envelope = bundle?.content.$case === "dsseEnvelope" && bundle.content.dsseEnvelope;
   const isStatement = envelope && envelope.payloadType === "application/vnd.in-toto+json";
-  const { data } = statementSchema.safeParse(isStatement ? parsedJson(envelope.payload) : undefined);
+  const { data } = statementSchema.safeParse(
+    isStatement ? parsedJson(envelope.payload) : undefined,
+  );
   const [name, hex] = Object.entries(data?.subject[0]?.digest ?? {})[0] ?? [];
   return {
     of: name === undefined ? undefined : `${name}:${hex}`,

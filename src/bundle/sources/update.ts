@@ -28,7 +28,11 @@ export interface Update {
  *
  * Throws a `Refusal` also where the newer version would not be bundled.
  */
-export async function updateOf(found: FoundServlet, trust: Trust, options: Options): Promise<Update> {
+export async function updateOf(
+  found: FoundServlet,
+  trust: Trust,
+  options: Options,
+): Promise<Update> {
   const { name, place, source } = found;
   const origin = source.origin!;
   const { cache, progress } = options;
@@ -62,7 +66,11 @@ export async function updateOf(found: FoundServlet, trust: Trust, options: Optio
   return { changes: changes.map(printable), accept };
 }
 
-const oldWasm = async (found: FoundServlet, before: Pin | undefined, { cache, progress }: Options) =>
+const oldWasm = async (
+  found: FoundServlet,
+  before: Pin | undefined,
+  { cache, progress }: Options,
+) =>
   before &&
   pinnedWasm(found.place, before.source, cache, progress).catch((error: unknown) => {
     if (error instanceof Refusal) return undefined;
@@ -85,7 +93,11 @@ export function signerOf(signed: Signed): string {
 }
 
 /** Everything that a servlet offers, as lines of JSON, and the host functions that it imports. */
-async function viewOf(found: FoundServlet, wasm: Uint8Array, options: Options): Promise<BuildLines> {
+async function viewOf(
+  found: FoundServlet,
+  wasm: Uint8Array,
+  options: Options,
+): Promise<BuildLines> {
   const [member] = await bundleAll([found], options);
   const functions = outline(wasm)
     .imports.filter(({ module }) => module !== "wasi_snapshot_preview1")

@@ -171,7 +171,9 @@ export function loadFailure(thrown: string, places: Places): string {
       if (place === undefined) return /^ +at .*\bkit\.js\b/.test(line) ? [] : [line];
       // The script's first line is its table of places.
       const author = places.at(Number(row) - 2, Number(column) - 1);
-      return author === undefined || author.includes(START_MODULE) ? [] : [line.replace(place, author)];
+      return author === undefined || author.includes(START_MODULE)
+        ? []
+        : [line.replace(place, author)];
     })
     .join("\n")
     .trimEnd();

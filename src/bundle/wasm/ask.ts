@@ -58,7 +58,10 @@ export type ListAnswer = z.infer<typeof answerSchema>;
  * Asks servlets, in the order of the questions. Answers are kept in the folder `cache` for as long as neither the servlet
  * nor the code that runs it changes.
  */
-export async function askServlets(questions: readonly ListQuestion[], cache: string): Promise<ListAnswer[]> {
+export async function askServlets(
+  questions: readonly ListQuestion[],
+  cache: string,
+): Promise<ListAnswer[]> {
   runtime ??= runtimeText();
   const code = await runtime;
   const answers: ListAnswer[] = [];

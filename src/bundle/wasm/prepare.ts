@@ -128,7 +128,11 @@ export async function resultOf(
     }
   }
   const isMarked = guest.memories[0] !== undefined && guest.memories[0].initial >= markedPages;
-  const recipe = contentHash(await ingredients(), `${maximumPages} ${isMarked} ${optimise}`, plugin);
+  const recipe = contentHash(
+    await ingredients(),
+    `${maximumPages} ${isMarked} ${optimise}`,
+    plugin,
+  );
   const path = join(cache, `${recipe.slice(0, 32)}.wasm`);
   return { path, guest, maximumPages, isMarked, optimise };
 }

@@ -288,7 +288,10 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   async #end(call: Call, task: DetailedTask): Promise<void> {
     const { request: id, method } = call;
     const { version } = this.#parts.store.row;
-    await this.#open.reply(call, id === null ? undefined : taskResponseOf({ id, method, version }, task));
+    await this.#open.reply(
+      call,
+      id === null ? undefined : taskResponseOf({ id, method, version }, task),
+    );
   }
 }
 

@@ -17,7 +17,10 @@ export const TASK_RESULT = "tasks/result";
 export const TASK_CAPABILITY = { list: {}, cancel: {}, requests: { tools: { call: {} } } };
 
 /** True if the client can run this request as a task of its own. */
-export function takesAsTask({ capabilities: { tasks } }: ClientDescription, method: string): boolean {
+export function takesAsTask(
+  { capabilities: { tasks } }: ClientDescription,
+  method: string,
+): boolean {
   const [of = "", what = ""] = method.split("/");
   const requests = isObject(tasks) ? tasks["requests"] : undefined;
   const ofThese = isObject(requests) ? requests[of] : undefined;

@@ -166,7 +166,10 @@ function toolsWithoutExecution({ tools }: Json): unknown {
 }
 
 /** The client as the request's `_meta` describes it. Throws `invalid_meta`. */
-function clientOf({ params }: RpcRequest, version: string): { client: ClientDescription; meta: Json } {
+function clientOf(
+  { params }: RpcRequest,
+  version: string,
+): { client: ClientDescription; meta: Json } {
   const meta = params["_meta"];
   const capabilities = isObject(meta) ? meta[`${META}clientCapabilities`] : undefined;
   if (!isObject(meta) || !isObject(capabilities)) {

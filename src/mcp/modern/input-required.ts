@@ -136,7 +136,9 @@ export async function resume(
 function stateIn([first, ...entries]: unknown[]): State {
   const state = first as State;
   const { recorded } = state;
-  return recorded ? { ...state, recorded: { ...recorded, entries: entries as JournalEntry[] } } : state;
+  return recorded
+    ? { ...state, recorded: { ...recorded, entries: entries as JournalEntry[] } }
+    : state;
 }
 
 const refused = (why: string) =>

@@ -30,7 +30,11 @@ export function createTaskResult(task: DetailedTask): Json {
 }
 
 /** https://modelcontextprotocol.io/seps/2663-tasks-extension#task-polling */
-export async function getTask(request: RpcRequest, exchange: Exchange, client: ClientDescription): Promise<Json> {
+export async function getTask(
+  request: RpcRequest,
+  exchange: Exchange,
+  client: ClientDescription,
+): Promise<Json> {
   const { tasks, id } = named(request, exchange, client);
   return found(await tasks.get(id), id);
 }

@@ -74,7 +74,7 @@ export interface UnreadableMessage {
   isNotification: boolean;
 }
 
-/** Reads one message; an invalid one becomes `Unreadable`, so that the others of a batch are still answered. */
+/** Reads one message; an invalid one becomes an `UnreadableMessage`, so that the others of a batch are still answered. */
 export function readable(body: unknown): Message | UnreadableMessage {
   try {
     return decode(body);

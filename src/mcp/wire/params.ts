@@ -23,7 +23,7 @@ export function uriIn(params: Json): string {
 }
 
 /** An object; an empty one if it is absent. */
-export function objectParam(params: Json, key: string): Json {
+function objectParam(params: Json, key: string): Json {
   const value = params[key] ?? {};
   if (isObject(value)) return value;
   throw new Fault("invalid_params", `params.${key} must be an object.`);

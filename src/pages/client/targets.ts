@@ -43,7 +43,11 @@ export async function formSchemaOf(target: Target, address: string): Promise<Jso
 }
 
 /** Completes the arguments of a prompt or template; undefined for other entries. */
-export function completionsOf(target: Target, address: string, schema: Json): CompleteField | undefined {
+export function completionsOf(
+  target: Target,
+  address: string,
+  schema: Json,
+): CompleteField | undefined {
   const { kind, name } = target;
   if (kind !== "prompt" && kind !== "template") return undefined;
   const ref =

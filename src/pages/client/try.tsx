@@ -5,7 +5,14 @@ import { SchemaForm } from "./fields.tsx";
 import type { PendingAsk, Json, Listener, TimedMessage, CallProgress } from "./mcp.ts";
 import { Messages, ResultView, Text } from "./results.tsx";
 import { programsFor, type Callee } from "../programs.ts";
-import { callTarget, callingOf, completionsOf, reasonOf, formSchemaOf, type Target } from "./targets.ts";
+import {
+  callTarget,
+  callingOf,
+  completionsOf,
+  reasonOf,
+  formSchemaOf,
+  type Target,
+} from "./targets.ts";
 
 /** Tries an entry in place: its form, progress, questions and result. */
 

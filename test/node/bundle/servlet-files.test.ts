@@ -20,7 +20,10 @@ afterEach(() => rm(folder, { recursive: true }));
 
 const archives = (...allowed_paths: string[]) =>
   archivesOf(
-    { manifest: { state: "caller", allowed_paths }, place: join(folder, "servlet") } as FoundServlet,
+    {
+      manifest: { state: "caller", allowed_paths },
+      place: join(folder, "servlet"),
+    } as FoundServlet,
     join(folder, "cache"),
   );
 

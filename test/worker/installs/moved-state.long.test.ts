@@ -75,7 +75,10 @@ describe.each([
   test("a call that is run again from its record there does not count twice", async () => {
     const { within, next } = newGuests();
     const heads: JournalHead[] = [];
-    const keeper = { begin: async (head: JournalHead) => void heads.push(head), keep: async () => {} };
+    const keeper = {
+      begin: async (head: JournalHead) => void heads.push(head),
+      keep: async () => {},
+    };
     const call = (servlet: typeof from, recorded?: Recorded) =>
       within((object) =>
         callIn(

@@ -255,7 +255,9 @@ describe("structured content is text too", () => {
 });
 
 test("an older result repeats structured content once, whatever a servlet has written", () => {
-  const [note] = tidyToolResult({ structuredContent: ["x".repeat(limits.repeatedCharacters)] }).content;
+  const [note] = tidyToolResult({
+    structuredContent: ["x".repeat(limits.repeatedCharacters)],
+  }).content;
   const structuredContent = ["y"];
   expect(olderResult({ content: [note, note, note], structuredContent }, "2025-11-25")).toEqual({
     content: [note, note, { type: "text", text: '["y"]' }],

@@ -1,6 +1,11 @@
 import { expect, test } from "vitest";
 import { limits } from "../../../src/core/limits.ts";
-import { isAtEnd, positionAfter, FIRST_POSITION, type StoredRow } from "../../../src/storage/stored-rows.ts";
+import {
+  isAtEnd,
+  positionAfter,
+  FIRST_POSITION,
+  type StoredRow,
+} from "../../../src/storage/stored-rows.ts";
 
 /** Rows of another place, which may be those of an isolate with a guest in it. */
 

@@ -45,7 +45,10 @@ describe("a redirect from a public address", () => {
 
 describe("a name whose addresses its owner chooses", () => {
   const redirectedFrom = (name: string) =>
-    requestSource(new URL("https://10.0.0.7/token"), { from: new URL(`https://${name}/`), maxBytes: 1 });
+    requestSource(new URL("https://10.0.0.7/token"), {
+      from: new URL(`https://${name}/`),
+      maxBytes: 1,
+    });
   const REFUSED = /leads to 10.0.0.7, which is in a private network/;
 
   test("is not in a private network because one of them is", async () => {
