@@ -4,7 +4,6 @@ import type {
   CompleteResultSchema,
   ContentBlockSchema,
   GetPromptResultSchema,
-  LoggingLevelSchema,
   PromptSchema,
   ReadResourceResultSchema,
   ResourceSchema,
@@ -24,7 +23,6 @@ export type CallToolResult = z.infer<typeof CallToolResultSchema>;
 export type ReadResourceResult = z.infer<typeof ReadResourceResultSchema>;
 export type GetPromptResult = z.infer<typeof GetPromptResultSchema>;
 export type CompleteResult = z.infer<typeof CompleteResultSchema>;
-export type LoggingLevel = z.infer<typeof LoggingLevelSchema>;
 
 /** The lists of one servlet, or of all. */
 export interface Lists {

@@ -1,6 +1,7 @@
+import { isObject } from "../core/model.ts";
 import { AskError } from "./asks.ts";
 import { type Context, context } from "./context.ts";
-import { isObject, logThrown, messageOf, running } from "./host.ts";
+import { logThrown, messageOf, running } from "./host.ts";
 import {
   after,
   failed,

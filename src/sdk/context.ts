@@ -1,6 +1,7 @@
+import { isObject } from "../core/model.ts";
 import { ask, type AskAnswer, AskError, requestOne, resultsOf } from "./asks.ts";
 import { fetch } from "./globals/fetch.ts";
-import { hostFor, isObject, running } from "./host.ts";
+import { hostFor, running } from "./host.ts";
 import type { InputOf, OutputOf } from "./infer.ts";
 import { jsonOrText } from "./json.ts";
 import { objectSchemaOf, parsed, ToolError } from "./schema.ts";

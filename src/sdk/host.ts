@@ -111,11 +111,6 @@ export function hostFor(what: string): typeof asking {
   return asking;
 }
 
-/** True for a JSON object: neither an array nor null. */
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /** A thrown value as text for the log: an error's name, message, stack and causes. */
 export const thrownText = (thrown: unknown): string =>
   thrown instanceof Error ? inspect(thrown) : messageOf(thrown);

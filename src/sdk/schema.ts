@@ -1,5 +1,5 @@
 /** Schemas of servlets' authors: as JSON Schema for lists, and to check values. */
-import { isObject } from "./host.ts";
+import { isObject } from "../core/model.ts";
 import type { StandardIssue, JsonSchema, StandardSchema } from "./infer.ts";
 
 type Direction = "input" | "output";

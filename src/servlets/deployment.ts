@@ -35,10 +35,10 @@ export interface Secrets {
   ): Promise<string>;
 }
 
-/** An account of a caller, and what one servlet may do with it. */
+/** An account of a caller, and what one servlet may do with it: with these scopes, at these hosts (globs). */
 export interface AccountGrant {
   servlet: string;
-  /** The provider's name. */
+  /** The provider's name in ACCOUNTS. */
   account: string;
   scopes: readonly string[];
   hosts: readonly string[];

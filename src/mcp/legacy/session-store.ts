@@ -1,3 +1,4 @@
+import type { LoggingLevel } from "../../sdk/types.ts";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { Alarm } from "../../storage/alarm.ts";
@@ -5,7 +6,7 @@ import { callerKey } from "../../core/callers.ts";
 import { limits } from "../../core/limits.ts";
 import type { RequestId } from "../wire/message.ts";
 import type { Introduced, Post } from "./session-object.ts";
-import type { Json, LoggingLevel, Principal, Notification } from "../../core/model.ts";
+import type { Json, Principal, Notification } from "../../core/model.ts";
 import { SealedRows } from "../../storage/sealed-rows.ts";
 import {
   SCHEMA,

@@ -1,7 +1,7 @@
 import { useState } from "hono/jsx/dom";
-import { isObject } from "../../core/model.ts";
+import { isObject, type Json } from "../../core/model.ts";
 import { SchemaForm } from "./fields.tsx";
-import type { PendingAsk, Json } from "./mcp.ts";
+import type { PendingAsk } from "./mcp.ts";
 import { cut, Text } from "./results.tsx";
 
 /** A servlet's question, and the form to answer it. */

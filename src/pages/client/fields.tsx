@@ -1,8 +1,7 @@
 import { useRef, useState } from "hono/jsx/dom";
-import { isObject } from "../../core/model.ts";
+import { isObject, type Json } from "../../core/model.ts";
 import { contentOf, fieldsOf, typedIn, type Field } from "../../schema/fields.ts";
 import { printableText } from "../../core/text.ts";
-import type { Json } from "./mcp.ts";
 
 /** A form made from a schema: for arguments, and for answers to a servlet's questions. */
 

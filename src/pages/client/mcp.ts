@@ -6,13 +6,12 @@ import {
   type Tool,
 } from "@modelcontextprotocol/client";
 import { config } from "zod";
+import type { Json } from "../../core/model.ts";
 
 /** The page's connection to its server: the official client, with its messages recorded. */
 
 // Without jitless, zod compiles its checks by `eval`, which the page's policy forbids.
 config({ jitless: true });
-
-export type Json = Record<string, unknown>;
 
 /** A message that was sent or received, with its time in Unix ms. */
 export interface TimedMessage {

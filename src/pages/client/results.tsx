@@ -1,7 +1,7 @@
 import { useState } from "hono/jsx/dom";
-import { isObject } from "../../core/model.ts";
+import { isObject, type Json } from "../../core/model.ts";
 import { printableText } from "../../core/text.ts";
-import type { Json, TimedMessage } from "./mcp.ts";
+import type { TimedMessage } from "./mcp.ts";
 
 /** Results and messages of the server: shown as text, images and audio, never as markup. */
 

@@ -1,9 +1,9 @@
 import { UriTemplate } from "@modelcontextprotocol/client";
-import { isObject } from "../../core/model.ts";
+import { isObject, type Json } from "../../core/model.ts";
 import { fieldsOf } from "../../schema/fields.ts";
 import type { Calling } from "../programs.ts";
 import type { CompleteField } from "./fields.tsx";
-import { Mcp, type Json, type Listener, type CallProgress } from "./mcp.ts";
+import { Mcp, type Listener, type CallProgress } from "./mcp.ts";
 
 /** Entries of the catalog: the schemas of their forms, and how they are called. */
 

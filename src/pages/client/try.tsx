@@ -1,8 +1,9 @@
+import type { Json } from "../../core/model.ts";
 import { render, useEffect, useRef, useState } from "hono/jsx/dom";
 import { printableText } from "../../core/text.ts";
 import { AskForm } from "./ask.tsx";
 import { SchemaForm } from "./fields.tsx";
-import type { PendingAsk, Json, Listener, TimedMessage, CallProgress } from "./mcp.ts";
+import type { PendingAsk, Listener, TimedMessage, CallProgress } from "./mcp.ts";
 import { Messages, ResultView, Text } from "./results.tsx";
 import { programsFor, type Callee } from "../programs.ts";
 import {
