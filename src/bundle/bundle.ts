@@ -16,7 +16,7 @@ import { inspectLists } from "./inspect.ts";
 import { copyPrepared, readIfThere, contentHash, writeWhole } from "./cache.ts";
 import { refuseNameClashes } from "./clashes.ts";
 import { identified } from "./digests.ts";
-import type { Parts } from "../servlets/bundle.ts";
+import type { PartDigests } from "../servlets/bundle.ts";
 import { prepare, type Prepared } from "./wasm/prepare.ts";
 import { parseMounts } from "../files/mounts.ts";
 import { archivesOf, type Archived } from "./servlet-files.ts";
@@ -36,7 +36,7 @@ export interface Member {
   dialect: DialectName;
   prepared: Prepared;
   /** The digests of its code, and the hash of them, by which a waiting call knows it. */
-  parts: Parts;
+  parts: PartDigests;
   hash: string;
   /** The files that its folders begin with. */
   archives: Archived[];

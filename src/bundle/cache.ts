@@ -75,17 +75,17 @@ async function builtAt(
   if (known !== undefined) {
     const { inputs, digest } = JSON.parse(new TextDecoder().decode(known));
     const output = await readIfThere(join(folder, `${digest}.wasm`));
-    if (output !== undefined && (await digestOf(inputs)) === digest) return output;
+    if (output !== undefined && (await filesDigest(inputs)) === digest) return output;
   }
   const { output, inputs } = await build();
-  const digest = await digestOf(inputs);
+  const digest = await filesDigest(inputs);
   await writeWhole(join(folder, `${digest}.wasm`), output);
   await writeWhole(note, JSON.stringify({ inputs, digest }));
   return output;
 }
 
 /** The digest of the contents of files; some of them may be missing. */
-export async function digestOf(files: string[]): Promise<string> {
+export async function filesDigest(files: string[]): Promise<string> {
   const contents = await Promise.all(files.map((file) => readIfThere(file)));
   return contentHash(...files.flatMap((file, at) => [file, contents[at] ?? "missing"])).slice(
     0,

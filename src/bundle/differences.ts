@@ -13,7 +13,7 @@ const linesOf = (entry: object) =>
     .slice(1, -1);
 
 /** The entries of these lists, each with the lines that describe it. */
-export const offered = ({ tools, resources, resourceTemplates, prompts }: Lists): BuildLines =>
+export const listLinesOf = ({ tools, resources, resourceTemplates, prompts }: Lists): BuildLines =>
   new Map([
     ...tools.map((one): [string, string[]] => [`tool ${one.name}`, linesOf(one)]),
     ...resources.map((one): [string, string[]] => [`resource ${one.uri}`, linesOf(one)]),
@@ -31,7 +31,7 @@ export const buildLinesOf = ({ manifest, lists }: Build): BuildLines =>
       `manifest ${key}`,
       linesOf({ [key]: value }),
     ]),
-    ...(lists === undefined ? [] : offered(lists)),
+    ...(lists === undefined ? [] : listLinesOf(lists)),
   ]);
 
 /** Entries that were removed, added or changed, as the lines of a diff. */

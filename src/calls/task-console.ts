@@ -9,8 +9,8 @@ import { beginningOf, printable } from "../core/text.ts";
 import type { ListedCall } from "./listed-calls.ts";
 import type { Profiles } from "../pages/profiles.ts";
 import { shownArguments } from "./task-person.ts";
-import { rehearsed } from "./task-replay.ts";
-import type { Look, Looked, Story } from "./task-object.ts";
+import { replayRecord } from "./task-replay.ts";
+import type { Look, TaskInspection, TaskTimeline } from "./task-object.ts";
 import type { Subject } from "./task-rows.ts";
 import type { TaskStore } from "./task-store.ts";
 import { realViewOf } from "./task-view.ts";
@@ -126,8 +126,8 @@ export async function looked(
   store: TaskStore,
   look: Look,
   { serving, tasks, countStored }: Pick<Server, "serving" | "tasks" | "countStored">,
-): Promise<Looked> {
-  if (look.what === "story") return { story: await storyOf(store, serving) };
+): Promise<TaskInspection> {
+  if (look.what === "timeline") return { timeline: await timelineOf(store, serving) };
   const call = await store.call();
   const recorded = await store.recorded();
   if (call === undefined || recorded === undefined || look.entries > recorded.entries.length) {
@@ -140,7 +140,7 @@ export async function looked(
   const entries = recorded.entries.slice(0, look.entries);
   const from = { ...begun, entries };
   if (look.what === "replay") {
-    return { replay: await rehearsed(call, from, { registry: await serving.registry() }) };
+    return { replay: await replayRecord(call, from, { registry: await serving.registry() }) };
   }
   const { owner: _owner, input: _input, link, ...rest } = call;
   const { principal } = rest;
@@ -153,7 +153,7 @@ export async function looked(
   return { fork: taskId };
 }
 
-async function storyOf(store: TaskStore, serving: Serving): Promise<Story> {
+async function timelineOf(store: TaskStore, serving: Serving): Promise<TaskTimeline> {
   const { expires } = store;
   const { created, updated, fuel } = store.row;
   const [view, call, begun, subject] = await Promise.all([
@@ -162,7 +162,7 @@ async function storyOf(store: TaskStore, serving: Serving): Promise<Story> {
     store.read("begun"),
     store.subject(),
   ]);
-  const { entries, changes } = await store.story();
+  const { entries, changes } = await store.timeline();
   const found =
     call && (await entryAgain(call, await serving.registry(), begun).catch(() => undefined));
   return {

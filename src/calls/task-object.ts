@@ -76,7 +76,7 @@ export interface HandedOver {
 
 /** What a caller looks at of its own task. */
 export type Look =
-  | { what: "story" }
+  | { what: "timeline" }
   /** Runs it again from so many entries of its journal, where it can do nothing in the world. */
   | { what: "replay"; entries: number }
   /**
@@ -85,15 +85,15 @@ export type Look =
    */
   | { what: "fork"; entries: number; origin: string; id: string };
 
-export interface Looked {
-  story?: Story;
-  replay?: Rehearsal;
+export interface TaskInspection {
+  timeline?: TaskTimeline;
+  replay?: ReplayOutcome;
   /** The id of the new task. */
   fork?: string;
 }
 
 /** A task as its timeline shows it. Times are Unix times in ms. */
-export interface Story {
+export interface TaskTimeline {
   view: DetailedTask;
   created: number;
   updated: number;
@@ -110,7 +110,7 @@ export interface Story {
 }
 
 /** Where a replay went. */
-export interface Rehearsal {
+export interface ReplayOutcome {
   /** How it went on: what it would ask next, its end, or why it failed. */
   end: string;
   /** What it said on the way: progress and log lines. */

@@ -114,7 +114,7 @@ export class StoredTask {
   }
 
   /** The first entries of its journal, and what has happened to it. */
-  async story(): Promise<{ entries: JournalEntry[]; changes: TaskChange[] }> {
+  async timeline(): Promise<{ entries: JournalEntry[]; changes: TaskChange[] }> {
     const changes = historyIn(this.storage.sql);
     return { entries: await this.sealed.answers(limits.shownEntries), changes };
   }

@@ -28,7 +28,7 @@ export async function realViewOf(store: TaskStore): Promise<DetailedTask> {
 }
 
 /** The task's progress for its owner, read in the same way. */
-export async function progressOf(store: TaskStore): Promise<TaskProgress> {
+export async function taskProgressOf(store: TaskStore): Promise<TaskProgress> {
   if (store.isOver || store.isHandedOver)
     return { view: await viewOf(store), asks: {}, round: Infinity };
   const all = [viewOf(store), store.waits(), store.asked()] as const;

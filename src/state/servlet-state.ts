@@ -17,7 +17,7 @@ import {
   type StatefulRun,
   type StateImport,
 } from "./remote-hooks.ts";
-import { Room } from "./room.ts";
+import { StorageReservation } from "./room.ts";
 import { buildIdOf } from "./scope-state.ts";
 import type { Env } from "../bindings.ts";
 import type { SealingServer } from "../server.ts";
@@ -49,7 +49,7 @@ export class ServletState extends DurableObject<Env> {
   #lists: { text: string; until: number; version: string } | undefined;
   /** When the state is deleted, in Unix ms; 0 if never, undefined until the alarm was read. */
   #until: number | undefined;
-  readonly #room: Room;
+  readonly #room: StorageReservation;
   readonly #turns = new Turns(limits.queuedCalls);
   readonly #running = new Map<string, AbortController>();
   readonly #alarm = new Alarm(this.ctx.storage);
@@ -57,7 +57,7 @@ export class ServletState extends DurableObject<Env> {
   constructor(state: DurableObjectState, env: Env, server: StateServer) {
     super(state, env);
     this.#server = server;
-    this.#room = new Room(state, env);
+    this.#room = new StorageReservation(state, env);
   }
 
   /** The place with a servlet's state; moves it there first if needed. Without a servlet, the place where it is. */

@@ -5,7 +5,7 @@ import { Refusal } from "../refusal.ts";
 import { checkManifest, readManifest } from "../scan.ts";
 import { refuseName, refuseTaken } from "../servlet-name.ts";
 import { demandServlet } from "./content.ts";
-import { digestOf, writePin, type Pin } from "./lock.ts";
+import { ociDigestOf, writePin, type Pin } from "./lock.ts";
 import { isImage, openSource, sourceInManifest } from "./origin.ts";
 import { cacheWasm } from "./pinned.ts";
 import { publicKey, signedBy, type SignaturePolicy } from "./signatures.ts";
@@ -77,7 +77,7 @@ export async function fetchPin(
   const pin: Pin = {
     source,
     ...(image !== undefined && { manifest: image.digest }),
-    digest: digestOf(wasm),
+    digest: ociDigestOf(wasm),
     size: wasm.length,
     signed: signed as Pin["signed"],
   };

@@ -5,7 +5,7 @@ import { isLoopback } from "../../http/private-hosts.ts";
 import { Refusal } from "../refusal.ts";
 import { registryCredentialsFor, type Credentials } from "./credentials.ts";
 import { bodyOf, requestSource, withoutQuery, type SourceResponse } from "./http.ts";
-import { digestOf } from "./lock.ts";
+import { ociDigestOf } from "./lock.ts";
 
 export const INDEX = "application/vnd.oci.image.index.v1+json";
 const ACCEPTED = [
@@ -34,7 +34,7 @@ export type OciDescriptor = z.infer<typeof descriptorSchema>;
 export type OciManifest = z.infer<typeof manifestSchema>;
 
 /** A parsed `oci://` source. */
-export interface Reference {
+export interface OciReference {
   registry: URL;
   repository: string;
   tag: string;
@@ -66,7 +66,7 @@ function servicesAt(host: string, registry: string): string[] | undefined {
 }
 
 /** Reads `oci://HOST/REPOSITORY:TAG` or `…@DIGEST`; without a host it is Docker Hub's. Throws a `Refusal`. */
-export function parseReference(source: string): Reference {
+export function parseReference(source: string): OciReference {
   const [, path = "", tag = "latest", digest] =
     /^oci:\/\/(.+?)(?::([\w][\w.-]{0,127}))?(?:@(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}))?$/.exec(
       source,
@@ -101,7 +101,7 @@ export class Repository {
   /** The value of the `authorization` header, once the registry has asked for one. */
   #authorization: string | undefined;
 
-  constructor({ registry, repository }: Pick<Reference, "registry" | "repository">) {
+  constructor({ registry, repository }: Pick<OciReference, "registry" | "repository">) {
     this.#registry = registry;
     this.#name = repository;
   }
@@ -115,11 +115,11 @@ export class Repository {
     if (got.status === 404) return undefined;
     const body = bodyOf(got);
     const isPinned = reference.includes(":");
-    const digest = digestOf(body, reference);
+    const digest = ociDigestOf(body, reference);
     const promised = isPinned ? reference : got.headers["docker-content-digest"];
-    if (typeof promised === "string" && promised !== digestOf(body, promised)) {
+    if (typeof promised === "string" && promised !== ociDigestOf(body, promised)) {
       throw new Refusal(
-        `${withoutQuery(url)}: the manifest has the digest ${digestOf(body, promised)}, not ${promised}: it was altered on its way: try again, and do not trust it if this recurs`,
+        `${withoutQuery(url)}: the manifest has the digest ${ociDigestOf(body, promised)}, not ${promised}: it was altered on its way: try again, and do not trust it if this recurs`,
       );
     }
     return { digest, manifest: readManifest(body, withoutQuery(url)) };
@@ -132,9 +132,9 @@ export class Repository {
       throw new Refusal(`${withoutQuery(url)}: it has ${size} bytes, and ${maxBytes} is the limit`);
     }
     const body = bodyOf(await this.#get(url, {}, maxBytes));
-    if (body.length !== size || digestOf(body, digest) !== digest) {
+    if (body.length !== size || ociDigestOf(body, digest) !== digest) {
       throw new Refusal(
-        `${withoutQuery(url)}: the layer has ${body.length} bytes and the digest ${digestOf(body, digest)}, and its manifest promises ${size} bytes: it was altered on its way: try again, and do not trust it if this recurs`,
+        `${withoutQuery(url)}: the layer has ${body.length} bytes and the digest ${ociDigestOf(body, digest)}, and its manifest promises ${size} bytes: it was altered on its way: try again, and do not trust it if this recurs`,
       );
     }
     return body;

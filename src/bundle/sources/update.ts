@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import { accountsOf, secretsOf, settingsOf } from "../../installs/permissions.ts";
 import { printable } from "../../core/text.ts";
 import { bundleAll } from "../bundle.ts";
-import { compare, offered, type BuildLines } from "../differences.ts";
+import { compare, listLinesOf, type BuildLines } from "../differences.ts";
 import { Refusal } from "../refusal.ts";
 import type { FoundServlet } from "../scan.ts";
 import { outline } from "../wasm/binary.ts";
@@ -102,7 +102,7 @@ async function viewOf(
   const functions = outline(wasm)
     .imports.filter(({ module }) => module !== "wasi_snapshot_preview1")
     .map(({ module, name }): [string, string[]] => [`host function ${module}.${name}`, []]);
-  const lists = member?.lists === undefined ? [] : offered(member.lists);
+  const lists = member?.lists === undefined ? [] : listLinesOf(member.lists);
   return new Map([...lists, ...functions]);
 }
 

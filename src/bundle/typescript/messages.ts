@@ -4,7 +4,7 @@ import * as z from "zod";
 import { formatMessages, type Message, type PartialMessage } from "esbuild";
 import { DOCS } from "../own.ts";
 import { nodeModuleOf, packageOf, type Packages } from "./packages.ts";
-import type { Places } from "./places.ts";
+import type { SourceLocations } from "./places.ts";
 
 const { patternAdvice } = await import("../../sdk/patterns.ts");
 
@@ -134,7 +134,11 @@ const askedSchema = z.array(z.object({ what: z.string(), stack: z.string() }));
  * Warnings for what at module scope asks for the time or for chance: by the line in the author's own files, or once for a
  * package that does so when it is imported. `lines` are those of the script.
  */
-export function scopeWarnings(asked: unknown, places: Places, lines: readonly string[]): string[] {
+export function scopeWarnings(
+  asked: unknown,
+  places: SourceLocations,
+  lines: readonly string[],
+): string[] {
   const warnings = new Map<string, string>();
   for (const { what, stack } of askedSchema.parse(asked)) {
     const frames = [...stack.matchAll(/\bservlet\.js:(\d+):(\d+)/g)].flatMap(([, row, column]) => {
@@ -163,7 +167,7 @@ export function scopeWarnings(asked: unknown, places: Places, lines: readonly st
 }
 
 /** The message for an exception while a servlet's script was loaded; its stack trace names the author's files. */
-export function loadFailure(thrown: string, places: Places): string {
+export function loadFailure(thrown: string, places: SourceLocations): string {
   const text = thrown
     .split("\n")
     .flatMap((line) => {

@@ -7,7 +7,7 @@ import { Refusal } from "../refusal.ts";
 import type { Loaded } from "../wasm/snapshot.ts";
 import { bundleFailure, loadFailure, scopeWarnings, START_MODULE } from "./messages.ts";
 import { Packages, packageOf } from "./packages.ts";
-import { Places } from "./places.ts";
+import { SourceLocations } from "./places.ts";
 
 export const sdk = resolve(import.meta.dirname, "../..", "sdk");
 
@@ -80,7 +80,7 @@ const WATCH = `{
   Math.random = () => (note("Math.random()"), random());
 }`.replaceAll("\n", " ");
 
-async function built(options: BuildOptions): Promise<{ text: string; places: Places }> {
+async function built(options: BuildOptions): Promise<{ text: string; places: SourceLocations }> {
   const define = { ...options.define, ...Object.fromEntries(UNTRIED) };
   const { outputFiles = [] } = await build({ ...options, define, sourcemap: "external" });
   const textOf = (ending: string) => outputFiles.find(({ path }) => path.endsWith(ending))!.text;
@@ -90,7 +90,7 @@ async function built(options: BuildOptions): Promise<{ text: string; places: Pla
       asks === undefined ? name : found,
     );
   }
-  return { text, places: new Places(textOf(".map")) };
+  return { text, places: new SourceLocations(textOf(".map")) };
 }
 
 /**
