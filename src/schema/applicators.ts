@@ -1,7 +1,7 @@
 import { isObject, type Json } from "../core/model.ts";
 import { requires, whereMembers } from "./assertions.ts";
 import {
-  count,
+  countOperand,
   evaluators,
   every,
   everyFrom,
@@ -58,8 +58,8 @@ export const APPLICATORS: Readonly<Record<string, Maker>> = {
   contains(operand, context) {
     const { schema } = context;
     const evaluate = context.evaluator(operand, context.name);
-    const least = "minContains" in schema ? count(schema["minContains"], context) : 1;
-    const most = "maxContains" in schema ? count(schema["maxContains"], context) : Infinity;
+    const least = "minContains" in schema ? countOperand(schema["minContains"], context) : 1;
+    const most = "maxContains" in schema ? countOperand(schema["maxContains"], context) : Infinity;
     return (value, run) => {
       if (!Array.isArray(value)) return true;
       const fitting = run.quietly(() =>

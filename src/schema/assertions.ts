@@ -2,13 +2,13 @@
 import { limits } from "../core/limits.ts";
 import { isObject } from "../core/model.ts";
 import {
-  count,
+  countOperand,
   every,
   list,
-  number,
+  numberOperand,
   objectOperand,
   textOperand,
-  textsOperand,
+  textListOperand,
   type KeywordContext,
 } from "./keyword.ts";
 import type { Keyword, Maker } from "./keyword.ts";
@@ -47,7 +47,7 @@ const json = (values: readonly unknown[]): string =>
 const ofNumbers =
   (words: string, fits: (value: number, operand: number) => boolean): Maker =>
   (operand, context) => {
-    const limit = number(operand, context);
+    const limit = numberOperand(operand, context);
     return (value, run) =>
       typeof value !== "number" || fits(value, limit) || run.fail(`must be ${words} ${limit}`);
   };
@@ -60,7 +60,7 @@ const ofSizes =
     fits: (size: number, operand: number) => boolean,
   ): Maker =>
   (operand, context) => {
-    const limit = count(operand, context);
+    const limit = countOperand(operand, context);
     const message = `must have ${words[0]} ${limit} ${limit === 1 ? words[1] : words[2]}`;
     return (value, run) => {
       const size = sizeOf(value, run);
@@ -82,7 +82,7 @@ const atMost = (size: number, limit: number): boolean => size <= limit;
 
 /** Requires members, always or beside another one (`because`). */
 export function requires(operand: unknown, context: KeywordContext, because?: string): Keyword {
-  const names = textsOperand(operand, context);
+  const names = textListOperand(operand, context);
   const message = because === undefined ? "is required" : `is required beside \`${because}\``;
   return (value, run) => {
     if (!isObject(value)) return true;
@@ -111,7 +111,7 @@ export const whereMembers =
 export const ASSERTIONS: Readonly<Record<string, Maker>> = {
   type(operand, context) {
     const types = [
-      ...new Set(typeof operand === "string" ? [operand] : textsOperand(operand, context)),
+      ...new Set(typeof operand === "string" ? [operand] : textListOperand(operand, context)),
     ];
     for (const type of types) {
       if (!Object.hasOwn(TYPES, type)) context.fail(`must not be ${JSON.stringify(type)}`);
@@ -136,7 +136,7 @@ export const ASSERTIONS: Readonly<Record<string, Maker>> = {
     isEqual(operand, value, run.steps) || run.fail(`must be ${json([operand])}`),
 
   multipleOf: (operand, context) =>
-    number(operand, context) > 0
+    numberOperand(operand, context) > 0
       ? ofNumbers(
           "a multiple of",
           (value, factor) => value % factor === 0 || Number.isInteger(value / factor),

@@ -30,11 +30,11 @@ export interface KeywordContext {
 /** Makes the check of a keyword from its value; undefined if it asserts nothing. */
 export type Maker = (operand: unknown, context: KeywordContext) => Keyword | undefined;
 
-export function number(operand: unknown, { fail }: KeywordContext): number {
+export function numberOperand(operand: unknown, { fail }: KeywordContext): number {
   return typeof operand === "number" ? operand : fail("must be a number");
 }
 
-export function count(operand: unknown, { fail }: KeywordContext): number {
+export function countOperand(operand: unknown, { fail }: KeywordContext): number {
   return typeof operand === "number" && Number.isInteger(operand) && operand >= 0
     ? operand
     : fail("must be a whole number that is not negative");
@@ -44,7 +44,7 @@ export function textOperand(operand: unknown, { fail }: KeywordContext): string 
   return typeof operand === "string" ? operand : fail("must be a string");
 }
 
-export function textsOperand(operand: unknown, { fail }: KeywordContext): readonly string[] {
+export function textListOperand(operand: unknown, { fail }: KeywordContext): readonly string[] {
   const isList = Array.isArray(operand) && operand.every((one) => typeof one === "string");
   return isList ? operand : fail("must be an array of strings");
 }

@@ -11,7 +11,7 @@ const QUICKJS = createRequire(import.meta.url).resolve("quickjs-wasi/quickjs.was
 const SHIM = join(import.meta.dirname, "engine.wat");
 
 /** The engine as a plugin, before it is prepared; Calls `progress` if it has to be built. */
-export function enginePlugin(
+export function interpreterPlugin(
   cache: string,
   progress: (doing: string) => void,
 ): Promise<Uint8Array<ArrayBuffer>> {

@@ -29,7 +29,7 @@ function objectParam(params: Json, key: string): Json {
   throw new Fault("invalid_params", `params.${key} must be an object.`);
 }
 
-export function strings(params: Json, key: string): Record<string, string> {
+export function stringMapParam(params: Json, key: string): Record<string, string> {
   const found: Record<string, string> = {};
   for (const [name, value] of Object.entries(objectParam(params, key))) {
     if (typeof value !== "string") {
@@ -71,7 +71,7 @@ export const resourceIn = (params: Json): CallRef => ({ kind: "resource", name: 
 export const promptIn = (params: Json): CallRef => ({
   kind: "prompt",
   name: stringParam(params, "name"),
-  input: strings(params, "arguments"),
+  input: stringMapParam(params, "arguments"),
 });
 
 export function completionIn(params: Json): CallRef {
@@ -109,7 +109,7 @@ function completionRequest(params: Json): CompletionRequest {
   const argument = objectParam(params, "argument");
   const given = objectParam(params, "context");
   const context =
-    given["arguments"] === undefined ? {} : { context: { arguments: strings(given, "arguments") } };
+    given["arguments"] === undefined ? {} : { context: { arguments: stringMapParam(given, "arguments") } };
   const about = {
     argument: { name: stringParam(argument, "name"), value: stringParam(argument, "value") },
     ...context,
