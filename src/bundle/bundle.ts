@@ -63,7 +63,7 @@ export interface Options {
   cache: string;
   /** Reports a slow step and its servlet. */
   progress(what: string): void;
-  /** False leaves out the optimiser, but for the engine that most servlets in TypeScript share: see `PrepareOptions`. */
+  /** False leaves out the optimiser, but for the interpreter that most servlets in TypeScript share: see `PrepareOptions`. */
   optimise?: boolean;
 }
 
@@ -94,7 +94,7 @@ export async function bundleAll(
     refusals.collect(async () =>
       made.set(found, await makeReady(found, scripts.get(found), options)),
     );
-  // Servlets in TypeScript wait for their engine, whose preparation takes longest: others are made meanwhile.
+  // Servlets in TypeScript wait for their interpreter, whose preparation takes longest: others are made meanwhile.
   await Promise.all([
     inTurns([...scripts.keys()], make),
     inTurns(
@@ -254,29 +254,29 @@ const PROGRAM =
 
 const gzipBytes = (bytes: Uint8Array) => gzipSync(bytes, { level: 9 }).length;
 
-/** A servlet in TypeScript: the engine with its script loaded. */
+/** A servlet in TypeScript: the interpreter with its script loaded. */
 async function makeLoaded(
   found: FoundServlet,
-  engine: Prepared,
+  interpreter: Prepared,
   { text, explain, watched, warningsFor }: ServletScript,
   cache: string,
 ): Promise<Ready> {
-  const { patch: base } = await snapshot(engine, await kitScript(), cache);
-  const loaded = snapshot(engine, { name: "servlet.js", text }, cache, base);
+  const { patch: base } = await snapshot(interpreter, await kitScript(), cache);
+  const loaded = snapshot(interpreter, { name: "servlet.js", text }, cache, base);
   const { patch, output } = await loaded.catch((error: unknown) => {
     throw error instanceof Refusal ? new Refusal(explain(error.message)) : error;
   });
   const mayAsk = /\b(?:Date|random|performance)\b/.test(text);
   const asked =
-    mayAsk && (await snapshot(engine, { name: "servlet.js", text: watched }, cache, base));
+    mayAsk && (await snapshot(interpreter, { name: "servlet.js", text: watched }, cache, base));
   return {
     found,
     dialect: "hyper-v2",
     archives: await archivesOf(found, cache),
     prepared: {
-      ...engine,
+      ...interpreter,
       exports: z.array(z.string()).parse(output),
-      hash: contentHash(engine.hash, base.bytes, patch.bytes),
+      hash: contentHash(interpreter.hash, base.bytes, patch.bytes),
       base,
       patch,
     },

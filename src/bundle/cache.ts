@@ -33,7 +33,7 @@ export async function writeIfNew(path: string, content: string): Promise<void> {
     await writeWhole(path, content);
 }
 
-/** Copies what the installed package brings prepared into the cache: preparing the engine for TypeScript servlets takes long. */
+/** Copies what the installed package brings prepared into the cache: to prepare the interpreter takes long. */
 export async function copyPrepared(cache: string): Promise<void> {
   const prepared = join(OWN_FOLDER, "prepared");
   const names = isInstalled ? await readdir(prepared).catch(() => []) : [];

@@ -2,7 +2,7 @@ import { inspect } from "./globals/inspect.ts";
 import { jsonOrText } from "./json.ts";
 import { patternAdvice } from "./patterns.ts";
 
-/** Host functions that the engine's shim provides as `globalThis.__host`. Calls block the servlet. */
+/** Host functions that the interpreter's shim provides as `globalThis.__host`. Calls block the servlet. */
 interface Host {
   /** The call's input, as JSON. */
   input(): string;
@@ -57,7 +57,7 @@ declare global {
   var __servlet: ServletEntry;
 }
 
-/** None: a typed array takes the engine long to make. */
+/** None: a typed array takes the interpreter long to make. */
 export const NO_WORDS = new Uint32Array(0);
 
 /** The state of the call that runs; `begin` makes it new. */

@@ -56,7 +56,7 @@ export function jsonOrText(value: unknown): unknown {
   }
 }
 
-/** By Map or Set, what stands for it: the same each time, so that the engine finds a cycle. */
+/** By Map or Set, what stands for it: the same each time, so that the interpreter finds a cycle. */
 let made: Map<object, object> | undefined;
 
 function asJson(this: object): object {

@@ -14,7 +14,7 @@ const timers = new Map<number, Timer>();
 let lastId = 0;
 let clock = 0;
 
-/** The time: not before the end of the newest sleep, even where the engine's clock stands still. */
+/** The time: not before the end of the newest sleep, even where the interpreter's clock stands still. */
 const now = (): number => (clock = Math.max(clock, Date.now()));
 
 export function clearTimers(): void {

@@ -7,7 +7,7 @@ export interface PreparedServlet {
   name: string;
   dialect: DialectName;
   /**
-   * The prepared Wasm; absent if its code is in the bucket of builds. Servlets in TypeScript share an engine and its
+   * The prepared Wasm; absent if its code is in the bucket of builds. Servlets in TypeScript share an interpreter and its
    * base, and each has a patch of its own.
    */
   module?: WebAssembly.Module;

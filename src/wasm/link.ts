@@ -33,7 +33,7 @@ export interface Instance {
   suspends: boolean;
   /** True if its start functions have run in an earlier call whose state it has. */
   hasStarted?: boolean;
-  /** Of an engine's instance: the patch of the servlet that it is. */
+  /** Of an interpreter's instance: the patch of the servlet that it is. */
   patch?: ArrayBuffer;
   /** How it is with this patch, once it serves the same servlet again. */
   patched?: Patched | undefined;

@@ -43,7 +43,7 @@ const plugins = (await scan(["plugins"], refusals)).filter(({ place }) => PLUGIN
 refusals.throwAll();
 const isScript = ({ source }: Member["found"]) => source.kind === "typescript";
 const bundled = (some: typeof found) => bundleAll(some, { ...options, optimise });
-// Beside the bundle of the plugins, which prepares the engine of servlets in TypeScript, those that need no engine.
+// Beside the bundle of the plugins, which prepares the interpreter of servlets in TypeScript, those that need no interpreter.
 const [code, others] = await Promise.all([
   runNodeScript(["src/bundle/commands/bundle.ts"]),
   bundled(found.filter((one) => !isScript(one))),

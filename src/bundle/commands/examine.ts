@@ -31,7 +31,7 @@ export interface Examined {
   outline?: Outline;
   /** The imports of `outline` that nothing here answers. */
   missing: ReadonlySet<Import>;
-  /** For TypeScript, the engine's with the servlet's patch. */
+  /** For TypeScript, the interpreter's with the servlet's patch. */
   prepared?: Prepared | undefined;
   /** Its lists as clients see them. */
   lists?: Lists;
@@ -101,7 +101,7 @@ export async function examine(found: FoundServlet, options: Making): Promise<Exa
   const bundled = await attempt(() => bundleAll([found], options));
   const { refusal } = bundled;
   const [member] = bundled.value ?? [];
-  // Of a script that is refused there is nothing but the engine, which is not the matter.
+  // Of a script that is refused there is nothing but the interpreter, which is not the matter.
   if (member === undefined && source.kind === "typescript") return { ...known, refusal };
 
   const tell = (doing: string) => progress(`${found.name}: ${doing}`);

@@ -165,7 +165,7 @@ async function placeOfDefault(entry: string): Promise<string> {
 
 let kit: Promise<Loaded> | undefined;
 
-/** The kit, which is loaded into the engine before any servlet. */
+/** The kit, which is loaded into the interpreter before any servlet. */
 export function kitScript(): Promise<Loaded> {
   kit ??= bundleKit();
   return kit;
@@ -237,7 +237,7 @@ const KIT_NAMES: Readonly<Record<string, string[]>> = {
   files: Object.keys(await import("../../sdk/files.ts")).toSorted(),
 };
 
-/** Resolves `edge-servlets/servlet` to the kit in the engine, wherever the servlet's folder is. */
+/** Resolves `edge-servlets/servlet` to the kit in the interpreter, wherever the servlet's folder is. */
 const ownPackage: Plugin = {
   name: "edge-servlets",
   setup(on) {

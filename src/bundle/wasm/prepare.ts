@@ -43,9 +43,9 @@ export interface Prepared {
   path: string;
   /** SHA-256 of the prepared wasm, in hex. */
   hash: string;
-  /** Of an engine: the patch that its servlets share. */
+  /** Of an interpreter: the patch that its servlets share. */
   base?: Cached;
-  /** Makes an instance, or an engine's with the base, one in which calls begin. */
+  /** Makes an instance, or an interpreter's with the base, one in which calls begin. */
   patch?: Cached;
   /** Why an instance cannot be restored to its pristine state; absent if it can. */
   unrestorable?: string;
@@ -67,8 +67,8 @@ export interface PrepareOptions {
 /** Where nothing else is said: from there on, marks save more than they cost. */
 const MARKED_PAGES = 4;
 
-/** Further exports of the JavaScript engine: to compile and load a script, and to collect garbage before state is stored. */
-export const ENGINE_EXPORTS = {
+/** Further exports of the JavaScript interpreter: to compile and load a script, and to collect garbage before state is stored. */
+export const INTERPRETER_EXPORTS = {
   compile: "edge_compile",
   load: "edge_load",
   collect: "edge_collect",
@@ -244,7 +244,7 @@ async function transform(
         kind: "global",
         index,
       })),
-      ...old.filter(({ name }) => Object.values(ENGINE_EXPORTS).includes(name)),
+      ...old.filter(({ name }) => Object.values(INTERPRETER_EXPORTS).includes(name)),
       ...old
         .filter(({ name, kind }) => kind === "function" && WIZER_EXPORTS.has(name))
         .slice(0, 1)

@@ -29,7 +29,7 @@ const NO_NETWORK =
 /** A servlet, and how it is to be warmed up. */
 export interface WarmUpInput {
   module: WebAssembly.Module;
-  /** Of an engine: the patch that its servlets share, and this one's. */
+  /** Of an interpreter: the patch that its servlets share, and this one's. */
   base?: ArrayBuffer;
   patch?: ArrayBuffer;
   dialect: DialectName;
@@ -54,7 +54,7 @@ export interface WarmUp {
   startsOnce: boolean;
   /** Host services that its start functions used. */
   startAsks: string[];
-  /** The patch in which its calls begin: over an engine's base, or over a new instance. */
+  /** The patch in which its calls begin: over an interpreter's base, or over a new instance. */
   patch?: Uint8Array;
   /** Why the manifest's `warm` or `start` cannot be had. */
   refusal?: string;
@@ -192,7 +192,7 @@ class Warming {
   }
 }
 
-/** An instance that has started, with its script loaded where it is an engine, and what that asked for. */
+/** An instance that has started, with its script loaded where it is an interpreter, and what that asked for. */
 async function start(asked: WarmUpInput): Promise<{ warming: Warming; startAsks: string[] }> {
   const { base, patch, dialect, module } = asked;
   const code = { module, userFunctions: dialects[dialect].userFunctions };
@@ -221,11 +221,11 @@ async function start(asked: WarmUpInput): Promise<{ warming: Warming; startAsks:
  */
 export async function warmUp(asked: WarmUpInput): Promise<WarmUp> {
   const { warm, startOnce, isRestorable, listed, module } = asked;
-  const isEngine = asked.patch !== undefined;
+  const isInterpreter = asked.patch !== undefined;
   const isWizer = WebAssembly.Module.exports(module).some(({ name }) => name === "edge_wizer");
   const isWanted = warm.length > 0 || startOnce || isWizer;
   const refused = (refusal: string, startAsks: string[] = []): WarmUp => ({
-    startsOnce: isEngine,
+    startsOnce: isInterpreter,
     startAsks,
     ...(isWanted && { refusal }),
   });
@@ -251,7 +251,7 @@ export async function warmUp(asked: WarmUpInput): Promise<WarmUp> {
       startAsks,
     );
   }
-  if (listed && !isEngine) {
+  if (listed && !isInterpreter) {
     const asking = listAll(warming.connect(asked));
     const failures = await asking.then(
       ({ failures: all }) => all.length,
@@ -265,9 +265,9 @@ export async function warmUp(asked: WarmUpInput): Promise<WarmUp> {
     const failure = await warmCall(warming, asked, tool, args);
     if (failure !== undefined) return refused(`the warm-up call of ${tool} ${failure}`, startAsks);
   }
-  const isWarm = isWanted || (listed && !isEngine);
+  const isWarm = isWanted || (listed && !isInterpreter);
   return {
-    startsOnce: isEngine || (isAlone && !isWarm),
+    startsOnce: isInterpreter || (isAlone && !isWarm),
     startAsks,
     ...(isWarm && { patch: warming.patch() }),
   };

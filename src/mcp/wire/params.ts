@@ -109,7 +109,9 @@ function completionRequest(params: Json): CompletionRequest {
   const argument = objectParam(params, "argument");
   const given = objectParam(params, "context");
   const context =
-    given["arguments"] === undefined ? {} : { context: { arguments: stringMapParam(given, "arguments") } };
+    given["arguments"] === undefined
+      ? {}
+      : { context: { arguments: stringMapParam(given, "arguments") } };
   const about = {
     argument: { name: stringParam(argument, "name"), value: stringParam(argument, "value") },
     ...context,

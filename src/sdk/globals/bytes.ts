@@ -1,4 +1,4 @@
-/** UTF-8 by way of the engine's native functions: loops over bytes are slow in an interpreter. */
+/** UTF-8 by way of the interpreter's native functions: loops over bytes are slow in it. */
 export const encodeUtf8 = (text: string): Uint8Array<ArrayBuffer> =>
   bytesOf(unescape(encodeURIComponent(text.toWellFormed())));
 

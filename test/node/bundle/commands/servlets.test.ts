@@ -109,7 +109,7 @@ describe("new", () => {
 
     const inspected = await servlets(["inspect", "other"], [inner]);
     expect(inspected).toMatchObject({ code: 0 });
-    expect(inspected.stdout).toMatch(/size .*script .* the engine that all/);
+    expect(inspected.stdout).toMatch(/size .*script .* the interpreter that all/);
     expect(inspected.stdout).toMatch(/answers +(list_tools, call_tool|call_tool, list_tools)\n/);
     expect(inspected.stdout).toContain("The host takes it.");
   });
