@@ -7,13 +7,13 @@ import { inLaterMcpSpan, tellResult, told } from "../observe/request-span.ts";
 import { callerKey } from "../core/callers.ts";
 import { Wait } from "../core/suspension.ts";
 import type { Registry } from "../servlets/registry.ts";
-import { afterSending, type Sender } from "../core/unknown-outcome.ts";
+import { afterSending, type UnrecordedCall } from "../core/unknown-outcome.ts";
 import { StoredBytes } from "../storage/stored-bytes.ts";
 import type { TaskOwners } from "./task-owners.ts";
 import type { TaskStore } from "./task-store.ts";
 
 /** A run as its task has begun it. */
-export interface Running {
+export interface BegunRun {
   /** Aborts when the task is cancelled. */
   signal: AbortSignal;
   /** Called when the run waits for something. */
@@ -21,7 +21,7 @@ export interface Running {
 }
 
 /** Dependencies of `runTask`. */
-interface TaskRun extends Running {
+interface TaskRun extends BegunRun {
   store: TaskStore;
   owners: TaskOwners;
   registry: Registry;
@@ -38,7 +38,7 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefine
   const recorded = await store.recorded();
   if (call === undefined || store.isOver) return undefined;
   const { entries = [] } = recorded ?? {};
-  const sender: Sender = { hasSent: entries.some(({ what }) => SENDS.test(what)) };
+  const sender: UnrecordedCall = { hasSent: entries.some(({ what }) => SENDS.test(what)) };
   const stored = new StoredBytes(
     () => run.countStored(callerKey(call.principal)),
     [call.ref, entries],

@@ -7,7 +7,7 @@ import { BudgetExceeded, type Fuel } from "./budget.ts";
 import { Exit, Guest, GuestError, type Setup } from "./guest.ts";
 import { Journal } from "./journal.ts";
 import { borrow, giveBack, isBornStarted, type Program } from "./pool.ts";
-import { run, type Instance } from "./link.ts";
+import { runExport, type Instance } from "./link.ts";
 
 export type { GuestCredentials, LogLevel, Setup } from "./guest.ts";
 export type { Program } from "./pool.ts";
@@ -33,13 +33,13 @@ export type Ending =
   | { kind: "suspended"; suspended: Suspended };
 
 /** Where a call's instance comes from, and what becomes of it. */
-export interface Source {
+export interface InstanceSource {
   take(program: Program, guest: Guest): Promise<Instance>;
   /** Called when the guest is gone; with its ending, if it came to its end by itself. */
   giveBack(program: Program, instance: Instance, ending: Ending | undefined): Promise<void> | void;
 }
 
-const pool: Source = { take: borrow, giveBack };
+const pool: InstanceSource = { take: borrow, giveBack };
 
 /** The record to resume and where to store new entries, for a durable call. */
 export interface Durability {
@@ -73,7 +73,7 @@ export async function callExport(
     guest.attach(instance.exports, setup);
     const hasStarted = isBornStarted(program) || instance.hasStarted === true;
     if (instance.exports["edge_start"] !== undefined && !hasStarted) {
-      await run(instance, "edge_start");
+      await runExport(instance, "edge_start");
     }
     ending = await runIn(instance, name, recorded?.head.input ?? input, guest);
     return ending;
@@ -130,7 +130,7 @@ async function runIn(
   guest: Guest,
 ): Promise<Ending> {
   guest.setInput(input);
-  const code = await run(instance, name);
+  const code = await runExport(instance, name);
   if (guest.ended !== undefined) throw guest.ended;
   guest.journal.finish();
   return finished(guest, code);

@@ -6,6 +6,7 @@ import {
   importsOf,
   roomOf,
   ROOMS,
+  sharedNames,
   sourceFiles,
   type SourceFile,
 } from "./structure.ts";
@@ -65,4 +66,8 @@ test("no file has what belongs to other rooms", () => {
     ),
   );
   expect(foreign).toEqual([]);
+});
+
+test("an exported name has one meaning", () => {
+  expect(sharedNames(files)).toEqual([]);
 });
