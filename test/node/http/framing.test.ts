@@ -5,6 +5,7 @@ import { serving } from "./serving.ts";
 
 /** Requests whose length can be read in two ways, through a raw socket: a proxy may see other requests in them than workerd. */
 const { port } = await serving();
+const slow = await serving({ variables: { TEST_LIMITS: JSON.stringify({ bodyMs: 1000 }) } });
 
 const BODY = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" });
 const CHUNKED = `${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\n\r\n`;
@@ -49,4 +50,21 @@ test.each([
   ["chunks that are not last", ["transfer-encoding: chunked", "transfer-encoding: identity"]],
 ])("%s: refused, and the connection closed", async (_what, lines) => {
   expect(statuses(await answersTo(...lines, "", BODY + HIDDEN))).toEqual(["400"]);
+});
+
+test("bodies that do not come in time are refused, also those that share a timer", async () => {
+  const head = ["POST /mcp HTTP/1.1", "host: localhost", "content-type: application/json"];
+  const half = [...head, "content-length: 100", "", '{"jsonrpc"'].join("\r\n");
+  const answers = Array.from({ length: 5 }, async () => {
+    const socket = connect(slow.port, "127.0.0.1");
+    let text = "";
+    socket.setEncoding("latin1").on("data", (more: string) => (text += more));
+    socket.write(half);
+    await once(socket, "close");
+    return text;
+  });
+  // Whoever comes next, or the timer of one of them, refuses those that are late.
+  const rest = setInterval(() => void fetch(slow.url, { method: "POST", body: "{}" }), 200);
+  for (const text of await Promise.all(answers)) expect(statuses(text)).toEqual(["408"]);
+  clearInterval(rest);
 });
