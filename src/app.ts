@@ -11,7 +11,7 @@ import {
 } from "./auth/origin.ts";
 import { otcPrincipal } from "./auth/otc.ts";
 import { anonymousAt } from "./auth/principal.ts";
-import { readJson } from "./http/body.ts";
+import { readJson, refuseLateBodies } from "./http/body.ts";
 import { callerKey } from "./core/callers.ts";
 import { demandAudience } from "./settings/env.ts";
 import { Fault, report } from "./core/errors.ts";
@@ -62,6 +62,7 @@ export function createApp(server: Server) {
   const misspelt = unusedIn(bundle.servlets, Object.keys(variables), { isMisspelt: true });
   let hasWarned = false;
   app.use((c, next) => {
+    refuseLateBodies();
     c.req.raw = atOwnOrigin(c.req.raw, policy);
     // Only a request's URL shows whether the server runs on a loopback host.
     if (!hasWarned && authenticator.isExposed(c.req.raw))

@@ -100,32 +100,43 @@ const awaited = new Set<InTime>();
 /** Until then no short body has a timer of its own, in Unix ms. */
 let untimedUntil = 0;
 
+/** Refuses the bodies that have not come in time. Each request calls this. */
+export function refuseLateBodies(now = Date.now()): void {
+  for (const one of awaited) {
+    if (one.until > now) return;
+    awaited.delete(one);
+    one.refuse(tooSlow());
+  }
+}
+
 /**
  * The time that a body may take. A timer takes a tenth of the CPU time of a small call, so short bodies have one at most
- * once a second. Each timer, and each request that comes, refuses all bodies that are late.
+ * once a second; the next request, or another timer, refuses those without.
  */
 class InTime {
   readonly isShort: boolean;
   /** Rejects with `too_slow`. */
   readonly late: Promise<never>;
-  readonly #until: number;
-  readonly #refuse: (why: Fault) => void;
+  /** In Unix ms. */
+  readonly until: number;
+  readonly refuse: (why: Fault) => void;
   readonly #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(isShort: boolean) {
     const { promise, reject } = Promise.withResolvers<never>();
     const now = Date.now();
+    const untimedMs = Math.floor(limits.bodyMs / 60);
     this.isShort = isShort;
     this.late = promise;
-    this.#refuse = reject;
-    this.#until = now + limits.bodyMs;
-    InTime.#refuseLate(now);
+    this.refuse = reject;
+    this.until = now + limits.bodyMs;
     awaited.add(this);
     if (isShort && now < untimedUntil) return;
-    if (isShort) untimedUntil = now + Math.floor(limits.bodyMs / 60);
+    if (isShort) untimedUntil = now + untimedMs;
     const isOver = () => {
-      this.#refuse(tooSlow());
-      InTime.#refuseLate(this.#until);
+      this.refuse(tooSlow());
+      // Those, too, that came after it and have no timer.
+      refuseLateBodies(this.until + untimedMs);
     };
     this.#timer = setTimeout(isOver, limits.bodyMs);
   }
@@ -133,14 +144,6 @@ class InTime {
   end(): void {
     awaited.delete(this);
     if (this.#timer !== undefined) clearTimeout(this.#timer);
-  }
-
-  static #refuseLate(now: number): void {
-    for (const one of awaited) {
-      if (one.#until > now) return;
-      awaited.delete(one);
-      one.#refuse(tooSlow());
-    }
   }
 }
 
