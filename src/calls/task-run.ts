@@ -3,7 +3,8 @@ import { METHODS } from "./call-ref.ts";
 import { Fault, logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { runTaskCall, type RunEnd } from "./task-call.ts";
-import { inLaterMcpSpan, tellResult, told } from "../observe/request-span.ts";
+import { mcpSpan, tellResult, told } from "../observe/request-span.ts";
+import { inLaterSpan } from "../observe/spans.ts";
 import { callerKey } from "../core/callers.ts";
 import { Wait } from "../core/suspension.ts";
 import type { Registry } from "../servlets/registry.ts";
@@ -47,8 +48,9 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefine
     const called = { ...call, isHandedOver: store.isHandedOver };
     const session = call.owner?.session;
     const method = METHODS[call.ref.kind];
-    const about = () => ({ method, entry: call, session, version: call.client.protocolVersion });
-    const end = await inLaterMcpSpan(call.trace, about, async (trace, span) => {
+    const { protocolVersion: version } = call.client;
+    const start = () => mcpSpan({ method, entry: call, session, version });
+    const end = await inLaterSpan(call.trace, start, async (trace, span) => {
       const going = runTaskCall(called, run.registry, {
         ...call,
         trace,
