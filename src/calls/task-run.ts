@@ -13,16 +13,8 @@ import { StoredBytes } from "../storage/stored-bytes.ts";
 import type { TaskOwners } from "./task-owners.ts";
 import type { TaskStore } from "./task-store.ts";
 
-/** A run as its task has begun it. */
-export interface Running {
-  /** Aborts when the task is cancelled. */
-  signal: AbortSignal;
-  /** Called when the run waits for something. */
-  begun(): void;
-}
-
 /** Dependencies of `runTask`. */
-interface TaskRun extends Running {
+interface TaskRun {
   store: TaskStore;
   owners: TaskOwners;
   registry: Registry;
@@ -30,6 +22,10 @@ interface TaskRun extends Running {
   countStored(caller: string | undefined): Promise<void>;
   /** Called with the text of a progress notification. */
   onProgress(message: string): void;
+  /** Aborts when the task is cancelled. */
+  signal: AbortSignal;
+  /** Called when the run waits for something. */
+  begun(): void;
 }
 
 /** Runs a task's call. Undefined if the task is over, or after an internal error, which may not recur. */
