@@ -2,9 +2,12 @@ import { type TaskEnd, endOf } from "./task-object.ts";
 import { METHODS } from "./call-ref.ts";
 import { Fault, logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import { runTaskCall, type RunEnd } from "./task-call.ts";
-import { mcpSpan, tellResult, told } from "../observe/request-span.ts";
+import { perform } from "./engine.ts";
+import { entryAgain, taskAsker, taskPolicy, type RunEnd } from "./task-call.ts";
+import { mcpSpan, tellFault, tellResult } from "../observe/request-span.ts";
 import { inLaterSpan } from "../observe/spans.ts";
+import { NOBODY } from "../asks/links.ts";
+import type { CallContext } from "../core/call-context.ts";
 import { callerKey } from "../core/callers.ts";
 import { Wait } from "../core/suspension.ts";
 import type { Registry } from "../servlets/registry.ts";
@@ -41,13 +44,14 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefine
     [call.ref, entries],
   );
   try {
-    const called = { ...call, isHandedOver: store.isHandedOver };
+    // A call that was handed over has no client to ask.
+    const client = store.isHandedOver ? NOBODY : call.client;
     const session = call.owner?.session;
     const method = METHODS[call.ref.kind];
     const { protocolVersion: version } = call.client;
     const start = () => mcpSpan({ method, entry: call, session, version });
     const end = await inLaterSpan(call.trace, start, async (trace, span) => {
-      const going = runTaskCall(called, run.registry, {
+      const context: CallContext = {
         ...call,
         trace,
         session,
@@ -56,14 +60,21 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefine
         signal: () => signal,
         notify: owners.notifier(call, recorded, run.onProgress),
         keeper: owners.keeper(sender, stored),
+        ask: taskAsker(call, client),
         gate: (ms) => {
           run.begun();
           demandShort(ms, signal);
         },
-      });
-      const ended = await told(span, going);
-      if ("result" in ended) tellResult(span, ended.result);
-      return ended;
+      };
+      try {
+        const entry = await entryAgain(call, run.registry, recorded);
+        const ended = await perform(entry, context, taskPolicy(call, client));
+        if ("result" in ended) tellResult(span, ended.result);
+        return ended;
+      } catch (error) {
+        tellFault(span, Fault.from(error));
+        throw error;
+      }
     });
     if ("result" in end) await stored.add(end.result);
     return end;
