@@ -1,3 +1,4 @@
+import type { CallContext } from "../core/call-context.ts";
 import { Fault } from "../core/errors.ts";
 import { isUpdate, type Notification } from "../core/model.ts";
 import { JOURNAL_VERSION, type Head } from "../core/record.ts";
@@ -6,7 +7,7 @@ import type { PreparedServlet } from "./bundle.ts";
 import type { Deployment } from "./deployment.ts";
 import { dialects } from "./dialects.ts";
 import { keepsState } from "./manifest.ts";
-import { askerOf } from "./server-asks.ts";
+import { lookUpBy } from "./server-asks.ts";
 import { tellEnded, tellFailed } from "./run-log.ts";
 import { inRunSpan } from "./run-span.ts";
 import type { Servlet } from "./servlet.ts";
@@ -40,9 +41,8 @@ export function connected(bundled: PreparedServlet, deployment: Deployment): Ser
     run: async (name, input, given, read) => {
       const notify = (notice: Notification) =>
         given.notify(isUpdate(notice) ? { ...notice, servlet: bundled.name } : notice);
-      const made = { ...given, notify };
-      const ask = askerOf({ servlet: bundled, call: made, deployment });
-      const call = { ...made, ask };
+      const call: CallContext = { ...given, notify };
+      call.lookUp = lookUpBy({ servlet: bundled, call, deployment });
       const { recorded, keeper } = call;
       const head: Partial<Head> = recorded?.head ?? {};
       const { version = JOURNAL_VERSION, hash = bundled.hash } = head;
