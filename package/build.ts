@@ -10,7 +10,7 @@ import { execFileSync } from "node:child_process";
 import { cp, glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
-import { enginePlugin } from "../src/bundle/typescript/engine.ts";
+import { interpreterPlugin } from "../src/bundle/typescript/engine.ts";
 import { prepare } from "../src/bundle/wasm/prepare.ts";
 import { limits } from "../src/core/limits.ts";
 
@@ -202,7 +202,7 @@ async function prepareEngine(): Promise<void> {
 /** Puts the engine of this project's own bundle where the compiled files look for theirs: both are prepared alike. */
 async function copyEngine(cache: string): Promise<void> {
   const progress = (doing: string) => console.log(`${doing} …`);
-  const plugin = await enginePlugin(join(ROOT, ".bundle"), progress);
+  const plugin = await interpreterPlugin(join(ROOT, ".bundle"), progress);
   const { memoryBytes } = limits;
   const { path } = await prepare(plugin, { memoryBytes }, join(ROOT, ".bundle"), progress);
   const compiled: typeof import("../src/bundle/wasm/prepare.ts") = await import(

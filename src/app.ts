@@ -18,7 +18,7 @@ import { Fault, report } from "./core/errors.ts";
 import { limits } from "./core/limits.ts";
 import { mcpEndpoint } from "./mcp/endpoint.ts";
 import { errorMessage, idOf } from "./mcp/wire/message.ts";
-import { jsonResponse, refusalResponse } from "./mcp/wire/reply.ts";
+import { replyResponse, refusalResponse } from "./mcp/wire/reply.ts";
 import { installerOf } from "./operator/builds.ts";
 import { operatorEndpoint, operatorRefusal } from "./operator/endpoint.ts";
 import { callTool, listTools } from "./otc/endpoint.ts";
@@ -212,7 +212,7 @@ export function createApp(server: Server) {
       if (id === null) return plain;
       // A JSON-RPC client with the wrong URL. Many report a 404 as "session terminated" and hide the message.
       const body = errorMessage(id, new Fault("invalid_request", message));
-      return jsonResponse({ status: 200, body });
+      return replyResponse({ status: 200, body });
     };
     return enterUnknown(raw).until(answer());
   });

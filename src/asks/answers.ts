@@ -2,7 +2,7 @@ import { checkWithoutNulls } from "../core/deviations.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { Answer, Answers, Ask, AskFailure, Asks } from "../core/asks.ts";
-import type { Client } from "../core/call-context.ts";
+import type { ClientDescription } from "../core/call-context.ts";
 import { isObject, type Json } from "../core/model.ts";
 import { textBytes } from "../core/shape.ts";
 import { cannotAsk, unusableAnswer } from "../servlets/ask-failures.ts";
@@ -23,7 +23,7 @@ const CAPABILITY: Record<Ask["method"], string> = {
  * https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#capabilities
  * https://modelcontextprotocol.io/specification/2026-07-28/client/sampling#capabilities
  */
-function missingCapability(ask: Ask, { capabilities }: Client): Json | undefined {
+function missingCapability(ask: Ask, { capabilities }: ClientDescription): Json | undefined {
   const name = CAPABILITY[ask.method];
   const declared = capabilities[name];
   const part = partOf(ask);
@@ -36,7 +36,7 @@ function missingCapability(ask: Ask, { capabilities }: Client): Json | undefined
 }
 
 /** A failure for each ask that this client does not support. */
-export function unaskable(asks: Asks, client: Client): Record<string, AskFailure> {
+export function unaskable(asks: Asks, client: ClientDescription): Record<string, AskFailure> {
   const failures = Object.entries(asks).flatMap(([key, ask]): [string, AskFailure][] => {
     const missing = missingCapability(ask, client);
     if (missing === undefined) return [];
@@ -48,7 +48,7 @@ export function unaskable(asks: Asks, client: Client): Record<string, AskFailure
 }
 
 /** Throws `missing_capability` if the client does not support one of these. */
-export function demandCapabilities(asks: Asks, client: Client): void {
+export function demandCapabilities(asks: Asks, client: ClientDescription): void {
   for (const { message, requiredCapabilities } of Object.values(unaskable(asks, client))) {
     throw new Fault("missing_capability", message, { data: { requiredCapabilities } });
   }

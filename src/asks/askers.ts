@@ -1,12 +1,12 @@
 import type { AskFailure, Asker, Asks } from "../core/asks.ts";
-import type { CallContext, Client } from "../core/call-context.ts";
+import type { CallContext, ClientDescription } from "../core/call-context.ts";
 import { Wait } from "../core/suspension.ts";
 import { fittingAnswers, isComplete, unaskable } from "./answers.ts";
 
 /** Askers that interrupt a call until its client answers. */
 
 /** An asker that interrupts the call until its client answers, unless the client supports none of the asks. */
-export function sessionAsker(client: Client): Asker {
+export function sessionAsker(client: ClientDescription): Asker {
   return async (asks) => {
     const given = sessionFailures(asks, client);
     if (Object.keys(given).length === Object.keys(asks).length) return given;
@@ -15,7 +15,10 @@ export function sessionAsker(client: Client): Asker {
 }
 
 /** A failure for each ask that a session's client does not support; none ends the call by itself. */
-export const sessionFailures = (asks: Asks, client: Client): Record<string, AskFailure> =>
+export const sessionFailures = (
+  asks: Asks,
+  client: ClientDescription,
+): Record<string, AskFailure> =>
   Object.fromEntries(
     Object.entries(unaskable(asks, client)).map(([key, failure]) => {
       const { requiredCapabilities: _, ...rest } = failure;

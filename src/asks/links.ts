@@ -1,5 +1,5 @@
 import type { Asker, Asks } from "../core/asks.ts";
-import type { Client } from "../core/call-context.ts";
+import type { ClientDescription } from "../core/call-context.ts";
 import type { DetailedTask, TaskCall } from "../calls/task-object.ts";
 import type { Tasks } from "../calls/tasks.ts";
 import { isObject, type Json } from "../core/model.ts";
@@ -18,16 +18,16 @@ import { unanswered, unaskable } from "./answers.ts";
  */
 
 /** A client that can be asked nothing: that of a call which was handed over. */
-export const NOBODY: Client = { capabilities: {} };
+export const NOBODY: ClientDescription = { capabilities: {} };
 
 /** True if these asks are for a person whom this client cannot ask, and fit on pages. */
-export const needsPerson = (asks: Asks, client: Client): boolean =>
+export const needsPerson = (asks: Asks, client: ClientDescription): boolean =>
   stringBytes(JSON.stringify(asks)) <= limits.shownAskBytes &&
   Object.keys(unaskable(asks, client)).some((key) => asks[key]!.method === "elicitation/create");
 
 /** The asker, but for what needs a person: that interrupts the call. */
 export const linkAsker =
-  (ask: Asker, client: Client): Asker =>
+  (ask: Asker, client: ClientDescription): Asker =>
   async (asks, signal) => {
     if (!needsPerson(asks, client)) return ask(asks, signal);
     throw new Wait({ kind: "input", asks, given: {} });

@@ -4,7 +4,6 @@ import { siteOf } from "../http/document.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { OPERATOR_SCOPE, type Json, type Principal } from "../core/model.ts";
-import { isLoopback } from "../http/private-hosts.ts";
 import {
   authorizationServer,
   type AuthorizationServer,
@@ -13,7 +12,7 @@ import {
 import type { Fetch } from "./fetch-json.ts";
 import { RevokedKeys, revokedKey } from "./key-records.ts";
 import { audienceOf, challengeOf, metadataOf } from "./metadata.ts";
-import { arrivalOf, audienceAt, demandOwnOrigin, isLocal } from "./origin.ts";
+import { audienceAt, demandOwnOrigin, isAtLoopback, isLocal } from "./origin.ts";
 import { anonymousAt, bearerIn, ownerOf, type Known } from "./principal.ts";
 import { resourceServer, type Verified } from "./resource-server.ts";
 import { TokenMemory } from "./token-memory.ts";
@@ -126,10 +125,7 @@ export function createAuthenticator(
   return {
     isOpen,
     revoked,
-    isExposed: (request) =>
-      isOpen &&
-      settings.AUTH !== "none" &&
-      [new URL(request.url), arrivalOf(request)].some(({ hostname }) => !isLoopback(hostname)),
+    isExposed: (request) => isOpen && settings.AUTH !== "none" && !isAtLoopback(request),
     proof: isOpen ? "" : hasOAuth ? "sign-in" : "key",
     authorization,
     identify,

@@ -6,7 +6,7 @@ import {
 import { bodyText } from "../http/body.ts";
 import { Fault, httpStatus, retryAfterOf } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import type { Refusal } from "./consent-page.ts";
+import type { SignInRefusal } from "./consent-page.ts";
 
 /** Refusals of the authorization server, on its page and at its token endpoint. */
 
@@ -65,7 +65,7 @@ export const invalidGrant = (error_description: string): Response =>
   );
 
 /** The error page for a refusal. Rethrows any other error. */
-export function refusalOf(error: unknown): Refusal {
+export function refusalOf(error: unknown): SignInRefusal {
   if (error instanceof AuthorizationError) {
     // A link and not a redirect: whoever wrote the URL may also have registered its target.
     return { status: 400, reason: `${error.description}.`, back: error.redirectTo };

@@ -3,7 +3,7 @@ import type { ConsentDescription } from "@cloudflare/workers-oauth-provider";
 import { html } from "hono/html";
 import { limits } from "../core/limits.ts";
 import { OPERATOR_SCOPE } from "../core/model.ts";
-import { documentOf, shown, sourceOf, type Markup, type Site } from "../http/document.ts";
+import { documentOf, shown, policySourceOf, type Markup, type Site } from "../http/document.ts";
 
 interface ConsentRequest {
   site: Site;
@@ -113,7 +113,7 @@ export async function consentPage(question: ConsentRequest): Promise<Response> {
 }
 
 /** The reason why sign-in is refused. */
-export interface Refusal {
+export interface SignInRefusal {
   status: number;
   reason: string;
   /** The redirect URI of the app, with the error. */
@@ -123,7 +123,7 @@ export interface Refusal {
 }
 
 /** The page that says why sign-in is refused. */
-export function refusalPage(site: Site, refusal: Refusal): Promise<Response> {
+export function refusalPage(site: Site, refusal: SignInRefusal): Promise<Response> {
   const { status, reason, back, retryAfter } = refusal;
   const body = html`<h1>${site.title}</h1>
     <p>${shown(reason)}</p>
@@ -146,6 +146,6 @@ function respond(
   answer: { status: number; headers: Headers },
   client?: ConsentDescription,
 ): Promise<Response> {
-  const targets = ["https:", ...(client ? [sourceOf(new URL(client.redirectUri))] : [])];
+  const targets = ["https:", ...(client ? [policySourceOf(new URL(client.redirectUri))] : [])];
   return documentOf(site, body, { ...answer, targets });
 }

@@ -19,7 +19,7 @@ const keySetSchema = z.object({ keys: z.array(z.looseObject({ kty: z.string() })
  * Throws `unavailable` if no keys can be fetched.
  * https://www.rfc-editor.org/rfc/rfc7517
  */
-export function keysOf({ issuer, jwks_uri }: Issuer, fetch: Fetch): JWTVerifyGetKey {
+export function issuerKeys({ issuer, jwks_uri }: Issuer, fetch: Fetch): JWTVerifyGetKey {
   let address = jwks_uri;
   let keys: JWTVerifyGetKey | undefined;
   let fetchedAt = 0;

@@ -121,6 +121,15 @@ const isPassedOn = (headers: Headers): boolean =>
 /** True for a request from this machine. Only `dev` can tell, where it listens on loopback: `RUNS` says so. */
 export const isLocal = (request: Request): boolean => arrivals.get(request)?.isLocal ?? false;
 
+/** The usual names of this machine, told without parsing the URL. */
+const HERE = /^https?:\/\/(localhost|127\.0\.0\.1)[:/]/;
+
+/** True if the client has used a name of this machine, and the server's own is one, too. */
+export const isAtLoopback = (request: Request): boolean =>
+  [request.url, arrivals.get(request)?.url.href].every(
+    (url) => url === undefined || HERE.test(url) || isLoopback(new URL(url).hostname),
+  );
+
 /** True for an address to which a request cannot be read on its way. */
 export const isSafe = ({ protocol, hostname }: URL): boolean =>
   protocol === "https:" || isLoopback(hostname);

@@ -1,5 +1,5 @@
 import { bodyCounts, largeAnswers } from "../http/body.ts";
-import { countedBy, siteOf } from "../core/callers.ts";
+import { countedBy, networkSiteOf } from "../core/callers.ts";
 import type { Env } from "../bindings.ts";
 import { limits } from "../core/limits.ts";
 import type { CallerQuota } from "../core/model.ts";
@@ -117,7 +117,7 @@ export class RateLimiter {
 
   async #count(caller: string, tool = ""): Promise<void> {
     if (this.#rateLimit !== undefined && tool === "") {
-      const { success } = await this.#rateLimit.limit({ key: siteOf(caller) ?? caller });
+      const { success } = await this.#rateLimit.limit({ key: networkSiteOf(caller) ?? caller });
       if (success) return;
       throw tooMany(60_000, "calls per minute");
     }

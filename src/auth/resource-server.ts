@@ -3,7 +3,7 @@ import type { Issuer } from "../settings/oauth-settings.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { Fetch } from "./fetch-json.ts";
-import { keysOf } from "./issuer-keys.ts";
+import { issuerKeys } from "./issuer-keys.ts";
 import { isEndpoint } from "./metadata.ts";
 
 /** The claims of a verified token. */
@@ -28,7 +28,7 @@ interface Trusted extends Issuer {
  */
 export function resourceServer(issuers: readonly Issuer[], fetch: Fetch): Verify {
   const trusted = new Map<string, Trusted>(
-    issuers.map((issuer) => [issuer.issuer, { ...issuer, keys: keysOf(issuer, fetch) }]),
+    issuers.map((issuer) => [issuer.issuer, { ...issuer, keys: issuerKeys(issuer, fetch) }]),
   );
   return async (token, resource) => {
     const issuer = trusted.get(issuerOf(token));

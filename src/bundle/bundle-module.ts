@@ -61,7 +61,7 @@ export function newBuilds(members: readonly Member[], before: string): string[] 
 }
 
 /** How the servlets of a module differ from those of an earlier one, in words; undefined if they do not. */
-export function changesIn(after: string, before: string): string | undefined {
+export function moduleChanges(after: string, before: string): string | undefined {
   const [now, then] = [entriesIn(after), entriesIn(before)];
   const changes = [
     ...[...now].flatMap(([name, entry]) => {

@@ -11,18 +11,18 @@ import { describeFailure, KIND_NAMES } from "../servlets/servlet.ts";
 import { fuelOf, keepsState, type Manifest } from "../servlets/manifest.ts";
 import { BUNDLE_FUEL } from "./wasm/fuel.ts";
 import { memoryBytes } from "../core/text.ts";
-import { askAll, type Answer } from "./wasm/ask.ts";
-import { inspect } from "./inspect.ts";
-import { copyPrepared, readIfThere, sha256, writeWhole } from "./cache.ts";
-import { refuseClashes } from "./clashes.ts";
+import { askServlets, type ListAnswer } from "./wasm/ask.ts";
+import { inspectLists } from "./inspect.ts";
+import { copyPrepared, readIfThere, contentHash, writeWhole } from "./cache.ts";
+import { refuseNameClashes } from "./clashes.ts";
 import { identified } from "./digests.ts";
-import type { Parts } from "../servlets/bundle.ts";
+import type { PartDigests } from "../servlets/bundle.ts";
 import { prepare, type Prepared } from "./wasm/prepare.ts";
 import { parseMounts } from "../files/mounts.ts";
 import { archivesOf, type Archived } from "./servlet-files.ts";
 import { Refusal, Refusals } from "./refusal.ts";
-import { scan, type Found } from "./scan.ts";
-import { bundleScript, kitScript, type Script } from "./typescript/script.ts";
+import { scan, type FoundServlet } from "./scan.ts";
+import { bundleScript, kitScript, type ServletScript } from "./typescript/script.ts";
 import { checkTypes } from "./typescript/types.ts";
 import { snapshot } from "./wasm/snapshot.ts";
 import { build } from "./source.ts";
@@ -32,11 +32,11 @@ import { pluginNeverWaits, scriptNeverWaits } from "./waits.ts";
 
 /** One servlet of the bundle, and the facts for its row of the table. */
 export interface Member {
-  found: Found;
+  found: FoundServlet;
   dialect: DialectName;
   prepared: Prepared;
   /** The digests of its code, and the hash of them, by which a waiting call knows it. */
-  parts: Parts;
+  parts: PartDigests;
   hash: string;
   /** The files that its folders begin with. */
   archives: Archived[];
@@ -63,7 +63,7 @@ export interface Options {
   cache: string;
   /** Reports a slow step and its servlet. */
   progress(what: string): void;
-  /** False leaves out the optimiser, but for the engine that most servlets in TypeScript share: see `PrepareOptions`. */
+  /** False leaves out the optimiser, but for the interpreter that most servlets in TypeScript share: see `PrepareOptions`. */
   optimise?: boolean;
 }
 
@@ -81,7 +81,7 @@ export async function makeBundle(options: Options): Promise<Member[]> {
 
 /** The same for servlets that have been found; `refusals` are those of others. */
 export async function bundleAll(
-  all: readonly Found[],
+  all: readonly FoundServlet[],
   options: Making,
   refusals = new Refusals(),
 ): Promise<Member[]> {
@@ -89,12 +89,12 @@ export async function bundleAll(
   await copyPrepared(cache);
   const scripts = await bundleScripts(all, refusals);
   const checked = refusals.collect(() => checkTypes(typed(scripts), cache, progress));
-  const made = new Map<Found, Ready>();
-  const make = (found: Found) =>
+  const made = new Map<FoundServlet, Ready>();
+  const make = (found: FoundServlet) =>
     refusals.collect(async () =>
       made.set(found, await makeReady(found, scripts.get(found), options)),
     );
-  // Servlets in TypeScript wait for their engine, whose preparation takes longest: others are made meanwhile.
+  // Servlets in TypeScript wait for their interpreter, whose preparation takes longest: others are made meanwhile.
   await Promise.all([
     inTurns([...scripts.keys()], make),
     inTurns(
@@ -104,7 +104,7 @@ export async function bundleAll(
     checked,
   ]);
   const ready = all.flatMap((found) => made.get(found) ?? []);
-  const answers = await askAll(
+  const answers = await askServlets(
     ready.map(({ found, prepared, dialect, archives }) => ({
       name: found.name,
       prepared,
@@ -134,7 +134,7 @@ export async function bundleAll(
   }
   refusals.throwAll();
   const catalog = catalogOf(members);
-  refuseClashes(members, catalog);
+  refuseNameClashes(members, catalog);
   for (const {
     servlets: [name],
     text,
@@ -151,9 +151,9 @@ type Ready = Omit<Member, "parts" | "hash" | "startsOnce" | "startAsks" | "lists
 
 /** The scripts of the servlets in TypeScript. */
 async function bundleScripts(
-  all: readonly Found[],
+  all: readonly FoundServlet[],
   refusals: Refusals,
-): Promise<Map<Found, Script>> {
+): Promise<Map<FoundServlet, ServletScript>> {
   const wanted = all.filter(({ source }) => source.kind === "typescript");
   const made = await inTurns(wanted, ({ source }) =>
     refusals.collect(() => bundleScript(source.files[0]!)),
@@ -164,14 +164,14 @@ async function bundleScripts(
 }
 
 /** The files of those servlets whose types are to be checked. */
-const typed = (scripts: ReadonlyMap<Found, Script>) =>
+const typed = (scripts: ReadonlyMap<FoundServlet, ServletScript>) =>
   [...scripts.keys()]
     .map(({ source }) => source.files[0]!)
     .filter((entry) => entry.endsWith(".ts"));
 
 async function makeReady(
-  found: Found,
-  script: Script | undefined,
+  found: FoundServlet,
+  script: ServletScript | undefined,
   { cache, progress, optimise = true }: Making,
 ): Promise<Ready> {
   const tell = (doing: string) => progress(`${found.name}: ${doing}`);
@@ -215,7 +215,7 @@ async function makeReady(
 }
 
 /** Throws a `Refusal` for a promise that this server does not keep. */
-function refuseUnkept({ place, manifest }: Found): void {
+function refuseUnkept({ place, manifest }: FoundServlet): void {
   if (manifest.on_new_build !== "keep-calls-on-old") return;
   throw new Refusal(
     `${place}: "on_new_build": "keep-calls-on-old" cannot be: a call that goes on would need the memory of the old build, which that of the new one replaces. Write "anew" or leave it out: then memory begins anew with each new build, files stay, and callers of calls that wait are told to call again`,
@@ -223,7 +223,7 @@ function refuseUnkept({ place, manifest }: Found): void {
 }
 
 /** The same servlet, with lists that are asked for in each state if it says that they change with it. */
-function withStateLists(found: Found, plugin: Uint8Array<ArrayBuffer>): Found {
+function withStateLists(found: FoundServlet, plugin: Uint8Array<ArrayBuffer>): FoundServlet {
   const { manifest } = found;
   if (!keepsState(manifest) || manifest.lists !== undefined) return found;
   const imports = WebAssembly.Module.imports(new WebAssembly.Module(plugin));
@@ -254,29 +254,29 @@ const PROGRAM =
 
 const gzipBytes = (bytes: Uint8Array) => gzipSync(bytes, { level: 9 }).length;
 
-/** A servlet in TypeScript: the engine with its script loaded. */
+/** A servlet in TypeScript: the interpreter with its script loaded. */
 async function makeLoaded(
-  found: Found,
-  engine: Prepared,
-  { text, explain, watched, warningsFor }: Script,
+  found: FoundServlet,
+  interpreter: Prepared,
+  { text, explain, watched, warningsFor }: ServletScript,
   cache: string,
 ): Promise<Ready> {
-  const { patch: base } = await snapshot(engine, await kitScript(), cache);
-  const loaded = snapshot(engine, { name: "servlet.js", text }, cache, base);
+  const { patch: base } = await snapshot(interpreter, await kitScript(), cache);
+  const loaded = snapshot(interpreter, { name: "servlet.js", text }, cache, base);
   const { patch, output } = await loaded.catch((error: unknown) => {
     throw error instanceof Refusal ? new Refusal(explain(error.message)) : error;
   });
   const mayAsk = /\b(?:Date|random|performance)\b/.test(text);
   const asked =
-    mayAsk && (await snapshot(engine, { name: "servlet.js", text: watched }, cache, base));
+    mayAsk && (await snapshot(interpreter, { name: "servlet.js", text: watched }, cache, base));
   return {
     found,
     dialect: "hyper-v2",
     archives: await archivesOf(found, cache),
     prepared: {
-      ...engine,
+      ...interpreter,
       exports: z.array(z.string()).parse(output),
-      hash: sha256(engine.hash, base.bytes, patch.bytes),
+      hash: contentHash(interpreter.hash, base.bytes, patch.bytes),
       base,
       patch,
     },
@@ -287,14 +287,14 @@ async function makeLoaded(
 }
 
 /** The same servlet with the patch in which its calls begin. */
-async function warmed(one: Ready, { patch, refusal }: Answer, cache: string): Promise<Ready> {
+async function warmed(one: Ready, { patch, refusal }: ListAnswer, cache: string): Promise<Ready> {
   const { prepared, found } = one;
   if (refusal !== undefined) {
     throw new Refusal(`${found.place}: "warm" and "start" cannot be had: ${refusal}`);
   }
   if (patch === undefined) return one;
   const bytes = Uint8Array.fromBase64(patch);
-  const hash = sha256(prepared.hash, bytes);
+  const hash = contentHash(prepared.hash, bytes);
   const path = join(cache, `${hash.slice(0, 32)}.warm.bin`);
   if ((await readIfThere(path)) === undefined) await writeWhole(path, bytes);
   const gzip = one.size.gzip + (found.source.kind === "typescript" ? 0 : gzipBytes(bytes));
@@ -305,7 +305,7 @@ async function warmed(one: Ready, { patch, refusal }: Answer, cache: string): Pr
   };
 }
 
-function withAnswer(one: Ready & Pick<Member, "parts" | "hash">, answer: Answer): Member {
+function withAnswer(one: Ready & Pick<Member, "parts" | "hash">, answer: ListAnswer): Member {
   const { place, manifest } = one.found;
   const { remedy } = one;
   const { unrestorable } = one.prepared;
@@ -329,7 +329,7 @@ function withAnswer(one: Ready & Pick<Member, "parts" | "hash">, answer: Answer)
       `${place}: it could not be asked for its lists: ${answer.error} ${remedy ?? `${hint}.`}${logs}`,
     );
   }
-  const { lists, warnings } = inspect(answer.lists, place);
+  const { lists, warnings } = inspectLists(answer.lists, place);
   const { definitions, warnings: undefinable } = define(one.found, lists);
   const calls =
     answer.calls.length > 0 ? [`it calls ${answer.calls.join(", ")} while it lists. ${hint}`] : [];

@@ -4,7 +4,7 @@ import { constants, copyFile, mkdir, readdir, readFile, rename, writeFile } from
 import { dirname, join } from "node:path";
 import { isInstalled, OWN_FOLDER } from "./own.ts";
 
-export function sha256(...parts: (string | Uint8Array)[]): string {
+export function contentHash(...parts: (string | Uint8Array)[]): string {
   const hash = createHash("sha256");
   for (const part of parts) hash.update(String(part.length)).update(":").update(part);
   return hash.digest("hex");
@@ -33,7 +33,7 @@ export async function writeIfNew(path: string, content: string): Promise<void> {
     await writeWhole(path, content);
 }
 
-/** Copies what the installed package brings prepared into the cache: preparing the engine for TypeScript servlets takes long. */
+/** Copies what the installed package brings prepared into the cache: to prepare the interpreter takes long. */
 export async function copyPrepared(cache: string): Promise<void> {
   const prepared = join(OWN_FOLDER, "prepared");
   const names = isInstalled ? await readdir(prepared).catch(() => []) : [];
@@ -62,7 +62,7 @@ export function cachedBuild(
   recipe: string,
   build: () => Promise<Built>,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const note = join(folder, `${sha256(recipe).slice(0, 32)}.json`);
+  const note = join(folder, `${contentHash(recipe).slice(0, 32)}.json`);
   return shared(note, () => builtAt(note, folder, build));
 }
 
@@ -75,17 +75,20 @@ async function builtAt(
   if (known !== undefined) {
     const { inputs, digest } = JSON.parse(new TextDecoder().decode(known));
     const output = await readIfThere(join(folder, `${digest}.wasm`));
-    if (output !== undefined && (await digestOf(inputs)) === digest) return output;
+    if (output !== undefined && (await filesDigest(inputs)) === digest) return output;
   }
   const { output, inputs } = await build();
-  const digest = await digestOf(inputs);
+  const digest = await filesDigest(inputs);
   await writeWhole(join(folder, `${digest}.wasm`), output);
   await writeWhole(note, JSON.stringify({ inputs, digest }));
   return output;
 }
 
 /** The digest of the contents of files; some of them may be missing. */
-export async function digestOf(files: string[]): Promise<string> {
+export async function filesDigest(files: string[]): Promise<string> {
   const contents = await Promise.all(files.map((file) => readIfThere(file)));
-  return sha256(...files.flatMap((file, at) => [file, contents[at] ?? "missing"])).slice(0, 32);
+  return contentHash(...files.flatMap((file, at) => [file, contents[at] ?? "missing"])).slice(
+    0,
+    32,
+  );
 }

@@ -3,11 +3,11 @@ import type { Catalog } from "../servlets/catalog.ts";
 import { RESERVED_NAMES, RESERVED_TOOLS } from "../servlets/scopes.ts";
 import { folded, toolkitOf } from "../servlets/toolkit.ts";
 import { Refusal } from "./refusal.ts";
-import type { Found } from "./scan.ts";
+import type { FoundServlet } from "./scan.ts";
 
 /** A servlet with the definitions of its tools, by their own names. */
 interface Defined {
-  found: Found;
+  found: FoundServlet;
   definitions?: Record<string, ToolDefinition>;
 }
 
@@ -15,7 +15,7 @@ interface Defined {
  * Throws a `Refusal` for a name that is the server's own, and one that names both where two names become one in the
  * ids of Open Tool Calling.
  */
-export function refuseClashes(members: readonly Defined[], { tools: listed }: Catalog): void {
+export function refuseNameClashes(members: readonly Defined[], { tools: listed }: Catalog): void {
   for (const name of RESERVED_TOOLS) {
     const entry = listed.get(name);
     if (entry === undefined) continue;

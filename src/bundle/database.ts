@@ -1,5 +1,5 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
-import type { Row, Sql, SqlValue } from "../files/sql.ts";
+import type { SqlRow, Sql, SqlValue } from "../files/sql.ts";
 
 /** A database of Node's SQLite with the interface of a Durable Object's. */
 export class Database implements Sql {
@@ -20,7 +20,7 @@ export class Database implements Sql {
       statement = this.#database.prepare(query);
       this.#statements.set(query, statement);
     }
-    const rows = statement.all(...bindings) as Row[];
+    const rows = statement.all(...bindings) as SqlRow[];
     return Object.assign(rows, { toArray: () => rows });
   }
 

@@ -5,7 +5,7 @@ import { canonicalJson } from "../core/digest.ts";
 import type { Lists } from "../core/model.ts";
 
 /** Each thing that a servlet offers or may do, as lines. */
-export type View = ReadonlyMap<string, string[]>;
+export type BuildLines = ReadonlyMap<string, string[]>;
 
 const linesOf = (entry: object) =>
   JSON.stringify(JSON.parse(canonicalJson(entry)), null, 2)
@@ -13,7 +13,7 @@ const linesOf = (entry: object) =>
     .slice(1, -1);
 
 /** The entries of these lists, each with the lines that describe it. */
-export const offered = ({ tools, resources, resourceTemplates, prompts }: Lists): View =>
+export const listLinesOf = ({ tools, resources, resourceTemplates, prompts }: Lists): BuildLines =>
   new Map([
     ...tools.map((one): [string, string[]] => [`tool ${one.name}`, linesOf(one)]),
     ...resources.map((one): [string, string[]] => [`resource ${one.uri}`, linesOf(one)]),
@@ -25,17 +25,17 @@ export const offered = ({ tools, resources, resourceTemplates, prompts }: Lists)
   ]);
 
 /** All of a build but its code. */
-export const viewOf = ({ manifest, lists }: Build): View =>
+export const buildLinesOf = ({ manifest, lists }: Build): BuildLines =>
   new Map([
     ...Object.entries(manifest).map(([key, value]): [string, string[]] => [
       `manifest ${key}`,
       linesOf({ [key]: value }),
     ]),
-    ...(lists === undefined ? [] : offered(lists)),
+    ...(lists === undefined ? [] : listLinesOf(lists)),
   ]);
 
 /** Entries that were removed, added or changed, as the lines of a diff. */
-export function compare(before: View, after: View): string[] {
+export function compare(before: BuildLines, after: BuildLines): string[] {
   const all = [...new Set([...before.keys(), ...after.keys()])];
   const changes = all.flatMap((what) => {
     const old = before.get(what);

@@ -29,7 +29,7 @@ interface Inspected {
  * Looks at what the servlet in this place lists: leaves out what clients would refuse, and says so. Throws
  * a `Refusal` for what could not be checked or matched in linear time.
  */
-export function inspect(lists: Lists, place: string): Inspected {
+export function inspectLists(lists: Lists, place: string): Inspected {
   const warnings: string[] = [];
   const valid = <K extends keyof Lists>(kind: K): Lists[K] => {
     const kept = lists[kind].filter((entry) => {

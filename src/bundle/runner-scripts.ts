@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { build } from "esbuild";
-import { readIfThere, sha256, writeWhole } from "./cache.ts";
+import { readIfThere, contentHash, writeWhole } from "./cache.ts";
 import { OWN_EXTENSION } from "./own.ts";
 
 /** The platform that the scripts are written for: that of wrangler.toml. */
@@ -35,7 +35,7 @@ async function scriptOf(name: string, cache: string): Promise<string> {
     external: ["cloudflare:workers"],
   });
   const { contents } = outputFiles[0]!;
-  const path = join(cache, `${sha256(contents).slice(0, 32)}.txt`);
+  const path = join(cache, `${contentHash(contents).slice(0, 32)}.txt`);
   if ((await readIfThere(path)) === undefined) await writeWhole(path, contents);
   return path;
 }

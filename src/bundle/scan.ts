@@ -6,11 +6,11 @@ import { nearest } from "../core/nearest.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { Refusal, type Refusals } from "./refusal.ts";
 import { refuseMisnamed, sourceIn, type Source } from "./source.ts";
-import { buildOf, commandIn } from "./toolchains.ts";
+import { buildCommandOf, commandIn } from "./toolchains.ts";
 import { parseJson } from "../core/text.ts";
 
 /** A servlet found in its folder. */
-export interface Found {
+export interface FoundServlet {
   name: string;
   /** A wasm file, or a source that builds to one. */
   source: Source;
@@ -25,9 +25,12 @@ export interface Found {
  *
  * Refuses a folder that is missing, the second of two servlets of one name, and a bad manifest.
  */
-export async function scan(folders: readonly string[], refusals: Refusals): Promise<Found[]> {
-  const found = new Map<string, Found>();
-  const add = (one: Found) => {
+export async function scan(
+  folders: readonly string[],
+  refusals: Refusals,
+): Promise<FoundServlet[]> {
+  const found = new Map<string, FoundServlet>();
+  const add = (one: FoundServlet) => {
     if (RESERVED_NAMES.has(one.name)) {
       throw new Refusal(
         `${one.place}: the name ${one.name} is the server's own: rename the servlet`,
@@ -48,7 +51,7 @@ export async function scan(folders: readonly string[], refusals: Refusals): Prom
   return [...found.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-async function scanFolder(folder: string, refusals: Refusals): Promise<Found[]> {
+async function scanFolder(folder: string, refusals: Refusals): Promise<FoundServlet[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => undefined);
   if (entries === undefined) {
     throw new Refusal(`${folder}: there is no such folder. Make it, or name others in SERVLETS`);
@@ -62,7 +65,7 @@ async function scanFolder(folder: string, refusals: Refusals): Promise<Found[]> 
     const itself = await servletIn(folder);
     if (itself !== undefined) return [itself];
   }
-  const found: Found[] = [];
+  const found: FoundServlet[] = [];
   for (const entry of entries) {
     const path = join(folder, entry.name);
     if (entry.name.startsWith(".") || entry.name === "node_modules") continue;
@@ -84,11 +87,11 @@ async function scanFolder(folder: string, refusals: Refusals): Promise<Found[]> 
   return found;
 }
 
-async function servletIn(folder: string): Promise<Found | undefined> {
+async function servletIn(folder: string): Promise<FoundServlet | undefined> {
   const path = join(folder, "servlet.json");
   const text = await readFile(path, "utf8").catch(() => undefined);
   const beside = await sourceIn(folder);
-  const unbuilt = beside === undefined ? buildOf(await readdir(folder)) : undefined;
+  const unbuilt = beside === undefined ? buildCommandOf(await readdir(folder)) : undefined;
   if (beside === undefined && text === undefined && unbuilt === undefined) return undefined;
   const manifest = text === undefined ? {} : await readManifest(path, text);
   const { source: origin } = manifest;

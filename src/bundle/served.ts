@@ -25,7 +25,7 @@ export async function servedFrom(member: Member): Promise<PreparedServlet> {
 /** By the files of the cache, which are named by their content. */
 const modules = new Map<string, Promise<WebAssembly.Module>>();
 
-/** Compiled once in a process: the servlets of an engine share its module and its instances, as in a Worker. */
+/** Compiled once in a process: the servlets of an interpreter share its module and its instances, as in a Worker. */
 function compiled({ path, base, wasm }: Prepared): Promise<WebAssembly.Module> {
   const key = `${path} ${base?.path ?? ""}`;
   const found = modules.get(key) ?? WebAssembly.compile(wasm);

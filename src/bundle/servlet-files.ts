@@ -7,7 +7,7 @@ import { keepsState } from "../servlets/manifest.ts";
 import { readIfThere, writeWhole } from "./cache.ts";
 import { digestOf } from "./digests.ts";
 import { Refusal } from "./refusal.ts";
-import type { Found } from "./scan.ts";
+import type { FoundServlet } from "./scan.ts";
 
 /** Files that a servlet's folders begin with, for each folder: they are part of the upload. */
 const INITIAL_FILE_BYTES = 4 * 1024 * 1024;
@@ -21,7 +21,10 @@ export interface Archived {
 }
 
 /** The archives of a servlet's hosts that are folders beside its manifest. Throws a `Refusal`. */
-export async function archivesOf({ manifest, place }: Found, cache: string): Promise<Archived[]> {
+export async function archivesOf(
+  { manifest, place }: FoundServlet,
+  cache: string,
+): Promise<Archived[]> {
   const { allowed_paths: paths = [] } = manifest;
   if (paths.length > 0 && !keepsState(manifest)) {
     throw new Refusal(

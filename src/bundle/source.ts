@@ -6,7 +6,7 @@ import { Refusal } from "./refusal.ts";
 import { assemble } from "./wasm/binaryen.ts";
 import { pinnedWasm } from "./sources/pinned.ts";
 import { builtIn } from "./toolchains.ts";
-import { enginePlugin } from "./typescript/engine.ts";
+import { interpreterPlugin } from "./typescript/engine.ts";
 import type { Tree } from "@yowasp/clang";
 
 export interface Source {
@@ -95,7 +95,7 @@ export async function build(
       });
     }
     case "typescript":
-      return enginePlugin(cache, progress);
+      return interpreterPlugin(cache, progress);
     case "c":
       return cachedBuild(cache, `c ${first}`, () => {
         progress("compiling C");

@@ -4,7 +4,7 @@ import { access, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 /** A program that a build needs. */
-export interface Tool {
+interface Tool {
   name: string;
   /** Where or how to get it. */
   get: string;
@@ -90,7 +90,7 @@ const CHECKOUT_MS = 2000;
 const ALL: readonly Toolchain[] = Object.values(TOOLCHAINS);
 
 /** The command that builds the sources in this folder, and the file that shows their language; undefined without any. */
-export function buildOf(names: readonly string[]): Build | undefined {
+export function buildCommandOf(names: readonly string[]): Build | undefined {
   return ALL.flatMap(({ builds }) => builds).find(({ sign }) => names.includes(sign));
 }
 
@@ -105,7 +105,7 @@ export async function buildWarnings({ place, source }: Built): Promise<string[]>
   const [plugin] = source.files;
   if (source.kind !== "wasm" || plugin === undefined || plugin === place) return [];
   const names = await readdir(place);
-  const build = buildOf(names);
+  const build = buildCommandOf(names);
   if (build === undefined) return [];
   const inSrc = await readdir(join(place, "src"), { recursive: true }).catch(() => []);
   const files = [...names, ...inSrc.map((name) => join("src", name))];

@@ -64,7 +64,7 @@ function changeOf({
 }
 
 /** The text of a progress notification, for a task's `statusMessage`; undefined for any other. */
-export function progressOf({ method, params = {} }: Notification): string | undefined {
+export function progressTextOf({ method, params = {} }: Notification): string | undefined {
   if (method !== "notifications/progress") return undefined;
   const { message, progress, total } = params;
   if (typeof message === "string") return message;

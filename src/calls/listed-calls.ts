@@ -6,7 +6,7 @@ import type { Sealer } from "../storage/vault.ts";
 /** The calls and sessions of a person, as the console lists them. */
 
 /** A call that outlives its request, or a session. */
-export interface Listed {
+export interface ListedCall {
   id: string;
   kind: "call" | "session";
   /** What is called; the client of a session. */
@@ -37,7 +37,7 @@ interface Row extends Record<string, SqlStorageValue> {
   sealed: ArrayBuffer;
 }
 
-const isEnded = ({ status }: Pick<Listed, "status">): boolean =>
+const isEnded = ({ status }: Pick<ListedCall, "status">): boolean =>
   status !== "working" && status !== "input_required";
 
 /** One person's list, sealed in an object's SQLite, and the open pages that follow it. */
@@ -52,7 +52,7 @@ export class ListedCalls {
   }
 
   /** Adds or updates a call. Above `limits.listedCalls` it drops the oldest, ended ones first. */
-  put(listed: Listed, sealer: Sealer): Promise<void> {
+  put(listed: ListedCall, sealer: Sealer): Promise<void> {
     return this.#inTurn(async () => {
       const { id, until, updated } = listed;
       const sealed = await sealer.seal(encoder.encode(JSON.stringify(listed)), placeOf(id));
@@ -87,14 +87,14 @@ export class ListedCalls {
   }
 
   /** The newest first. */
-  async all(sealer: Sealer): Promise<Listed[]> {
+  async all(sealer: Sealer): Promise<ListedCall[]> {
     const rows = this.#sql
       .exec<Row>("SELECT id, sealed FROM listed WHERE until > ? ORDER BY updated DESC", Date.now())
       .toArray();
     const all = await Promise.all(
       rows.map(async ({ id, sealed }) => {
         const opened = await sealer.open(new Uint8Array(sealed), placeOf(id));
-        return opened && (JSON.parse(decoder.decode(opened)) as Listed);
+        return opened && (JSON.parse(decoder.decode(opened)) as ListedCall);
       }),
     );
     return all.filter((one) => one !== undefined);
@@ -133,7 +133,7 @@ export class ListedCalls {
   }
 }
 
-const eventOf = (calls: readonly Listed[]): string => `data: ${JSON.stringify(calls)}\n\n`;
+const eventOf = (calls: readonly ListedCall[]): string => `data: ${JSON.stringify(calls)}\n\n`;
 
 /** Its page would connect again at once, and another would end for it. */
 const crowded = () => `event: crowded\ndata: ${limits.consoleStreams}\n\n`;

@@ -2,7 +2,7 @@ import { Fault, logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { CallerQuota, Json } from "../core/model.ts";
 import { Wait, type WaitReason } from "../core/suspension.ts";
-import type { Entry, Head, Keeper, MethodClass, Recorded } from "../core/record.ts";
+import type { JournalEntry, JournalHead, Keeper, MethodClass, Recorded } from "../core/record.ts";
 import type { Busy, Noted, Promotion, States } from "./states.ts";
 
 /** The point at which a call resumes: a state, and the answers that the client sent with it. */
@@ -28,9 +28,9 @@ export class Resumption implements Keeper {
   readonly #by: Resumed;
   readonly #find: () => Promise<DurableObjectStub<States>>;
   #object: Promise<DurableObjectStub<States>> | undefined;
-  #head: Head | undefined;
+  #head: JournalHead | undefined;
   /** Entries that the object does not have yet. */
-  #unstored: Entry[];
+  #unstored: JournalEntry[];
   /** True once the object has the record of this request. */
   #isNoted = false;
   /** Renews the lease while a request is sent that must not be sent twice. */
@@ -85,7 +85,7 @@ export class Resumption implements Keeper {
       .catch(logError);
   }
 
-  async begin(head: Head): Promise<void> {
+  async begin(head: JournalHead): Promise<void> {
     this.#head = head;
   }
 
@@ -113,7 +113,7 @@ export class Resumption implements Keeper {
     return method === "once" && isRepeated;
   }
 
-  async keep(position: number, entry: Entry): Promise<void> {
+  async keep(position: number, entry: JournalEntry): Promise<void> {
     if (!this.#isNoted) {
       this.#unstored.push(entry);
       return;

@@ -2,7 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../storage/alarm.ts";
 import { limits } from "../core/limits.ts";
 import type { Json } from "../core/model.ts";
-import type { Announced, Entry, Head, Recorded } from "../core/record.ts";
+import type { Announced, JournalEntry, JournalHead, Recorded } from "../core/record.ts";
 import { release } from "../core/parts.ts";
 import { SealedRows } from "../storage/sealed-rows.ts";
 import type { Env } from "../bindings.ts";
@@ -33,9 +33,9 @@ export interface Busy {
 interface Intended extends Announced {
   /** Unix time in ms when the record expires. */
   until: number;
-  head: Head;
+  head: JournalHead;
   /** The entries that are not stored yet. */
-  entries: readonly Entry[];
+  entries: readonly JournalEntry[];
 }
 
 /** The record, without its entries, of a call that continues from a state. */
@@ -166,7 +166,7 @@ export class States extends DurableObject<Env> {
   }
 
   /** Stores an answer of the guest; false if another request has taken over the call. */
-  keep(attempt: string, position: number, entry: Entry): Promise<boolean> {
+  keep(attempt: string, position: number, entry: JournalEntry): Promise<boolean> {
     return this.#inTurn(async () => {
       const run = await this.#run();
       if (run?.attempt !== attempt) return false;
@@ -205,7 +205,7 @@ export class States extends DurableObject<Env> {
   async #write(
     texts: Record<string, unknown>,
     more: {
-      answers?: (readonly [number, Entry])[];
+      answers?: (readonly [number, JournalEntry])[];
       until?: number;
       also?: () => void;
     } = {},

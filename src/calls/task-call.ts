@@ -3,7 +3,7 @@ import { whateverFor, type Policy, type Waiting } from "./engine.ts";
 import type { TaskCall } from "./task-object.ts";
 import type { Json } from "../core/model.ts";
 import type { Asker, Asks } from "../core/asks.ts";
-import type { Client } from "../core/call-context.ts";
+import type { ClientDescription } from "../core/call-context.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import type { Entry, Registry } from "../servlets/registry.ts";
 import type { Recorded } from "../core/record.ts";
@@ -16,7 +16,7 @@ export type RunEnd = { result: Json } | { waiting: Waiting };
 /** The asker of a task's call, of its client's era. */
 export function taskAsker(
   { owner, link, input }: Pick<TaskCall, "owner" | "link" | "input">,
-  client: Client,
+  client: ClientDescription,
 ): Asker {
   const own = owner ? sessionAsker(client) : inputAsker({ client, ...(input && { input }) });
   return link ? linkAsker(own, client) : own;
@@ -25,7 +25,7 @@ export function taskAsker(
 /** A call that waits is stored. Throws `missing_capability` where nobody can answer what it asks. */
 export const taskPolicy = (
   { owner, link }: Pick<TaskCall, "owner" | "link">,
-  client: Client,
+  client: ClientDescription,
 ): Policy<RunEnd> => ({
   ended: (result) => ({ result }),
   waits: {

@@ -6,11 +6,11 @@ import { limits } from "../core/limits.ts";
 import { entryAgain } from "./task-call.ts";
 import type { Server } from "../server.ts";
 import { beginningOf, printable } from "../core/text.ts";
-import type { Listed } from "./listed-calls.ts";
+import type { ListedCall } from "./listed-calls.ts";
 import type { Profiles } from "../pages/profiles.ts";
 import { shownArguments } from "./task-person.ts";
-import { rehearsed } from "./task-replay.ts";
-import type { Look, Looked, Story } from "./task-object.ts";
+import { replayRecord } from "./task-replay.ts";
+import type { Look, TaskInspection, TaskTimeline } from "./task-object.ts";
 import type { Subject } from "./task-rows.ts";
 import type { TaskStore } from "./task-store.ts";
 import { realViewOf } from "./task-view.ts";
@@ -25,7 +25,7 @@ export class Listing {
   readonly #store: TaskStore;
   readonly #serving: Serving;
   #isForgotten = false;
-  #latest: Promise<{ by: string; listed: Listed } | undefined> | undefined;
+  #latest: Promise<{ by: string; listed: ListedCall } | undefined> | undefined;
   #sending: Promise<void> | undefined;
   #sent = "";
 
@@ -103,7 +103,7 @@ export class Listing {
   }
 }
 
-async function listedOf(store: TaskStore): Promise<{ by: string; listed: Listed } | undefined> {
+async function listedOf(store: TaskStore): Promise<{ by: string; listed: ListedCall } | undefined> {
   const { id, expires: until } = store;
   const { created, updated } = store.row;
   const [subject, view] = await Promise.all([store.subject(), realViewOf(store)]);
@@ -111,7 +111,7 @@ async function listedOf(store: TaskStore): Promise<{ by: string; listed: Listed 
   const { lister: by } = subject;
   const { status, statusMessage: waits } = view;
   const name = beginningOf(printable(subject.ref.name), limits.pageCharacters);
-  const listed: Listed = { id, kind: "call", name, status, created, updated, until };
+  const listed: ListedCall = { id, kind: "call", name, status, created, updated, until };
   // It names each of thousands of questions.
   const words = typeof waits === "string" && { waits: beginningOf(waits, limits.pageCharacters) };
   return { by, listed: { ...listed, ...words } };
@@ -126,8 +126,8 @@ export async function looked(
   store: TaskStore,
   look: Look,
   { serving, tasks, countStored }: Pick<Server, "serving" | "tasks" | "countStored">,
-): Promise<Looked> {
-  if (look.what === "story") return { story: await storyOf(store, serving) };
+): Promise<TaskInspection> {
+  if (look.what === "timeline") return { timeline: await timelineOf(store, serving) };
   const call = await store.call();
   const recorded = await store.recorded();
   if (call === undefined || recorded === undefined || look.entries > recorded.entries.length) {
@@ -140,7 +140,7 @@ export async function looked(
   const entries = recorded.entries.slice(0, look.entries);
   const from = { ...begun, entries };
   if (look.what === "replay") {
-    return { replay: await rehearsed(call, from, { registry: await serving.registry() }) };
+    return { replay: await replayRecord(call, from, { registry: await serving.registry() }) };
   }
   const { owner: _owner, input: _input, link, ...rest } = call;
   const { principal } = rest;
@@ -153,7 +153,7 @@ export async function looked(
   return { fork: taskId };
 }
 
-async function storyOf(store: TaskStore, serving: Serving): Promise<Story> {
+async function timelineOf(store: TaskStore, serving: Serving): Promise<TaskTimeline> {
   const { expires } = store;
   const { created, updated, fuel } = store.row;
   const [view, call, begun, subject] = await Promise.all([
@@ -162,7 +162,7 @@ async function storyOf(store: TaskStore, serving: Serving): Promise<Story> {
     store.read("begun"),
     store.subject(),
   ]);
-  const { entries, changes } = await store.story();
+  const { entries, changes } = await store.timeline();
   const found =
     call && (await entryAgain(call, await serving.registry(), begun).catch(() => undefined));
   return {

@@ -1,8 +1,8 @@
 import type { CallRef } from "./call-ref.ts";
-import { rpcError, type Fault, type RpcError } from "../core/errors.ts";
+import { rpcError, type Fault, type JsonRpcError } from "../core/errors.ts";
 import type { Json, Principal } from "../core/model.ts";
 import type { Asks } from "../core/asks.ts";
-import type { CallContext, Client } from "../core/call-context.ts";
+import type { CallContext, ClientDescription } from "../core/call-context.ts";
 import type { Recorded } from "../core/record.ts";
 import type { Suspended } from "../core/suspension.ts";
 import type { TaskChange } from "./task-history.ts";
@@ -13,7 +13,7 @@ export interface TaskCall extends Pick<
   "id" | "meta" | "input" | "trace" | "fuelUsed" | "link"
 > {
   principal: Principal;
-  client: Client;
+  client: ClientDescription;
   ref: CallRef;
   /** The session that is notified of its progress; absent if clients poll. */
   owner?: Owner;
@@ -34,7 +34,7 @@ export interface Owner {
 }
 
 /** The progress of a task, for its owner: the client's view, and the asks without an answer. */
-export interface Progress {
+export interface TaskProgress {
   view: DetailedTask;
   asks: Asks;
   /** How often the servlet has asked. An outdated message has a lower number. */
@@ -45,7 +45,7 @@ export interface Progress {
 export type Start = TaskEnd | Pick<Suspended, "reason" | "recorded" | "state" | "fuelUsed">;
 
 /** How a call has ended. */
-export type TaskEnd = { result: Json } | { error: RpcError };
+export type TaskEnd = { result: Json } | { error: JsonRpcError };
 
 /** The end of a call that has thrown. */
 export const endOf = (fault: Fault): TaskEnd => ({ error: rpcError(fault) });
@@ -76,7 +76,7 @@ export interface HandedOver {
 
 /** What a caller looks at of its own task. */
 export type Look =
-  | { what: "story" }
+  | { what: "timeline" }
   /** Runs it again from so many entries of its journal, where it can do nothing in the world. */
   | { what: "replay"; entries: number }
   /**
@@ -85,15 +85,15 @@ export type Look =
    */
   | { what: "fork"; entries: number; origin: string; id: string };
 
-export interface Looked {
-  story?: Story;
-  replay?: Rehearsal;
+export interface TaskInspection {
+  timeline?: TaskTimeline;
+  replay?: ReplayOutcome;
   /** The id of the new task. */
   fork?: string;
 }
 
 /** A task as its timeline shows it. Times are Unix times in ms. */
-export interface Story {
+export interface TaskTimeline {
   view: DetailedTask;
   created: number;
   updated: number;
@@ -110,7 +110,7 @@ export interface Story {
 }
 
 /** Where a replay went. */
-export interface Rehearsal {
+export interface ReplayOutcome {
   /** How it went on: what it would ask next, its end, or why it failed. */
   end: string;
   /** What it said on the way: progress and log lines. */

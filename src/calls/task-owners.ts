@@ -2,17 +2,17 @@ import type { TaskCall } from "./task-object.ts";
 import type { Env } from "../bindings.ts";
 import { logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import { changes, progressOf } from "./changes.ts";
+import { changes, progressTextOf } from "./changes.ts";
 import type { Notification } from "../core/model.ts";
 import type { Keeper, Recorded } from "../core/record.ts";
-import type { Sender } from "../core/unknown-outcome.ts";
+import type { UnrecordedCall } from "../core/unknown-outcome.ts";
 import { retry } from "../core/retry.ts";
 import type { Hub } from "../mcp/hub.ts";
 import type { Session } from "../mcp/legacy/session.ts";
 import type { StoredBytes } from "../storage/stored-bytes.ts";
 import type { TaskStore } from "./task-store.ts";
 import { hasDeadlines, startDeadlines } from "./task-asks.ts";
-import { progressOf as stateOf, viewOf } from "./task-view.ts";
+import { taskProgressOf, viewOf } from "./task-view.ts";
 
 type Notify = (session: DurableObjectStub<Session>, id: string) => Promise<boolean>;
 
@@ -37,7 +37,7 @@ export class TaskOwners {
   }
 
   /** Stores a call's answers, each after its owners were sent the earlier notifications, which are not repeated. */
-  keeper(sender: Sender, stored: StoredBytes): Keeper {
+  keeper(sender: UnrecordedCall, stored: StoredBytes): Keeper {
     const store = this.#store;
     return {
       begin: (head) => store.begin(head),
@@ -69,7 +69,7 @@ export class TaskOwners {
     const publish = changes({ hub }, (notice) => {
       const number = nth;
       this.notify((session, id) => session.notified(id, number, notice)).catch(logError);
-      const message = owner?.isHidden === true ? undefined : progressOf(notice);
+      const message = owner?.isHidden === true ? undefined : progressTextOf(notice);
       if (message !== undefined) onProgress(message);
     });
     return (notice) => {
@@ -99,7 +99,7 @@ export class TaskOwners {
   /** Tells the sessions how the task is, as `notify`; deadlines begin once they know the asks. `inTurn` runs work alone. */
   progressed(inTurn: (work: () => Promise<void>) => Promise<void>): Promise<boolean | undefined> {
     return this.notify(async (session, id) => {
-      const progress = await stateOf(this.#store);
+      const progress = await taskProgressOf(this.#store);
       const isWaiting = await session.progressed(id, progress);
       if (hasDeadlines(progress.asks))
         await inTurn(() => startDeadlines(this.#store, progress.asks));

@@ -1,7 +1,7 @@
 import { inputOf } from "./call-ref.ts";
 import { limits } from "../core/limits.ts";
 import { fittingAnswers, isOverdue, unanswered } from "../asks/answers.ts";
-import { pageOf } from "../servlets/links.ts";
+import { callPageUrl } from "../servlets/links.ts";
 import { entryAgain } from "./task-call.ts";
 import { isObject, type Json } from "../core/model.ts";
 import type { Answers, Asks } from "../core/asks.ts";
@@ -21,7 +21,7 @@ export async function handedOverOf(
 ): Promise<HandedOver> {
   const { updated } = store.row;
   const [view, waits, call] = await Promise.all([realViewOf(store), store.waits(), store.call()]);
-  const url = pageOf(call?.link?.origin ?? "", store.id);
+  const url = callPageUrl(call?.link?.origin ?? "", store.id);
   const state = { view, updated, expires: store.expires, url };
   if (call === undefined || store.isOver) return { ...state, asks: {} };
   const begun = await store.read("begun");
@@ -51,7 +51,7 @@ export function shownArguments(args: unknown): Record<string, string> {
 }
 
 /** A person's answer to one ask. */
-export class Reply {
+export class PersonAnswer {
   readonly #key: string;
   readonly #result: Json;
   /** True if the ask was open, and its time not over. */
@@ -74,7 +74,7 @@ export class Reply {
 }
 
 /** Tells those who wait for a change of a task. */
-export class Changes {
+export class ChangeSignal {
   #next = Promise.withResolvers<void>();
 
   tell(): void {

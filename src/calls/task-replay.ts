@@ -10,7 +10,7 @@ import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import { Registry } from "../servlets/registry.ts";
 import { Wait } from "../core/suspension.ts";
-import { endOf, type Rehearsal, type TaskCall, type TaskEnd } from "./task-object.ts";
+import { endOf, type ReplayOutcome, type TaskCall, type TaskEnd } from "./task-object.ts";
 import type { TaskStore } from "./task-store.ts";
 import { beginningOf } from "../core/text.ts";
 
@@ -44,7 +44,7 @@ async function outdatedEnd(store: TaskStore, registry: Registry): Promise<TaskEn
 }
 
 /** Checks whether a waiting task can continue with what is served. */
-export class GoingOn {
+export class ContinuationCheck {
   readonly #store: TaskStore;
   readonly #serving: Serving;
   readonly #publish: () => void;
@@ -111,11 +111,11 @@ async function replay(
 }
 
 /** Runs a call again from this record, without effects, and says how the run ends. */
-export async function rehearsed(
+export async function replayRecord(
   call: Omit<TaskCall, "recorded">,
   recorded: Recorded,
   { registry }: { registry: Registry },
-): Promise<Rehearsal> {
+): Promise<ReplayOutcome> {
   const said: string[] = [];
   const notify = ({ params = {} }: Notification) => {
     const { message, data } = params;
@@ -126,7 +126,7 @@ export async function rehearsed(
     // Lists of servlets may come from elsewhere: those that are known will do.
     const entry = await entryAgain(call, registry, recorded, UNOBSERVED);
     const context = isolatedContext(call, { ...recorded, notices: 0 });
-    return await perform<Rehearsal>(
+    return await perform<ReplayOutcome>(
       entry,
       { ...context, notify },
       {

@@ -16,7 +16,7 @@ import { hasTable } from "../storage/tables.ts";
 export type Status = "working" | "input_required" | "completed" | "failed" | "cancelled";
 
 /** A task's row: all that is not sealed. */
-export interface Row extends Record<string, SqlStorageValue> {
+export interface TaskRow extends Record<string, SqlStorageValue> {
   principal: string;
   status: Status;
   created: number;
@@ -69,7 +69,7 @@ export interface Texts {
 }
 
 /** Writes of one transaction. */
-export interface Change extends Writes {
+export interface TaskWrites extends Writes {
   /** Null deletes one. */
   texts?: { [K in keyof Texts]?: Texts[K] | null };
   /** Further writes. */
@@ -91,7 +91,7 @@ export function storedCall(given: TaskCall): Texts["call"] {
 }
 
 /** The first stored state of a task: its end, or its journal and the reason for waiting. */
-export function beginningOf(
+export function firstStateOf(
   given: TaskCall,
   start: Start | undefined,
   { handed, hasCall }: { handed?: Json | undefined; hasCall: boolean },
@@ -103,7 +103,7 @@ export function beginningOf(
   const isWaiting = suspended !== undefined && suspended.reason.kind !== "task";
   const waiting = isWaiting ? waitingOf(suspended) : undefined;
   const subject = subjectOf(given);
-  const texts: NonNullable<Change["texts"]> = end
+  const texts: NonNullable<TaskWrites["texts"]> = end
     ? { end, subject }
     : {
         subject,
@@ -127,17 +127,17 @@ CREATE TABLE task (principal TEXT NOT NULL, status TEXT NOT NULL,
 ${SealedRows.texts}${SealedRows.answers}${HISTORY_TABLE}`;
 
 /** The row of the stored task, if there is one. */
-export function storedTask(sql: SqlStorage): Row | undefined {
+export function storedTask(sql: SqlStorage): TaskRow | undefined {
   if (!hasTable(sql, "task")) return undefined;
-  return sql.exec<Row>("SELECT * FROM task").toArray()[0];
+  return sql.exec<TaskRow>("SELECT * FROM task").toArray()[0];
 }
 
 /** Stores a new task, and returns its row. */
 export function insertTask(
   sql: SqlStorage,
   { principal, owner }: TaskCall,
-  row: Pick<Row, "status" | "created" | "ttl" | "notices" | "fuel" | "handed">,
-): Row {
+  row: Pick<TaskRow, "status" | "created" | "ttl" | "notices" | "fuel" | "handed">,
+): TaskRow {
   const { status, created, ttl, notices, fuel, handed } = row;
   const times = [created, created, ttl, 0, notices];
   const owned = [owner?.session ?? null, owner?.isHidden === true ? 1 : 0];
@@ -145,7 +145,7 @@ export function insertTask(
   const values = [principal.name, status, ...times, ...owned, fuel, seen, handed, created];
   sql.exec(TASK_SCHEMA);
   sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ...values);
-  return sql.exec<Row>("SELECT * FROM task").one();
+  return sql.exec<TaskRow>("SELECT * FROM task").one();
 }
 
 /** The end of a task whose stored texts cannot be decrypted any more. */

@@ -11,7 +11,7 @@ import type { CallContext } from "../core/call-context.ts";
 import { callerKey } from "../core/callers.ts";
 import { Wait } from "../core/suspension.ts";
 import type { Registry } from "../servlets/registry.ts";
-import { afterSending, type Sender } from "../core/unknown-outcome.ts";
+import { afterSending, type UnrecordedCall } from "../core/unknown-outcome.ts";
 import { StoredBytes } from "../storage/stored-bytes.ts";
 import type { TaskOwners } from "./task-owners.ts";
 import type { TaskStore } from "./task-store.ts";
@@ -38,7 +38,7 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefine
   const recorded = await store.recorded();
   if (call === undefined || store.isOver) return undefined;
   const { entries = [] } = recorded ?? {};
-  const sender: Sender = { hasSent: entries.some(({ what }) => SENDS.test(what)) };
+  const sender: UnrecordedCall = { hasSent: entries.some(({ what }) => SENDS.test(what)) };
   const stored = new StoredBytes(
     () => run.countStored(callerKey(call.principal)),
     [call.ref, entries],

@@ -2,22 +2,28 @@ import { roundsOf } from "./ask-keys.ts";
 import * as rows from "./task-rows.ts";
 import type { Uploaded, Start, TaskCall, TaskEnd, Owner } from "./task-object.ts";
 import { limits } from "../core/limits.ts";
-import { answered, type Entry, type Head, type Keeper, type Recorded } from "../core/record.ts";
+import {
+  withRecordedAnswer,
+  type JournalEntry,
+  type JournalHead,
+  type Keeper,
+  type Recorded,
+} from "../core/record.ts";
 import type { Answer, Answers, Asks } from "../core/asks.ts";
 import type { Suspended, WaitReason } from "../core/suspension.ts";
 import type { Json } from "../core/model.ts";
-import type { Part } from "../core/parts.ts";
+import type { ValuePart } from "../core/parts.ts";
 import { note, historyIn, type TaskChange } from "./task-history.ts";
 import {
-  type Change,
-  type Row,
+  type TaskWrites,
+  type TaskRow,
   type Status,
   type Texts,
   seenAt,
   storedTask,
   type Subject,
 } from "./task-rows.ts";
-import type { Place, Sealer } from "../storage/vault.ts";
+import type { PartPosition, Sealer } from "../storage/vault.ts";
 import { Alarm } from "../storage/alarm.ts";
 import { SealedRows } from "../storage/sealed-rows.ts";
 
@@ -30,7 +36,7 @@ export class StoredTask {
   readonly alarm: Alarm;
   protected readonly storage: DurableObjectStorage;
   protected readonly sealed: SealedRows;
-  protected stored: Row | undefined;
+  protected stored: TaskRow | undefined;
 
   constructor(storage: DurableObjectStorage, sealer: Sealer, id: string) {
     this.storage = storage;
@@ -45,7 +51,7 @@ export class StoredTask {
   }
 
   /** Throws where no task is stored: check `exists` first. */
-  get row(): Readonly<Row> {
+  get row(): Readonly<TaskRow> {
     if (this.stored === undefined) throw new Error("No task is stored here. Check `exists` first.");
     return this.stored;
   }
@@ -108,7 +114,7 @@ export class StoredTask {
   }
 
   /** The first entries of its journal, and what has happened to it. */
-  async story(): Promise<{ entries: Entry[]; changes: TaskChange[] }> {
+  async timeline(): Promise<{ entries: JournalEntry[]; changes: TaskChange[] }> {
     const changes = historyIn(this.storage.sql);
     return { entries: await this.sealed.answers(limits.shownEntries), changes };
   }
@@ -131,7 +137,7 @@ export class TaskStore extends StoredTask implements Keeper {
   #isForgotten = false;
 
   /** Stores a part of a call before `create`, for `UPLOAD_MS`. */
-  async upload(what: keyof Texts | number, part: Part & Place): Promise<void> {
+  async upload(what: keyof Texts | number, part: ValuePart & PartPosition): Promise<void> {
     const write = await this.sealed.preparePart(what, part);
     this.storage.transactionSync(write);
     await this.alarm.set(Date.now() + UPLOAD_MS);
@@ -147,7 +153,7 @@ export class TaskStore extends StoredTask implements Keeper {
     const now = Date.now();
     const ttl = Math.ceil(Math.min(given.ttlMs ?? limits.taskMs, limits.taskMs));
     const sent = { handed, hasCall: uploaded?.call === true };
-    const { texts, entries, intents, row, waits } = rows.beginningOf(given, start, sent);
+    const { texts, entries, intents, row, waits } = rows.firstStateOf(given, start, sent);
     await this.#commit({
       texts,
       answers: [...entries.entries()],
@@ -286,7 +292,7 @@ export class TaskStore extends StoredTask implements Keeper {
     const { count, entry } = await this.sealed.newest();
     const before = entry === undefined ? [] : [entry];
     const earliest = (entry?.at ?? known.head.time) + ms;
-    const { entries, ...begun } = answered(
+    const { entries, ...begun } = withRecordedAnswer(
       { ...known, entries: before },
       answer,
       Math.max(at, earliest),
@@ -301,7 +307,7 @@ export class TaskStore extends StoredTask implements Keeper {
     return true;
   }
 
-  async begin(head: Head): Promise<void> {
+  async begin(head: JournalHead): Promise<void> {
     await this.#commit({ texts: { begun: { head, notices: this.row.notices } } });
   }
 
@@ -309,7 +315,7 @@ export class TaskStore extends StoredTask implements Keeper {
     return this.sealed.intend(position, key);
   }
 
-  async keep(position: number, entry: Entry, notices: number): Promise<void> {
+  async keep(position: number, entry: JournalEntry, notices: number): Promise<void> {
     await this.#commit({
       answers: [[position, entry]],
       also: () => this.#set({ runs: 0, notices: Math.max(notices, this.row.notices) }),
@@ -369,14 +375,14 @@ export class TaskStore extends StoredTask implements Keeper {
     this.#set({ status, updated: now, planned: now });
   }
 
-  #set(change: Partial<Row>): void {
+  #set(change: Partial<TaskRow>): void {
     Object.assign(this.row, change);
     const columns = Object.keys(change).map((column) => `${column} = ?`);
     this.storage.sql.exec(`UPDATE task SET ${columns.join(", ")}`, ...Object.values(change));
   }
 
   /** Writes in one transaction. Does nothing for a task that is over, unless `isFinal`. */
-  async #commit({ also, alarm, isFinal = false, ...writes }: Change): Promise<void> {
+  async #commit({ also, alarm, isFinal = false, ...writes }: TaskWrites): Promise<void> {
     const write = await this.sealed.prepare(writes);
     if (this.#isForgotten || (this.stored && this.isOver && !isFinal)) return;
     this.storage.transactionSync(() => {

@@ -3,8 +3,8 @@ import { inputRequests, unanswered } from "../asks/answers.ts";
 import type { Ask } from "../core/asks.ts";
 import type { WaitReason } from "../core/suspension.ts";
 import { beginningOf, printable } from "../core/text.ts";
-import type { DetailedTask, Progress } from "./task-object.ts";
-import { openIn, type Row } from "./task-rows.ts";
+import type { DetailedTask, TaskProgress } from "./task-object.ts";
+import { openIn, type TaskRow } from "./task-rows.ts";
 import type { TaskStore } from "./task-store.ts";
 
 /** The task as its client sees it: one that was handed over to a person has ended with the link. */
@@ -28,7 +28,7 @@ export async function realViewOf(store: TaskStore): Promise<DetailedTask> {
 }
 
 /** The task's progress for its owner, read in the same way. */
-export async function progressOf(store: TaskStore): Promise<Progress> {
+export async function taskProgressOf(store: TaskStore): Promise<TaskProgress> {
   if (store.isOver || store.isHandedOver)
     return { view: await viewOf(store), asks: {}, round: Infinity };
   const all = [viewOf(store), store.waits(), store.asked()] as const;
@@ -39,7 +39,7 @@ export async function progressOf(store: TaskStore): Promise<Progress> {
 
 /** The view without the task's id and its end. */
 function statusOf(
-  { status, created, updated, ttl }: Row,
+  { status, created, updated, ttl }: TaskRow,
   { message, waits }: { message?: string | undefined; waits?: WaitReason | undefined },
 ) {
   const said = status === "cancelled" ? "It was cancelled." : statusMessage(message, waits);

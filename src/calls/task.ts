@@ -6,22 +6,29 @@ import { fittingAnswers, isComplete } from "../asks/answers.ts";
 import type { Json, Principal } from "../core/model.ts";
 import type { Waiting } from "./engine.ts";
 import type { Answers } from "../core/asks.ts";
-import type { Part } from "../core/parts.ts";
+import type { ValuePart } from "../core/parts.ts";
 import type { Build } from "../installs/build.ts";
-import { GoingOn, noteWaiting, replayed } from "./task-replay.ts";
+import { ContinuationCheck, noteWaiting, replayed } from "./task-replay.ts";
 import { Listing, looked } from "./task-console.ts";
-import type { Uploaded, DetailedTask, Look, Looked, Start, TaskCall } from "./task-object.ts";
+import type {
+  Uploaded,
+  DetailedTask,
+  Look,
+  TaskInspection,
+  Start,
+  TaskCall,
+} from "./task-object.ts";
 import type { Env } from "../bindings.ts";
 import type { SealingServer } from "../server.ts";
 import { TaskOwners } from "./task-owners.ts";
 import { failuresIn, hasAskedTooOften, waitOf, waitWith, type Choose } from "./task-asks.ts";
-import { Changes, handedOverOf, Reply } from "./task-person.ts";
+import { ChangeSignal, handedOverOf, PersonAnswer } from "./task-person.ts";
 import { askedTooOften, runTask, stoppedTooOften } from "./task-run.ts";
 import type { Texts } from "./task-rows.ts";
 import { reaches } from "./task-scope.ts";
 import { TaskStore } from "./task-store.ts";
-import { progressOf, viewOf } from "./task-view.ts";
-import { Unreadable, type Place } from "../storage/vault.ts";
+import { taskProgressOf, viewOf } from "./task-view.ts";
+import { Unreadable, type PartPosition } from "../storage/vault.ts";
 
 /**
  * A call that outlives its request. Alarms run it: the first at once, others after a sleep, an answer or the death
@@ -32,9 +39,9 @@ export class Task extends DurableObject<Env> {
   readonly #store: TaskStore;
   readonly #server: SealingServer;
   readonly #owners: TaskOwners;
-  readonly #changes = new Changes();
+  readonly #changes = new ChangeSignal();
   #running: AbortController | undefined;
-  readonly #goingOn: GoingOn;
+  readonly #goingOn: ContinuationCheck;
   readonly #listing: Listing;
   /** Settles when a run ends, or its call waits. */
   readonly #firstRun = Promise.withResolvers<void>();
@@ -46,12 +53,12 @@ export class Task extends DurableObject<Env> {
     this.#store = new TaskStore(state.storage, sealer, state.id.toString());
     this.#owners = new TaskOwners(this.#store, state.id.toString(), env);
     const publish = () => state.waitUntil(this.#publish());
-    this.#goingOn = new GoingOn(this.#store, serving, publish);
+    this.#goingOn = new ContinuationCheck(this.#store, serving, publish);
     this.#listing = new Listing(this.#store, serving);
   }
 
   /** Stores a part of a large call before `create`: its params, or an answer by position. */
-  async upload(what: keyof Texts | number, part: Part & Place): Promise<void> {
+  async upload(what: keyof Texts | number, part: ValuePart & PartPosition): Promise<void> {
     if (!this.#store.exists) await this.#store.upload(what, part);
   }
 
@@ -86,7 +93,7 @@ export class Task extends DurableObject<Env> {
   }
 
   /** Shows, replays or forks the call, for the console. */
-  async look(principal: Principal, look: Look): Promise<Settled<Looked> | undefined> {
+  async look(principal: Principal, look: Look): Promise<Settled<TaskInspection> | undefined> {
     if (!(await this.#isFor(principal))) return undefined;
     this.ctx.waitUntil(this.#listing.tell());
     return settled(() => this.#readable(() => looked(this.#store, look, this.#server)));
@@ -104,7 +111,7 @@ export class Task extends DurableObject<Env> {
 
   async update(principal: Principal, answers: Answers): Promise<{ wrong?: string } | undefined> {
     if (!(await this.#isFor(principal))) return undefined;
-    await this.#readable(() => progressOf(this.#store));
+    await this.#readable(() => taskProgressOf(this.#store));
     // Its client sees it as completed, and must not answer for its user.
     if (this.#store.isHandedOver) return {};
     return this.#give((asks, given) => fittingAnswers(asks, answers, Date.now(), given));
@@ -124,7 +131,7 @@ export class Task extends DurableObject<Env> {
     if (!(await this.#isFor(principal)) || !(isAny || this.#store.isHandedOver)) return undefined;
     // `answer` reads it where nothing else may run, and an exception there would end the object.
     await this.#readable(() => this.#store.asked());
-    const reply = new Reply(key, result);
+    const reply = new PersonAnswer(key, result);
     const { wrong } = await this.#give((asks, given) => reply.fitting(asks, given));
     return wrong === undefined ? reply.isInTime && {} : { wrong };
   }
@@ -149,7 +156,7 @@ export class Task extends DurableObject<Env> {
   /** Subscribes a session to the task's progress. */
   async adopt(principal: Principal, session: string): Promise<void> {
     if (!(await this.#isFor(principal))) return;
-    await this.#readable(() => progressOf(this.#store));
+    await this.#readable(() => taskProgressOf(this.#store));
     this.#store.adopt(session);
     this.ctx.waitUntil(this.#publish());
   }

@@ -12,7 +12,7 @@ import type {
   DetailedTask,
   HandedOver,
   Look,
-  Looked,
+  TaskInspection,
   Start,
   TaskCall,
   Uploaded,
@@ -129,7 +129,7 @@ export class Tasks {
   }
 
   /** Shows, replays or forks it; undefined for an unknown id. Throws as `looked`. */
-  async look(id: string, look: Look): Promise<Looked | undefined> {
+  async look(id: string, look: Look): Promise<TaskInspection | undefined> {
     const done = await this.#ask(id, async (task) => task.look(this.#principal, look));
     return done && unsettled(done);
   }

@@ -16,7 +16,7 @@ export interface CallCredentials {
 }
 
 /** The client as it describes itself. */
-export interface Client {
+export interface ClientDescription {
   /** The revision of MCP that the client speaks; absent if unknown. */
   protocolVersion?: string;
   capabilities: Json;
@@ -39,7 +39,7 @@ export interface CallContext {
   /** The request's `_meta`, as the client gave it. */
   meta: Json;
   principal: Principal;
-  client: Client;
+  client: ClientDescription;
   /** Where its user may answer what its client cannot be asked; absent if nobody could open that page. */
   link?: Link;
   /** The session that it belongs to; absent for clients without sessions. */

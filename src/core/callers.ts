@@ -14,7 +14,7 @@ export function callerKey({ name, address }: Principal): string | undefined {
 export const isAnonymous = (caller = ""): boolean => caller === "" || caller.startsWith("address ");
 
 /** The caller key of the /48 that an anonymous caller's IPv6 network is in. */
-export const siteOf = (caller: string): string | undefined =>
+export const networkSiteOf = (caller: string): string | undefined =>
   /^address (?:[0-9a-f]+:){3}/.exec(caller)?.[0].concat(":/48");
 
 /** A key that a caller is counted by, and how many callers' share it may have. */
@@ -25,7 +25,7 @@ export interface Counted {
 
 /** A caller, and the /48 that its network is in. */
 export function countedBy(caller: string): Counted[] {
-  const site = siteOf(caller);
+  const site = networkSiteOf(caller);
   const own = { key: caller, shares: 1 };
   return site === undefined ? [own] : [own, { key: site, shares: limits.siteShares }];
 }

@@ -1,6 +1,6 @@
 /** The one error class, and how each of its codes looks on the wire. */
 import { limits } from "./limits.ts";
-import { printableLines, shortened, traceOf } from "./text.ts";
+import { printableLines, shortened, stacksOf } from "./text.ts";
 
 /**
  * Each error code on the wire: as a JSON-RPC code, and as the HTTP status of a response whose whole body it is.
@@ -99,19 +99,19 @@ export function report(error: unknown, redact?: (text: string) => string): Fault
 
 /** Logs an error with its causes. Its messages may quote anything, so they are redacted, cut and made printable. */
 export function logError(error: unknown, redact = (text: string) => text): void {
-  const trace = printableLines(redact(traceOf(error)));
+  const trace = printableLines(redact(stacksOf(error)));
   const { logCharacters } = limits;
   console.error(shortened(trace, logCharacters));
 }
 
 /** A JSON-RPC error object. https://www.jsonrpc.org/specification#error_object */
-export interface RpcError {
+export interface JsonRpcError {
   code: number;
   message: string;
   data?: unknown;
 }
 
-export const rpcError = ({ code, message, data, servletCode }: Fault): RpcError => ({
+export const rpcError = ({ code, message, data, servletCode }: Fault): JsonRpcError => ({
   code: servletCode ?? CODES[code].rpc,
   message,
   ...(data !== undefined && { data }),

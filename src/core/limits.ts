@@ -161,7 +161,7 @@ const all = {
   filePathBytes: 4096,
   /** How long an export or import of a state may stand still: it holds the state. */
   stateStallMs: 30_000,
-  /** The most of a file that a servlet of the kit reads at once: the host, the kernel and the engine each hold it. */
+  /** The most of a file that a servlet of the kit reads at once: the host, the kernel and the interpreter each hold it. */
   fileReadBytes: 6 * 1024 * 1024,
   /** Folders that one servlet is given: each path of a servlet of the kit is compared with all of them. */
   mounts: 100,

@@ -4,7 +4,6 @@ import type {
   CompleteResultSchema,
   ContentBlockSchema,
   GetPromptResultSchema,
-  LoggingLevelSchema,
   PromptSchema,
   ReadResourceResultSchema,
   ResourceSchema,
@@ -19,12 +18,11 @@ export type Tool = z.infer<typeof ToolSchema>;
 export type Resource = z.infer<typeof ResourceSchema>;
 export type ResourceTemplate = z.infer<typeof ResourceTemplateSchema>;
 export type Prompt = z.infer<typeof PromptSchema>;
-export type ContentBlock = z.infer<typeof ContentBlockSchema>;
+export type McpContentBlock = z.infer<typeof ContentBlockSchema>;
 export type CallToolResult = z.infer<typeof CallToolResultSchema>;
 export type ReadResourceResult = z.infer<typeof ReadResourceResultSchema>;
 export type GetPromptResult = z.infer<typeof GetPromptResultSchema>;
 export type CompleteResult = z.infer<typeof CompleteResultSchema>;
-export type LoggingLevel = z.infer<typeof LoggingLevelSchema>;
 
 /** The lists of one servlet, or of all. */
 export interface Lists {
@@ -47,7 +45,7 @@ export interface Principal {
 export const OPERATOR_SCOPE = "operator";
 
 /** The variables and secrets any of which makes the server require authentication. */
-export const CLOSING = ["OWNER_PASSPHRASE", "API_KEYS", "OAUTH_ISSUERS"] as const;
+export const AUTH_VARIABLES = ["OWNER_PASSPHRASE", "API_KEYS", "OAUTH_ISSUERS"] as const;
 
 /** The principal of unauthenticated callers. */
 export const ANONYMOUS: Principal = { name: "anonymous" };

@@ -23,7 +23,7 @@ interface Framed {
 }
 
 /** A part; valid until the next one is requested. */
-export interface Part {
+export interface ValuePart {
   bytes: Uint8Array<ArrayBuffer>;
   isLast: boolean;
 }
@@ -34,7 +34,7 @@ export function release({ buffer }: Uint8Array<ArrayBuffer>): void {
 }
 
 /** The values as bytes. */
-export function* partsOf(values: Iterable<unknown>): Generator<Part> {
+export function* partsOf(values: Iterable<unknown>): Generator<ValuePart> {
   const all = [...values];
   const small = all.length === 1 ? smallText(all[0]) : undefined;
   if (small !== undefined) {

@@ -4,7 +4,7 @@
 export const JOURNAL_VERSION = 2;
 
 /** A call as it was begun; every run of it is given the same. */
-export interface Head {
+export interface JournalHead {
   /** Of this format: `JOURNAL_VERSION` of the server that began it. */
   version: number;
   /** SHA-256 of the servlet, in hex: another build may ask for other things. */
@@ -18,7 +18,7 @@ export interface Head {
 }
 
 /** One answer that a guest was given. */
-export interface Entry {
+export interface JournalEntry {
   /** Readable label of the question: `http GET api.example.com`. */
   what: string;
   /** SHA-256 of the whole question, in hex. */
@@ -30,12 +30,12 @@ export interface Entry {
 
 /** Everything that a new run of a call needs to reach the same point without repeating side effects. */
 export interface Recorded {
-  head: Head;
-  entries: readonly Entry[];
+  head: JournalHead;
+  entries: readonly JournalEntry[];
   /** How many notifications have been sent. */
   notices: number;
   /** The question that the run ended at, without an answer. */
-  pending?: Pick<Entry, "what" | "digest">;
+  pending?: Pick<JournalEntry, "what" | "digest">;
   /** HTTP requests without an answer that may have been sent, and must not be sent twice. */
   intents?: readonly Announced[];
 }
@@ -47,7 +47,7 @@ export interface Announced {
 }
 
 /** The call with the answer to what it waits for. */
-export function answered(recorded: Recorded, answer: string, at: number): Recorded {
+export function withRecordedAnswer(recorded: Recorded, answer: string, at: number): Recorded {
   const { pending, entries, ...rest } = recorded;
   if (pending === undefined) return recorded;
   const newest = entries.at(-1)?.at ?? rest.head.time;
@@ -73,12 +73,12 @@ export interface Keeper {
   /** True if it stores no entries: the call is not run again. */
   isVolatile?: boolean;
   /** Called before anything else, where the call is new. */
-  begin(head: Head): Promise<void>;
+  begin(head: JournalHead): Promise<void>;
   /**
    * Called before an HTTP request is sent; `key` identifies it. Resolves to whether an earlier run may
    * have sent it, which counts for methods of the class `once` alone. Absent where no request is ever repeated.
    */
   intend?(position: number, key: string, method: MethodClass): Promise<boolean>;
   /** `notices` is how many notifications were sent before. */
-  keep(position: number, entry: Entry, notices: number): Promise<void>;
+  keep(position: number, entry: JournalEntry, notices: number): Promise<void>;
 }

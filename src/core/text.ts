@@ -75,7 +75,7 @@ export const shellWord = (text: string): string =>
 const CAUSES = 10;
 
 /** The stacks of an error, of its causes and of the errors that it collects. */
-export function traceOf(error: unknown): string {
+export function stacksOf(error: unknown): string {
   const found = [error];
   for (const one of found) {
     if (!(one instanceof Error)) continue;

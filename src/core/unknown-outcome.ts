@@ -1,7 +1,7 @@
 import { Fault, type FaultCode } from "./errors.ts";
 
 /** A call whose record lives no longer than its run. */
-export interface Sender {
+export interface UnrecordedCall {
   /** True once it may have sent an HTTP request that must not be repeated. */
   hasSent?: boolean;
 }
@@ -18,7 +18,7 @@ const OURS: ReadonlySet<FaultCode> = new Set([
 ]);
 
 /** The fault for a call's client, which says so if the servlet may have acted. */
-export function afterSending({ hasSent = false }: Sender, error: unknown): Fault {
+export function afterSending({ hasSent = false }: UnrecordedCall, error: unknown): Fault {
   const fault = Fault.from(error);
   const { code, message, data, cause } = fault;
   if (!hasSent || !OURS.has(code) || message.endsWith(UNKNOWN_OUTCOME)) return fault;

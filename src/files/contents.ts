@@ -1,5 +1,5 @@
 import { Blocks, MAX_BLOCKS } from "./blocks.ts";
-import { FileError } from "./errors.ts";
+import { FileSystemError } from "./errors.ts";
 import type { Inodes } from "./inodes.ts";
 import { BLOCK_BYTES } from "./records.ts";
 
@@ -36,7 +36,7 @@ export class Contents {
   /** Throws `nospc` or `fbig` where so many bytes cannot be added at the end of a file. */
   demandRoomAtEnd(id: number, bytes: number): void {
     const { size, blocks } = this.#inodes.get(id);
-    if (size + bytes > MAX_SIZE) throw new FileError("fbig");
+    if (size + bytes > MAX_SIZE) throw new FileSystemError("fbig");
     if (bytes === 0) return;
     const last = Math.floor(size / BLOCK_BYTES);
     const isHole = size % BLOCK_BYTES !== 0 && !this.#blocks.has(Blocks.key(id, last));
@@ -52,7 +52,7 @@ export class Contents {
    * the largest file, `io`.
    */
   write(id: number, at: number, bytes: Uint8Array): number {
-    if (at + bytes.length > MAX_SIZE) throw new FileError("fbig");
+    if (at + bytes.length > MAX_SIZE) throw new FileSystemError("fbig");
     let done = 0;
     while (done < bytes.length) {
       const offset = (at + done) % BLOCK_BYTES;
@@ -60,7 +60,7 @@ export class Contents {
       try {
         this.#writeInBlock(id, at + done - offset, offset, part);
       } catch (error) {
-        if (done > 0 && error instanceof FileError) break;
+        if (done > 0 && error instanceof FileSystemError) break;
         throw error;
       }
       done += part.length;
@@ -74,7 +74,7 @@ export class Contents {
   }
 
   #resize(id: number, size: number): void {
-    if (size > MAX_SIZE) throw new FileError("fbig");
+    if (size > MAX_SIZE) throw new FileSystemError("fbig");
     const node = this.#inodes.get(id);
     const modified = this.#inodes.now;
     if (size >= node.size) return this.#inodes.change(id, { size, modified });

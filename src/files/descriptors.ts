@@ -1,5 +1,5 @@
 import { limits } from "../core/limits.ts";
-import { FileError } from "./errors.ts";
+import { FileSystemError } from "./errors.ts";
 import type { Descriptor } from "./records.ts";
 
 /** Standard input, output and error have the numbers before it, and are not files. */
@@ -27,13 +27,13 @@ export class Descriptors {
   /** Throws `badf` where nothing has this number. */
   get(fd: number): Descriptor {
     const descriptor = this.#open.get(fd);
-    if (descriptor === undefined) throw new FileError("badf");
+    if (descriptor === undefined) throw new FileSystemError("badf");
     return descriptor;
   }
 
   /** Throws `mfile` where no more may be open. */
   demandRoom(): void {
-    if (this.#open.size >= limits.openFiles) throw new FileError("mfile");
+    if (this.#open.size >= limits.openFiles) throw new FileSystemError("mfile");
   }
 
   /** Opens under the lowest number that is free. */

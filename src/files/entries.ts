@@ -1,11 +1,11 @@
-import { entryCodec, type Entry } from "./records.ts";
+import { entryCodec, type FolderEntry } from "./records.ts";
 import { Table, type Backing } from "./table.ts";
 
 /** Changed names in memory that are sorted for each page of a list; more are staged first. */
 const SORTED = 200;
 
 /** An entry, and where it stands in its folder's order: listing goes on after it. */
-export interface Listed extends Entry {
+export interface PositionedEntry extends FolderEntry {
   position: bigint;
 }
 
@@ -13,7 +13,7 @@ export interface Listed extends Entry {
  * The names in all folders. They are found, and ordered, by a keyed hash: a folder of any size is neither
  * loaded nor scanned, and a list goes on where it was although names come and go.
  */
-export class Entries extends Table<string, Entry> {
+export class Entries extends Table<string, FolderEntry> {
   constructor(backing: Backing) {
     super("file_entries", entryCodec, backing);
     this.#tag = (folder, name) => backing.sealing.tag(name, String(folder));
@@ -27,7 +27,7 @@ export class Entries extends Table<string, Entry> {
   }
 
   /** At most `count` entries of a folder after a position, in their order; 0n is before the first. */
-  list(folder: number, after: bigint, count: number): Listed[] {
+  list(folder: number, after: bigint, count: number): PositionedEntry[] {
     if (this.changed.size > SORTED) this.stageAll();
     // All hashes that begin with the position are before `~`, and all of the folder before `0`, which follows `/`.
     const begin = `${folder}/${after.toString(16).padStart(16, "0")}~`;
@@ -45,7 +45,7 @@ export class Entries extends Table<string, Entry> {
       this.#rows("file_entries", begin, end, count),
     ];
     const next = layers.map((layer) => layer.next().value);
-    const listed: Listed[] = [];
+    const listed: PositionedEntry[] = [];
     while (listed.length < count) {
       let first: Row | undefined;
       // Of rows with one key, the newest layer's is first.
@@ -78,7 +78,7 @@ export class Entries extends Table<string, Entry> {
 /** A row of a folder: an entry, one that is still sealed, or neither where the name is gone. */
 interface Row {
   key: string;
-  entry?: Entry | undefined;
+  entry?: FolderEntry | undefined;
   sealed?: unknown;
 }
 

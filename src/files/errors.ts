@@ -21,7 +21,7 @@ export type FileErrorCode =
   | "xdev";
 
 /** An operation on files that failed and changed nothing. A guest gets its code; `io` also has a message for the log. */
-export class FileError extends Error {
+export class FileSystemError extends Error {
   readonly code: FileErrorCode;
   constructor(code: FileErrorCode, message: string = code) {
     super(message);

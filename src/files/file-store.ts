@@ -1,4 +1,4 @@
-import { FileError } from "./errors.ts";
+import { FileSystemError } from "./errors.ts";
 import { Files } from "./files.ts";
 import { Inodes } from "./inodes.ts";
 import { limits } from "../core/limits.ts";
@@ -115,9 +115,9 @@ function rootOf(
   try {
     for (const { path, bytes } of initial?.files() ?? []) putFile(files, root, path, bytes);
   } catch (error) {
-    if (!(error instanceof FileError)) throw error;
+    if (!(error instanceof FileSystemError)) throw error;
     const why = error.code === "nospc" ? "there is no room for them" : error.message;
-    throw new FileError(error.code, `The files of \`${host}\` cannot be stored: ${why}.`);
+    throw new FileSystemError(error.code, `The files of \`${host}\` cannot be stored: ${why}.`);
   }
   const store = { host, root, ...(digest !== undefined && { digest }) };
   inodes.totals.stores = [...stores.filter((other) => other !== known), store];

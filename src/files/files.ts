@@ -1,24 +1,24 @@
 /** The files of a servlet, as one call sees and changes them. */
 import { Contents } from "./contents.ts";
 import { Descriptors } from "./descriptors.ts";
-import type { Listed } from "./entries.ts";
-import { FileError } from "./errors.ts";
+import type { PositionedEntry } from "./entries.ts";
+import { FileSystemError } from "./errors.ts";
 import { Folders } from "./folders.ts";
 import { Inodes } from "./inodes.ts";
 import type { Mount } from "./mounts.ts";
 import type { Overlay } from "./overlay.ts";
 import type { Descriptor, FileNode } from "./records.ts";
 import type { Work } from "./table.ts";
-import { walk, type Place } from "./walk.ts";
+import { walk, type PathTarget } from "./walk.ts";
 
-export type { Place } from "./walk.ts";
+export type { PathTarget } from "./walk.ts";
 
 /** Memory of a descriptor. */
 const DESCRIPTOR_BYTES = 300;
 
 /**
  * The files of a scope as one call sees and changes them. Nothing that it changes is seen by others before
- * `commit`. An operation that throws a `FileError` has changed nothing.
+ * `commit`. An operation that throws a `FileSystemError` has changed nothing.
  */
 export class Files {
   readonly mounts: readonly Mount[];
@@ -92,7 +92,7 @@ export class Files {
     this.#hasEnded = true;
   }
 
-  walk(folder: number, path: string, follows: boolean): Place {
+  walk(folder: number, path: string, follows: boolean): PathTarget {
     this.#demandOpen();
     return walk(this, folder, path, follows);
   }
@@ -134,7 +134,7 @@ export class Files {
   }
 
   /** Writes a file whole, or adds to its end; it is made where it is missing. Throws where not all of it can be done. */
-  put(place: Place, bytes: Uint8Array, { isAppended = false } = {}): void {
+  put(place: PathTarget, bytes: Uint8Array, { isAppended = false } = {}): void {
     const id = this.inodes.whole(() => {
       const node = place.node ?? this.create(place, "file");
       if (!isAppended) this.resize(node, 0);
@@ -148,12 +148,12 @@ export class Files {
     this.#contents.resize(id, size);
   }
 
-  list(folder: number, after: bigint, count: number): Listed[] {
+  list(folder: number, after: bigint, count: number): PositionedEntry[] {
     return this.folders.list(folder, after, count);
   }
 
   /** Makes a file, a folder, or a link to `target`; returns its number. */
-  create(place: Place, kind: FileNode["kind"], target?: string): number {
+  create(place: PathTarget, kind: FileNode["kind"], target?: string): number {
     const name = this.#vacant(place, kind === "folder");
     return this.inodes.whole(() => {
       const id = this.inodes.create(kind, place.folder, target);
@@ -163,10 +163,10 @@ export class Files {
   }
 
   /** Gives a file or link one more name. */
-  link(id: number, place: Place): void {
+  link(id: number, place: PathTarget): void {
     const { kind, links } = this.node(id);
     const name = this.#vacant(place, false);
-    if (kind === "folder") throw new FileError("perm");
+    if (kind === "folder") throw new FileSystemError("perm");
     this.inodes.whole(() => {
       this.folders.add(place.folder, name, id, kind);
       this.inodes.change(id, { links: links + 1 });
@@ -174,37 +174,37 @@ export class Files {
   }
 
   /** Removes a name of a file or link, which ends with its last one. */
-  unlink(place: Place): void {
+  unlink(place: PathTarget): void {
     const { id, name, node } = this.#named(place, "isdir");
-    if (node.kind === "folder") throw new FileError("isdir");
-    if (place.isForFolder) throw new FileError("notdir");
+    if (node.kind === "folder") throw new FileSystemError("isdir");
+    if (place.isForFolder) throw new FileSystemError("notdir");
     this.#remove(place.folder, name, id);
   }
 
-  removeFolder(place: Place): void {
+  removeFolder(place: PathTarget): void {
     const { id, name, node } = this.#named(place, "inval");
-    if (node.kind !== "folder") throw new FileError("notdir");
-    if (node.size > 0) throw new FileError("notempty");
+    if (node.kind !== "folder") throw new FileSystemError("notdir");
+    if (node.size > 0) throw new FileSystemError("notempty");
     this.#remove(place.folder, name, id);
   }
 
   /** Gives what is at one place the name of another; what has that name loses it. */
-  rename(from: Place, to: Place): void {
+  rename(from: PathTarget, to: PathTarget): void {
     const { id, name, node } = this.#named(from, "busy");
-    if (to.name === undefined) throw new FileError("busy");
+    if (to.name === undefined) throw new FileSystemError("busy");
     const isFolder = node.kind === "folder";
-    if (!isFolder && (from.isForFolder || to.isForFolder)) throw new FileError("notdir");
+    if (!isFolder && (from.isForFolder || to.isForFolder)) throw new FileSystemError("notdir");
     if (to.node === id) return;
-    if (isFolder && this.folders.isWithin(to.folder, id)) throw new FileError("inval");
+    if (isFolder && this.folders.isWithin(to.folder, id)) throw new FileSystemError("inval");
     if (to.node !== undefined && this.folders.isWithin(from.folder, to.node)) {
-      throw new FileError("notempty");
+      throw new FileSystemError("notempty");
     }
     const { name: newName, node: replaced } = to;
     if (replaced !== undefined) {
       const other = this.node(replaced);
-      if (isFolder && other.kind !== "folder") throw new FileError("notdir");
-      if (!isFolder && other.kind === "folder") throw new FileError("isdir");
-      if (isFolder && other.size > 0) throw new FileError("notempty");
+      if (isFolder && other.kind !== "folder") throw new FileSystemError("notdir");
+      if (!isFolder && other.kind === "folder") throw new FileSystemError("isdir");
+      if (isFolder && other.size > 0) throw new FileSystemError("notempty");
     }
     this.inodes.whole(() => {
       this.folders.remove(from.folder, name);
@@ -227,16 +227,16 @@ export class Files {
   }
 
   /** The name of a place where nothing is. */
-  #vacant({ name, node, isForFolder }: Place, isFolder: boolean): string {
-    if (name === undefined || node !== undefined) throw new FileError("exist");
-    if (isForFolder && !isFolder) throw new FileError("noent");
+  #vacant({ name, node, isForFolder }: PathTarget, isFolder: boolean): string {
+    if (name === undefined || node !== undefined) throw new FileSystemError("exist");
+    if (isForFolder && !isFolder) throw new FileSystemError("noent");
     return name;
   }
 
   /** The node that has a name at a place; throws `otherwise` if the path is one like `.`. */
-  #named({ name, node: id }: Place, otherwise: "isdir" | "inval" | "busy") {
-    if (name === undefined) throw new FileError(otherwise);
-    if (id === undefined) throw new FileError("noent");
+  #named({ name, node: id }: PathTarget, otherwise: "isdir" | "inval" | "busy") {
+    if (name === undefined) throw new FileSystemError(otherwise);
+    if (id === undefined) throw new FileSystemError("noent");
     return { id, name, node: this.node(id) };
   }
 

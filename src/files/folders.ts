@@ -1,8 +1,8 @@
 import { limits } from "../core/limits.ts";
-import type { Entries, Listed } from "./entries.ts";
-import { FileError } from "./errors.ts";
+import type { Entries, PositionedEntry } from "./entries.ts";
+import { FileSystemError } from "./errors.ts";
 import type { Inodes } from "./inodes.ts";
-import type { Entry, NodeKind } from "./records.ts";
+import type { FolderEntry, NodeKind } from "./records.ts";
 
 /** Which node has which names. */
 export class Folders {
@@ -14,19 +14,19 @@ export class Folders {
     this.#entries = entries;
   }
 
-  find(folder: number, name: string): Entry | undefined {
+  find(folder: number, name: string): FolderEntry | undefined {
     return this.#entries.get(this.#entries.key(folder, name));
   }
 
-  list(folder: number, after: bigint, count: number): Listed[] {
+  list(folder: number, after: bigint, count: number): PositionedEntry[] {
     return this.#entries.list(folder, after, count);
   }
 
   /** Throws where a folder cannot have one more name: it was removed, or is full. */
   demandRoom(folder: number): void {
     const { links, size } = this.#inodes.get(folder);
-    if (links === 0) throw new FileError("noent");
-    if (size >= limits.folderEntries) throw new FileError("nospc");
+    if (links === 0) throw new FileSystemError("noent");
+    if (size >= limits.folderEntries) throw new FileSystemError("nospc");
   }
 
   /** Gives a node a name that nothing in the folder has. */

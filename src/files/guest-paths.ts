@@ -1,10 +1,10 @@
 import { limits } from "../core/limits.ts";
 import { oncePer } from "../core/once-per.ts";
-import { FileError } from "./errors.ts";
+import { FileSystemError } from "./errors.ts";
 import type { Files } from "./files.ts";
 import type { Mount } from "./mounts.ts";
 import { rootOfStore } from "./tree.ts";
-import type { Place } from "./walk.ts";
+import type { PathTarget } from "./walk.ts";
 
 /** A path of the guest in one of its folders. */
 export interface InMount {
@@ -17,10 +17,10 @@ export interface InMount {
 
 /**
  * The folder that a path of the guest is in: the one with the longest path before it. Relative paths begin at `/`,
- * as in C's library. Throws a `FileError`: `noent` where no folder has it.
+ * as in C's library. Throws a `FileSystemError`: `noent` where no folder has it.
  */
 export function mountOf(files: Files, path: string): InMount {
-  if (path.length > limits.filePathBytes) throw new FileError("nametoolong");
+  if (path.length > limits.filePathBytes) throw new FileSystemError("nametoolong");
   files.work.bytes += path.length + files.mounts.length * MOUNT_BYTES;
   const own = absolute(path);
   let found: { mount: Mount; at: string } | undefined;
@@ -29,7 +29,7 @@ export function mountOf(files: Files, path: string): InMount {
     const isWithin = own === at || own.startsWith(`${at}/`);
     if (isWithin && (found === undefined || at.length > found.at.length)) found = { mount, at };
   }
-  if (found === undefined || path === "") throw new FileError("noent");
+  if (found === undefined || path === "") throw new FileSystemError("noent");
   const { mount, at } = found;
   return { mount, root: rootOfStore(files, mount.host)!, path: own.slice(at.length + 1) || "." };
 }
@@ -40,12 +40,12 @@ const MOUNT_BYTES = 16;
 const placeOf = oncePer((mount: Mount) => absolute(mount.path).replace(/\/$/, ""));
 
 /** A path of the guest, and where it leads. */
-export interface Found extends InMount {
-  place: Place;
+export interface ResolvedPath extends InMount {
+  place: PathTarget;
 }
 
-/** Throws a `FileError`. */
-export function findPath(files: Files, path: string, follows: boolean): Found {
+/** Throws a `FileSystemError`. */
+export function findPath(files: Files, path: string, follows: boolean): ResolvedPath {
   const found = mountOf(files, path);
   return { ...found, place: files.walk(found.root, found.path, follows) };
 }

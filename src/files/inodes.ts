@@ -1,5 +1,5 @@
 import { limits } from "../core/limits.ts";
-import { FileError } from "./errors.ts";
+import { FileSystemError } from "./errors.ts";
 import type { Overlay } from "./overlay.ts";
 import { BLOCK_BYTES, totalsCodec, type FileNode, type NodeKind, type Totals } from "./records.ts";
 
@@ -61,7 +61,7 @@ export class Inodes {
   get(id: number): FileNode {
     const node = this.#overlay.nodes.get(id);
     if (node !== undefined) return node;
-    throw new FileError("io", `The stored files are damaged: file_nodes ${id} is missing.`);
+    throw new FileSystemError("io", `The stored files are damaged: file_nodes ${id} is missing.`);
   }
 
   /** A new node without a name. */
@@ -104,7 +104,7 @@ export class Inodes {
     try {
       this.delete(id);
     } catch (error) {
-      if (!(error instanceof FileError && error.code === "io")) throw error;
+      if (!(error instanceof FileSystemError && error.code === "io")) throw error;
       this.#overlay.nodes.delete(id);
     }
   }
@@ -133,6 +133,6 @@ export class Inodes {
   }
 
   #demandWithin(bytes: number): void {
-    if (bytes > this.most) throw new FileError("nospc");
+    if (bytes > this.most) throw new FileSystemError("nospc");
   }
 }

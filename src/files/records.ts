@@ -23,7 +23,7 @@ export interface FileNode {
 }
 
 /** A name in a folder. */
-export interface Entry {
+export interface FolderEntry {
   name: string;
   node: number;
   kind: NodeKind;
@@ -46,7 +46,7 @@ export interface Descriptor {
 }
 
 /** A tree of files, which mounts of one host show. */
-export interface Store {
+interface Store {
   host: string;
   root: number;
   /** Of the files that it began with. */
@@ -91,7 +91,7 @@ const json = <V>(extraBytes: (value: V) => number): Codec<V> => ({
 });
 
 export const nodeCodec = json<FileNode>(({ target = "" }) => 2 * target.length);
-export const entryCodec = json<Entry>(({ name }) => 2 * name.length);
+export const entryCodec = json<FolderEntry>(({ name }) => 2 * name.length);
 export const totalsCodec = json<Totals>(() => 0);
 
 /** A block is stored without the zeros that it ends in, and may be held so. */

@@ -1,5 +1,5 @@
 /** A table of sealed values in a database, as one call reads and changes it. */
-import { FileError } from "./errors.ts";
+import { FileSystemError } from "./errors.ts";
 import type { Sealing } from "./sealing.ts";
 import type { Sql, SqlValue } from "./sql.ts";
 
@@ -197,7 +197,7 @@ export class Table<K extends number | string, V> {
       return this.#codec.decode(this.backing.sealing.open(sealed, this.#about(key)));
     } catch {
       const message = `The stored files are damaged: ${this.#about(key)} cannot be opened. Restore them from an export, or delete them.`;
-      throw new FileError("io", message);
+      throw new FileSystemError("io", message);
     }
   }
 

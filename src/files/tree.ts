@@ -1,7 +1,7 @@
-import type { Listed } from "./entries.ts";
+import type { PositionedEntry } from "./entries.ts";
 import type { Files } from "./files.ts";
 import type { NodeKind } from "./records.ts";
-import type { Place } from "./walk.ts";
+import type { PathTarget } from "./walk.ts";
 
 /** Whole files and trees of them: what a store begins with, and its export and import. */
 
@@ -38,7 +38,7 @@ export function* treeOf(files: Files, folder: number): Generator<TreeItem> {
   }
 }
 
-function* entriesOf(files: Files, folder: number): Generator<Listed, undefined> {
+function* entriesOf(files: Files, folder: number): Generator<PositionedEntry, undefined> {
   for (let after = 0n; ;) {
     const page = files.list(folder, after, PAGE);
     yield* page;
@@ -52,7 +52,7 @@ export const rootOfStore = (files: Files, host: string): number | undefined =>
   files.inodes.totals.stores.find((store) => store.host === host)?.root;
 
 /** All bytes of a file. */
-export function bytesOf(files: Files, node: number): Uint8Array<ArrayBuffer> {
+export function fileBytesOf(files: Files, node: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(files.node(node).size);
   files.read(node, 0, bytes);
   return bytes;
@@ -71,7 +71,7 @@ export function putFile(files: Files, root: number, path: string, bytes: Uint8Ar
 /** Removes everything in a folder. */
 export function removeTree(files: Files, folder: number): void {
   // Folders to be emptied, and removed where they have a place.
-  const left: { folder: number; place?: Place }[] = [{ folder }];
+  const left: { folder: number; place?: PathTarget }[] = [{ folder }];
   for (let last = left.at(-1); last !== undefined; last = left.at(-1)) {
     const page = files.list(last.folder, 0n, PAGE);
     for (const { name, node, kind } of page) {

@@ -1,5 +1,5 @@
 import { limits } from "../core/limits.ts";
-import { FileError } from "./errors.ts";
+import { FileSystemError } from "./errors.ts";
 import type { Folders } from "./folders.ts";
 import type { Inodes } from "./inodes.ts";
 import type { Work } from "./table.ts";
@@ -8,7 +8,7 @@ import type { Work } from "./table.ts";
 const FILE_NAME_BYTES = 255;
 
 /** Where a path leads: a name in a folder, which something may have. */
-export interface Place {
+export interface PathTarget {
   folder: number;
   /** Undefined where the path leads to the folder itself: `.`, `..`, or one of them at its end. */
   name: string | undefined;
@@ -35,10 +35,10 @@ export function walk(
   from: number,
   path: string,
   follows: boolean,
-): Place {
-  if (path === "") throw new FileError("noent");
-  if (encoder.encode(path).length > limits.filePathBytes) throw new FileError("nametoolong");
-  if (path.startsWith("/")) throw new FileError("perm");
+): PathTarget {
+  if (path === "") throw new FileSystemError("noent");
+  if (encoder.encode(path).length > limits.filePathBytes) throw new FileSystemError("nametoolong");
+  if (path.startsWith("/")) throw new FileSystemError("perm");
   const isForFolder = path.endsWith("/");
   const way = [from];
   const left = partsOf(path, work);
@@ -49,24 +49,24 @@ export function walk(
     if (name === undefined) return { folder, name, node: folder, isForFolder };
     if (name === ".") continue;
     if (name === "..") {
-      if (way.length === 1) throw new FileError("perm");
+      if (way.length === 1) throw new FileSystemError("perm");
       way.pop();
       continue;
     }
-    if (encoder.encode(name).length > FILE_NAME_BYTES) throw new FileError("nametoolong");
+    if (encoder.encode(name).length > FILE_NAME_BYTES) throw new FileSystemError("nametoolong");
     const found = folders.find(folder, name);
     const isLast = left.length === 0;
     if (found?.kind === "link" && (!isLast || follows || isForFolder)) {
-      if (linksLeft-- === 0) throw new FileError("loop");
+      if (linksLeft-- === 0) throw new FileSystemError("loop");
       const target = inodes.get(found.node).target!;
-      if (target.startsWith("/")) throw new FileError("perm");
+      if (target.startsWith("/")) throw new FileSystemError("perm");
       left.push(...partsOf(target, work));
     } else if (isLast) {
       return { folder, name, node: found?.node, isForFolder };
     } else if (found?.kind === "folder") {
       way.push(found.node);
     } else {
-      throw new FileError(found === undefined ? "noent" : "notdir");
+      throw new FileSystemError(found === undefined ? "noent" : "notdir");
     }
   }
 }

@@ -1,7 +1,7 @@
 /** Backs up the data of a server, even while it runs, and restores it: `npm run backup -- DIR`, `npm run restore -- DIR`. */
 import { argumentsIn } from "../bundle/arguments.ts";
 import { Refusal, runCommand } from "../bundle/refusal.ts";
-import { backUp, restore, type Copied } from "./backups.ts";
+import { backUp, restoreBackup, type Copied } from "./backups.ts";
 
 const USAGE = `npm run backup -- DIR [--storage DIR]     copies the data of a server into a new folder
 npm run restore -- DIR [--storage DIR]    puts a backup into an empty storage folder`;
@@ -19,7 +19,7 @@ async function main(): Promise<void> {
     console.log(`${folder} has a backup of ${values.storage}: ${figures(copied)}; ${held}`);
   } else if (command === "restore") {
     console.log(
-      `${values.storage} has the backup ${folder}: ${figures(await restore(folder, values.storage))}`,
+      `${values.storage} has the backup ${folder}: ${figures(await restoreBackup(folder, values.storage))}`,
     );
   } else throw new Refusal(USAGE);
 }

@@ -69,7 +69,7 @@ export async function backUp(storage: string, to: string): Promise<Copied> {
 }
 
 /** Copies a backup into an empty storage folder. Throws a `Refusal`. */
-export async function restore(from: string, storage: string): Promise<Copied> {
+export async function restoreBackup(from: string, storage: string): Promise<Copied> {
   const files = await verified(from);
   const taken = await takeStorage(storage, () => Promise.reject(new Error("no server runs")));
   try {

@@ -10,7 +10,7 @@ export class Embed {
 }
 
 /** A value: an object is a struct, without the fields that are undefined, and null is `void`. */
-export type Value = string | number | boolean | null | Embed | readonly Value[] | Struct;
+type Value = string | number | boolean | null | Embed | readonly Value[] | Struct;
 
 export interface Struct {
   readonly [field: string]: Value | undefined;

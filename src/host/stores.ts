@@ -11,7 +11,7 @@ const STORES = {
   r2Bucket: { script: "r2", class: "R2Store" },
 } as const;
 
-export interface Store {
+interface Store {
   /** The name of its binding. */
   name: string;
   kind: keyof typeof STORES;

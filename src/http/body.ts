@@ -79,19 +79,68 @@ export async function bodyText(request: Request, most: number): Promise<string |
   if (body === null || announced === 0) return "";
   const count = bodyCounts.get(request);
   if (announced !== undefined) count?.(announced);
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, fail) => {
-    timer = setTimeout(() => fail(tooSlow()), limits.bodyMs);
-  });
+  const inTime = new InTime(announced !== undefined && announced <= limits.smallAnswer);
+  const { late } = inTime;
   const reading = (
     announced === undefined
       ? textWithin(body, most, { count, late })
-      : textOfLength(body, announced, late)
+      : inTime.isShort
+        ? shortText(request, announced)
+        : textOfLength(body, announced, late)
   ).catch(cutOff);
   try {
     return await Promise.race([reading, late]);
   } finally {
-    clearTimeout(timer);
+    inTime.end();
+  }
+}
+
+/** Bodies that are being read, the oldest first. */
+const awaited = new Set<InTime>();
+/** Until then no short body has a timer of its own, in Unix ms. */
+let untimedUntil = 0;
+
+/**
+ * The time that a body may take. A timer takes a tenth of the CPU time of a small call, so short bodies have one at most
+ * once a second. Each timer, and each request that comes, refuses all bodies that are late.
+ */
+class InTime {
+  readonly isShort: boolean;
+  /** Rejects with `too_slow`. */
+  readonly late: Promise<never>;
+  readonly #until: number;
+  readonly #refuse: (why: Fault) => void;
+  readonly #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(isShort: boolean) {
+    const { promise, reject } = Promise.withResolvers<never>();
+    const now = Date.now();
+    this.isShort = isShort;
+    this.late = promise;
+    this.#refuse = reject;
+    this.#until = now + limits.bodyMs;
+    InTime.#refuseLate(now);
+    awaited.add(this);
+    if (isShort && now < untimedUntil) return;
+    if (isShort) untimedUntil = now + Math.floor(limits.bodyMs / 60);
+    const isOver = () => {
+      this.#refuse(tooSlow());
+      InTime.#refuseLate(this.#until);
+    };
+    this.#timer = setTimeout(isOver, limits.bodyMs);
+  }
+
+  end(): void {
+    awaited.delete(this);
+    if (this.#timer !== undefined) clearTimeout(this.#timer);
+  }
+
+  static #refuseLate(now: number): void {
+    for (const one of awaited) {
+      if (one.#until > now) return;
+      awaited.delete(one);
+      one.#refuse(tooSlow());
+    }
   }
 }
 
@@ -106,6 +155,19 @@ export function lengthOf({ headers }: Request): number | undefined {
   );
 }
 
+/** A short body of this length as text: by a reader it takes three times as long. Throws `invalid_request` for a longer one. */
+async function shortText(request: Request, length: number): Promise<string> {
+  const text = await request.text();
+  if (text.length > length) throw tooLong(length);
+  return text;
+}
+
+const tooLong = (length: number) =>
+  new Fault(
+    "invalid_request",
+    `The body is longer than its Content-Length of ${length} bytes. Send its real length.`,
+  );
+
 /** A body of this length as text, cancelled when `late` rejects. Throws `invalid_request` for a longer one. */
 async function textOfLength(
   body: ReadableStream<Uint8Array>,
@@ -119,10 +181,7 @@ async function textOfLength(
     // Not a byte stream: those of requests over a network are.
     const text = await textWithin(body, length, { late });
     if (text !== undefined) return text;
-    throw new Fault(
-      "invalid_request",
-      `The body is longer than its Content-Length of ${length} bytes. Send its real length.`,
-    );
+    throw tooLong(length);
   }
   late.catch((error: unknown) => reader.cancel(error)).catch(() => {});
   // In one read: a large body in many takes four times as long.

@@ -60,7 +60,7 @@ const style = `
 `;
 
 /** How a page is answered. */
-export interface Answer {
+interface Answer {
   status: number;
   /** The page's own headers are added to them. */
   headers: Headers;
@@ -83,7 +83,7 @@ export async function documentOf(
   const nonce = crypto.randomUUID();
   const images = [
     ...(script === undefined ? [] : ["data:", "blob:"]),
-    ...(icon === undefined ? [] : [sourceOf(new URL(icon))]),
+    ...(icon === undefined ? [] : [policySourceOf(new URL(icon))]),
   ];
   const policy = [
     "default-src 'none'",
@@ -123,5 +123,5 @@ export async function documentOf(
  * The source expression of a URL for a policy: its scheme alone if it has no host, or one that is not valid there (IPv6)
  * or would end the directive. https://www.w3.org/TR/CSP3/#framework-directive-source-list
  */
-export const sourceOf = ({ protocol, hostname, origin }: URL): string =>
+export const policySourceOf = ({ protocol, hostname, origin }: URL): string =>
   /^[\w.-]+$/.test(hostname) ? origin : protocol;

@@ -5,23 +5,27 @@ import ipaddr from "ipaddr.js";
  * is not resolved.
  */
 export function isPrivate(host: string): boolean {
-  const address = addressOf(host);
-  if (ipaddr.isValid(address)) return !isPublic(ipaddr.process(address));
+  const address = addressIn(host);
+  if (address !== undefined) return !isPublic(address);
   return !host.includes(".") || LOCAL_NAMES.test(host);
 }
 
 /** True for this machine, as `isPrivate`: a loopback address, or a name under `localhost`. */
 export function isLoopback(host: string): boolean {
-  const address = addressOf(host);
-  if (ipaddr.isValid(address)) return ipaddr.process(address).range() === "loopback";
-  return host === "localhost" || host.endsWith(".localhost");
+  if (host === "localhost" || host.endsWith(".localhost")) return true;
+  return addressIn(host)?.range() === "loopback";
 }
 
 /** The refusal of a request whose Host header `URL` cannot read. */
 export const NO_HOST =
   "The Host header is not the name of a host, with or without a port. Send one Host header with the host of the URL.";
 
-const addressOf = (host: string): string => host.replace(/^\[(.*)\]$/, "$1");
+/** The address of a host that is none by name. The library takes long to refuse names: it throws errors within. */
+function addressIn(host: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
+  if (!/[:[]|^[\d.]+$|^0x/i.test(host)) return undefined;
+  const address = host.replace(/^\[(.*)\]$/, "$1");
+  return ipaddr.isValid(address) ? ipaddr.process(address) : undefined;
+}
 
 const LOCAL_NAMES =
   /\.(localhost|localdomain|local|internal|intranet|private|lan|home|home\.arpa|corp|onion)$/;

@@ -14,8 +14,9 @@ let all = 0;
 export const countedUnder = (caller: string | undefined): string =>
   caller === undefined ? "" : countedBy(caller).at(-1)!.key;
 
-/** The unread bytes that are counted for an owner. */
-export const unreadOf = (owner: string): number => owned.get(owner) ?? 0;
+/** The unread bytes that are counted for an owner; without one, those of all. */
+export const unreadOf = (owner?: string): number =>
+  owner === undefined ? all : (owned.get(owner) ?? 0);
 
 /** True for an owner of more unread bytes than half of what others leave of `limits.unreadBytes`. */
 export function leavesTooMuch(owner: string): boolean {

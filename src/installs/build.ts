@@ -6,7 +6,7 @@ import * as z from "zod/mini";
 import { sha256 } from "../core/digest.ts";
 import { Fault } from "../core/errors.ts";
 import { isObject } from "../core/model.ts";
-import type { PreparedServlet, Parts } from "../servlets/bundle.ts";
+import type { PreparedServlet, PartDigests } from "../servlets/bundle.ts";
 import { dialectNames } from "../servlets/dialects.ts";
 
 const DIGEST = /^[0-9a-f]{64}$/;
@@ -42,7 +42,7 @@ export type Build = Omit<PreparedServlet, "module" | "base" | "patch" | "files">
   Required<Pick<PreparedServlet, "parts">>;
 
 /** The hash of a program with these parts, 64 hex digits. A waiting call continues only with a program of the same hash. */
-export async function hashOf({ module, base = "", patch = "" }: Parts): Promise<string> {
+export async function hashOf({ module, base = "", patch = "" }: PartDigests): Promise<string> {
   return (await sha256([module, base, patch].join(" "))).toHex();
 }
 

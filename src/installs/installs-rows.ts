@@ -23,7 +23,7 @@ export const TABLES = `
   CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL)`;
 
 /** A row of `versions`. */
-export interface Row extends Record<string, SqlStorageValue> {
+export interface VersionRow extends Record<string, SqlStorageValue> {
   name: string;
   nr: number;
   hash: string;
@@ -33,10 +33,10 @@ export interface Row extends Record<string, SqlStorageValue> {
 }
 
 /** The build of a row, which has it as JSON. */
-export const buildIn = ({ build }: Row) => JSON.parse(build) as Build;
+export const buildIn = ({ build }: VersionRow) => JSON.parse(build) as Build;
 
 /** A row without its build, in the form that operators see. */
-export const versionIn = ({ nr, hash, at, by }: Row): InstalledVersion => ({
+export const versionIn = ({ nr, hash, at, by }: VersionRow): InstalledVersion => ({
   version: nr,
   hash,
   installed: new Date(at).toISOString(),

@@ -13,7 +13,7 @@ import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { bucketOf } from "./bucket.ts";
 import { changedMeanwhile, digestsOf, nameTaken, type Build } from "./build.ts";
 import { refuseClashes } from "./servable.ts";
-import { buildIn, TABLES, versionIn, type Row } from "./installs-rows.ts";
+import { buildIn, TABLES, versionIn, type VersionRow } from "./installs-rows.ts";
 
 /** Versions of an installed servlet that are kept, to roll back to. */
 const INSTALLED_VERSIONS = 10;
@@ -261,7 +261,7 @@ export class Installs extends DurableObject<Env> {
     this.#sql.exec("DELETE FROM waiting WHERE until < ?", now);
     const bucket = bucketOf(this.env);
     if (bucket === undefined) return;
-    const versions = this.#sql.exec<Row>("SELECT * FROM versions").toArray();
+    const versions = this.#sql.exec<VersionRow>("SELECT * FROM versions").toArray();
     const published = this.#sql.exec<{ hash: string }>("SELECT hash FROM published").toArray();
     const current = new Set([...this.#bundled, ...versions, ...published].map(({ hash }) => hash));
     // Versions with the same hash can have different initial files.
@@ -292,12 +292,12 @@ export class Installs extends DurableObject<Env> {
     return false;
   }
 
-  #served(): Row[] {
+  #served(): VersionRow[] {
     const query = "SELECT versions.* FROM versions JOIN served USING (name, nr) ORDER BY name";
-    return this.#sql.exec<Row>(query).toArray();
+    return this.#sql.exec<VersionRow>(query).toArray();
   }
 
-  #servedOf(name: string): Row | undefined {
+  #servedOf(name: string): VersionRow | undefined {
     return this.#served().find((row) => row.name === name);
   }
 
@@ -314,9 +314,9 @@ export class Installs extends DurableObject<Env> {
     refuseClashes(build, [...this.#bundled, ...others.map(buildIn)]);
   }
 
-  #versionsOf(name: string): Row[] {
+  #versionsOf(name: string): VersionRow[] {
     const query = "SELECT * FROM versions WHERE name = ? ORDER BY nr DESC";
-    return this.#sql.exec<Row>(query, name).toArray();
+    return this.#sql.exec<VersionRow>(query, name).toArray();
   }
 
   #fact(name: string): number {

@@ -6,7 +6,7 @@ import { limits } from "../core/limits.ts";
 import type { CallContext } from "../core/call-context.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
-import { partsOf, setupOf, type CallParts } from "../servlets/setup.ts";
+import { callPartsOf, setupOf, type CallParts } from "../servlets/setup.ts";
 import type { Ending, LogLevel, Setup } from "../wasm/call.ts";
 import { GuestError } from "../wasm/guest.ts";
 import { isAllowed } from "../wasm/hosts.ts";
@@ -32,7 +32,7 @@ export class ServletLoader {
     call: CallContext,
     deployment: Deployment = this.deployment,
   ): Promise<Ending> {
-    const whole = { ...call, ...partsOf(call) };
+    const whole = { ...call, ...callPartsOf(call) };
     const setup = setupOf(servlet, deployment, whole);
     const { recorded, input } = call;
     const values = loadedRun(servlet, whole, setup, { ...run, recorded, seed: input?.seed });

@@ -67,7 +67,7 @@ export interface LoadedCode extends Pick<
 export function runnerOf({ limits, ...code }: LoadedCode) {
   configureLimits(limits);
   const program: Program = { ...code, userFunctions };
-  const running = new Running();
+  const running = new RunningCalls();
 
   return class Runner extends WorkerEntrypoint implements RunnerEntrypoint {
     run(run: LoadedRun, hooks: LoadedHooks): Promise<Settled<PlainEnding>> {
@@ -117,7 +117,7 @@ function demandFuel(module: WebAssembly.Module): void {
 }
 
 /** The calls that run here, by their ids. */
-export class Running {
+export class RunningCalls {
   readonly #stops = new Map<string, AbortController>();
 
   async run<T>(

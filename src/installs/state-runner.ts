@@ -17,7 +17,7 @@ import type { PreparedServlet } from "../servlets/bundle.ts";
 import { userFunctions } from "../servlets/hyper/functions.ts";
 import { newInstanceOf } from "../wasm/pool.ts";
 export { runnerOf } from "./runner.ts";
-import { Running, type LoadedCode, type LoadedHooks, type LoadedRun } from "./runner.ts";
+import { RunningCalls, type LoadedCode, type LoadedHooks, type LoadedRun } from "./runner.ts";
 
 /** A run of an export in the state of a scope. */
 export interface StateRun extends LoadedRun {
@@ -42,11 +42,11 @@ export interface StateCode extends LoadedCode {
 }
 
 /** The class of the facet for this code; without any, one that only looks at what is kept. */
-export function stateOf({ limits: given, ...code }: StateCode | Pick<StateCode, "limits">) {
+function stateOf({ limits: given, ...code }: StateCode | Pick<StateCode, "limits">) {
   configureLimits(given);
   const { hash, files, program } =
     "module" in code ? { ...code, program: { ...code, userFunctions } } : {};
-  const running = new Running();
+  const running = new RunningCalls();
   const whole = (servlet: Kept) => ({ ...servlet, hash: hash ?? "", ...(files && { files }) });
 
   return class State extends DurableObject<object, { key: Uint8Array }> {

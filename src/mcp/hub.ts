@@ -1,5 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
-import { countedBy, siteOf, type Counted } from "../core/callers.ts";
+import { countedBy, networkSiteOf, type Counted } from "../core/callers.ts";
 import type { Env } from "../bindings.ts";
 import { logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
@@ -204,7 +204,11 @@ export class Hub extends DurableObject<Env> {
     sql.exec(
       "CREATE TABLE IF NOT EXISTS networks (session TEXT PRIMARY KEY, caller TEXT NOT NULL)",
     );
-    sql.exec("INSERT OR REPLACE INTO callers VALUES (?, ?)", session, siteOf(caller) ?? caller);
+    sql.exec(
+      "INSERT OR REPLACE INTO callers VALUES (?, ?)",
+      session,
+      networkSiteOf(caller) ?? caller,
+    );
     sql.exec("INSERT OR REPLACE INTO networks VALUES (?, ?)", session, caller);
     // Above the limit, drop the oldest session of the caller with the most.
     const { count } = sql.exec<{ count: number }>("SELECT COUNT(*) AS count FROM sessions").one();

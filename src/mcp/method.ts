@@ -1,11 +1,11 @@
 import type { SessionCall, SessionParts } from "./legacy/session-store.ts";
 import type { Fault } from "../core/errors.ts";
 import type { CallRef } from "../calls/call-ref.ts";
-import type { Client } from "../core/call-context.ts";
+import type { ClientDescription } from "../core/call-context.ts";
 import type { Json, Lists } from "../core/model.ts";
 import type { Entry } from "../servlets/registry.ts";
 import type { Exchange } from "./wire/exchange.ts";
-import type { Message, Request, Unreadable } from "./wire/message.ts";
+import type { Message, RpcRequest, UnreadableMessage } from "./wire/message.ts";
 
 /**
  * Everything about one MCP method: a row of the table in `methods.ts`. Its handlers tell where it exists:
@@ -17,9 +17,9 @@ export interface Method {
   ref?(params: Json): CallRef;
   /** Answers with a page of this list, which is the member of the result with that name. */
   list?: keyof Lists;
-  modern?(request: Request, exchange: Exchange, client: Client): Promise<Json>;
+  modern?(request: RpcRequest, exchange: Exchange, client: ClientDescription): Promise<Json>;
   /** Answers with a stream of its own. */
-  stream?(request: Request, exchange: Exchange, client: Client): Promise<Response>;
+  stream?(request: RpcRequest, exchange: Exchange, client: ClientDescription): Promise<Response>;
   /** Answers an older client without a session; with `sessionFirst` only where the server has no sessions. */
   stateless?(params: Json, exchange: Exchange): Promise<Json> | Json;
   /** Answers in a session; undefined if the answer comes later. */
@@ -71,10 +71,10 @@ export const canAsk = ({ ref, namedBy }: Method): boolean =>
   ref !== undefined && namedBy !== undefined;
 
 /** A message of a client; a request comes with its entry. */
-export type Incoming = Exclude<Message, Request> | Unreadable | FoundRequest;
+export type Incoming = Exclude<Message, RpcRequest> | UnreadableMessage | FoundRequest;
 
 /** A request with the row of its method, and with the entry that it names or the fault of looking it up. */
-export interface FoundRequest extends Request {
+export interface FoundRequest extends RpcRequest {
   row: Method;
   entry?: Entry | Fault;
 }

@@ -7,7 +7,7 @@ import * as inSession from "./legacy/session-methods.ts";
 import { discover } from "./modern/discover.ts";
 import { listen } from "./modern/listen.ts";
 import { cancelTask, getTask, updateTask } from "./modern/tasks.ts";
-import type { Request } from "./wire/message.ts";
+import type { RpcRequest } from "./wire/message.ts";
 
 /** Every method of every revision. https://modelcontextprotocol.io/specification/2026-07-28/server */
 const methods: Readonly<Record<MethodName, MethodRow>> = {
@@ -41,7 +41,7 @@ export const rowOf = (method: string): Method => (isMethod(method) ? methods[met
 const isMethod = (name: string): name is MethodName => Object.hasOwn(methods, name);
 
 /** Looks up what a request names. Throws `insufficient_scope`; any other fault takes the place of the entry. */
-export async function find(request: Request, registry: Registry): Promise<FoundRequest> {
+export async function find(request: RpcRequest, registry: Registry): Promise<FoundRequest> {
   const row = rowOf(request.method);
   if (row.ref === undefined) return { ...request, row };
   try {

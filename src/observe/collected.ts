@@ -1,5 +1,5 @@
 import { limits } from "../core/limits.ts";
-import { parsed, type TraceParent } from "./trace-context.ts";
+import { parseTraceparent, type TraceParent } from "./trace-context.ts";
 import { beginningOf } from "../core/text.ts";
 
 /** Spans of one trace that are kept until it is sent. */
@@ -158,7 +158,7 @@ function onsetSpan(
       method,
       scheme: protocol.slice(0, -1),
       route: route === undefined || route === pathname ? route : `${route}/*`,
-      traceparent: parsed(given) && given,
+      traceparent: parseTraceparent(given) && given,
     };
   }
   return { id, parent, name: info.type, attributes: new Map(), start, end: undefined, invocation };

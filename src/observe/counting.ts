@@ -2,7 +2,7 @@ import { waitUntil } from "cloudflare:workers";
 import type { Env } from "../bindings.ts";
 import { report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import { Counts, type CountedRun, type Stored, type Waiting } from "./counts.ts";
+import { Counts, type CountedRun, type Stored, type WaitStatus } from "./counts.ts";
 import type { Usage } from "./usage-object.ts";
 
 /** The one object with the counters of a server; undefined where the binding USAGE is missing. */
@@ -12,7 +12,7 @@ export const usageOf = ({ USAGE }: Env) => USAGE && (() => USAGE.getByName("usag
 interface Counting {
   count(run: CountedRun): void;
   stored(stored: Stored): void;
-  waiting(waiting: Waiting): void;
+  waiting(waiting: WaitStatus): void;
 }
 
 /**

@@ -51,7 +51,7 @@ export interface Sums {
 const BUCKETS = 40;
 
 /** The bucket of a time: the first is for less than a millisecond, the others for at most 2^(n/2) ms. */
-export const bucketOf = (ms: number): number =>
+const bucketOf = (ms: number): number =>
   ms < 1 ? 0 : Math.min(BUCKETS - 1, 1 + Math.floor(2 * Math.log2(ms)));
 
 export const noSums = (): Sums => ({
@@ -90,7 +90,7 @@ export function timeOf({ times, runs }: Sums, part: number): number | undefined 
 }
 
 /** Sums of one name of a dimension. */
-export interface Counted {
+interface Counted {
   by: Dimension;
   name: string;
   sums: Sums;
@@ -109,7 +109,7 @@ export interface Stored {
 }
 
 /** Whether a call waits, for an answer, a time or room. */
-export interface Waiting {
+export interface WaitStatus {
   /** The id of its task. */
   task: string;
   /** Empty if it is not known. */
@@ -126,7 +126,7 @@ export interface Taken {
   named: Counted[];
   errors: CountedError[];
   stored: Stored[];
-  waiting: Waiting[];
+  waiting: WaitStatus[];
 }
 
 /** The counters of one isolate, until they are taken. `most` is how many names each dimension may have. */
@@ -136,7 +136,7 @@ export class Counts {
   #named = newNames();
   #errors = new Map<string, CountedError>();
   #stored = new Map<string, Stored>();
-  #waiting = new Map<string, Waiting>();
+  #waiting = new Map<string, WaitStatus>();
 
   constructor(most: number) {
     this.#most = most;
@@ -163,7 +163,7 @@ export class Counts {
       this.#stored.set(stored.object, { ...stored, ...briefly(stored) });
   }
 
-  setWaiting(waiting: Waiting): void {
+  setWaiting(waiting: WaitStatus): void {
     if (this.#waiting.has(waiting.task) || this.#waiting.size < limits.waitingTasks)
       this.#waiting.set(waiting.task, waiting);
   }

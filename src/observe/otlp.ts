@@ -1,4 +1,4 @@
-import { parsed, type TraceParent } from "./trace-context.ts";
+import { parseTraceparent, type TraceParent } from "./trace-context.ts";
 import { sampledAfter, sampledAnew, type TraceSettings } from "./trace-settings.ts";
 import { LINK, PARENT, PLACE } from "./spans.ts";
 import type { CollectedSpan, CollectedTrace } from "./collected.ts";
@@ -78,10 +78,10 @@ class Places {
     this.#settings = settings;
     this.#isOver = isOver;
     const all = [...trace.spans.values()];
-    const own = all.flatMap(({ attributes }) => parsed(attributes.get(PLACE)) ?? []);
+    const own = all.flatMap(({ attributes }) => parseTraceparent(attributes.get(PLACE)) ?? []);
     this.#sampled = new Map(own.map(({ traceId, isSampled }) => [traceId, isSampled]));
     const header = all.find(({ invocation }) => invocation?.request)?.invocation?.request;
-    const caller = parsed(header?.traceparent);
+    const caller = parseTraceparent(header?.traceparent);
     this.header = caller && header?.traceparent;
     const ofCaller = caller && { ...caller, isSampled: sampledAfter(settings, caller) };
     const { id } = trace;
@@ -102,7 +102,7 @@ class Places {
   of(span: CollectedSpan): Place {
     const known = this.#known.get(span.id);
     if (known !== undefined) return known;
-    const own = parsed(span.attributes.get(PLACE));
+    const own = parseTraceparent(span.attributes.get(PLACE));
     const parent = this.#trace.around(span);
     // A parent is older than its spans, so this ends.
     const { traceId } = own ?? (parent ? this.of(parent) : this.#root!);
@@ -147,7 +147,7 @@ function relations(span: CollectedSpan, trace: CollectedTrace, places: Places) {
   const around = trace.around(span);
   const ambient = around && places.of(around);
   const given = span.attributes.get(PARENT);
-  const remote = parsed(
+  const remote = parseTraceparent(
     span.invocation?.request?.traceparent ?? (given === places.header ? undefined : given),
   );
   // A parent that was sent and forgotten already has the platform's id.
@@ -156,7 +156,7 @@ function relations(span: CollectedSpan, trace: CollectedTrace, places: Places) {
   const parent = [remote, ambient, before || undefined].find(
     (one) => one?.traceId === traceId,
   )?.spanId;
-  const earlier = parsed(span.attributes.get(LINK));
+  const earlier = parseTraceparent(span.attributes.get(LINK));
   const links = [ambient, earlier]
     .filter((one) => one !== undefined)
     .filter((one) => one.traceId !== traceId || (one === ambient && one.spanId !== parent))

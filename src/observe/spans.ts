@@ -1,6 +1,6 @@
 import { limits } from "../core/limits.ts";
 import { beginningOf, printable } from "../core/text.ts";
-import { parsed, placeIn, type Trace } from "./trace-context.ts";
+import { parseTraceparent, placeIn, type Trace } from "./trace-context.ts";
 import { sampledAfter, sampledAnew, traceSettings, type TraceSettings } from "./trace-settings.ts";
 
 /** Attributes of a span; those that are undefined are left out. Never secrets, arguments or results. */
@@ -175,7 +175,7 @@ const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PAT
 function newPlace({ traceparent }: Trace = {}): string | undefined {
   const settings = exported;
   if (settings === undefined) return undefined;
-  const parent = parsed(traceparent);
+  const parent = parseTraceparent(traceparent);
   const known = parent && { ...parent, isSampled: sampledAfter(settings, parent) };
   return placeIn(known, (traceId) => sampledAnew(settings, traceId));
 }

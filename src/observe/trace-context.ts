@@ -42,7 +42,7 @@ export interface TraceParent {
 }
 
 /** Parses a `traceparent`. Undefined if it is not valid. */
-export function parsed(traceparent: unknown): TraceParent | undefined {
+export function parseTraceparent(traceparent: unknown): TraceParent | undefined {
   if (typeof traceparent !== "string") return undefined;
   const [, traceId, spanId, flags] = TRACEPARENT.exec(traceparent) ?? [];
   if (traceId === undefined || spanId === undefined) return undefined;
@@ -75,7 +75,7 @@ export function traceIn(meta: Json, ofHeaders: Trace | undefined): Trace | undef
 /** The valid parts of a trace context; undefined if there are none. */
 function traceOf({ traceparent, tracestate, baggage }: Json): Trace | undefined {
   const trace: Trace = {};
-  if (typeof traceparent === "string" && parsed(traceparent) !== undefined) {
+  if (typeof traceparent === "string" && parseTraceparent(traceparent) !== undefined) {
     trace.traceparent = traceparent;
     const bounds = { most: TRACE_MEMBERS / 2, length: TRACESTATE_CHARACTERS };
     if (isList(tracestate, STATE_MEMBER, bounds)) trace.tracestate = tracestate;

@@ -8,7 +8,7 @@ import {
   type Dimension,
   type Sums,
   type Taken,
-  type Waiting,
+  type WaitStatus,
 } from "./counts.ts";
 
 /** Objects of servlet state whose sizes are known to operators: the largest, 2 MB of rows. */
@@ -20,7 +20,7 @@ export const SPANS = {
   day: { ms: 86_400_000, step: 3_600_000 },
   month: { ms: 30 * 86_400_000, step: 86_400_000 },
 } as const;
-export type Span = keyof typeof SPANS;
+export type UsageSpan = keyof typeof SPANS;
 
 /** The counts of one span. */
 export interface Report {
@@ -96,7 +96,7 @@ export class Usage extends DurableObject {
     });
   }
 
-  #setWaiting(waiting: readonly Waiting[], now: number): void {
+  #setWaiting(waiting: readonly WaitStatus[], now: number): void {
     for (const { task, servlet, tool, caller, until } of waiting) {
       const row = [task, servlet, tool, caller, until];
       this.#sql.exec("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?, ?)", ...row);
@@ -139,7 +139,7 @@ export class Usage extends DurableObject {
     this.#sql.exec("INSERT OR REPLACE INTO counts VALUES (?, ?, ?, ?, ?)", ...row);
   }
 
-  async report(span: Span, by: Dimension): Promise<Report> {
+  async report(span: UsageSpan, by: Dimension): Promise<Report> {
     const since = Date.now() - SPANS[span].ms;
     const rows = (of: string) =>
       this.#sql

@@ -27,7 +27,12 @@ export async function putPart(request: Request, digest: string, { bucket }: Inst
 }
 
 /** `PUT build/NAME` with a build: keeps it for waiting calls, and for agents that may install it. */
-export async function publish(request: Request, name: string, installer: Installer, by: Principal) {
+export async function publishBuild(
+  request: Request,
+  name: string,
+  installer: Installer,
+  by: Principal,
+) {
   const build = await buildIn(request, name);
   const missing = await installer.missing(build);
   if (missing.length === 0) await installer.publish(build, by.name);
@@ -35,13 +40,18 @@ export async function publish(request: Request, name: string, installer: Install
 }
 
 /** `DELETE build/NAME`: agents can no longer install it. */
-export async function unpublish(_request: Request, name: string, { installs }: Installer) {
+export async function unpublishBuild(_request: Request, name: string, { installs }: Installer) {
   unsettled(await installs().unpublish(name));
   return json({ name });
 }
 
 /** `PUT servlet/NAME` with a build: serves it, or answers `{missing}` with the parts to send. A name or tool that is taken is refused before that. */
-export async function install(request: Request, name: string, installer: Installer, by: Principal) {
+export async function installBuild(
+  request: Request,
+  name: string,
+  installer: Installer,
+  by: Principal,
+) {
   const build = await buildIn(request, name);
   await installer.demandInstallable(build);
   const missing = await installer.missing(build);
@@ -50,7 +60,7 @@ export async function install(request: Request, name: string, installer: Install
 }
 
 /** `POST replay/NAME` with a build: replays the waiting calls with it, without effects. Answers a `ReplayReport` or `{missing}`. */
-export async function replay(request: Request, name: string, installer: Installer) {
+export async function replayBuild(request: Request, name: string, installer: Installer) {
   const build = await buildIn(request, name);
   const missing = await installer.missing(build);
   return json(missing.length > 0 ? { missing } : await installer.replay(build));
@@ -78,7 +88,7 @@ export async function rollBack(request: Request, name: string, { installs }: Ins
 }
 
 /** `DELETE servlet/NAME`. */
-export async function uninstall(request: Request, name: string, { installs }: Installer) {
+export async function removeServlet(request: Request, name: string, { installs }: Installer) {
   unsettled(await installs().uninstall(name, seenIn(request)));
   return json({ name });
 }

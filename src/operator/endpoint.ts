@@ -4,20 +4,20 @@ import { callerKey } from "../core/callers.ts";
 import type { OperatedStates, StateOwner } from "./operated-states.ts";
 import { callerScope, scopeOf, type Scope } from "../state/state-scopes.ts";
 import {
-  install,
-  publish,
+  installBuild,
+  publishBuild,
   putPart,
-  replay,
+  replayBuild,
   rollBack,
   showInstalled,
-  uninstall,
-  unpublish,
+  removeServlet,
+  unpublishBuild,
 } from "./builds.ts";
 import { Fault, httpStatus, retryAfterOf } from "../core/errors.ts";
 import type { CallerQuota, Principal } from "../core/model.ts";
 
 /** The parts of the server that the operations use. */
-export interface Operated extends CallerQuota {
+interface Operated extends CallerQuota {
   /** One who may operate. */
   principal: Principal;
   states: OperatedStates;
@@ -44,13 +44,13 @@ const operations: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
   },
   "state-file": { GET: exportState },
   part: { PUT: withInstaller(putPart) },
-  build: { PUT: withInstaller(publish), DELETE: withInstaller(unpublish) },
-  replay: { POST: withInstaller(replay) },
+  build: { PUT: withInstaller(publishBuild), DELETE: withInstaller(unpublishBuild) },
+  replay: { POST: withInstaller(replayBuild) },
   servlet: {
     GET: withInstaller(showInstalled),
-    PUT: withInstaller(install),
+    PUT: withInstaller(installBuild),
     POST: withInstaller(rollBack),
-    DELETE: withInstaller(uninstall),
+    DELETE: withInstaller(removeServlet),
   },
 };
 

@@ -12,7 +12,7 @@ import { waitingIn } from "../servlets/links.ts";
 import type { Trace } from "../observe/trace-context.ts";
 import { inRequestSpan } from "../observe/spans.ts";
 import { hiding, type Redact } from "../servlets/redaction.ts";
-import { afterSending, type Sender } from "../core/unknown-outcome.ts";
+import { afterSending, type UnrecordedCall } from "../core/unknown-outcome.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { directoryOf } from "./directory.ts";
 
@@ -95,7 +95,7 @@ async function run(
     asked.add(asks);
     return unasked(asks);
   };
-  const sender: Sender = {};
+  const sender: UnrecordedCall = {};
   try {
     const catalog = await registry.catalog();
     const { entry, definition } = directoryOf(catalog).find(tool);

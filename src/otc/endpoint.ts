@@ -22,7 +22,7 @@ import {
   LATEST,
   credentialsFor,
   requestIn,
-  schemaOf,
+  schemaVersionOf,
   type CallToolRequest,
 } from "./request.ts";
 
@@ -47,7 +47,7 @@ export async function listTools(
   try {
     demandMethod(request, "GET");
     await dependencies.admit?.();
-    if (request.body !== null) $schema = schemaOf(await readJson(request));
+    if (request.body !== null) $schema = schemaVersionOf(await readJson(request));
     const list = listOf(await dependencies.registry.catalog());
     // OXP, the later name of the protocol, calls the list `items`.
     return jsonResponse(`{"$schema":${JSON.stringify($schema)},"tools":${list},"items":${list}}`);
@@ -63,7 +63,7 @@ export async function callTool(request: Request, dependencies: OtcDependencies):
   try {
     demandMethod(request, "POST");
     const body = await readJson(request);
-    $schema = schemaOf(body);
+    $schema = schemaVersionOf(body);
     asked = requestIn(body);
     const headers = traceInHeaders(request.headers);
     const trace = isListening() ? { ...headers, isRecorded: true } : headers;

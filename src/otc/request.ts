@@ -83,7 +83,7 @@ export type CallToolRequest = z.infer<typeof requestSchema>;
  *
  * Throws `unsupported_version`.
  */
-export function schemaOf(body: unknown): string {
+export function schemaVersionOf(body: unknown): string {
   const given = isObject(body) ? body["$schema"] : undefined;
   if (given === undefined) return LATEST;
   if (typeof given === "string" && VERSION_1.test(given)) return given;

@@ -163,7 +163,7 @@ async function nextOf(
  * Answers the call that waits for a page of a secret or an account, at this path with its `?call=ID`, and leads to the
  * call's own page; undefined if no call waits for it.
  */
-export async function answered(
+export async function answerWaitingCall(
   action: "accept" | "decline",
   path: string,
   { page, visit: { request, person } }: { page: PersonPage; visit: Visit },

@@ -20,7 +20,7 @@ export interface Complaint {
   fields: ReadonlyMap<string, string>;
 }
 
-export interface Question {
+interface Question {
   called: HandedOver["called"];
   ask: Ask;
   /** How many other questions are open. */

@@ -4,7 +4,7 @@ import { shown, type Markup } from "../http/document.ts";
 import type { Provider } from "../auth/account-provider.ts";
 import type { AskedAccount } from "./profiles.ts";
 import { printable } from "../core/text.ts";
-import { answered } from "./ask-endpoint.ts";
+import { answerWaitingCall } from "./ask-endpoint.ts";
 import { wordsPage } from "./ask-page.ts";
 import { CALLBACK_PATH } from "./issuer-sign-in.ts";
 import { notForYou, pageFor, pathOf, seeOther, type PersonPage, type View } from "./view.ts";
@@ -46,7 +46,7 @@ export const connectEndpoint = (
       await profiles.at(principal.name, async (profile) =>
         profile.declineAccount(principal.name, grant),
       );
-      return (await answered("decline", path, { page, visit })) ?? done(false);
+      return (await answerWaitingCall("decline", path, { page, visit })) ?? done(false);
     },
   });
 
@@ -85,7 +85,7 @@ export const callbackEndpoint = (request: Request, page: PersonPage): Promise<Re
       const { back, isConnected, failure } = finished;
       if (failure !== undefined) return failed(back, failure);
       const action = isConnected ? "accept" : "decline";
-      return (await answered(action, back, { page, visit })) ?? done(isConnected);
+      return (await answerWaitingCall(action, back, { page, visit })) ?? done(isConnected);
     },
   });
 

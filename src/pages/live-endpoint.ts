@@ -68,10 +68,10 @@ async function call(visit: Visit & { id: string; page: PersonPage }): Promise<Vi
     status: number,
     replayed?: Parameters<typeof callPage>[0]["replayed"],
   ): Promise<View> => {
-    const story = (await tasks.look(id, { what: "story" }))?.story;
-    return story === undefined
+    const timeline = (await tasks.look(id, { what: "timeline" }))?.timeline;
+    return timeline === undefined
       ? { status: 404, body: wordsPage("No such call", GONE) }
-      : { status, body: callPage({ id, story, token, replayed }) };
+      : { status, body: callPage({ id, timeline, token, replayed }) };
   };
   if (form === undefined || isOld) return show(200);
   // The call that a fork makes is named before it is agreed to: a form that is sent twice makes one.
@@ -84,8 +84,8 @@ async function call(visit: Visit & { id: string; page: PersonPage }): Promise<Vi
   };
   const [replay, fork, forkNow] = [numberIn("replay"), numberIn("fork"), numberIn("fork-now")];
   if (replay !== undefined) {
-    const { replay: rehearsal } = (await tasks.look(id, { what: "replay", entries: replay })) ?? {};
-    return show(200, rehearsal && { entries: replay, rehearsal });
+    const { replay: outcome } = (await tasks.look(id, { what: "replay", entries: replay })) ?? {};
+    return show(200, outcome && { entries: replay, outcome });
   }
   if (fork !== undefined) {
     const own = tasks.newId();

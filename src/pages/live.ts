@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 import { shown, type Markup } from "../http/document.ts";
-import type { Listed } from "../calls/listed-calls.ts";
+import type { ListedCall } from "../calls/listed-calls.ts";
 import { groupOf, GROUPS, STATUSES } from "./statuses.ts";
 
 /** The page on which people follow their calls and sessions. */
@@ -8,7 +8,7 @@ import { groupOf, GROUPS, STATUSES } from "./statuses.ts";
 export const LIVE_PATH = "/console/live";
 export const EVENTS_PATH = `${LIVE_PATH}/events`;
 
-export const livePage = (calls: readonly Listed[]): Markup =>
+export const livePage = (calls: readonly ListedCall[]): Markup =>
   html`<h2>Live</h2>
     <p>
       Your calls that outlive their request, and your sessions. A call stays in the list until its
@@ -29,7 +29,7 @@ export const livePage = (calls: readonly Listed[]): Markup =>
     </div>`;
 
 /** A row of the list; without a call, the template that the script fills in. */
-function row(call: Listed | undefined): Markup {
+function row(call: ListedCall | undefined): Markup {
   const { id = "", name = "", waits = "", updated = 0, kind = "call", status = "" } = call ?? {};
   const isCall = kind === "call";
   const link = isCall ? html`href="${LIVE_PATH}/${id}"` : "";

@@ -1,16 +1,17 @@
+import type { AccountGrant } from "../servlets/deployment.ts";
 import { settled, type Settled } from "../core/settled.ts";
 import type { Begun, Provider, Tokens } from "../auth/account-provider.ts";
 import { sha256 } from "../core/digest.ts";
 import { Fault, logError, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import type { AccountOf, AccountState, FinishedAccount, Grant } from "./profile-object.ts";
+import type { AccountOf, AccountState, FinishedAccount } from "./profile-object.ts";
 import type { Sealer } from "../storage/vault.ts";
 
 /** An account's token is renewed so long before it expires: a request with it may take that long. */
 const ACCOUNT_MARGIN_MS = 30_000;
 
 /** A connected account as it is stored. */
-interface Connected extends Grant {
+interface Connected extends AccountGrant {
   tokens: Tokens;
   /** What has granted them, and to whom (`Provider.identity`): tokens are for no other. */
   from: string;
@@ -21,7 +22,7 @@ interface Connected extends Grant {
 
 /** A person's way to the provider and back. */
 interface Connecting {
-  grant: Grant;
+  grant: AccountGrant;
   begun: Begun;
   back: string;
   /** To whom the person went (`Provider.identity`): the code is for no other. */
@@ -45,7 +46,10 @@ export class ProfileAccounts {
     this.#parts = parts;
   }
 
-  async state(grant: Grant, { since, ms }: { since: number; ms: number }): Promise<AccountState> {
+  async state(
+    grant: AccountGrant,
+    { since, ms }: { since: number; ms: number },
+  ): Promise<AccountState> {
     const id = await idOf(grant);
     for (const end = Date.now() + ms; ;) {
       const next = this.#changed.promise;
@@ -59,7 +63,7 @@ export class ProfileAccounts {
     }
   }
 
-  async begin(grant: Grant, { redirectUri, back }: { redirectUri: string; back: string }) {
+  async begin(grant: AccountGrant, { redirectUri, back }: { redirectUri: string; back: string }) {
     const { sql, sealer } = this.#parts();
     const now = Date.now();
     const provider = this.#provider(grant.account);
@@ -125,7 +129,7 @@ export class ProfileAccounts {
     this.#tell();
   }
 
-  async token(grant: Grant, refused?: string): Promise<Settled<string | undefined>> {
+  async token(grant: AccountGrant, refused?: string): Promise<Settled<string | undefined>> {
     const known = await this.#read(await idOf(grant));
     // A call may have found the account connected before its servlet's manifest named more hosts.
     if (known === undefined || !covers(known, grant) || this.#providerOf(known) === undefined)
@@ -151,7 +155,7 @@ export class ProfileAccounts {
     await Promise.all((await this.all()).map((one) => this.disconnect(one)));
   }
 
-  async all(): Promise<(Grant & { connectedAt: number })[]> {
+  async all(): Promise<(AccountGrant & { connectedAt: number })[]> {
     const rows = this.#rows<{ id: string }>("SELECT id FROM accounts");
     const all = await Promise.all(rows.map(({ id }) => this.#read(id)));
     return all.flatMap((one) => {
@@ -162,7 +166,7 @@ export class ProfileAccounts {
   }
 
   /** False for an account that its provider grants no more, which is forgotten. Its tokens are renewed if need be. */
-  async #isUsable(grant: Grant): Promise<boolean> {
+  async #isUsable(grant: AccountGrant): Promise<boolean> {
     const found = await this.token(grant);
     // A provider that is down says nothing of the account.
     return !("value" in found) || found.value !== undefined;
@@ -257,7 +261,7 @@ CREATE TABLE IF NOT EXISTS connecting (state TEXT PRIMARY KEY, until INTEGER NOT
 CREATE TABLE IF NOT EXISTS declined (id TEXT PRIMARY KEY, at INTEGER NOT NULL);`;
 
 /** True if the person has agreed to all of this. */
-const covers = (known: Grant, { scopes, hosts }: Grant): boolean =>
+const covers = (known: AccountGrant, { scopes, hosts }: AccountGrant): boolean =>
   scopes.every((one) => known.scopes.includes(one)) &&
   hosts.every((one) => known.hosts.includes(one));
 

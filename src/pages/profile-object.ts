@@ -1,3 +1,5 @@
+import type { AccountGrant } from "../servlets/deployment.ts";
+
 /** A secret of a person, which one servlet may have. */
 export interface SecretOf {
   servlet: string;
@@ -7,7 +9,7 @@ export interface SecretOf {
 /** The kept secrets and connected accounts of a person, without values; and calls that were handed over, by id. */
 export interface ProfileSummary {
   secrets: (SecretOf & { keptAt: number })[];
-  accounts: (Grant & { connectedAt: number })[];
+  accounts: (AccountGrant & { connectedAt: number })[];
   calls: string[];
 }
 
@@ -16,12 +18,6 @@ export interface AccountOf {
   servlet: string;
   /** The provider's name in ACCOUNTS. */
   account: string;
-}
-
-/** What a servlet may do with an account: with these scopes, at these hosts (globs). */
-export interface Grant extends AccountOf {
-  scopes: readonly string[];
-  hosts: readonly string[];
 }
 
 /** An account for a person: connected, refused since the servlet asked, or neither. */

@@ -1,11 +1,12 @@
+import type { AccountGrant } from "../servlets/deployment.ts";
 import { settled } from "../core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../storage/alarm.ts";
 import { sha256 } from "../core/digest.ts";
 import { limits } from "../core/limits.ts";
-import { ListedCalls, LISTED_TABLE, type Listed } from "../calls/listed-calls.ts";
+import { ListedCalls, LISTED_TABLE, type ListedCall } from "../calls/listed-calls.ts";
 import { ACCOUNT_TABLES, ProfileAccounts } from "./profile-accounts.ts";
-import type { AccountOf, Grant, ProfileSummary, SecretOf } from "./profile-object.ts";
+import type { AccountOf, ProfileSummary, SecretOf } from "./profile-object.ts";
 import type { Env } from "../bindings.ts";
 import type { SealingServer } from "../server.ts";
 import { Sealer } from "../storage/vault.ts";
@@ -73,7 +74,7 @@ export class Profile extends DurableObject<Env> {
    * How an account is; waits at most `ms` for it to be connected, or to be refused after `since` (Unix ms). One that was
    * connected for less than this grant is missing.
    */
-  async account(principal: string, grant: Grant, wait: { since: number; ms: number }) {
+  async account(principal: string, grant: AccountGrant, wait: { since: number; ms: number }) {
     return this.#accounts(principal).state(grant, wait);
   }
 
@@ -81,7 +82,11 @@ export class Profile extends DurableObject<Env> {
    * Begins to connect an account: the address at the provider to which the person goes. `back` is the path of the page
    * that asks for it. Throws as `Provider.begin`.
    */
-  beginAccount(principal: string, grant: Grant, from: { redirectUri: string; back: string }) {
+  beginAccount(
+    principal: string,
+    grant: AccountGrant,
+    from: { redirectUri: string; back: string },
+  ) {
     return settled(() => this.#accounts(principal).begin(grant, from));
   }
 
@@ -99,7 +104,7 @@ export class Profile extends DurableObject<Env> {
    * An access token, which is renewed if it has expired or is the refused one; undefined if the account is not connected
    * any more, or for less than this grant. Throws as `Provider.refresh`.
    */
-  async accountToken(principal: string, grant: Grant, refused?: string) {
+  async accountToken(principal: string, grant: AccountGrant, refused?: string) {
     return this.#accounts(principal).token(grant, refused);
   }
 
@@ -140,7 +145,7 @@ export class Profile extends DurableObject<Env> {
   }
 
   /** Lists a call or session as it is now. */
-  async list(principal: string, listed: Listed): Promise<void> {
+  async list(principal: string, listed: ListedCall): Promise<void> {
     await this.#listed.put(listed, this.#sealerOf(principal));
     await this.#alarm.set(Date.now() + limits.taskMs);
   }
@@ -151,7 +156,7 @@ export class Profile extends DurableObject<Env> {
   }
 
   /** All that are listed, the newest first. */
-  async listed(principal: string): Promise<Listed[]> {
+  async listed(principal: string): Promise<ListedCall[]> {
     return this.#listed.all(this.#sealerOf(principal));
   }
 

@@ -1,9 +1,10 @@
+import type { AccountGrant } from "../servlets/deployment.ts";
 import { unsettled } from "../core/settled.ts";
 import { report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { retry } from "../core/retry.ts";
-import type { Listed } from "../calls/listed-calls.ts";
-import type { AccountState, Grant, SecretOf } from "./profile-object.ts";
+import type { ListedCall } from "../calls/listed-calls.ts";
+import type { AccountState, SecretOf } from "./profile-object.ts";
 import type { Profile } from "./profile.ts";
 import type { Sealer } from "../storage/vault.ts";
 
@@ -19,7 +20,7 @@ export interface AskedSecret extends SecretOf {
 /** An account that a person is asked to connect. */
 export interface AskedAccount {
   principal: string;
-  grant: Grant;
+  grant: AccountGrant;
   /** Until when it may be connected, in Unix ms. */
   until: number;
 }
@@ -63,7 +64,7 @@ export class Profiles {
   }
 
   /** Shows a call or session in its person's console. Never throws: nothing depends on it. */
-  async list(principal: string, listed: Listed): Promise<void> {
+  async list(principal: string, listed: ListedCall): Promise<void> {
     await this.at(principal, async (profile) => profile.list(principal, listed)).catch(report);
   }
 
@@ -88,14 +89,14 @@ export class Profiles {
 
   state(
     principal: string,
-    grant: Grant,
+    grant: AccountGrant,
     wait: { since: number; ms: number },
   ): Promise<AccountState> {
     return this.at(principal, async (profile) => profile.account(principal, grant, wait));
   }
 
   /** The address of the page on which an account is connected. */
-  connectPage(origin: string, principal: string, grant: Grant): Promise<string> {
+  connectPage(origin: string, principal: string, grant: AccountGrant): Promise<string> {
     return this.#address(origin + CONNECT_PATH, { principal, grant });
   }
 
@@ -104,7 +105,11 @@ export class Profiles {
     return this.#opened<AskedAccount>(token, CONNECT_PATH);
   }
 
-  async token(principal: string, grant: Grant, refused?: string): Promise<string | undefined> {
+  async token(
+    principal: string,
+    grant: AccountGrant,
+    refused?: string,
+  ): Promise<string | undefined> {
     return unsettled(
       await this.at(principal, async (profile) => profile.accountToken(principal, grant, refused)),
     );

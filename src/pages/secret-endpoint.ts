@@ -3,7 +3,7 @@ import { shown, type Markup } from "../http/document.ts";
 import type { Profiles, AskedSecret } from "./profiles.ts";
 import { limits } from "../core/limits.ts";
 import { printableText } from "../core/text.ts";
-import { answered } from "./ask-endpoint.ts";
+import { answerWaitingCall } from "./ask-endpoint.ts";
 import { wordsPage } from "./ask-page.ts";
 import { notForYou, pageFor, pathOf, type PersonPage, type View, type Visit } from "./view.ts";
 
@@ -46,7 +46,7 @@ async function take(form: URLSearchParams, taking: Taking): Promise<View> {
   const { asked, profiles, show } = taking;
   if (form.get("decision") === "decline")
     return (
-      (await answered("decline", pathOf(taking.visit.request), taking)) ?? {
+      (await answerWaitingCall("decline", pathOf(taking.visit.request), taking)) ?? {
         status: 200,
         body: wordsPage("Nothing is kept", "Decline in your client, too. You can close this page."),
       }
@@ -66,7 +66,7 @@ async function take(form: URLSearchParams, taking: Taking): Promise<View> {
       `You have ${keptSecrets} kept secrets, as many as you may. Delete one at /account first.`,
     );
   return (
-    (await answered("accept", pathOf(taking.visit.request), taking)) ?? {
+    (await answerWaitingCall("accept", pathOf(taking.visit.request), taking)) ?? {
       status: 200,
       body: wordsPage(
         "The secret is kept",

@@ -18,7 +18,7 @@ export const GROUPS = {
 } as const;
 export type Group = keyof typeof GROUPS;
 
-/** The group of a call or session, both as `Listed` has them. */
+/** The group of a call or session, both as `ListedCall` has them. */
 export function groupOf({ kind, status }: { kind: string; status: string }): Group {
   if (kind === "session") return "sessions";
   return status === "input_required" ? "waiting" : status === "working" ? "working" : "ended";

@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 import { shown, type Markup } from "../http/document.ts";
-import type { Rehearsal, Story } from "../calls/task-object.ts";
+import type { ReplayOutcome, TaskTimeline } from "../calls/task-object.ts";
 import { limits } from "../core/limits.ts";
 import { beginningOf, printableText } from "../core/text.ts";
 import { LIVE_PATH } from "./live.ts";
@@ -13,11 +13,11 @@ const SHOWN_END_CHARACTERS = 20_000;
 
 interface CallPage {
   id: string;
-  story: Story;
+  timeline: TaskTimeline;
   /** The token of its forms. */
   token: string;
   /** The outcome of a replay of the first entries. */
-  replayed?: { entries: number; rehearsal: Rehearsal } | undefined;
+  replayed?: { entries: number; outcome: ReplayOutcome } | undefined;
 }
 
 /** A step of the timeline. */
@@ -26,8 +26,8 @@ interface Step {
   body: Markup;
 }
 
-export function callPage({ id, story, token, replayed }: CallPage): Markup {
-  const { view, called, created, entries, changes, hasJournal } = story;
+export function callPage({ id, timeline, token, replayed }: CallPage): Markup {
+  const { view, called, created, entries, changes, hasJournal } = timeline;
   const { status, statusMessage: said } = view;
   const isOpen = status === "working" || status === "input_required";
   // A call that became a task later has answers from before.
@@ -46,8 +46,8 @@ export function callPage({ id, story, token, replayed }: CallPage): Markup {
     <h2>${shown(called.name)} <span class="badge">${STATUSES[status] ?? status}</span></h2>
     <p>
       ${called.servlet && html`Servlet <strong>${shown(called.servlet)}</strong>. `}Started
-      ${time(began)}, last changed ${time(story.updated)}, stored until ${time(story.expires)}. Fuel
-      used: ${story.fuel.toLocaleString("en")}.
+      ${time(began)}, last changed ${time(timeline.updated)}, stored until
+      ${time(timeline.expires)}. Fuel used: ${timeline.fuel.toLocaleString("en")}.
     </p>
     ${typeof said === "string" ? html`<p class="note text">${shown(said)}</p>` : ""}
     <form method="post" class="acts">
@@ -137,7 +137,7 @@ function argumentsOf(args: Record<string, string>): Markup {
     </dl>`;
 }
 
-const replayOf = ({ entries, rehearsal: { end, said, fuel } }: NonNullable<CallPage["replayed"]>) =>
+const replayOf = ({ entries, outcome: { end, said, fuel } }: NonNullable<CallPage["replayed"]>) =>
   html`<section class="note" aria-labelledby="replayed">
     <h3 id="replayed">Replay ${startOf(entries)}</h3>
     <p role="status">${shown(end)}</p>
@@ -150,7 +150,7 @@ const replayOf = ({ entries, rehearsal: { end, said, fuel } }: NonNullable<CallP
     }
   </section>`;
 
-function endOf({ result, error }: Story["view"]): Markup {
+function endOf({ result, error }: TaskTimeline["view"]): Markup {
   const end = result ?? error;
   if (end === undefined) return html``;
   const text = JSON.stringify(end, null, 2);

@@ -1,21 +1,21 @@
 import { html } from "hono/html";
 import { shown, type Markup } from "../http/document.ts";
 import { DIMENSIONS, noSums, timeOf, type Dimension } from "../observe/counts.ts";
-import { SPANS, type Report, type Span } from "../observe/usage-object.ts";
+import { SPANS, type Report, type UsageSpan } from "../observe/usage-object.ts";
 import { PAGES, tableOf } from "./frame.ts";
 
 /** The page on which operators see how much servlets run. */
 
 /** The selection that the page shows. */
-export interface Question {
-  over: Span;
+interface Question {
+  over: UsageSpan;
   by: Dimension;
 }
 
 /** The question in a URL; by default the last hour, by tool. */
 export function questionIn(url: string): Question {
   const { searchParams } = new URL(url);
-  const over = (Object.keys(SPANS) as Span[]).find((one) => one === searchParams.get("over"));
+  const over = (Object.keys(SPANS) as UsageSpan[]).find((one) => one === searchParams.get("over"));
   const by = DIMENSIONS.find((one) => one === searchParams.get("by"));
   return { over: over ?? "hour", by: by ?? "tool" };
 }

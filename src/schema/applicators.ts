@@ -1,19 +1,19 @@
 import { isObject, type Json } from "../core/model.ts";
 import { requires, whereMembers } from "./assertions.ts";
 import {
-  count,
+  countOperand,
   evaluators,
   every,
   everyFrom,
   list,
   namedEvaluators,
-  object,
-  text,
+  objectOperand,
+  textOperand,
 } from "./keyword.ts";
 import type { Keyword, Maker } from "./keyword.ts";
 import { brief, type Evaluate } from "./run.ts";
 import type { Steps } from "./steps.ts";
-import { keysOf } from "./values.ts";
+import { memberNames } from "./values.ts";
 
 /** Checks the items from an index on. */
 const itemsFrom =
@@ -58,8 +58,8 @@ export const APPLICATORS: Readonly<Record<string, Maker>> = {
   contains(operand, context) {
     const { schema } = context;
     const evaluate = context.evaluator(operand, context.name);
-    const least = "minContains" in schema ? count(schema["minContains"], context) : 1;
-    const most = "maxContains" in schema ? count(schema["maxContains"], context) : Infinity;
+    const least = "minContains" in schema ? countOperand(schema["minContains"], context) : 1;
+    const most = "maxContains" in schema ? countOperand(schema["maxContains"], context) : Infinity;
     return (value, run) => {
       if (!Array.isArray(value)) return true;
       const fitting = run.quietly(() =>
@@ -79,7 +79,7 @@ export const APPLICATORS: Readonly<Record<string, Maker>> = {
     whereMembers(namedEvaluators("dependentSchemas", context)),
   dependencies: (operand, context) =>
     whereMembers(
-      Object.entries(object(operand, context)).map(([key, one]) => [
+      Object.entries(objectOperand(operand, context)).map(([key, one]) => [
         key,
         Array.isArray(one)
           ? requires(one, context, key)
@@ -103,7 +103,7 @@ export const APPLICATORS: Readonly<Record<string, Maker>> = {
     );
     return (value, run) => {
       if (!isObject(value)) return true;
-      return every(keysOf(value, run.steps), run, (name) =>
+      return every(memberNames(value, run.steps), run, (name) =>
         every(all, run, ([pattern, evaluate]) => {
           if (!pattern.test(name, run.steps)) return true;
           return run.evaluate(name, evaluate, value[name]);
@@ -113,13 +113,13 @@ export const APPLICATORS: Readonly<Record<string, Maker>> = {
   },
   additionalProperties(operand, context) {
     const { properties = {}, patternProperties = {} } = context.schema;
-    const known = new Set(Object.keys(object(properties, context)));
-    const patterns = Object.keys(object(patternProperties, context)).map(context.pattern);
+    const known = new Set(Object.keys(objectOperand(properties, context)));
+    const patterns = Object.keys(objectOperand(patternProperties, context)).map(context.pattern);
     const evaluate = context.evaluator(operand, context.name);
     const expected = brief(list([...known].map((name) => `\`${name}\``)) || "no others");
     return (value, run) => {
       if (!isObject(value)) return true;
-      return every(keysOf(value, run.steps), run, (name) => {
+      return every(memberNames(value, run.steps), run, (name) => {
         run.steps.take(1);
         if (known.has(name)) return true;
         if (patterns.some((pattern) => pattern.test(name, run.steps))) return true;
@@ -132,7 +132,7 @@ export const APPLICATORS: Readonly<Record<string, Maker>> = {
     const evaluate = evaluator(operand, name);
     return (value, run) => {
       if (!isObject(value)) return true;
-      return every(keysOf(value, run.steps), run, (key) => {
+      return every(memberNames(value, run.steps), run, (key) => {
         const fits = run.quietly(() => run.at(key, evaluate, key));
         return fits || run.fail("has a name that does not fit `propertyNames`", key);
       });
@@ -154,9 +154,9 @@ export const APPLICATORS: Readonly<Record<string, Maker>> = {
     return Array.isArray(before) ? itemsFrom(before.length, evaluator(operand, name)) : undefined;
   },
 
-  $ref: (operand, context) => context.target(text(operand, context)).evaluate,
+  $ref: (operand, context) => context.target(textOperand(operand, context)).evaluate,
   $dynamicRef(operand, context) {
-    const { evaluate, resource, anchor } = context.target(text(operand, context));
+    const { evaluate, resource, anchor } = context.target(textOperand(operand, context));
     if (anchor === undefined || !resource.dynamicAnchors.has(anchor)) return evaluate;
     const dynamic = context.dynamic(anchor);
     return (value, run) => {
@@ -217,6 +217,6 @@ export const APPLICATORS: Readonly<Record<string, Maker>> = {
   // Must come last: depends on what the others have evaluated.
   unevaluatedItems: unevaluated((value) => (Array.isArray(value) ? [...value.keys()] : undefined)),
   unevaluatedProperties: unevaluated((value, steps) =>
-    isObject(value) ? keysOf(value, steps) : undefined,
+    isObject(value) ? memberNames(value, steps) : undefined,
   ),
 };

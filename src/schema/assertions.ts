@@ -1,10 +1,19 @@
 /** The keywords of JSON Schema that look at one value: types, bounds, sizes, members and equality. */
 import { limits } from "../core/limits.ts";
 import { isObject } from "../core/model.ts";
-import { count, every, list, number, object, text, texts, type Context } from "./keyword.ts";
+import {
+  countOperand,
+  every,
+  list,
+  numberOperand,
+  objectOperand,
+  textOperand,
+  textListOperand,
+  type KeywordContext,
+} from "./keyword.ts";
 import type { Keyword, Maker } from "./keyword.ts";
 import { brief, type Run } from "./run.ts";
-import { equalItems, isEqual, keysOf, lengthOf, typeOf } from "./values.ts";
+import { equalItems, isEqual, memberNames, characterCount, typeOf } from "./values.ts";
 
 const TYPES: Readonly<Record<string, string>> = {
   string: "a string",
@@ -38,7 +47,7 @@ const json = (values: readonly unknown[]): string =>
 const ofNumbers =
   (words: string, fits: (value: number, operand: number) => boolean): Maker =>
   (operand, context) => {
-    const limit = number(operand, context);
+    const limit = numberOperand(operand, context);
     return (value, run) =>
       typeof value !== "number" || fits(value, limit) || run.fail(`must be ${words} ${limit}`);
   };
@@ -51,7 +60,7 @@ const ofSizes =
     fits: (size: number, operand: number) => boolean,
   ): Maker =>
   (operand, context) => {
-    const limit = count(operand, context);
+    const limit = countOperand(operand, context);
     const message = `must have ${words[0]} ${limit} ${limit === 1 ? words[1] : words[2]}`;
     return (value, run) => {
       const size = sizeOf(value, run);
@@ -60,20 +69,20 @@ const ofSizes =
   };
 
 const characters = (value: unknown, { steps }: Run): number | undefined =>
-  typeof value === "string" ? lengthOf(value, steps) : undefined;
+  typeof value === "string" ? characterCount(value, steps) : undefined;
 const items = (value: unknown): number | undefined =>
   Array.isArray(value) ? value.length : undefined;
 const members = (value: unknown, { steps }: Run): number | undefined => {
   if (!isObject(value)) return undefined;
-  return keysOf(value, steps).length;
+  return memberNames(value, steps).length;
 };
 
 const atLeast = (size: number, limit: number): boolean => size >= limit;
 const atMost = (size: number, limit: number): boolean => size <= limit;
 
 /** Requires members, always or beside another one (`because`). */
-export function requires(operand: unknown, context: Context, because?: string): Keyword {
-  const names = texts(operand, context);
+export function requires(operand: unknown, context: KeywordContext, because?: string): Keyword {
+  const names = textListOperand(operand, context);
   const message = because === undefined ? "is required" : `is required beside \`${because}\``;
   return (value, run) => {
     if (!isObject(value)) return true;
@@ -101,7 +110,9 @@ export const whereMembers =
  */
 export const ASSERTIONS: Readonly<Record<string, Maker>> = {
   type(operand, context) {
-    const types = [...new Set(typeof operand === "string" ? [operand] : texts(operand, context))];
+    const types = [
+      ...new Set(typeof operand === "string" ? [operand] : textListOperand(operand, context)),
+    ];
     for (const type of types) {
       if (!Object.hasOwn(TYPES, type)) context.fail(`must not be ${JSON.stringify(type)}`);
     }
@@ -125,7 +136,7 @@ export const ASSERTIONS: Readonly<Record<string, Maker>> = {
     isEqual(operand, value, run.steps) || run.fail(`must be ${json([operand])}`),
 
   multipleOf: (operand, context) =>
-    number(operand, context) > 0
+    numberOperand(operand, context) > 0
       ? ofNumbers(
           "a multiple of",
           (value, factor) => value % factor === 0 || Number.isInteger(value / factor),
@@ -139,7 +150,7 @@ export const ASSERTIONS: Readonly<Record<string, Maker>> = {
   maxLength: ofSizes(["at most", "character", "characters"], characters, atMost),
   minLength: ofSizes(["at least", "character", "characters"], characters, atLeast),
   pattern(operand, context) {
-    const source = text(operand, context);
+    const source = textOperand(operand, context);
     const pattern = context.pattern(source);
     return (value, run) =>
       typeof value !== "string" ||
@@ -147,7 +158,7 @@ export const ASSERTIONS: Readonly<Record<string, Maker>> = {
       run.fail(`must match the pattern ${brief(source)}`);
   },
   format(operand, context) {
-    const format = text(operand, context);
+    const format = textOperand(operand, context);
     if (!Object.hasOwn(context.formats, format)) return undefined;
     const hasFormat = context.formats[format]!;
     return (value, run) => {
@@ -172,7 +183,7 @@ export const ASSERTIONS: Readonly<Record<string, Maker>> = {
   minProperties: ofSizes(["at least", "member", "members"], members, atLeast),
   required: (operand, context) => requires(operand, context),
   dependentRequired(operand, context) {
-    const all = Object.entries(object(operand, context)).map(
+    const all = Object.entries(objectOperand(operand, context)).map(
       ([key, names]) => [key, requires(names, context, key)] as const,
     );
     return whereMembers(all);

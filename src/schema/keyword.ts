@@ -1,6 +1,6 @@
 import { isObject, type Json } from "../core/model.ts";
 import type { Pattern } from "./pattern.ts";
-import type { SchemaResource, Target } from "./references.ts";
+import type { SchemaResource, ReferenceTarget } from "./references.ts";
 import type { Evaluate, Run } from "./run.ts";
 
 /** Checks one keyword. `start` is the number of marks before the first keyword of this schema. */
@@ -10,7 +10,7 @@ export type Keyword = (value: unknown, run: Run, start: number) => boolean;
 export type Formats = Readonly<Record<string, (text: string) => boolean>>;
 
 /** The context of a keyword while its schema is compiled. */
-export interface Context {
+export interface KeywordContext {
   /** The keyword, and the schema that it is in. */
   name: string;
   schema: Json;
@@ -22,46 +22,49 @@ export interface Context {
   evaluator(schema: unknown, ...keys: string[]): Evaluate;
   pattern(source: string): Pattern;
   /** The target of a reference, and the check of the schema there. */
-  target(reference: string): Target & { evaluate: Evaluate };
+  target(reference: string): ReferenceTarget & { evaluate: Evaluate };
   /** The checks of schemas with this `$dynamicAnchor`, by the resource that they are in. */
   dynamic(anchor: string): ReadonlyMap<SchemaResource, Evaluate>;
 }
 
 /** Makes the check of a keyword from its value; undefined if it asserts nothing. */
-export type Maker = (operand: unknown, context: Context) => Keyword | undefined;
+export type Maker = (operand: unknown, context: KeywordContext) => Keyword | undefined;
 
-export function number(operand: unknown, { fail }: Context): number {
+export function numberOperand(operand: unknown, { fail }: KeywordContext): number {
   return typeof operand === "number" ? operand : fail("must be a number");
 }
 
-export function count(operand: unknown, { fail }: Context): number {
+export function countOperand(operand: unknown, { fail }: KeywordContext): number {
   return typeof operand === "number" && Number.isInteger(operand) && operand >= 0
     ? operand
     : fail("must be a whole number that is not negative");
 }
 
-export function text(operand: unknown, { fail }: Context): string {
+export function textOperand(operand: unknown, { fail }: KeywordContext): string {
   return typeof operand === "string" ? operand : fail("must be a string");
 }
 
-export function texts(operand: unknown, { fail }: Context): readonly string[] {
+export function textListOperand(operand: unknown, { fail }: KeywordContext): readonly string[] {
   const isList = Array.isArray(operand) && operand.every((one) => typeof one === "string");
   return isList ? operand : fail("must be an array of strings");
 }
 
-export function object(operand: unknown, { fail }: Context): Json {
+export function objectOperand(operand: unknown, { fail }: KeywordContext): Json {
   return isObject(operand) ? operand : fail("must be an object");
 }
 
 /** The checks of a list of schemas. */
-export function evaluators(operand: unknown, { name, evaluator, fail }: Context): Evaluate[] {
+export function evaluators(
+  operand: unknown,
+  { name, evaluator, fail }: KeywordContext,
+): Evaluate[] {
   if (!Array.isArray(operand)) return fail("must be an array of schemas");
   return operand.map((one, at) => evaluator(one, name, String(at)));
 }
 
 /** The checks of a keyword's schemas, by name. */
-export function namedEvaluators(keyword: string, context: Context): [string, Evaluate][] {
-  const named = object(context.schema[keyword] ?? {}, context);
+export function namedEvaluators(keyword: string, context: KeywordContext): [string, Evaluate][] {
+  const named = objectOperand(context.schema[keyword] ?? {}, context);
   return Object.entries(named).map(([key, schema]) => [
     key,
     context.evaluator(schema, keyword, key),

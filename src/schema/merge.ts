@@ -1,7 +1,7 @@
 /** Which one schema accepts what all of some schemas of 2020-12 accept? */
 import { isObject, type Json } from "../core/model.ts";
 import type { Steps } from "./steps.ts";
-import { isEqual, keysOf } from "./values.ts";
+import { isEqual, memberNames } from "./values.ts";
 
 /** There is no such schema without `allOf`, or none that is found here. */
 export class Unmergeable extends Error {}
@@ -118,8 +118,10 @@ function both(a: unknown, b: unknown, steps: Steps): unknown {
   if (!isObject(a) || !isObject(b)) throw new Unmergeable();
   if (LATE.some((key) => (key in a && looks(b)) || (key in b && looks(a)))) throw new Unmergeable();
   const whole: Json = Object.fromEntries([
-    ...keysOf(a, steps).map((key) => [key, a[key]] as const),
-    ...keysOf(b, steps).flatMap((key) => (Object.hasOwn(a, key) ? [] : [[key, b[key]] as const])),
+    ...memberNames(a, steps).map((key) => [key, a[key]] as const),
+    ...memberNames(b, steps).flatMap((key) =>
+      Object.hasOwn(a, key) ? [] : [[key, b[key]] as const],
+    ),
   ]);
   for (const key of Object.keys(a)) {
     const rule = Object.hasOwn(b, key) && !GROUPED.has(key) ? RULES.get(key) : undefined;
@@ -144,7 +146,7 @@ function members(a: Json, b: Json, steps: Steps): Json {
   if (isClosed && patterns.some((one) => Object.keys(one).length > 0)) return same(a, b, steps);
   const rest =
     ours === undefined ? theirs : theirs === undefined ? ours : both(ours, theirs, steps);
-  const names = new Set([...keysOf(these, steps), ...keysOf(those, steps)]);
+  const names = new Set([...memberNames(these, steps), ...memberNames(those, steps)]);
   const known = [...names].flatMap((name) => {
     const [one, other] = [
       Object.hasOwn(these, name) ? these[name] : ours,

@@ -8,7 +8,7 @@ import {
   References,
   SCHEMA_KEYWORDS,
   type SchemaResource,
-  type Target,
+  type ReferenceTarget,
 } from "./references.ts";
 import { Steps, StepsExceeded } from "./steps.ts";
 
@@ -102,7 +102,7 @@ class Writer {
   readonly #steps = new Steps(limits.inlinedParts);
   /** The names of the targets of references. */
   readonly #names = new Map<unknown, string>();
-  readonly #targets = new Map<string, Target>();
+  readonly #targets = new Map<string, ReferenceTarget>();
   /** Targets by name, written; undefined while they are being written. */
   readonly #definitions = new Map<string, unknown>();
   readonly #characters: number;

@@ -38,7 +38,7 @@ export interface SchemaResource {
 }
 
 /** The target of a reference. */
-export interface Target {
+export interface ReferenceTarget {
   schema: unknown;
   resource: SchemaResource;
   /** The anchor's name, where the reference is one. */
@@ -62,7 +62,7 @@ export class References {
   }
 
   /** The target of a reference; undefined if it is not in this schema. */
-  resolve(reference: string, { uri }: SchemaResource): Target | undefined {
+  resolve(reference: string, { uri }: SchemaResource): ReferenceTarget | undefined {
     const { place, fragment = "" } = parts(reference, uri) ?? {};
     const resource = place === undefined ? undefined : this.resources.get(place);
     if (resource === undefined) return undefined;
@@ -116,7 +116,7 @@ export class References {
   }
 
   /** https://www.rfc-editor.org/rfc/rfc6901#section-6 */
-  #point(resource: SchemaResource, pointer: string): Target | undefined {
+  #point(resource: SchemaResource, pointer: string): ReferenceTarget | undefined {
     let schema = resource.root;
     let home = resource;
     for (const segment of pointer.split("/").slice(1)) {

@@ -3,7 +3,7 @@ import { limits } from "../core/limits.ts";
 import { isObject, type Json } from "../core/model.ts";
 import { APPLICATORS } from "./applicators.ts";
 import { ASSERTIONS } from "./assertions.ts";
-import type { Context, Formats, Keyword, Maker } from "./keyword.ts";
+import type { KeywordContext, Formats, Keyword, Maker } from "./keyword.ts";
 import { PatternError } from "./pattern-syntax.ts";
 import { Pattern } from "./pattern.ts";
 import { References, type SchemaResource } from "./references.ts";
@@ -98,7 +98,7 @@ export class Schema {
       const fail = (why: string, isUnsupported = false): never => {
         throw new SchemaError(`${named([...place, name])} ${why}`, isUnsupported);
       };
-      const context: Context = {
+      const context: KeywordContext = {
         name,
         schema,
         formats: this.#formats,

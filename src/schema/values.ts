@@ -9,7 +9,7 @@ export function typeOf(value: unknown): string {
 }
 
 /** How many characters a text has: surrogate pairs count as one. */
-export function lengthOf(text: string, steps: Steps): number {
+export function characterCount(text: string, steps: Steps): number {
   steps.take(text.length >> 3);
   let length = text.length;
   for (let at = 0; at < text.length; at++) {
@@ -22,7 +22,7 @@ export function lengthOf(text: string, steps: Steps): number {
 }
 
 /** The names of an object's members. Takes a step for each. */
-export function keysOf(value: object, steps: Steps): string[] {
+export function memberNames(value: object, steps: Steps): string[] {
   const keys = Object.keys(value);
   steps.take(keys.length);
   return keys;
@@ -37,10 +37,10 @@ export function isEqual(a: unknown, b: unknown, steps: Steps): boolean {
     return a.every((item, at) => isEqual(item, b[at], steps));
   }
   if (!isObject(a) || !isObject(b)) return false;
-  const keys = keysOf(a, steps);
+  const keys = memberNames(a, steps);
   return (
     keys.every((key) => Object.hasOwn(b, key) && isEqual(a[key], b[key], steps)) &&
-    keys.length === keysOf(b, steps).length
+    keys.length === memberNames(b, steps).length
   );
 }
 
@@ -69,7 +69,7 @@ function canonical(value: unknown, steps: Steps): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, steps)).join()}]`;
   if (typeof value === "string") steps.take(value.length >> 3);
   if (!isObject(value)) return JSON.stringify(value) ?? "";
-  const keys = keysOf(value, steps);
+  const keys = memberNames(value, steps);
   steps.take(keys.length * Math.ceil(Math.log2(keys.length + 1)));
   const members = keys
     .toSorted()

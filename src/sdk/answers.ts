@@ -1,6 +1,7 @@
+import { isObject } from "../core/model.ts";
 import { AskError } from "./asks.ts";
 import { type Context, context } from "./context.ts";
-import { isObject, logThrown, messageOf, running } from "./host.ts";
+import { logThrown, messageOf, running } from "./host.ts";
 import {
   after,
   failed,
@@ -11,8 +12,15 @@ import {
   toolResult,
 } from "./results.ts";
 import { json } from "./json.ts";
-import { type Answer, RpcError } from "./run.ts";
-import { ToolError, isStandard, jsonSchemaOf, objectSchemaOf, parsed, warm } from "./schema.ts";
+import { type ExportHandler, RpcError } from "./run.ts";
+import {
+  ToolError,
+  isStandardSchema,
+  jsonSchemaOf,
+  objectSchemaOf,
+  parsed,
+  warm,
+} from "./schema.ts";
 import type { StandardSchema } from "./infer.ts";
 import { template } from "./templates.ts";
 import type {
@@ -43,7 +51,7 @@ export interface AnySpec {
 }
 
 /** The servlet's exports, each as a function from its input to its output. */
-export function answersOf(spec: AnySpec): Record<string, Answer> {
+export function answersOf(spec: AnySpec): Record<string, ExportHandler> {
   const { tools = {}, resources = {}, resourceTemplates = {}, prompts = {}, rootsChanged } = spec;
   const completers = new Map<string, Record<string, Complete>>();
   return {
@@ -74,7 +82,7 @@ const entry = <T>(group: Record<string, T>, name: string): T | undefined =>
   Object.hasOwn(group, name) ? group[name] : undefined;
 
 /** A list's output, serialized once, at build time. */
-function listing(kind: string, entries: () => Json[]): Answer {
+function listing(kind: string, entries: () => Json[]): ExportHandler {
   const known = typeof SERVLET_LISTS === "undefined" ? undefined : SERVLET_LISTS[kind];
   const output = known ?? json({ [kind]: entries() }, `The list of ${kind}`);
   return () => output;
@@ -100,8 +108,8 @@ function callable(name: string, { handler, input, output }: ToolSpec): Callable 
   return {
     what: where,
     handler,
-    input: isStandard(input) ? input : undefined,
-    output: isStandard(output) ? output : output !== undefined,
+    input: isStandardSchema(input) ? input : undefined,
+    output: isStandardSchema(output) ? output : output !== undefined,
   };
 }
 
@@ -124,7 +132,7 @@ function listedTool(name: string, tool: ToolSpec): Json {
   };
 }
 
-function toolAnswers(specs: NonNullable<AnySpec["tools"]>): Record<string, Answer> {
+function toolAnswers(specs: NonNullable<AnySpec["tools"]>): Record<string, ExportHandler> {
   const tools = mapped(specs, callable);
   return {
     list_tools: listing("tools", () => Object.values(mapped(specs, listedTool))),
@@ -163,7 +171,7 @@ function resourceAnswers(
   resources: NonNullable<AnySpec["resources"]>,
   templates: NonNullable<AnySpec["resourceTemplates"]>,
   completers: Map<string, Record<string, Complete>>,
-): Record<string, Answer> {
+): Record<string, ExportHandler> {
   const fixed = Object.entries(resources).map(([uri, { read, ...rest }]) => {
     mustBeFunction(read, "read", `The resource "${uri}"`);
     return { uri, ...rest };
@@ -221,7 +229,7 @@ function resourceAnswers(
 function promptAnswers(
   prompts: NonNullable<AnySpec["prompts"]>,
   completers: Map<string, Record<string, Complete>>,
-): Record<string, Answer> {
+): Record<string, ExportHandler> {
   const entries = Object.entries(prompts).map(([name, prompt]) => {
     mustBeFunction(prompt.get, "get", `The prompt "${name}"`);
     const { get: _, arguments: declared = {}, ...rest } = prompt;

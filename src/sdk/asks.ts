@@ -58,7 +58,7 @@ export const ask = (what: string, requests: object): unknown =>
   JSON.parse(hostFor(what).call("ask_client", JSON.stringify(requests)));
 
 /** Asks the client for one thing. Throws an `AskError` if that fails. */
-export const askOne = (method: InputRequest["method"], params: object): Json =>
+export const requestOne = (method: InputRequest["method"], params: object): Json =>
   resultsOf({ one: ask(method, { method, params }) as AskAnswer })["one"]!;
 
 /** The results in place of the answers. Throws the first failure as an `AskError`. */

@@ -1,6 +1,7 @@
-import { ask, type AskAnswer, AskError, askOne, resultsOf } from "./asks.ts";
+import { isObject } from "../core/model.ts";
+import { ask, type AskAnswer, AskError, requestOne, resultsOf } from "./asks.ts";
 import { fetch } from "./globals/fetch.ts";
-import { hostFor, isObject, running } from "./host.ts";
+import { hostFor, running } from "./host.ts";
 import type { InputOf, OutputOf } from "./infer.ts";
 import { jsonOrText } from "./json.ts";
 import { objectSchemaOf, parsed, ToolError } from "./schema.ts";
@@ -189,7 +190,7 @@ export const context: Context = {
   }): Promise<ElicitResult<never>> {
     const requestedSchema = objectSchemaOf(schema, "input", "The schema of a form");
     const method = "elicitation/create";
-    const answer = askOne(method, { mode: "form", ...rest, requestedSchema });
+    const answer = requestOne(method, { mode: "form", ...rest, requestedSchema });
     if (answer["action"] !== "accept") return declined(answer);
     try {
       const what = "The user's answer does not fit";
@@ -202,20 +203,20 @@ export const context: Context = {
   },
   async elicitUrl(params) {
     const url = String(params.url);
-    const answer = askOne("elicitation/create", { mode: "url", ...params, url });
+    const answer = requestOne("elicitation/create", { mode: "url", ...params, url });
     return answer["action"] === "accept"
       ? { action: "accept", content: member(answer, "content") }
       : declined(answer);
   },
   async askSecret(params) {
-    const answer = askOne("elicitation/create", { mode: "secret", ...params });
+    const answer = requestOne("elicitation/create", { mode: "secret", ...params });
     return answer["action"] === "accept" ? String(member(answer, "content")["secret"]) : undefined;
   },
   async sample(params) {
-    return askOne("sampling/createMessage", params) as unknown as SampleResult;
+    return requestOne("sampling/createMessage", params) as unknown as SampleResult;
   },
   async roots() {
-    const { roots } = askOne("roots/list", {});
+    const { roots } = requestOne("roots/list", {});
     return Array.isArray(roots) ? roots : [];
   },
   async requestInput<K extends string>(requests: Record<K, InputRequest>) {

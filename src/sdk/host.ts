@@ -2,7 +2,7 @@ import { inspect } from "./globals/inspect.ts";
 import { jsonOrText } from "./json.ts";
 import { patternAdvice } from "./patterns.ts";
 
-/** Host functions that the engine's shim provides as `globalThis.__host`. Calls block the servlet. */
+/** Host functions that the interpreter's shim provides as `globalThis.__host`. Calls block the servlet. */
 interface Host {
   /** The call's input, as JSON. */
   input(): string;
@@ -23,7 +23,7 @@ interface Host {
   /** Of the newest response: a JSON object, by lower-case name. */
   httpHeaders(): string;
   /** 0 trace, 1 debug, 2 info, 3 warn, 4 error. */
-  log(level: LogLevel, text: string): void;
+  log(level: HostLogLevel, text: string): void;
   config(key: string): string | undefined;
   random(bytes: number): ArrayBuffer;
   sleep(ms: number): void;
@@ -33,10 +33,10 @@ interface Host {
   evaluate(script: string): Promise<{ value: unknown }>;
 }
 
-export type LogLevel = 0 | 1 | 2 | 3 | 4;
+export type HostLogLevel = 0 | 1 | 2 | 3 | 4;
 
 /** Entry points that the shim calls, as `globalThis.__servlet`. */
-export interface Entry {
+export interface ServletEntry {
   /** The Wasm exports that this servlet answers. */
   readonly exports: readonly string[];
   /** Starts a call of an export. */
@@ -54,10 +54,10 @@ export interface Entry {
 
 declare global {
   var __host: Host;
-  var __servlet: Entry;
+  var __servlet: ServletEntry;
 }
 
-/** None: a typed array takes the engine long to make. */
+/** None: a typed array takes the interpreter long to make. */
 export const NO_WORDS = new Uint32Array(0);
 
 /** The state of the call that runs; `begin` makes it new. */
@@ -74,7 +74,7 @@ export const running = {
   received: undefined as Set<string> | undefined,
 };
 
-/** See `Entry.misuse`. */
+/** See `ServletEntry.misuse`. */
 let misuse: Error | undefined;
 export const misuseAtBuild = (): Error | undefined => misuse;
 
@@ -111,17 +111,12 @@ export function hostFor(what: string): typeof asking {
   return asking;
 }
 
-/** True for a JSON object: neither an array nor null. */
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /** A thrown value as text for the log: an error's name, message, stack and causes. */
-export const traceOf = (thrown: unknown): string =>
+export const thrownText = (thrown: unknown): string =>
   thrown instanceof Error ? inspect(thrown) : messageOf(thrown);
 
 /** Tells the host what ends the call, for the line of the log that says why it failed: see `Guest.log`. */
-export const logThrown = (thrown: unknown): void => __host.log(4, `Uncaught ${traceOf(thrown)}`);
+export const logThrown = (thrown: unknown): void => __host.log(4, `Uncaught ${thrownText(thrown)}`);
 
 /** Advice about a global of Node or of browsers that a package has not found; undefined for other messages. */
 const absence = (message: string): string | undefined =>

@@ -20,10 +20,10 @@ export interface StandardSchema<Input = unknown, Output = Input> {
 
 type Validated<Output> =
   | { readonly value: Output; readonly issues?: undefined }
-  | { readonly issues: readonly Issue[] };
+  | { readonly issues: readonly StandardIssue[] };
 
 /** One thing that is wrong with a value. */
-export interface Issue {
+export interface StandardIssue {
   readonly message: string;
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }

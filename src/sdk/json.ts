@@ -1,5 +1,5 @@
 import { wellFormedJson } from "../core/text.ts";
-import { inspect, nameOf } from "./globals/inspect.ts";
+import { inspect, classNameOf } from "./globals/inspect.ts";
 
 /** True while `json` writes. */
 let isStrict = false;
@@ -56,7 +56,7 @@ export function jsonOrText(value: unknown): unknown {
   }
 }
 
-/** By Map or Set, what stands for it: the same each time, so that the engine finds a cycle. */
+/** By Map or Set, what stands for it: the same each time, so that the interpreter finds a cycle. */
 let made: Map<object, object> | undefined;
 
 function asJson(this: object): object {
@@ -74,7 +74,7 @@ export function membersOf(value: object): object | string {
   if (prototype === Object.prototype || prototype === null || Array.isArray(value)) return value;
   if (value instanceof Set) return [...value];
   if (value instanceof Map) return entriesOf(value);
-  const name = nameOf(value) || "object";
+  const name = classNameOf(value) || "object";
   const is = (advice: string) => `${/^[AEIO]/.test(name) ? "an" : "a"} ${name}${advice}`;
   if (value instanceof Error) return is("; give its message");
   if (value instanceof Uint8Array) return is("; make it base64 by toBase64(), or an array");

@@ -1,5 +1,5 @@
 /** Turns the values that handlers return into results of MCP. */
-import { isObject } from "./host.ts";
+import { isObject } from "../core/model.ts";
 import type { StandardSchema } from "./infer.ts";
 import { json, membersOf } from "./json.ts";
 import { parsed } from "./schema.ts";

@@ -1,11 +1,11 @@
 import {
-  type Entry,
+  type ServletEntry,
   logThrown,
   messageOf,
   misuseAtBuild,
   NO_WORDS,
   running,
-  traceOf,
+  thrownText,
 } from "./host.ts";
 import { jsonOrText } from "./json.ts";
 import { isThenable } from "./results.ts";
@@ -30,7 +30,7 @@ export class RpcError extends Error {
 }
 
 /** Gives an export's output as JSON text, or a promise of it. */
-export type Answer = (input: Record<string, unknown>) => unknown;
+export type ExportHandler = (input: Record<string, unknown>) => unknown;
 
 const NO_INPUT = {};
 const rejections = new Map<object, unknown>();
@@ -51,7 +51,7 @@ function fail(error: unknown): void {
 }
 
 /** The entry points for the shim. A promise of an answer settles while the shim runs jobs and `turn` runs timers. */
-export function entryOf(answers: Readonly<Record<string, Answer>>): Entry {
+export function entryOf(answers: Readonly<Record<string, ExportHandler>>): ServletEntry {
   return {
     exports: Object.keys(answers),
 
@@ -87,7 +87,7 @@ export function entryOf(answers: Readonly<Record<string, Answer>>): Entry {
         }
       }
       if (rejections.size > 0) {
-        const traces = [...rejections.values()].map(traceOf).join("\n");
+        const traces = [...rejections.values()].map(thrownText).join("\n");
         __host.log(4, `A promise was rejected without a handler: ${traces}`);
         rejections.clear();
       }

@@ -1,6 +1,6 @@
 /** Schemas of servlets' authors: as JSON Schema for lists, and to check values. */
-import { isObject } from "./host.ts";
-import type { Issue, JsonSchema, StandardSchema } from "./infer.ts";
+import { isObject } from "../core/model.ts";
+import type { StandardIssue, JsonSchema, StandardSchema } from "./infer.ts";
 
 type Direction = "input" | "output";
 
@@ -13,14 +13,14 @@ export function convertWith(convert: Converter): void {
   converter = convert;
 }
 
-export function isStandard(schema: unknown): schema is StandardSchema {
+export function isStandardSchema(schema: unknown): schema is StandardSchema {
   return isObject(schema) && isObject(schema["~standard"]);
 }
 
 /** The schema as JSON Schema. Throws an error that says how to correct it; `what` names it there. */
 export function jsonSchemaOf(schema: unknown, io: Direction, what: string): JsonSchema {
   if (!isObject(schema)) throw new Error(`${what} is neither a zod schema nor a JSON Schema.`);
-  if (!isStandard(schema)) return schema;
+  if (!isStandardSchema(schema)) return schema;
   const { vendor, jsonSchema } = schema["~standard"];
   try {
     const found = jsonSchema?.[io]({ target: "draft-2020-12" }) ?? converter?.(schema, io);
@@ -68,7 +68,7 @@ export function parsed(
   value: unknown,
   what: string,
 ): unknown /* or a promise of it */ {
-  if (!isStandard(schema)) return value;
+  if (!isStandardSchema(schema)) return value;
   const result = schema["~standard"].validate(value);
   return result instanceof Promise
     ? result.then((settled) => valueOf(settled, what))
@@ -76,14 +76,14 @@ export function parsed(
 }
 
 function valueOf(
-  result: { readonly value?: unknown; readonly issues?: readonly Issue[] | undefined },
+  result: { readonly value?: unknown; readonly issues?: readonly StandardIssue[] | undefined },
   what: string,
 ): unknown {
   if (!result.issues) return result.value;
   throw new ToolError(`${what}: ${result.issues.map(issueText).join("; ")}`);
 }
 
-function issueText({ path = [], message, ...more }: Issue): string {
+function issueText({ path = [], message, ...more }: StandardIssue): string {
   const place = path.map((step) => String(isObject(step) ? step["key"] : step)).join(".");
   const said = message === "Invalid input" ? message + detail(more) : message;
   return place === "" ? said : `${place}: ${said}`;
@@ -102,7 +102,7 @@ function detail(issue: Record<string, unknown>): string {
  * parse.
  */
 export function warm(schema: unknown): void {
-  if (!isStandard(schema)) return;
+  if (!isStandardSchema(schema)) return;
   try {
     const result = schema["~standard"].validate({});
     if (result instanceof Promise) result.catch(() => {});

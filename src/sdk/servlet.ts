@@ -1,6 +1,6 @@
 /** The public face of the kit, `edge-servlets/servlet`: how a servlet in TypeScript is written. */
 import { type AnySpec, answersOf } from "./answers.ts";
-import type { Entry } from "./host.ts";
+import type { ServletEntry } from "./host.ts";
 import { random } from "./random.ts";
 import { entryOf } from "./run.ts";
 import type { ServletSpec, ToolSpec } from "./specs.ts";
@@ -37,7 +37,7 @@ export function defineServlet<
   const I extends Record<string, unknown>,
   const O extends Record<string, unknown>,
   const P extends Record<string, unknown>,
->(spec: ServletSpec<I, O, P>): Entry {
+>(spec: ServletSpec<I, O, P>): ServletEntry {
   if ("__servlet" in globalThis) throw new Error("A servlet calls defineServlet once.");
   const answers = answersOf(spec as unknown as AnySpec);
   if (Object.keys(answers).length === 0) {

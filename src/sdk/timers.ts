@@ -1,4 +1,4 @@
-import { hostFor, traceOf } from "./host.ts";
+import { hostFor, thrownText } from "./host.ts";
 
 /** One callback that waits for its time, in ms since 1970. */
 interface Timer {
@@ -14,7 +14,7 @@ const timers = new Map<number, Timer>();
 let lastId = 0;
 let clock = 0;
 
-/** The time: not before the end of the newest sleep, even where the engine's clock stands still. */
+/** The time: not before the end of the newest sleep, even where the interpreter's clock stands still. */
 const now = (): number => (clock = Math.max(clock, Date.now()));
 
 export function clearTimers(): void {
@@ -54,7 +54,7 @@ export function runTimer(): boolean {
   try {
     timer.run();
   } catch (error) {
-    __host.log(4, `A timer's callback failed: ${traceOf(error)}`);
+    __host.log(4, `A timer's callback failed: ${thrownText(error)}`);
   }
   return true;
 }

@@ -7,14 +7,14 @@ export interface PreparedServlet {
   name: string;
   dialect: DialectName;
   /**
-   * The prepared Wasm; absent if its code is in the bucket of builds. Servlets in TypeScript share an engine and its
+   * The prepared Wasm; absent if its code is in the bucket of builds. Servlets in TypeScript share an interpreter and its
    * base, and each has a patch of its own.
    */
   module?: WebAssembly.Module;
   base?: ArrayBuffer;
   patch?: ArrayBuffer;
   /** The digests of its code and files in the bucket of builds. */
-  parts?: Parts;
+  parts?: PartDigests;
   /** True if its start functions depend on nothing, so that they run once for all calls. */
   startsOnce?: boolean;
   /** True if a used instance can be restored to its pristine state. */
@@ -34,7 +34,7 @@ export interface PreparedServlet {
 }
 
 /** The digests of what a program consists of, in hex: see `Program`; and of the archives of its folders, by host. */
-export interface Parts {
+export interface PartDigests {
   module: string;
   base?: string | undefined;
   patch?: string | undefined;

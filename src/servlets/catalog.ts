@@ -13,20 +13,20 @@ import { compareTemplates, sampleOf, templateMatcher, type TemplateMatcher } fro
 import { newest } from "./toolkit.ts";
 
 /** The servlet that an entry comes from. */
-export interface Source {
+export interface EntrySource {
   servlet: PreparedServlet;
   /** The servlet's own name for it. */
   own: string;
 }
 
-export interface ToolEntry extends Source {
+export interface ToolEntry extends EntrySource {
   tool: Tool;
   /** The check of its arguments, and of its `structuredContent` where it has an `outputSchema`. */
   input: Check;
   output?: Check;
 }
 
-export interface PromptEntry extends Source {
+export interface PromptEntry extends EntrySource {
   prompt: Prompt;
 }
 
@@ -148,7 +148,7 @@ const comparePlaces = (one: PreparedServlet, other: PreparedServlet): number =>
   (one.name < other.name ? -1 : 1);
 
 /** Both catalogs as one. Entries of the first hide those of the second. */
-export function joined(first: Catalog, second: Catalog): Catalog {
+export function joinedCatalogs(first: Catalog, second: Catalog): Catalog {
   const both = <T>(one: ReadonlyMap<string, T>, other: ReadonlyMap<string, T>) => {
     const all = new Map(one);
     for (const [name, entry] of other) if (!all.has(name)) all.set(name, entry);
@@ -282,7 +282,7 @@ function templateFor(uri: string, catalog: Catalog): TemplateEntry | undefined {
 }
 
 /** A resource to read. */
-export interface FoundResource extends Partial<Source> {
+export interface FoundResource extends Partial<EntrySource> {
   /** Its URI. */
   own: string;
   /** The part of the URI that the caller did not choose, for the log. */

@@ -1,7 +1,7 @@
 import type { CallContext } from "../core/call-context.ts";
 import { Fault } from "../core/errors.ts";
 import { isUpdate, type Notification } from "../core/model.ts";
-import { JOURNAL_VERSION, type Head } from "../core/record.ts";
+import { JOURNAL_VERSION, type JournalHead } from "../core/record.ts";
 import { callExport, type Ending, type Program } from "../wasm/call.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import type { Deployment } from "./deployment.ts";
@@ -11,7 +11,7 @@ import { lookUpBy } from "./server-asks.ts";
 import { tellEnded, tellFailed } from "./run-log.ts";
 import { inRunSpan } from "./run-span.ts";
 import type { Servlet } from "./servlet.ts";
-import { partsOf, setupOf } from "./setup.ts";
+import { callPartsOf, setupOf } from "./setup.ts";
 
 /** Whether the instances of a servlet are used again, and whether that is checked. */
 export function isolationOf({ manifest, restorable }: PreparedServlet, { isolation }: Deployment) {
@@ -44,7 +44,7 @@ export function connected(bundled: PreparedServlet, deployment: Deployment): Ser
       const call: CallContext = { ...given, notify };
       call.lookUp = lookUpBy({ servlet: bundled, call, deployment });
       const { recorded, keeper } = call;
-      const head: Partial<Head> = recorded?.head ?? {};
+      const head: Partial<JournalHead> = recorded?.head ?? {};
       const { version = JOURNAL_VERSION, hash = bundled.hash } = head;
       if (version !== JOURNAL_VERSION || hash !== bundled.hash) throw outdated(bundled.name);
       const watched = {
@@ -61,7 +61,7 @@ export function connected(bundled: PreparedServlet, deployment: Deployment): Ser
         (program === undefined
           ? runLoaded!(bundled, run, call, deployment)
           : callExport(program, name, input, {
-              ...setupOf(bundled, deployment, { ...call, ...partsOf(call) }),
+              ...setupOf(bundled, deployment, { ...call, ...callPartsOf(call) }),
               recorded,
               seed: call.input?.seed,
               keeper,

@@ -5,7 +5,7 @@ import type { Ending, LogLevel } from "../wasm/call.ts";
 import type { World } from "../wasm/world.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import type { Scopes } from "./scopes.ts";
-import type { Listed, Servlet } from "./servlet.ts";
+import type { CollectedLists, Servlet } from "./servlet.ts";
 
 /** Format and destination of the run log. */
 export interface Recording {
@@ -35,10 +35,10 @@ export interface Secrets {
   ): Promise<string>;
 }
 
-/** An account of a caller, and what one servlet may do with it. */
+/** An account of a caller, and what one servlet may do with it: with these scopes, at these hosts (globs). */
 export interface AccountGrant {
   servlet: string;
-  /** The provider's name. */
+  /** The provider's name in ACCOUNTS. */
   account: string;
   scopes: readonly string[];
   hosts: readonly string[];
@@ -89,7 +89,7 @@ export interface Deployment {
       ) => Promise<Ending>)
     | undefined;
   /** The lists of such a servlet in the state of a caller; without it they are those of a new state. */
-  listStateful?(servlet: PreparedServlet, viewer: Viewer): Promise<Listed>;
+  listStateful?(servlet: PreparedServlet, viewer: Viewer): Promise<CollectedLists>;
   /** Runs an export of a servlet whose code is not in the bundle, in an isolate of its own; `by` has its log and network. */
   runLoaded?(
     servlet: PreparedServlet,

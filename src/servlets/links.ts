@@ -6,7 +6,7 @@ import { beginningOf, printable } from "../core/text.ts";
 /** The pages on which users answer, in words for models and as data. */
 
 /** The address of the page of a call. */
-export const pageOf = (origin: string, id: string): string => `${origin}/ask/${id}`;
+export const callPageUrl = (origin: string, id: string): string => `${origin}/ask/${id}`;
 
 /** A waiting call, in words for a model and as data: its asks, or that it goes on. */
 export function waitingFor(asks: Asks, { url, id }: { url: string; id: string }) {
@@ -31,7 +31,7 @@ export function linkResult(
   id: string,
   asks: Asks,
 ): Json {
-  const { text, data } = waitingFor(asks, { url: pageOf(origin, id), id });
+  const { text, data } = waitingFor(asks, { url: callPageUrl(origin, id), id });
   const content = [{ type: "text", text }];
   return isTyped
     ? { content, isError: true, _meta: { [WAITING_META]: data } }

@@ -2,11 +2,11 @@ import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { Lists } from "../core/model.ts";
 import type { PreparedServlet, Served } from "./bundle.ts";
-import { joined, merge, type Catalog, type Clash } from "./catalog.ts";
+import { joinedCatalogs, merge, type Catalog, type Clash } from "./catalog.ts";
 import type { Deployment, Viewer } from "./deployment.ts";
 import { keepsState } from "./manifest.ts";
 import { mayUnscoped, type May } from "./scopes.ts";
-import { describeFailure, listAll, type Listed, type Servlet } from "./servlet.ts";
+import { describeFailure, listAll, type CollectedLists, type Servlet } from "./servlet.ts";
 import { newest } from "./toolkit.ts";
 
 /** The catalog of one caller. */
@@ -76,13 +76,13 @@ export class Lister {
         if (fault.code !== "servlet_failed" && fault.code !== "not_configured") failure = fault;
       },
     );
-    return { catalog: joined(await this.shared(), own), failure };
+    return { catalog: joinedCatalogs(await this.shared(), own), failure };
   }
 
   /** Asks servlets for their lists. Those that fail are empty. */
   async #merge(
     servlets: readonly PreparedServlet[],
-    ask: (servlet: PreparedServlet) => Promise<Listed>,
+    ask: (servlet: PreparedServlet) => Promise<CollectedLists>,
     onFailure?: (fault: Fault) => void,
   ): Promise<Catalog> {
     const { deployment, may } = this.#parts;

@@ -20,7 +20,7 @@ import {
   readersOf,
   unlistedResource,
 } from "./catalog.ts";
-import type { Catalog, FoundResource, PromptEntry, Source, ToolEntry } from "./catalog.ts";
+import type { Catalog, FoundResource, PromptEntry, EntrySource, ToolEntry } from "./catalog.ts";
 import { describeIssues } from "./checks.ts";
 import { connected, outdated } from "./connect.ts";
 import type { Deployment, Viewer } from "./deployment.ts";
@@ -132,7 +132,7 @@ export class Registry {
   }
 
   /** Throws `insufficient_scope`, which names a sufficient scope, for an entry that the caller may not use. */
-  demand({ servlet, own }: Partial<Source> = {}): void {
+  demand({ servlet, own }: Partial<EntrySource> = {}): void {
     if (servlet === undefined || own === undefined) return;
     if (this.#narrower?.may(servlet.name, own) !== false) return;
     const scope = scopeFor(servlet.name, own, this.#deployment.scopes ?? {});
@@ -370,7 +370,7 @@ export class Registry {
   }
 
   /** Looks something up; first among what needs no state. Throws `insufficient_scope` if only the full registry has it. */
-  async #find<T extends Partial<Source>>(
+  async #find<T extends Partial<EntrySource>>(
     pick: (catalog: Catalog) => T | undefined,
     pickShared = pick,
   ): Promise<T | undefined> {

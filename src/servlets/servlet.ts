@@ -19,7 +19,7 @@ import { excessOf } from "../core/shape.ts";
 import type { Ending } from "../wasm/call.ts";
 import type { HostFunctions } from "../wasm/host-function.ts";
 import { parseJson } from "../core/text.ts";
-import { toolResult } from "./tidy/results.ts";
+import { tidyToolResult } from "./tidy/results.ts";
 
 /**
  * One servlet of any dialect. Names are the servlet's own. Results are valid in the newest MCP; a failing tool
@@ -164,7 +164,7 @@ export function toolOutcome(
   if (ending.kind === "trapped" || ending.kind === "refused")
     return { content: [{ type: "text", text: ending.message }], isError: true };
   return outcomeOf(ending, (output) => {
-    const result = toolResult(output);
+    const result = tidyToolResult(output);
     demandFit?.(result);
     return result;
   });
@@ -209,7 +209,7 @@ export interface ListFailure {
 }
 
 /** The lists of a servlet: those that it does not give are empty. */
-export interface Listed {
+export interface CollectedLists {
   lists: Lists;
   failures: readonly ListFailure[];
 }
@@ -220,7 +220,7 @@ const OWN_FAULTS = new Set([
 ]);
 
 /** Asks a servlet for each of its lists; by default without a principal. Throws a `Fault` where it cannot be asked. */
-export async function listAll(servlet: Servlet, call = nobodysCall): Promise<Listed> {
+export async function listAll(servlet: Servlet, call = nobodysCall): Promise<CollectedLists> {
   const failures: ListFailure[] = [];
   const list = async <K extends keyof Lists>(kind: K): Promise<Lists[K]> => {
     try {

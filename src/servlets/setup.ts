@@ -18,7 +18,7 @@ export interface CallParts {
   credentials: CallCredentials | undefined;
 }
 
-export const partsOf = (call: CallContext): CallParts => ({
+export const callPartsOf = (call: CallContext): CallParts => ({
   caller: callerKey(call.principal),
   trace: call.trace,
   fuelUsed: call.fuelUsed,

@@ -4,17 +4,20 @@ import { Suspended, type WaitReason } from "../core/suspension.ts";
 import type { Ending } from "../wasm/call.ts";
 
 /** A list, or the resource with this URI, has changed. */
-export interface Change {
+export interface ChangeNotification {
   method: string;
   uri?: string;
 }
 
-export const changeOf = ({ method, params }: Notification): Change => ({
+export const changeOf = ({ method, params }: Notification): ChangeNotification => ({
   method,
   ...(typeof params?.["uri"] === "string" && { uri: params["uri"] }),
 });
 
-export const noticeOf = ({ method, uri }: Change, audience: Audience): Notification => ({
+export const noticeOf = (
+  { method, uri }: ChangeNotification,
+  audience: Audience,
+): Notification => ({
   method,
   ...(uri !== undefined && { params: { uri } }),
   audience,
@@ -24,12 +27,15 @@ export const noticeOf = ({ method, uri }: Change, audience: Audience): Notificat
 export type PlainEnding =
   | (Exclude<Ending, { kind: "suspended" }> & {
       /** Lists and resources that the call has changed; clients are notified once it is committed. */
-      changes?: Change[];
+      changes?: ChangeNotification[];
     })
   | { kind: "suspended"; reason: WaitReason; fuelUsed: number; recorded?: Recorded };
 
 /** `changes` are those of a call that was committed. */
-export function plainEnding(ending: Ending, changes: readonly Change[] = []): PlainEnding {
+export function plainEnding(
+  ending: Ending,
+  changes: readonly ChangeNotification[] = [],
+): PlainEnding {
   if (ending.kind !== "suspended") {
     return changes.length === 0 ? ending : { ...ending, changes: [...changes] };
   }
@@ -47,5 +53,5 @@ export function endingOf(plain: PlainEnding): Ending {
 }
 
 /** The lists and resources that a call with this ending has changed. */
-export const changesIn = (ending: PlainEnding): readonly Change[] =>
+export const changesIn = (ending: PlainEnding): readonly ChangeNotification[] =>
   ending.kind === "suspended" ? [] : (ending.changes ?? []);

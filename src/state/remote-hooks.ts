@@ -9,7 +9,7 @@ import type { CallContext } from "../core/call-context.ts";
 import { clientHasLeft, Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { Json, Notification } from "../core/model.ts";
-import type { Entry, Head, Keeper, MethodClass, Recorded } from "../core/record.ts";
+import type { JournalEntry, JournalHead, Keeper, MethodClass, Recorded } from "../core/record.ts";
 import type { ServletRef } from "../servlets/bundle.ts";
 import type { CallParts } from "../servlets/setup.ts";
 
@@ -46,13 +46,13 @@ export class CallHooks extends RpcTarget {
   async notify(notification: Notification): Promise<void> {
     this.#call.notify(notification);
   }
-  begin(head: Head): Promise<Settled<void>> {
+  begin(head: JournalHead): Promise<Settled<void>> {
     return settled(() => this.#call.keeper?.begin(head));
   }
   intend(position: number, key: string, method: MethodClass): Promise<Settled<boolean>> {
     return settled(async () => (await this.#call.keeper?.intend?.(position, key, method)) ?? false);
   }
-  keep(position: number, entry: Entry, notices: number): Promise<Settled<void>> {
+  keep(position: number, entry: JournalEntry, notices: number): Promise<Settled<void>> {
     return settled(() => this.#call.keeper?.keep(position, entry, notices));
   }
 }
@@ -118,9 +118,9 @@ export interface RemoteHooks {
   gate(ms: number, now: number): Promise<Settled<void>>;
   sending(): Promise<Settled<void>>;
   notify(notification: Notification): Promise<void>;
-  begin(head: Head): Promise<Settled<void>>;
+  begin(head: JournalHead): Promise<Settled<void>>;
   intend(position: number, key: string, method: MethodClass): Promise<Settled<boolean>>;
-  keep(position: number, entry: Entry, notices: number): Promise<Settled<void>>;
+  keep(position: number, entry: JournalEntry, notices: number): Promise<Settled<void>>;
 }
 
 /** Which hooks a call has: those that it lacks are not called. */

@@ -19,7 +19,7 @@ interface Row {
  * The bytes that an object of servlet state may store for its caller. They are reserved before they are stored, and
  * given back after they were deleted, in whole MiB: what is counted is never less than what is stored.
  */
-export class Room {
+export class StorageReservation {
   readonly #sql: SqlStorage;
   readonly #object: string;
   readonly #quotas: Env["QUOTAS"];

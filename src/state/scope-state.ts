@@ -1,6 +1,6 @@
 import { Fault, logError } from "../core/errors.ts";
 import { filesIn } from "../files/archive.ts";
-import { FileError } from "../files/errors.ts";
+import { FileSystemError } from "../files/errors.ts";
 import { FileStore } from "../files/file-store.ts";
 import type { Files } from "../files/files.ts";
 import { parseMounts } from "../files/mounts.ts";
@@ -19,14 +19,19 @@ import {
   type Ending,
   type Program,
   type Setup,
-  type Source,
+  type InstanceSource,
 } from "../wasm/call.ts";
 import type { Guest } from "../wasm/guest.ts";
 import type { Instance } from "../wasm/link.ts";
 import { borrow, usedWhenPristine } from "../wasm/pool.ts";
 import { keepInstance, takeKept, type Kept } from "./kept-instances.ts";
 import type { KnownBlocks } from "./state-blocks.ts";
-import { changeOf, plainEnding, type Change, type PlainEnding } from "./plain-ending.ts";
+import {
+  changeOf,
+  plainEnding,
+  type ChangeNotification,
+  type PlainEnding,
+} from "./plain-ending.ts";
 import { CorruptState, StateRows, type Changed } from "./state-rows.ts";
 
 /**
@@ -66,7 +71,7 @@ export interface ScopeRun {
 interface Running extends ScopeRun {
   files: Files | undefined;
   /** Notifications that are sent once the call is committed. */
-  changes: Change[];
+  changes: ChangeNotification[];
   /** The blocks of its memory as they are stored, and those that a pristine instance uses. */
   memory: Pick<Kept, "blocks" | "used">;
   /** Bytes of all files when it began. */
@@ -97,7 +102,7 @@ export class ScopeState {
     const before = setup.recorded && this.rows.ending(setup.recorded);
     if (before !== undefined) return before;
     const { hash } = this.rows;
-    if (hash !== undefined && hash !== buildOf(servlet)) {
+    if (hash !== undefined && hash !== buildIdOf(servlet)) {
       console.warn(`[${servlet.name}] Its build has changed: its memory starts empty.`);
       this.dropKept();
     }
@@ -143,12 +148,12 @@ export class ScopeState {
       return this.files.begin(mounts, {
         now: BigInt(Math.round(now)) * 1_000_000n,
         initial,
-        continues: this.rows.hash === buildOf(servlet),
+        continues: this.rows.hash === buildIdOf(servlet),
         most: filesLimit,
         room: filesRoom,
       });
     } catch (error) {
-      if (!(error instanceof FileError)) throw error;
+      if (!(error instanceof FileSystemError)) throw error;
       if (error.code === "io") throw unreadable(servlet.name);
       const isFull = error.code === "nospc";
       if (isFull && filesRoom < filesLimit) throw noRoom();
@@ -192,7 +197,7 @@ export class ScopeState {
     const instance = await borrow(program, guest);
     const used = usedWhenPristine(program, instance);
     try {
-      return { instance, used, ...this.rows.load(instance, buildOf(servlet), known) };
+      return { instance, used, ...this.rows.load(instance, buildIdOf(servlet), known) };
     } catch (error) {
       if (error instanceof CorruptState) throw unreadable(servlet.name);
       throw error;
@@ -200,7 +205,7 @@ export class ScopeState {
   }
 
   /** A source of instances: `take` gives one with the stored state, and `giveBack` stores what the call has changed. */
-  #source(running: Running): Source {
+  #source(running: Running): InstanceSource {
     const { files, isDurable, servlet } = running;
     return {
       take: async (program, guest) => {
@@ -267,7 +272,7 @@ export class ScopeState {
 
   /** The changes of a call in its memory; garbage is collected first where they would take much more room. */
   #changed(kept: Kept, { servlet, files, fileBytes }: Running): Changed {
-    const build = buildOf(servlet);
+    const build = buildIdOf(servlet);
     const change = this.rows.changed(kept, build);
     const { room, roomBefore } = change.written;
     // Room is reserved in such parts.
@@ -287,7 +292,7 @@ export class ScopeState {
 }
 
 /** Identifies a build: memory can only be used with the same code and the same folders, as files in them can be open. */
-export const buildOf = ({
+export const buildIdOf = ({
   hash,
   manifest: { allowed_paths: paths = [] },
 }: Pick<KeptServlet, "hash" | "manifest">): string => [hash, ...paths].join(" ");

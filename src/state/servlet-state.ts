@@ -6,7 +6,7 @@ import { Fault, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { PreparedServlet, ServletRef } from "../servlets/bundle.ts";
 import { connected } from "../servlets/connect.ts";
-import { partsOf } from "../servlets/setup.ts";
+import { callPartsOf } from "../servlets/setup.ts";
 import type { Viewer } from "../servlets/deployment.ts";
 import { listAll, nobodysCall } from "../servlets/servlet.ts";
 import { changesIn, endingOf, type PlainEnding } from "./plain-ending.ts";
@@ -17,8 +17,8 @@ import {
   type StatefulRun,
   type StateImport,
 } from "./remote-hooks.ts";
-import { Room } from "./room.ts";
-import { buildOf } from "./scope-state.ts";
+import { StorageReservation } from "./room.ts";
+import { buildIdOf } from "./scope-state.ts";
 import type { Env } from "../bindings.ts";
 import type { SealingServer } from "../server.ts";
 import type { StateSummary } from "./state-export.ts";
@@ -49,7 +49,7 @@ export class ServletState extends DurableObject<Env> {
   #lists: { text: string; until: number; version: string } | undefined;
   /** When the state is deleted, in Unix ms; 0 if never, undefined until the alarm was read. */
   #until: number | undefined;
-  readonly #room: Room;
+  readonly #room: StorageReservation;
   readonly #turns = new Turns(limits.queuedCalls);
   readonly #running = new Map<string, AbortController>();
   readonly #alarm = new Alarm(this.ctx.storage);
@@ -57,7 +57,7 @@ export class ServletState extends DurableObject<Env> {
   constructor(state: DurableObjectState, env: Env, server: StateServer) {
     super(state, env);
     this.#server = server;
-    this.#room = new Room(state, env);
+    this.#room = new StorageReservation(state, env);
   }
 
   /** The place with a servlet's state; moves it there first if needed. Without a servlet, the place where it is. */
@@ -107,7 +107,7 @@ export class ServletState extends DurableObject<Env> {
     this.#running.get(id)?.abort();
   }
 
-  /** The servlet's lists in this state, `Listed`, as JSON. Cached for `limits.dynamicListMs`, or until the servlet changes them. */
+  /** The servlet's lists in this state, `CollectedLists`, as JSON. Cached for `limits.dynamicListMs`, or until the servlet changes them. */
   lists(of: ServletRef, viewer: Viewer): Promise<Settled<string>> {
     return settled(async () => {
       const servlet = demandServed(this.#servlet(of));
@@ -125,7 +125,7 @@ export class ServletState extends DurableObject<Env> {
     const servlet = connected(prepared, {
       ...deployment,
       runStateful: async (bundled, run, call) =>
-        endingOf(await this.#call(bundled, { ...run, call: partsOf(call) }, call)),
+        endingOf(await this.#call(bundled, { ...run, call: callPartsOf(call) }, call)),
     });
     const text = JSON.stringify(await listAll(servlet, { ...nobodysCall, ...viewer }));
     this.#lists = {
@@ -216,7 +216,7 @@ export class ServletState extends DurableObject<Env> {
     return settled(() =>
       this.#inTurn(nobodysCall.signal(), async () => {
         const servlet = this.#servlet(of);
-        return (await this.#place(servlet)).summary(servlet && buildOf(servlet));
+        return (await this.#place(servlet)).summary(servlet && buildIdOf(servlet));
       }),
     );
   }
@@ -251,7 +251,7 @@ export class ServletState extends DurableObject<Env> {
         await place.imported(servlet, file, { filesOnly, reserve });
         this.#lists = undefined;
         await this.#postponeDeletion(servlet, caller);
-        return place.summary(buildOf(servlet));
+        return place.summary(buildIdOf(servlet));
       }),
     );
   }

@@ -4,8 +4,8 @@ import type { Env } from "../bindings.ts";
 import { Fault } from "../core/errors.ts";
 import type { Audience } from "../core/model.ts";
 import { refOf, type PreparedServlet } from "../servlets/bundle.ts";
-import type { Listed } from "../servlets/servlet.ts";
-import { partsOf } from "../servlets/setup.ts";
+import type { CollectedLists } from "../servlets/servlet.ts";
+import { callPartsOf } from "../servlets/setup.ts";
 import type { Deployment, Viewer } from "../servlets/deployment.ts";
 import { changesIn, endingOf, noticeOf } from "./plain-ending.ts";
 import { CallHooks, elsewhere, hooksThere } from "./remote-hooks.ts";
@@ -32,7 +32,7 @@ export function stateful({ SERVLET_STATES: objects }: Env) {
         ...run,
         id,
         servlet: refOf(servlet),
-        call: partsOf(call),
+        call: callPartsOf(call),
         recorded,
         seed: input?.seed,
         there: hooksThere(call),
@@ -49,7 +49,7 @@ export function stateful({ SERVLET_STATES: objects }: Env) {
     ...(objects && {
       async listStateful(servlet: PreparedServlet, viewer: Viewer) {
         const state = await objectFor(servlet, viewer);
-        return JSON.parse(unsettled(await state.lists(refOf(servlet), viewer))) as Listed;
+        return JSON.parse(unsettled(await state.lists(refOf(servlet), viewer))) as CollectedLists;
       },
     }),
   } satisfies Partial<Deployment>;

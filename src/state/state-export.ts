@@ -1,8 +1,14 @@
 /** Export and summary of what a servlet keeps in one scope. */
-import { FileError } from "../files/errors.ts";
+import { FileSystemError } from "../files/errors.ts";
 import type { Files } from "../files/files.ts";
 import { treeOf } from "../files/tree.ts";
-import { FRAME_BYTES, STATE_FILE_VERSION, stateFile, type Frame, type Head } from "./state-file.ts";
+import {
+  FRAME_BYTES,
+  STATE_FILE_VERSION,
+  stateFile,
+  type Frame,
+  type FrameHead,
+} from "./state-file.ts";
 import type { ScopeState } from "./scope-state.ts";
 
 /** Files that the summary of a state lists. */
@@ -30,7 +36,7 @@ const NONE = new Uint8Array();
 /** The files as they are, for who looks at them without changing them. */
 const look = (state: ScopeState): Files => state.files.begin([], { now: now(), continues: true });
 
-/** `build` is that of the servlet (see `buildOf`) that would use it. */
+/** `build` is that of the servlet (see `buildIdOf`) that would use it. */
 export function summaryOf(state: ScopeState, build: string | undefined): StateSummary {
   const { rows } = state;
   const changed = rows.changedAt;
@@ -55,7 +61,7 @@ export function summaryOf(state: ScopeState, build: string | undefined): StateSu
     }
     files.drop();
   } catch (error) {
-    if (!(error instanceof FileError)) throw error;
+    if (!(error instanceof FileSystemError)) throw error;
     summary.isDamaged = true;
   }
   return summary;
@@ -80,7 +86,7 @@ export function* exportOf(state: ScopeState, servlet: string): Generator<Uint8Ar
 function* framesOf({ rows }: ScopeState, files: Files, servlet: string): Generator<Frame> {
   const { hash } = rows;
   const rest = rows.rest();
-  const frame = (head: Head, content: Uint8Array = NONE): Frame => ({ head, content });
+  const frame = (head: FrameHead, content: Uint8Array = NONE): Frame => ({ head, content });
   const time = new Date().toISOString();
   yield frame({
     is: "state",

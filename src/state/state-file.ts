@@ -78,11 +78,11 @@ const headSchema = z.discriminatedUnion("is", [
   z.strictObject({ is: z.literal("end"), sha256: z.string() }),
 ]);
 
-export type Head = z.infer<typeof headSchema>;
+export type FrameHead = z.infer<typeof headSchema>;
 
 /** A head and its content. */
 export interface Frame {
-  head: Head;
+  head: FrameHead;
   content: Uint8Array;
 }
 
@@ -138,7 +138,7 @@ export async function* framesIn(chunks: AsyncIterable<Uint8Array>): AsyncGenerat
   }
 }
 
-function headIn(text: Uint8Array): Head {
+function headIn(text: Uint8Array): FrameHead {
   try {
     return headSchema.parse(JSON.parse(decoder.decode(text)));
   } catch (error) {

@@ -1,7 +1,7 @@
 /** Where the state of a scope is kept, of the two places where it can be, and how it goes from one to the other. */
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { StatePlace } from "./state-place.ts";
-import { isAtEnd, positionAfter, START } from "../storage/stored-rows.ts";
+import { isAtEnd, positionAfter, FIRST_POSITION } from "../storage/stored-rows.ts";
 import { hasTable } from "../storage/tables.ts";
 
 /** The object's own database, and its facet. */
@@ -42,7 +42,7 @@ export class StateHome {
     const [source, target] = [this.place, this.#places[to]];
     if (!source.isEmpty()) {
       this.#clear(to);
-      for (let at = START; !isAtEnd(at);) {
+      for (let at = FIRST_POSITION; !isAtEnd(at);) {
         const rows = await source.rowsAt(at);
         const next = positionAfter(at, rows);
         if (rows.length > 0) await target.putRows(servlet, at, rows);

@@ -1,16 +1,16 @@
 /** Import of what a servlet keeps in one scope. */
 import { Fault } from "../core/errors.ts";
-import { FileError } from "../files/errors.ts";
+import { FileSystemError } from "../files/errors.ts";
 import type { Files } from "../files/files.ts";
 import { parseMounts } from "../files/mounts.ts";
 import { removeTree } from "../files/tree.ts";
 import { limits } from "../core/limits.ts";
-import { framesIn, type Frame, type Head } from "./state-file.ts";
+import { framesIn, type Frame, type FrameHead } from "./state-file.ts";
 import { memoryBytes, stringBytes } from "../core/text.ts";
 import { usedBlocks } from "../wasm/image.ts";
 import type { Instance } from "../wasm/link.ts";
 import { BLOCK } from "../wasm/marks.ts";
-import { buildOf, type KeptServlet, type ScopeState } from "./scope-state.ts";
+import { buildIdOf, type KeptServlet, type ScopeState } from "./scope-state.ts";
 import { isZero } from "./pieces.ts";
 import { applyRest, type Rest } from "./rest.ts";
 
@@ -87,7 +87,7 @@ export async function importInto(
     state.dropKept();
     state.transaction(() => {
       files.commit({ keepsOpen: rest !== undefined });
-      if (!filesOnly) memory.replace(buildOf(servlet), rest);
+      if (!filesOnly) memory.replace(buildIdOf(servlet), rest);
     });
   } catch (error) {
     files.drop();
@@ -115,7 +115,7 @@ function emptied(state: ScopeState, most: number | undefined): Files {
 
 /** Throws `conflict` for the file of another servlet, or with memory of another build. */
 function demandFit(
-  { servlet: name, hash }: Head & { is: "state" },
+  { servlet: name, hash }: FrameHead & { is: "state" },
   servlet: KeptServlet,
   filesOnly: boolean,
 ): void {
@@ -125,7 +125,7 @@ function demandFit(
       `The file has the state of the servlet ${name}, not of ${servlet.name}. Nothing was changed.`,
     );
   }
-  if (filesOnly || hash === undefined || hash === buildOf(servlet)) return;
+  if (filesOnly || hash === undefined || hash === buildIdOf(servlet)) return;
   throw new Fault(
     "conflict",
     `The file has memory of another build of ${name}, or of one with other folders, which cannot be used. Nothing was changed. Import its files alone with --files.`,
@@ -153,7 +153,7 @@ function demandApplicable(instance: Instance, rest: Rest): void {
 /** Opens files and folders again under their numbers. */
 function openAll(
   files: Files,
-  descriptors: (Head & { is: "open" })["descriptors"],
+  descriptors: (FrameHead & { is: "open" })["descriptors"],
   { nodes, mounts }: { nodes: ReadonlyMap<number, number>; mounts: readonly string[] },
 ): void {
   let last = 2; // Standard error.
@@ -230,7 +230,7 @@ function putFrame(
       const { modified, kind } = files.node(place.last);
       if (kind !== "file") throw misplaced();
       if (files.write(place.last, head.position, content) < content.length) {
-        throw new FileError("nospc");
+        throw new FileSystemError("nospc");
       }
       files.setTimes(place.last, { modified });
       return;
@@ -260,7 +260,7 @@ const tooLarge = () =>
   new Fault("too_large", "The file has more than may be kept in one scope. Nothing was changed.");
 
 function faultOf(error: unknown): unknown {
-  if (!(error instanceof FileError)) return error;
+  if (!(error instanceof FileSystemError)) return error;
   if (error.code === "nospc") return tooLarge();
   if (error.code !== "io") return misplaced();
   return new Fault(

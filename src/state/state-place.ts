@@ -52,7 +52,7 @@ export interface Imported {
 /** Where the state of a servlet in one scope is kept, and its guest runs. */
 export interface StatePlace {
   call(run: PlaceRun): Promise<PlainEnding>;
-  /** What is kept; `build` is that of the servlet (see `buildOf`) that would use it. */
+  /** What is kept; `build` is that of the servlet (see `buildIdOf`) that would use it. */
   summary(build: string | undefined): Promise<StateSummary>;
   /** A file of what is kept: see `src/state/state-file.ts`. */
   exported(servlet: string): Promise<Iterable<Uint8Array> | AsyncIterable<Uint8Array>>;

@@ -5,7 +5,7 @@ import {
   currentBody,
   globalsText,
   sizeOf,
-  type Body,
+  type InstanceViews,
 } from "../wasm/image.ts";
 import type { Instance } from "../wasm/link.ts";
 import { BLOCK, mark, takeWritten, type Range } from "../wasm/marks.ts";
@@ -14,7 +14,7 @@ import { bytesToHex } from "@noble/hashes/utils.js";
 import { limits } from "../core/limits.ts";
 import { PART } from "../core/parts.ts";
 import { stringBytes } from "../core/text.ts";
-import type { Entry, Recorded } from "../core/record.ts";
+import type { JournalEntry, Recorded } from "../core/record.ts";
 import type { PlainEnding } from "./plain-ending.ts";
 import type { Kept } from "./kept-instances.ts";
 import { applyRest, type Rest } from "./rest.ts";
@@ -26,7 +26,7 @@ import {
   type Written,
 } from "./state-blocks.ts";
 import type { Sealing } from "../files/sealing.ts";
-import type { Row, Sql } from "../files/sql.ts";
+import type { SqlRow, Sql } from "../files/sql.ts";
 
 const TABLES = [
   "CREATE TABLE IF NOT EXISTS ending_parts (seed TEXT, nth INTEGER, bytes BLOB NOT NULL, until INTEGER NOT NULL, PRIMARY KEY (seed, nth))",
@@ -67,7 +67,7 @@ export interface Changed {
 
 const hashOf = (text: string): string => bytesToHex(sha256(encoder.encode(text)));
 
-const answerKey = ({ digest, answer }: Entry): string => `${digest} ${hashOf(answer)}`;
+const answerKey = ({ digest, answer }: JournalEntry): string => `${digest} ${hashOf(answer)}`;
 
 /** Stored state that cannot be decrypted: its key is gone, or it was altered. */
 export class CorruptState extends Error {}
@@ -268,7 +268,7 @@ export class StateRows {
     };
   }
 
-  #row(query: string, ...bindings: (string | number)[]): Row | undefined {
+  #row(query: string, ...bindings: (string | number)[]): SqlRow | undefined {
     return this.#sql.exec(query, ...bindings).toArray()[0];
   }
 
@@ -290,7 +290,7 @@ export class StateRows {
  * The ranges that were written of the guest's memory, whose size in bytes this is. The memory itself may be larger: what was
  * written behind the guest's end is made zero again. Clears the marks.
  */
-function writtenIn({ marks, memory }: Body, size: number): Range[] {
+function writtenIn({ marks, memory }: InstanceViews, size: number): Range[] {
   // A body without marks has only the kernel's memory.
   if (marks === undefined) return [];
   const ranges: Range[] = [];

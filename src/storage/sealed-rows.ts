@@ -1,13 +1,20 @@
-import type { Announced, Entry } from "../core/record.ts";
-import { partsOf, release, smallText, valuesIn, type Part } from "../core/parts.ts";
+import type { Announced, JournalEntry } from "../core/record.ts";
+import { partsOf, release, smallText, valuesIn, type ValuePart } from "../core/parts.ts";
 import { hasRow } from "./tables.ts";
-import { openParts, SEALED_HEAD, sealPart, sealParts, type Place, type Sealer } from "./vault.ts";
+import {
+  openParts,
+  SEALED_HEAD,
+  sealPart,
+  sealParts,
+  type PartPosition,
+  type Sealer,
+} from "./vault.ts";
 
 /** Values that `prepare` writes together. */
 export interface Writes {
   /** Values by name; null deletes one. */
   texts?: Record<string, unknown>;
-  answers?: readonly (readonly [position: number, entry: Entry])[];
+  answers?: readonly (readonly [position: number, entry: JournalEntry])[];
 }
 
 /** Characters of a value's JSON that is kept in memory: an object that nobody calls must stay small. */
@@ -66,7 +73,7 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
   }
 
   /** Encrypts one part of a text or an answer, and returns a function that writes it. */
-  async preparePart(key: string | number, part: Part & Place): Promise<() => void> {
+  async preparePart(key: string | number, part: ValuePart & PartPosition): Promise<() => void> {
     const { bytes, nth } = part;
     const sealed = await sealPart(this.#sealer, bytes, part);
     release(bytes);
@@ -115,8 +122,8 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
   }
 
   /** All answers in order, or the first `most`. Opens one at a time, to save memory. */
-  async answers(most = Infinity): Promise<Entry[]> {
-    const entries: Entry[] = [];
+  async answers(most = Infinity): Promise<JournalEntry[]> {
+    const entries: JournalEntry[] = [];
     for (const position of this.#positions().slice(0, most)) {
       const entry = await this.#answer(position);
       if (entry === undefined) break; // All were deleted meanwhile.
@@ -126,7 +133,7 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
   }
 
   /** How many answers there are, and the newest. */
-  async newest(): Promise<{ count: number; entry: Entry | undefined }> {
+  async newest(): Promise<{ count: number; entry: JournalEntry | undefined }> {
     const positions = this.#positions();
     const last = positions.at(-1);
     const entry = last === undefined ? undefined : await this.#answer(last);
@@ -140,11 +147,11 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
       .map(({ position }) => position);
   }
 
-  async #answer(position: number): Promise<Entry | undefined> {
+  async #answer(position: number): Promise<JournalEntry | undefined> {
     const rows = this.#sql
       .exec<Row>("SELECT part, bytes FROM answers WHERE position = ? ORDER BY part", position)
       .toArray();
-    return rows.length === 0 ? undefined : ((await this.#open(rows)) as Entry);
+    return rows.length === 0 ? undefined : ((await this.#open(rows)) as JournalEntry);
   }
 
   /** Records that the request with this key is about to be sent at this position; true if it was recorded before. */

@@ -42,7 +42,7 @@ export interface Position {
   bytes: number;
 }
 
-export const START: Position = { table: 0, bytes: 0 };
+export const FIRST_POSITION: Position = { table: 0, bytes: 0 };
 
 export const isAtEnd = ({ table }: Position): boolean => table >= TABLES.length;
 

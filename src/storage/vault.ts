@@ -1,6 +1,6 @@
 import type { Env } from "../bindings.ts";
 import type { Settings } from "../settings/env.ts";
-import { release, type Part } from "../core/parts.ts";
+import { release, type ValuePart } from "../core/parts.ts";
 import { retry } from "../core/retry.ts";
 import type { Key } from "./key-ring.ts";
 
@@ -143,7 +143,7 @@ const cipher = (iv: Uint8Array<ArrayBuffer>, place: string | undefined) => ({
 });
 
 /** The place of a part in a sealed value. */
-export interface Place {
+export interface PartPosition {
   nth: number;
   isLast: boolean;
 }
@@ -152,13 +152,13 @@ export interface Place {
  * Seals a part of a value with its place, so that missing or swapped parts are detected. A value of one part is
  * sealed without a place.
  */
-export const sealPart = (sealer: Sealer, part: Uint8Array, place: Place) =>
+export const sealPart = (sealer: Sealer, part: Uint8Array, place: PartPosition) =>
   sealer.seal(part, placeText(place));
 
 /** Seals all parts of a value, as `partsOf` makes them. */
 export async function sealParts(
   sealer: Sealer,
-  parts: Iterable<Part>,
+  parts: Iterable<ValuePart>,
 ): Promise<Uint8Array<ArrayBuffer>[]> {
   const sealed: Uint8Array<ArrayBuffer>[] = [];
   for (const { bytes, isLast } of parts) {
@@ -183,7 +183,7 @@ export async function* openParts(
   }
 }
 
-const placeText = ({ nth, isLast }: Place): string | undefined =>
+const placeText = ({ nth, isLast }: PartPosition): string | undefined =>
   nth === 0 && isLast ? undefined : `${isLast ? "last " : ""}part ${nth}`;
 
 /** Thrown for stored data that can never be opened again: the key that sealed it is gone. */

@@ -16,7 +16,13 @@ import type {
   Notification,
   ReadResourceResult,
 } from "../core/model.ts";
-import { answered, type Entry, type Head, type Keeper, type Recorded } from "../core/record.ts";
+import {
+  withRecordedAnswer,
+  type JournalEntry,
+  type JournalHead,
+  type Keeper,
+  type Recorded,
+} from "../core/record.ts";
 import { Wait } from "../core/suspension.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
@@ -26,7 +32,7 @@ import { Again, perform, whateverFor, type Waiting } from "../calls/engine.ts";
 import type { CallRef, CompletionRequest } from "../calls/call-ref.ts";
 import { scriptedAccounts, scriptedSecrets } from "./secrets.ts";
 import { scriptedWorld } from "./world.ts";
-import { principalOf, States, type Whose } from "./states.ts";
+import { principalOf, TestStates, type Whose } from "./states.ts";
 
 export type { Whose } from "./states.ts";
 
@@ -248,9 +254,9 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
 }
 
 /** Loads SQLite only where it is needed: older versions of Node have none. */
-async function statesOf(servlet: PreparedServlet): Promise<States> {
+async function statesOf(servlet: PreparedServlet): Promise<TestStates> {
   const { Database } = await import("../bundle/database.ts");
-  return new States(servlet, () => new Database());
+  return new TestStates(servlet, () => new Database());
 }
 
 /** Arguments as they arrive over the wire. */
@@ -263,13 +269,14 @@ async function goneOn(
 ): Promise<Partial<CallContext>> {
   if (reason.kind !== "input") return recorded ? { recorded } : {};
   const responses = await ask(reason.asks, signal());
-  if (recorded !== undefined) return { recorded: answered(recorded, JSON.stringify(responses), 0) };
+  if (recorded !== undefined)
+    return { recorded: withRecordedAnswer(recorded, JSON.stringify(responses), 0) };
   return { recorded: undefined, input: { responses, ...(state !== undefined && { state }) } };
 }
 
 /** Keeps in memory what a call is answered, and interrupts it where its script says so. */
 class Recorder implements Keeper {
-  readonly #entries: Entry[];
+  readonly #entries: JournalEntry[];
   readonly #script: Script;
   #begun: Omit<Recorded, "entries"> | undefined;
   #isInterrupted = false;
@@ -289,12 +296,12 @@ class Recorder implements Keeper {
     return this.#begun && { ...this.#begun, entries: this.#entries };
   }
 
-  async begin(head: Head): Promise<void> {
+  async begin(head: JournalHead): Promise<void> {
     this.#begun = { head, notices: 0 };
     this.#entries.length = 0;
   }
 
-  async keep(position: number, entry: Entry, notices: number): Promise<void> {
+  async keep(position: number, entry: JournalEntry, notices: number): Promise<void> {
     if (this.#begun !== undefined) this.#begun = { ...this.#begun, notices };
     const isNew = position >= this.#entries.length;
     this.#entries[position] = entry;

@@ -1,15 +1,15 @@
 import type { CallContext } from "../core/call-context.ts";
-import { buildOf, ScopeState, type StateStorage } from "../state/scope-state.ts";
+import { buildIdOf, ScopeState, type StateStorage } from "../state/scope-state.ts";
 import { endingOf } from "../state/plain-ending.ts";
 import { scopeOf, type Scope } from "../state/state-scopes.ts";
 import type { Files } from "../files/files.ts";
 import { mountOf } from "../files/guest-paths.ts";
 import { sealingWith } from "../files/sealing.ts";
-import { bytesOf, putFile, rootOfStore, treeOf } from "../files/tree.ts";
+import { fileBytesOf, putFile, rootOfStore, treeOf } from "../files/tree.ts";
 import { ANONYMOUS, type Principal } from "../core/model.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import { programOf } from "../servlets/connect.ts";
-import { partsOf, setupOf } from "../servlets/setup.ts";
+import { callPartsOf, setupOf } from "../servlets/setup.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import type { Ending } from "../wasm/call.ts";
 
@@ -41,7 +41,7 @@ interface Kept {
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** The state of a servlet under test, in databases in memory. */
-export class States {
+export class TestStates {
   readonly #servlet: PreparedServlet;
   readonly #kept = new Map<string, Kept>();
   readonly #newStorage: () => StateStorage;
@@ -56,7 +56,7 @@ export class States {
     const servlet = this.#servlet;
     const { recorded, keeper, input } = call;
     const setup = {
-      ...setupOf(servlet, deployment, { ...call, ...partsOf(call) }),
+      ...setupOf(servlet, deployment, { ...call, ...callPartsOf(call) }),
       recorded,
       keeper,
       seed: input?.seed,
@@ -81,7 +81,7 @@ export class States {
       for (const { host, path: folder } of files.mounts) {
         for (const { kind, path, node } of treeOf(files, rootOfStore(files, host)!)) {
           if (kind !== "file") continue;
-          const bytes = bytesOf(files, node);
+          const bytes = fileBytesOf(files, node);
           found[`${folder.replace(/\/$/, "")}/${path}`] = textIn(bytes) ?? bytes;
         }
       }
@@ -98,7 +98,7 @@ export class States {
         putFile(files, root, own, bytes);
       }
       state.transaction(() =>
-        files.commit({ keepsOpen: state.rows.hash === buildOf(this.#servlet) }),
+        files.commit({ keepsOpen: state.rows.hash === buildIdOf(this.#servlet) }),
       );
     });
   }

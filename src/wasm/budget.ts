@@ -1,4 +1,4 @@
-import { siteOf } from "../core/callers.ts";
+import { networkSiteOf } from "../core/callers.ts";
 import { limits } from "../core/limits.ts";
 import { mebibytes } from "../core/text.ts";
 import type { Setup } from "./setup.ts";
@@ -129,7 +129,7 @@ export class Reservation {
    */
   static take(bytes: number, caller: string | undefined, leftMs: number): Reservation | undefined {
     const reservation = new Reservation(
-      caller && (siteOf(caller) ?? caller),
+      caller && (networkSiteOf(caller) ?? caller),
       Date.now() + leftMs + limits.httpMs,
     );
     return reservation.grow(bytes + limits.waitingOverheadBytes) ? reservation : undefined;

@@ -7,7 +7,7 @@ import { BudgetExceeded, type Fuel } from "./budget.ts";
 import { Exit, Guest, GuestError, type Setup } from "./guest.ts";
 import { Journal } from "./journal.ts";
 import { borrow, giveBack, isBornStarted, type Program } from "./pool.ts";
-import { run, type Instance } from "./link.ts";
+import { runExport, type Instance } from "./link.ts";
 
 export type { GuestCredentials, LogLevel, Setup } from "./guest.ts";
 export type { Program } from "./pool.ts";
@@ -33,13 +33,13 @@ export type Ending =
   | { kind: "suspended"; suspended: Suspended };
 
 /** Where a call's instance comes from, and what becomes of it. */
-export interface Source {
+export interface InstanceSource {
   take(program: Program, guest: Guest): Promise<Instance>;
   /** Called when the guest is gone; with its ending, if it came to its end by itself. */
   giveBack(program: Program, instance: Instance, ending: Ending | undefined): Promise<void> | void;
 }
 
-const pool: Source = { take: borrow, giveBack };
+const pool: InstanceSource = { take: borrow, giveBack };
 
 /** The record to resume and where to store new entries, for a durable call. */
 export interface Durability {
@@ -73,10 +73,10 @@ export async function callExport(
     guest.attach(instance.exports, setup);
     const hasStarted = isBornStarted(program) || instance.hasStarted === true;
     if (instance.exports["edge_start"] !== undefined && !hasStarted) {
-      await run(instance, "edge_start");
+      await runExport(instance, "edge_start");
     }
     guest.setInput(recorded?.head.input ?? input);
-    ending = returned(guest, await run(instance, name));
+    ending = returned(guest, await runExport(instance, name));
     return ending;
   } catch (error) {
     const reason = guest.ended ?? error;
@@ -105,7 +105,7 @@ export async function callIn(
   guest.attach(instance.exports, fuel);
   try {
     guest.setInput(input);
-    return returned(guest, await run(instance, name));
+    return returned(guest, await runExport(instance, name));
   } catch (error) {
     return unwound(guest, guest.ended ?? error);
   }

@@ -1,6 +1,6 @@
-import { FileError } from "../files/errors.ts";
+import { FileSystemError } from "../files/errors.ts";
 import type { Files } from "../files/files.ts";
-import { findPath, type Found } from "../files/guest-paths.ts";
+import { findPath, type ResolvedPath } from "../files/guest-paths.ts";
 import { limits } from "../core/limits.ts";
 import type { Json } from "../core/model.ts";
 import type { Guest } from "./guest.ts";
@@ -20,29 +20,30 @@ const encoder = new TextEncoder();
 const PAGE = 500;
 
 /** Finds the file or folder at the path in the argument `name`. */
-function found(files: Files, asked: Json, name = "path", follows = true): Found {
+function found(files: Files, asked: Json, name = "path", follows = true): ResolvedPath {
   const path = asked[name];
-  if (typeof path !== "string" || path.includes("\0")) throw new FileError("inval");
+  if (typeof path !== "string" || path.includes("\0")) throw new FileSystemError("inval");
   return findPath(files, path, follows);
 }
 
-function nodeOf(files: Files, { place }: Found): number {
-  if (place.node === undefined) throw new FileError("noent");
-  if (place.isForFolder && files.node(place.node).kind !== "folder") throw new FileError("notdir");
+function nodeOf(files: Files, { place }: ResolvedPath): number {
+  if (place.node === undefined) throw new FileSystemError("noent");
+  if (place.isForFolder && files.node(place.node).kind !== "folder")
+    throw new FileSystemError("notdir");
   return place.node;
 }
 
 /** Finds the file or folder at the path in the argument `name`, to change something there. Throws `perm` where the folder is read-only. */
-function changed(files: Files, asked: Json, name = "path", follows = false): Found {
+function changed(files: Files, asked: Json, name = "path", follows = false): ResolvedPath {
   const place = found(files, asked, name, follows);
-  if (place.mount.isReadOnly) throw new FileError("perm");
+  if (place.mount.isReadOnly) throw new FileSystemError("perm");
   return place;
 }
 
 /** The number of a file. */
-function fileOf(files: Files, at: Found): number {
+function fileOf(files: Files, at: ResolvedPath): number {
   const node = nodeOf(files, at);
-  if (files.node(node).kind === "folder") throw new FileError("isdir");
+  if (files.node(node).kind === "folder") throw new FileSystemError("isdir");
   return node;
 }
 
@@ -50,7 +51,7 @@ function fileOf(files: Files, at: Found): number {
 function countIn(asked: Json, name: string, otherwise: number): number {
   const count = asked[name];
   if (count === undefined) return otherwise;
-  if (!Number.isSafeInteger(count) || (count as number) < 0) throw new FileError("inval");
+  if (!Number.isSafeInteger(count) || (count as number) < 0) throw new FileSystemError("inval");
   return count as number;
 }
 
@@ -60,20 +61,20 @@ const operations: Readonly<Record<string, Operation>> = {
     const { size } = files.node(node);
     const position = Math.min(size, countIn(asked, "position", 0));
     const length = Math.min(size - position, countIn(asked, "length", size));
-    if (length > limits.fileReadBytes) throw new FileError("fbig");
+    if (length > limits.fileReadBytes) throw new FileSystemError("fbig");
     const bytes = new Uint8Array(length);
     files.read(node, position, bytes);
     return bytes;
   },
   write(files, asked, data) {
     const at = changed(files, asked, "path", true);
-    if (at.place.node === undefined && at.place.isForFolder) throw new FileError("isdir");
+    if (at.place.node === undefined && at.place.isForFolder) throw new FileSystemError("isdir");
     if (at.place.node !== undefined) fileOf(files, at);
     files.put(at.place, data, { isAppended: asked["append"] === true });
   },
   list(files, asked) {
     const node = nodeOf(files, found(files, asked));
-    if (files.node(node).kind !== "folder") throw new FileError("notdir");
+    if (files.node(node).kind !== "folder") throw new FileSystemError("notdir");
     const names: string[] = [];
     let bytes = 0;
     for (let after = 0n; ;) {
@@ -82,7 +83,7 @@ const operations: Readonly<Record<string, Operation>> = {
         bytes += encoder.encode(JSON.stringify(name)).length + 1;
         names.push(name);
       }
-      if (bytes > limits.fileReadBytes) throw new FileError("fbig");
+      if (bytes > limits.fileReadBytes) throw new FileSystemError("fbig");
       if (page.length < PAGE) return names;
       after = page.at(-1)!.position;
     }
@@ -99,7 +100,7 @@ const operations: Readonly<Record<string, Operation>> = {
   rename(files, asked) {
     const from = changed(files, asked);
     const to = changed(files, asked, "to");
-    if (from.mount.host !== to.mount.host) throw new FileError("xdev");
+    if (from.mount.host !== to.mount.host) throw new FileSystemError("xdev");
     files.rename(from.place, to.place);
   },
   stat(files, asked) {
@@ -138,7 +139,7 @@ export function fileCall(guest: Guest, head: bigint, body: bigint): bigint {
     ? operations[String(asked["what"])]!
     : undefined;
   try {
-    if (operation === undefined) throw new FileError("inval");
+    if (operation === undefined) throw new FileSystemError("inval");
     const data = body === 0n ? new Uint8Array() : guest.bytes(body);
     return guest.put(
       answer(
@@ -147,7 +148,7 @@ export function fileCall(guest: Guest, head: bigint, body: bigint): bigint {
       ),
     );
   } catch (error) {
-    if (!(error instanceof FileError)) throw error;
+    if (!(error instanceof FileSystemError)) throw error;
     if (error.code === "io") guest.log("error", error.message);
     const code = `E${error.code.toUpperCase()}`;
     return guest.put(answer(1, { code, message: MESSAGES[error.code] ?? error.code }));

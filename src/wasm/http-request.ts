@@ -4,7 +4,7 @@ import { release } from "../core/parts.ts";
 import { accountOf, connectAccount } from "./account.ts";
 import { GuestError, type Guest } from "./guest.ts";
 import { responseIn, responseText } from "./http-answers.ts";
-import { request, type GuestResponse } from "./http.ts";
+import { requestForGuest, type GuestResponse } from "./http.ts";
 
 /** Sends the request in these blocks for the host function `who`; gives a block with the response's body. */
 export async function httpRequest(guest: Guest, who: string, head: bigint, body: bigint) {
@@ -48,7 +48,7 @@ async function oneRequest(guest: Guest, head: Json, body: Uint8Array): Promise<G
   let got: GuestResponse | undefined;
   const live = async () => {
     try {
-      got = await request(guest, head, body);
+      got = await requestForGuest(guest, head, body);
       return responseText(got);
     } catch (error) {
       if (!(error instanceof GuestError)) throw error;

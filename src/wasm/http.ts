@@ -64,7 +64,11 @@ interface Outgoing {
  *
  * Throws a `GuestError` that says what was refused or failed; it names the host, never the whole URL.
  */
-export async function request(guest: Guest, head: Json, body: Uint8Array): Promise<GuestResponse> {
+export async function requestForGuest(
+  guest: Guest,
+  head: Json,
+  body: Uint8Array,
+): Promise<GuestResponse> {
   const { url, method: given } = head;
   const method = typeof given === "string" ? given.toUpperCase() : "GET";
   if (!TOKEN.test(method) || method.length > 32 || FORBIDDEN_METHODS.has(method)) {

@@ -84,7 +84,7 @@ export function isKernelNew(exports: WebAssembly.Exports): boolean {
 }
 
 /** Views of an instance's state. Those of a memory become empty when it grows. */
-export interface Body {
+export interface InstanceViews {
   memory: Uint8Array<ArrayBuffer>;
   kernel: Uint8Array<ArrayBuffer>;
   globals: WebAssembly.Global[];
@@ -95,14 +95,17 @@ export interface Body {
 }
 
 /** The views of an instance, made anew where a memory has grown. */
-export function currentBody(instance: { exports: WebAssembly.Exports; body?: Body }): Body {
+export function currentBody(instance: {
+  exports: WebAssembly.Exports;
+  body?: InstanceViews;
+}): InstanceViews {
   const { body } = instance;
   if (body !== undefined && !body.memory.buffer.detached && !body.kernel.buffer.detached)
     return body;
-  return (instance.body = bodyOf(instance.exports));
+  return (instance.body = viewsOf(instance.exports));
 }
 
-export function bodyOf(exports: WebAssembly.Exports): Body {
+export function viewsOf(exports: WebAssembly.Exports): InstanceViews {
   const { memory, edge_marks: marks, edge_pages: pages } = exports;
   return {
     memory: new Uint8Array(
@@ -116,7 +119,7 @@ export function bodyOf(exports: WebAssembly.Exports): Body {
 }
 
 /** Puts an instance back into the state of an image, to the byte. Its memories may be larger. */
-export function restore(body: Body, image: Image): void {
+export function restoreImage(body: InstanceViews, image: Image): void {
   const { memory, globals, pages, marks } = body;
   if (marks === undefined) putBack(memory, image.runs, 0, memory.length);
   else {
@@ -130,7 +133,7 @@ export function restore(body: Body, image: Image): void {
 }
 
 /** Makes the kernel new again. */
-export function clearKernel({ kernel, marks }: Body): void {
+export function clearKernel({ kernel, marks }: InstanceViews): void {
   if (marks === undefined) kernel.fill(0);
   else
     for (const { from, to } of takeWritten(marks.kernel, kernel.length)) kernel.fill(0, from, to);

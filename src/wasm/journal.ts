@@ -3,7 +3,14 @@ import { bytesToHex, hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { JOURNAL_VERSION } from "../core/record.ts";
-import type { Entry, Head, Intent, Keeper, MethodClass, Recorded } from "../core/record.ts";
+import type {
+  JournalEntry,
+  JournalHead,
+  Intent,
+  Keeper,
+  MethodClass,
+  Recorded,
+} from "../core/record.ts";
 import { hashText } from "../core/parts.ts";
 import { BudgetExceeded } from "./budget.ts";
 import { generator } from "./random.ts";
@@ -27,8 +34,8 @@ export interface Details {
  * follow from what it has been given so far, so that they are the same in each run.
  */
 export class Journal {
-  readonly #begun: Omit<Head, "seed"> & { seed?: string };
-  readonly #entries: Entry[];
+  readonly #begun: Omit<JournalHead, "seed"> & { seed?: string };
+  readonly #entries: JournalEntry[];
   readonly #world: World;
   readonly #keeper: Keeper | undefined;
   readonly #keepsState: boolean;
@@ -46,7 +53,7 @@ export class Journal {
   #random: ((bytes: Uint8Array) => void) | undefined;
 
   constructor(
-    begun: Recorded | (Pick<Head, "hash" | "input"> & Partial<Pick<Head, "seed">>),
+    begun: Recorded | (Pick<JournalHead, "hash" | "input"> & Partial<Pick<JournalHead, "seed">>),
     world: World,
     keeper: Keeper | undefined,
     keepsState = false,
@@ -161,7 +168,7 @@ export class Journal {
     await this.#keeper?.begin(this.#head());
   }
 
-  #head(): Head {
+  #head(): JournalHead {
     return { ...this.#begun, seed: this.#seed() };
   }
 
@@ -179,7 +186,7 @@ export class Journal {
     return { head, entries: this.#entries, notices, ...pending };
   }
 
-  #diverged(entry: Entry, what: string): Fault {
+  #diverged(entry: JournalEntry, what: string): Fault {
     if (this.#keepsState) {
       return new Fault(
         "servlet_failed",

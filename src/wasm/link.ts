@@ -1,6 +1,6 @@
 import { Fault } from "../core/errors.ts";
 import type { Guest } from "./guest.ts";
-import type { Body, Patched } from "./image.ts";
+import type { InstanceViews, Patched } from "./image.ts";
 import { assemblyScriptFunctions } from "./assemblyscript.ts";
 import { extismFunctions } from "./extism.ts";
 import type { HostFunction, HostFunctions } from "./host-function.ts";
@@ -33,12 +33,12 @@ export interface Instance {
   suspends: boolean;
   /** True if its start functions have run in an earlier call whose state it has. */
   hasStarted?: boolean;
-  /** Of an engine's instance: the patch of the servlet that it is. */
+  /** Of an interpreter's instance: the patch of the servlet that it is. */
   patch?: ArrayBuffer;
   /** How it is with this patch, once it serves the same servlet again. */
   patched?: Patched | undefined;
   /** Looked up when it is first put back. */
-  body?: Body;
+  body?: InstanceViews;
 }
 
 /** The imports of a module, looked up once. */
@@ -122,7 +122,7 @@ export function instantiate(code: Code, guest: Guest): Instance {
 }
 
 /** Runs a function that the instance exports; returns its code. */
-export async function run({ suspends, exports }: Instance, name: string): Promise<number> {
+export async function runExport({ suspends, exports }: Instance, name: string): Promise<number> {
   const call = exports[name] as () => number | undefined;
   return (suspends ? await WebAssembly.promising(call)() : call()) ?? 0;
 }

@@ -6,12 +6,12 @@ import {
   fingerprint,
   imageOf,
   memoryOf,
-  restore,
+  restoreImage,
   usedBlocks,
   type Image,
 } from "./image.ts";
 import { Journal } from "./journal.ts";
-import { instantiate, run, type Code, type Instance } from "./link.ts";
+import { instantiate, runExport, type Code, type Instance } from "./link.ts";
 import { applyPatch, patchedImage, undoPatch } from "./patch.ts";
 import { startWorld } from "./world.ts";
 
@@ -22,11 +22,11 @@ import { startWorld } from "./world.ts";
  */
 const RESTORED_BYTES = 6 * 1024 * 1024;
 
-/** A prepared servlet, or a prepared engine and the patches that make a servlet of it. */
+/** A prepared servlet, or a prepared interpreter and the patches that make a servlet of it. */
 export interface Program extends Code {
   /** SHA-256 of all of it, in hex. */
   hash?: string;
-  /** Of an engine: the patch that all of its servlets share. An instance with it serves any of them. */
+  /** Of an interpreter: the patch that all of its servlets share. An instance with it serves any of them. */
   base?: ArrayBuffer;
   /**
    * How an instance differs when a call begins: from one with the base, from one that has started (where it
@@ -55,9 +55,9 @@ export function usedWhenPristine({ patch, module }: Program, instance: Instance)
   return used;
 }
 
-/** The idle instances in this isolate of a program, or of all programs of an engine. */
+/** The idle instances in this isolate of a program, or of all programs of an interpreter. */
 interface Pool {
-  /** How an instance looks before its first call; that of an engine without a servlet's patch. */
+  /** How an instance looks before its first call; that of an interpreter without a servlet's patch. */
   pristine: Image;
   /** Instances in that state, or with the patch of a servlet, waiting for a call. The one used last is the last. */
   idle: Instance[];
@@ -117,7 +117,7 @@ function take({ idle }: Pool, at: number): Instance | undefined {
   return instance;
 }
 
-/** Makes an instance of an engine one of a servlet. */
+/** Makes an instance of an interpreter one of a servlet. */
 function putOn({ base, patch }: Program, instance: Instance): void {
   if (base === undefined || patch === undefined) return;
   applyPatch(instance, patch);
@@ -152,7 +152,7 @@ export function giveBack(program: Program, instance: Instance): void {
   const bytes = bytesOf(instance);
   if (pool.idle.length >= limits.idleInstances || bytes > limits.idleBytes) return;
   if (body.marks === undefined && bytes > RESTORED_BYTES) return;
-  restore(body, instance.patched ?? pool.pristine);
+  restoreImage(body, instance.patched ?? pool.pristine);
   if (instance.patched === undefined) putOn(program, instance);
   if (program.checked === true) check(program, pool, instance);
   instance.guest = undefined;
@@ -205,7 +205,7 @@ async function newPool(program: Program): Promise<Pool> {
   if (isBornStarted(program)) {
     guest.attach(exports);
     const hasStart = exports["edge_start"] !== undefined;
-    if (startsOnce === true && hasStart) await run(instance, "edge_start");
+    if (startsOnce === true && hasStart) await runExport(instance, "edge_start");
     const shared = base ?? patch;
     if (shared !== undefined) applyPatch(instance, shared);
   }

@@ -31,7 +31,7 @@ export const errno = {
   notcapable: 76,
 } satisfies Record<FileErrorCode | "success" | "nosys" | "spipe", number>;
 
-export const isStandard = (fd: number): boolean => fd >= 0 && fd <= 2;
+export const isStandardStream = (fd: number): boolean => fd >= 0 && fd <= 2;
 
 /** The guest's time in nanoseconds since 1970. */
 export const now = (guest: Guest): bigint => BigInt(Math.round(guest.journal.now)) * 1_000_000n;

@@ -1,4 +1,4 @@
-import { FileError } from "../files/errors.ts";
+import { FileSystemError } from "../files/errors.ts";
 import type { Descriptor } from "../files/records.ts";
 import { RIGHT_READ, RIGHT_WRITE, RIGHTS_ALL } from "../files/rights.ts";
 import { limits } from "../core/limits.ts";
@@ -36,7 +36,7 @@ const encoder = new TextEncoder();
 function fileOf({ files }: FileCall, fd: number, right = 0n): Descriptor {
   const descriptor = files.descriptors.get(fd);
   if (descriptor.kind !== "file" || (descriptor.rights & right) !== right) {
-    throw new FileError("badf");
+    throw new FileSystemError("badf");
   }
   return descriptor;
 }
@@ -44,7 +44,7 @@ function fileOf({ files }: FileCall, fd: number, right = 0n): Descriptor {
 /** A position or length that a guest gave as u64. Throws `inval` beyond what any file has. */
 function positionOf(given: bigint): number {
   const position = BigInt.asUintN(64, given);
-  if (position > BigInt(Number.MAX_SAFE_INTEGER)) throw new FileError("inval");
+  if (position > BigInt(Number.MAX_SAFE_INTEGER)) throw new FileSystemError("inval");
   return Number(position);
 }
 
@@ -53,7 +53,7 @@ const endIfAppended = ({ files }: FileCall, { flags, node }: Descriptor): number
   (flags & FLAG_APPEND) === 0 ? undefined : files.node(node).size;
 
 function demandVectors(count: number): void {
-  if (count >>> 0 > limits.vectors) throw new FileError("inval");
+  if (count >>> 0 > limits.vectors) throw new FileSystemError("inval");
 }
 
 /** Reads into the guest's vectors; returns how many bytes. */
@@ -79,7 +79,7 @@ function writeFrom({ guest, files }: FileCall, node: number, to: number, vector:
       done += written;
       if (written < bytes.length) break;
     } catch (error) {
-      if (done > 0 && error instanceof FileError) break;
+      if (done > 0 && error instanceof FileSystemError) break;
       throw error;
     }
   }
@@ -121,12 +121,12 @@ export const descriptorFunctions: Readonly<Record<string, FileFunction>> = {
   fd_seek(call, fd: number, by: bigint, whence: number, at: number) {
     const file = fileOf(call, fd);
     if (whence !== SEEK_SET && whence !== SEEK_CURRENT && whence !== SEEK_END) {
-      throw new FileError("inval");
+      throw new FileSystemError("inval");
     }
     const size = call.files.node(file.node).size;
     const from = { [SEEK_SET]: 0, [SEEK_CURRENT]: file.offset, [SEEK_END]: size }[whence];
     const position = BigInt(from) + by;
-    if (position < 0n) throw new FileError("inval");
+    if (position < 0n) throw new FileSystemError("inval");
     file.offset = positionOf(position);
     call.guest.writableView(at, 8).setBigUint64(0, position, true);
   },
@@ -150,14 +150,14 @@ export const descriptorFunctions: Readonly<Record<string, FileFunction>> = {
   fd_allocate(call, fd: number, offset: bigint, length: bigint) {
     const { node } = fileOf(call, fd, RIGHT_WRITE);
     const end = positionOf(offset) + positionOf(length);
-    if (BigInt.asUintN(64, length) === 0n) throw new FileError("inval");
+    if (BigInt.asUintN(64, length) === 0n) throw new FileSystemError("inval");
     const { size } = call.files.node(node);
     call.files.inodes.demandRoom(end - size);
     if (end > size) call.files.resize(node, end);
   },
   fd_advise(call, fd: number, _offset: bigint, _length: bigint, advice: number) {
     fileOf(call, fd);
-    if (advice < 0 || advice > 5) throw new FileError("inval");
+    if (advice < 0 || advice > 5) throw new FileSystemError("inval");
   },
   // All that a call changes is committed before its answer leaves: there is nothing to do before.
   fd_sync({ files }, fd: number) {
@@ -177,13 +177,13 @@ export const descriptorFunctions: Readonly<Record<string, FileFunction>> = {
     status.setBigUint64(16, inheriting, true);
   },
   fd_fdstat_set_flags(call, fd: number, flags: number) {
-    if ((flags & ~FLAGS_ALL) !== 0) throw new FileError("inval");
+    if ((flags & ~FLAGS_ALL) !== 0) throw new FileSystemError("inval");
     fileOf(call, fd).flags = flags;
   },
   fd_fdstat_set_rights({ files }, fd: number, rights: bigint, inheriting: bigint) {
     const descriptor = files.descriptors.get(fd);
     const added = (rights & ~descriptor.rights) | (inheriting & ~descriptor.inheriting);
-    if ((added & RIGHTS_ALL) !== 0n) throw new FileError("notcapable");
+    if ((added & RIGHTS_ALL) !== 0n) throw new FileSystemError("notcapable");
     descriptor.rights = rights & RIGHTS_ALL;
     descriptor.inheriting = inheriting & RIGHTS_ALL;
   },
@@ -196,15 +196,15 @@ export const descriptorFunctions: Readonly<Record<string, FileFunction>> = {
 
   fd_prestat_get({ guest, files }, fd: number, at: number) {
     const { mount, isPreopened } = files.descriptors.get(fd);
-    if (!isPreopened) throw new FileError("badf");
+    if (!isPreopened) throw new FileSystemError("badf");
     guest.writable(at, 8).fill(0);
     guest.writableView(at, 8).setUint32(4, encoder.encode(mount).length, true);
   },
   fd_prestat_dir_name({ guest, files }, fd: number, at: number, length: number) {
     const { mount, isPreopened } = files.descriptors.get(fd);
-    if (!isPreopened) throw new FileError("badf");
+    if (!isPreopened) throw new FileSystemError("badf");
     const name = encoder.encode(mount);
-    if (length >>> 0 < name.length) throw new FileError("nametoolong");
+    if (length >>> 0 < name.length) throw new FileSystemError("nametoolong");
     guest.writable(at, name.length).set(name);
   },
 

@@ -1,10 +1,10 @@
-import { FileError } from "../files/errors.ts";
+import { FileSystemError } from "../files/errors.ts";
 import type { Files } from "../files/files.ts";
 import type { Descriptor, FileNode } from "../files/records.ts";
 import { limits } from "../core/limits.ts";
 import type { Guest } from "./guest.ts";
 import type { HostFunction, HostFunctions } from "./host-function.ts";
-import { errno, isStandard, now } from "./wasi-abi.ts";
+import { errno, isStandardStream, now } from "./wasi-abi.ts";
 
 /** Types and helpers of the file functions of WASI. */
 
@@ -14,7 +14,7 @@ export interface FileCall {
   files: Files;
 }
 
-/** A function on files, with the arguments that the guest gave. It throws a `FileError` where it fails. */
+/** A function on files, with the arguments that the guest gave. It throws a `FileSystemError` where it fails. */
 export type FileFunction = (call: FileCall, ...args: never[]) => void;
 
 const FILETYPES = { folder: 3, file: 4, link: 7 } as const;
@@ -47,7 +47,7 @@ function hostFunction(
   const isOnDescriptor = name.startsWith("fd_");
   return (guest, ...args: number[]) => {
     const { files } = guest.setup;
-    if (files === undefined || (isOnDescriptor && isStandard(args[0]!))) {
+    if (files === undefined || (isOnDescriptor && isStandardStream(args[0]!))) {
       return otherwise(guest, ...args);
     }
     return charged(guest, files, () => codeOf(guest, () => call({ guest, files }, ...args)));
@@ -77,7 +77,7 @@ function codeOf(guest: Guest, run: () => void): number {
     run();
     return errno.success;
   } catch (error) {
-    if (!(error instanceof FileError)) throw error;
+    if (!(error instanceof FileSystemError)) throw error;
     if (error.code === "io") guest.log("error", error.message);
     return errno[error.code];
   }
@@ -86,14 +86,14 @@ function codeOf(guest: Guest, run: () => void): number {
 /** An open folder. Throws `notdir` for a file. */
 export function folderOf({ files }: FileCall, fd: number): Descriptor {
   const descriptor = files.descriptors.get(fd);
-  if (descriptor.kind !== "folder") throw new FileError("notdir");
+  if (descriptor.kind !== "folder") throw new FileSystemError("notdir");
   return descriptor;
 }
 
 /** Throws `perm` where a descriptor's mount is read-only. */
 export function demandWritable({ files }: FileCall, { mount }: Descriptor): void {
   if (files.mounts.find(({ path }) => path === mount)?.isReadOnly !== false) {
-    throw new FileError("perm");
+    throw new FileSystemError("perm");
   }
 }
 
@@ -123,7 +123,7 @@ export function setTimes(
   const { flags } = given;
   const has = (bits: number) => (flags & bits) === bits;
   if (has(SET_ACCESSED | SET_ACCESSED_NOW) || has(SET_MODIFIED | SET_MODIFIED_NOW)) {
-    throw new FileError("inval");
+    throw new FileSystemError("inval");
   }
   files.setTimes(id, {
     ...(has(SET_ACCESSED) && { accessed: BigInt.asUintN(64, given.accessed) }),

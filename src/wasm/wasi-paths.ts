@@ -1,5 +1,5 @@
-import { FileError } from "../files/errors.ts";
-import type { Place } from "../files/files.ts";
+import { FileSystemError } from "../files/errors.ts";
+import type { PathTarget } from "../files/files.ts";
 import type { Descriptor } from "../files/records.ts";
 import { RIGHT_WRITE, RIGHTS_ALL } from "../files/rights.ts";
 import { limits } from "../core/limits.ts";
@@ -32,13 +32,13 @@ interface PathAt {
 
 /** A path in the guest's memory. Throws `ilseq` where it is not UTF-8, `inval` where it has a NUL. */
 function pathIn({ guest }: FileCall, { at, length }: PathAt): string {
-  if (length >>> 0 > limits.filePathBytes) throw new FileError("nametoolong");
+  if (length >>> 0 > limits.filePathBytes) throw new FileSystemError("nametoolong");
   const bytes = guest.range(at, length);
-  if (bytes.includes(0)) throw new FileError("inval");
+  if (bytes.includes(0)) throw new FileSystemError("inval");
   try {
     return decoder.decode(bytes);
   } catch {
-    throw new FileError("ilseq");
+    throw new FileSystemError("ilseq");
   }
 }
 
@@ -50,22 +50,22 @@ function placeOf(call: FileCall, fd: number, path: PathAt, follows: boolean) {
 }
 
 /** Where a path of the guest leads, to change something there. Throws `perm` where the mount is read-only. */
-function changedPlace(call: FileCall, fd: number, path: PathAt, follows = false): Place {
+function changedPlace(call: FileCall, fd: number, path: PathAt, follows = false): PathTarget {
   const { through, place } = placeOf(call, fd, path, follows);
   demandWritable(call, through);
   return place;
 }
 
-function nodeAt({ files }: FileCall, { node, isForFolder }: Place): number {
-  if (node === undefined) throw new FileError("noent");
-  if (isForFolder && files.node(node).kind !== "folder") throw new FileError("notdir");
+function nodeAt({ files }: FileCall, { node, isForFolder }: PathTarget): number {
+  if (node === undefined) throw new FileSystemError("noent");
+  if (isForFolder && files.node(node).kind !== "folder") throw new FileSystemError("notdir");
   return node;
 }
 
 /** Two folders of one store. Throws `xdev` where their stores differ. */
 function demandSameStore({ files }: FileCall, one: Descriptor, other: Descriptor): void {
   const hostOf = ({ mount }: Descriptor) => files.mounts.find(({ path }) => path === mount)?.host;
-  if (hostOf(one) !== hostOf(other)) throw new FileError("xdev");
+  if (hostOf(one) !== hostOf(other)) throw new FileSystemError("xdev");
 }
 
 /** The file or folder to be opened, made or emptied where `oflags` say so. */
@@ -77,21 +77,22 @@ function opened(
   const { files } = call;
   const has = (flag: number) => (oflags & flag) !== 0;
   if (place.node === undefined) {
-    if (!has(CREATE)) throw new FileError("noent");
-    if (place.isForFolder) throw new FileError("isdir");
+    if (!has(CREATE)) throw new FileSystemError("noent");
+    if (place.isForFolder) throw new FileSystemError("isdir");
     demandWritable(call, through);
     return files.create(place, "file");
   }
   const { kind } = files.node(place.node);
-  if (place.isForFolder && kind !== "folder") throw new FileError("notdir");
-  if (has(CREATE) && place.isForFolder) throw new FileError("isdir");
-  if (has(CREATE) && has(EXCLUSIVE)) throw new FileError("exist");
-  if (kind === "link") throw new FileError("loop");
+  if (place.isForFolder && kind !== "folder") throw new FileSystemError("notdir");
+  if (has(CREATE) && place.isForFolder) throw new FileSystemError("isdir");
+  if (has(CREATE) && has(EXCLUSIVE)) throw new FileSystemError("exist");
+  if (kind === "link") throw new FileSystemError("loop");
   if (kind === "folder") {
-    if (!has(DIRECTORY) && (writes || has(CREATE) || has(TRUNCATE))) throw new FileError("isdir");
+    if (!has(DIRECTORY) && (writes || has(CREATE) || has(TRUNCATE)))
+      throw new FileSystemError("isdir");
     return place.node;
   }
-  if (has(DIRECTORY)) throw new FileError("notdir");
+  if (has(DIRECTORY)) throw new FileSystemError("notdir");
   if (writes || has(TRUNCATE)) demandWritable(call, through);
   if (has(TRUNCATE)) files.resize(place.node, 0);
   return place.node;
@@ -112,7 +113,7 @@ export const pathFunctions: Readonly<Record<string, FileFunction>> = {
   ) {
     const { files } = call;
     if ((oflags & DIRECTORY) !== 0 && (oflags & (CREATE | EXCLUSIVE | TRUNCATE)) !== 0) {
-      throw new FileError("inval");
+      throw new FileSystemError("inval");
     }
     files.descriptors.demandRoom();
     const isNew = (oflags & CREATE) !== 0 && (oflags & EXCLUSIVE) !== 0;
@@ -188,8 +189,8 @@ export const pathFunctions: Readonly<Record<string, FileFunction>> = {
   path_symlink(call, at: number, length: number, fd: number, toAt: number, toLength: number) {
     const target = pathIn(call, { at, length });
     const place = changedPlace(call, fd, { at: toAt, length: toLength });
-    if (target === "") throw new FileError("noent");
-    if (target.startsWith("/")) throw new FileError("perm");
+    if (target === "") throw new FileSystemError("noent");
+    if (target.startsWith("/")) throw new FileSystemError("perm");
     call.files.create(place, "link", target);
   },
   path_readlink(
@@ -203,7 +204,7 @@ export const pathFunctions: Readonly<Record<string, FileFunction>> = {
   ) {
     const { place } = placeOf(call, fd, { at, length }, false);
     const { target } = call.files.node(nodeAt(call, place));
-    if (target === undefined) throw new FileError("inval");
+    if (target === undefined) throw new FileSystemError("inval");
     const bytes = encoder.encode(target).subarray(0, room >>> 0);
     call.guest.writable(to, bytes.length).set(bytes);
     call.guest.writableView(used, 4).setUint32(0, bytes.length, true);

@@ -2,7 +2,7 @@ import { RIGHTS_ALL } from "../files/rights.ts";
 import { limits } from "../core/limits.ts";
 import { Exit, type Guest } from "./guest.ts";
 import type { HostFunction, HostFunctions } from "./host-function.ts";
-import { errno, isStandard, now, vectors } from "./wasi-abi.ts";
+import { errno, isStandardStream, now, vectors } from "./wasi-abi.ts";
 import { descriptorFunctions } from "./wasi-descriptors.ts";
 import { withFiles } from "./wasi-files.ts";
 import { pathFunctions } from "./wasi-paths.ts";
@@ -34,7 +34,7 @@ const emptyListSizes: HostFunction = (guest, count: number, bytes: number) => {
 const standardOnly =
   (answer: number): HostFunction =>
   (_guest, fd: number) =>
-    isStandard(fd) ? answer : errno.badf;
+    isStandardStream(fd) ? answer : errno.badf;
 
 const answers =
   (code: number): HostFunction =>
@@ -124,7 +124,7 @@ const basicFunctions: HostFunctions = {
     return errno.success;
   },
   fd_fdstat_get: (guest, fd: number, at: number) => {
-    if (!isStandard(fd)) return errno.badf;
+    if (!isStandardStream(fd)) return errno.badf;
     guest.writable(at, 24).fill(0);
     const status = guest.writableView(at, 24);
     status.setUint8(0, FILETYPE_CHARACTER_DEVICE);
@@ -132,7 +132,7 @@ const basicFunctions: HostFunctions = {
     return errno.success;
   },
   fd_filestat_get: (guest, fd: number, at: number) => {
-    if (!isStandard(fd)) return errno.badf;
+    if (!isStandardStream(fd)) return errno.badf;
     const status = guest.writable(at, 64);
     status.fill(0);
     status[16] = FILETYPE_CHARACTER_DEVICE;

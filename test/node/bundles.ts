@@ -7,8 +7,8 @@ import { dirname } from "node:path";
 import { bundleAll, catalogOf, type Member } from "../../src/bundle/bundle.ts";
 import { bundleSource } from "../../src/bundle/bundle-module.ts";
 import { writeIfNew } from "../../src/bundle/cache.ts";
-import { refuseClashes } from "../../src/bundle/clashes.ts";
-import { run } from "../../src/bundle/commands/wrangler.ts";
+import { refuseNameClashes } from "../../src/bundle/clashes.ts";
+import { runNodeScript } from "../../src/bundle/commands/wrangler.ts";
 import { Refusals } from "../../src/bundle/refusal.ts";
 import { runnerScripts } from "../../src/bundle/runner-scripts.ts";
 import { scan } from "../../src/bundle/scan.ts";
@@ -43,9 +43,9 @@ const plugins = (await scan(["plugins"], refusals)).filter(({ place }) => PLUGIN
 refusals.throwAll();
 const isScript = ({ source }: Member["found"]) => source.kind === "typescript";
 const bundled = (some: typeof found) => bundleAll(some, { ...options, optimise });
-// Beside the bundle of the plugins, which prepares the engine of servlets in TypeScript, those that need no engine.
+// Beside the bundle of the plugins, which prepares the interpreter of servlets in TypeScript, those that need no interpreter.
 const [code, others] = await Promise.all([
-  run(["src/bundle/commands/bundle.ts"]),
+  runNodeScript(["src/bundle/commands/bundle.ts"]),
   bundled(found.filter((one) => !isScript(one))),
 ]);
 if (code !== 0) process.exit(code);
@@ -54,7 +54,7 @@ const members = [
   ...(await bundled(found.filter(isScript))),
   ...(await bundleAll(plugins, options)),
 ].toSorted((a, b) => (a.found.name < b.found.name ? -1 : 1));
-refuseClashes(members, catalogOf(members));
+refuseNameClashes(members, catalogOf(members));
 
 const runner = await runnerScripts(options.cache);
 for (const [out, places] of Object.entries(BUNDLES)) {

@@ -8,6 +8,7 @@ import {
   importsOf,
   roomOf,
   ROOMS,
+  sharedNames,
   sourceFiles,
   type SourceFile,
 } from "./structure.ts";
@@ -80,4 +81,8 @@ test("calls pass few functions on their way to the guest, and from there to whom
   const { plain, ask } = Object.fromEntries(counts) as Record<string, number>;
   expect(plain).toBeLessThanOrEqual(15);
   expect(ask).toBeLessThanOrEqual(25);
+});
+
+test("an exported name has one meaning", () => {
+  expect(sharedNames(files)).toEqual([]);
 });

@@ -76,16 +76,19 @@ export const importsFromAbove = (files: SourceFile[]): string[] =>
       .map((from) => `${file.path} imports ${from}`),
   );
 
-/** Names that files of two rooms export. */
-function sharedNames(files: SourceFile[]): string[] {
+/** Names that files of two rooms declare and export, with these rooms. `export … from` declares nothing. */
+export function sharedNames(files: SourceFile[]): string[] {
   const rooms = new Map<string, Set<string>>();
   for (const { path, text } of files) {
-    const declared = /^export (?:abstract |async )?(?:function|class|const|interface|type) (\w+)/gm;
+    const declared =
+      /^export (?:declare |abstract |async )*(?:function\*?|class|const|let|enum|interface|type) (\w+)/gm;
     for (const [, name] of text.matchAll(declared)) {
       rooms.set(name!, (rooms.get(name!) ?? new Set()).add(roomOf(path)));
     }
   }
-  return [...rooms].filter(([, all]) => all.size > 1).map(([name]) => name);
+  return [...rooms]
+    .filter(([, all]) => all.size > 1)
+    .map(([name, all]) => `${name} of ${[...all].join(", ")}`);
 }
 
 async function facts(): Promise<[what: string, value: number | string][]> {
@@ -118,7 +121,7 @@ async function facts(): Promise<[what: string, value: number | string][]> {
       "RPC interfaces that are copied from a class",
       files.flatMap(({ text }) => text.match(/extends Rpc\.DurableObjectBranded \{/g) ?? []).length,
     ],
-    ["names that two rooms export", `${shared.length} (${shared.slice(0, 12).join(", ")} …)`],
+    ["names that two rooms export", [shared.length, ...shared].join("\n  ")],
     ["words of docs/configuration.md", settings.split(/\s+/).length],
   ];
 }

@@ -47,6 +47,8 @@ export interface Options {
   objects?: Record<string, string>;
   /** The folder of its assets. */
   assets?: string;
+  /** As on Cloudflare: nothing says how it runs. */
+  isDeployed?: boolean;
   /** Binds a Worker Loader. */
   loader?: boolean;
   /** Binds KV namespaces and buckets of these names, stored beside the objects: of a folder that `buildTests` has filled. */
@@ -68,6 +70,7 @@ export async function serve(folder: string, options: Options = {}): Promise<Serv
   const { durable, objects = OBJECTS, assets, loader, internet, log } = options;
   // As `dev` says where only this machine can reach the server.
   const variables = { [RUNS]: "on-loopback", ...options.variables };
+  if (options.isDeployed === true) delete (variables as Record<string, string>)[RUNS];
   const port = options.port ?? (await freePort());
   const { exporter, kv = [], buckets = [] } = options;
   const stores = storesOf({ kv, buckets });

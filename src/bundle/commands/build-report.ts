@@ -4,7 +4,7 @@ import { accountsOf, boundsOf, keptFor, secretsOf } from "../../installs/permiss
 import { printable } from "../../core/text.ts";
 import { merge } from "../../servlets/catalog.ts";
 import type { Manifest } from "../../servlets/manifest.ts";
-import { compare, viewOf } from "../differences.ts";
+import { compare, buildLinesOf } from "../differences.ts";
 import { row } from "./report.ts";
 
 /** The permissions and lists of a build, as lines for the terminal. */
@@ -19,7 +19,7 @@ export function buildReport(build: Build): string {
 
 /** The differences between two builds, as the lines of a diff. */
 export const differences = (before: Build, after: Build): string =>
-  compare(viewOf(before), viewOf(after)).map(printable).join("\n");
+  compare(buildLinesOf(before), buildLinesOf(after)).map(printable).join("\n");
 
 type Row = [label: string, text: string];
 

@@ -9,7 +9,7 @@ import { RUNS } from "../../settings/own-names.ts";
 import { manifestSchema } from "../../servlets/manifest.ts";
 import { missingIn } from "../../servlets/variables.ts";
 import { makeBundle, type Member } from "../bundle.ts";
-import { bundleSource, changesIn, newBuilds } from "../bundle-module.ts";
+import { bundleSource, moduleChanges, newBuilds } from "../bundle-module.ts";
 import { readIfThere, writeIfNew } from "../cache.ts";
 import { placeOfRuns } from "./dev.ts";
 import { servletFolders } from "./folders.ts";
@@ -74,7 +74,7 @@ try {
   }
   const seconds = ((performance.now() - began) / 1000).toFixed(1);
   say(`\n${values.out} written from ${folders.join(", ")} in ${seconds} s`);
-  const changes = isDev && before !== "" ? changesIn(source, before) : undefined;
+  const changes = isDev && before !== "" ? moduleChanges(source, before) : undefined;
   if (changes !== undefined) say(`Reloading: ${changes}.${await lacking(members)}`);
 } catch (error) {
   if (!(error instanceof Refusal)) throw error;

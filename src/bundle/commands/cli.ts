@@ -7,7 +7,7 @@ import { OWN_EXTENSION } from "../own.ts";
 import { Refusal, runCommand } from "../refusal.ts";
 import { dev } from "./dev.ts";
 import { init } from "./init.ts";
-import { run, wrangler } from "./wrangler.ts";
+import { runNodeScript, wrangler } from "./wrangler.ts";
 
 const USAGE = `edge-servlets init FOLDER       makes a project with one servlet and its test
 edge-servlets dev               serves the project at http://localhost:8787/mcp, and reloads when you save
@@ -53,13 +53,21 @@ async function perform(): Promise<number | void> {
     case "dev":
       if (asksForHelp(args)) return wrangler(["dev", "--help"]);
       // Wrangler looks for the bundle's files before it runs the build command, which shows what is in it.
-      return (await run([script("bundle"), "--quiet"])) || (await dev(args));
+      return (await runNodeScript([script("bundle"), "--quiet"])) || (await dev(args));
     case "test":
-      return run([vitest(), "run", "--testTimeout=60000", "--hookTimeout=60000", ...args]);
+      return runNodeScript([
+        vitest(),
+        "run",
+        "--testTimeout=60000",
+        "--hookTimeout=60000",
+        ...args,
+      ]);
     case "start":
     case "standalone":
       return (
-        (args.includes("--worker") || asksForHelp(args) ? 0 : await run([script("bundle")])) ||
+        (args.includes("--worker") || asksForHelp(args)
+          ? 0
+          : await runNodeScript([script("bundle")])) ||
         runHere(script(`../../host/${command}`), args)
       );
     case "size":

@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { unstable_readConfig } from "wrangler";
 import * as z from "zod";
-import { CLOSING } from "../../core/model.ts";
+import { AUTH_VARIABLES } from "../../core/model.ts";
 import { describeMissing } from "../../servlets/variables.ts";
 import { printableText } from "../../core/text.ts";
 import { buildOf } from "../build-files.ts";
 import { makeBundle, type Member } from "../bundle.ts";
-import { readIfThere, sha256, writeWhole } from "../cache.ts";
+import { readIfThere, contentHash, writeWhole } from "../cache.ts";
 import { DOCS } from "../own.ts";
 import { Refusal, Refusals } from "../refusal.ts";
 import { scan } from "../scan.ts";
@@ -166,7 +166,7 @@ async function filesOf(members: readonly Member[]): Promise<Map<string, string>>
   for (const { build, code } of members.map(buildOf)) {
     for (const [digest, { path }] of code) files.set(`parts/${digest}`, path);
     const text = JSON.stringify(build);
-    const path = join(CACHE, "builds", `${sha256(text)}.json`);
+    const path = join(CACHE, "builds", `${contentHash(text)}.json`);
     await writeWhole(path, text);
     builds.set(`builds/${build.hash}.json`, path);
   }
@@ -204,9 +204,9 @@ async function warn(asked: Asked, run: RunWrangler): Promise<void> {
     console.error(
       `note: ${missing}${asked.isDryRun ? " A dry run does not know the secrets of the deployed Worker." : ""}`,
     );
-  if (vars["AUTH"] === "none" || CLOSING.some((name) => names.has(name))) return;
+  if (vars["AUTH"] === "none" || AUTH_VARIABLES.some((name) => names.has(name))) return;
   console.error(
-    `note: anybody may call this server: it has none of ${CLOSING.join(", ")}${unless}. To close it: npm run passphrase, or npm run keys (${DOCS}/access.md). If public access is intended, set AUTH = "none" under [vars] in wrangler.toml.`,
+    `note: anybody may call this server: it has none of ${AUTH_VARIABLES.join(", ")}${unless}. To close it: npm run passphrase, or npm run keys (${DOCS}/access.md). If public access is intended, set AUTH = "none" under [vars] in wrangler.toml.`,
   );
 }
 

@@ -8,7 +8,7 @@ import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { parse } from "smol-toml";
 import * as z from "zod";
-import { CLOSING } from "../../core/model.ts";
+import { AUTH_VARIABLES } from "../../core/model.ts";
 import { RUNS } from "../../settings/own-names.ts";
 import { isLoopback } from "../../http/private-hosts.ts";
 import { missingIn, unusedIn } from "../../servlets/variables.ts";
@@ -163,7 +163,7 @@ async function standing({ file, env, isAlone }: Pick<Dev, "file" | "env" | "isAl
   const values = localValues({ config: file, ...(env !== undefined && { env }) });
   // An empty one counts as missing.
   const has = (name: string) => Boolean(values[name]);
-  const closing = CLOSING.filter(has);
+  const closing = AUTH_VARIABLES.filter(has);
   const servlets = await scan(servletFolders(), new Refusals());
   const { deploymentOf, readSettings } = await settingsOf();
   const { variables } = deploymentOf(readSettings(values), values);

@@ -7,7 +7,7 @@ import { dialectOf, dialects, type DialectName } from "../../servlets/dialects.t
 import { memoryBytes } from "../../core/text.ts";
 import { Guest } from "../../wasm/guest.ts";
 import { Journal } from "../../wasm/journal.ts";
-import { instantiate, run } from "../../wasm/link.ts";
+import { instantiate, runExport } from "../../wasm/link.ts";
 import { nobody } from "../../wasm/pool.ts";
 import { liveWorld } from "../../wasm/world.ts";
 import { outline, type Import, type Outline } from "../wasm/binary.ts";
@@ -15,14 +15,14 @@ import { bundleAll, catalogOf, type Making, type Member } from "../bundle.ts";
 import { isOffered } from "../wasm/check.ts";
 import { prepare, type Prepared } from "../wasm/prepare.ts";
 import { Refusal, Refusals } from "../refusal.ts";
-import { scan, type Found } from "../scan.ts";
+import { scan, type FoundServlet } from "../scan.ts";
 import { build } from "../source.ts";
 import { costOf, type Cost } from "./cost.ts";
 import { preparedBytes } from "./table.ts";
 
 /** Facts about a servlet; absent ones could not be determined. */
 export interface Examined {
-  found: Found;
+  found: FoundServlet;
   dialect?: DialectName;
   /** Bytes of the plugin as it was found or built; for TypeScript, of its script. */
   size?: number;
@@ -31,7 +31,7 @@ export interface Examined {
   outline?: Outline;
   /** The imports of `outline` that nothing here answers. */
   missing: ReadonlySet<Import>;
-  /** For TypeScript, the engine's with the servlet's patch. */
+  /** For TypeScript, the interpreter's with the servlet's patch. */
   prepared?: Prepared | undefined;
   /** Its lists as clients see them. */
   lists?: Lists;
@@ -49,7 +49,7 @@ export interface Examined {
  *
  * Throws a `Refusal` where there is none.
  */
-export async function locate(what: string, folders: readonly string[]): Promise<Found> {
+export async function locate(what: string, folders: readonly string[]): Promise<FoundServlet> {
   const extension = extname(what);
   if (extension === ".wasm" || extension === ".wat") {
     if (!(await isThere(what)))
@@ -70,7 +70,7 @@ export async function locate(what: string, folders: readonly string[]): Promise<
 }
 
 /** The servlet whose folder this file is in, together with a manifest. */
-async function inItsFolder(file: string): Promise<Found | undefined> {
+async function inItsFolder(file: string): Promise<FoundServlet | undefined> {
   const folder = dirname(file);
   if (!(await isThere(join(folder, "servlet.json")))) return undefined;
   const refusals = new Refusals();
@@ -79,7 +79,7 @@ async function inItsFolder(file: string): Promise<Found | undefined> {
   return found.find(({ source }) => resolve(source.files[0]!) === resolve(file));
 }
 
-const bare = (file: string, kind: "wasm" | "wat"): Found => ({
+const bare = (file: string, kind: "wasm" | "wat"): FoundServlet => ({
   name: basename(file, extname(file)),
   source: { kind, files: [file] },
   manifest: {},
@@ -93,7 +93,7 @@ const isThere = (path: string) =>
   );
 
 /** Goes as far with this servlet as it lets itself be built, prepared and asked. */
-export async function examine(found: Found, options: Making): Promise<Examined> {
+export async function examine(found: FoundServlet, options: Making): Promise<Examined> {
   const { cache, progress, optimise = true } = options;
   const { manifest, source } = found;
   const memoryLimit = memoryBytes(manifest.memory_limit ?? "") ?? limits.memoryBytes;
@@ -101,7 +101,7 @@ export async function examine(found: Found, options: Making): Promise<Examined> 
   const bundled = await attempt(() => bundleAll([found], options));
   const { refusal } = bundled;
   const [member] = bundled.value ?? [];
-  // Of a script that is refused there is nothing but the engine, which is not the matter.
+  // Of a script that is refused there is nothing but the interpreter, which is not the matter.
   if (member === undefined && source.kind === "typescript") return { ...known, refusal };
 
   const tell = (doing: string) => progress(`${found.name}: ${doing}`);
@@ -148,7 +148,7 @@ async function startMs({ prepared, dialect }: Member): Promise<number> {
     const instance = instantiate({ module, userFunctions }, guest);
     guest.attach(instance.exports);
     const before = performance.now();
-    await run(instance, "edge_start");
+    await runExport(instance, "edge_start");
     took.push(performance.now() - before);
   }
   return took.toSorted((a, b) => a - b)[took.length >> 1]!;

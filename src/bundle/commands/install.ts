@@ -6,12 +6,12 @@ import { buildOf, type BuildFiles } from "../build-files.ts";
 import { bundleAll, makeBundle, type Member } from "../bundle.ts";
 import { Refusal, Refusals } from "../refusal.ts";
 import { locate } from "./examine.ts";
-import { request, requestJson, withRetries } from "./operator.ts";
+import { requestOperator, requestJson, withRetries } from "./operator.ts";
 import { differences, buildReport } from "./build-report.ts";
 import { agreed } from "./terminal.ts";
 import { changePath, currentOf, installedOf } from "./versions.ts";
 
-export interface Options {
+export interface InstallOptions {
   folders: readonly [string, ...string[]];
   cache: string;
   progress(text: string): void;
@@ -23,7 +23,7 @@ export interface Options {
 export async function install(
   what: string,
   { server, yes }: { server: string; yes: boolean },
-  options: Options,
+  options: InstallOptions,
 ): Promise<string> {
   const found = await locate(what, options.folders);
   const current = currentOf(await installedOf(found.name, server));
@@ -55,7 +55,7 @@ export async function install(
 export async function publish(
   what: string | undefined,
   server: string,
-  options: Options,
+  options: InstallOptions,
 ): Promise<string> {
   const members =
     what === undefined
@@ -79,7 +79,7 @@ export async function publish(
 export async function replay(
   name: string,
   { against, server }: { against: string; server: string },
-  options: Options,
+  options: InstallOptions,
 ): Promise<string> {
   const found = { ...(await locate(against, options.folders)), name };
   const [member] = await bundleAll([found], options);
@@ -119,7 +119,7 @@ interface Target<T> {
 async function send<T>(
   { build, code }: BuildFiles,
   { method = "PUT", server, path, schema }: Target<T>,
-  { progress, pauseMs }: Pick<Options, "progress" | "pauseMs">,
+  { progress, pauseMs }: Pick<InstallOptions, "progress" | "pauseMs">,
 ): Promise<T> {
   const { name } = build;
   const tell = (text: string) => progress(printable(`${name}: ${text}`));
@@ -144,7 +144,10 @@ async function send<T>(
     tell(`sending part ${at + 1} of ${missing.length}, ${mebibytes(part.bytes.length)}`);
     // A Blob is sent in pieces, so a slow connection does not count as an idle one.
     const body = new Blob([part.bytes]);
-    await withRetries(() => request(server, `part/${digest}`, { method: "PUT", body }), retries);
+    await withRetries(
+      () => requestOperator(server, `part/${digest}`, { method: "PUT", body }),
+      retries,
+    );
   }
   const second = await put();
   if (missingIn(second) === undefined) return second as T;

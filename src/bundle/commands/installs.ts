@@ -2,7 +2,7 @@
 import { DOCS } from "../own.ts";
 import { argumentsIn } from "../arguments.ts";
 import { Refusal } from "../refusal.ts";
-import { install, publish, replay, type Options } from "./install.ts";
+import { install, publish, replay, type InstallOptions } from "./install.ts";
 import { installed, rollback, uninstall, unpublish, versions } from "./versions.ts";
 
 export const INSTALLS_USAGE = `npm run servlets -- install SERVLET   prepares a servlet, shows what it may do, and installs it on a running
@@ -21,7 +21,11 @@ npm run servlets -- replay NAME       says how many of the calls of a servlet th
     --yes                             agrees without being asked`;
 
 /** Does one of the commands; returns what is printed in the end. Throws a `Refusal`. */
-export async function installs(command: string, args: string[], options: Options): Promise<string> {
+export async function installs(
+  command: string,
+  args: string[],
+  options: InstallOptions,
+): Promise<string> {
   const { positionals, values } = argumentsIn(
     { args, allowPositionals: true, options: OPTIONS },
     INSTALLS_USAGE,

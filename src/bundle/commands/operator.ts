@@ -10,7 +10,7 @@ class Unreachable extends Refusal {}
 const errorSchema = z.object({ error: z.string() });
 
 /** Makes a request to a path below `/operator/`, with the key in EDGE_SERVLETS_KEY. Throws a `Refusal` with the server's message. */
-export async function request(
+export async function requestOperator(
   server: string,
   path: string,
   init: RequestInit = {},
@@ -56,7 +56,7 @@ export async function requestJson<T>(
   schema: z.ZodType<T>,
   init: RequestInit = {},
 ): Promise<T> {
-  const response = await request(server, path, init);
+  const response = await requestOperator(server, path, init);
   const text = await response.text().catch((error: Error) => {
     throw new Unreachable(`The answer of ${server} was cut off: ${error.message}. Try again.`);
   });

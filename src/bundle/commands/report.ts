@@ -59,7 +59,7 @@ function firstSentence(text: string): string {
 }
 
 /** All that is known of one servlet. */
-export function report(examined: Examined): string {
+export function servletReport(examined: Examined): string {
   const { found, dialect, lists, outline, prepared, cost, refusal, warnings } = examined;
   const { manifest, source } = found;
   const rows: [label: string, text: string | undefined][] = [
@@ -112,7 +112,7 @@ function sizes({ found, size, prepared }: Examined): string | undefined {
   const both = (bytes: Uint8Array) =>
     `${kilobytes(bytes.length)} (${kilobytes(gzipSync(bytes, { level: 9 }).length)} gzipped)`;
   if (prepared?.patch !== undefined && found.source.kind === "typescript") {
-    return `script ${kilobytes(size)}, loaded ${both(prepared.patch.bytes)}; the engine that all servlets in TypeScript share ${both(prepared.wasm)}`;
+    return `script ${kilobytes(size)}, loaded ${both(prepared.patch.bytes)}; the interpreter that all servlets in TypeScript share ${both(prepared.wasm)}`;
   }
   const made = ["wasm", "pinned"].includes(found.source.kind) ? "plugin" : "built";
   const image = prepared?.patch ? `, its image ${both(prepared.patch.bytes)}` : "";

@@ -10,7 +10,7 @@ import { argumentsIn } from "../arguments.ts";
 import { Refusal } from "../refusal.ts";
 import { importConfig } from "./import.ts";
 import { installs, INSTALLS_USAGE } from "./installs.ts";
-import { listing, report } from "./report.ts";
+import { listing, servletReport } from "./report.ts";
 import { sources, SOURCES_USAGE } from "./sources.ts";
 import { state, STATE_USAGE } from "./state.ts";
 
@@ -57,7 +57,7 @@ export async function servletCommand([command = "help", ...args]: string[]): Pro
       const has = localVariables();
       const missing = describeMissing([found], (name) => has.has(name));
       const warnings = [...examined.warnings, ...(missing === undefined ? [] : [missing])];
-      console.log(report({ ...examined, warnings }));
+      console.log(servletReport({ ...examined, warnings }));
       if (examined.refusal !== undefined) process.exitCode = 1;
       return;
     }

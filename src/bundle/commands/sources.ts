@@ -7,7 +7,7 @@ import { addSource, removeSource, type Trust } from "../sources/add.ts";
 import { readPin } from "../sources/lock.ts";
 import { signerOf, updateOf } from "../sources/update.ts";
 import { examine, locate } from "./examine.ts";
-import { report } from "./report.ts";
+import { servletReport } from "./report.ts";
 import { asked } from "./terminal.ts";
 
 export const SOURCES_USAGE = `npm run servlets -- add SOURCE        adds a servlet from oci://, https://, s3://, file:// or a path,
@@ -81,7 +81,7 @@ async function add(source: string, name: string, trust: Trust, options: Options)
     throw new Refusal(`${examined.refusal}\nIt was not added.`);
   }
   const { digest, size, signed } = readPin(folders[0], name)!;
-  return `${report(examined)}\n\n${folder} is added: ${digest}, ${size} bytes, ${printable(signerOf(signed))}`;
+  return `${servletReport(examined)}\n\n${folder} is added: ${digest}, ${size} bytes, ${printable(signerOf(signed))}`;
 }
 
 async function update(

@@ -8,7 +8,7 @@ import { framesIn } from "../../state/state-file.ts";
 import { mebibytes, printable } from "../../core/text.ts";
 import { argumentsIn } from "../arguments.ts";
 import { Refusal } from "../refusal.ts";
-import { request, requestJson } from "./operator.ts";
+import { requestOperator, requestJson } from "./operator.ts";
 
 export const STATE_USAGE = `npm run servlets -- state show NAME              what a servlet keeps: its size, last change and files
 npm run servlets -- state export NAME FILE       writes all of it to a file
@@ -67,7 +67,7 @@ export async function state(args: string[]): Promise<string> {
     case "show":
       return described(name, await requestJson(server, `state/${own}?${query}`, summarySchema));
     case "export":
-      await download(await request(server, `state-file/${own}?${query}`), file!);
+      await download(await requestOperator(server, `state-file/${own}?${query}`), file!);
       return `Written to ${file}. It is not encrypted: keep it as you would keep the data in it.`;
     case "import": {
       const body = await opened(file!);

@@ -14,7 +14,7 @@ const percent = (bytes: number, of: number) => `${((100 * bytes) / of).toFixed(1
 const isRestored = ({ manifest }: Member["found"], { unrestorable }: Member["prepared"]) =>
   unrestorable === undefined && manifest.isolation !== "fresh";
 
-/** Bytes of what is bundled for this servlet alone: servlets in TypeScript share the engine. */
+/** Bytes of what is bundled for this servlet alone: servlets in TypeScript share the interpreter. */
 export const preparedBytes = ({ source }: Member["found"], { patch, wasm }: Member["prepared"]) =>
   (patch?.bytes.length ?? 0) + (source.kind === "typescript" ? 0 : wasm.length);
 
@@ -45,7 +45,7 @@ export function table(members: readonly Member[]): string {
     kilobytes(preparedBytes(found, prepared)),
     kilobytes(size.gzip),
   ]);
-  // Servlets share some: an engine, its base.
+  // Servlets share some: an interpreter, its base.
   const files = new Map(
     members.flatMap(({ prepared: { path, wasm, base, patch }, archives }) =>
       [{ path, bytes: wasm }, base, patch, ...archives]

@@ -14,11 +14,11 @@ export function wrangler(
   hear?: (message: unknown) => void,
 ): Promise<number> {
   const folder = dirname(createRequire(import.meta.url).resolve("wrangler/package.json"));
-  return run([join(folder, "bin/wrangler.js"), ...args], output, hear);
+  return runNodeScript([join(folder, "bin/wrangler.js"), ...args], output, hear);
 }
 
 /** Runs a script with this Node; returns its exit code. */
-export function run(
+export function runNodeScript(
   script: string[],
   output: Output = "inherit",
   hear?: (message: unknown) => void,

@@ -3,7 +3,7 @@ import { randomInt } from "node:crypto";
 import * as z from "zod";
 import { Refusal } from "../refusal.ts";
 import { parseConfig } from "./parse.ts";
-import { referencesIn, replaceReferences, type Reference } from "./references.ts";
+import { referencesIn, replaceReferences, type VariableReference } from "./references.ts";
 
 const FLAG = /^(true|false)$/;
 /** A default that is more than a text where its reference stands alone. */
@@ -121,7 +121,8 @@ export function readConfig(
     replaceReferences(text, (at) => `${nonce}${String(at).padStart(6, "0")}`),
     references,
   );
-  const fallbackOf = ({ name, fallback }: Reference) => (environment[name] ? undefined : fallback);
+  const fallbackOf = ({ name, fallback }: VariableReference) =>
+    environment[name] ? undefined : fallback;
   const refused: string[] = [];
   const fill = (value: unknown, place: readonly string[]): unknown => {
     if (typeof value === "string") return filledValue(value, place);
@@ -180,7 +181,11 @@ const staysReference = (place: readonly string[]) =>
   isVariable(place) || (place[0] === "auths" && place.length > 2);
 
 /** Parses a config with marks in place of its references. If that fails, one of them may stand for more than a value. */
-function parseMarked(file: string, text: string, references: readonly Reference[]): unknown {
+function parseMarked(
+  file: string,
+  text: string,
+  references: readonly VariableReference[],
+): unknown {
   try {
     return parseConfig(file, text);
   } catch (error) {
@@ -197,7 +202,7 @@ const listed = (names: readonly string[]) => [...new Set(names)].toSorted().join
 /** True for a source on this machine. */
 const isLocal = (source: string) => /^(file:\/\/\/|[^:]*$)/i.test(source);
 
-const referenceText = ({ name, fallback }: Reference) =>
+const referenceText = ({ name, fallback }: VariableReference) =>
   fallback === undefined ? `\${${name}}` : `\${${name}:-${fallback}}`;
 
 function checked(file: string, value: unknown): HyperConfig {

@@ -1,7 +1,7 @@
 import { REFERENCE } from "../../servlets/variables.ts";
 
 /** A reference to an environment variable: `${NAME}` or `${NAME:-default}`. */
-export interface Reference {
+export interface VariableReference {
   name: string;
   fallback: string | undefined;
 }
@@ -9,7 +9,7 @@ export interface Reference {
 const unescaped = (text: string) => text.replaceAll("$${", "${");
 
 /** The references in a hyper-mcp config, in their order. */
-export const referencesIn = (text: string): Reference[] =>
+export const referencesIn = (text: string): VariableReference[] =>
   [...text.matchAll(REFERENCE)]
     .filter(([, name]) => name !== undefined)
     .map(([, name, fallback]) => ({
@@ -26,7 +26,7 @@ export function replaceReferences(text: string, replacement: (at: number) => str
 }
 
 /** The reference if the text consists of exactly one; else undefined. */
-export function onlyReference(text: string): Reference | undefined {
+export function onlyReference(text: string): VariableReference | undefined {
   const [whole, name, fallback] = [...text.matchAll(REFERENCE)][0] ?? [];
   return name !== undefined && whole === text ? { name, fallback } : undefined;
 }

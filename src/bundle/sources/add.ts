@@ -5,10 +5,10 @@ import { Refusal } from "../refusal.ts";
 import { checkManifest, readManifest } from "../scan.ts";
 import { refuseName, refuseTaken } from "../servlet-name.ts";
 import { demandServlet } from "./content.ts";
-import { digestOf, writePin, type Pin } from "./lock.ts";
+import { ociDigestOf, writePin, type Pin } from "./lock.ts";
 import { isImage, openSource, sourceInManifest } from "./origin.ts";
 import { cacheWasm } from "./pinned.ts";
-import { publicKey, signedBy, type Policy } from "./signatures.ts";
+import { publicKey, signedBy, type SignaturePolicy } from "./signatures.ts";
 
 /** Who must have signed an image. */
 export interface Trust {
@@ -68,7 +68,7 @@ export async function addSource(source: string, options: AddOptions): Promise<{ 
 /** Fetches and checks the current content of a source. The pin is its entry in the lock file. */
 export async function fetchPin(
   source: string,
-  { folder, policy, cache }: { folder: string; policy: Policy; cache: string },
+  { folder, policy, cache }: { folder: string; policy: SignaturePolicy; cache: string },
 ): Promise<{ pin: Pin; wasm: Uint8Array<ArrayBuffer> }> {
   const { image, wasm: read } = await openSource(source, folder);
   const signed = image === undefined ? policy : await signedBy(image, policy, { source, cache });
@@ -77,7 +77,7 @@ export async function fetchPin(
   const pin: Pin = {
     source,
     ...(image !== undefined && { manifest: image.digest }),
-    digest: digestOf(wasm),
+    digest: ociDigestOf(wasm),
     size: wasm.length,
     signed: signed as Pin["signed"],
   };
@@ -85,7 +85,7 @@ export async function fetchPin(
 }
 
 /** Who must have signed a source. Throws a `Refusal` if a signer is required and none is named. */
-export async function policyOf(source: string, trust: Trust): Promise<Policy> {
+export async function policyOf(source: string, trust: Trust): Promise<SignaturePolicy> {
   const { key, identity, issuer, trustedRoot, allowUnsigned = false } = trust;
   const isKeyless = identity !== undefined || issuer !== undefined;
   if (!isImage(source)) {

@@ -40,7 +40,7 @@ const namesOf = (host: string): string[] =>
     : [host, `https://${host}`, `https://${host}/`, `http://${host}`];
 
 /** The user's credentials for a host; undefined if there are none. */
-export async function credentialsFor(host: string): Promise<Credentials | undefined> {
+export async function registryCredentialsFor(host: string): Promise<Credentials | undefined> {
   const path = join(process.env["DOCKER_CONFIG"] ?? join(homedir(), ".docker"), "config.json");
   const text = await readFile(path, "utf8").catch(() => undefined);
   if (text === undefined) return undefined;

@@ -47,7 +47,7 @@ export const withoutQuery = ({ origin, pathname }: URL): string => `${origin}${p
  * Makes a request and follows redirects: to https only (or http on this machine), and into a private network only if the
  * first URL is in one. Returns the answer whatever its status. Throws a `Refusal` that names the URL without its query.
  */
-export async function request(first: URL, wanted: SourceRequest): Promise<SourceResponse> {
+export async function requestSource(first: URL, wanted: SourceRequest): Promise<SourceResponse> {
   const { hostname } = wanted.from ?? first;
   const origin = {
     isLoopback: isLoopback(hostname),

@@ -2,18 +2,18 @@
 import { limits } from "../../core/limits.ts";
 import { Refusal } from "../refusal.ts";
 import { wasmIn } from "./content.ts";
-import { parseReference, Repository, type Descriptor, type Manifest } from "./registry.ts";
+import { parseReference, Repository, type OciDescriptor, type OciManifest } from "./registry.ts";
 
 /** An image as a reference names it: a manifest, or an index of several. */
-export interface Image {
+export interface OciImage {
   repository: Repository;
   /** The digest of that manifest or index, which signatures sign. */
   digest: string;
-  manifest: Manifest;
+  manifest: OciManifest;
 }
 
 /** The image that a source names; with `pinned`, the one of this digest. Throws a `Refusal` if the registry has none. */
-export async function openImage(source: string, pinned?: string): Promise<Image> {
+export async function openImage(source: string, pinned?: string): Promise<OciImage> {
   const reference = parseReference(source);
   const repository = new Repository(reference);
   const wanted = pinned ?? reference.digest ?? reference.tag;
@@ -25,7 +25,7 @@ export async function openImage(source: string, pinned?: string): Promise<Image>
 }
 
 /** The wasm in the first layer that has one. Throws a `Refusal` if none has. */
-export async function wasmOf({ repository, manifest }: Image, source: string) {
+export async function wasmOf({ repository, manifest }: OciImage, source: string) {
   const { layers = [] } =
     manifest.manifests === undefined
       ? manifest
@@ -43,10 +43,10 @@ export async function wasmOf({ repository, manifest }: Image, source: string) {
 }
 
 /** The manifest of one image of an index: for wasm, else for linux/amd64, else the first. */
-async function imageInIndex(repository: Repository, all: Descriptor[], source: string) {
-  const isForWasm = ({ platform }: Descriptor) =>
+async function imageInIndex(repository: Repository, all: OciDescriptor[], source: string) {
+  const isForWasm = ({ platform }: OciDescriptor) =>
     ["wasm", "wasm32"].includes(platform?.architecture ?? "");
-  const isForLinux = ({ platform }: Descriptor) =>
+  const isForLinux = ({ platform }: OciDescriptor) =>
     platform?.os === "linux" && platform.architecture === "amd64";
   // Docker's builder puts its attestations beside images, for an unknown platform.
   const images = all.filter(({ platform }) => platform?.architecture !== "unknown");

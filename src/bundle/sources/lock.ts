@@ -43,7 +43,7 @@ export type Signed = z.infer<typeof signedSchema>;
 export type Pin = z.infer<typeof pinSchema>;
 
 /** The digest of some bytes, by SHA-256 or the algorithm that another digest names. */
-export function digestOf(bytes: Uint8Array, like = "sha256:"): string {
+export function ociDigestOf(bytes: Uint8Array, like = "sha256:"): string {
   const algorithm = like.startsWith("sha512:") ? "sha512" : "sha256";
   return `${algorithm}:${createHash(algorithm).update(bytes).digest("hex")}`;
 }

@@ -4,14 +4,14 @@ import { isAbsolute, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { limits } from "../../core/limits.ts";
 import { Refusal } from "../refusal.ts";
-import { bodyOf, request } from "./http.ts";
-import { openImage, wasmOf, type Image } from "./image.ts";
+import { bodyOf, requestSource } from "./http.ts";
+import { openImage, wasmOf, type OciImage } from "./image.ts";
 import { s3Object } from "./s3.ts";
 
 /** What a source holds. The wasm is fetched when it is asked for, so that signatures can be checked before. */
 export interface SourceContent {
   /** Absent unless the source is an image; only images have signatures. */
-  image?: Image;
+  image?: OciImage;
   wasm(): Promise<Uint8Array<ArrayBuffer>>;
 }
 
@@ -63,7 +63,7 @@ async function download(source: string): Promise<Uint8Array<ArrayBuffer>> {
       `${url.host}: a source with a password would be written into files: leave it out`,
     );
   }
-  return bodyOf(await request(url, { maxBytes: limits.sourceBytes }));
+  return bodyOf(await requestSource(url, { maxBytes: limits.sourceBytes }));
 }
 
 function pathOf(source: string): string {

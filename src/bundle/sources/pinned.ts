@@ -2,7 +2,7 @@
 import { basename, dirname, join, resolve } from "node:path";
 import { readIfThere, writeWhole } from "../cache.ts";
 import { Refusal } from "../refusal.ts";
-import { digestOf, LOCK_FILE, readPin, type Pin } from "./lock.ts";
+import { ociDigestOf, LOCK_FILE, readPin, type Pin } from "./lock.ts";
 import { openSource } from "./origin.ts";
 
 /** Where the cache keeps the wasm of this digest. */
@@ -41,11 +41,11 @@ export async function pinnedWasm(
     );
   }
   const kept = await readIfThere(cachedPath(cache, pin.digest));
-  if (kept !== undefined && digestOf(kept, pin.digest) === pin.digest) return kept;
+  if (kept !== undefined && ociDigestOf(kept, pin.digest) === pin.digest) return kept;
   progress(`fetching ${source}`);
   try {
     const wasm = await (await openSource(source, folder, pin.manifest)).wasm();
-    const digest = digestOf(wasm, pin.digest);
+    const digest = ociDigestOf(wasm, pin.digest);
     if (digest !== pin.digest) {
       throw new Refusal(
         `${source}: it has the digest ${digest} now, and ${LOCK_FILE} pins ${pin.digest}: see what has changed with \`${update}\``,

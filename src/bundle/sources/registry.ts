@@ -3,9 +3,9 @@ import * as z from "zod";
 import { limits } from "../../core/limits.ts";
 import { isLoopback } from "../../http/private-hosts.ts";
 import { Refusal } from "../refusal.ts";
-import { credentialsFor, type Credentials } from "./credentials.ts";
-import { bodyOf, request, withoutQuery, type SourceResponse } from "./http.ts";
-import { digestOf } from "./lock.ts";
+import { registryCredentialsFor, type Credentials } from "./credentials.ts";
+import { bodyOf, requestSource, withoutQuery, type SourceResponse } from "./http.ts";
+import { ociDigestOf } from "./lock.ts";
 
 export const INDEX = "application/vnd.oci.image.index.v1+json";
 const ACCEPTED = [
@@ -30,11 +30,11 @@ const manifestSchema = z.object({
   layers: z.array(descriptorSchema).optional(),
 });
 
-export type Descriptor = z.infer<typeof descriptorSchema>;
-export type Manifest = z.infer<typeof manifestSchema>;
+export type OciDescriptor = z.infer<typeof descriptorSchema>;
+export type OciManifest = z.infer<typeof manifestSchema>;
 
 /** A parsed `oci://` source. */
-export interface Reference {
+export interface OciReference {
   registry: URL;
   repository: string;
   tag: string;
@@ -66,7 +66,7 @@ function servicesAt(host: string, registry: string): string[] | undefined {
 }
 
 /** Reads `oci://HOST/REPOSITORY:TAG` or `…@DIGEST`; without a host it is Docker Hub's. Throws a `Refusal`. */
-export function parseReference(source: string): Reference {
+export function parseReference(source: string): OciReference {
   const [, path = "", tag = "latest", digest] =
     /^oci:\/\/(.+?)(?::([\w][\w.-]{0,127}))?(?:@(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}))?$/.exec(
       source,
@@ -101,45 +101,47 @@ export class Repository {
   /** The value of the `authorization` header, once the registry has asked for one. */
   #authorization: string | undefined;
 
-  constructor({ registry, repository }: Pick<Reference, "registry" | "repository">) {
+  constructor({ registry, repository }: Pick<OciReference, "registry" | "repository">) {
     this.#registry = registry;
     this.#name = repository;
   }
 
   /** A manifest or an index, and its digest; undefined if there is none of this tag or digest. */
-  async manifest(reference: string): Promise<{ digest: string; manifest: Manifest } | undefined> {
+  async manifest(
+    reference: string,
+  ): Promise<{ digest: string; manifest: OciManifest } | undefined> {
     const url = this.#url("manifests", reference);
     const got = await this.#get(url, { accept: ACCEPTED }, limits.sourceManifestBytes);
     if (got.status === 404) return undefined;
     const body = bodyOf(got);
     const isPinned = reference.includes(":");
-    const digest = digestOf(body, reference);
+    const digest = ociDigestOf(body, reference);
     const promised = isPinned ? reference : got.headers["docker-content-digest"];
-    if (typeof promised === "string" && promised !== digestOf(body, promised)) {
+    if (typeof promised === "string" && promised !== ociDigestOf(body, promised)) {
       throw new Refusal(
-        `${withoutQuery(url)}: the manifest has the digest ${digestOf(body, promised)}, not ${promised}: it was altered on its way: try again, and do not trust it if this recurs`,
+        `${withoutQuery(url)}: the manifest has the digest ${ociDigestOf(body, promised)}, not ${promised}: it was altered on its way: try again, and do not trust it if this recurs`,
       );
     }
     return { digest, manifest: readManifest(body, withoutQuery(url)) };
   }
 
   /** The content of a descriptor. Throws a `Refusal` if its size or digest differ, or beyond `maxBytes`. */
-  async blob({ digest, size }: Descriptor, maxBytes = limits.sourceBytes) {
+  async blob({ digest, size }: OciDescriptor, maxBytes = limits.sourceBytes) {
     const url = this.#url("blobs", digest);
     if (size > maxBytes) {
       throw new Refusal(`${withoutQuery(url)}: it has ${size} bytes, and ${maxBytes} is the limit`);
     }
     const body = bodyOf(await this.#get(url, {}, maxBytes));
-    if (body.length !== size || digestOf(body, digest) !== digest) {
+    if (body.length !== size || ociDigestOf(body, digest) !== digest) {
       throw new Refusal(
-        `${withoutQuery(url)}: the layer has ${body.length} bytes and the digest ${digestOf(body, digest)}, and its manifest promises ${size} bytes: it was altered on its way: try again, and do not trust it if this recurs`,
+        `${withoutQuery(url)}: the layer has ${body.length} bytes and the digest ${ociDigestOf(body, digest)}, and its manifest promises ${size} bytes: it was altered on its way: try again, and do not trust it if this recurs`,
       );
     }
     return body;
   }
 
   /** Manifests that refer to this digest, such as signatures. */
-  async referrers(digest: string): Promise<Descriptor[]> {
+  async referrers(digest: string): Promise<OciDescriptor[]> {
     const url = this.#url("referrers", digest);
     const got = await this.#get(url, { accept: INDEX }, limits.sourceManifestBytes);
     if (got.status === 200) return readManifest(bodyOf(got), withoutQuery(url)).manifests ?? [];
@@ -156,7 +158,7 @@ export class Repository {
     const send = () => {
       const authorization = this.#authorization;
       const credentials = authorization === undefined ? undefined : { authorization };
-      return request(url, { headers, maxBytes, ...(credentials && { credentials }) });
+      return requestSource(url, { headers, maxBytes, ...(credentials && { credentials }) });
     };
     const got = await send();
     const challenge = got.headers["www-authenticate"];
@@ -169,7 +171,7 @@ export class Repository {
 
   /** The header that answers a challenge: https://distribution.github.io/distribution/spec/auth/token/ */
   async #answerTo(challenge: string): Promise<string | undefined> {
-    const known = await credentialsFor(this.#registry.host);
+    const known = await registryCredentialsFor(this.#registry.host);
     if (/^basic\b/i.test(challenge)) return known && basic(known);
     // Another challenge may follow, whose parameters are not these.
     const parameters = new Map(
@@ -225,21 +227,21 @@ async function token(
   });
   const asked = new URL(url);
   if (!exchanged) for (const [key, value] of form) asked.searchParams.set(key, value);
-  const got = await request(asked, {
+  const got = await requestSource(asked, {
     from,
     ...(exchanged && { form }),
     credentials: known && !exchanged ? { authorization: basic(known) } : {},
     maxBytes: limits.sourceManifestBytes,
   });
-  const read = tokenSchema.safeParse(json(bodyOf(got)));
+  const read = tokenSchema.safeParse(parsedJson(bodyOf(got)));
   if (read.success) return read.data;
   throw new Refusal(
     `${withoutQuery(url)}: its answer has no token: log in again with docker login`,
   );
 }
 
-function readManifest(body: Uint8Array, place: string): Manifest {
-  const read = manifestSchema.safeParse(json(body));
+function readManifest(body: Uint8Array, place: string): OciManifest {
+  const read = manifestSchema.safeParse(parsedJson(body));
   if (read.success) return read.data;
   throw new Refusal(
     `${place}: it is not the manifest of an image: look at the name of the registry`,
@@ -247,7 +249,7 @@ function readManifest(body: Uint8Array, place: string): Manifest {
 }
 
 /** A value from JSON; undefined if it is not JSON. */
-export function json(bytes: Uint8Array | string): unknown {
+export function parsedJson(bytes: Uint8Array | string): unknown {
   try {
     return JSON.parse(typeof bytes === "string" ? bytes : new TextDecoder().decode(bytes));
   } catch {

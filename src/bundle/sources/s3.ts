@@ -2,7 +2,7 @@
 import { AwsV4Signer } from "aws4fetch";
 import { limits } from "../../core/limits.ts";
 import { Refusal } from "../refusal.ts";
-import { bodyOf, request } from "./http.ts";
+import { bodyOf, requestSource } from "./http.ts";
 
 /**
  * The object at `s3://BUCKET/KEY`, with the credentials, region and endpoint that the AWS environment variables
@@ -28,7 +28,7 @@ export async function s3Object(source: string): Promise<Uint8Array<ArrayBuffer>>
     url.pathname.endsWith("/") ? 1 : 0,
   );
   const credentials = await signed(url, region);
-  return bodyOf(await request(url, { credentials, maxBytes: limits.sourceBytes }));
+  return bodyOf(await requestSource(url, { credentials, maxBytes: limits.sourceBytes }));
 }
 
 async function signed(url: URL, region: string): Promise<Record<string, string>> {

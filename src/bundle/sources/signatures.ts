@@ -10,12 +10,12 @@ import * as z from "zod";
 import { fits } from "../../core/glob.ts";
 import { limits } from "../../core/limits.ts";
 import { Refusal } from "../refusal.ts";
-import type { Image } from "./image.ts";
+import type { OciImage } from "./image.ts";
 import type { Signed } from "./lock.ts";
-import { json, type Descriptor } from "./registry.ts";
+import { parsedJson, type OciDescriptor } from "./registry.ts";
 
 /** Who must have signed. */
-export type Policy =
+export type SignaturePolicy =
   | { by: "key"; key: string }
   | { by: "identity"; identity: string; issuer: string; trustedRoot?: string | undefined }
   | { by: "nobody" };
@@ -40,8 +40,8 @@ const SIGNATURES = 20;
  * Throws a `Refusal` if there is no such signature.
  */
 export async function signedBy(
-  image: Image,
-  policy: Policy,
+  image: OciImage,
+  policy: SignaturePolicy,
   { source, cache }: { source: string; cache: string },
 ): Promise<Signed> {
   if (policy.by === "nobody") return policy;
@@ -66,7 +66,7 @@ export async function signedBy(
 
 /** A function that checks a signature against a policy, and throws the reason if it does not hold. */
 async function checker(
-  policy: Exclude<Policy, { by: "nobody" }>,
+  policy: Exclude<SignaturePolicy, { by: "nobody" }>,
   cache: string,
 ): Promise<(signature: Signature) => Signed> {
   if (policy.by === "key") {
@@ -104,7 +104,7 @@ export function publicKey(pem: string): KeyObject {
 async function trustedRoot(path: string | undefined, cache: string): Promise<TrustedRoot> {
   if (path !== undefined) {
     const text = await readFile(path, "utf8").catch(() => "");
-    const value = json(text);
+    const value = parsedJson(text);
     if (value !== undefined) return TrustedRoot.fromJSON(value);
     throw new Refusal(`${path}: it is not a trusted root: give Sigstore's trusted_root.json`);
   }
@@ -117,7 +117,7 @@ async function trustedRoot(path: string | undefined, cache: string): Promise<Tru
   }
 }
 
-async function signaturesOf(image: Image): Promise<Signature[]> {
+async function signaturesOf(image: OciImage): Promise<Signature[]> {
   const { repository, digest } = image;
   const tagged = await repository.manifest(`${digest.replace(":", "-")}.sig`);
   const simple = (tagged?.manifest.layers ?? [])
@@ -126,7 +126,7 @@ async function signaturesOf(image: Image): Promise<Signature[]> {
   const referrers = (await repository.referrers(digest))
     .filter(({ artifactType }) => artifactType === undefined || BUNDLE.test(artifactType))
     .slice(0, SIGNATURES);
-  const bundles: Descriptor[] = [];
+  const bundles: OciDescriptor[] = [];
   for (const { digest: referrer } of referrers) {
     const found = await repository.manifest(referrer);
     bundles.push(
@@ -141,7 +141,7 @@ async function signaturesOf(image: Image): Promise<Signature[]> {
     ...(await Promise.all(
       bundles
         .slice(0, SIGNATURES)
-        .map(async (layer) => bundleSignature(json(await repository.blob(layer, maxBytes)))),
+        .map(async (layer) => bundleSignature(parsedJson(await repository.blob(layer, maxBytes)))),
     )),
   ];
 }
@@ -164,9 +164,9 @@ const rekorSchema = z.object({
 });
 
 /** The older form: a payload as a layer, its signature and certificate in annotations. */
-function simpleSignature({ annotations = {} }: Descriptor, payload: Uint8Array): Signature {
+function simpleSignature({ annotations = {} }: OciDescriptor, payload: Uint8Array): Signature {
   const signature = annotations["dev.cosignproject.cosign/signature"] ?? "";
-  const { data } = payloadSchema.safeParse(json(payload));
+  const { data } = payloadSchema.safeParse(parsedJson(payload));
   return {
     of: data?.critical.image["docker-manifest-digest"],
     isBy(key) {
@@ -175,7 +175,9 @@ function simpleSignature({ annotations = {} }: Descriptor, payload: Uint8Array):
     },
     bundle() {
       const certificate = annotations["dev.sigstore.cosign/certificate"];
-      const logged = rekorSchema.safeParse(json(annotations["dev.sigstore.cosign/bundle"] ?? ""));
+      const logged = rekorSchema.safeParse(
+        parsedJson(annotations["dev.sigstore.cosign/bundle"] ?? ""),
+      );
       if (certificate === undefined) throw new Error("it has no certificate, only a key");
       if (!logged.success) throw new Error("it has no entry in a transparency log");
       const artifact = Buffer.from(payload);
@@ -193,7 +195,7 @@ function bundled(
 ): Bundle {
   const { kind, apiVersion } = z
     .object({ kind: z.string(), apiVersion: z.string() })
-    .parse(json(Buffer.from(Payload.body, "base64")));
+    .parse(parsedJson(Buffer.from(Payload.body, "base64")));
   const der = certificate.replaceAll(/-----[A-Z ]+-----|\s/g, "");
   return bundleFromJSON({
     mediaType: "application/vnd.dev.sigstore.bundle+json;version=0.1",
@@ -235,7 +237,9 @@ function bundleSignature(value: unknown): Signature {
   }
   const envelope = bundle?.content.$case === "dsseEnvelope" && bundle.content.dsseEnvelope;
   const isStatement = envelope && envelope.payloadType === "application/vnd.in-toto+json";
-  const { data } = statementSchema.safeParse(isStatement ? json(envelope.payload) : undefined);
+  const { data } = statementSchema.safeParse(
+    isStatement ? parsedJson(envelope.payload) : undefined,
+  );
   const [name, hex] = Object.entries(data?.subject[0]?.digest ?? {})[0] ?? [];
   return {
     of: name === undefined ? undefined : `${name}:${hex}`,

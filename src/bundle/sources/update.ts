@@ -3,9 +3,9 @@ import { dirname, resolve } from "node:path";
 import { accountsOf, secretsOf, settingsOf } from "../../installs/permissions.ts";
 import { printable } from "../../core/text.ts";
 import { bundleAll } from "../bundle.ts";
-import { compare, offered, type View } from "../differences.ts";
+import { compare, listLinesOf, type BuildLines } from "../differences.ts";
 import { Refusal } from "../refusal.ts";
-import type { Found } from "../scan.ts";
+import type { FoundServlet } from "../scan.ts";
 import { outline } from "../wasm/binary.ts";
 import { fetchPin, policyOf, type Trust } from "./add.ts";
 import { readPin, writePin, type Pin, type Signed } from "./lock.ts";
@@ -28,7 +28,11 @@ export interface Update {
  *
  * Throws a `Refusal` also where the newer version would not be bundled.
  */
-export async function updateOf(found: Found, trust: Trust, options: Options): Promise<Update> {
+export async function updateOf(
+  found: FoundServlet,
+  trust: Trust,
+  options: Options,
+): Promise<Update> {
   const { name, place, source } = found;
   const origin = source.origin!;
   const { cache, progress } = options;
@@ -62,7 +66,11 @@ export async function updateOf(found: Found, trust: Trust, options: Options): Pr
   return { changes: changes.map(printable), accept };
 }
 
-const oldWasm = async (found: Found, before: Pin | undefined, { cache, progress }: Options) =>
+const oldWasm = async (
+  found: FoundServlet,
+  before: Pin | undefined,
+  { cache, progress }: Options,
+) =>
   before &&
   pinnedWasm(found.place, before.source, cache, progress).catch((error: unknown) => {
     if (error instanceof Refusal) return undefined;
@@ -85,17 +93,21 @@ export function signerOf(signed: Signed): string {
 }
 
 /** Everything that a servlet offers, as lines of JSON, and the host functions that it imports. */
-async function viewOf(found: Found, wasm: Uint8Array, options: Options): Promise<View> {
+async function viewOf(
+  found: FoundServlet,
+  wasm: Uint8Array,
+  options: Options,
+): Promise<BuildLines> {
   const [member] = await bundleAll([found], options);
   const functions = outline(wasm)
     .imports.filter(({ module }) => module !== "wasi_snapshot_preview1")
     .map(({ module, name }): [string, string[]] => [`host function ${module}.${name}`, []]);
-  const lists = member?.lists === undefined ? [] : offered(member.lists);
+  const lists = member?.lists === undefined ? [] : listLinesOf(member.lists);
   return new Map([...lists, ...functions]);
 }
 
 /** The permissions in a servlet's manifest, which an update does not change. */
-function permissionLines({ manifest }: Found): string[] {
+function permissionLines({ manifest }: FoundServlet): string[] {
   const hosts = manifest.allowed_hosts ?? [];
   const paths = manifest.allowed_paths ?? [];
   const [secrets, settings] = [secretsOf(manifest), settingsOf(manifest)];

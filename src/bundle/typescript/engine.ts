@@ -1,22 +1,22 @@
-/** The JavaScript engine of servlets in TypeScript: QuickJS and our shim, as one plugin. */
+/** The JavaScript interpreter of servlets in TypeScript: QuickJS and our shim, as one plugin. */
 import { readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { rewrite, type Export } from "../wasm/binary.ts";
 import { FEATURES, inFolder, tool } from "../wasm/binaryen.ts";
 import { cachedBuild } from "../cache.ts";
-import { ENGINE_EXPORTS } from "../wasm/prepare.ts";
+import { INTERPRETER_EXPORTS } from "../wasm/prepare.ts";
 
 const QUICKJS = createRequire(import.meta.url).resolve("quickjs-wasi/quickjs.wasm");
 const SHIM = join(import.meta.dirname, "engine.wat");
 
-/** The engine as a plugin, before it is prepared; Calls `progress` if it has to be built. */
-export function enginePlugin(
+/** The interpreter as a plugin, before it is prepared; Calls `progress` if it has to be built. */
+export function interpreterPlugin(
   cache: string,
   progress: (doing: string) => void,
 ): Promise<Uint8Array<ArrayBuffer>> {
   return cachedBuild(cache, "engine", async () => {
-    progress("building the JavaScript engine");
+    progress("building the JavaScript interpreter");
     return { output: await merge(), inputs: [QUICKJS, SHIM] };
   });
 }
@@ -25,20 +25,20 @@ async function merge(): Promise<Uint8Array<ArrayBuffer>> {
   const shim = await readFile(SHIM, "utf8");
   const wanted = new Set([...shim.matchAll(/\(import "qjs" "(\w+)"/g)].map(([, name]) => name!));
   const quickjs = new Uint8Array(await readFile(QUICKJS));
-  const engine = rewrite(quickjs, {
+  const interpreter = rewrite(quickjs, {
     exports: (old) =>
       old
         .map((one) => (one.name === "_initialize" ? { ...one, name: "qjs_initialize" } : one))
         .filter(({ name }) => wanted.has(name)),
   });
   return inFolder(async (file) => {
-    await writeFile(file("quickjs.wasm"), engine);
+    await writeFile(file("quickjs.wasm"), interpreter);
     await tool("wasm-merge", [
       ...[file("quickjs.wasm"), "qjs", SHIM, "env"],
       ...["-o", file("merged.wasm"), ...FEATURES],
     ]);
     const merged = new Uint8Array(await readFile(file("merged.wasm")));
-    const own = new Set(["memory", "_initialize", ...Object.values(ENGINE_EXPORTS)]);
+    const own = new Set(["memory", "_initialize", ...Object.values(INTERPRETER_EXPORTS)]);
     const shimExports = new Set([...shim.matchAll(/\(export "(\w+)"/g)].map(([, name]) => name!));
     const keep = ({ name, kind }: Export) =>
       own.has(name) || (kind === "function" && shimExports.has(name) && !name.startsWith("host_"));

@@ -4,12 +4,12 @@ import * as z from "zod";
 import { formatMessages, type Message, type PartialMessage } from "esbuild";
 import { DOCS } from "../own.ts";
 import { nodeModuleOf, packageOf, type Packages } from "./packages.ts";
-import type { Places } from "./places.ts";
+import type { SourceLocations } from "./places.ts";
 
 const { patternAdvice } = await import("../../sdk/patterns.ts");
 
 /** The name of the generated module that starts a servlet. */
-export const START = "<start>";
+export const START_MODULE = "<start>";
 
 /** By name in lower case: what to use instead of a module of Node, or of a global of Node or the DOM. */
 const INSTEAD: Readonly<Record<string, string>> = {
@@ -78,7 +78,7 @@ function explained(error: Message, all: readonly Message[], packages: Packages):
       notes: [{ text: "Await in a handler." }],
     };
   }
-  if (error.location?.file.endsWith(START)) {
+  if (error.location?.file.endsWith(START_MODULE)) {
     return {
       text: "It has no default export",
       notes: [{ text: "Write: export default defineServlet({ … })" }],
@@ -134,7 +134,11 @@ const askedSchema = z.array(z.object({ what: z.string(), stack: z.string() }));
  * Warnings for what at module scope asks for the time or for chance: by the line in the author's own files, or once for a
  * package that does so when it is imported. `lines` are those of the script.
  */
-export function scopeWarnings(asked: unknown, places: Places, lines: readonly string[]): string[] {
+export function scopeWarnings(
+  asked: unknown,
+  places: SourceLocations,
+  lines: readonly string[],
+): string[] {
   const warnings = new Map<string, string>();
   for (const { what, stack } of askedSchema.parse(asked)) {
     const frames = [...stack.matchAll(/\bservlet\.js:(\d+):(\d+)/g)].flatMap(([, row, column]) => {
@@ -142,7 +146,7 @@ export function scopeWarnings(asked: unknown, places: Places, lines: readonly st
       const place = places.at(line, Number(column) - 1);
       // A package of CommonJS runs where it is imported: that is no line of the author's.
       const isImport = IMPORT.test(nameAt(lines[line] ?? "", Number(column) - 1));
-      return place === undefined || place.includes(START) || isImport ? [] : [place];
+      return place === undefined || place.includes(START_MODULE) || isImport ? [] : [place];
     });
     const own = frames.find((place) => packageOf(resolve(place)) === undefined);
     const from = packageOf(resolve(frames[0] ?? ""))?.name;
@@ -163,7 +167,7 @@ export function scopeWarnings(asked: unknown, places: Places, lines: readonly st
 }
 
 /** The message for an exception while a servlet's script was loaded; its stack trace names the author's files. */
-export function loadFailure(thrown: string, places: Places): string {
+export function loadFailure(thrown: string, places: SourceLocations): string {
   const text = thrown
     .split("\n")
     .flatMap((line) => {
@@ -171,7 +175,9 @@ export function loadFailure(thrown: string, places: Places): string {
       if (place === undefined) return /^ +at .*\bkit\.js\b/.test(line) ? [] : [line];
       // The script's first line is its table of places.
       const author = places.at(Number(row) - 2, Number(column) - 1);
-      return author === undefined || author.includes(START) ? [] : [line.replace(place, author)];
+      return author === undefined || author.includes(START_MODULE)
+        ? []
+        : [line.replace(place, author)];
     })
     .join("\n")
     .trimEnd();

@@ -2,7 +2,7 @@
 import { relative, resolve } from "node:path";
 import { decode, type SourceMapMappings } from "@jridgewell/sourcemap-codec";
 
-export class Places {
+export class SourceLocations {
   readonly #files: string[];
   readonly #lines: SourceMapMappings;
 

@@ -1,5 +1,5 @@
 "use strict";
-// Runs in the engine before the kit: gives the engine's functions their names (engine.wat tells what each
+// Runs in the interpreter before the kit: gives the interpreter's functions their names (engine.wat tells what each
 // does) and calls the kit when an export is called.
 {
   const users = [

@@ -5,13 +5,13 @@ import { build, type BuildFailure, type BuildOptions, type Plugin } from "esbuil
 import { DOCS, OWN_EXTENSION } from "../own.ts";
 import { Refusal } from "../refusal.ts";
 import type { Loaded } from "../wasm/snapshot.ts";
-import { bundleFailure, loadFailure, scopeWarnings, START } from "./messages.ts";
+import { bundleFailure, loadFailure, scopeWarnings, START_MODULE } from "./messages.ts";
 import { Packages, packageOf } from "./packages.ts";
-import { Places } from "./places.ts";
+import { SourceLocations } from "./places.ts";
 
 export const sdk = resolve(import.meta.dirname, "../..", "sdk");
 
-export interface Script {
+export interface ServletScript {
   text: string;
   /** The message for an exception that loading the script has thrown. */
   explain(thrown: string): string;
@@ -27,7 +27,7 @@ export interface Script {
  *
  * Throws a `Refusal` with the file, the line and what is wrong there.
  */
-export async function bundleScript(entry: string): Promise<Script> {
+export async function bundleScript(entry: string): Promise<ServletScript> {
   const packages = new Packages();
   const options = {
     ...OPTIONS,
@@ -80,7 +80,7 @@ const WATCH = `{
   Math.random = () => (note("Math.random()"), random());
 }`.replaceAll("\n", " ");
 
-async function built(options: BuildOptions): Promise<{ text: string; places: Places }> {
+async function built(options: BuildOptions): Promise<{ text: string; places: SourceLocations }> {
   const define = { ...options.define, ...Object.fromEntries(UNTRIED) };
   const { outputFiles = [] } = await build({ ...options, define, sourcemap: "external" });
   const textOf = (ending: string) => outputFiles.find(({ path }) => path.endsWith(ending))!.text;
@@ -90,7 +90,7 @@ async function built(options: BuildOptions): Promise<{ text: string; places: Pla
       asks === undefined ? name : found,
     );
   }
-  return { text, places: new Places(textOf(".map")) };
+  return { text, places: new SourceLocations(textOf(".map")) };
 }
 
 /**
@@ -152,7 +152,7 @@ if (servlet === undefined || servlet !== globalThis.__servlet) {
 if (__servlet.misuse() !== undefined) throw __servlet.misuse();
 __host.output(JSON.stringify(__servlet.exports));`,
   resolveDir: dirname(resolve(entry)),
-  sourcefile: START,
+  sourcefile: START_MODULE,
 });
 
 /** The `file:line:column` of a servlet's default export, for a message. */
@@ -165,7 +165,7 @@ async function placeOfDefault(entry: string): Promise<string> {
 
 let kit: Promise<Loaded> | undefined;
 
-/** The kit, which is loaded into the engine before any servlet. */
+/** The kit, which is loaded into the interpreter before any servlet. */
 export function kitScript(): Promise<Loaded> {
   kit ??= bundleKit();
   return kit;
@@ -237,7 +237,7 @@ const KIT_NAMES: Readonly<Record<string, string[]>> = {
   files: Object.keys(await import("../../sdk/files.ts")).toSorted(),
 };
 
-/** Resolves `edge-servlets/servlet` to the kit in the engine, wherever the servlet's folder is. */
+/** Resolves `edge-servlets/servlet` to the kit in the interpreter, wherever the servlet's folder is. */
 const ownPackage: Plugin = {
   name: "edge-servlets",
   setup(on) {

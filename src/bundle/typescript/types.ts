@@ -4,7 +4,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
-import { digestOf, readIfThere, sha256, writeWhole } from "../cache.ts";
+import { filesDigest, readIfThere, contentHash, writeWhole } from "../cache.ts";
 import { Refusal } from "../refusal.ts";
 import { instead } from "./messages.ts";
 import { sdk } from "./script.ts";
@@ -47,7 +47,7 @@ export async function checkTypes(
     );
   });
   const files = stdout.split("\n").filter((line) => line !== "");
-  const passed = JSON.stringify({ files, digest: await digestOf(files) });
+  const passed = JSON.stringify({ files, digest: await filesDigest(files) });
   await Promise.all([...new Set([note, ...notes])].map((path) => writeWhole(path, passed)));
 }
 
@@ -57,7 +57,7 @@ const settingsFor = (entries: readonly string[]): string =>
     files: [join(sdk, "ambient.d.ts"), ...entries.map((entry) => resolve(entry))],
   });
 
-const nameOf = (settings: string): string => sha256(settings).slice(0, 32);
+const nameOf = (settings: string): string => contentHash(settings).slice(0, 32);
 
 /** The file that says which files the last check read with these settings, and what was in them. */
 const noteOf = (settings: string, cache: string): string =>
@@ -71,7 +71,7 @@ async function areUpToDate(notes: readonly string[]): Promise<boolean> {
   const texts = new Set(known.map((note) => new TextDecoder().decode(note)));
   for (const text of texts) {
     const { files, digest } = JSON.parse(text);
-    if ((await digestOf(files)) !== digest) return false;
+    if ((await filesDigest(files)) !== digest) return false;
   }
   return true;
 }

@@ -4,10 +4,10 @@ import { dialects } from "../../servlets/dialects.ts";
 import { listAll } from "../../servlets/servlet.ts";
 import { callExport } from "../../wasm/call.ts";
 import { liveWorld } from "../../wasm/world.ts";
-import { warmUp, watchedSetup, type Asked } from "./warm-up.ts";
+import { warmUp, watchedSetup, type WarmUpInput } from "./warm-up.ts";
 
 /** An answer in JSON, as `ask.ts` reads it. */
-export async function answer(asked: Asked): Promise<object> {
+export async function answer(asked: WarmUpInput): Promise<object> {
   const { patch: warmed, ...warm } = await warmUp(asked);
   const known = { ...warm, ...(warmed && { patch: warmed.toBase64() }) };
   const calls = new Set<string>();

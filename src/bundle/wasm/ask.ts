@@ -9,7 +9,7 @@ import { sealingWith } from "../../files/sealing.ts";
 import type { DialectName } from "../../servlets/dialects.ts";
 import type { Lists } from "../../core/model.ts";
 import type { ListFailure } from "../../servlets/servlet.ts";
-import { readIfThere, sha256, writeWhole } from "../cache.ts";
+import { readIfThere, contentHash, writeWhole } from "../cache.ts";
 import { Database } from "../database.ts";
 import type { Archived } from "../servlet-files.ts";
 import type { Prepared } from "./prepare.ts";
@@ -52,18 +52,21 @@ const answerSchema = z.object({
   logs: z.array(z.string()),
 });
 
-export type Answer = z.infer<typeof answerSchema>;
+export type ListAnswer = z.infer<typeof answerSchema>;
 
 /**
  * Asks servlets, in the order of the questions. Answers are kept in the folder `cache` for as long as neither the servlet
  * nor the code that runs it changes.
  */
-export async function askAll(questions: readonly ListQuestion[], cache: string): Promise<Answer[]> {
+export async function askServlets(
+  questions: readonly ListQuestion[],
+  cache: string,
+): Promise<ListAnswer[]> {
   runtime ??= runtimeText();
   const code = await runtime;
-  const answers: Answer[] = [];
+  const answers: ListAnswer[] = [];
   for (const question of questions) {
-    const about = sha256(code, question.prepared.hash, JSON.stringify(aboutOf(question)));
+    const about = contentHash(code, question.prepared.hash, JSON.stringify(aboutOf(question)));
     const note = join(cache, `${about.slice(0, 32)}.lists.json`);
     const known = await readIfThere(note);
     const text = known === undefined ? await ask(question) : new TextDecoder().decode(known);

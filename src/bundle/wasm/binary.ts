@@ -29,13 +29,13 @@ export interface Size {
   exotic: boolean;
 }
 
-export interface Table extends Size {
+interface Table extends Size {
   /** The type of its entries, in hex. */
   type: string;
 }
 
 /** Changes that `rewrite` makes to a module; absent parts stay as they are. */
-export interface Changes {
+interface Changes {
   imports?: (one: Import) => Import;
   /** The exports in place of the old ones; `index` as in the old ones. */
   exports?: (old: Export[]) => Export[];

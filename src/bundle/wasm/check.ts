@@ -24,7 +24,7 @@ export const SERVLET_EXPORTS: ReadonlySet<string> = new Set(
 );
 
 /** Host functions that some dialect's servlets may import, by namespace. */
-export const offered: Readonly<Record<string, object>> = hostFunctions(
+export const offeredFunctions: Readonly<Record<string, object>> = hostFunctions(
   Object.assign({}, ...Object.values(dialects).map(({ userFunctions }) => userFunctions)),
 );
 
@@ -119,7 +119,7 @@ export function everyInstruction(wasm: Uint8Array, visit = (_one: Instruction): 
 /** True if the host or the kernel has this import of a plugin. */
 export async function isOffered({ module, name, kind }: Import): Promise<boolean> {
   if (kind !== "function") return false;
-  if (Object.hasOwn(offered[NAMESPACES[module] ?? ""] ?? {}, name)) return true;
+  if (Object.hasOwn(offeredFunctions[NAMESPACES[module] ?? ""] ?? {}, name)) return true;
   return (
     module === "extism:host/env" && !name.startsWith("edge_") && (await kernelFunctions()).has(name)
   );

@@ -13,7 +13,7 @@ import { leb, Reader, sections, signedLeb, text } from "./bytes.ts";
 import { readBody, TAIL_CALLS, type FunctionBody } from "./function-body.ts";
 import { OP, readInstruction, type Instruction } from "./instructions.ts";
 import { PARTS, priceOf } from "./prices.ts";
-import { begin, flow, longestPaths, STRETCH, THROWING } from "./paths.ts";
+import { functionBlocks, flow, longestPaths, STRETCH, THROWING } from "./paths.ts";
 
 /** Fuel of what a servlet computes while a bundle is made, once for all calls and where nobody waits for it. */
 export const BUNDLE_FUEL = 10 * limits.fuelPerSecond;
@@ -117,7 +117,7 @@ function meteredBody(body: FunctionBody, meter: Meter): Uint8Array {
   const deposit = meter.handlers > 0 && body.throws ? FRAME + HANDLER * body.handlers : 0;
   const reader = new Reader(code);
   const out: Part[] = [isSmall ? body.locals : withLocal(body.locals)];
-  const blocks = begin();
+  const blocks = functionBlocks();
   let loops = 0;
   let unpaid = 0;
   if (ways[0]! >= STRETCH) out.push([OP.call, ...leb(meter.payForEntry)]);

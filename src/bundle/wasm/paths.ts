@@ -17,14 +17,14 @@ const LEAVING = new Set<number>([
 const NOWHERE = -Infinity;
 
 /** An open block: what may be unpaid where it begins, and at its label. */
-export interface Block {
+interface Block {
   opcode: number;
   before: number;
   atLabel: number;
 }
 
 /** The blocks that are open where a function begins. */
-export const begin = (): Block[] => [{ opcode: OP.block, before: 0, atLabel: NOWHERE }];
+export const functionBlocks = (): Block[] => [{ opcode: OP.block, before: 0, atLabel: NOWHERE }];
 
 /**
  * The cost of the longest path through the code outside of loops, then through each loop without the loops
@@ -35,7 +35,7 @@ export function longestPaths(
   costOf: (instruction: Instruction) => number,
 ): number[] {
   const reader = new Reader(code);
-  const blocks = begin();
+  const blocks = functionBlocks();
   const longest = [0];
   /** For each open block, whose instructions are those in it. */
   const owners = [0];

@@ -14,7 +14,7 @@ import {
   type Outline,
 } from "./binary.ts";
 import { FEATURES, inFolder, optimise as optimised, tool, version } from "./binaryen.ts";
-import { readIfThere, sha256, writeWhole } from "../cache.ts";
+import { readIfThere, contentHash, writeWhole } from "../cache.ts";
 import { shared } from "../work.ts";
 import { metered } from "./fuel.ts";
 import {
@@ -43,9 +43,9 @@ export interface Prepared {
   path: string;
   /** SHA-256 of the prepared wasm, in hex. */
   hash: string;
-  /** Of an engine: the patch that its servlets share. */
+  /** Of an interpreter: the patch that its servlets share. */
   base?: Cached;
-  /** Makes an instance, or an engine's with the base, one in which calls begin. */
+  /** Makes an instance, or an interpreter's with the base, one in which calls begin. */
   patch?: Cached;
   /** Why an instance cannot be restored to its pristine state; absent if it can. */
   unrestorable?: string;
@@ -67,8 +67,8 @@ export interface PrepareOptions {
 /** Where nothing else is said: from there on, marks save more than they cost. */
 const MARKED_PAGES = 4;
 
-/** Further exports of the JavaScript engine: to compile and load a script, and to collect garbage before state is stored. */
-export const ENGINE_EXPORTS = {
+/** Further exports of the JavaScript interpreter: to compile and load a script, and to collect garbage before state is stored. */
+export const INTERPRETER_EXPORTS = {
   compile: "edge_compile",
   load: "edge_load",
   collect: "edge_collect",
@@ -100,7 +100,7 @@ export async function prepare(
   return {
     wasm,
     path,
-    hash: sha256(wasm),
+    hash: contentHash(wasm),
     ...(unrestorable === "" ? {} : { unrestorable }),
     exports,
     imports: WebAssembly.Module.imports(module).map((one) => `${one.module}.${one.name}`),
@@ -128,7 +128,11 @@ export async function resultOf(
     }
   }
   const isMarked = guest.memories[0] !== undefined && guest.memories[0].initial >= markedPages;
-  const recipe = sha256(await ingredients(), `${maximumPages} ${isMarked} ${optimise}`, plugin);
+  const recipe = contentHash(
+    await ingredients(),
+    `${maximumPages} ${isMarked} ${optimise}`,
+    plugin,
+  );
   const path = join(cache, `${recipe.slice(0, 32)}.wasm`);
   return { path, guest, maximumPages, isMarked, optimise };
 }
@@ -207,7 +211,7 @@ async function ingredients(): Promise<string> {
     ].map((name) => join(import.meta.dirname, name + OWN_EXTENSION)),
   ];
   const texts = await Promise.all(own.map((file) => readFile(file, "utf8")));
-  return sha256(
+  return contentHash(
     await version(),
     ...FEATURES,
     String(limits.tableEntries),
@@ -240,7 +244,7 @@ async function transform(
         kind: "global",
         index,
       })),
-      ...old.filter(({ name }) => Object.values(ENGINE_EXPORTS).includes(name)),
+      ...old.filter(({ name }) => Object.values(INTERPRETER_EXPORTS).includes(name)),
       ...old
         .filter(({ name, kind }) => kind === "function" && WIZER_EXPORTS.has(name))
         .slice(0, 1)

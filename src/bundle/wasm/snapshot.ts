@@ -1,22 +1,22 @@
-/** Loads a script into the JavaScript engine and keeps the changes as a patch. */
+/** Loads a script into the JavaScript interpreter and keeps the changes as a patch. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { dialects } from "../../servlets/dialects.ts";
 import { Guest, type Setup } from "../../wasm/guest.ts";
 import { memoryOf } from "../../wasm/image.ts";
 import { Journal } from "../../wasm/journal.ts";
-import { instantiate, run } from "../../wasm/link.ts";
+import { instantiate, runExport } from "../../wasm/link.ts";
 import { applyPatch, encodePatch } from "../../wasm/patch.ts";
 import { startWorld } from "../../wasm/world.ts";
-import { readIfThere, sha256, writeWhole } from "../cache.ts";
+import { readIfThere, contentHash, writeWhole } from "../cache.ts";
 import { shared } from "../work.ts";
 import { BUNDLE_FUEL } from "./fuel.ts";
-import { ENGINE_EXPORTS, type Cached, type Prepared } from "./prepare.ts";
+import { INTERPRETER_EXPORTS, type Cached, type Prepared } from "./prepare.ts";
 import { OWN_EXTENSION } from "../own.ts";
 import { Refusal } from "../refusal.ts";
 import { parseJson } from "../../core/text.ts";
 
-/** A script that was loaded into an engine. */
+/** A script that was loaded into an interpreter. */
 export interface Snapshot {
   patch: Cached;
   /** The JSON value that the script passed to `__host.output`; an empty array if there was none. */
@@ -32,24 +32,29 @@ export interface Loaded {
 }
 
 /**
- * The patch that makes an engine which has started, or has the `base`, one that has loaded `script`.
+ * The patch that makes an interpreter which has started, or has the `base`, one that has loaded `script`.
  *
  * Throws a `Refusal` with what the script threw.
  */
 export async function snapshot(
-  engine: Prepared,
+  interpreter: Prepared,
   script: Loaded,
   cache: string,
   base?: Cached,
 ): Promise<Snapshot> {
-  const key = sha256(engine.hash, await ownText, base?.bytes ?? "", JSON.stringify(script));
+  const key = contentHash(
+    interpreter.hash,
+    await ownText,
+    base?.bytes ?? "",
+    JSON.stringify(script),
+  );
   const path = join(cache, `${key.slice(0, 32)}.bin`);
-  return shared(path, () => taken(path, engine, script, base));
+  return shared(path, () => taken(path, interpreter, script, base));
 }
 
 async function taken(
   path: string,
-  engine: Prepared,
+  interpreter: Prepared,
   script: Loaded,
   base: Cached | undefined,
 ): Promise<Snapshot> {
@@ -58,7 +63,7 @@ async function taken(
   if (patch !== undefined && output !== undefined) {
     return { patch: { path, bytes: patch }, output: parseJson(decoder.decode(output)) };
   }
-  const made = await load(await compiled(engine), script, base);
+  const made = await load(await compiled(interpreter), script, base);
   await writeWhole(path, made.patch);
   await writeWhole(note, made.output);
   return { patch: { path, bytes: made.patch }, output: parseJson(made.output) };
@@ -69,7 +74,7 @@ const decoder = new TextDecoder();
 const ownText = readFile(join(import.meta.dirname, `../../wasm/patch${OWN_EXTENSION}`), "utf8");
 
 const modules = new Map<string, Promise<WebAssembly.Module>>();
-/** Compiled once for all servlets of an engine. */
+/** Compiled once for all servlets of an interpreter. */
 function compiled({ hash, wasm }: Prepared): Promise<WebAssembly.Module> {
   const found = modules.get(hash) ?? WebAssembly.compile(wasm);
   modules.set(hash, found);
@@ -78,24 +83,24 @@ function compiled({ hash, wasm }: Prepared): Promise<WebAssembly.Module> {
 
 /** Compiles in one instance and loads in another, so that nothing of the compiling is left in the patch. */
 async function load(
-  engine: WebAssembly.Module,
+  interpreter: WebAssembly.Module,
   { name, text, within = {} }: Loaded,
   base: Cached | undefined,
 ) {
   const bytecodeOf = async (source: string) => {
-    const compiler = await started(engine);
+    const compiler = await started(interpreter);
     const input = `${name}\0${source}`;
-    return (await compiler.run(ENGINE_EXPORTS.compile, input)) ?? new Uint8Array();
+    return (await compiler.run(INTERPRETER_EXPORTS.compile, input)) ?? new Uint8Array();
   };
   let whole = text;
   for (const [word, source] of Object.entries(within)) {
     whole = whole.replace(word, (await bytecodeOf(source)).toBase64());
   }
   const bytecode = await bytecodeOf(whole);
-  const loader = await started(engine);
+  const loader = await started(interpreter);
   if (base !== undefined) applyPatch(loader.instance, base.bytes.buffer);
   const before = memoryOf(loader.instance.exports).slice();
-  const output = await loader.run(ENGINE_EXPORTS.load, bytecode);
+  const output = await loader.run(INTERPRETER_EXPORTS.load, bytecode);
   return {
     patch: encodePatch(loader.instance.exports, before),
     output: decoder.decode(output) || "[]",
@@ -104,8 +109,8 @@ async function load(
 
 const { userFunctions } = dialects["hyper-v2"];
 
-/** An engine that has started, and a way to run its exports. */
-async function started(engine: WebAssembly.Module) {
+/** An interpreter that has started, and a way to run its exports. */
+async function started(interpreter: WebAssembly.Module) {
   const logs: string[] = [];
   const setup: Setup = {
     world: startWorld,
@@ -119,16 +124,16 @@ async function started(engine: WebAssembly.Module) {
     ask: () => Promise.reject(new Error("users cannot be asked while a bundle is made")),
   };
   const guest = new Guest(setup, new Journal({ hash: "", input: "" }, startWorld, undefined));
-  const instance = instantiate({ module: engine, userFunctions }, guest);
+  const instance = instantiate({ module: interpreter, userFunctions }, guest);
   const { exports } = instance;
   guest.attach(exports, { fuel: BUNDLE_FUEL });
-  await run(instance, "edge_start");
+  await runExport(instance, "edge_start");
   return {
     instance,
     /** Runs an export; gives a copy of its output. Throws a `Refusal` where it fails. */
     run: async (name: string, input: string | Uint8Array) => {
       guest.setInput(input);
-      const code = await run(instance, name).catch((error: unknown) => error);
+      const code = await runExport(instance, name).catch((error: unknown) => error);
       const message = guest.error();
       if (code !== 0 || message !== undefined)
         throw new Refusal(failureText(message ?? String(code), logs));

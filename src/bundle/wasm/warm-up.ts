@@ -12,7 +12,7 @@ import { callIn } from "../../wasm/call.ts";
 import { Guest, GuestError, type Setup } from "../../wasm/guest.ts";
 import { isKernelNew, memoryOf } from "../../wasm/image.ts";
 import { Journal } from "../../wasm/journal.ts";
-import { instantiate, run, type Instance } from "../../wasm/link.ts";
+import { instantiate, runExport, type Instance } from "../../wasm/link.ts";
 import { applyPatch, encodePatch } from "../../wasm/patch.ts";
 import { nobody } from "../../wasm/pool.ts";
 import { startWorld, type World } from "../../wasm/world.ts";
@@ -27,9 +27,9 @@ const NO_NETWORK =
   'There is no network while a bundle is made. Set "lists": "dynamic" in servlet.json, so that the lists are asked for at run time.';
 
 /** A servlet, and how it is to be warmed up. */
-export interface Asked {
+export interface WarmUpInput {
   module: WebAssembly.Module;
-  /** Of an engine: the patch that its servlets share, and this one's. */
+  /** Of an interpreter: the patch that its servlets share, and this one's. */
   base?: ArrayBuffer;
   patch?: ArrayBuffer;
   dialect: DialectName;
@@ -54,7 +54,7 @@ export interface WarmUp {
   startsOnce: boolean;
   /** Host services that its start functions used. */
   startAsks: string[];
-  /** The patch in which its calls begin: over an engine's base, or over a new instance. */
+  /** The patch in which its calls begin: over an interpreter's base, or over a new instance. */
   patch?: Uint8Array;
   /** Why the manifest's `warm` or `start` cannot be had. */
   refusal?: string;
@@ -155,12 +155,12 @@ class Warming {
     if (this.#instance.exports[name] === undefined) return;
     const guest = this.#newCall();
     guest.attach(this.#instance.exports, { ...(fuel !== undefined && { fuel }) });
-    await run(this.#instance, name);
+    await runExport(this.#instance, name);
     this.leftSomething ||= guest.vars.size > 0 || !isKernelNew(this.#instance.exports);
     this.#clearKernel();
   }
 
-  connect({ dialect, exports, idsAsGiven, fuel }: Asked): Servlet {
+  connect({ dialect, exports, idsAsGiven, fuel }: WarmUpInput): Servlet {
     return dialects[dialect].connect({
       exports,
       idsAsGiven,
@@ -192,8 +192,8 @@ class Warming {
   }
 }
 
-/** An instance that has started, with its script loaded where it is an engine, and what that asked for. */
-async function start(asked: Asked): Promise<{ warming: Warming; startAsks: string[] }> {
+/** An instance that has started, with its script loaded where it is an interpreter, and what that asked for. */
+async function start(asked: WarmUpInput): Promise<{ warming: Warming; startAsks: string[] }> {
   const { base, patch, dialect, module } = asked;
   const code = { module, userFunctions: dialects[dialect].userFunctions };
   const journal = new WatchedJournal(new Set(), startWorld);
@@ -202,7 +202,7 @@ async function start(asked: Asked): Promise<{ warming: Warming; startAsks: strin
   const { exports } = instance;
   if (base !== undefined) {
     guest.attach(exports);
-    await run(instance, "edge_start");
+    await runExport(instance, "edge_start");
     applyPatch(instance, base);
   }
   const warming = new Warming(instance, memoryOf(exports).slice(), asked.allowedHosts);
@@ -219,13 +219,13 @@ async function start(asked: Asked): Promise<{ warming: Warming; startAsks: strin
  * Warms one servlet up. Its lists are asked for where that asks nothing of the world, and left out
  * otherwise.
  */
-export async function warmUp(asked: Asked): Promise<WarmUp> {
+export async function warmUp(asked: WarmUpInput): Promise<WarmUp> {
   const { warm, startOnce, isRestorable, listed, module } = asked;
-  const isEngine = asked.patch !== undefined;
+  const isInterpreter = asked.patch !== undefined;
   const isWizer = WebAssembly.Module.exports(module).some(({ name }) => name === "edge_wizer");
   const isWanted = warm.length > 0 || startOnce || isWizer;
   const refused = (refusal: string, startAsks: string[] = []): WarmUp => ({
-    startsOnce: isEngine,
+    startsOnce: isInterpreter,
     startAsks,
     ...(isWanted && { refusal }),
   });
@@ -251,7 +251,7 @@ export async function warmUp(asked: Asked): Promise<WarmUp> {
       startAsks,
     );
   }
-  if (listed && !isEngine) {
+  if (listed && !isInterpreter) {
     const asking = listAll(warming.connect(asked));
     const failures = await asking.then(
       ({ failures: all }) => all.length,
@@ -265,16 +265,16 @@ export async function warmUp(asked: Asked): Promise<WarmUp> {
     const failure = await warmCall(warming, asked, tool, args);
     if (failure !== undefined) return refused(`the warm-up call of ${tool} ${failure}`, startAsks);
   }
-  const isWarm = isWanted || (listed && !isEngine);
+  const isWarm = isWanted || (listed && !isInterpreter);
   return {
-    startsOnce: isEngine || (isAlone && !isWarm),
+    startsOnce: isInterpreter || (isAlone && !isWarm),
     startAsks,
     ...(isWarm && { patch: warming.patch() }),
   };
 }
 
 /** Makes one call; says what went wrong with it. */
-async function warmCall(warming: Warming, asked: Asked, tool: string, args: object) {
+async function warmCall(warming: Warming, asked: WarmUpInput, tool: string, args: object) {
   warming.takeAsked();
   try {
     const servlet = warming.connect(asked);

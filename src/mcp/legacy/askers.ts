@@ -1,5 +1,5 @@
 import type { Asker } from "../../core/asks.ts";
-import type { Client, CallContext } from "../../core/call-context.ts";
+import type { ClientDescription, CallContext } from "../../core/call-context.ts";
 import { Fault } from "../../core/errors.ts";
 import { cannotAsk } from "../../servlets/ask-failures.ts";
 import { unaskable } from "../../asks/answers.ts";
@@ -35,7 +35,7 @@ export const failingAsker =
  * The asker of a client that accepts no stream. If only pages are asked for, and the client opens pages, it throws
  * `page_required`, so that the client calls again afterwards; `onPage` gets the id of each.
  */
-export function streamlessAsker(client: Client, onPage: (id: string) => void): Asker {
+export function streamlessAsker(client: ClientDescription, onPage: (id: string) => void): Asker {
   const fail = failingAsker("no stream");
   const { protocolVersion: version = "" } = client;
   return async (asks, signal) => {
@@ -56,7 +56,7 @@ const OPEN_FIRST =
  * Runs a call whose `ask` never waits. A servlet that returns an input request is called again with the answers. With
  * `handOver`, what needs a person waits for one, and what its gate stops goes on: the result is the link.
  */
-export function settled(entry: Entry, call: CallContext, handOver?: HandOver): Promise<Json> {
+export function runToEnd(entry: Entry, call: CallContext, handOver?: HandOver): Promise<Json> {
   const ask = handOver ? linkAsker(call.ask, call.client) : call.ask;
   const handed = async (waiting: Waiting): Promise<Json | undefined> => {
     const task = await handOver?.(waiting);

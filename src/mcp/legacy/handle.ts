@@ -7,20 +7,20 @@ import { isObject, type Json } from "../../core/model.ts";
 import { stringBytes } from "../../core/text.ts";
 import { traceIn, traceInHeaders, type Trace } from "../../observe/trace-context.ts";
 import { inRequestSpan, isListening, type Span } from "../../observe/spans.ts";
-import { afterSending, type Sender } from "../../core/unknown-outcome.ts";
+import { afterSending, type UnrecordedCall } from "../../core/unknown-outcome.ts";
 import { canAsk, type FoundRequest, type Incoming } from "../method.ts";
 import { rowOf } from "../methods.ts";
 import { changes } from "../../calls/changes.ts";
 import { isInitialize } from "../wire/classify.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { handingOver, linkOf } from "../../asks/links.ts";
-import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
-import { clientName, pageOf } from "../wire/params.ts";
+import { errorMessage, methodNotFound, resultMessage, type RpcRequest } from "../wire/message.ts";
+import { clientName, listPage } from "../wire/params.ts";
 import { silenceGate } from "../wire/tasks.ts";
 import { notices, progressTokenOf } from "../wire/notifications.ts";
-import { Answering, eventText, jsonResponse, type Reply } from "../wire/reply.ts";
+import { Answering, eventText, replyResponse, type Reply } from "../wire/reply.ts";
 import { mcpSpan, tellFault, tellResult } from "../../observe/request-span.ts";
-import { failingAsker, settled } from "./askers.ts";
+import { failingAsker, runToEnd } from "./askers.ts";
 import { initialize } from "./introduction.ts";
 import { olderResult, olderError, olderNotice } from "./shapes.ts";
 
@@ -138,12 +138,12 @@ const runsServlet = (message: unknown): boolean =>
 
 function responseOf(reply: Response | Reply): Response {
   if (reply instanceof Response) return reply;
-  return reply.status === 202 ? new Response(null, { status: 202 }) : jsonResponse(reply);
+  return reply.status === 202 ? new Response(null, { status: 202 }) : replyResponse(reply);
 }
 
 /** Makes a session. https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization */
 async function begin(
-  { id, params }: Request,
+  { id, params }: RpcRequest,
   exchange: Exchange,
   sessions: Sessions,
 ): Promise<Response> {
@@ -166,7 +166,7 @@ async function begin(
   const session = await sessions.create(exchange.principal, client);
   const body = resultMessage(id, JSON.stringify(result));
   const response = exchange.accepts.json
-    ? jsonResponse({ status: 200, body })
+    ? replyResponse({ status: 200, body })
     : new Response(eventText(body), { headers: { "content-type": "text/event-stream" } });
   response.headers.set(SESSION_HEADER, session);
   return response;
@@ -208,13 +208,13 @@ async function answer(
 ): Promise<string> {
   const { id, method, params, row, entry } = request;
   const { send, signal } = answering;
-  const sender: Sender = {};
+  const sender: UnrecordedCall = {};
   try {
     if (row.stateless) {
       return resultMessage(id, JSON.stringify(await row.stateless(params, exchange)));
     }
     if (row.list) {
-      const list = await pageOf(row.list, params, exchange.registry);
+      const list = await listPage(row.list, params, exchange.registry);
       return resultMessage(id, JSON.stringify(olderResult(list, version)));
     }
     if (entry === undefined) throw methodNotFound(method);
@@ -236,7 +236,7 @@ async function answer(
       ask: failingAsker("no session"),
       ...(handOver && entry.tool && !exchange.accepts.sse && { gate: silenceGate(entry.tool) }),
     };
-    const result = await settled(entry, context, handOver);
+    const result = await runToEnd(entry, context, handOver);
     tellResult(span, result);
     return resultMessage(id, JSON.stringify(olderResult(result, version)));
   } catch (error) {

@@ -1,20 +1,20 @@
-import { pageOf } from "../wire/params.ts";
+import { listPage } from "../wire/params.ts";
 import type { SessionCall as Call, SessionParts } from "./session-store.ts";
 import { sessionAsker } from "../../asks/askers.ts";
 import { METHODS } from "../../calls/call-ref.ts";
 import { perform, whateverFor, type Waiting } from "../../calls/engine.ts";
-import type { DetailedTask, Progress, TaskCall } from "../../calls/task-object.ts";
+import type { DetailedTask, TaskProgress, TaskCall } from "../../calls/task-object.ts";
 import { Fault, report, tooSilent } from "../../core/errors.ts";
-import { failingAsker, streamlessAsker, settled } from "./askers.ts";
+import { failingAsker, streamlessAsker, runToEnd } from "./askers.ts";
 import { changes } from "../../calls/changes.ts";
-import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
+import { errorMessage, methodNotFound, resultMessage, type RpcRequest } from "../wire/message.ts";
 import { mcpSpan, told } from "../../observe/request-span.ts";
 import { inRequestSpan } from "../../observe/spans.ts";
 import type { FoundRequest } from "../method.ts";
 import { find } from "../methods.ts";
 import { progressTokenOf } from "../wire/notifications.ts";
 import { hasTasks, olderResult, olderError } from "./shapes.ts";
-import { endingOf, isOver, olderTask, TASK_RESULT, wantedTtl } from "./tasks.ts";
+import { taskResponseOf, isOver, olderTask, TASK_RESULT, wantedTtl } from "./tasks.ts";
 import { silenceGate, taskGate } from "../wire/tasks.ts";
 import { handingOver, linkAsker, linkOf } from "../../asks/links.ts";
 import { isObject, type Json, type Notification } from "../../core/model.ts";
@@ -22,7 +22,7 @@ import { traceIn } from "../../observe/trace-context.ts";
 import type { CallContext } from "../../core/call-context.ts";
 import type { Entry, Registry } from "../../servlets/registry.ts";
 import { limits } from "../../core/limits.ts";
-import { afterSending, UNKNOWN_OUTCOME, type Sender } from "../../core/unknown-outcome.ts";
+import { afterSending, UNKNOWN_OUTCOME, type UnrecordedCall } from "../../core/unknown-outcome.ts";
 import { retryForMinutes } from "../../core/retry.ts";
 import type { Hub } from "../hub.ts";
 import type { OpenCalls } from "./open-calls.ts";
@@ -78,7 +78,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   }
 
   /** Answers a request, now or when its call has ended. Never throws. */
-  async answer(request: Request, post: OpenPost): Promise<void> {
+  async answer(request: RpcRequest, post: OpenPost): Promise<void> {
     const { id, method, params } = request;
     const meta = isObject(params["_meta"]) ? params["_meta"] : {};
     const progressToken = progressTokenOf(meta);
@@ -137,7 +137,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     return true;
   }
 
-  async progressed(task: string, { view, asks, round }: Progress): Promise<boolean> {
+  async progressed(task: string, { view, asks, round }: TaskProgress): Promise<boolean> {
     const { store, streams } = this.#parts;
     const calls = this.#open.ofTask(task);
     const isListed = store.hasTask(task);
@@ -160,7 +160,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   }
 
   /** Returns the result of a request; undefined if its call continues. */
-  async #run(call: Call, request: Request, meta: Json): Promise<Json | undefined> {
+  async #run(call: Call, request: RpcRequest, meta: Json): Promise<Json | undefined> {
     demandRoom(this.#open.all.filter((one) => !isListener(one)));
     const registry = await this.#registry(call.scopes);
     const found = await find(request, registry);
@@ -183,7 +183,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
       const awaitTask = this.awaitTask.bind(this);
       return row.session(params, { store, tasks, enlist, registry, awaitTask }, call);
     }
-    if (row.list) return pageOf(row.list, params, seen);
+    if (row.list) return listPage(row.list, params, seen);
     if (entry === undefined) throw methodNotFound(method);
     if (entry instanceof Fault) throw entry;
     const task = await this.#asTask(call, entry, params, meta);
@@ -219,7 +219,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
       const opening = post && setTimeout(() => this.#open.begin(post), limits.keepAliveMs);
       const handOver = handingOver(kept, this.#parts.tasks());
       const gate = handOver && entry.tool && !post?.accepts.sse && silenceGate(entry.tool);
-      return settled(entry, { ...context, ...(gate && { gate }) }, handOver).finally(() =>
+      return runToEnd(entry, { ...context, ...(gate && { gate }) }, handOver).finally(() =>
         clearTimeout(opening),
       );
     }
@@ -289,7 +289,10 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   async #end(call: Call, task: DetailedTask): Promise<void> {
     const { request: id, method } = call;
     const { version } = this.#parts.store.row;
-    await this.#open.reply(call, id === null ? undefined : endingOf({ id, method, version }, task));
+    await this.#open.reply(
+      call,
+      id === null ? undefined : taskResponseOf({ id, method, version }, task),
+    );
   }
 }
 
@@ -300,7 +303,7 @@ const stillRunning = () =>
   );
 
 /** The keeper of a call in a session's object; calls `note` before a request that must not be repeated is sent. */
-export const sendingKeeper = (call: Sender, note: () => void): Keeper => ({
+export const sendingKeeper = (call: UnrecordedCall, note: () => void): Keeper => ({
   isVolatile: true,
   begin: async () => {},
   async intend(_position, _key, method) {
@@ -313,7 +316,7 @@ export const sendingKeeper = (call: Sender, note: () => void): Keeper => ({
 });
 
 /** The error for the client of a call that died with its object. */
-export const stopped = ({ hasSent = false }: Sender): Fault =>
+const stopped = ({ hasSent = false }: UnrecordedCall): Fault =>
   new Fault(
     "servlet_failed",
     hasSent

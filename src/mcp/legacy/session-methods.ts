@@ -4,7 +4,7 @@ import { Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import type { Json, Notification } from "../../core/model.ts";
 import { logLevelIn, notices } from "../wire/notifications.ts";
-import { cursorText, string, uriIn } from "../wire/params.ts";
+import { cursorText, stringParam, uriIn } from "../wire/params.ts";
 import type { SessionStore, SessionCall, SessionParts } from "./session-store.ts";
 import { hasTasks, olderNotice } from "./shapes.ts";
 import { isOver, olderTask, related, TASK_RESULT } from "./tasks.ts";
@@ -86,7 +86,7 @@ export async function awaitTask(
 /** The principal's task that params name. Throws `invalid_params` for an unknown one. */
 async function taskIn(params: Json, session: SessionParts): Promise<DetailedTask> {
   demandTasks(session);
-  const id = string(params, "taskId");
+  const id = stringParam(params, "taskId");
   const task = await session.tasks().get(id);
   if (task === undefined)
     throw new Fault("invalid_params", `Unknown task: ${beginningOf(id, 80)}. See tasks/list.`);

@@ -1,5 +1,5 @@
 import type { Accepts } from "../wire/reply.ts";
-import type { Client } from "../../core/call-context.ts";
+import type { ClientDescription } from "../../core/call-context.ts";
 import type { Trace } from "../../observe/trace-context.ts";
 
 /** A POST to a session, its messages unchecked. */
@@ -15,4 +15,4 @@ export interface Post {
 }
 
 /** A client as `initialize` describes it, with the negotiated revision. */
-export type Introduced = Client & { protocolVersion: string };
+export type Introduced = ClientDescription & { protocolVersion: string };

@@ -5,7 +5,7 @@ import { SealedRows } from "../../storage/sealed-rows.ts";
 /** The tables of a session, and their rows. */
 
 /** A session's row: all that is not sealed. */
-export interface Row extends Record<string, SqlStorageValue> {
+export interface SessionRow extends Record<string, SqlStorageValue> {
   principal: string;
   version: string;
   level: string;
@@ -59,7 +59,7 @@ export interface StoredAsk extends Record<string, SqlStorageValue> {
 }
 
 /** The content of an open request of the server. */
-export type Asked = Ask & {
+export type OpenAsk = Ask & {
   /** True if the client may answer with a task of its own. */
   isTask: boolean;
 };

@@ -1,3 +1,4 @@
+import type { LoggingLevel } from "../../sdk/types.ts";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { Alarm } from "../../storage/alarm.ts";
@@ -5,15 +6,15 @@ import { callerKey } from "../../core/callers.ts";
 import { limits } from "../../core/limits.ts";
 import type { RequestId } from "../wire/message.ts";
 import type { Introduced, Post } from "./session-object.ts";
-import type { Json, LoggingLevel, Principal, Notification } from "../../core/model.ts";
+import type { Json, Principal, Notification } from "../../core/model.ts";
 import { SealedRows } from "../../storage/sealed-rows.ts";
 import {
   SCHEMA,
-  type Asked,
+  type OpenAsk,
   type CallRow,
   type StoredAsk,
   type StoredCall,
-  type Row,
+  type SessionRow,
 } from "./session-rows.ts";
 import { hasRow, hasTable } from "../../storage/tables.ts";
 import type { Sealer } from "../../storage/vault.ts";
@@ -33,7 +34,7 @@ export class SessionStore {
   readonly rows: SealedRows;
   readonly #storage: DurableObjectStorage;
   readonly alarm: Alarm;
-  #row: Row | undefined;
+  #row: SessionRow | undefined;
   /** `used` as it is stored. */
   #storedUse = 0;
   #client: Promise<Introduced> | undefined;
@@ -47,7 +48,7 @@ export class SessionStore {
     this.rows = new SealedRows(storage.sql, sealer);
     const { sql } = storage;
     if (!hasTable(sql, "session")) return;
-    this.#row = sql.exec<Row>("SELECT * FROM session").toArray()[0];
+    this.#row = sql.exec<SessionRow>("SELECT * FROM session").toArray()[0];
     this.#storedUse = this.#row?.used ?? 0;
   }
 
@@ -64,7 +65,7 @@ export class SessionStore {
       void this.alarm.set(now + limits.sessionIdleMs);
     });
     this.#client = Promise.resolve(client);
-    this.#row = this.#storage.sql.exec<Row>("SELECT * FROM session").one();
+    this.#row = this.#storage.sql.exec<SessionRow>("SELECT * FROM session").one();
   }
 
   get exists(): boolean {
@@ -76,12 +77,12 @@ export class SessionStore {
   }
 
   /** Throws if the session has ended. */
-  get row(): Readonly<Row> & { level: LoggingLevel } {
+  get row(): Readonly<SessionRow> & { level: LoggingLevel } {
     if (this.#row === undefined) throw new Error("The session has ended. Check `exists` first.");
-    return this.#row as Row & { level: LoggingLevel };
+    return this.#row as SessionRow & { level: LoggingLevel };
   }
 
-  set(change: Partial<Row>): void {
+  set(change: Partial<SessionRow>): void {
     Object.assign(this.row, change);
     for (const [column, value] of Object.entries(change)) {
       this.#storage.sql.exec(`UPDATE session SET ${column} = ?`, value);
@@ -204,8 +205,8 @@ export class SessionStore {
     return this.exists ? this.#storage.sql.exec<StoredAsk>("SELECT * FROM asks").toArray() : [];
   }
 
-  async asked(number: number): Promise<Asked | undefined> {
-    return (await this.rows.text(`ask ${number}`)) as Asked | undefined;
+  async asked(number: number): Promise<OpenAsk | undefined> {
+    return (await this.rows.text(`ask ${number}`)) as OpenAsk | undefined;
   }
 
   /** Notes a page that the client is asked to open; of too many it forgets the oldest. */

@@ -12,7 +12,7 @@ import { listerOf } from "../../calls/listed-calls.ts";
 import type { Profiles } from "../../pages/profiles.ts";
 import type { Introduced, Post } from "./session-object.ts";
 import { SessionStore } from "./session-store.ts";
-import type { Progress } from "../../calls/task-object.ts";
+import type { TaskProgress } from "../../calls/task-object.ts";
 import { Unreadable } from "../../storage/vault.ts";
 
 /**
@@ -140,7 +140,7 @@ export class Session extends DurableObject<Env> {
   }
 
   /** Receives the progress of a task; false if neither a call nor the client follows it. */
-  async progressed(task: string, progress: Progress): Promise<boolean> {
+  async progressed(task: string, progress: TaskProgress): Promise<boolean> {
     return this.#hearing(() => this.#protocol.calls.progressed(task, progress));
   }
 

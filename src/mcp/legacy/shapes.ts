@@ -1,7 +1,7 @@
-import { rpcError, type Fault, type RpcError } from "../../core/errors.ts";
+import { rpcError, type Fault, type JsonRpcError } from "../../core/errors.ts";
 import { knownMembers, knownResult } from "./members.ts";
 import type { Ask } from "../../core/asks.ts";
-import { isObject, type ContentBlock, type Json, type Tool } from "../../core/model.ts";
+import { isObject, type McpContentBlock, type Json, type Tool } from "../../core/model.ts";
 import { NOT_REPEATED } from "../../servlets/tidy/results.ts";
 
 /** Converts messages to the shapes of the revisions before 2026-07-28. */
@@ -26,10 +26,10 @@ export function olderResult(result: Json, version: string): Json {
   const isLost = structured !== undefined && !("structuredContent" in shaped);
   if (isLost && isObject(last) && last["text"] === NOT_REPEATED) {
     const whole = { ...last, text: JSON.stringify(structured) };
-    shaped = { ...shaped, content: [...(blocks as ContentBlock[]).slice(0, -1), whole] };
+    shaped = { ...shaped, content: [...(blocks as McpContentBlock[]).slice(0, -1), whole] };
   }
   if (Array.isArray(shaped["content"]) && version < "2025-06-18") {
-    const content = (shaped["content"] as ContentBlock[]).map((block) =>
+    const content = (shaped["content"] as McpContentBlock[]).map((block) =>
       olderBlock(block, version),
     );
     shaped = { ...shaped, content };
@@ -45,7 +45,7 @@ function olderTool(tool: Tool): Tool {
 }
 
 /** Links came with 2025-06-18, audio with 2025-03-26. */
-function olderBlock(block: ContentBlock, version: string): ContentBlock {
+function olderBlock(block: McpContentBlock, version: string): McpContentBlock {
   if (block.type === "resource_link") return { type: "text", text: `${block.name}: ${block.uri}` };
   if (block.type === "audio" && version < "2025-03-26") {
     return { type: "text", text: `(audio, ${block.mimeType})` };
@@ -74,7 +74,7 @@ export function olderIntroduction<T extends { capabilities: object; serverInfo: 
 }
 
 /** A missing resource has a code of its own: https://modelcontextprotocol.io/specification/2025-11-25/server/resources#error-handling */
-export function olderError(method: string, fault: Fault | RpcError): RpcError {
+export function olderError(method: string, fault: Fault | JsonRpcError): JsonRpcError {
   const error = fault instanceof Error ? rpcError(fault) : fault;
   return method === "resources/read" && error.code === -32602 ? { ...error, code: -32002 } : error;
 }

@@ -1,7 +1,7 @@
 import type { DetailedTask } from "../../calls/task-object.ts";
-import { Fault, type RpcError } from "../../core/errors.ts";
+import { Fault, type JsonRpcError } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
-import type { Client } from "../../core/call-context.ts";
+import type { ClientDescription } from "../../core/call-context.ts";
 import { isObject, type Json, type Tool } from "../../core/model.ts";
 import { errorMessage, resultMessage, type RequestId } from "../wire/message.ts";
 import { olderResult, olderError } from "./shapes.ts";
@@ -17,7 +17,10 @@ export const TASK_RESULT = "tasks/result";
 export const TASK_CAPABILITY = { list: {}, cancel: {}, requests: { tools: { call: {} } } };
 
 /** True if the client can run this request as a task of its own. */
-export function takesAsTask({ capabilities: { tasks } }: Client, method: string): boolean {
+export function takesAsTask(
+  { capabilities: { tasks } }: ClientDescription,
+  method: string,
+): boolean {
   const [of = "", what = ""] = method.split("/");
   const requests = isObject(tasks) ? tasks["requests"] : undefined;
   const ofThese = isObject(requests) ? requests[of] : undefined;
@@ -69,7 +72,7 @@ export function related(about: Json, taskId: string): Json {
 }
 
 /** The response, with a task's result or error, to the request that waits for it. */
-export function endingOf(
+export function taskResponseOf(
   { id, method, version }: { id: RequestId; method: string; version: string },
   { taskId, status, result, error }: DetailedTask,
 ): string {
@@ -79,7 +82,7 @@ export function endingOf(
     return resultMessage(id, JSON.stringify(whole));
   }
   const bad = isObject(error)
-    ? (error as unknown as RpcError)
+    ? (error as unknown as JsonRpcError)
     : new Fault("cancelled", `The task was ${status}.`);
   return errorMessage(id, olderError(method, bad));
 }

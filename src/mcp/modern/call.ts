@@ -1,5 +1,5 @@
 import { inputAsker } from "../../asks/askers.ts";
-import { progressOf } from "../../calls/changes.ts";
+import { progressTextOf } from "../../calls/changes.ts";
 import type { CallRef } from "../../calls/call-ref.ts";
 import { perform, type Waiting } from "../../calls/engine.ts";
 import { type TaskCall, type TaskEnd, endOf } from "../../calls/task-object.ts";
@@ -146,7 +146,7 @@ function promoterOf(
   return {
     gate,
     notify(notice: Notification) {
-      message = progressOf(notice) ?? message;
+      message = progressTextOf(notice) ?? message;
       call.notify(notice);
     },
     async task(changes, resumption) {

@@ -2,11 +2,11 @@ import type { Json } from "../../core/model.ts";
 import { capabilities } from "../wire/capabilities.ts";
 import { LEGACY_VERSIONS, MODERN_VERSIONS } from "../wire/classify.ts";
 import type { Exchange } from "../wire/exchange.ts";
-import type { Request } from "../wire/message.ts";
+import type { RpcRequest } from "../wire/message.ts";
 
 /** https://modelcontextprotocol.io/specification/2026-07-28/server/discover */
 export async function discover(
-  _request: Request,
+  _request: RpcRequest,
   { introduction, registry, hub, tasks }: Exchange,
 ): Promise<Json> {
   return {

@@ -1,9 +1,9 @@
 import { Fault, httpStatus, report } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
-import type { Client } from "../../core/call-context.ts";
+import type { ClientDescription } from "../../core/call-context.ts";
 import { isObject, type Json, type Tool } from "../../core/model.ts";
 import type { Registry } from "../../servlets/registry.ts";
-import { afterSending, type Sender } from "../../core/unknown-outcome.ts";
+import { afterSending, type UnrecordedCall } from "../../core/unknown-outcome.ts";
 import type { FoundRequest, Incoming, Method } from "../method.ts";
 import { changes } from "../../calls/changes.ts";
 import { LEGACY_VERSIONS, MODERN_VERSIONS, PROTOCOL_VERSION_META } from "../wire/classify.ts";
@@ -11,11 +11,11 @@ import type { Exchange } from "../wire/exchange.ts";
 import { traceIn, traceInHeaders, type Trace } from "../../observe/trace-context.ts";
 import { inRequestSpan, type Span } from "../../observe/spans.ts";
 import { checkHeaders, checkVersionHeader } from "../wire/headers.ts";
-import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
+import { errorMessage, methodNotFound, resultMessage, type RpcRequest } from "../wire/message.ts";
 import { isLoggingLevel, LOGGING_LEVELS, notices, progressTokenOf } from "../wire/notifications.ts";
 import { Answering, type Reply } from "../wire/reply.ts";
 import { mcpSpan, tellFault, tellResult } from "../../observe/request-span.ts";
-import { clientName, pageOf } from "../wire/params.ts";
+import { clientName, listPage } from "../wire/params.ts";
 import { answerCall, type ModernCall } from "./call.ts";
 import { resumes } from "./input-required.ts";
 
@@ -63,7 +63,7 @@ export async function handleModern(
 
 /** What a request is answered with. */
 interface About {
-  client: Client;
+  client: ClientDescription;
   meta: Json;
   answering: Answering;
 }
@@ -73,13 +73,13 @@ const replyTo =
   (request: FoundRequest, exchange: Exchange, about: About) =>
   async (trace: Trace | undefined, span: Span): Promise<Reply> => {
     const { id, method, params, row, entry } = request;
-    const sender: Sender = {};
+    const sender: UnrecordedCall = {};
     try {
       if (entry instanceof Fault && !resumes(params)) throw entry;
       const call = callOf(request, exchange, { ...about, trace, sender });
       let result: Json;
       if (entry !== undefined) result = await answerCall(request, exchange, call);
-      else if (row.list) result = await pageOf(row.list, params, exchange.registry);
+      else if (row.list) result = await listPage(row.list, params, exchange.registry);
       else if (row.modern !== undefined) result = await row.modern(request, exchange, call.client);
       else throw methodNotFound(method);
       tellResult(span, result);
@@ -95,9 +95,9 @@ const replyTo =
 
 /** The context of a request's call. Throws `invalid_params`. */
 function callOf(
-  { id }: Request,
+  { id }: RpcRequest,
   exchange: Exchange,
-  about: About & { trace: Trace | undefined; sender: Sender },
+  about: About & { trace: Trace | undefined; sender: UnrecordedCall },
 ): ModernCall {
   const { client, meta, trace, sender } = about;
   const { send, signal } = about.answering;
@@ -164,7 +164,10 @@ function toolsWithoutExecution({ tools }: Json): unknown {
 }
 
 /** The client as the request's `_meta` describes it. Throws `invalid_meta`. */
-function clientOf({ params }: Request, version: string): { client: Client; meta: Json } {
+function clientOf(
+  { params }: RpcRequest,
+  version: string,
+): { client: ClientDescription; meta: Json } {
   const meta = params["_meta"];
   const capabilities = isObject(meta) ? meta[`${META}clientCapabilities`] : undefined;
   if (!isObject(meta) || !isObject(capabilities)) {

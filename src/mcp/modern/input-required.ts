@@ -7,7 +7,7 @@ import { limits } from "../../core/limits.ts";
 import type { Answers, Asks } from "../../core/asks.ts";
 import type { CallContext } from "../../core/call-context.ts";
 import { isObject, type Json } from "../../core/model.ts";
-import { answered, type Entry, type Recorded } from "../../core/record.ts";
+import { withRecordedAnswer, type JournalEntry, type Recorded } from "../../core/record.ts";
 import {
   dated,
   demandCapabilities,
@@ -96,7 +96,7 @@ export async function resume(
   const link = state.trace;
   const open = unanswered(asks, before);
   const answers = { ...before, ...fittingAnswers(open, responses, Date.now(), before) };
-  const next = recorded && answered(recorded, JSON.stringify(answers), Date.now());
+  const next = recorded && withRecordedAnswer(recorded, JSON.stringify(answers), Date.now());
   const sent = Object.entries(responses).filter(([key]) => Object.hasOwn(open, key));
   const resumption = vault.resumption(sealed, {
     name: () => nameOf(recorded ?? sealed, { ...before, ...Object.fromEntries(sent) }),
@@ -136,7 +136,9 @@ export async function resume(
 function stateIn([first, ...entries]: unknown[]): State {
   const state = first as State;
   const { recorded } = state;
-  return recorded ? { ...state, recorded: { ...recorded, entries: entries as Entry[] } } : state;
+  return recorded
+    ? { ...state, recorded: { ...recorded, entries: entries as JournalEntry[] } }
+    : state;
 }
 
 const refused = (why: string) =>

@@ -1,11 +1,11 @@
 import * as z from "zod/mini";
 import { Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
-import type { Client } from "../../core/call-context.ts";
+import type { ClientDescription } from "../../core/call-context.ts";
 import { callerKey } from "../../core/callers.ts";
 import { isObject, type Json } from "../../core/model.ts";
 import type { Exchange } from "../wire/exchange.ts";
-import { methodNotFound, resultMessage, type Request } from "../wire/message.ts";
+import { methodNotFound, resultMessage, type RpcRequest } from "../wire/message.ts";
 import { capabilities } from "../wire/capabilities.ts";
 import { streamResponse } from "../wire/reply.ts";
 import { demandTasks } from "./tasks.ts";
@@ -16,9 +16,9 @@ import { SUBSCRIPTION_ID_META, tagged, type Filter, whileGranted } from "../wire
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
  */
 export async function listen(
-  { id, method, params }: Request,
+  { id, method, params }: RpcRequest,
   exchange: Exchange,
-  client: Client,
+  client: ClientDescription,
 ): Promise<Response> {
   if (exchange.hub === undefined) throw methodNotFound(method);
   if (!exchange.accepts.sse) {
@@ -68,7 +68,7 @@ const filterSchema = z.object({
 type AskedFilter = z.infer<typeof filterSchema>;
 
 /** The filter in the request's params. Throws `invalid_params`, `missing_capability`. */
-function filterOf(params: Json, client: Client): AskedFilter {
+function filterOf(params: Json, client: ClientDescription): AskedFilter {
   const asked = params["notifications"];
   if (!isObject(asked))
     throw new Fault(

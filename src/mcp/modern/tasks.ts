@@ -1,22 +1,22 @@
 import type { Tasks } from "../../calls/tasks.ts";
 import type { DetailedTask } from "../../calls/task-object.ts";
 import { Fault } from "../../core/errors.ts";
-import type { Client } from "../../core/call-context.ts";
+import type { ClientDescription } from "../../core/call-context.ts";
 import { isObject, type Json } from "../../core/model.ts";
 import { responsesIn } from "../../asks/answers.ts";
 import type { Exchange } from "../wire/exchange.ts";
-import { methodNotFound, type Request } from "../wire/message.ts";
-import { string } from "../wire/params.ts";
+import { methodNotFound, type RpcRequest } from "../wire/message.ts";
+import { stringParam } from "../wire/params.ts";
 import { TASKS_EXTENSION } from "../wire/tasks.ts";
 import { beginningOf } from "../../core/text.ts";
 
 /** The tasks extension. https://modelcontextprotocol.io/seps/2663-tasks-extension */
 
-export const takesTasks = ({ capabilities: { extensions } }: Client): boolean =>
+export const takesTasks = ({ capabilities: { extensions } }: ClientDescription): boolean =>
   isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
 
 /** Throws `missing_capability` where the client did not declare the extension. */
-export function demandTasks(client: Client): void {
+export function demandTasks(client: ClientDescription): void {
   if (takesTasks(client)) return;
   const data = { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } };
   const message = `The client does not declare the extension ${TASKS_EXTENSION}, which this call needs. Use a client that supports it.`;
@@ -30,15 +30,19 @@ export function createTaskResult(task: DetailedTask): Json {
 }
 
 /** https://modelcontextprotocol.io/seps/2663-tasks-extension#task-polling */
-export async function getTask(request: Request, exchange: Exchange, client: Client): Promise<Json> {
+export async function getTask(
+  request: RpcRequest,
+  exchange: Exchange,
+  client: ClientDescription,
+): Promise<Json> {
   const { tasks, id } = named(request, exchange, client);
   return found(await tasks.get(id), id);
 }
 
 export async function updateTask(
-  request: Request,
+  request: RpcRequest,
   exchange: Exchange,
-  client: Client,
+  client: ClientDescription,
 ): Promise<Json> {
   const { tasks, id } = named(request, exchange, client);
   const { wrong } = found(
@@ -50,9 +54,9 @@ export async function updateTask(
 }
 
 export async function cancelTask(
-  request: Request,
+  request: RpcRequest,
   exchange: Exchange,
-  client: Client,
+  client: ClientDescription,
 ): Promise<Json> {
   const { tasks, id } = named(request, exchange, client);
   found((await tasks.cancel(id)) || undefined, id);
@@ -61,13 +65,13 @@ export async function cancelTask(
 
 /** Throws `method_not_found` without tasks here, `missing_capability` without them at the client. */
 function named(
-  { method, params }: Request,
+  { method, params }: RpcRequest,
   { tasks }: Exchange,
-  client: Client,
+  client: ClientDescription,
 ): { tasks: Tasks; id: string } {
   if (tasks === undefined) throw methodNotFound(method);
   demandTasks(client);
-  return { tasks, id: string(params, "taskId") };
+  return { tasks, id: stringParam(params, "taskId") };
 }
 
 function found<T>(value: T | undefined, id: string): T {

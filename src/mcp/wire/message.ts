@@ -1,11 +1,11 @@
-import { Fault, rpcError, type RpcError } from "../../core/errors.ts";
+import { Fault, rpcError, type JsonRpcError } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import { isObject, type Json } from "../../core/model.ts";
 
 /** JSON-RPC 2.0 as MCP narrows it: https://modelcontextprotocol.io/specification/2026-07-28/basic/index#messages */
 export type RequestId = string | number;
 
-export interface Request {
+export interface RpcRequest {
   kind: "request";
   id: RequestId;
   method: string;
@@ -13,7 +13,7 @@ export interface Request {
 }
 
 export type Message =
-  | Request
+  | RpcRequest
   | { kind: "notification"; method: string; params: Json }
   | ClientResponse;
 
@@ -66,7 +66,7 @@ function responseOf(body: Json): ClientResponse {
 }
 
 /** Not a valid JSON-RPC message. */
-export interface Unreadable {
+export interface UnreadableMessage {
   kind: "unreadable";
   id: RequestId | null;
   fault: Fault;
@@ -74,8 +74,8 @@ export interface Unreadable {
   isNotification: boolean;
 }
 
-/** Reads one message; an invalid one becomes `Unreadable`, so that the others of a batch are still answered. */
-export function readable(body: unknown): Message | Unreadable {
+/** Reads one message; an invalid one becomes an `UnreadableMessage`, so that the others of a batch are still answered. */
+export function readable(body: unknown): Message | UnreadableMessage {
   try {
     return decode(body);
   } catch (error) {
@@ -101,7 +101,7 @@ export function resultMessage(id: RequestId, result: string): string {
 }
 
 /** An error response as JSON text; its id is null where the request's could not be read. */
-export function errorMessage(id: RequestId | null, error: Fault | RpcError): string {
+export function errorMessage(id: RequestId | null, error: Fault | JsonRpcError): string {
   const body = error instanceof Fault ? rpcError(error) : error;
   return JSON.stringify({ jsonrpc: "2.0", id, error: body });
 }

@@ -1,6 +1,7 @@
+import type { LoggingLevel } from "../../sdk/types.ts";
 import { Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
-import type { Json, LoggingLevel, Notification } from "../../core/model.ts";
+import type { Json, Notification } from "../../core/model.ts";
 
 /** https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging#log-levels */
 export const LOGGING_LEVELS: readonly LoggingLevel[] = [

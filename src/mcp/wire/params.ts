@@ -6,7 +6,7 @@ import type { Registry } from "../../servlets/registry.ts";
 
 /** Readers of a request's params. They throw `invalid_params` that names the param. */
 
-export function string(params: Json, key: string): string {
+export function stringParam(params: Json, key: string): string {
   const value = params[key];
   if (typeof value === "string") return value;
   throw new Fault("invalid_params", `params.${key} must be a string.`);
@@ -14,7 +14,7 @@ export function string(params: Json, key: string): string {
 
 /** A URI of limited length, because it is matched against templates and scopes. */
 export function uriIn(params: Json): string {
-  const uri = string(params, "uri");
+  const uri = stringParam(params, "uri");
   if (uri.length <= limits.urlCharacters) return uri;
   throw new Fault(
     "invalid_params",
@@ -23,15 +23,15 @@ export function uriIn(params: Json): string {
 }
 
 /** An object; an empty one if it is absent. */
-export function object(params: Json, key: string): Json {
+function objectParam(params: Json, key: string): Json {
   const value = params[key] ?? {};
   if (isObject(value)) return value;
   throw new Fault("invalid_params", `params.${key} must be an object.`);
 }
 
-export function strings(params: Json, key: string): Record<string, string> {
+export function stringMapParam(params: Json, key: string): Record<string, string> {
   const found: Record<string, string> = {};
-  for (const [name, value] of Object.entries(object(params, key))) {
+  for (const [name, value] of Object.entries(objectParam(params, key))) {
     if (typeof value !== "string") {
       throw new Fault("invalid_params", `params.${key}.${name} must be a string.`);
     }
@@ -62,16 +62,16 @@ export function clientName(info: unknown): { name?: string; version?: string } {
 
 export const toolIn = (params: Json): CallRef => ({
   kind: "tool",
-  name: string(params, "name"),
-  input: object(params, "arguments"),
+  name: stringParam(params, "name"),
+  input: objectParam(params, "arguments"),
 });
 
 export const resourceIn = (params: Json): CallRef => ({ kind: "resource", name: uriIn(params) });
 
 export const promptIn = (params: Json): CallRef => ({
   kind: "prompt",
-  name: string(params, "name"),
-  input: strings(params, "arguments"),
+  name: stringParam(params, "name"),
+  input: stringMapParam(params, "arguments"),
 });
 
 export function completionIn(params: Json): CallRef {
@@ -81,7 +81,7 @@ export function completionIn(params: Json): CallRef {
 }
 
 /** One page of a list. Throws `invalid_params` for a cursor that is not known. */
-export const pageOf = async (
+export const listPage = async (
   kind: keyof Lists,
   { cursor }: Json,
   registry: Registry,
@@ -105,18 +105,20 @@ function startOf(cursor: unknown, kind: string, length: number): number {
 }
 
 function completionRequest(params: Json): CompletionRequest {
-  const ref = object(params, "ref");
-  const argument = object(params, "argument");
-  const given = object(params, "context");
+  const ref = objectParam(params, "ref");
+  const argument = objectParam(params, "argument");
+  const given = objectParam(params, "context");
   const context =
-    given["arguments"] === undefined ? {} : { context: { arguments: strings(given, "arguments") } };
+    given["arguments"] === undefined
+      ? {}
+      : { context: { arguments: stringMapParam(given, "arguments") } };
   const about = {
-    argument: { name: string(argument, "name"), value: string(argument, "value") },
+    argument: { name: stringParam(argument, "name"), value: stringParam(argument, "value") },
     ...context,
   };
   switch (ref["type"]) {
     case "ref/prompt":
-      return { ref: { type: "ref/prompt", name: string(ref, "name") }, ...about };
+      return { ref: { type: "ref/prompt", name: stringParam(ref, "name") }, ...about };
     case "ref/resource":
       return { ref: { type: "ref/resource", uri: uriIn(ref) }, ...about };
     default:

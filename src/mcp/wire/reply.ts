@@ -86,12 +86,12 @@ export class Answering {
   /** The response, once it is known whether it is a stream. */
   async response(reply: Promise<Reply>): Promise<Response> {
     if (!this.#accepts.sse) {
-      return reply.then(jsonResponse).finally(() => clearTimeout(this.#timer));
+      return reply.then(replyResponse).finally(() => clearTimeout(this.#timer));
     }
     const first = this.#accepts.json ? await Promise.race([reply, this.#begun.promise]) : undefined;
     if (first !== undefined && this.#stream === undefined) {
       clearInterval(this.#timer);
-      return jsonResponse(first);
+      return replyResponse(first);
     }
     const stream = this.#open();
     this.#finish(stream, reply).catch((error: unknown) => stream.fail(error));
@@ -137,7 +137,7 @@ export function streamResponse(body: ReadableStream<Uint8Array>): Response {
   });
 }
 
-export function jsonResponse({ status, body, isBatch = false }: Reply): Response {
+export function replyResponse({ status, body, isBatch = false }: Reply): Response {
   const text = isBatch ? `[${[body].flat().join(",")}]` : [body].flat().join("");
   return textResponse(text, { status, headers: jsonHeaders });
 }
@@ -147,7 +147,7 @@ export function refusalResponse(
   fault: Fault,
   { id = null, challenge }: { id?: RequestId | null; challenge?: string | undefined },
 ): Response {
-  const response = jsonResponse({ status: httpStatus(fault), body: errorMessage(id, fault) });
+  const response = replyResponse({ status: httpStatus(fault), body: errorMessage(id, fault) });
   const retryAfter = retryAfterOf(fault);
   if (retryAfter !== undefined) response.headers.set("retry-after", retryAfter);
   if (challenge !== undefined) response.headers.set("www-authenticate", challenge);

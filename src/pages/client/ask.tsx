@@ -1,17 +1,17 @@
 import { useState } from "hono/jsx/dom";
-import { isObject } from "../../core/model.ts";
+import { isObject, type Json } from "../../core/model.ts";
 import { SchemaForm } from "./fields.tsx";
-import type { Asked, Json } from "./mcp.ts";
+import type { PendingAsk } from "./mcp.ts";
 import { cut, Text } from "./results.tsx";
 
 /** A servlet's question, and the form to answer it. */
-export const Ask = ({
+export const AskForm = ({
   id,
   asked,
   answer,
 }: {
   id: string;
-  asked: Asked;
+  asked: PendingAsk;
   answer(result: Json): void;
 }) => {
   const [wrong, setWrong] = useState("");

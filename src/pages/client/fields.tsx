@@ -1,8 +1,7 @@
 import { useRef, useState } from "hono/jsx/dom";
-import { isObject } from "../../core/model.ts";
+import { isObject, type Json } from "../../core/model.ts";
 import { contentOf, fieldsOf, typedIn, type Field } from "../../schema/fields.ts";
 import { printableText } from "../../core/text.ts";
-import type { Json } from "./mcp.ts";
 
 /** A form made from a schema: for arguments, and for answers to a servlet's questions. */
 
@@ -16,11 +15,11 @@ interface FormProps {
   onSubmit(button: string, content: Json): void;
   onWrong(why: string): void;
   /** Absent where fields have no completions. */
-  complete?: Complete | undefined;
+  complete?: CompleteField | undefined;
 }
 
 /** Completions of a field's value as it is typed, given the other fields. */
-export type Complete = (
+export type CompleteField = (
   name: string,
   value: string,
   others: Record<string, string>,
@@ -112,7 +111,7 @@ const Control = ({
 }: {
   id: string;
   field: Field;
-  complete: Complete | undefined;
+  complete: CompleteField | undefined;
 }) => {
   const { label, hint, isRequired } = field;
   const about = hint === undefined ? {} : { "aria-describedby": `${id}-hint` };
@@ -145,7 +144,7 @@ const CompletedInput = ({
   id: string;
   field: Field;
   about: object;
-  complete: Complete;
+  complete: CompleteField;
 }) => {
   const [values, setValues] = useState<string[]>([]);
   const pause = useRef<number | undefined>(undefined);

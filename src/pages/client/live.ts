@@ -2,7 +2,7 @@ import { groupOf, STATUSES, type Group } from "../statuses.ts";
 
 /** Keeps the list of calls and sessions up to date from the server's events. */
 
-/** A call or session, as the server's `Listed` has it. */
+/** A call or session, as the server's `ListedCall` has it. */
 interface Listed {
   id: string;
   kind: "call" | "session";

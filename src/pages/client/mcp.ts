@@ -6,23 +6,22 @@ import {
   type Tool,
 } from "@modelcontextprotocol/client";
 import { config } from "zod";
+import type { Json } from "../../core/model.ts";
 
 /** The page's connection to its server: the official client, with its messages recorded. */
 
 // Without jitless, zod compiles its checks by `eval`, which the page's policy forbids.
 config({ jitless: true });
 
-export type Json = Record<string, unknown>;
-
 /** A message that was sent or received, with its time in Unix ms. */
-export interface Message {
+export interface TimedMessage {
   isSent: boolean;
   at: number;
   json: unknown;
 }
 
 /** A question for the user. */
-export interface Asked {
+export interface PendingAsk {
   method: string;
   params: Json;
   answer(result: Json): void;
@@ -30,9 +29,9 @@ export interface Asked {
 
 /** Receives what happens during a call. A connection has one at a time: that of its latest call. */
 export interface Listener {
-  onMessage(message: Message): void;
+  onMessage(message: TimedMessage): void;
   onLog(params: Json): void;
-  onAsk(asked: Asked): void;
+  onAsk(asked: PendingAsk): void;
 }
 
 interface Listening {
@@ -111,7 +110,7 @@ export class Mcp {
     name: string,
     given: Json,
     listener: Listener,
-    options: { signal: AbortSignal; onprogress(progress: Progress): void },
+    options: { signal: AbortSignal; onprogress(progress: CallProgress): void },
   ): Promise<CallToolResult> {
     this.#listening.by = listener;
     const params = { name, arguments: given, _meta: { [`${META}logLevel`]: "debug" } };
@@ -141,7 +140,7 @@ export class Mcp {
 }
 
 /** The progress of a call, as its notifications have it. */
-export interface Progress {
+export interface CallProgress {
   progress: number;
   total?: number | undefined;
   message?: string | undefined;

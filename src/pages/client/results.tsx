@@ -1,7 +1,7 @@
 import { useState } from "hono/jsx/dom";
-import { isObject } from "../../core/model.ts";
+import { isObject, type Json } from "../../core/model.ts";
 import { printableText } from "../../core/text.ts";
-import type { Json, Message } from "./mcp.ts";
+import type { TimedMessage } from "./mcp.ts";
 
 /** Results and messages of the server: shown as text, images and audio, never as markup. */
 
@@ -47,7 +47,7 @@ const Media = ({ mimeType, data, name }: { mimeType: string; data: string; name:
 };
 
 /** The contents of a resource. */
-export const Contents = ({ of }: { of: Json }) => {
+const Contents = ({ of }: { of: Json }) => {
   const { uri, text, blob, mimeType } = of;
   return (
     <figure>
@@ -64,7 +64,7 @@ export const Contents = ({ of }: { of: Json }) => {
 };
 
 /** One block of a result or of a prompt. */
-export const Block = ({ block }: { block: Json }) => {
+const Block = ({ block }: { block: Json }) => {
   const { type, text, data, mimeType, resource, uri, name, description } = block;
   switch (type) {
     case "text":
@@ -86,7 +86,7 @@ export const Block = ({ block }: { block: Json }) => {
 };
 
 /** The result of a call, prompt or read. */
-export const Outcome = ({ result }: { result: Json }) => {
+export const ResultView = ({ result }: { result: Json }) => {
   const { content, structuredContent, isError, messages, contents } = result;
   const all = [content, messages, contents].map((one) => (Array.isArray(one) ? one.length : 0));
   const hidden = all.reduce((sum, length) => sum + Math.max(0, length - BLOCKS), 0);
@@ -119,7 +119,7 @@ export const Outcome = ({ result }: { result: Json }) => {
 };
 
 /** The messages of a call, as sent and received. */
-export const Messages = ({ messages }: { messages: readonly Message[] }) => {
+export const Messages = ({ messages }: { messages: readonly TimedMessage[] }) => {
   const [isOpen, setOpen] = useState(false);
   const toggled = ({ target }: Event) => setOpen((target as HTMLDetailsElement).open);
   return (

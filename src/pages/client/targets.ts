@@ -1,9 +1,9 @@
 import { UriTemplate } from "@modelcontextprotocol/client";
-import { isObject } from "../../core/model.ts";
+import { isObject, type Json } from "../../core/model.ts";
 import { fieldsOf } from "../../schema/fields.ts";
 import type { Calling } from "../programs.ts";
-import type { Complete } from "./fields.tsx";
-import { Mcp, type Json, type Listener, type Progress } from "./mcp.ts";
+import type { CompleteField } from "./fields.tsx";
+import { Mcp, type Listener, type CallProgress } from "./mcp.ts";
 
 /** Entries of the catalog: the schemas of their forms, and how they are called. */
 
@@ -23,7 +23,7 @@ function connected(target: Target, address: string): Promise<Mcp> {
 }
 
 /** The schema of an entry's form. Throws an error that says why the entry cannot be tried. */
-export async function schemaOf(target: Target, address: string): Promise<Json> {
+export async function formSchemaOf(target: Target, address: string): Promise<Json> {
   const { kind, name } = target;
   const mcp = await connected(target, address);
   if (kind === "resource") return {};
@@ -43,7 +43,11 @@ export async function schemaOf(target: Target, address: string): Promise<Json> {
 }
 
 /** Completes the arguments of a prompt or template; undefined for other entries. */
-export function completionsOf(target: Target, address: string, schema: Json): Complete | undefined {
+export function completionsOf(
+  target: Target,
+  address: string,
+  schema: Json,
+): CompleteField | undefined {
   const { kind, name } = target;
   if (kind !== "prompt" && kind !== "template") return undefined;
   const ref =
@@ -84,7 +88,7 @@ export function callingOf({ kind, name }: Target, content: Json): Calling {
 }
 
 /** Calls, gets or reads an entry with the content of its form. */
-export async function begin(
+export async function callTarget(
   target: Target,
   address: string,
   {
@@ -96,7 +100,7 @@ export async function begin(
     content: Json;
     listener: Listener;
     signal: AbortSignal;
-    onprogress(progress: Progress): void;
+    onprogress(progress: CallProgress): void;
   },
 ): Promise<object> {
   const { kind, name } = target;

@@ -1,11 +1,19 @@
+import type { Json } from "../../core/model.ts";
 import { render, useEffect, useRef, useState } from "hono/jsx/dom";
 import { printableText } from "../../core/text.ts";
-import { Ask } from "./ask.tsx";
+import { AskForm } from "./ask.tsx";
 import { SchemaForm } from "./fields.tsx";
-import type { Asked, Json, Listener, Message, Progress } from "./mcp.ts";
-import { Messages, Outcome, Text } from "./results.tsx";
+import type { PendingAsk, Listener, TimedMessage, CallProgress } from "./mcp.ts";
+import { Messages, ResultView, Text } from "./results.tsx";
 import { programsFor, type Callee } from "../programs.ts";
-import { begin, callingOf, completionsOf, reasonOf, schemaOf, type Target } from "./targets.ts";
+import {
+  callTarget,
+  callingOf,
+  completionsOf,
+  reasonOf,
+  formSchemaOf,
+  type Target,
+} from "./targets.ts";
 
 /** Tries an entry in place: its form, progress, questions and result. */
 
@@ -19,10 +27,10 @@ const DRAW_MS = 100;
 interface Run {
   stop: AbortController;
   began: number;
-  progress?: Progress;
-  asked: Asked[];
+  progress?: CallProgress;
+  asked: PendingAsk[];
   log: string[];
-  messages: Message[];
+  messages: TimedMessage[];
   ended?: { result: Json } | { error: string };
   ms?: number;
 }
@@ -51,7 +59,7 @@ const Try = ({ target, address, callee }: Tried) => {
   const drawing = useRef<number | undefined>(undefined);
 
   useEffect(() => {
-    schemaOf(target, address).then(setSchema, (error: unknown) => setFailure(reasonOf(error)));
+    formSchemaOf(target, address).then(setSchema, (error: unknown) => setFailure(reasonOf(error)));
   }, []);
 
   const update = (change: Partial<Run>) => {
@@ -80,14 +88,14 @@ const Try = ({ target, address, callee }: Tried) => {
       },
       onAsk: (asked) => update({ asked: [...now.current!.asked, asked] }),
     };
-    const onprogress = (progress: Progress) => update({ progress });
+    const onprogress = (progress: CallProgress) => update({ progress });
     const during = { listener, signal: stop.signal, onprogress };
-    begin(target, address, { content, ...during }).then(
+    callTarget(target, address, { content, ...during }).then(
       (result) => end({ result: result as Json }),
       (error: unknown) => end({ error: stop.signal.aborted ? "Cancelled." : reasonOf(error) }),
     );
   };
-  const answer = (asked: Asked, result: Json) => {
+  const answer = (asked: PendingAsk, result: Json) => {
     asked.answer(result);
     update({ asked: now.current!.asked.filter((one) => one !== asked) });
   };
@@ -113,7 +121,7 @@ const Try = ({ target, address, callee }: Tried) => {
       )}
       {isBusy && <Running run={run} />}
       {run?.asked.map((asked, nth) => (
-        <Ask id={`${id}-ask-${nth}`} asked={asked} answer={(result) => answer(asked, result)} />
+        <AskForm id={`${id}-ask-${nth}`} asked={asked} answer={(result) => answer(asked, result)} />
       ))}
       {run !== undefined && run.log.length > 0 && (
         <>
@@ -168,7 +176,7 @@ const Ended = ({ run: { ended, ms } }: { run: Run }) =>
       <p role="status" class="dim">
         {"result" in ended ? "Completed" : "Failed"} after {ms} ms.
       </p>
-      {"result" in ended ? <Outcome result={ended.result} /> : <Failure why={ended.error} />}
+      {"result" in ended ? <ResultView result={ended.result} /> : <Failure why={ended.error} />}
     </div>
   );
 

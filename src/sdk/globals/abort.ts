@@ -1,4 +1,4 @@
-import { traceOf } from "../host.ts";
+import { thrownText } from "../host.ts";
 import { addTimer } from "../timers.ts";
 import { Event, EventTarget } from "./events.ts";
 
@@ -42,7 +42,7 @@ export class AbortSignal extends EventTarget {
     try {
       signal.onabort?.(event);
     } catch (error) {
-      __host.log(4, `onabort failed: ${traceOf(error)}`);
+      __host.log(4, `onabort failed: ${thrownText(error)}`);
     }
     signal.dispatchEvent(event);
   }

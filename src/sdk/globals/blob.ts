@@ -1,5 +1,5 @@
 /** `Blob` and `File`. */
-import { bufferOf, decodeUtf8, encodeUtf8, joined } from "./bytes.ts";
+import { bufferOf, decodeUtf8, encodeUtf8, joinedBytes } from "./bytes.ts";
 import { ReadableStream } from "./streams.ts";
 
 export type BlobPart = string | ArrayBuffer | ArrayBufferView | Blob;
@@ -22,7 +22,7 @@ export class Blob {
   readonly #bytes: Uint8Array<ArrayBuffer>;
 
   constructor(parts: Iterable<BlobPart> = [], { type = "" }: BlobInit = {}) {
-    this.#bytes = joined(Array.from(parts, bytesIn));
+    this.#bytes = joinedBytes(Array.from(parts, bytesIn));
     this.type = /^[\x20-\x7e]*$/.test(type) ? type.toLowerCase() : "";
   }
 

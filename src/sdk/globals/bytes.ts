@@ -1,4 +1,4 @@
-/** UTF-8 by way of the engine's native functions: loops over bytes are slow in an interpreter. */
+/** UTF-8 by way of the interpreter's native functions: loops over bytes are slow in it. */
 export const encodeUtf8 = (text: string): Uint8Array<ArrayBuffer> =>
   bytesOf(unescape(encodeURIComponent(text.toWellFormed())));
 
@@ -10,7 +10,7 @@ export const bytesOf = (binary: string): Uint8Array<ArrayBuffer> =>
 export const binaryOf = (bytes: Uint8Array): string => atob(bytes.toBase64());
 
 /** Several pieces of bytes as one. */
-export function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+export function joinedBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const part of parts) {

@@ -1,4 +1,4 @@
-import type { LogLevel } from "../host.ts";
+import type { HostLogLevel } from "../host.ts";
 import { inspect } from "./inspect.ts";
 
 /** The arguments of one call as a line; `%s` and its kin in the first are filled from the others. */
@@ -29,7 +29,7 @@ function line(args: unknown[]): string {
 const plain = (value: unknown): string => (typeof value === "string" ? value : inspect(value));
 
 const at =
-  (level: LogLevel) =>
+  (level: HostLogLevel) =>
   (...args: unknown[]): void =>
     __host.log(level, line(args));
 

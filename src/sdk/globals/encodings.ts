@@ -1,4 +1,4 @@
-import { decodeUtf8, joined } from "./bytes.ts";
+import { decodeUtf8, joinedBytes } from "./bytes.ts";
 
 /** https://encoding.spec.whatwg.org/#names-and-labels: in each line an encoding and its other labels. */
 const LABELS = `
@@ -68,7 +68,7 @@ export class OldDecoder {
   /** Throws a `TypeError` where the bytes are not of the encoding and it is `fatal`. */
   decode(part: Uint8Array, stream: boolean): string {
     const goesOn = stream && HAS_LONG_CHARACTERS.test(this.#head.label);
-    const [bytes, given] = [joined([this.#bytes, part]), this.#given];
+    const [bytes, given] = [joinedBytes([this.#bytes, part]), this.#given];
     this.#bytes = new Uint8Array();
     this.#given = 0;
     const answer = __host.decode(JSON.stringify({ ...this.#head, stream: goesOn }), bytes.buffer);

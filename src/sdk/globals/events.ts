@@ -1,5 +1,5 @@
 /** `Event` with its subclasses, and `EventTarget`. */
-import { traceOf } from "../host.ts";
+import { thrownText } from "../host.ts";
 
 export interface EventInit {
   bubbles?: boolean;
@@ -145,7 +145,7 @@ export class EventTarget {
         if (typeof callback === "function") callback.call(this, event);
         else callback.handleEvent(event);
       } catch (error) {
-        __host.log(4, `A listener of "${event.type}" failed: ${traceOf(error)}`);
+        __host.log(4, `A listener of "${event.type}" failed: ${thrownText(error)}`);
       }
       if (stopped.has(event)) break;
     }

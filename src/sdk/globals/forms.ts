@@ -1,9 +1,9 @@
 /** `FormData`, and forms as request bodies. */
 import { hostFor } from "../host.ts";
 import { Blob, File } from "./blob.ts";
-import { binaryOf, bytesOf, decodeUtf8, encodeUtf8, joined } from "./bytes.ts";
+import { binaryOf, bytesOf, decodeUtf8, encodeUtf8, joinedBytes } from "./bytes.ts";
 
-export type Value = string | File;
+type Value = string | File;
 
 /** https://xhr.spec.whatwg.org/#interface-formdata */
 export class FormData {
@@ -82,7 +82,7 @@ export function encodeForm(form: FormData): { bytes: Uint8Array<ArrayBuffer>; ty
     return [encodeUtf8(file), Blob.content(value), encodeUtf8("\r\n")];
   });
   return {
-    bytes: joined([...parts, encodeUtf8(`--${boundary}--\r\n`)]),
+    bytes: joinedBytes([...parts, encodeUtf8(`--${boundary}--\r\n`)]),
     type: `multipart/form-data; boundary=${boundary}`,
   };
 }

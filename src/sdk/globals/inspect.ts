@@ -41,7 +41,7 @@ function showObject(value: object, above: readonly object[]): string {
   if (value instanceof RegExp) return String(value);
   if (value instanceof Promise) return "Promise {}";
   if (value instanceof ArrayBuffer) return `ArrayBuffer(${value.byteLength})`;
-  const name = nameOf(value);
+  const name = classNameOf(value);
   if (above.length > DEPTH) return Array.isArray(value) ? "[Array]" : `[${name || "Object"}]`;
   const inner = (member: unknown) => show(member, above);
   if (Array.isArray(value)) return wrap("", "[]", some(value, inner));
@@ -69,7 +69,7 @@ function showError(error: Error, above: readonly object[]): string {
 }
 
 /** The class, where it says anything. */
-export function nameOf(value: object): string {
+export function classNameOf(value: object): string {
   const proto: unknown = Object.getPrototypeOf(value);
   if (proto === null) return "[null prototype]";
   const name: unknown = value.constructor?.name;

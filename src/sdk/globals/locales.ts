@@ -1,5 +1,5 @@
 /**
- * Without `Intl` the engine ignores for which locale, time zone or form it is to format, which would be a wrong answer
+ * Without `Intl` the interpreter ignores for which locale, time zone or form it is to format, which would be a wrong answer
  * without a sign. So these methods refuse to be told.
  */
 export function refuseLocales(): void {

@@ -3,7 +3,7 @@ import type { Blob } from "./blob.ts";
 import type { FormData } from "./forms.ts";
 import { lazy } from "./lazy.ts";
 import type { ReadableStream } from "./streams.ts";
-import { bufferOf, decodeUtf8, encodeUtf8, joined } from "./bytes.ts";
+import { bufferOf, decodeUtf8, encodeUtf8, joinedBytes } from "./bytes.ts";
 
 /** Text, bytes, URLSearchParams, a Blob, a form, or a stream. */
 export type BodyInit =
@@ -116,7 +116,7 @@ export class Body {
       if (!ArrayBuffer.isView(chunk)) throw new TypeError("A body's stream must give bytes.");
       chunks.push(bufferOf(chunk));
     }
-    return joined(chunks);
+    return joinedBytes(chunks);
   }
 
   async arrayBuffer(): Promise<ArrayBuffer> {

@@ -1,11 +1,11 @@
 /** `crypto.subtle`: keys and operations, whose ciphers and hashes the host computes. */
 import { hostFor } from "../host.ts";
-import { bufferOf, decodeUtf8, joined } from "./bytes.ts";
+import { bufferOf, decodeUtf8, joinedBytes } from "./bytes.ts";
 
-export type Source = ArrayBuffer | ArrayBufferView;
+type Source = ArrayBuffer | ArrayBufferView;
 type Hash = "SHA-1" | "SHA-256" | "SHA-384" | "SHA-512";
 export type Name = string | { readonly name: string };
-export type Usage = "sign" | "verify" | "encrypt" | "decrypt" | "wrapKey" | "unwrapKey";
+type Usage = "sign" | "verify" | "encrypt" | "decrypt" | "wrapKey" | "unwrapKey";
 
 interface Algorithm {
   name: string;
@@ -66,7 +66,7 @@ export class CryptoKey {
 
 /** Asks the host: `head` says what is to be done with the parts, one after the other. */
 function asked(head: object, ...parts: Uint8Array[]): ArrayBuffer {
-  const answer = __host.crypto(JSON.stringify(head), joined(parts).buffer);
+  const answer = __host.crypto(JSON.stringify(head), joinedBytes(parts).buffer);
   if (new Uint8Array(answer)[0] === 0) return answer.slice(1);
   const { name, message } = JSON.parse(decodeUtf8(new Uint8Array(answer, 1), true)) as Error;
   throw fault(name, message);

@@ -1,6 +1,6 @@
 /** `TextEncoder` and `TextDecoder`. */
 import type { OldDecoder } from "./encodings.ts";
-import { bufferOf, decodeUtf8, encodeUtf8, joined } from "./bytes.ts";
+import { bufferOf, decodeUtf8, encodeUtf8, joinedBytes } from "./bytes.ts";
 import { lazy } from "./lazy.ts";
 
 export class TextEncoder {
@@ -63,7 +63,7 @@ export class TextDecoder {
   decode(source?: ArrayBufferLike | ArrayBufferView, { stream = false } = {}): string {
     let bytes = source === undefined ? new Uint8Array() : bufferOf(source);
     if (this.#old !== undefined) return this.#old.decode(bytes, stream);
-    if (this.#rest.length > 0) bytes = joined([this.#rest, bytes]);
+    if (this.#rest.length > 0) bytes = joinedBytes([this.#rest, bytes]);
     const end = stream ? bytes.length - this.#unfinished(bytes) : bytes.length;
     this.#rest = bytes.slice(end);
     let text = this.#text(bytes.subarray(0, end));

@@ -11,7 +11,7 @@ import {
 } from "../servlet.ts";
 import { userFunctions } from "./functions.ts";
 import { validList } from "../tidy/lists.ts";
-import { readResult } from "../tidy/results.ts";
+import { tidyReadResult } from "../tidy/results.ts";
 
 /**
  * The plugin interface of hyper-mcp 1 and of mcp.run: `describe` lists tools, `call` calls one. They
@@ -46,7 +46,7 @@ const connect = ({ exports, run }: Interface): Servlet => ({
 
   readResource(uri, call) {
     return run("read_resource", request("resources/read", { uri }), call, (ending) =>
-      outcomeOf(ending, (output) => readResult(output, uri)),
+      outcomeOf(ending, (output) => tidyReadResult(output, uri)),
     );
   },
 

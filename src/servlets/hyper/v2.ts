@@ -14,7 +14,7 @@ import {
 } from "../servlet.ts";
 import { userFunctions } from "./functions.ts";
 import { validList } from "../tidy/lists.ts";
-import { completion, promptResult, readResult } from "../tidy/results.ts";
+import { completion, tidyPromptResult, tidyReadResult } from "../tidy/results.ts";
 
 /** Pages of a servlet's list; a longer one is treated as endless. */
 const LIST_PAGES = 100;
@@ -77,14 +77,14 @@ const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
     readResource(uri, call) {
       const request = { uri, ...givenTo(call) };
       return run(exported("read_resource"), input(request, call), call, (ending) =>
-        outcomeOf(ending, (output) => readResult(output, uri)),
+        outcomeOf(ending, (output) => tidyReadResult(output, uri)),
       );
     },
 
     getPrompt(name, args, call) {
       const request = { name, arguments: args, ...givenTo(call) };
       return run(exported("get_prompt"), input(request, call), call, (ending) =>
-        outcomeOf(ending, promptResult),
+        outcomeOf(ending, tidyPromptResult),
       );
     },
 

@@ -1,12 +1,12 @@
 /** Content blocks and resource contents, in all variants that plugins write. */
 import {
   isObject,
-  type ContentBlock,
+  type McpContentBlock,
   type Json,
   type ReadResourceResult,
 } from "../../core/model.ts";
 import { bytes } from "./bytes.ts";
-import { bad, mediaType, nameOf, present, string, withoutEmpty } from "./members.ts";
+import { bad, mediaType, nameOrKey, present, string, withoutEmpty } from "./members.ts";
 
 function inferredType(block: Json): string {
   if (typeof block["text"] === "string" && block["text"] !== "") return "text";
@@ -19,7 +19,7 @@ function inferredType(block: Json): string {
 }
 
 /** One block of content. */
-export function content(value: unknown): ContentBlock {
+export function content(value: unknown): McpContentBlock {
   const block = present(value, "a content block");
   const type =
     typeof block["type"] === "string" && block["type"] !== "" ? block["type"] : inferredType(block);
@@ -47,7 +47,7 @@ export function content(value: unknown): ContentBlock {
     }
     case "resource_link": {
       const uri = string(block["uri"], "a resource link's uri");
-      return { ...withoutEmpty(block, ["mimeType"]), type, uri, name: nameOf(block, uri) };
+      return { ...withoutEmpty(block, ["mimeType"]), type, uri, name: nameOrKey(block, uri) };
     }
     default:
       throw bad("a content block has an unknown type");

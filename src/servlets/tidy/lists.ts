@@ -1,6 +1,6 @@
 /** Lists of servlets, made valid MCP. */
 import { isObject, type Json, type Lists, type Tool } from "../../core/model.ts";
-import { array, bad, isString, nameOf, present, string, withoutEmpty } from "./members.ts";
+import { array, bad, isString, nameOrKey, present, string, withoutEmpty } from "./members.ts";
 
 /** The identifying member of each kind of list entry. */
 const KEYS = { tools: "name", resources: "uri", resourceTemplates: "uriTemplate", prompts: "name" };
@@ -14,7 +14,7 @@ export function validList<K extends keyof Lists>(kind: K, value: unknown): Lists
       "mimeType",
     ]);
     const key = string(entry[KEYS[kind]], `the ${KEYS[kind]} of an entry of ${kind}`);
-    entry["name"] = nameOf(entry, key);
+    entry["name"] = nameOrKey(entry, key);
     if (kind === "tools") entry["inputSchema"] = inputSchema(entry["inputSchema"]);
     if (isObject(entry["outputSchema"]))
       entry["outputSchema"] = withProperties(entry["outputSchema"]);

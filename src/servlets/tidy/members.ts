@@ -128,5 +128,5 @@ export function withoutEmpty(block: Json, keys: string[]): Json {
 }
 
 /** Its name, or else its key. */
-export const nameOf = ({ name }: Json, key: string): string =>
+export const nameOrKey = ({ name }: Json, key: string): string =>
   typeof name === "string" && name !== "" ? name : key;

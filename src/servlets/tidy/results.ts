@@ -6,7 +6,7 @@ import { limits } from "../../core/limits.ts";
 import type {
   CallToolResult,
   CompleteResult,
-  ContentBlock,
+  McpContentBlock,
   GetPromptResult,
   Json,
   ReadResourceResult,
@@ -19,7 +19,7 @@ import { array, bad, isNumber, present, string } from "./members.ts";
 const COMPLETION_VALUES = 100;
 
 /** A tool's result. Structured content is repeated as text where no block has text: many clients read nothing else. */
-export function toolResult(output: Json): CallToolResult {
+export function tidyToolResult(output: Json): CallToolResult {
   const result = present(output, "the result");
   const { structuredContent: structured, content: given, isError } = result;
   const blocks =
@@ -47,7 +47,7 @@ function noBlocks(result: Json): [] {
 export const NOT_REPEATED =
   "The result is in `structuredContent`. It is too long to be repeated here.";
 
-function inText(structured: unknown): ContentBlock {
+function inText(structured: unknown): McpContentBlock {
   const text = JSON.stringify(structured);
   return { type: "text", text: text.length <= limits.repeatedCharacters ? text : NOT_REPEATED };
 }
@@ -56,7 +56,7 @@ function inText(structured: unknown): ContentBlock {
 const isTrue = (value: unknown): boolean => Boolean(value) && value !== "false";
 
 /** Reads `contents`, or the older `content`, whose blocks have no uri. */
-export function readResult(output: Json, uri: string): ReadResourceResult {
+export function tidyReadResult(output: Json, uri: string): ReadResourceResult {
   const { contents: newer, content: older, ...rest } = present(output, "the result");
   const all = array(newer ?? older, "the result's contents");
   if (!isNumber(rest["ttlMs"])) delete rest["ttlMs"];
@@ -65,7 +65,7 @@ export function readResult(output: Json, uri: string): ReadResourceResult {
   return { ...rest, contents: all.map((one) => contents(one, uri)) };
 }
 
-export function promptResult(output: Json): GetPromptResult {
+export function tidyPromptResult(output: Json): GetPromptResult {
   const result = present(output, "the result");
   const messages = array(result["messages"], "the prompt's messages").map((value) => {
     const message = present(value, "a prompt message");

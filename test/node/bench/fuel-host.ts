@@ -1,5 +1,5 @@
 /** The host functions that `npm run bench -- fuel` measures: all that reach nobody. */
-import { offered } from "../../../src/bundle/wasm/check.ts";
+import { offeredFunctions } from "../../../src/bundle/wasm/check.ts";
 import { importTypes } from "../../../src/bundle/wasm/import-types.ts";
 import { one, type Row } from "./fuel-rows.ts";
 
@@ -91,7 +91,7 @@ const USES: Record<string, string[]> = {
 };
 
 /** The host functions that are measured, in the names of a prepared servlet. */
-export const hostFunctions = Object.entries(offered).flatMap(([namespace, functions]) =>
+export const hostFunctions = Object.entries(offeredFunctions).flatMap(([namespace, functions]) =>
   Object.keys(functions)
     .map((name) => ({ namespace, name, full: `${namespace}.${name}` }))
     .filter(({ full }) => !ENDING.has(full) && !SENDING.has(full)),

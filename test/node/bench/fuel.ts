@@ -16,7 +16,7 @@ import { dialects } from "../../../src/servlets/dialects.ts";
 import type { Answers, Asks } from "../../../src/core/asks.ts";
 import { Guest } from "../../../src/wasm/guest.ts";
 import { Journal } from "../../../src/wasm/journal.ts";
-import { instantiate, run } from "../../../src/wasm/link.ts";
+import { instantiate, runExport } from "../../../src/wasm/link.ts";
 import { nobody } from "../../../src/wasm/pool.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
 import type { Files } from "../../../src/files/files.ts";
@@ -149,7 +149,7 @@ async function measure(path: string, kind: Kind): Promise<number[]> {
       guest.attach(exports, kind);
       const began = performance.now();
       try {
-        await run(instance, "call");
+        await runExport(instance, "call");
       } catch (error) {
         if (guest.fuelMeter?.isEmpty !== true)
           throw new Error(`row ${at}: ${String(error)}`, { cause: error });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { inspect } from "../../../src/bundle/inspect.ts";
+import { inspectLists } from "../../../src/bundle/inspect.ts";
 import type { Json } from "../../../src/core/model.ts";
 import { bundling } from "./bundling.ts";
 import { lists } from "./modules.ts";
@@ -9,7 +9,7 @@ const { bundle } = bundling();
 
 describe("schemas and patterns that cannot be evaluated in linear time", () => {
   const inspected = (schema: object, uriTemplate = "x:y") =>
-    inspect(
+    inspectLists(
       {
         tools: [{ name: "t", inputSchema: { type: "object" }, outputSchema: schema as Json }],
         resourceTemplates: [{ name: "r", uriTemplate }],

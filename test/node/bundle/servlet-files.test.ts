@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { makeBundle } from "../../../src/bundle/bundle.ts";
 import { archivesOf } from "../../../src/bundle/servlet-files.ts";
-import type { Found } from "../../../src/bundle/scan.ts";
+import type { FoundServlet } from "../../../src/bundle/scan.ts";
 import { filesIn } from "../../../src/files/archive.ts";
 
 /** Which files of a servlet's folder come into the bundle. */
@@ -20,7 +20,10 @@ afterEach(() => rm(folder, { recursive: true }));
 
 const archives = (...allowed_paths: string[]) =>
   archivesOf(
-    { manifest: { state: "caller", allowed_paths }, place: join(folder, "servlet") } as Found,
+    {
+      manifest: { state: "caller", allowed_paths },
+      place: join(folder, "servlet"),
+    } as FoundServlet,
     join(folder, "cache"),
   );
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bundleSource, changesIn, newBuilds } from "../../../src/bundle/bundle-module.ts";
+import { bundleSource, moduleChanges, newBuilds } from "../../../src/bundle/bundle-module.ts";
 import { bundling } from "./bundling.ts";
 import { lists } from "./modules.ts";
 
@@ -46,11 +46,11 @@ test("the servlets that differ from those of an earlier module are named", async
   const sourceOf = async (files: Record<string, string>) =>
     bundleSource(await bundle(files), "src/bundle.gen.ts");
   const before = await sourceOf({ "b/b.wat": lists("b"), "c/c.wat": lists("c") });
-  expect(changesIn(before, before)).toBeUndefined();
+  expect(moduleChanges(before, before)).toBeUndefined();
   // The files of those behind it have other numbers.
   const more = await sourceOf({ "a/a.wat": lists("a") });
-  expect(changesIn(more, before)).toBe("a is new");
+  expect(moduleChanges(more, before)).toBe("a is new");
   const other = await sourceOf({ "b/servlet.json": '{"prefix": "x"}', "c/c.wat": lists("d") });
-  expect(changesIn(other, more)).toBe("b has changed, c has changed");
-  expect(changesIn(before, more)).toBe("a is gone");
+  expect(moduleChanges(other, more)).toBe("b has changed, c has changed");
+  expect(moduleChanges(before, more)).toBe("a is gone");
 });

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { parseMounts } from "../../../src/files/mounts.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
-import { bytesOf, putFile, removeTree, rootOfStore, treeOf } from "../../../src/files/tree.ts";
+import { fileBytesOf, putFile, removeTree, rootOfStore, treeOf } from "../../../src/files/tree.ts";
 import { findPath } from "../../../src/files/guest-paths.ts";
 import { newStore } from "./database.ts";
 import { CREATE, DIRECTORY, guestWith, READ, TRUNCATE } from "./wasi-guest.ts";
@@ -368,9 +368,9 @@ test("a servlet of the kit whose write finds no room has still what it would hav
   expect(() => files.put(place("a"), large, { isAppended: true })).toThrow("nospc");
   expect(() => files.put(place("new"), large)).toThrow("nospc");
   expect([...treeOf(files, rootOfStore(files, "/data")!)]).toEqual(before);
-  expect(bytesOf(files, place("a").node!)).toEqual(new Uint8Array(30_000).fill(1));
+  expect(fileBytesOf(files, place("a").node!)).toEqual(new Uint8Array(30_000).fill(1));
   files.put(place("a"), new Uint8Array(31_000).fill(3));
-  expect(bytesOf(files, place("a").node!)).toEqual(new Uint8Array(31_000).fill(3));
+  expect(fileBytesOf(files, place("a").node!)).toEqual(new Uint8Array(31_000).fill(3));
 });
 
 test("what the host holds for a call's files counts in its budget", () => {

@@ -7,7 +7,7 @@ import { FileStore } from "../../../src/files/file-store.ts";
 import type { Files } from "../../../src/files/files.ts";
 import { parseMounts } from "../../../src/files/mounts.ts";
 import { sealingWith } from "../../../src/files/sealing.ts";
-import { bytesOf, putFile, rootOfStore, treeOf } from "../../../src/files/tree.ts";
+import { fileBytesOf, putFile, rootOfStore, treeOf } from "../../../src/files/tree.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { Database, newStore, sealing } from "./database.ts";
 import { CREATE, guestWith, TRUNCATE } from "./wasi-guest.ts";
@@ -31,7 +31,7 @@ function contents(files: Files, host = "data"): Record<string, string | undefine
   return Object.fromEntries(
     [...treeOf(files, root)].map(({ path, kind, node }) => [
       path,
-      kind === "file" ? text(bytesOf(files, node)) : undefined,
+      kind === "file" ? text(fileBytesOf(files, node)) : undefined,
     ]),
   );
 }

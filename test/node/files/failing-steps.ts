@@ -4,7 +4,7 @@ import { FileStore } from "../../../src/files/file-store.ts";
 import type { Files } from "../../../src/files/files.ts";
 import { parseMounts } from "../../../src/files/mounts.ts";
 import type { Sealing } from "../../../src/files/sealing.ts";
-import { bytesOf, rootOfStore, treeOf } from "../../../src/files/tree.ts";
+import { fileBytesOf, rootOfStore, treeOf } from "../../../src/files/tree.ts";
 import { fileCall } from "../../../src/wasm/file-calls.ts";
 import type { Guest } from "../../../src/wasm/guest.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
@@ -96,7 +96,7 @@ const digest = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest(
 export function seen(files: Files): unknown {
   const of = (node: number) => {
     const { kind, size, links, blocks, modified, accessed, changed } = files.node(node);
-    const bytes = kind === "file" ? bytesOf(files, node) : Buffer.alloc(0);
+    const bytes = kind === "file" ? fileBytesOf(files, node) : Buffer.alloc(0);
     return { node, kind, size, links, blocks, modified, accessed, changed, bytes: digest(bytes) };
   };
   const root = rootOfStore(files, "data")!;

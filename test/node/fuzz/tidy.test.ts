@@ -41,10 +41,10 @@ const GIVEN: Record<string, { good: Json; read: (output: Json) => unknown }> = {
   "prompts/list": listed("prompts", prompt),
   "tools/call": {
     good: { content, structuredContent: {}, isError: true, _meta },
-    read: tidy.toolResult,
+    read: tidy.tidyToolResult,
   },
-  "prompts/get": { good: { messages, description: "a" }, read: tidy.promptResult },
-  "resources/read": { good: { contents }, read: (output) => tidy.readResult(output, "a:b") },
+  "prompts/get": { good: { messages, description: "a" }, read: tidy.tidyPromptResult },
+  "resources/read": { good: { contents }, read: (output) => tidy.tidyReadResult(output, "a:b") },
   "completion/complete": { good: { completion: { values, total: 200 } }, read: tidy.completion },
 };
 

@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { backUp, restore } from "../../../src/host/backups.ts";
+import { backUp, restoreBackup } from "../../../src/host/backups.ts";
 import { socketIn, takeStorage, whileHeld, type Storage } from "../../../src/host/storage.ts";
 import { configText, folderService } from "../../../src/host/workerd-config.ts";
 import { startWorkerd, NotStarted } from "../../../src/host/workerd.ts";
@@ -89,7 +89,7 @@ test("a backup is for its own user, and nothing is restored that its index does 
   expect((await stat(saved)).mode & 0o077).toBe(0);
   await writeFile(join(saved, "objects", "b.sqlite"), "not of the backup");
   const other = join(folder, "other");
-  await restore(saved, other);
+  await restoreBackup(saved, other);
   expect(await readdir(join(other, "objects"))).toEqual(["a.sqlite"]);
 });
 
@@ -103,7 +103,7 @@ test("an index that leads out of the backup is refused", async () => {
   const text = await readFile(index, "utf8");
   await writeFile(join(saved, "a.sqlite"), "a");
   await writeFile(index, text.replace('"a.sqlite"', '"../a.sqlite"'));
-  await expect(restore(saved, join(folder, "other"))).rejects.toThrow("damaged");
+  await expect(restoreBackup(saved, join(folder, "other"))).rejects.toThrow("damaged");
   expect(await readdir(join(folder, "other")).catch(() => [])).not.toContain("a.sqlite");
 });
 

@@ -82,10 +82,10 @@ describe("a user of an issuer at which this server is a client", () => {
     expect(again.text).toContain("A secret is needed");
   });
 
-  test("has proven no scopes, so the start page offers what needs none", async () => {
+  test("has proven no scopes, so the start page offers no tools", async () => {
     const { browser, page } = await signedIn("ada", new URL("/sign-in", server.url).href);
     expect(page.text).toContain("Account of");
-    expect(page.text).toContain("get_result");
+    expect(page.text).not.toContain("get_result");
     expect(page.text).not.toContain('data-name="greet"');
     expect(browser.visited.at(-1)!.pathname).toBe("/");
   });

@@ -5,7 +5,7 @@ import { AbortSignal } from "../../../src/sdk/globals/abort.ts";
 import { defineServlet } from "../../../src/sdk/servlet.ts";
 import * as mini from "../../../src/sdk/zod-mini.ts";
 
-/** Definitions that fail when a servlet is built. Here the kit runs in Node, as it would in the engine. */
+/** Definitions that fail when a servlet is built. Here the kit runs in Node, as it would in the interpreter. */
 const handler = () => "";
 const read = () => "";
 const build = defineServlet as (spec: object) => unknown;

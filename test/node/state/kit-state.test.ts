@@ -12,7 +12,7 @@ import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { connected, programOf } from "../../../src/servlets/connect.ts";
 import type { Deployment } from "../../../src/servlets/deployment.ts";
 import { nobodysCall } from "../../../src/servlets/servlet.ts";
-import { partsOf, setupOf } from "../../../src/servlets/setup.ts";
+import { callPartsOf, setupOf } from "../../../src/servlets/setup.ts";
 import { Database } from "../../../src/bundle/database.ts";
 import { BLOCK } from "../../../src/wasm/marks.ts";
 import { newInstanceOf } from "../../../src/wasm/pool.ts";
@@ -35,7 +35,7 @@ function newScope() {
     endingOf(
       await state.call({
         ...{ ...run, servlet, program: programOf(servlet, deployment), isDurable: false },
-        setup: setupOf(servlet, deployment, { ...call, ...partsOf(call) }),
+        setup: setupOf(servlet, deployment, { ...call, ...callPartsOf(call) }),
       }),
     );
   const servlet = connected(drafts, { ...deployment, runStateful });

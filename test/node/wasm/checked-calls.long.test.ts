@@ -49,7 +49,7 @@ const context: CallContext = {
 };
 
 async function registryOf(members: readonly Member[]): Promise<Registry> {
-  // Servlets of one engine share it, and its instances.
+  // Servlets of one interpreter share it, and its instances.
   const modules = new Map<string, Promise<WebAssembly.Module>>();
   const compiled = (path: string, wasm: Uint8Array<ArrayBuffer>) => {
     const module = modules.get(path) ?? WebAssembly.compile(wasm);

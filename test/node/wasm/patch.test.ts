@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bodyOf, PAGE, restore } from "../../../src/wasm/image.ts";
+import { viewsOf, PAGE, restoreImage } from "../../../src/wasm/image.ts";
 import { applyPatch, encodePatch, patchedImage, undoPatch } from "../../../src/wasm/patch.ts";
 import { Chance } from "../fuzz/chance.ts";
 
@@ -50,7 +50,7 @@ test.each(Array.from({ length: 30 }, (_, seed) => seed))("patches of seed %i", (
   const image = patchedImage(bytesOf(from), before, patch);
   scribble(bytesOf(from), chance);
   from.exports.edge_global_0.value = 9;
-  restore(bodyOf(from.exports), image);
+  restoreImage(viewsOf(from.exports), image);
   expect(Buffer.compare(bytesOf(from), bytesOf(to))).toBe(0);
   expect(from.exports.edge_global_0.value).toBe(-1);
   expect(image.ownBytes).toBeLessThanOrEqual(bytesOf(from).length);

@@ -10,10 +10,10 @@ import { Chance } from "../fuzz/chance.ts";
 import { assembled, callGuest, programOf } from "../bundle/wasm/wat-guests.ts";
 
 /**
- * An engine whose servlets share its instances: each call must find exactly the state of its own servlet. Its
+ * An interpreter whose servlets share its instances: each call must find exactly the state of its own servlet. Its
  * code says who the servlet is, unless something else is found than the servlet has.
  */
-const ENGINE = `
+const INTERPRETER = `
   (import "extism:host/env" "input_load_u8" (func $input (param i64) (result i32)))
   (memory (export "memory") 6)
   (global $who (mut i32) (i32.const 0))
@@ -41,13 +41,13 @@ const ENGINE = `
     (i32.store8 (i32.const 9001) (i32.const 0))
     (local.get $found))`;
 
-let engine: Program;
+let interpreter: Program;
 let servlets: { who: number; program: Program }[];
 
-/** The patch that these writes make, on an engine with this base; it has so many pages then. */
+/** The patch that these writes make, on an interpreter with this base; it has so many pages then. */
 function patchOf(writes: [at: number, byte: number][], pages = 6, base?: ArrayBuffer): ArrayBuffer {
   const nothing = new Journal({ hash: "", input: "" }, startWorld, undefined);
-  const instance = instantiate(engine, new Guest(nobody, nothing));
+  const instance = instantiate(interpreter, new Guest(nobody, nothing));
   if (base !== undefined) applyPatch(instance, base);
   const before = memoryOf(instance.exports).slice();
   growTo(instance.exports, pages);
@@ -60,7 +60,7 @@ function patchOf(writes: [at: number, byte: number][], pages = 6, base?: ArrayBu
 }
 
 beforeAll(async () => {
-  engine = await programOf(await assembled(ENGINE));
+  interpreter = await programOf(await assembled(INTERPRETER));
   const base = patchOf([
     [4095, 5],
     [9001, 7],
@@ -79,7 +79,7 @@ beforeAll(async () => {
       [300_000, who & 1],
       [last, who],
     ];
-    return { who, program: { ...engine, base, patch: patchOf(writes, pages, base) } };
+    return { who, program: { ...interpreter, base, patch: patchOf(writes, pages, base) } };
   });
 });
 

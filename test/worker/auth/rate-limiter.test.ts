@@ -1,3 +1,4 @@
+import { unreadOf } from "../../../src/http/unread.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import { RateLimiter } from "../../../src/auth/rate-limiter.ts";
 import { textResponse } from "../../../src/http/body.ts";
@@ -48,7 +49,7 @@ describe("a large answer that its client does not read", () => {
       .until(Promise.resolve(textResponse("x".repeat(300_000), { status: 200 })));
 
   test("counts until it is read; its caller is refused above half of the room, and others are not", async () => {
-    configureLimits({ unreadBytes: 800_000 });
+    configureLimits({ unreadBytes: 800_000 + unreadOf() });
     const rateLimiter = new RateLimiter({}, storageQuota({}));
     const first = await answerTo(rateLimiter, "ada");
     const second = await answerTo(rateLimiter, "ada");
@@ -59,7 +60,7 @@ describe("a large answer that its client does not read", () => {
   });
 
   test("is broken off after a while", async () => {
-    configureLimits({ unreadBytes: 200_000, bodyMs: 50 });
+    configureLimits({ unreadBytes: 200_000 + unreadOf(), bodyMs: 50 });
     const rateLimiter = new RateLimiter({}, storageQuota({}));
     const answer = await answerTo(rateLimiter, "ada");
     await expect

@@ -17,6 +17,9 @@ afterEach(() => configureLimits(usual));
 prepare();
 prepareHubs();
 
+/** Limits the unread bytes to so many besides those that other files have left. */
+const limitTo = (bytes: number) => configureLimits({ unreadBytes: bytes + unreadOf() });
+
 const LONG = "x".repeat(300_000);
 
 describe("an answer as an event stream that its client does not read", () => {
@@ -25,7 +28,7 @@ describe("an answer as an event stream that its client does not read", () => {
   beforeEach(async () => {
     [ada, bob] = [crypto.randomUUID(), crypto.randomUUID()];
     server = await serverOf({ [ada]: {}, [bob]: {} });
-    configureLimits({ unreadBytes: 800_000 });
+    limitTo(800_000);
   });
 
   /** Calls a tool whose answer is as long as its argument. */
@@ -88,7 +91,7 @@ describe("streams that nobody reads break off once they have too much of one cal
   const MOST = ROOM / 2 + LONG.length + 1000;
 
   test("those of a hub", async () => {
-    configureLimits({ unreadBytes: ROOM });
+    limitTo(ROOM);
     const [ada, bob] = [crypto.randomUUID(), crypto.randomUUID()];
     await runInDurableObject(anonymous, async (hub: Hub) => {
       const listen = async (caller: string) => {
@@ -130,7 +133,7 @@ describe("streams that nobody reads break off once they have too much of one cal
       await listening("ada"),
       await listening("bob"),
     ];
-    configureLimits({ unreadBytes: ROOM });
+    limitTo(ROOM);
     // Some of it is on its way between objects.
     for (let nth = 0; nth < 10; nth++) {
       for (const { client } of [one, two]) await tell(client, LONG);

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { rehearsed } from "../../../src/calls/task-replay.ts";
+import { replayRecord } from "../../../src/calls/task-replay.ts";
 import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
 import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { Registry } from "../../../src/servlets/registry.ts";
@@ -32,7 +32,7 @@ test("a replay asks no servlet for its lists: each time that would do what servl
   const { recorded } = began as Suspended;
   const listed = asked;
   expect(listed).toBeGreaterThan(0);
-  const { end } = await rehearsed(call, recorded!, { registry });
+  const { end } = await replayRecord(call, recorded!, { registry });
   expect(end).toMatch(/^It would ask for elicitation/);
   expect(asked).toBe(listed);
 });

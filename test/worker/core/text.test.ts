@@ -5,7 +5,7 @@ import {
   printable,
   printableJson,
   printableLines,
-  traceOf,
+  stacksOf,
 } from "../../../src/core/text.ts";
 
 /** Text of others in logs, terminals and pages. */
@@ -40,7 +40,7 @@ test("JSON stays JSON, and the same value", () => {
 
 describe("the trace of an error", () => {
   test("has its causes", () => {
-    const trace = traceOf(
+    const trace = stacksOf(
       new AggregateError([new Error("one"), "two"], "all", { cause: new Error("why") }),
     );
     expect(trace).toMatch(/all[^]*caused by [^]*why[^]*caused by [^]*one[^]*caused by two$/);
@@ -49,11 +49,11 @@ describe("the trace of an error", () => {
   test("ends, though they go round", () => {
     const error = new Error("round");
     error.cause = error;
-    expect(traceOf(error)).toContain("round");
+    expect(stacksOf(error)).toContain("round");
   });
 
   test("is that of anything that is thrown", () => {
-    expect(["x", undefined, Object.create(null)].map(traceOf)).toEqual([
+    expect(["x", undefined, Object.create(null)].map(stacksOf)).toEqual([
       "x",
       "[object Undefined]",
       "[object Object]",

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { callerKey } from "../../../src/core/callers.ts";
 import { hasTable } from "../../../src/storage/tables.ts";
 import { refOf } from "../../../src/servlets/bundle.ts";
-import { nobodysCall, type Listed } from "../../../src/servlets/servlet.ts";
+import { nobodysCall, type CollectedLists } from "../../../src/servlets/servlet.ts";
 import { limited, prepare } from "../calls/client.ts";
 import { bundled, callIn, fileIn, installed, loaderWith, newScope } from "./installed.ts";
 
@@ -168,7 +168,7 @@ test("lists of a version are asked for again after a call of another", async () 
   await newScope().within(async (object) => {
     const lists = async (servlet: typeof first) => {
       const text = unsettled(await object.lists(refOf(servlet), nobodysCall));
-      return (JSON.parse(text) as Listed).lists.tools.map(({ name }) => name);
+      return (JSON.parse(text) as CollectedLists).lists.tools.map(({ name }) => name);
     };
     const own = ["add", "add_later", "add_and_trap", "grow"];
     expect(await callIn(object, first, "add", { name: "one" })).toBe("added");

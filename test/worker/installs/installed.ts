@@ -15,7 +15,7 @@ import { connected } from "../../../src/servlets/connect.ts";
 import { nobodysCall } from "../../../src/servlets/servlet.ts";
 import { endingOf } from "../../../src/state/plain-ending.ts";
 import type { CallContext } from "../../../src/core/call-context.ts";
-import { partsOf } from "../../../src/servlets/setup.ts";
+import { callPartsOf } from "../../../src/servlets/setup.ts";
 import { bundle } from "../../bundle.gen.ts";
 
 /** Objects of servlet state that can run servlets of the test bundle as if they were installed. */
@@ -155,7 +155,7 @@ export async function callIn(
         ...run,
         id: crypto.randomUUID(),
         servlet: refOf(servlet),
-        call: partsOf(call),
+        call: callPartsOf(call),
         recorded: call.recorded,
         there: hooksThere(call),
       };

@@ -3,7 +3,7 @@ import { unsettled } from "../../../src/core/settled.ts";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { FacetPlace } from "../../../src/installs/state-facet.ts";
 import { OwnPlace } from "../../../src/state/state-place.ts";
-import type { Head, Recorded } from "../../../src/core/record.ts";
+import type { JournalHead, Recorded } from "../../../src/core/record.ts";
 import { prepare } from "../calls/client.ts";
 import { bundled, callIn, fileIn, inFacet, installed, newScope } from "./installed.ts";
 
@@ -74,8 +74,11 @@ describe.each([
 
   test("a call that is run again from its record there does not count twice", async () => {
     const { within, next } = newGuests();
-    const heads: Head[] = [];
-    const keeper = { begin: async (head: Head) => void heads.push(head), keep: async () => {} };
+    const heads: JournalHead[] = [];
+    const keeper = {
+      begin: async (head: JournalHead) => void heads.push(head),
+      keep: async () => {},
+    };
     const call = (servlet: typeof from, recorded?: Recorded) =>
       within((object) =>
         callIn(

@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { addTrace, parsed, traceIn, traceInHeaders } from "../../../src/observe/trace-context.ts";
+import {
+  addTrace,
+  parseTraceparent,
+  traceIn,
+  traceInHeaders,
+} from "../../../src/observe/trace-context.ts";
 
 const PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const OTHER = "00-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb-00";
@@ -36,7 +41,7 @@ describe("the trace context of a request", () => {
     ["with a line break", `${PARENT}\r\nx-more: 1`],
     ["with more at its end", `${PARENT}-more`],
   ])("has no traceparent that is %s", (_, traceparent) => {
-    expect(parsed(traceparent)).toBeUndefined();
+    expect(parseTraceparent(traceparent)).toBeUndefined();
     expect(traceIn({ traceparent, tracestate: "a=1" }, undefined)).toBeUndefined();
   });
 

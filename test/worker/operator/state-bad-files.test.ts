@@ -1,14 +1,14 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { describe, expect, onTestFinished, test } from "vitest";
-import { buildOf } from "../../../src/state/scope-state.ts";
+import { buildIdOf } from "../../../src/state/scope-state.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
-import { stateFile, type Head } from "../../../src/state/state-file.ts";
+import { stateFile, type FrameHead } from "../../../src/state/state-file.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { exported, framesOf, imported, newCaller } from "./client.ts";
 
 /** Files that operators import, and that are not what they should be. */
 
-const BEGINNING: Head = { is: "state", version: 1, servlet: "filing", time: "" };
+const BEGINNING: FrameHead = { is: "state", version: 1, servlet: "filing", time: "" };
 const ENTRY = {
   ...({ is: "entry", node: 2, path: "a", kind: "file", length: 0 } as const),
   modified: 0n,
@@ -56,7 +56,7 @@ describe("a file is refused, and changes nothing,", () => {
     expect(await bob.file("list", { path: "/data" })).toBe("a ");
   });
 
-  test.each<[string, Head[], Partial<Memory>?]>([
+  test.each<[string, FrameHead[], Partial<Memory>?]>([
     ["no global", [], { globals: [] }],
     ["a global of another type", [], { globals: ["1n"] }],
     ["a global that is no number", [], { globals: ["much"] }],
@@ -132,8 +132,8 @@ describe("a file is refused, and changes nothing,", () => {
     await caller.file("write", { path: "/data/a", text: "before" });
     const filing = bundle.servlets.find(({ name }) => name === "filing")!;
     const memory = { ...(await memoryOf("filing", caller.scope)), ...changes };
-    const all: Head[] = [
-      { ...BEGINNING, hash: buildOf(filing) },
+    const all: FrameHead[] = [
+      { ...BEGINNING, hash: buildIdOf(filing) },
       memory,
       { is: "store", host: "data", node: 1 },
       ...heads,
@@ -154,8 +154,8 @@ describe("a file is refused, and changes nothing,", () => {
     await caller.file("write", { path: "/data/a", text: "before" });
     const filing = bundle.servlets.find(({ name }) => name === "filing")!;
     const memory = await memoryOf("filing", caller.scope);
-    const heads: Head[] = [
-      ...[{ ...BEGINNING, hash: buildOf(filing) }, memory],
+    const heads: FrameHead[] = [
+      ...[{ ...BEGINNING, hash: buildIdOf(filing) }, memory],
       ...[{ is: "store", host: "data", node: 1 } as const, ENTRY],
       { is: "open", descriptors: [[5, HELD]] },
     ];
@@ -167,7 +167,7 @@ describe("a file is refused, and changes nothing,", () => {
   test("with memory of no build", async () => {
     const caller = newCaller();
     await caller.next();
-    const heads: Head[] = [
+    const heads: FrameHead[] = [
       { ...BEGINNING, servlet: "counting" },
       { is: "memory", pages: 1, globals: [], vars: [] },
     ];
@@ -207,7 +207,7 @@ describe("a file is refused, and changes nothing,", () => {
   });
 });
 
-type Memory = Head & { is: "memory" };
+type Memory = FrameHead & { is: "memory" };
 
 /** The globals and variables that a scope has. */
 async function memoryOf(servlet: string, scope: string): Promise<Memory> {

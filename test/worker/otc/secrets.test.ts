@@ -2,7 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { CallContext } from "../../../src/core/call-context.ts";
-import type { Entry } from "../../../src/core/record.ts";
+import type { JournalEntry } from "../../../src/core/record.ts";
 import { Suspended, Wait } from "../../../src/core/suspension.ts";
 import { Registry } from "../../../src/servlets/registry.ts";
 import { bundle } from "../../bundle.gen.ts";
@@ -183,7 +183,7 @@ test("no journal has it", async () => {
   const { versions } = await registry.catalog();
   const entry = (own: string) =>
     versions.find(({ servlet, own: name }) => servlet.name === "otc" && name === own)!;
-  const kept: Entry[] = [];
+  const kept: JournalEntry[] = [];
   const context: CallContext = {
     id: "1",
     meta: {},

@@ -4,7 +4,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { createServer } from "../../../src/server.ts";
-import { ListedCalls, type Listed } from "../../../src/calls/listed-calls.ts";
+import { ListedCalls, type ListedCall } from "../../../src/calls/listed-calls.ts";
 import { Listing } from "../../../src/calls/task-console.ts";
 import type { Serving } from "../../../src/serving.ts";
 import type { TaskStore } from "../../../src/calls/task-store.ts";
@@ -21,7 +21,7 @@ prepare();
 
 const profileOf = (name: string) => env.PROFILES!.getByName(name);
 
-const listed = (id: string, more: Partial<Listed> = {}): Listed => {
+const listed = (id: string, more: Partial<ListedCall> = {}): ListedCall => {
   const now = Date.now();
   const times = { created: now, updated: now, until: now + 60_000 };
   return { id, kind: "call", name: id, status: "working", ...times, ...more };

@@ -11,7 +11,7 @@ import { limits } from "../../../src/core/limits.ts";
 import { olderResult } from "../../../src/mcp/legacy/shapes.ts";
 import { content, contents } from "../../../src/servlets/tidy/content.ts";
 import { validList } from "../../../src/servlets/tidy/lists.ts";
-import { completion, toolResult } from "../../../src/servlets/tidy/results.ts";
+import { completion, tidyToolResult } from "../../../src/servlets/tidy/results.ts";
 
 const SCHEMAS = {
   tools: ListToolsResultSchema,
@@ -230,11 +230,11 @@ describe("structured content is text too", () => {
     ],
   ])("where no block of %j has text", (given, blocks) => {
     const result = { content: given, structuredContent };
-    expect(toolResult(result)).toEqual({ content: blocks, structuredContent });
+    expect(tidyToolResult(result)).toEqual({ content: blocks, structuredContent });
   });
 
   test.each([[[1, 2]], ["a"], [0], [false]])("also where it is %j", (structured) => {
-    expect(toolResult({ structuredContent: structured, content: [] })).toEqual({
+    expect(tidyToolResult({ structuredContent: structured, content: [] })).toEqual({
       content: [{ type: "text", text: JSON.stringify(structured) }],
       structuredContent: structured,
     });
@@ -244,7 +244,7 @@ describe("structured content is text too", () => {
     ["2025-03-26", { all: "x".repeat(limits.repeatedCharacters) }],
     ["2025-11-25", ["x".repeat(limits.repeatedCharacters)]],
   ])("whole in %s, which has no such content", (version, structured) => {
-    const newest = toolResult({ structuredContent: structured });
+    const newest = tidyToolResult({ structuredContent: structured });
     expect(newest.content).toEqual([
       { type: "text", text: expect.stringMatching(/^The result is in .structuredContent/) },
     ]);
@@ -255,7 +255,9 @@ describe("structured content is text too", () => {
 });
 
 test("an older result repeats structured content once, whatever a servlet has written", () => {
-  const [note] = toolResult({ structuredContent: ["x".repeat(limits.repeatedCharacters)] }).content;
+  const [note] = tidyToolResult({
+    structuredContent: ["x".repeat(limits.repeatedCharacters)],
+  }).content;
   const structuredContent = ["y"];
   expect(olderResult({ content: [note, note, note], structuredContent }, "2025-11-25")).toEqual({
     content: [note, note, { type: "text", text: '["y"]' }],
@@ -279,7 +281,7 @@ describe("a result without content", () => {
   test.each([{}, { content: null }, { _meta: { a: 1 } }, { isError: true }])(
     "is empty where it is %j",
     (given) => {
-      expect(toolResult(given)).toMatchObject({ content: [] });
+      expect(tidyToolResult(given)).toMatchObject({ content: [] });
     },
   );
 
@@ -288,7 +290,7 @@ describe("a result without content", () => {
     [{ contents: [] }, /the result has `contents` and no content/],
     [{ content: "hi" }, /the result's content is not an array/],
   ])("is refused where it is %j", (given, message) => {
-    expect(() => toolResult(given)).toThrow(message);
+    expect(() => tidyToolResult(given)).toThrow(message);
   });
 });
 
@@ -298,7 +300,7 @@ test.each([
   [[null, undefined], undefined],
 ])("a result whose isError is one of %j", (all, isError) => {
   for (const given of all) {
-    expect(toolResult({ content: [], isError: given })).toEqual({ content: [], isError });
+    expect(tidyToolResult({ content: [], isError: given })).toEqual({ content: [], isError });
   }
 });
 

@@ -7,7 +7,7 @@ import { stateful } from "../../../src/state/servlet-states.ts";
 import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
 import { StateRows } from "../../../src/state/state-rows.ts";
 import { sealingWith } from "../../../src/files/sealing.ts";
-import type { Head } from "../../../src/core/record.ts";
+import type { JournalHead } from "../../../src/core/record.ts";
 import { connected } from "../../../src/servlets/connect.ts";
 import { nobodysCall } from "../../../src/servlets/servlet.ts";
 import { bundle } from "../../bundle.gen.ts";
@@ -175,9 +175,9 @@ test("a call whose ending was lost is not made twice", async () => {
   const settings = readSettings(env);
   const deployment = { ...deploymentOf(settings, env), ...stateful(env) };
   const servlet = connected(counting, deployment);
-  const heads: Head[] = [];
+  const heads: JournalHead[] = [];
   const keeper = {
-    begin: async (head: Head) => void heads.push(head),
+    begin: async (head: JournalHead) => void heads.push(head),
     keep: async () => {},
   };
   const call = { ...nobodysCall, principal: { name: "lost" }, keeper };

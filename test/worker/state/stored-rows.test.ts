@@ -1,6 +1,11 @@
 import { expect, test } from "vitest";
 import { limits } from "../../../src/core/limits.ts";
-import { isAtEnd, positionAfter, START, type StoredRow } from "../../../src/storage/stored-rows.ts";
+import {
+  isAtEnd,
+  positionAfter,
+  FIRST_POSITION,
+  type StoredRow,
+} from "../../../src/storage/stored-rows.ts";
 
 /** Rows of another place, which may be those of an isolate with a guest in it. */
 
@@ -11,7 +16,7 @@ test("copying goes on after the last row, and at the end of a table with the nex
   const after = positionAfter(BLOCKS, [row(3, new ArrayBuffer(10)), row(7, new ArrayBuffer(10))]);
   expect(after).toEqual({ table: 1, after: 7, bytes: 150 });
   expect(positionAfter(after, [])).toEqual({ table: 2, bytes: 150 });
-  let [at, tables] = [START, 0];
+  let [at, tables] = [FIRST_POSITION, 0];
   while (!isAtEnd(at)) [at, tables] = [positionAfter(at, []), tables + 1];
   expect(tables).toBe(8);
 });

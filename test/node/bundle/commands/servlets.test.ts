@@ -14,7 +14,7 @@ import { delimiter, dirname, join, resolve } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import { examine, locate } from "../../../../src/bundle/commands/examine.ts";
 import { newServlet } from "../../../../src/bundle/commands/new.ts";
-import { report } from "../../../../src/bundle/commands/report.ts";
+import { servletReport } from "../../../../src/bundle/commands/report.ts";
 import { assemble } from "../../../../src/bundle/wasm/binaryen.ts";
 import { run, servlets as runServlets, servletsProcess } from "./running.ts";
 
@@ -109,7 +109,7 @@ describe("new", () => {
 
     const inspected = await servlets(["inspect", "other"], [inner]);
     expect(inspected).toMatchObject({ code: 0 });
-    expect(inspected.stdout).toMatch(/size .*script .* the engine that all/);
+    expect(inspected.stdout).toMatch(/size .*script .* the interpreter that all/);
     expect(inspected.stdout).toMatch(/answers +(list_tools, call_tool|call_tool, list_tools)\n/);
     expect(inspected.stdout).toContain("The host takes it.");
   });
@@ -264,7 +264,7 @@ describe("inspect", () => {
   /** As the command would, without a process of its own. */
   async function inspected(what: string, folders = [folder]) {
     const examined = await examine(await locate(what, folders), QUICKLY);
-    return { refusal: examined.refusal, text: report(examined) };
+    return { refusal: examined.refusal, text: servletReport(examined) };
   }
 
   test("shows a servlet that is taken", async () => {

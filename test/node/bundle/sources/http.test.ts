@@ -1,6 +1,6 @@
 import dns from "node:dns";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { lookupFor, redirected, request } from "../../../../src/bundle/sources/http.ts";
+import { lookupFor, redirected, requestSource } from "../../../../src/bundle/sources/http.ts";
 
 /** Where requests for sources may go. */
 
@@ -45,13 +45,16 @@ describe("a redirect from a public address", () => {
 
 describe("a name whose addresses its owner chooses", () => {
   const redirectedFrom = (name: string) =>
-    request(new URL("https://10.0.0.7/token"), { from: new URL(`https://${name}/`), maxBytes: 1 });
+    requestSource(new URL("https://10.0.0.7/token"), {
+      from: new URL(`https://${name}/`),
+      maxBytes: 1,
+    });
   const REFUSED = /leads to 10.0.0.7, which is in a private network/;
 
   test("is not in a private network because one of them is", async () => {
     resolvingTo(["203.0.114.1", "192.168.1.1"]);
     await expect(redirectedFrom("mixed.example")).rejects.toThrow(REFUSED);
-    const asked = request(new URL("https://mixed.example/"), { maxBytes: 1 });
+    const asked = requestSource(new URL("https://mixed.example/"), { maxBytes: 1 });
     await expect(asked).rejects.toThrow(/mixed.example, which is in a private network/);
   });
 
@@ -76,13 +79,13 @@ describe("a name whose addresses its owner chooses", () => {
 
 test("a token service in a private network is not asked for a public registry", async () => {
   const from = new URL("https://203.0.114.1/");
-  const asked = request(new URL("https://10.0.0.7/token"), { from, maxBytes: 1 });
+  const asked = requestSource(new URL("https://10.0.0.7/token"), { from, maxBytes: 1 });
   await expect(asked).rejects.toThrow(/203.0.114.1\/: it leads to 10.0.0.7, which is in a private/);
 });
 
 test.each(["http://example.com/time.wasm", "http://10.0.0.7/time.wasm"])(
   "%s is not asked without encryption",
   async (url) => {
-    await expect(request(new URL(url), { maxBytes: 1 })).rejects.toThrow(/not encrypted/);
+    await expect(requestSource(new URL(url), { maxBytes: 1 })).rejects.toThrow(/not encrypted/);
   },
 );

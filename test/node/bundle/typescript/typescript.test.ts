@@ -135,7 +135,7 @@ describe("a servlet under test", () => {
   });
 });
 
-test("ten small servlets share one engine, and are small enough for the free tier", async () => {
+test("ten small servlets share one interpreter, and are small enough for the free tier", async () => {
   for (let at = 0; at < 10; at++) {
     const source = tool(`return "number ${at}";`).replace("try_it", `try_${at}`);
     await folder.write({ "servlet.ts": source }, `s${at}`);
@@ -145,14 +145,14 @@ test("ten small servlets share one engine, and are small enough for the free tie
     cache: ".bundle",
     progress: () => {},
   });
-  const engines = new Map(members.map(({ prepared }) => [prepared.path, prepared.wasm]));
-  expect(engines.size).toBe(1);
-  const [engine] = engines.values();
+  const interpreters = new Map(members.map(({ prepared }) => [prepared.path, prepared.wasm]));
+  expect(interpreters.size).toBe(1);
+  const [interpreter] = interpreters.values();
   const gzip = (bytes: Uint8Array) => gzipSync(bytes, { level: 9 }).length;
   const patches = members.map(({ prepared }) => prepared.patch!.bytes);
-  expect(engine!.length + patches[0]!.length).toBeLessThan(900 * 1024);
-  expect(gzip(engine!) + gzip(patches[0]!)).toBeLessThan(370 * 1024);
-  expect(gzip(engine!) + patches.reduce((sum, patch) => sum + gzip(patch), 0)).toBeLessThan(
+  expect(interpreter!.length + patches[0]!.length).toBeLessThan(900 * 1024);
+  expect(gzip(interpreter!) + gzip(patches[0]!)).toBeLessThan(370 * 1024);
+  expect(gzip(interpreter!) + patches.reduce((sum, patch) => sum + gzip(patch), 0)).toBeLessThan(
     1024 * 1024,
   );
 });

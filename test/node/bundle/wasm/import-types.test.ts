@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { offered } from "../../../../src/bundle/wasm/check.ts";
+import { offeredFunctions } from "../../../../src/bundle/wasm/check.ts";
 import { importTypes, kernelTypes, mismatch } from "../../../../src/bundle/wasm/import-types.ts";
 import { bundling } from "../bundling.ts";
 import { plugin } from "../modules.ts";
@@ -40,7 +40,7 @@ describe("imports of another type than the host's", () => {
   });
 
   test("there is a type for each function that is offered", async () => {
-    for (const [namespace, functions] of Object.entries(offered)) {
+    for (const [namespace, functions] of Object.entries(offeredFunctions)) {
       expect(Object.keys(importTypes[namespace]!).toSorted()).toEqual(
         Object.keys(functions).toSorted(),
       );

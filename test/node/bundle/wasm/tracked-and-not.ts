@@ -1,7 +1,7 @@
 /** Runs random programs with tracking and without, and compares them. */
 import { metered } from "../../../../src/bundle/wasm/fuel.ts";
 import { tracked } from "../../../../src/bundle/wasm/tracking.ts";
-import { bodyOf, imageOf, restore } from "../../../../src/wasm/image.ts";
+import { viewsOf, imageOf, restoreImage } from "../../../../src/wasm/image.ts";
 import { BLOCK, SPILL } from "../../../../src/wasm/marks.ts";
 import { Chance } from "../../fuzz/chance.ts";
 import { MAXIMUM_PAGES, randomModule } from "./random-module.ts";
@@ -70,7 +70,7 @@ function compare(seed: number, seen: Seen): void {
         }
         if (kind === "marked")
           check(isMarked(exports, pristine), "a byte that was written has no mark");
-        restore(bodyOf(exports), image);
+        restoreImage(viewsOf(exports), image);
         check(equal(memoriesOf(exports), pristine), `${kind} is not put back`);
         check(hasNoMarks(exports), "marks are left when it is put back");
         check(pagesOf(exports) === PAGES, `${kind} has another size when it is put back`);
@@ -131,7 +131,7 @@ const equal = (some: Buffer[], others: Buffer[]) =>
 
 /** True if each byte that differs lies in a marked block, or within `SPILL` bytes after one. */
 function isMarked(exports: WebAssembly.Exports, pristine: Buffer[]): boolean {
-  const { marks } = bodyOf(exports);
+  const { marks } = viewsOf(exports);
   return memoriesOf(exports).every((now, index) => {
     const own = [marks!.memory, marks!.kernel][index]!;
     const before = Buffer.alloc(now.length);
@@ -146,6 +146,6 @@ function isMarked(exports: WebAssembly.Exports, pristine: Buffer[]): boolean {
 }
 
 function hasNoMarks(exports: WebAssembly.Exports): boolean {
-  const { marks } = bodyOf(exports);
+  const { marks } = viewsOf(exports);
   return marks === undefined || !(marks.memory.includes(1) || marks.kernel.includes(1));
 }
