@@ -1,4 +1,4 @@
-import { Hono } from "hono";
+import { Hono, type Context } from "hono";
 import { cors } from "hono/cors";
 import { PROTOCOL_PATHS } from "./auth/authorization-server.ts";
 import { METADATA_PATHS } from "./auth/metadata.ts";
@@ -106,7 +106,7 @@ export function createApp(server: Server) {
       return until(endpoint({ ...page, admit: quota.admit }));
     });
 
-  addConsole(app, { ...server, paged, answerMcp });
+  addConsole(app, { ...server, paged, mcpFor });
 
   app.on("GET", METADATA_PATHS, (c) => {
     const metadata = authenticator.metadata(c.req.raw);
@@ -123,27 +123,33 @@ export function createApp(server: Server) {
     );
   }
 
-  app.all("/mcp", async ({ req: { raw } }) => answerMcp(raw, () => authenticator.identify(raw)));
+  app.all(
+    "/mcp",
+    mcpFor((raw) => authenticator.identify(raw)),
+  );
 
-  async function answerMcp(raw: Request, identify: () => Promise<Principal>): Promise<Response> {
-    const principal = await identify();
-    const registry = (await serving.registry()).for({ principal });
-    const { quota, until } = rateLimiter.enter(callerKey(principal), raw);
-    return until(
-      mcpEndpoint(raw, {
-        ...quota,
-        challenge: (fault) => authenticator.challenge(raw, fault),
-        introduction: server.introduction,
-        registry,
-        principal,
-        identify,
-        hub: hubs && (() => hubs.getByName(principal.name)),
-        vault: server.vault,
-        tasks: tasks?.(principal, quota.countStored),
-        pages: people?.pagesFor(principal, raw),
-        sessions: server.sessions,
-      }),
-    );
+  /** A handler of MCP requests, whose callers `identify` knows. */
+  function mcpFor(identify: (raw: Request) => Promise<Principal>) {
+    return async ({ req: { raw } }: Context): Promise<Response> => {
+      const principal = await identify(raw);
+      const registry = (await serving.registry()).for({ principal });
+      const { quota, until } = rateLimiter.enter(callerKey(principal), raw);
+      return until(
+        mcpEndpoint(raw, {
+          ...quota,
+          challenge: (fault) => authenticator.challenge(raw, fault),
+          introduction: server.introduction,
+          registry,
+          principal,
+          identify: () => identify(raw),
+          hub: hubs && (() => hubs.getByName(principal.name)),
+          vault: server.vault,
+          tasks: tasks?.(principal, quota.countStored),
+          pages: people?.pagesFor(principal, raw),
+          sessions: server.sessions,
+        }),
+      );
+    };
   }
 
   if (paged) {

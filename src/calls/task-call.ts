@@ -1,49 +1,43 @@
 import { sessionAsker, sessionFailures, inputAsker } from "../asks/askers.ts";
-import { perform, whateverFor, type Waiting } from "./engine.ts";
+import { whateverFor, type Policy, type Waiting } from "./engine.ts";
 import type { TaskCall } from "./task-object.ts";
 import type { Json } from "../core/model.ts";
-import type { Asks } from "../core/asks.ts";
-import type { CallContext } from "../core/call-context.ts";
+import type { Asker, Asks } from "../core/asks.ts";
+import type { ClientDescription } from "../core/call-context.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import type { Entry, Registry } from "../servlets/registry.ts";
 import type { Recorded } from "../core/record.ts";
 import { demandCapabilities } from "../asks/answers.ts";
-import { linkAsker, needsPerson, NOBODY } from "../asks/links.ts";
+import { linkAsker, needsPerson } from "../asks/links.ts";
 
 /** How one run of a task's call has ended. */
 export type RunEnd = { result: Json } | { waiting: Waiting };
 
-/**
- * Runs a task's call with the asker of its client's era; one that was handed over has no client to ask. Throws
- * `missing_capability` and faults of the call.
- */
-export async function runTaskCall(
-  call: Omit<TaskCall, "recorded"> & { isHandedOver: boolean },
-  registry: Registry,
-  context: Omit<CallContext, "ask">,
-): Promise<RunEnd> {
-  const { owner, link, input, isHandedOver } = call;
-  const client = isHandedOver ? NOBODY : call.client;
-  const entry = await entryAgain(call, registry, context.recorded);
+/** The asker of a task's call, of its client's era. */
+export function taskAsker(
+  { owner, link, input }: Pick<TaskCall, "owner" | "link" | "input">,
+  client: ClientDescription,
+): Asker {
   const own = owner ? sessionAsker(client) : inputAsker({ client, ...(input && { input }) });
-  const ask = link ? linkAsker(own, client) : own;
-  return perform<RunEnd>(
-    entry,
-    { ...context, ask },
-    {
-      ended: (result) => ({ result }),
-      waits: {
-        ...whateverFor((waiting) => ({ waiting })),
-        input(waiting) {
-          const { asks } = waiting.reason;
-          const isForPerson = link !== undefined && needsPerson(asks, client);
-          if (!owner && !isForPerson) demandCapabilities(asks, client);
-          return { waiting };
-        },
-      },
-    },
-  );
+  return link ? linkAsker(own, client) : own;
 }
+
+/** A call that waits is stored. Throws `missing_capability` where nobody can answer what it asks. */
+export const taskPolicy = (
+  { owner, link }: Pick<TaskCall, "owner" | "link">,
+  client: ClientDescription,
+): Policy<RunEnd> => ({
+  ended: (result) => ({ result }),
+  waits: {
+    ...whateverFor((waiting) => ({ waiting })),
+    input(waiting) {
+      const { asks } = waiting.reason;
+      const isForPerson = link !== undefined && needsPerson(asks, client);
+      if (!owner && !isForPerson) demandCapabilities(asks, client);
+      return { waiting };
+    },
+  },
+});
 
 /** What a task's call is for, in the build that it began with; run with other `parts`, if any. Throws as `Registry.at` and `resolve`. */
 export async function entryAgain(

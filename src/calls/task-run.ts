@@ -2,8 +2,12 @@ import { type TaskEnd, endOf } from "./task-object.ts";
 import { METHODS } from "./call-ref.ts";
 import { Fault, logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import { runTaskCall, type RunEnd } from "./task-call.ts";
-import { inLaterMcpSpan, tellResult, told } from "../observe/request-span.ts";
+import { perform } from "./engine.ts";
+import { entryAgain, taskAsker, taskPolicy, type RunEnd } from "./task-call.ts";
+import { mcpSpan, tellFault, tellResult } from "../observe/request-span.ts";
+import { inLaterSpan } from "../observe/spans.ts";
+import { NOBODY } from "../asks/links.ts";
+import type { CallContext } from "../core/call-context.ts";
 import { callerKey } from "../core/callers.ts";
 import { Wait } from "../core/suspension.ts";
 import type { Registry } from "../servlets/registry.ts";
@@ -12,16 +16,8 @@ import { StoredBytes } from "../storage/stored-bytes.ts";
 import type { TaskOwners } from "./task-owners.ts";
 import type { TaskStore } from "./task-store.ts";
 
-/** A run as its task has begun it. */
-export interface BegunRun {
-  /** Aborts when the task is cancelled. */
-  signal: AbortSignal;
-  /** Called when the run waits for something. */
-  begun(): void;
-}
-
 /** Dependencies of `runTask`. */
-interface TaskRun extends BegunRun {
+interface TaskRun {
   store: TaskStore;
   owners: TaskOwners;
   registry: Registry;
@@ -29,6 +25,10 @@ interface TaskRun extends BegunRun {
   countStored(caller: string | undefined): Promise<void>;
   /** Called with the text of a progress notification. */
   onProgress(message: string): void;
+  /** Aborts when the task is cancelled. */
+  signal: AbortSignal;
+  /** Called when the run waits for something. */
+  begun(): void;
 }
 
 /** Runs a task's call. Undefined if the task is over, or after an internal error, which may not recur. */
@@ -44,12 +44,14 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefine
     [call.ref, entries],
   );
   try {
-    const called = { ...call, isHandedOver: store.isHandedOver };
+    // A call that was handed over has no client to ask.
+    const client = store.isHandedOver ? NOBODY : call.client;
     const session = call.owner?.session;
     const method = METHODS[call.ref.kind];
-    const about = () => ({ method, entry: call, session, version: call.client.protocolVersion });
-    const end = await inLaterMcpSpan(call.trace, about, async (trace, span) => {
-      const going = runTaskCall(called, run.registry, {
+    const { protocolVersion: version } = call.client;
+    const start = () => mcpSpan({ method, entry: call, session, version });
+    const end = await inLaterSpan(call.trace, start, async (trace, span) => {
+      const context: CallContext = {
         ...call,
         trace,
         session,
@@ -58,14 +60,21 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefine
         signal: () => signal,
         notify: owners.notifier(call, recorded, run.onProgress),
         keeper: owners.keeper(sender, stored),
+        ask: taskAsker(call, client),
         gate: (ms) => {
           run.begun();
           demandShort(ms, signal);
         },
-      });
-      const ended = await told(span, going);
-      if ("result" in ended) tellResult(span, ended.result);
-      return ended;
+      };
+      try {
+        const entry = await entryAgain(call, run.registry, recorded);
+        const ended = await perform(entry, context, taskPolicy(call, client));
+        if ("result" in ended) tellResult(span, ended.result);
+        return ended;
+      } catch (error) {
+        tellFault(span, Fault.from(error));
+        throw error;
+      }
     });
     if ("result" in end) await stored.add(end.result);
     return end;

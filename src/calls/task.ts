@@ -23,7 +23,7 @@ import type { SealingServer } from "../server.ts";
 import { TaskOwners } from "./task-owners.ts";
 import { failuresIn, hasAskedTooOften, waitOf, waitWith, type Choose } from "./task-asks.ts";
 import { ChangeSignal, handedOverOf, PersonAnswer } from "./task-person.ts";
-import { askedTooOften, runTask, stoppedTooOften, type BegunRun } from "./task-run.ts";
+import { askedTooOften, runTask, stoppedTooOften } from "./task-run.ts";
 import type { Texts } from "./task-rows.ts";
 import { reaches } from "./task-scope.ts";
 import { TaskStore } from "./task-store.ts";
@@ -170,7 +170,10 @@ export class Task extends DurableObject<Env> {
     return this.#store.alarm.ring(info, async (now) => {
       const begun = await this.#server.starts.take();
       try {
-        await this.#readable(() => this.#onAlarm(now, begun));
+        if (await this.#goesOn(now)) await this.#run(now, begun);
+      } catch (error) {
+        await this.#lose(error);
+        await this.#goesOn(now);
       } finally {
         begun();
       }
@@ -196,50 +199,55 @@ export class Task extends DurableObject<Env> {
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof Unreadable)) throw error;
-      this.#running?.abort(error);
-      await this.#store.lose();
+      await this.#lose(error);
       return work();
     }
   }
 
-  /** `begun` is called when the run waits for something. */
-  async #onAlarm(now: number, begun: () => void): Promise<void> {
-    const { alarm } = this.#store;
-    // Parts were uploaded, but the task was never created.
-    if (!this.#store.exists) return this.ctx.storage.deleteAll();
-    if (now >= this.#store.expires) return this.#store.forget();
-    // The object may have died before it could.
-    this.ctx.waitUntil(this.#listing.tell());
-    if (this.#store.owner !== undefined) {
-      if (!(await this.#publish())) return alarm.set(now + limits.ownerMs);
-      if (!this.#store.exists) return;
-    }
-    if (this.#store.isOver) return this.#store.rest(now);
-    // The run is still alive.
-    if (this.#running !== undefined) return alarm.set(now + limits.rerunMs);
-    this.#running = new AbortController();
-    try {
-      await this.#goOn(now, { signal: this.#running.signal, begun });
-    } finally {
-      this.#running = undefined;
-    }
+  /** Marks the task failed if this error says that its data cannot be decrypted; throws any other error. */
+  async #lose(error: unknown): Promise<void> {
+    if (!(error instanceof Unreadable)) throw error;
+    this.#running?.abort(error);
+    await this.#store.lose();
   }
 
-  async #goOn(now: number, running: BegunRun): Promise<void> {
-    if (this.#store.isSetBack) return this.#store.putForward();
+  /** False if its call is over; then what the alarm was set for is done. */
+  async #goesOn(now: number): Promise<boolean> {
+    // Parts were uploaded, but the task was never created.
+    if (!this.#store.exists) await this.ctx.storage.deleteAll();
+    else if (now >= this.#store.expires) await this.#store.forget();
+    if (!this.#store.exists) return false;
+    // The object may have died before it could.
+    this.ctx.waitUntil(this.#listing.tell());
+    const isOwned = this.#store.owner !== undefined;
+    if (isOwned && !(await this.#publish())) {
+      await this.#store.alarm.set(now + limits.ownerMs);
+      return false;
+    }
+    if (!this.#store.exists) return false;
+    if (!this.#store.isOver) return true;
+    await this.#store.rest(now);
+    return false;
+  }
+
+  /** True if a run is due; else what the call waits for is seen to. */
+  async #isDue(now: number): Promise<boolean> {
+    if (this.#store.isSetBack) {
+      await this.#store.putForward();
+      return false;
+    }
     const waits = await this.#store.waits();
     if (waits?.kind === "input") {
       // A deadline may be over.
       await this.#give((asks) => fittingAnswers(asks, {}, now), { isNotified: true });
-      return;
+      return false;
     }
-    if (waits?.kind === "sleep") {
-      if (now < waits.until) return this.#store.alarm.set(waits.until);
-      await this.#store.wake(now, waits);
+    if (waits !== undefined && "until" in waits && now < waits.until) {
+      await this.#store.alarm.set(waits.until);
+      return false;
     }
-    if (waits?.kind === "retry" && now < waits.until) return this.#store.alarm.set(waits.until);
-    await this.#run(running);
+    if (waits?.kind === "sleep") await this.#store.wake(now, waits);
+    return true;
   }
 
   /**
@@ -259,26 +267,36 @@ export class Task extends DurableObject<Env> {
     });
   }
 
-  async #run(running: BegunRun): Promise<void> {
-    const runs = this.#store.countRun((count) => Date.now() + limits.rerunMs * 2 ** (count - 1));
-    if (runs > limits.maxRuns) {
-      await this.#store.end(stoppedTooOften());
-    } else {
-      const end = await runTask({
-        store: this.#store,
-        owners: this.#owners,
-        registry: await this.#server.serving.registry(),
-        countStored: this.#server.countStored,
-        onProgress: (message) =>
-          this.ctx.waitUntil(this.#store.setMessage(message).then(() => this.#publish())),
-        ...running,
-      });
-      await this.#owners.settled;
-      if (end !== undefined && "waiting" in end) await this.#wait(end.waiting);
-      else if (end !== undefined) await this.#store.end(end);
+  /** Runs its call if that is due. `begun` is called when the run waits for something. */
+  async #run(now: number, begun: () => void): Promise<void> {
+    // An earlier run is still alive.
+    if (this.#running !== undefined) return this.#store.alarm.set(now + limits.rerunMs);
+    const { signal } = (this.#running = new AbortController());
+    try {
+      if (!(await this.#isDue(now))) return;
+      const runs = this.#store.countRun((count) => Date.now() + limits.rerunMs * 2 ** (count - 1));
+      if (runs > limits.maxRuns) {
+        await this.#store.end(stoppedTooOften());
+      } else {
+        const end = await runTask({
+          store: this.#store,
+          owners: this.#owners,
+          registry: await this.#server.serving.registry(),
+          countStored: this.#server.countStored,
+          onProgress: (message) =>
+            this.ctx.waitUntil(this.#store.setMessage(message).then(() => this.#publish())),
+          signal,
+          begun,
+        });
+        await this.#owners.settled;
+        if (end !== undefined && "waiting" in end) await this.#wait(end.waiting);
+        else if (end !== undefined) await this.#store.end(end);
+      }
+      this.#firstRun.resolve();
+      this.ctx.waitUntil(this.#publish());
+    } finally {
+      this.#running = undefined;
     }
-    this.#firstRun.resolve();
-    this.ctx.waitUntil(this.#publish());
   }
 
   async #wait(waiting: Waiting): Promise<void> {

@@ -43,3 +43,9 @@ export type Answers = Readonly<Record<string, Answer>>;
  * that interrupts it, and soon after `signal` aborts.
  */
 export type Asker = (asks: Asks, signal: AbortSignal) => Promise<Answers>;
+
+/**
+ * Answers for the server itself, by the params of an elicitation: a kept secret or a connected account of the caller, or the
+ * page for it. Rejects soon after `signal` aborts.
+ */
+export type LookUp = (params: Json, signal: AbortSignal) => Promise<Answer>;

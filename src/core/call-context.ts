@@ -1,4 +1,4 @@
-import type { Answers, Asker } from "./asks.ts";
+import type { Answers, Asker, LookUp } from "./asks.ts";
 import type { Json, Notification, Principal } from "./model.ts";
 import type { Keeper, Recorded } from "./record.ts";
 import type { Trace } from "../observe/trace-context.ts";
@@ -73,4 +73,6 @@ export interface CallContext {
   /** Delivers a notification of the servlet. Never throws. */
   notify(notification: Notification): void;
   ask: Asker;
+  /** The server's own answer to an elicitation, by its params; absent where a run has not begun. */
+  lookUp?: LookUp;
 }

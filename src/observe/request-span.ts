@@ -2,8 +2,7 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { Fault, rpcError } from "../core/errors.ts";
 import { isObject } from "../core/model.ts";
-import type { Trace } from "./trace-context.ts";
-import { inLaterSpan, inRequestSpan, type Span, type SpanStart } from "./spans.ts";
+import type { Span, SpanStart } from "./spans.ts";
 import type { Entry } from "../servlets/registry.ts";
 import type { FoundRequest } from "../mcp/method.ts";
 
@@ -19,25 +18,8 @@ interface Spanned extends Pick<FoundRequest, "method"> {
   session?: string | undefined;
 }
 
-/** The work of one MCP request, with its trace and the span that tells how it ended. */
-type Work<T> = (trace: Trace | undefined, span: Span) => Promise<T>;
-
-/** Does the work of an MCP request, in a span if somebody listens. */
-export const inMcpSpan = <T>(
-  received: Trace | undefined,
-  request: () => Spanned,
-  work: Work<T>,
-): Promise<T> => inRequestSpan(received, () => spanOf(request()), work);
-
-/** Goes on with the work of an earlier request, in the same way. */
-export const inLaterMcpSpan = <T>(
-  earlier: Trace | undefined,
-  request: () => Spanned,
-  work: Work<T>,
-): Promise<T> => inLaterSpan(earlier, () => spanOf(request()), work);
-
-/** https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/#server */
-function spanOf({ id, row, entry, version, session, ...request }: Spanned): SpanStart {
+/** The span of an MCP request. https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/#server */
+export function mcpSpan({ id, row, entry, version, session, ...request }: Spanned): SpanStart {
   // Names that are not known are the caller's own text, and there are any number.
   const isKnown = row === undefined || Object.keys(row).length > 0;
   const method = isKnown ? request.method : "_OTHER";

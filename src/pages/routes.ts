@@ -1,4 +1,4 @@
-import type { Hono } from "hono";
+import type { Handler, Hono } from "hono";
 import { demandOwnOrigin, isLocal } from "../auth/origin.ts";
 import { anonymousAt } from "../auth/principal.ts";
 import { callerKey } from "../core/callers.ts";
@@ -28,8 +28,8 @@ import { startPage } from "./page.ts";
 export interface ConsoleParts extends Server {
   /** Undefined where the pages for people are turned off (LINKS). */
   paged: Paged | undefined;
-  /** Answers an MCP request. */
-  answerMcp(request: Request, identify: () => Promise<Principal>): Promise<Response>;
+  /** A handler of MCP requests, whose callers `identify` knows. */
+  mcpFor(identify: (raw: Request) => Promise<Principal>): Handler;
 }
 
 /** Adds the routes of the console. */
@@ -119,14 +119,13 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
   addOperatorPages(app, { ...parts, visited, visitorOf, siteFor });
 
   // The pages' script calls MCP here, as the person who has signed in.
-  app.all(CONSOLE_MCP_PATH, async ({ req: { raw } }) => {
+  const identify = async (raw: Request): Promise<Principal> => {
     demandOwnOrigin(raw);
-    return parts.answerMcp(raw, async () => {
-      const person = isOpen ? undefined : await people?.of(raw);
-      if (person === undefined) throw new Fault("unauthorized", "Sign in again to call from here.");
-      return people!.callerOf(person);
-    });
-  });
+    const person = isOpen ? undefined : await people?.of(raw);
+    if (person === undefined) throw new Fault("unauthorized", "Sign in again to call from here.");
+    return people!.callerOf(person);
+  };
+  app.all(CONSOLE_MCP_PATH, parts.mcpFor(identify));
 
   if (assets) app.get("/console/:file", (c) => assets(c.req.raw, c.req.param("file")));
 }

@@ -1,3 +1,4 @@
+import type { CallContext } from "../core/call-context.ts";
 import { Fault } from "../core/errors.ts";
 import { isUpdate, type Notification } from "../core/model.ts";
 import { JOURNAL_VERSION, type JournalHead } from "../core/record.ts";
@@ -6,8 +7,8 @@ import type { PreparedServlet } from "./bundle.ts";
 import type { Deployment } from "./deployment.ts";
 import { dialects } from "./dialects.ts";
 import { keepsState } from "./manifest.ts";
-import { askerOf } from "./server-asks.ts";
-import { watchRun } from "./run-log.ts";
+import { lookUpBy } from "./server-asks.ts";
+import { tellEnded, tellFailed } from "./run-log.ts";
 import { inRunSpan } from "./run-span.ts";
 import type { Servlet } from "./servlet.ts";
 import { callPartsOf, setupOf } from "./setup.ts";
@@ -37,17 +38,23 @@ export function connected(bundled: PreparedServlet, deployment: Deployment): Ser
   return dialects[bundled.dialect].connect({
     exports,
     idsAsGiven: manifest.request_ids === "as-given",
-    run: (name, input, given, read) => {
+    run: async (name, input, given, read) => {
       const notify = (notice: Notification) =>
         given.notify(isUpdate(notice) ? { ...notice, servlet: bundled.name } : notice);
-      const made = { ...given, notify };
-      const ask = askerOf({ servlet: bundled, call: made, deployment });
-      const call = { ...made, ask };
+      const call: CallContext = { ...given, notify };
+      call.lookUp = lookUpBy({ servlet: bundled, call, deployment });
       const { recorded, keeper } = call;
       const head: Partial<JournalHead> = recorded?.head ?? {};
       const { version = JOURNAL_VERSION, hash = bundled.hash } = head;
       if (version !== JOURNAL_VERSION || hash !== bundled.hash) throw outdated(bundled.name);
-      const began = Date.now();
+      const watched = {
+        servlet: bundled.name,
+        export: name,
+        given: input.length,
+        began: Date.now(),
+        call,
+        deployment,
+      };
       const run = { export: name, input };
       const begin = () =>
         runStateful?.(bundled, run, call) ??
@@ -60,13 +67,16 @@ export function connected(bundled: PreparedServlet, deployment: Deployment): Ser
               keeper,
             }));
       const isRecorded = call.trace?.isRecorded === true;
-      const begun = () => (isRecorded ? inRunSpan(bundled.name, { name, call, begin }) : begin());
-      const isSingleUse = manifest.single_use_state === true;
-      const watch = { servlet: bundled.name, export: name, given: input.length, began };
-      return watchRun(
-        { ...watch, call, deployment },
-        { run: isSingleUse ? () => begun().then(usedOnce) : begun, read },
-      );
+      let ending: Ending | undefined;
+      try {
+        ending = await (isRecorded ? inRunSpan(bundled.name, { name, call, begin }) : begin());
+        const result = read(manifest.single_use_state === true ? usedOnce(ending) : ending);
+        tellEnded(watched, ending, result);
+        return result;
+      } catch (error) {
+        tellFailed(watched, ending, error);
+        throw error;
+      }
     },
   });
 }

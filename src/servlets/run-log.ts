@@ -77,12 +77,7 @@ const TOLD = new Set<FaultCode>([
   ...(["internal", "servlet_failed", "not_configured", "unavailable", "too_many"] as const),
 ]);
 
-/** The run of an export, and what is made of its ending. */
-interface Run<T> {
-  run(): Promise<Ending>;
-  read(ending: Ending): T;
-}
-
+/** A run of an export. */
 type Watched = Pick<RunLine, "servlet" | "export" | "given"> & {
   /** Unix time in ms. */
   began: number;
@@ -90,23 +85,19 @@ type Watched = Pick<RunLine, "servlet" | "export" | "given"> & {
   deployment: Deployment;
 };
 
-/** Writes a line to the run log when a run of a servlet has ended and was read, and counts it. */
-export async function watchRun<T>(watched: Watched, { run, read }: Run<T>): Promise<T> {
-  let ending: Ending | undefined;
-  try {
-    ending = await run();
-    const result = read(ending);
-    const verdict = verdictOf(ending, isObject(result) && result["isError"] === true);
-    tell(watched, ending, verdict);
-    // It has only logged what reads like that.
-    if (verdict.outcome === "returned" && "failure" in ending && ending.failure !== undefined)
-      watched.deployment.log(watched.servlet, "error", ending.failure);
-    return result;
-  } catch (error) {
-    const isOwn = ending !== undefined && ending.kind !== "returned";
-    tell(watched, ending, isOwn ? verdictOf(ending!, true) : faultVerdict(error));
-    throw error;
-  }
+/** Writes the line of a run that has ended, with what was read of it, and counts it. */
+export function tellEnded(watched: Watched, ending: Ending, result: unknown): void {
+  const verdict = verdictOf(ending, isObject(result) && result["isError"] === true);
+  tell(watched, ending, verdict);
+  // It has only logged what reads like that.
+  if (verdict.outcome === "returned" && "failure" in ending && ending.failure !== undefined)
+    watched.deployment.log(watched.servlet, "error", ending.failure);
+}
+
+/** Writes the line of a run that has thrown, or has an ending that cannot be read, and counts it. */
+export function tellFailed(watched: Watched, ending: Ending | undefined, error: unknown): void {
+  const isOwn = ending !== undefined && ending.kind !== "returned";
+  tell(watched, ending, isOwn ? verdictOf(ending, true) : faultVerdict(error));
 }
 
 /** Writes the line of a call whose arguments do not fit the schema of its tool, so that its servlet does not run. */

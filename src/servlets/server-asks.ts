@@ -1,5 +1,5 @@
 /** Elicitations that the server answers itself: a kept secret or a connected account of the caller, or the page for it. */
-import { ACCOUNT_MODE, SECRET_MODE, type Asker } from "../core/asks.ts";
+import { ACCOUNT_MODE, SECRET_MODE, type LookUp } from "../core/asks.ts";
 import type { CallContext } from "../core/call-context.ts";
 import { limits } from "../core/limits.ts";
 import { ANONYMOUS, type Json } from "../core/model.ts";
@@ -17,10 +17,10 @@ interface Asking {
 }
 
 /** Finds the result of an elicitation, or the reason why there is none. May wait for `ms`. */
-export type LookUp = (params: Json, ms: number, asking: Asking) => Promise<Json | string>;
+type Finder = (params: Json, ms: number, asking: Asking) => Promise<Json | string>;
 
 /** The secret passes through no client: `{action, content: {secret}}`, or `{url}` of the page on which the caller enters it. */
-const lookUpSecret: LookUp = async ({ name, message, after }, ms, asking) => {
+const findSecret: Finder = async ({ name, message, after }, ms, asking) => {
   const { principal, link } = asking.call;
   const { secrets } = asking.deployment;
   if (secrets === undefined) return "This server keeps no secrets of its callers.";
@@ -36,7 +36,7 @@ const lookUpSecret: LookUp = async ({ name, message, after }, ms, asking) => {
 };
 
 /** Answers a request for an account of the caller: `{action}`, or `{url}` of the page on which the caller connects it. */
-const lookUpAccount: LookUp = async ({ name, since }, ms, { servlet, call, deployment }) => {
+const findAccount: Finder = async ({ name, since }, ms, { servlet, call, deployment }) => {
   const { principal, link } = call;
   const { accounts } = deployment;
   const grant = grantOf(servlet, String(name));
@@ -53,21 +53,20 @@ const lookUpAccount: LookUp = async ({ name, since }, ms, { servlet, call, deplo
 };
 
 /** By the mode of the elicitation. */
-const LOOK_UPS = new Map<unknown, LookUp>([
-  [SECRET_MODE, lookUpSecret],
-  [ACCOUNT_MODE, lookUpAccount],
-]);
+const FINDERS: Readonly<Record<string, Finder>> = {
+  [SECRET_MODE]: findSecret,
+  [ACCOUNT_MODE]: findAccount,
+};
 
-/** The asker of a servlet's run: the server answers what it can itself, and the call's own asker answers the rest. */
-export const askerOf =
-  (asking: Asking): Asker =>
-  async (asks, signal) => {
-    const [[key, asked] = []] = Object.entries(asks);
-    const lookUp = LOOK_UPS.get(asked?.params["mode"]);
-    if (lookUp === undefined) return asking.call.ask(asks, signal);
-    const ms = Math.min(Number(asked!.params["ms"]) || 0, limits.pageMs);
-    const result = await Promise.race([lookUp(asked!.params, ms, asking), aborted(signal)]);
-    return { [key!]: typeof result === "string" ? cannotAsk(asked!, result) : { result } };
+/** What the server answers itself in a servlet's run. */
+export const lookUpBy =
+  (asking: Asking): LookUp =>
+  async (params, signal) => {
+    const ms = Math.min(Number(params["ms"]) || 0, limits.pageMs);
+    const find = FINDERS[String(params["mode"])]!;
+    const result = await Promise.race([find(params, ms, asking), aborted(signal)]);
+    if (typeof result !== "string") return { result };
+    return cannotAsk({ method: "elicitation/create", params }, result);
   };
 
 /** Rejects when the signal aborts. */

@@ -39,7 +39,7 @@ function knownConfig(bundled: PreparedServlet, deployment: Deployment): Record<s
 export function setupOf(
   bundled: PreparedServlet,
   deployment: Deployment,
-  call: CallParts & Pick<CallContext, "signal" | "notify" | "ask" | "gate" | "sending">,
+  call: CallParts & Pick<CallContext, "signal" | "notify" | "ask" | "lookUp" | "gate" | "sending">,
 ): Setup {
   const { manifest } = bundled;
   const { variables, logLevel, log, world = liveWorld } = deployment;
@@ -62,6 +62,7 @@ export function setupOf(
     log: (level, text) => log(bundled.name, level, text),
     notify: call.notify,
     ask: call.ask,
+    ...(call.lookUp && { lookUp: call.lookUp }),
     ...(call.gate && { gate: call.gate }),
     ...(call.sending && { sending: call.sending }),
     ...(credentials && { credentials: guestCredentials(bundled, credentials) }),

@@ -4,11 +4,11 @@ import { settled, unsettled, type Settled } from "../core/settled.ts";
  * what it asks and stores goes back by RPC.
  */
 import { RpcTarget, waitUntil } from "cloudflare:workers";
-import type { Answers, Asks } from "../core/asks.ts";
+import type { Answer, Answers, Asks } from "../core/asks.ts";
 import type { CallContext } from "../core/call-context.ts";
 import { clientHasLeft, Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import type { Notification } from "../core/model.ts";
+import type { Json, Notification } from "../core/model.ts";
 import type { JournalEntry, JournalHead, Keeper, MethodClass, Recorded } from "../core/record.ts";
 import type { ServletRef } from "../servlets/bundle.ts";
 import type { CallParts } from "../servlets/setup.ts";
@@ -16,7 +16,7 @@ import type { CallParts } from "../servlets/setup.ts";
 /** What a guest's run needs of its call's context. */
 export type RunContext = Pick<
   CallContext,
-  "signal" | "notify" | "ask" | "gate" | "sending" | "keeper"
+  "signal" | "notify" | "ask" | "lookUp" | "gate" | "sending" | "keeper"
 >;
 
 /** The functions of a call's context, for the object in which its guest runs. */
@@ -32,6 +32,9 @@ export class CallHooks extends RpcTarget {
 
   ask(asks: Asks): Promise<Settled<Answers>> {
     return settled(() => this.#call.ask(asks, this.#signal));
+  }
+  lookUp(params: Json): Promise<Settled<Answer>> {
+    return settled(() => this.#call.lookUp!(params, this.#signal));
   }
   /** `now` is the time where the guest runs, whose clock may be ahead of this one: it is to see the whole time pass. */
   gate(ms: number, now: number): Promise<Settled<void>> {
@@ -102,6 +105,7 @@ export const contextOf = (hooks: RemoteHooks, there: HooksThere, sent: Promise<u
   notify: (notification: Notification) =>
     void sent.push(hooks.notify(notification).catch(() => {})),
   ask: (asks: Asks) => answered(hooks.ask(asks)),
+  lookUp: (params: Json) => answered(hooks.lookUp(params)),
   ...(there.gate && { gate: (ms: number) => answered(hooks.gate(ms, Date.now())) }),
   ...(there.sending && { sending: () => answered(hooks.sending()) }),
   keeper: keeperOf(hooks, there),
@@ -110,6 +114,7 @@ export const contextOf = (hooks: RemoteHooks, there: HooksThere, sent: Promise<u
 /** The hooks of a call that is somewhere else. */
 export interface RemoteHooks {
   ask(asks: Asks): Promise<Settled<Answers>>;
+  lookUp(params: Json): Promise<Settled<Answer>>;
   gate(ms: number, now: number): Promise<Settled<void>>;
   sending(): Promise<Settled<void>>;
   notify(notification: Notification): Promise<void>;

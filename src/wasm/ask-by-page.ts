@@ -1,6 +1,6 @@
 import type { Answer, Ask } from "../core/asks.ts";
 import { limits } from "../core/limits.ts";
-import { isObject, type Json } from "../core/model.ts";
+import type { Json } from "../core/model.ts";
 import { sendAsks } from "./ask-client.ts";
 import type { Guest } from "./guest.ts";
 
@@ -64,11 +64,9 @@ const tellDone = (guest: Guest, elicitationId: string) =>
 
 /** The server's own answer, which the journal keeps. */
 export async function ownAnswer(guest: Guest, what: string, params: Json): Promise<Answer> {
-  const ask: Ask = { method: "elicitation/create", params };
-  const live = async () =>
-    JSON.stringify(await guest.wait((signal) => guest.setup.ask({ it: ask }, signal)));
-  const answer: unknown = JSON.parse(
-    await guest.answer({ what, details: JSON.stringify(params) }, live),
-  );
-  return (isObject(answer) ? answer["it"] : undefined) as Answer;
+  const { lookUp } = guest.setup;
+  if (lookUp === undefined) throw new Error("nothing is kept of callers here");
+  const live = async () => JSON.stringify(await guest.wait((signal) => lookUp(params, signal)));
+  const answer = await guest.answer({ what, details: JSON.stringify(params) }, live);
+  return JSON.parse(answer) as Answer;
 }

@@ -2,32 +2,32 @@ import { Fault } from "../core/errors.ts";
 import type { Answer, Answers, Ask, Asks } from "../core/asks.ts";
 import { sentAsks, wrongElicitation } from "../schema/elicitations.ts";
 import { Wait } from "../core/suspension.ts";
-import { inSpan } from "../observe/spans.ts";
+import { inSpan, type Span, type SpanStart } from "../observe/spans.ts";
 import { GuestError, type Guest } from "./guest.ts";
 
 /** Fuel for each character of a request to the client, and for each state of its forms' patterns. */
 const FORM_FUEL = 200;
 const PATTERN_STATE_FUEL = 2000;
 
-/**
- * Sends these requests of a guest to the client, all at once, and records the answers. Throws a `GuestError` where an
- * elicitation cannot be used.
- */
-export async function askClient(guest: Guest, asks: Asks): Promise<Answers> {
+/** A guest's requests as they are sent to the client. Throws a `GuestError` where an elicitation cannot be used. */
+export function checkedAsks(guest: Guest, asks: Asks): Asks {
   guest.pay(JSON.stringify(asks).length * FORM_FUEL);
   const spend = (states: number) => guest.pay(states * PATTERN_STATE_FUEL);
   const wrong = wrongElicitation(asks, spend);
   if (wrong !== undefined) throw new GuestError(`The servlet asked for input, but ${wrong}.`);
-  return sendAsks(guest, asks, sentAsks(asks));
+  return sentAsks(asks);
 }
 
-/** Sends checked requests; the journal knows them as the guest has made them. */
+/**
+ * Sends these requests of a guest to the client, all at once, and records the answers; the journal knows them as the guest
+ * has made them.
+ */
 export async function sendAsks(guest: Guest, asks: Asks, sent = asks): Promise<Answers> {
   if (Object.keys(asks).length === 0) return {};
   const what = Object.values(asks)
     .map(({ method }) => method)
     .join(", ");
-  const live = async () => JSON.stringify(await inAskSpan(guest, sent));
+  const live = () => inSpan(guest.setup.trace, () => askSpan(sent), askIn(guest, sent));
   const details = JSON.stringify(asks);
   const answer = await guest.answer({ what, details }, live);
   const answers = JSON.parse(answer) as Answers;
@@ -36,19 +36,24 @@ export async function sendAsks(guest: Guest, asks: Asks, sent = asks): Promise<A
 }
 
 /** https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/#client */
-function inAskSpan(guest: Guest, sent: Asks): Promise<Answers> {
+function askSpan(sent: Asks): SpanStart {
   const all = Object.values(sent);
-  const start = () => {
-    const method = all[0]?.method ?? "";
-    const attributes = { "mcp.method.name": method, "edge_servlets.asks": all.length };
-    return { name: method, attributes };
+  const method = all[0]?.method ?? "";
+  return {
+    name: method,
+    attributes: { "mcp.method.name": method, "edge_servlets.asks": all.length },
   };
-  return inSpan(guest.setup.trace, start, async (span) => {
+}
+
+/** Asks the client in a span, which tells how that ends. Gives the answers as JSON. */
+const askIn =
+  (guest: Guest, sent: Asks) =>
+  async (span: Span): Promise<string> => {
     try {
       const answers = await guest.wait((signal) => guest.setup.ask(sent, signal));
       const failure = Object.values(answers).find((answer) => "failed" in answer);
       if (failure && "failed" in failure) span.set({ "error.type": failure.failed });
-      return answers;
+      return JSON.stringify(answers);
     } catch (error) {
       const isLater = error instanceof Wait;
       span.set(
@@ -56,8 +61,7 @@ function inAskSpan(guest: Guest, sent: Asks): Promise<Answers> {
       );
       throw error;
     }
-  });
-}
+  };
 
 /** Logs a request that failed, or that the user declined or cancelled. */
 function logAnswer(guest: Guest, method: Ask["method"], answer: Answer | undefined): void {

@@ -75,7 +75,8 @@ export async function callExport(
     if (instance.exports["edge_start"] !== undefined && !hasStarted) {
       await runExport(instance, "edge_start");
     }
-    ending = await runIn(instance, name, recorded?.head.input ?? input, guest);
+    guest.setInput(recorded?.head.input ?? input);
+    ending = returned(guest, await runExport(instance, name));
     return ending;
   } catch (error) {
     const reason = guest.ended ?? error;
@@ -103,7 +104,8 @@ export async function callIn(
 ): Promise<Ending> {
   guest.attach(instance.exports, fuel);
   try {
-    return await runIn(instance, name, input, guest);
+    guest.setInput(input);
+    return returned(guest, await runExport(instance, name));
   } catch (error) {
     return unwound(guest, guest.ended ?? error);
   }
@@ -123,14 +125,8 @@ export function collectGarbage({ guest, exports }: Instance): boolean {
   return true;
 }
 
-async function runIn(
-  instance: Instance,
-  name: string,
-  input: string,
-  guest: Guest,
-): Promise<Ending> {
-  guest.setInput(input);
-  const code = await runExport(instance, name);
+/** The ending of a guest whose export has returned this code. Throws what has ended its call before. */
+function returned(guest: Guest, code: number): Ending {
   if (guest.ended !== undefined) throw guest.ended;
   guest.journal.finish();
   return finished(guest, code);

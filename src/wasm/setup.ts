@@ -1,5 +1,5 @@
 /** The parts of the host that one call of a guest may use. */
-import type { Asker } from "../core/asks.ts";
+import type { Asker, LookUp } from "../core/asks.ts";
 import type { Files } from "../files/files.ts";
 import type { Notification } from "../core/model.ts";
 import type { Trace } from "../observe/trace-context.ts";
@@ -47,6 +47,8 @@ export interface Setup {
   /** Takes notifications of changes instead, also those of replayed parts: nothing has changed until the call has ended. */
   changed?(notification: Notification): void;
   ask: Asker;
+  /** See `CallContext`. Absent where the server has nothing of a caller's. */
+  lookUp?: LookUp;
   /** See `CallContext`. */
   gate?(ms: number): Promise<void> | void;
   sending?(): Promise<void> | void;

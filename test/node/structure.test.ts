@@ -1,4 +1,6 @@
+import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { VERSION } from "../../src/core/version.ts";
 import {
@@ -66,6 +68,19 @@ test("no file has what belongs to other rooms", () => {
     ),
   );
   expect(foreign).toEqual([]);
+});
+
+test("calls pass few functions on their way to the guest, and from there to whom it asks", async () => {
+  // In a process of its own: a debugger is attached to it.
+  const { stdout } = await promisify(execFile)(process.execPath, ["test/node/frames.ts"]);
+  const counts = [...stdout.matchAll(/^(\w+): (\d+) frames$/gm)].map(([, call, count]) => [
+    call,
+    Number(count),
+  ]);
+  expect(counts.map(([call]) => call)).toEqual(["plain", "ask"]);
+  const { plain, ask } = Object.fromEntries(counts) as Record<string, number>;
+  expect(plain).toBeLessThanOrEqual(15);
+  expect(ask).toBeLessThanOrEqual(25);
 });
 
 test("an exported name has one meaning", () => {

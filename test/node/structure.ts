@@ -126,6 +126,16 @@ async function facts(): Promise<[what: string, value: number | string][]> {
   ];
 }
 
+/** The frames of ours that two calls pass; loaded late, since it loads the Worker. */
+async function frameFacts(): Promise<[what: string, value: number][]> {
+  const { plain, ask } = await (await import("./frames.ts")).traced();
+  return [
+    ["frames of a plain tools/call", plain.length],
+    ["frames of an ask in a task", ask.length],
+  ];
+}
+
 if (import.meta.main) {
-  for (const [what, value] of await facts()) console.log(`${what.padEnd(42)} ${value}`);
+  for (const [what, value] of [...(await facts()), ...(await frameFacts())])
+    console.log(`${what.padEnd(42)} ${value}`);
 }

@@ -6,7 +6,7 @@ import { limits } from "../../core/limits.ts";
 import { isObject, type Json } from "../../core/model.ts";
 import { stringBytes } from "../../core/text.ts";
 import { traceIn, traceInHeaders, type Trace } from "../../observe/trace-context.ts";
-import { isListening, type Span } from "../../observe/spans.ts";
+import { inRequestSpan, isListening, type Span } from "../../observe/spans.ts";
 import { afterSending, type UnrecordedCall } from "../../core/unknown-outcome.ts";
 import { canAsk, type FoundRequest, type Incoming } from "../method.ts";
 import { rowOf } from "../methods.ts";
@@ -19,7 +19,7 @@ import { clientName, listPage } from "../wire/params.ts";
 import { silenceGate } from "../wire/tasks.ts";
 import { notices, progressTokenOf } from "../wire/notifications.ts";
 import { Answering, eventText, replyResponse, type Reply } from "../wire/reply.ts";
-import { inMcpSpan, tellFault, tellResult } from "../../observe/request-span.ts";
+import { mcpSpan, tellFault, tellResult } from "../../observe/request-span.ts";
 import { failingAsker, runToEnd } from "./askers.ts";
 import { initialize } from "./introduction.ts";
 import { olderResult, olderError, olderNotice } from "./shapes.ts";
@@ -70,11 +70,11 @@ export async function handleLegacy(
       }
       if (message.kind !== "request") continue;
       const meta = isObject(message.params["_meta"]) ? message.params["_meta"] : {};
-      const about = () => ({ ...message, version });
+      const start = () => mcpSpan({ ...message, version });
       const work = (trace: Trace | undefined, span: Span) =>
         answer(message, version, exchange, { answering, meta, trace, span });
       const received = traceIn(meta, traceInHeaders(exchange.headers));
-      const reply = replies.isFull ? "" : await inMcpSpan(received, about, work);
+      const reply = replies.isFull ? "" : await inRequestSpan(received, start, work);
       replies.add(reply, message.id);
     }
     return { status: 200, body: replies.all, isBatch };

@@ -8,7 +8,8 @@ import { Fault, report, tooSilent } from "../../core/errors.ts";
 import { failingAsker, streamlessAsker, runToEnd } from "./askers.ts";
 import { changes } from "../../calls/changes.ts";
 import { errorMessage, methodNotFound, resultMessage, type RpcRequest } from "../wire/message.ts";
-import { inMcpSpan, told } from "../../observe/request-span.ts";
+import { mcpSpan, told } from "../../observe/request-span.ts";
+import { inRequestSpan } from "../../observe/spans.ts";
 import type { FoundRequest } from "../method.ts";
 import { find } from "../methods.ts";
 import { progressTokenOf } from "../wire/notifications.ts";
@@ -164,8 +165,8 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const registry = await this.#registry(call.scopes);
     const found = await find(request, registry);
     const { store, id: session } = this.#parts;
-    const about = () => ({ ...found, version: store.row.version, session });
-    return inMcpSpan(traceIn(meta, call.post?.trace), about, (trace, span) => {
+    const start = () => mcpSpan({ ...found, version: store.row.version, session });
+    return inRequestSpan(traceIn(meta, call.post?.trace), start, (trace, span) => {
       call.trace = trace;
       return told(span, this.#runFound(call, found, { meta, registry }));
     });

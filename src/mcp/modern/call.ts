@@ -29,69 +29,73 @@ interface Promotions extends Pick<CallContext, "gate" | "notify"> {
   end?(end: TaskEnd, resumption?: Resumption): Promise<Json>;
 }
 
-/** Answers a request for a call: in place, with a task, with a link, or by asking its client, whose next request resumes it. */
+/**
+ * Answers a request for a call: in place, with a task, with a link, or by asking its client, whose next request resumes it.
+ * `given` is what the request goes on from, once that is read.
+ */
 export async function answerCall(
   request: FoundRequest,
   exchange: Exchange,
   plain: ModernCall,
+  given?: RunInput,
 ): Promise<Json> {
   const { params } = request;
-  const goOn = async (given: RunInput): Promise<Json> => {
-    const { rounds, resumption, isTask, link: asked, ...runInput } = given;
-    const entry = await entryFor(request, exchange, runInput.recorded);
-    const { tool } = entry;
-    if (tool) checkParamHeaders(exchange.headers, tool.tool, params["arguments"]);
-    const link = linkOf(exchange.pages, tool);
-    const kept = taskCallOf(entry.ref, plain, link);
-    const promoter = tool && promoterOf(tool, { exchange, call: plain, kept });
-    const handOver = tool && handingOver(kept, exchange.tasks);
-    const isSilent = handOver !== undefined && !exchange.accepts.sse;
-    const call = {
-      ...plain,
-      ...(isSilent && { gate: silenceGate(tool!) }),
-      ...promoter,
-      ...link,
-      ...(asked !== undefined && { trace: { ...plain.trace, link: asked } }),
-    };
-    if (isTask === true && promoter) return promoter.task(runInput, resumption);
-    const own = inputAsker({ ...runInput, client: call.client });
-    const ask = handOver ? linkAsker(own, call.client) : own;
-    const keeper = resumption && { keeper: resumption };
-    const end = promoter?.end;
-    const seal = (waiting: Waiting) =>
-      inputRequired(request, exchange, { ...stateOf(waiting, request, call), rounds: rounds + 1 });
-    const hand = async (waiting: Waiting) => {
-      if (handOver === undefined) return seal(waiting);
-      // A retry of a request that goes on from a state gets the same task.
-      const made = await resumption?.task(exchange.tasks!.newId());
-      const task = await handOver(waiting, made && { id: made.id, isRetried: true });
-      return end ? createTaskResult(task!) : linkIn(task!);
-    };
-    // A call without room to wait becomes a task, too.
-    const promote = (waiting: Waiting) => {
-      const { fuelUsed, recorded } = waiting;
-      if (promoter === undefined) return hand(waiting);
-      return promoter.task({ ...runInput, fuelUsed, ...(recorded && { recorded }) }, resumption);
-    };
-    return await perform<Json>(
-      entry,
-      { ...call, ...runInput, ...keeper, ask },
-      {
-        ended: (result) => end?.({ result }, resumption) ?? result,
-        failed: end && ((error) => end(endOf(servletFault(error)), resumption)),
-        waits: {
-          input: (waiting) =>
-            needsPerson(waiting.reason.asks, call.client) ? hand(waiting) : seal(waiting),
-          sleep: seal,
-          task: promote,
-          retry: promote,
-          earlier: ({ reason: { recorded }, fuelUsed }) =>
-            goOn({ rounds, ...runInput, fuelUsed, recorded, ...(resumption && { resumption }) }),
-        },
-      },
-    );
+  const goOn = (next: RunInput) => answerCall(request, exchange, plain, next);
+  if (given === undefined && resumes(params)) return await resume(request, exchange, goOn);
+  const from: RunInput = given ?? { rounds: 0 };
+  const { rounds, resumption, isTask, link: asked, ...runInput } = from;
+  const entry = await entryFor(request, exchange, runInput.recorded);
+  const { tool } = entry;
+  if (tool) checkParamHeaders(exchange.headers, tool.tool, params["arguments"]);
+  const link = linkOf(exchange.pages, tool);
+  const kept = taskCallOf(entry.ref, plain, link);
+  const promoter = tool && promoterOf(tool, { exchange, call: plain, kept });
+  const handOver = tool && handingOver(kept, exchange.tasks);
+  const isSilent = handOver !== undefined && !exchange.accepts.sse;
+  const call = {
+    ...plain,
+    ...(isSilent && { gate: silenceGate(tool!) }),
+    ...promoter,
+    ...link,
+    ...(asked !== undefined && { trace: { ...plain.trace, link: asked } }),
   };
-  return await (resumes(params) ? resume(request, exchange, goOn) : goOn({ rounds: 0 }));
+  if (isTask === true && promoter) return promoter.task(runInput, resumption);
+  const own = inputAsker({ ...runInput, client: call.client });
+  const ask = handOver ? linkAsker(own, call.client) : own;
+  const keeper = resumption && { keeper: resumption };
+  const end = promoter?.end;
+  const seal = (waiting: Waiting) =>
+    inputRequired(request, exchange, { ...stateOf(waiting, request, call), rounds: rounds + 1 });
+  const hand = async (waiting: Waiting) => {
+    if (handOver === undefined) return seal(waiting);
+    // A retry of a request that goes on from a state gets the same task.
+    const made = await resumption?.task(exchange.tasks!.newId());
+    const task = await handOver(waiting, made && { id: made.id, isRetried: true });
+    return end ? createTaskResult(task!) : linkIn(task!);
+  };
+  // A call without room to wait becomes a task, too.
+  const promote = (waiting: Waiting) => {
+    const { fuelUsed, recorded } = waiting;
+    if (promoter === undefined) return hand(waiting);
+    return promoter.task({ ...runInput, fuelUsed, ...(recorded && { recorded }) }, resumption);
+  };
+  return await perform<Json>(
+    entry,
+    { ...call, ...runInput, ...keeper, ask },
+    {
+      ended: (result) => end?.({ result }, resumption) ?? result,
+      failed: end && ((error) => end(endOf(servletFault(error)), resumption)),
+      waits: {
+        input: (waiting) =>
+          needsPerson(waiting.reason.asks, call.client) ? hand(waiting) : seal(waiting),
+        sleep: seal,
+        task: promote,
+        retry: promote,
+        earlier: ({ reason: { recorded }, fuelUsed }) =>
+          goOn({ rounds, ...runInput, fuelUsed, recorded, ...(resumption && { resumption }) }),
+      },
+    },
+  );
 }
 
 /** What a request names, in the build that its call began with. Throws the fault of looking it up. */

@@ -1,6 +1,6 @@
 import { Fault, httpStatus, report } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
-import type { CallContext, ClientDescription } from "../../core/call-context.ts";
+import type { ClientDescription } from "../../core/call-context.ts";
 import { isObject, type Json, type Tool } from "../../core/model.ts";
 import type { Registry } from "../../servlets/registry.ts";
 import { afterSending, type UnrecordedCall } from "../../core/unknown-outcome.ts";
@@ -8,13 +8,13 @@ import type { FoundRequest, Incoming, Method } from "../method.ts";
 import { changes } from "../../calls/changes.ts";
 import { LEGACY_VERSIONS, MODERN_VERSIONS, PROTOCOL_VERSION_META } from "../wire/classify.ts";
 import type { Exchange } from "../wire/exchange.ts";
-import { traceIn, traceInHeaders } from "../../observe/trace-context.ts";
-import type { Span } from "../../observe/spans.ts";
+import { traceIn, traceInHeaders, type Trace } from "../../observe/trace-context.ts";
+import { inRequestSpan, type Span } from "../../observe/spans.ts";
 import { checkHeaders, checkVersionHeader } from "../wire/headers.ts";
 import { errorMessage, methodNotFound, resultMessage, type RpcRequest } from "../wire/message.ts";
 import { isLoggingLevel, LOGGING_LEVELS, notices, progressTokenOf } from "../wire/notifications.ts";
 import { Answering, type Reply } from "../wire/reply.ts";
-import { inMcpSpan, tellFault, tellResult } from "../../observe/request-span.ts";
+import { mcpSpan, tellFault, tellResult } from "../../observe/request-span.ts";
 import { clientName, listPage } from "../wire/params.ts";
 import { answerCall, type ModernCall } from "./call.ts";
 import { resumes } from "./input-required.ts";
@@ -53,14 +53,12 @@ export async function handleModern(
   const { client, meta } = clientOf(message, version);
   checkHeaders(exchange.headers, message);
   const received = traceIn(meta, traceInHeaders(exchange.headers));
-  const about = () => ({ ...message, version });
+  const start = () => mcpSpan({ ...message, version });
   const { stream } = message.row;
-  if (stream) return inMcpSpan(received, about, () => stream(message, exchange, client));
+  if (stream) return inRequestSpan(received, start, () => stream(message, exchange, client));
   const answering = new Answering(exchange);
-  const reply = inMcpSpan(received, about, (trace, span) =>
-    replyTo(message, exchange, { client, meta, answering, trace, span }),
-  );
-  return await answering.response(reply);
+  const reply = replyTo(message, exchange, { client, meta, answering });
+  return await answering.response(inRequestSpan(received, start, reply));
 }
 
 /** What a request is answered with. */
@@ -68,38 +66,38 @@ interface About {
   client: ClientDescription;
   meta: Json;
   answering: Answering;
-  trace: CallContext["trace"];
-  span: Span;
 }
 
-/** The reply to a request. Never throws. */
-async function replyTo(request: FoundRequest, exchange: Exchange, about: About): Promise<Reply> {
-  const { id, method, params, row, entry } = request;
-  const sender: UnrecordedCall = {};
-  try {
-    if (entry instanceof Fault && !resumes(params)) throw entry;
-    const call = callOf(request, exchange, { ...about, sender });
-    let result: Json;
-    if (entry !== undefined) result = await answerCall(request, exchange, call);
-    else if (row.list) result = await listPage(row.list, params, exchange.registry);
-    else if (row.modern !== undefined) result = await row.modern(request, exchange, call.client);
-    else throw methodNotFound(method);
-    tellResult(about.span, result);
-    return { status: 200, body: resultMessage(id, resultText(row, exchange, result)) };
-  } catch (error) {
-    // A request that resumes a state can be repeated: its side effects are not.
-    const goesOn = params["requestState"] !== undefined;
-    const fault = report(goesOn ? error : afterSending(sender, error));
-    tellFault(about.span, fault);
-    return { status: httpStatus(fault), body: errorMessage(id, fault) };
-  }
-}
+/** Makes the reply to a request. Never throws. */
+const replyTo =
+  (request: FoundRequest, exchange: Exchange, about: About) =>
+  async (trace: Trace | undefined, span: Span): Promise<Reply> => {
+    const { id, method, params, row, entry } = request;
+    const sender: UnrecordedCall = {};
+    try {
+      if (entry instanceof Fault && !resumes(params)) throw entry;
+      const call = callOf(request, exchange, { ...about, trace, sender });
+      let result: Json;
+      if (entry !== undefined) result = await answerCall(request, exchange, call);
+      else if (row.list) result = await listPage(row.list, params, exchange.registry);
+      else if (row.modern !== undefined) result = await row.modern(request, exchange, call.client);
+      else throw methodNotFound(method);
+      tellResult(span, result);
+      return { status: 200, body: resultMessage(id, resultText(row, exchange, result)) };
+    } catch (error) {
+      // A request that resumes a state can be repeated: its side effects are not.
+      const goesOn = params["requestState"] !== undefined;
+      const fault = report(goesOn ? error : afterSending(sender, error));
+      tellFault(span, fault);
+      return { status: httpStatus(fault), body: errorMessage(id, fault) };
+    }
+  };
 
 /** The context of a request's call. Throws `invalid_params`. */
 function callOf(
   { id }: RpcRequest,
   exchange: Exchange,
-  about: About & { sender: UnrecordedCall },
+  about: About & { trace: Trace | undefined; sender: UnrecordedCall },
 ): ModernCall {
   const { client, meta, trace, sender } = about;
   const { send, signal } = about.answering;

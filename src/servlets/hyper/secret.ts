@@ -10,7 +10,7 @@ import { askByPage, ownAnswer } from "../../wasm/ask-by-page.ts";
 import { limits } from "../../core/limits.ts";
 import { isObject } from "../../core/model.ts";
 import { printable } from "../../core/text.ts";
-import { askClient } from "../../wasm/ask-client.ts";
+import { checkedAsks, sendAsks } from "../../wasm/ask-client.ts";
 import { hiding } from "../redaction.ts";
 import { GuestError, type Guest } from "../../wasm/guest.ts";
 
@@ -23,13 +23,14 @@ interface AskedSecret {
   timeoutMs?: number | undefined;
 }
 
-/** Asks the client, or for a secret (an elicitation with mode `secret`) the server. Throws as `askClient`. */
+/** Asks the client, or for a secret (an elicitation with mode `secret`) the server. Throws as `checkedAsks`. */
 export async function askAll(guest: Guest, asks: Asks): Promise<Answers> {
   if (Object.values(asks).some(({ params }) => params["mode"] === ACCOUNT_MODE))
     throw new GuestError("An account is connected by a request that uses it: see fetch.");
   const [key, ask] =
     Object.entries(asks).find(([, { params }]) => params["mode"] === SECRET_MODE) ?? [];
-  if (key === undefined || ask?.method !== "elicitation/create") return askClient(guest, asks);
+  if (key === undefined || ask?.method !== "elicitation/create")
+    return sendAsks(guest, asks, checkedAsks(guest, asks));
   if (Object.keys(asks).length === 1) return { [key]: await askSecret(guest, key, secretIn(ask)) };
   throw new GuestError("A secret is asked for by itself: ask for the rest before or after.");
 }

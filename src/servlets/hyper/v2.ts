@@ -2,7 +2,6 @@ import type { CompletionRequest } from "../../calls/call-ref.ts";
 import type { CallContext } from "../../core/call-context.ts";
 import type { Json, Lists } from "../../core/model.ts";
 import { Fault } from "../../core/errors.ts";
-import type { Ending } from "../../wasm/call.ts";
 import { limits } from "../../core/limits.ts";
 import { plainAnswer } from "./plain-answers.ts";
 import {
@@ -37,14 +36,9 @@ const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
   const input = (request: Json | undefined, call: CallContext): string =>
     JSON.stringify({ ...(request && { request }), context: contextOf(call, idsAsGiven) });
 
-  const ask = <T>(
-    { name, request, call }: { name: string; request: Json | undefined; call: CallContext },
-    read: (ending: Ending) => T,
-  ): Promise<T> => {
-    if (!exports.includes(name)) {
-      throw new Fault("method_not_found", `The servlet has no ${name}.`);
-    }
-    return run(name, input(request, call), call, read);
+  const exported = (name: string): string => {
+    if (exports.includes(name)) return name;
+    throw new Fault("method_not_found", `The servlet has no ${name}.`);
   };
 
   return {
@@ -58,7 +52,7 @@ const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
       let characters = 0;
       for (let page = 0; page < LIST_PAGES; page++) {
         const request = cursor === undefined ? undefined : { cursor };
-        const output = await ask({ name: LIST_EXPORTS[kind], request, call }, (ending) => {
+        const output = await run(LIST_EXPORTS[kind], input(request, call), call, (ending) => {
           characters += ending.kind === "returned" ? (ending.output ?? "").length : 0;
           return characters > limits.outputBytes ? undefined : outputOf(ending);
         });
@@ -75,19 +69,21 @@ const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
 
     callTool(name, args, call, demandFit) {
       const request = { name, arguments: args, ...givenTo(call) };
-      return ask({ name: "call_tool", request, call }, (ending) => toolOutcome(ending, demandFit));
+      return run(exported("call_tool"), input(request, call), call, (ending) =>
+        toolOutcome(ending, demandFit),
+      );
     },
 
     readResource(uri, call) {
       const request = { uri, ...givenTo(call) };
-      return ask({ name: "read_resource", request, call }, (ending) =>
+      return run(exported("read_resource"), input(request, call), call, (ending) =>
         outcomeOf(ending, (output) => tidyReadResult(output, uri)),
       );
     },
 
     getPrompt(name, args, call) {
       const request = { name, arguments: args, ...givenTo(call) };
-      return ask({ name: "get_prompt", request, call }, (ending) =>
+      return run(exported("get_prompt"), input(request, call), call, (ending) =>
         outcomeOf(ending, tidyPromptResult),
       );
     },
@@ -95,7 +91,9 @@ const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
     complete({ ref, ...rest }: CompletionRequest, call) {
       const own = { ...ref, type: ref.type === "ref/prompt" ? "prompt" : "resource" };
       const request = { ref: own, ...rest };
-      return ask({ name: "complete", request, call }, (ending) => completion(outputOf(ending)));
+      return run(exported("complete"), input(request, call), call, (ending) =>
+        completion(outputOf(ending)),
+      );
     },
 
     ...(exports.includes(ROOTS_CHANGED) && {

@@ -16,14 +16,31 @@ export const SCOPES = { session: "ks", caller: "kc", server: "kv" };
 /** Other type checkers know Workers' types: these files are checked by another project. */
 const load = (path: string): Promise<any> => import(new URL(path, import.meta.url).href);
 
-export async function loadDeployment(): Promise<Deployment> {
+type Servlet = any;
+
+/** Loads the code under test; it serves those that `choose` makes of the servlets of the tests' bundle. */
+export async function loadDeployment(choose = planning): Promise<Deployment> {
   const [{ createApp }, { createServer }, { durableObjects }, { bundle }] = await Promise.all([
     load("../../../src/app.ts"),
     load("../../../src/server.ts"),
     load("../../../src/objects.ts"),
     load("../../bundle.gen.ts"),
   ]);
-  const found = bundle.servlets.find(({ name }: { name: string }) => name === "durable");
+  const own = { servlets: choose(bundle.servlets) };
+  // Counters of runs are no part of the model: they stay when their calls are gone.
+  const { USAGE: _usage, ...bindings } = OBJECTS;
+  return {
+    createApp: (env) => createApp(createServer(own, env)),
+    durableObjects: (env) => durableObjects(createServer(own, env)),
+    bindings,
+    // The model knows clients that cannot be asked, and no persons at pages.
+    variables: { GREETING: "hi", VAULT_PROBE: "opened", LOG_LEVEL: "error", LINKS: "off" },
+  };
+}
+
+/** The servlet that follows plans, in its variants, and one that has files. */
+function planning(servlets: Servlet[]): Servlet[] {
+  const found = servlets.find(({ name }) => name === "durable");
   // Open Tool Calling gives values only of tools that say what they give.
   const tools = found.lists.tools.map((tool: object) => ({
     ...tool,
@@ -38,16 +55,7 @@ export async function loadDeployment(): Promise<Deployment> {
     manifest: { ...durable.manifest, prefix, state, compute_limit: 2 },
     lists,
   }));
-  const filing = bundle.servlets.find(({ name }: { name: string }) => name === "filing");
+  const filing = servlets.find(({ name }) => name === "filing");
   const resending = { ...durable, name: "resending", manifest, lists };
-  const own = { servlets: [durable, resending, ...stateful, filing] };
-  // Counters of runs are no part of the model: they stay when their calls are gone.
-  const { USAGE: _usage, ...bindings } = OBJECTS;
-  return {
-    createApp: (env) => createApp(createServer(own, env)),
-    durableObjects: (env) => durableObjects(createServer(own, env)),
-    bindings,
-    // The model knows clients that cannot be asked, and no persons at pages.
-    variables: { GREETING: "hi", VAULT_PROBE: "opened", LOG_LEVEL: "error", LINKS: "off" },
-  };
+  return [durable, resending, ...stateful, filing];
 }

@@ -108,6 +108,15 @@ test("a guest of any language reads it from the keyring, without a user", async 
   expect(await read("", eve)).toBe("");
 });
 
+test("is given for no other request that has its mode", async () => {
+  const { ada, at } = await callers();
+  await accountOf(ada).keep(ada, { servlet: "told", name: "deepl" }, "of-ada");
+  const headers = { "mcp-param-through": "sample", ...as(ada).headers };
+  const call = { through: "sample", text: '{"mode":"secret","name":"deepl"}' };
+  const { error } = await callOf("told", call, { server: at, capabilities: {}, headers });
+  expect(error).toMatchObject({ data: { requiredCapabilities: { sampling: {} } } });
+});
+
 describe("a client that can open pages", () => {
   const askedBy = async ({ plan }: Awaited<ReturnType<typeof callers>>, step: Json = ASK) => {
     const { result } = await plan([step], undefined, URLS);
