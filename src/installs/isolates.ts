@@ -42,8 +42,8 @@ export class Isolates {
 
   /** The isolate without a servlet's code, for the stored state of servlets that are no longer installed. */
   withoutServlet() {
-    const main = `import { stateOf } from "./runner.js";
-export const State = stateOf(${JSON.stringify({ limits })});
+    const main = `import { stateFacetOf } from "./runner.js";
+export const State = stateFacetOf(${JSON.stringify({ limits })});
 `;
     return this.#named("empty", () => this.#with(main, {}, true));
   }
@@ -89,11 +89,11 @@ export const State = stateOf(${JSON.stringify({ limits })});
     }
     const facts = { hash, startsOnce, ...isolationOf(servlet, this.#deployment), limits };
     const keeps = keepsState(manifest);
-    const main = `import { runnerOf${keeps ? ", stateOf" : ""} } from "./runner.js";
+    const main = `import { runnerOf${keeps ? ", stateFacetOf" : ""} } from "./runner.js";
 ${imports.join("\n")}
 const code = { ...${JSON.stringify(facts satisfies Omit<LoadedCode, "module">)}, ${code.join(", ")} };
 export const Runner = runnerOf(code);
-${keeps ? `export const State = stateOf({ ...code, files: Object.fromEntries([${files.join(", ")}]) });` : ""}
+${keeps ? `export const State = stateFacetOf({ ...code, files: Object.fromEntries([${files.join(", ")}]) });` : ""}
 `;
     return this.#with(main, modules, keeps);
   }

@@ -41,8 +41,11 @@ export interface StateCode extends LoadedCode {
   files?: PreparedServlet["files"];
 }
 
-/** The class of the facet for this code; without any, one that only looks at what is kept. */
-function stateOf({ limits: given, ...code }: StateCode | Pick<StateCode, "limits">) {
+/**
+ * The class of the facet for this code; without any, one that only looks at what is kept. The modules that `isolates.ts`
+ * writes import it.
+ */
+export function stateFacetOf({ limits: given, ...code }: StateCode | Pick<StateCode, "limits">) {
   configureLimits(given);
   const { hash, files, program } =
     "module" in code ? { ...code, program: { ...code, userFunctions } } : {};
@@ -127,4 +130,4 @@ function stateOf({ limits: given, ...code }: StateCode | Pick<StateCode, "limits
 }
 
 /** A state that is kept in a facet. */
-export type StateFacet = InstanceType<ReturnType<typeof stateOf>>;
+export type StateFacet = InstanceType<ReturnType<typeof stateFacetOf>>;

@@ -52,7 +52,7 @@ export const loaderWith = (attempt: string) =>
     ...runner,
     stateScript: `import { DurableObject, WorkerEntrypoint } from "cloudflare:workers";
 export const runnerOf = () => class extends WorkerEntrypoint {};
-export const stateOf = () => class extends DurableObject {
+export const stateFacetOf = () => class extends DurableObject {
   async summary() {
     try { ${attempt}; return { code: "internal", message: "It was reached." }; }
     catch (error) { return { code: "internal", message: error.message ?? error }; }
