@@ -13,7 +13,7 @@ const { scripts } = JSON.parse(await readFile("package.json", "utf8")) as {
  * of them.
  */
 const RUN = Object.entries(scripts)
-  .filter(([, command]) => /^node [\w./-]+$/.test(command))
+  .filter(([, command]) => /^node [\w./-]+( \w+)?$/.test(command))
   .map(
     ([name, command]) => `"run ${name}") shift 2; [ "$1" != -- ] || shift; exec ${command} "$@" ;;`,
   )
