@@ -188,7 +188,9 @@ function idsIn(body: unknown): unknown[] {
     return body.flatMap((one: unknown) => idsIn(Array.isArray(one) ? 0 : one));
   const id: unknown = isObject(body) ? body["id"] : undefined;
   const isText = typeof id === "string" && id.length <= limits.idCharacters;
-  return [isText || Number.isSafeInteger(id) ? id : null];
+  // Halves of characters come back as U+FFFD.
+  if (isText) return [id.toWellFormed()];
+  return [Number.isSafeInteger(id) ? id : null];
 }
 
 function firstOf<T>(all: T[], wrong: (one: T) => string | undefined): string | undefined {

@@ -176,7 +176,7 @@ return [format(later, "EEEE, d. MMMM yyyy", { locale: de }), formatDistance(0, 1
   {
     name: "dayjs",
     does: "dates",
-    kb: 47,
+    kb: 42,
     imports: `import dayjs from "dayjs";
 import "dayjs/locale/de.js";
 import relativeTime from "dayjs/plugin/relativeTime.js";
@@ -437,7 +437,7 @@ return search.search("mobi", { fuzzy: 0.3 }).map(({ id }) => id as number);`,
   {
     name: "mustache",
     does: "templates",
-    kb: 30,
+    kb: 25,
     imports: 'import Mustache from "mustache";',
     body: 'return Mustache.render("{{#a}}{{b}},{{/a}}", { a: [{ b: 1 }, { b: "<" }] });',
   },
@@ -525,7 +525,7 @@ return [svg.startsWith("<svg"), svg.length];`,
   {
     name: "ramda",
     does: "functions for data",
-    kb: 35,
+    kb: 29,
     imports: 'import * as R from "ramda";',
     body: `const byParity = R.groupBy((n: number) => (n % 2 ? "odd" : "even"), [1, 2, 3]);
 return R.mapObjIndexed((all) => R.sum(all ?? []), byParity);`,
@@ -563,7 +563,7 @@ return new RRule({ freq: RRule.WEEKLY, count: 3, dtstart: new Date(0) }).all();`
   {
     name: "smol-toml",
     does: "TOML",
-    kb: 40,
+    kb: 35,
     imports: `import { parse, stringify } from "smol-toml";`,
     body: String.raw`return [parse('a = 1\n[b]\nc = ["x"]'), stringify({ a: { b: [1, 2] } })];`,
   },
