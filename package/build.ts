@@ -221,8 +221,8 @@ async function makeCreate(): Promise<void> {
     "dist/bundle/commands/init.js",
     "dist/bundle/own.js",
     "dist/bundle/refusal.js",
-    "dist/text.js",
-    "dist/version.js",
+    "dist/core/text.js",
+    "dist/core/version.js",
     "template",
     "LICENSE",
   ]) {

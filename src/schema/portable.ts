@@ -67,7 +67,7 @@ const isOld = (dialect: unknown): boolean =>
   typeof dialect === "string" && !/2020-12/.test(dialect);
 
 /** What a schema calls itself; `id` in draft 4. */
-const OWN_NAMES = new Set(["$anchor", "$id", "id"]);
+const OWN_NAMES = new Set(["$id", "id"]);
 
 const isRepeating = (list: unknown): list is unknown[] =>
   Array.isArray(list) && new Set(list).size < list.length;
@@ -90,7 +90,8 @@ const isIdle = (key: string, value: unknown): boolean =>
 /** Keywords that are written anew, or only needed by references: these lead to `$defs` of the root. */
 const DROPPED = new Set([
   ...["$defs", "$ref", "$schema", "additionalItems", "definitions", "dependencies", "items"],
-  ...OWN_NAMES,
+  // Where a part is written twice, its anchor would be there twice.
+  ...["$anchor", ...OWN_NAMES],
 ]);
 /** References by them depend on the way to the schema. */
 const DYNAMIC = ["$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"];
