@@ -4,11 +4,13 @@ import type { TaskCall } from "./task-object.ts";
 import type { Json } from "../core/model.ts";
 import type { Asker, Asks } from "../core/asks.ts";
 import type { ClientDescription } from "../core/call-context.ts";
-import type { Deployment } from "../servlets/deployment.ts";
+import type { Deployment, Viewer } from "../servlets/deployment.ts";
 import type { Entry, Registry } from "../servlets/registry.ts";
 import type { Recorded } from "../core/record.ts";
 import { demandCapabilities } from "../asks/answers.ts";
 import { linkAsker, needsPerson } from "../asks/links.ts";
+import { Fault } from "../core/errors.ts";
+import type { Subject } from "./task-rows.ts";
 
 /** How one run of a task's call has ended. */
 export type RunEnd = { result: Json } | { waiting: Waiting };
@@ -57,3 +59,18 @@ export const unsupportedAsks = (
   { client, owner }: Pick<TaskCall, "client" | "owner">,
   asks: Asks,
 ) => (owner ? sessionFailures(asks, client) : {});
+
+/** True where the scopes of this caller grant what the task calls. */
+export async function reaches(
+  registry: Registry,
+  viewer: Viewer,
+  { ref }: Subject,
+): Promise<boolean> {
+  if (viewer.principal.scopes === undefined) return true;
+  try {
+    await registry.for(viewer).resolve(ref);
+    return true;
+  } catch (error) {
+    return Fault.from(error).code !== "insufficient_scope";
+  }
+}

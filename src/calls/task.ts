@@ -1,3 +1,4 @@
+import { reaches } from "./task-call.ts";
 import { settled, type Settled } from "../core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
 import { logError } from "../core/errors.ts";
@@ -25,7 +26,6 @@ import { failuresIn, hasAskedTooOften, waitOf, waitWith, type Choose } from "./t
 import { ChangeSignal, handedOverOf, PersonAnswer } from "./task-person.ts";
 import { askedTooOften, runTask, stoppedTooOften } from "./task-run.ts";
 import type { Texts } from "./task-rows.ts";
-import { reaches } from "./task-scope.ts";
 import { TaskStore } from "./task-store.ts";
 import { taskProgressOf, viewOf } from "./task-view.ts";
 import { Unreadable, type PartPosition } from "../storage/vault.ts";
