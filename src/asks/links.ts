@@ -87,7 +87,7 @@ export function handingOver(call: TaskCall, tasks: Tasks | undefined): HandOver 
   };
 }
 
-/** What the client gets of a task that was created for a call which waits for a person. */
+/** The result that the client gets for a call which was handed over to a person as this task. */
 export function linkIn({ result }: DetailedTask): Json {
   if (!isObject(result)) throw new Error("This task was not handed over to a person.");
   return result;

@@ -20,7 +20,7 @@ interface EnterpriseOptions {
   issuers: readonly Enterprise[];
   /** Counts in Durable Objects: each assertion is taken once, everywhere. */
   attempts: DurableObjectNamespace<Attempts>;
-  /** What the token of a user with this name and these scopes carries. */
+  /** The props of the token of a user with this name. */
   propsOf(name: string): EnterpriseProps;
   isScope(scope: string): boolean;
 }

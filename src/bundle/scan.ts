@@ -124,7 +124,7 @@ export async function readManifest(path: string, text: string): Promise<Manifest
   }
 }
 
-/** What is wrong with a text that is not JSON, and where: JSON.parse does not always say. */
+/** The error in a text that is not JSON, and its place: JSON.parse does not always say. */
 async function faultIn(text: string, message: string): Promise<string> {
   try {
     await transform(text, { loader: "json", logLevel: "silent" });

@@ -9,11 +9,11 @@ import type { Sealer } from "../storage/vault.ts";
 export interface ListedCall {
   id: string;
   kind: "call" | "session";
-  /** What is called; the client of a session. */
+  /** The name of the entry that is called; of a session, its client. */
   name: string;
   /** The status of its task; always `working` for a session. */
   status: string;
-  /** What it waits for, in words. */
+  /** The reason why it waits, in words. */
   waits?: string;
   /** Unix times in ms: when it started, when it last changed, and when its data is deleted. */
   created: number;

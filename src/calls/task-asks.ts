@@ -9,7 +9,7 @@ import type { Json } from "../core/model.ts";
 import type { Start, TaskCall } from "./task-object.ts";
 import type { TaskStore } from "./task-store.ts";
 
-/** What a task asks, and of whom. */
+/** The open asks of a task, and who may answer them. */
 
 /** Failures of the asks that neither a session's client nor a person can answer. */
 export async function failuresIn(store: TaskStore): Promise<Answers> {

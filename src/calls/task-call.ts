@@ -41,7 +41,7 @@ export const taskPolicy = (
   },
 });
 
-/** What a task's call is for, in the build that it began with; run with other `parts`, if any. Throws as `Registry.at` and `resolve`. */
+/** The entry of a task's call in the build that it began with; run with other `parts`, if any. Throws as `Registry.at` and `resolve`. */
 export async function entryAgain(
   call: Pick<TaskCall, "owner" | "principal" | "ref">,
   registry: Registry,

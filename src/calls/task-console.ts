@@ -15,7 +15,7 @@ import type { Subject } from "./task-rows.ts";
 import type { TaskStore } from "./task-store.ts";
 import { realViewOf } from "./task-view.ts";
 
-/** What the console shows of a task, and does with it. */
+/** The console's view of a task, and its actions. */
 
 /**
  * Keeps what the console shows of a task up to date: its entry in its caller's list, and the waiting calls of Usage. It

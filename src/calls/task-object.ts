@@ -63,18 +63,18 @@ export type DetailedTask = { taskId: string; status: string } & Json;
 /** A call that was handed over to a person, as it really is. Its client sees it as completed, with the link. */
 export interface HandedOver {
   view: DetailedTask;
-  /** What the person has not answered. */
+  /** The asks that the person has not answered. */
   asks: Asks;
   /** The address of its page. */
   url: string;
   /** Unix time in ms: of the last change, and when the task is deleted. */
   updated: number;
   expires: number;
-  /** What was called, for the page; absent once the call has ended. */
+  /** The call, for the page; absent once it has ended. */
   called?: { servlet: string; tool: string; arguments: Record<string, string> };
 }
 
-/** What a caller looks at of its own task. */
+/** The view of its own task that a caller asks for. */
 export type Look =
   | { what: "timeline" }
   /** Runs it again from so many entries of its journal, where it can do nothing in the world. */
@@ -113,7 +113,7 @@ export interface TaskTimeline {
 export interface ReplayOutcome {
   /** How it went on: what it would ask next, its end, or why it failed. */
   end: string;
-  /** What it said on the way: progress and log lines. */
+  /** Progress and log lines that it sent. */
   said: string[];
   fuel: number;
 }

@@ -64,7 +64,7 @@ export interface Texts {
   state: string;
   keys: AskKeys;
   end: TaskEnd;
-  /** What its client got when the call was handed over; stored as long as the task. */
+  /** The result that its client got when the call was handed over; stored as long as the task. */
   handed: Json;
 }
 

@@ -61,7 +61,7 @@ const SURROGATES =
  */
 export const parseJson = (text: string): unknown => JSON.parse(wellFormedJson(text));
 
-/** The same JSON text, in which each escape of half of a character is U+FFFD. */
+/** JSON text in which each escape of a lone surrogate is replaced by U+FFFD. */
 export const wellFormedJson = (text: string): string =>
   SURROGATE_ESCAPE.test(text)
     ? text.replace(SURROGATES, (whole, half) => (half ? "\ufffd" : whole))

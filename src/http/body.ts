@@ -97,7 +97,7 @@ export async function bodyText(request: Request, most: number): Promise<string |
 
 /** Bodies that are being read, the oldest first. */
 const awaited = new Set<InTime>();
-/** Until then no short body has a timer of its own, in Unix ms. */
+/** Short bodies that begin before this time, in Unix ms, have no timer of their own. */
 let untimedUntil = 0;
 
 /** Refuses the bodies that have not come in time. Each request calls this. */
@@ -131,7 +131,8 @@ class InTime {
     this.refuse = reject;
     this.until = now + limits.bodyMs;
     awaited.add(this);
-    if (isShort && now < untimedUntil) return;
+    // A later time is from before the clock was set back.
+    if (isShort && now < untimedUntil && untimedUntil <= now + untimedMs) return;
     if (isShort) untimedUntil = now + untimedMs;
     const isOver = () => {
       this.refuse(tooSlow());

@@ -20,7 +20,7 @@ export function isLoopback(host: string): boolean {
 export const NO_HOST =
   "The Host header is not the name of a host, with or without a port. Send one Host header with the host of the URL.";
 
-/** The address of a host that is none by name. The library takes long to refuse names: it throws errors within. */
+/** The IP address that a host is written as; undefined for a name. Names never reach the library, whose refusal is slow: it throws and catches errors. */
 function addressIn(host: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   if (!/[:[]|^[\d.]+$|^0x/i.test(host)) return undefined;
   const address = host.replace(/^\[(.*)\]$/, "$1");

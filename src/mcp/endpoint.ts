@@ -51,7 +51,7 @@ export async function mcpEndpoint(
       classify(undefined, header);
       return await handleSession(method, exchange);
     }
-    // What it says comes back in errors and results.
+    // Its text is repeated in errors and results.
     body = await readJson(request, { parse: parseJson });
     const { era, version } = classify(body, header);
     if (era === "modern") {

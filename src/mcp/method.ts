@@ -13,7 +13,7 @@ import type { Message, RpcRequest, UnreadableMessage } from "./wire/message.ts";
  * Handlers throw `invalid_params` for params that do not fit.
  */
 export interface Method {
-  /** What the params name. */
+  /** The reference that the params name. */
   ref?(params: Json): CallRef;
   /** Answers with a page of this list, which is the member of the result with that name. */
   list?: keyof Lists;

@@ -6,13 +6,13 @@ import type { Span, SpanStart } from "./spans.ts";
 import type { Entry } from "../servlets/registry.ts";
 import type { FoundRequest } from "../mcp/method.ts";
 
-/** What a request's span tells of it. */
+/** The parts of a request that its span records. */
 interface Spanned extends Pick<FoundRequest, "method"> {
   /** Absent for work that goes on after its request is over. */
   id?: FoundRequest["id"] | undefined;
   /** Tells whether its method is known; absent where it is. */
   row?: FoundRequest["row"];
-  /** What it names, if that is known. */
+  /** The entry that it names, if that is known. */
   entry?: Pick<Entry, "ref"> | Fault;
   version: string | undefined;
   session?: string | undefined;

@@ -18,7 +18,7 @@ interface Kept extends SecretOf {
 }
 
 /**
- * What is kept for one principal: secrets and accounts, sealed under a key of the principal, and which calls wait for a
+ * The stored data of one principal: secrets and accounts, sealed under a key of the principal, and which calls wait for a
  * person. Each method is given the principal's name.
  */
 export class Profile extends DurableObject<Env> {
@@ -160,7 +160,7 @@ export class Profile extends DurableObject<Env> {
     return this.#listed.all(this.#sealerOf(principal));
   }
 
-  /** The same as an event stream, which goes on with each that changes. */
+  /** An event stream of the calls: all of them, then each that changes. */
   async watch(principal: string): Promise<ReadableStream<Uint8Array>> {
     return this.#listed.watch(principal, this.#sealerOf(principal));
   }

@@ -11,7 +11,7 @@ import type { Sealer } from "../storage/vault.ts";
 /** A secret that a servlet asks a person for. */
 export interface AskedSecret extends SecretOf {
   principal: string;
-  /** What the servlet says about it. */
+  /** The servlet's description of it. */
   message: string;
   /** Until when it may be entered, in Unix ms. */
   until: number;
@@ -25,7 +25,7 @@ export interface AskedAccount {
   until: number;
 }
 
-/** What is kept for each person, and the pages on which they enter secrets. */
+/** The stored data of each person, and the pages on which they enter secrets. */
 export class Profiles {
   readonly #objects: DurableObjectNamespace<Profile>;
   readonly #sealer: Sealer;

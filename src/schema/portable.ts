@@ -66,7 +66,7 @@ function isSuspect(part: unknown, name: string): boolean {
 const isOld = (dialect: unknown): boolean =>
   typeof dialect === "string" && !/2020-12/.test(dialect);
 
-/** What a schema calls itself; `id` in draft 4. */
+/** Keywords that name a schema; `id` in draft 4. */
 const OWN_NAMES = new Set(["$id", "id"]);
 
 const isRepeating = (list: unknown): list is unknown[] =>

@@ -97,7 +97,7 @@ type BufferSource = import("./globals/subtle.ts").Source;
 type AlgorithmIdentifier = import("./globals/subtle.ts").Name;
 type KeyUsage = import("./globals/subtle.ts").Usage;
 
-/* What the interpreter has beyond the language. */
+/* Globals of the interpreter beyond the language. */
 declare function atob(text: string): string;
 declare function btoa(binary: string): string;
 declare function queueMicrotask(callback: () => void): void;

@@ -250,7 +250,7 @@ const bySpecificity = oncePer((templates: readonly TemplateEntry[]) =>
   ),
 );
 
-/** What each servlet's templates may take. */
+/** The steps that each servlet's templates may take. */
 function stepsFor(templates: readonly TemplateEntry[]): Map<PreparedServlet, Steps> {
   const servlets = new Set(templates.map(({ servlet }) => servlet));
   const share = Math.floor(limits.checkSteps / servlets.size);

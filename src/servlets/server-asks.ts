@@ -58,7 +58,7 @@ const FINDERS: Readonly<Record<string, Finder>> = {
   [ACCOUNT_MODE]: findAccount,
 };
 
-/** What the server answers itself in a servlet's run. */
+/** Answers the requests of a servlet's run that the server can answer itself. */
 export const lookUpBy =
   (asking: Asking): LookUp =>
   async (params, signal) => {

@@ -13,7 +13,7 @@ import type { JournalEntry, JournalHead, Keeper, MethodClass, Recorded } from ".
 import type { ServletRef } from "../servlets/bundle.ts";
 import type { CallParts } from "../servlets/setup.ts";
 
-/** What a guest's run needs of its call's context. */
+/** The parts of its call's context that a guest's run needs. */
 export type RunContext = Pick<
   CallContext,
   "signal" | "notify" | "ask" | "lookUp" | "gate" | "sending" | "keeper"

@@ -39,7 +39,7 @@ export interface Cost {
   tools: ToolCost[];
 }
 
-/** What calls of this servlet cost on this machine. Nothing is sent, asked or waited for, and nothing is kept. */
+/** The cost of this servlet's calls on this machine. Nothing is sent, asked or waited for, and nothing is kept. */
 export async function costOf(member: Member): Promise<Cost> {
   const watched = new Watched(member.found.manifest);
   const registry = new Registry({ servlets: [await servedFrom(member)] }, watched.deployment);

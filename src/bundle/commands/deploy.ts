@@ -44,7 +44,7 @@ const secretsSchema = z.array(z.object({ name: z.string() }));
 /** Runs wrangler with these arguments: see `wrangler`. */
 type RunWrangler = typeof wrangler;
 
-/** What the arguments of the command say. */
+/** The parsed arguments of the command. */
 interface Asked {
   config: string | undefined;
   env: string | undefined;

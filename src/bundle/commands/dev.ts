@@ -140,7 +140,7 @@ async function configuredIn(path: string): Promise<z.infer<typeof schema>["dev"]
   }
 }
 
-/** What is said once the server is ready at this origin: where it is, who may call, and what its servlets lack. */
+/** The closing block of `dev` for a server that is ready at this origin: its URLs, who may call, and missing settings. */
 export async function readiness(
   { port, file, env, isAlone }: Pick<Dev, "port" | "file" | "env" | "isAlone">,
   origin: URL,

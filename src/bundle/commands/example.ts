@@ -21,7 +21,7 @@ const FORMATS: Record<string, string> = {
   uuid: "123e4567-e89b-42d3-a456-426614174000",
 };
 
-/** What may fit a pattern. */
+/** A text that may match a pattern. */
 const TEXTS = [
   TEXT,
   ...Object.values(FORMATS),
@@ -104,7 +104,7 @@ class Maker {
     return [own, ...others.flatMap((other) => this.#partsOf(other, depth + 1))];
   }
 
-  /** What a reference within the schema leads to. */
+  /** The target of a reference within the schema. */
   #at(reference: unknown): unknown {
     if (typeof reference !== "string" || !reference.startsWith("#/")) return undefined;
     const keys = reference.slice(2).split("/").map(decodeURIComponent);

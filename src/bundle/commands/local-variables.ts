@@ -13,7 +13,7 @@ export function localVariables(named: Named = {}): Set<string> {
   return new Set(Object.keys(values).filter((name) => values[name] !== ""));
 }
 
-/** The same, with their values. */
+/** The local variables and secrets, with their values. */
 export function localValues(named: Named): Record<string, unknown> {
   const { config, env } = named;
   const read = unstable_readConfig({ config: config!, env: env! }, { hideWarnings: true });

@@ -8,7 +8,7 @@ import { bodyOf, requestSource } from "./http.ts";
 import { openImage, wasmOf, type OciImage } from "./image.ts";
 import { s3Object } from "./s3.ts";
 
-/** What a source holds. The wasm is fetched when it is asked for, so that signatures can be checked before. */
+/** The content of a source. The wasm is fetched when it is asked for, so that signatures can be checked before. */
 export interface SourceContent {
   /** Absent unless the source is an image; only images have signatures. */
   image?: OciImage;

@@ -26,7 +26,7 @@ export class Session extends DurableObject<Env> {
   readonly #store: SessionStore;
   readonly #protocol: SessionProtocol;
   readonly #hub: () => DurableObjectStub<Hub>;
-  /** Settles when the console knows what it was told of. */
+  /** Settles when the console has received the last update. */
   #told = Promise.resolve();
 
   constructor(state: DurableObjectState, env: Env, server: SealingServer) {

@@ -58,7 +58,7 @@ export function clientName(info: unknown): { name?: string; version?: string } {
   };
 }
 
-/** What the params of a request name, by method. All throw `invalid_params`. */
+/** Readers of the reference in a request's params, one for each kind. All throw `invalid_params`. */
 
 export const toolIn = (params: Json): CallRef => ({
   kind: "tool",
