@@ -31,7 +31,7 @@ import { SealedRows } from "../storage/sealed-rows.ts";
 const SHOWN: readonly (keyof Texts)[] = ["subject", "begun", "message", "waits", "end", "handed"];
 
 /** The stored parts of a task, for reading. */
-export class StoredTask {
+class StoredTask {
   readonly id: string;
   readonly alarm: Alarm;
   protected readonly storage: DurableObjectStorage;

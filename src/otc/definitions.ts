@@ -112,7 +112,7 @@ function parameter(name: string, schema: unknown): Json {
  */
 
 /** The schema cannot be written without references; the message says why. */
-export class NotInlinable extends Error {}
+class NotInlinable extends Error {}
 
 /** Keywords that only references need. */
 const DROPPED = new Set([

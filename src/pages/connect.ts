@@ -46,7 +46,7 @@ const codeLink = (settings: object): string =>
   `vscode:mcp/install?${encodeURIComponent(JSON.stringify(settings))}`;
 
 /** The clients, in the order of the tabs. */
-export function waysTo({ url, name, isKeyed }: Endpoint): Way[] {
+function waysTo({ url, name, isKeyed }: Endpoint): Way[] {
   const short = shortName(name);
   const header = isKeyed && { Authorization: `Bearer ${KEY}` };
   const headers = header && { headers: header };

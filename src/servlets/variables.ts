@@ -21,7 +21,7 @@ export const variableOf = ({ service, user, variable }: KeyringEntry): string =>
   variable ?? `${service}_${user}`.toUpperCase().replace(/[^A-Z0-9]+/g, "_");
 
 /** The names that a manifest uses, each with its place there; an optional one has a default, or comes from callers. */
-export function variablesIn({
+function variablesIn({
   env_vars = {},
   allowed_secrets = [],
   requirements: { secrets = [] } = {},

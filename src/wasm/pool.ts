@@ -125,7 +125,7 @@ function putOn({ base, patch }: Program, instance: Instance): void {
 }
 
 /** A new instance in its pristine state. */
-export async function makeInstance(program: Program, guest: Guest): Promise<Instance> {
+async function makeInstance(program: Program, guest: Guest): Promise<Instance> {
   return newborn(program, pools.get(keyOf(program)) ?? (await newPool(program)), guest);
 }
 

@@ -4,7 +4,7 @@ import { isScalar, parseDocument, visit, type ParsedNode } from "yaml";
 import { Refusal } from "../refusal.ts";
 
 /** Characters of a config, also where aliases are replaced by what they stand for: real ones have a few thousand. */
-export const CONFIG_CHARACTERS = 256 * 1024;
+const CONFIG_CHARACTERS = 256 * 1024;
 /** Comparisons of keys: the parser compares each key of a map with all before it. */
 const COMPARISONS = 2_000_000;
 

@@ -15,7 +15,7 @@ export async function cacheWasm(cache: string, wasm: Uint8Array, digest: string)
 }
 
 /** The pin of the servlet in this folder; undefined if it has none of this source. */
-export function pinOf(folder: string, source: string): Pin | undefined {
+function pinOf(folder: string, source: string): Pin | undefined {
   const path = resolve(folder);
   const pin = readPin(dirname(path), basename(path));
   return pin?.source === source ? pin : undefined;

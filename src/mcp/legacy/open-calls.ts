@@ -160,7 +160,7 @@ interface Addressee {
 }
 
 /** The open requests of the server to a session's client. */
-export class SessionAsks {
+class SessionAsks {
   readonly #parts: AskDependencies;
   readonly #open = new Map<number, StoredAsk>();
   /**

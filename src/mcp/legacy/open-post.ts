@@ -108,7 +108,7 @@ export class Replies {
 }
 
 /** The fault of a request whose result does not fit the batch. */
-export const batchIsFull = () =>
+const batchIsFull = () =>
   new Fault(
     "too_large",
     `The results of this batch are too large (limit ${BATCH_BYTES} bytes). Send this request by itself.`,

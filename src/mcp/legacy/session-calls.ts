@@ -303,7 +303,7 @@ const stillRunning = () =>
   );
 
 /** The keeper of a call in a session's object; calls `note` before a request that must not be repeated is sent. */
-export const sendingKeeper = (call: UnrecordedCall, note: () => void): Keeper => ({
+const sendingKeeper = (call: UnrecordedCall, note: () => void): Keeper => ({
   isVolatile: true,
   begin: async () => {},
   async intend(_position, _key, method) {

@@ -29,7 +29,7 @@ function objectParam(params: Json, key: string): Json {
   throw new Fault("invalid_params", `params.${key} must be an object.`);
 }
 
-export function stringMapParam(params: Json, key: string): Record<string, string> {
+function stringMapParam(params: Json, key: string): Record<string, string> {
   const found: Record<string, string> = {};
   for (const [name, value] of Object.entries(objectParam(params, key))) {
     if (typeof value !== "string") {
