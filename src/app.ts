@@ -16,6 +16,7 @@ import { callerKey } from "./core/callers.ts";
 import { demandAudience } from "./settings/env.ts";
 import { Fault, report } from "./core/errors.ts";
 import { limits } from "./core/limits.ts";
+import { hubNameOf } from "./calls/changes.ts";
 import { mcpEndpoint } from "./mcp/endpoint.ts";
 import { errorMessage, idOf } from "./mcp/wire/message.ts";
 import { replyResponse, refusalResponse } from "./mcp/wire/reply.ts";
@@ -142,7 +143,7 @@ export function createApp(server: Server) {
           registry,
           principal,
           identify: () => identify(raw),
-          hub: hubs && (() => hubs.getByName(principal.name)),
+          hub: hubs && (() => hubs.getByName(hubNameOf(principal, env))),
           vault: server.vault,
           tasks: tasks?.(principal, quota.countStored),
           pages: people?.pagesFor(principal, raw),

@@ -32,13 +32,10 @@ export function createServer(bundle: Bundle, env: Env) {
   configureLimits(settings.LIMITS ?? {});
   const sealer = sealerOf(settings, env);
   const tasks = tasksOf(env);
-  const usage = usageOf(env);
-  const keyRecords = keyRecordsOf(env);
   const countStored = storageQuota(env);
-  const serving = new Serving(bundle, settings, env, { sealer, tasks, usage });
+  const serving = new Serving(bundle, settings, env, { sealer, tasks });
   const names = bundle.servlets.map(({ name }) => name);
   const authenticator = createAuthenticator(settings, env, {
-    keyRecords,
     isScope: (scope) => scope === OPERATOR_SCOPE || isScope(scope, settings.SCOPES, names),
   });
   const hasPages = settings.LINKS === "on" && tasks !== undefined && sealer !== undefined;
@@ -52,8 +49,8 @@ export function createServer(bundle: Bundle, env: Env) {
     serving,
     authenticator,
     tasks,
-    usage,
-    keyRecords,
+    usage: usageOf(env),
+    keyRecords: keyRecordsOf(env),
     countStored,
     site: siteOf(settings),
     introduction: introduction(settings),

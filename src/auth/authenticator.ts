@@ -10,7 +10,7 @@ import {
   type AuthorizationServerOptions,
 } from "./authorization-server.ts";
 import type { Fetch } from "./fetch-json.ts";
-import { RevokedKeys, revokedKey } from "./key-records.ts";
+import { nearestRecords, RevokedKeys, revokedKey } from "./key-records.ts";
 import { audienceOf, challengeOf, metadataOf } from "./metadata.ts";
 import { audienceAt, demandOwnOrigin, isAtLoopback, isLocal } from "./origin.ts";
 import { anonymousAt, bearerIn, ownerOf, type Known } from "./principal.ts";
@@ -42,16 +42,11 @@ export interface Authenticator {
   authorization: AuthorizationServer | undefined;
 }
 
-/** Dependencies of the authenticator. */
-interface AuthenticatorParts extends Pick<AuthorizationServerOptions, "isScope"> {
-  keyRecords: ConstructorParameters<typeof RevokedKeys>[0];
-}
-
 /** Creates the authenticator. Throws if a binding is missing. */
 export function createAuthenticator(
   settings: Settings,
   env: Env,
-  { keyRecords, isScope }: AuthenticatorParts,
+  { isScope }: Pick<AuthorizationServerOptions, "isScope">,
 ): Authenticator {
   const keys = apiKeysOf(settings);
   const issuers = settings.OAUTH_ISSUERS ?? [];
@@ -63,7 +58,7 @@ export function createAuthenticator(
   });
   const hasOAuth = issuers.length > 0 || authorization !== undefined;
   const isOpen = settings.API_KEYS === undefined && !hasOAuth;
-  const revoked = new RevokedKeys(keyRecords);
+  const revoked = new RevokedKeys(nearestRecords(env));
   const needed = [...new Set(issuers.flatMap((issuer) => issuer.required_scopes))];
 
   async function holderOf(token: string, request: Request): Promise<Known> {

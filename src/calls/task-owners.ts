@@ -80,9 +80,9 @@ export class TaskOwners {
 
   /** The hub of the task's principal. */
   get #hub(): (() => DurableObjectStub<Hub>) | undefined {
-    const { principal } = this.#store.row;
+    const { hub } = this.#store.row;
     const { HUBS: hubs } = this.#env;
-    return hubs && (() => hubs.getByName(principal));
+    return hubs && (() => hubs.getByName(hub));
   }
 
   /** Sends the task's status to the streams that are subscribed to it. */

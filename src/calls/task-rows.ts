@@ -18,6 +18,8 @@ export type Status = "working" | "input_required" | "completed" | "failed" | "ca
 /** A task's row: all that is not sealed. */
 export interface TaskRow extends Record<string, SqlStorageValue> {
   principal: string;
+  /** The name of its principal's hub. */
+  hub: string;
   status: Status;
   created: number;
   updated: number;
@@ -120,7 +122,7 @@ export function firstStateOf(
 }
 
 const TASK_SCHEMA = `
-CREATE TABLE task (principal TEXT NOT NULL, status TEXT NOT NULL,
+CREATE TABLE task (principal TEXT NOT NULL, hub TEXT NOT NULL, status TEXT NOT NULL,
   created INTEGER NOT NULL, updated INTEGER NOT NULL, ttl INTEGER NOT NULL,
   runs INTEGER NOT NULL, notices INTEGER NOT NULL, session TEXT, hidden INTEGER NOT NULL,
   fuel INTEGER NOT NULL, seen INTEGER, handed INTEGER, planned INTEGER NOT NULL);
@@ -136,15 +138,15 @@ export function storedTask(sql: SqlStorage): TaskRow | undefined {
 export function insertTask(
   sql: SqlStorage,
   { principal, owner }: TaskCall,
-  row: Pick<TaskRow, "status" | "created" | "ttl" | "notices" | "fuel" | "handed">,
+  row: Pick<TaskRow, "hub" | "status" | "created" | "ttl" | "notices" | "fuel" | "handed">,
 ): TaskRow {
-  const { status, created, ttl, notices, fuel, handed } = row;
+  const { hub, status, created, ttl, notices, fuel, handed } = row;
   const times = [created, created, ttl, 0, notices];
   const owned = [owner?.session ?? null, owner?.isHidden === true ? 1 : 0];
   const seen = owner === undefined ? Date.now() : handed;
-  const values = [principal.name, status, ...times, ...owned, fuel, seen, handed, created];
+  const values = [principal.name, hub, status, ...times, ...owned, fuel, seen, handed, created];
   sql.exec(TASK_SCHEMA);
-  sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ...values);
+  sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ...values);
   return sql.exec<TaskRow>("SELECT * FROM task").one();
 }
 

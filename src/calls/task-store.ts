@@ -146,9 +146,10 @@ export class TaskStore extends StoredTask implements Keeper {
   /** Creates the task. Its first run is due, unless the call has ended or waits; `handed` as in `suspend`. */
   async create(
     given: TaskCall,
-    start?: Start,
-    { uploaded, handed }: { uploaded?: Uploaded | undefined; handed?: Json | undefined } = {},
+    start: Start | undefined,
+    more: { hub: string; uploaded?: Uploaded | undefined; handed?: Json | undefined },
   ): Promise<void> {
+    const { hub, uploaded, handed } = more;
     if (uploaded !== undefined) this.sealed.demand(uploaded.answers, uploaded.call ? ["call"] : []);
     const now = Date.now();
     const ttl = Math.ceil(Math.min(given.ttlMs ?? limits.taskMs, limits.taskMs));
@@ -159,7 +160,7 @@ export class TaskStore extends StoredTask implements Keeper {
       answers: [...entries.entries()],
       also: () => {
         const { sql } = this.storage;
-        const whole = { ...row, created: now, ttl, handed: handed ? now : null };
+        const whole = { ...row, hub, created: now, ttl, handed: handed ? now : null };
         this.stored = rows.insertTask(sql, given, whole);
         if (waits) this.#set({ planned: rows.madeAt(waits) });
         for (const { position, key } of intents) this.sealed.intend(position, key);

@@ -9,6 +9,7 @@ import type { Waiting } from "./engine.ts";
 import type { Answers } from "../core/asks.ts";
 import type { ValuePart } from "../core/parts.ts";
 import type { Build } from "../installs/build.ts";
+import { hubNameOf } from "./changes.ts";
 import { ContinuationCheck, noteWaiting, replayed } from "./task-replay.ts";
 import { Listing, looked } from "./task-console.ts";
 import type {
@@ -65,7 +66,12 @@ export class Task extends DurableObject<Env> {
   async create(call: TaskCall, start?: Start, uploaded?: Uploaded): Promise<DetailedTask> {
     const { begun, handed } = waitOf(call, start, this.#store);
     // It exists already if the response to an earlier request was lost.
-    if (!this.#store.exists) await this.#store.create(call, begun, { uploaded, handed });
+    if (!this.#store.exists)
+      await this.#store.create(call, begun, {
+        hub: hubNameOf(call.principal, this.env),
+        uploaded,
+        handed,
+      });
     await this.#failUnsupportedAsks();
     if (start !== undefined) this.ctx.waitUntil(noteWaiting(this.#store, this.#server.serving));
     const created = await viewOf(this.#store);

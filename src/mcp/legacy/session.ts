@@ -7,6 +7,7 @@ import { callerKey } from "../../core/callers.ts";
 import type { Notification, Principal } from "../../core/model.ts";
 import { beginningOf, printable } from "../../core/text.ts";
 import type { SealingServer } from "../../server.ts";
+import { hubNameOf } from "../../calls/changes.ts";
 import type { Hub } from "../hub.ts";
 import { listerOf } from "../../calls/listed-calls.ts";
 import type { Profiles } from "../../pages/profiles.ts";
@@ -39,7 +40,7 @@ export class Session extends DurableObject<Env> {
         "Sessions need the bindings HUBS and TASKS. Add these Durable Objects to wrangler.toml.",
       );
     }
-    this.#hub = () => hubs.getByName(this.#store.row.principal);
+    this.#hub = () => hubs.getByName(this.#store.row.hub);
     this.#store = new SessionStore(state.storage, sealer);
     this.#protocol = new SessionProtocol({
       state,
@@ -63,7 +64,8 @@ export class Session extends DurableObject<Env> {
   }
 
   async create(principal: Principal, client: Introduced): Promise<void> {
-    await this.#store.create(principal, client, this.#server.listDigests());
+    const hub = hubNameOf(principal, this.env);
+    await this.#store.create(principal, client, { lists: this.#server.listDigests(), hub });
     const { name = "", version = "" } = client;
     const [id, created] = [this.ctx.id.toString(), Date.now()];
     const until = created + limits.taskMs;
