@@ -1,10 +1,9 @@
-import { freshKeys, type AskKeys } from "./ask-keys.ts";
 import { type Start, type TaskCall, type TaskEnd, endOf } from "./task-object.ts";
 import { withoutInput, type CallRef } from "./call-ref.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { dated, unanswered } from "../asks/answers.ts";
-import type { Ask } from "../core/asks.ts";
+import type { Ask, Answer, Asks } from "../core/asks.ts";
 import type { Json } from "../core/model.ts";
 import type { Recorded } from "../core/record.ts";
 import type { Suspended, WaitReason } from "../core/suspension.ts";
@@ -216,4 +215,37 @@ export function adopted(sessions: readonly string[], session: string): string {
   const others = new Set([session, ...sessions]);
   others.delete(owner);
   return [...[...others].slice(0, limits.taskSessions - 1), owner].join(" ");
+}
+
+/** The keys of a task's asks. */
+interface AskKeys {
+  /** All keys that were used on the wire. */
+  used: Record<string, true>;
+  /** The servlet's own key for each key on the wire, for open asks. */
+  names: Record<string, string>;
+  /** How often the task has asked; absent in older tasks. */
+  rounds?: number;
+}
+
+/** How often the task has asked; each round has any number of asks. */
+export const roundsOf = ({ rounds, used }: AskKeys): number => rounds ?? Object.keys(used).length;
+
+/**
+ * Renames asks to keys that the task has never used, so that an answer cannot reach another ask. Adds them to
+ * `keys`. https://modelcontextprotocol.io/seps/2663-tasks-extension#task-update-requests
+ */
+function freshKeys(reason: WaitReason & { kind: "input" }, keys: AskKeys): WaitReason {
+  const asks: Record<string, Asks[string]> = {};
+  const given: Record<string, Answer> = {};
+  keys.rounds = roundsOf(keys) + 1;
+  keys.names = {};
+  for (const [key, ask] of Object.entries(reason.asks)) {
+    let name = key;
+    for (let times = 2; keys.used[name] !== undefined; times++) name = `${key}-${times}`;
+    keys.used[name] = true;
+    keys.names[name] = key;
+    asks[name] = ask;
+    if (Object.hasOwn(reason.given, key)) given[name] = reason.given[key]!;
+  }
+  return { kind: "input", asks, given };
 }

@@ -1,4 +1,13 @@
-import { roundsOf } from "./ask-keys.ts";
+import {
+  roundsOf,
+  type TaskWrites,
+  type TaskRow,
+  type Status,
+  type Texts,
+  seenAt,
+  storedTask,
+  type Subject,
+} from "./task-rows.ts";
 import * as rows from "./task-rows.ts";
 import type { Uploaded, Start, TaskCall, TaskEnd, Owner } from "./task-object.ts";
 import { limits } from "../core/limits.ts";
@@ -14,15 +23,6 @@ import type { Suspended, WaitReason } from "../core/suspension.ts";
 import type { Json } from "../core/model.ts";
 import type { ValuePart } from "../core/parts.ts";
 import { note, historyIn, type TaskChange } from "./task-history.ts";
-import {
-  type TaskWrites,
-  type TaskRow,
-  type Status,
-  type Texts,
-  seenAt,
-  storedTask,
-  type Subject,
-} from "./task-rows.ts";
 import type { PartPosition, Sealer } from "../storage/vault.ts";
 import { Alarm } from "../storage/alarm.ts";
 import { SealedRows } from "../storage/sealed-rows.ts";

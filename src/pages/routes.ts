@@ -19,7 +19,7 @@ import {
 } from "./frame.ts";
 import { callEndpoint, eventsEndpoint, liveEndpoint } from "./live-endpoint.ts";
 import { EVENTS_PATH, LIVE_PATH, liveStyle } from "./live.ts";
-import { addOperatorPages } from "./operator-routes.ts";
+import { addOperatorPages } from "./operate-endpoint.ts";
 import { startPage } from "./page.ts";
 
 /** The console's routes, and who may open each page. */

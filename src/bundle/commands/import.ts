@@ -13,8 +13,10 @@ import { scan } from "../scan.ts";
 import { refuseName, refuseTaken } from "../servlet-name.ts";
 import { addSource, removeSource, type Trust } from "../sources/add.ts";
 import { LOCK_FILE } from "../sources/lock.ts";
-import { isImage } from "../sources/origin.ts";
-import { importReport } from "./import-report.ts";
+import { isImage, sourceInManifest } from "../sources/origin.ts";
+import { printableText } from "../../core/text.ts";
+import { DOCS } from "../own.ts";
+import { aligned } from "./table.ts";
 
 interface Options {
   folders: readonly [string, ...string[]];
@@ -203,3 +205,64 @@ const isThere = (path: string) =>
     () => true,
     () => false,
   );
+
+interface Result {
+  folder: string;
+  /** Settings outside of any plugin that could not be mapped. */
+  unmapped: readonly string[];
+  isDryRun: boolean;
+}
+
+const HEAD = ["plugin", "folder", "hosts", "secrets", "files", "state"];
+
+/** The table of the servlets, the secrets to set, and what was not mapped. */
+function importReport(plans: readonly Plan[], { folder, unmapped, isDryRun }: Result): string {
+  const list = (texts: readonly string[] = []) => texts.join(", ") || "-";
+  const rows = plans.map(({ name, manifest, secrets }) => [
+    name,
+    join(folder, name),
+    list(manifest.allowed_hosts),
+    list([...new Set(secrets.map(({ variable }) => variable))]),
+    list(manifest.allowed_paths),
+    manifest.state ?? "-",
+  ]);
+  const notes = [
+    ...unmapped,
+    ...plans.flatMap(({ name, unmapped: own }) => own.map((text) => `${name}: ${text}`)),
+  ];
+  return printableText(
+    [
+      ...(isDryRun ? ["Nothing is written. These servlets would be:", ""] : []),
+      ...aligned([HEAD, ...rows]),
+      ...(isDryRun ? plans.flatMap((plan) => ["", ...manifestOf(plan, folder)]) : []),
+      ...section("Set the secrets, with the values that hyper-mcp had:", commands(plans)),
+      ...section(
+        "Not mapped, or different here:",
+        notes.map((text) => `  ${text}`),
+      ),
+      "",
+      `Different for all: ${DOCS}/hyper-mcp.md`,
+    ].join("\n"),
+  );
+}
+
+const section = (title: string, lines: readonly string[]): string[] =>
+  lines.length === 0 ? [] : ["", title, "", ...lines];
+
+function commands(plans: readonly Plan[]): string[] {
+  const sources = new Map<string, Set<string>>();
+  for (const { name, secrets } of plans) {
+    for (const { variable, from } of secrets) {
+      const all = sources.get(variable) ?? new Set();
+      sources.set(variable, all.add(`${name}: ${from}`));
+    }
+  }
+  return [...sources].map(
+    ([variable, from]) => `  npx wrangler secret put ${variable}   # ${[...from].join("; ")}`,
+  );
+}
+
+const manifestOf = ({ name, source, manifest }: Plan, folder: string): string[] => [
+  `${join(folder, name, "servlet.json")}:`,
+  JSON.stringify({ source: sourceInManifest(source, join(folder, name)), ...manifest }, null, 2),
+];
