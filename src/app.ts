@@ -96,13 +96,13 @@ export function createApp(server: Server) {
   const paged =
     people &&
     (async (raw: Request, endpoint: (page: PersonPage) => Promise<Response>) => {
-      const { profiles, providers } = serving;
+      const { persons, providers } = serving;
       const person = await people.of(raw);
       const key = callerKey(person?.principal ?? anonymousAt(raw));
       const { quota, until } = rateLimiter.enter(key, raw);
       const tasksOf = (principal: Principal) => tasks!(principal, quota.countStored);
       const { forgetCaller } = server.states;
-      const page = { people, ...server.site, person, tasksOf, profiles, providers, forgetCaller };
+      const page = { people, ...server.site, person, tasksOf, persons, providers, forgetCaller };
       return until(endpoint({ ...page, admit: quota.admit }));
     });
 

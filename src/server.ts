@@ -59,7 +59,7 @@ export function createServer(bundle: Bundle, env: Env) {
     introduction: introduction(settings),
     /** Who may answer on pages; undefined where there are none. */
     people: hasPages ? new People(settings, env, { authenticator, sealer }) : undefined,
-    states: operatedStates(env, () => serving.stateOwners(), serving.profiles),
+    states: operatedStates(env, () => serving.stateOwners(), serving.persons),
     /** Verifies JWTs of Open Tool Calling. */
     shared: secret === undefined ? undefined : sharedSecret(secret, audiences),
     rateLimiter: new RateLimiter(env, countStored),

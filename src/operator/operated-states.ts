@@ -3,7 +3,7 @@ import type { Env } from "../bindings.ts";
 import { Fault } from "../core/errors.ts";
 import type { ServletRef } from "../servlets/bundle.ts";
 import type { Manifest } from "../servlets/manifest.ts";
-import type { Profiles } from "../pages/profiles.ts";
+import type { PersonObjects } from "../pages/person-objects.ts";
 import type { StateSummary } from "../state/state-export.ts";
 import { callerScope, stateName, type Scope } from "../state/state-scopes.ts";
 
@@ -33,7 +33,7 @@ export interface OperatedStates {
 export function operatedStates(
   { SERVLET_STATES: objects }: Env,
   owners: OperatedStates["owners"],
-  profiles: Profiles | undefined,
+  persons: PersonObjects | undefined,
 ): OperatedStates {
   const objectOf = async (servlet: StateOwner, scope: Scope) => {
     if (objects === undefined) {
@@ -68,7 +68,7 @@ export function operatedStates(
       );
     },
     async forgetCaller(caller) {
-      await profiles?.at(caller, async (profile) => profile.forgetAll(caller));
+      await persons?.at(caller, async (object) => object.forgetAll(caller));
       // Where a client has no sessions, a servlet that keeps state for sessions has that of its caller.
       const keeping = (await owners()).filter(
         ({ state = "call" }) => state === "caller" || state === "session",

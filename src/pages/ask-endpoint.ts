@@ -1,5 +1,5 @@
 import type { Ask } from "../core/asks.ts";
-import { ownPathIn } from "./profiles.ts";
+import { ownPathIn } from "./person-objects.ts";
 import type { HandedOver } from "../calls/task-object.ts";
 import type { Tasks } from "../calls/tasks.ts";
 import { limits } from "../core/limits.ts";

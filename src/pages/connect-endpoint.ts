@@ -2,7 +2,7 @@ import { unsettled, type Settled } from "../core/settled.ts";
 import { html } from "hono/html";
 import { shown, type Markup } from "../http/document.ts";
 import type { Provider } from "../auth/account-provider.ts";
-import type { AskedAccount } from "./profiles.ts";
+import type { AskedAccount } from "./person-objects.ts";
 import { printable } from "../core/text.ts";
 import { answerWaitingCall } from "./ask-endpoint.ts";
 import { wordsPage } from "./ask-page.ts";
@@ -20,11 +20,11 @@ export const connectEndpoint = (
 ): Promise<Response> =>
   pageFor(request, page, {
     async work(visit) {
-      const { profiles, people } = page;
+      const { persons, people } = page;
       const { principal } = visit.person;
-      const asked = await profiles?.askedAccount(token);
+      const asked = await persons?.askedAccount(token);
       const provider = asked && page.providers.get(asked.grant.account);
-      if (profiles === undefined || provider === undefined || asked?.principal !== principal.name)
+      if (persons === undefined || provider === undefined || asked?.principal !== principal.name)
         return notForYou(people, request);
       const form = await people.token(visit.person, token);
       const show = (status: number, complaint?: string): View => ({
@@ -38,13 +38,13 @@ export const connectEndpoint = (
       const path = pathOf(request);
       if (visit.form.get("decision") === "accept") {
         const from = { redirectUri: new URL(CALLBACK_PATH, request.url).href, back: path };
-        const address = await profiles.at(principal.name, async (profile) =>
-          profile.beginAccount(principal.name, grant, from),
+        const address = await persons.at(principal.name, async (object) =>
+          object.beginAccount(principal.name, grant, from),
         );
         return leadTo(provider, unsettled(address as Settled<string>));
       }
-      await profiles.at(principal.name, async (profile) =>
-        profile.declineAccount(principal.name, grant),
+      await persons.at(principal.name, async (object) =>
+        object.declineAccount(principal.name, grant),
       );
       return (await answerWaitingCall("decline", path, { page, visit })) ?? done(false);
     },
@@ -74,12 +74,12 @@ export const callbackEndpoint = (request: Request, page: PersonPage): Promise<Re
       return { status: 200, body: wordsPage("You are signed in", "Open the link again."), headers };
     },
     async work(visit) {
-      const { profiles } = page;
+      const { persons } = page;
       const { name } = visit.person.principal;
       const { searchParams } = new URL(request.url);
       // Not again if the object dies: a code is valid once.
-      const finished = await profiles?.once(name, async (profile) =>
-        profile.finishAccount(name, searchParams.toString()),
+      const finished = await persons?.once(name, async (object) =>
+        object.finishAccount(name, searchParams.toString()),
       );
       if (finished === undefined) return { status: 403, body: wordsPage("Not for you", FOREIGN) };
       const { back, isConnected, failure } = finished;

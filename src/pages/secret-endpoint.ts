@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 import { shown, type Markup } from "../http/document.ts";
-import type { Profiles, AskedSecret } from "./profiles.ts";
+import type { PersonObjects, AskedSecret } from "./person-objects.ts";
 import { limits } from "../core/limits.ts";
 import { printableText } from "../core/text.ts";
 import { answerWaitingCall } from "./ask-endpoint.ts";
@@ -18,9 +18,9 @@ export const secretEndpoint = (
 ): Promise<Response> =>
   pageFor(request, page, {
     async work(visit) {
-      const { profiles, people } = page;
-      const asked = await profiles?.asked(token);
-      if (profiles === undefined || asked?.principal !== visit.person.principal.name)
+      const { persons, people } = page;
+      const asked = await persons?.asked(token);
+      if (persons === undefined || asked?.principal !== visit.person.principal.name)
         return notForYou(people, request);
       const form = await people.token(visit.person, token);
       const show = (status: number, complaint?: string): View => ({
@@ -30,20 +30,20 @@ export const secretEndpoint = (
       if (visit.form === undefined) return show(200);
       if (!(await people.isToken(visit.form.get("token") ?? "", visit.person, token)))
         return show(403, "You have signed in anew since. Enter the secret again.");
-      return take(visit.form, { asked, profiles, page, visit, show });
+      return take(visit.form, { asked, persons, page, visit, show });
     },
   });
 
 interface Taking {
   asked: AskedSecret;
-  profiles: Profiles;
+  persons: PersonObjects;
   page: PersonPage;
   visit: Visit;
   show(status: number, complaint: string): View;
 }
 
 async function take(form: URLSearchParams, taking: Taking): Promise<View> {
-  const { asked, profiles, show } = taking;
+  const { asked, persons, show } = taking;
   if (form.get("decision") === "decline")
     return (
       (await answerWaitingCall("decline", pathOf(taking.visit.request), taking)) ?? {
@@ -57,8 +57,8 @@ async function take(form: URLSearchParams, taking: Taking): Promise<View> {
   if (secret.length > secretCharacters)
     return show(422, `The secret is too long (limit ${secretCharacters} characters).`);
   const { principal, servlet, name } = asked;
-  const isKept = await profiles.at(principal, async (profile) =>
-    profile.keep(principal, { servlet, name }, secret),
+  const isKept = await persons.at(principal, async (object) =>
+    object.keep(principal, { servlet, name }, secret),
   );
   if (!isKept)
     return show(

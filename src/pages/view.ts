@@ -3,7 +3,7 @@ import { arrivalOf, pageAddresses } from "../auth/origin.ts";
 import { documentOf, type Markup, type Site } from "../http/document.ts";
 import { bodyText } from "../http/body.ts";
 import { Fault, httpStatus, report, retryAfterOf } from "../core/errors.ts";
-import type { Profiles } from "./profiles.ts";
+import type { PersonObjects } from "./person-objects.ts";
 import type { Tasks } from "../calls/tasks.ts";
 import { limits } from "../core/limits.ts";
 import type { CallerQuota, Principal } from "../core/model.ts";
@@ -28,7 +28,7 @@ export interface PersonPage extends Site {
   /** Who has sent the request, if that is proven. */
   person: Person | undefined;
   tasksOf(principal: Principal): Tasks;
-  profiles: Profiles | undefined;
+  persons: PersonObjects | undefined;
   /** Deletes all that is kept for a caller. */
   forgetCaller(caller: string): Promise<unknown>;
   /** Where people have accounts, by name. */

@@ -8,7 +8,7 @@ import { beginningOf, printable } from "../../core/text.ts";
 import type { SealingServer } from "../../server.ts";
 import type { Hub } from "../hub.ts";
 import { listerOf } from "../../calls/listed-calls.ts";
-import type { Profiles } from "../../pages/profiles.ts";
+import type { PersonObjects } from "../../pages/person-objects.ts";
 import type { Introduced, Post } from "./session-object.ts";
 import { SessionStore, type SessionParts } from "./session-store.ts";
 import type { TaskProgress } from "../../calls/task-object.ts";
@@ -76,21 +76,21 @@ export class Session extends DurableObject<Env> {
     const until = created + limits.taskMs;
     const said = beginningOf(printable(`${name} ${version}`).trim(), limits.pageCharacters);
     const times = { created, updated: created, until };
-    this.#inConsole(principal, (profiles, by) =>
-      profiles.list(by, { kind: "session", id, name: said, status: "working", ...times }),
+    this.#inConsole(principal, (persons, by) =>
+      persons.list(by, { kind: "session", id, name: said, status: "working", ...times }),
     );
   }
 
   /** Tells the console of the session's person, if there is one. */
   #inConsole(
     principal: Principal,
-    work: (profiles: Profiles, lister: string) => Promise<void>,
+    work: (persons: PersonObjects, lister: string) => Promise<void>,
   ): void {
-    const { profiles } = this.#server.serving;
+    const { persons } = this.#server.serving;
     const lister = listerOf(principal);
-    if (!profiles || lister === undefined) return;
+    if (!persons || lister === undefined) return;
     // In order: a session that is listed after its end would stay in the list.
-    this.#told = this.#told.then(() => work(profiles, lister));
+    this.#told = this.#told.then(() => work(persons, lister));
     this.ctx.waitUntil(this.#told);
   }
 
@@ -120,7 +120,7 @@ export class Session extends DurableObject<Env> {
     const id = this.ctx.id.toString();
     await this.#hub().delist(id);
     const owner = await this.#store.principal().catch(() => ({ name: principal }));
-    this.#inConsole(owner, (profiles, by) => profiles.unlist(by, id));
+    this.#inConsole(owner, (persons, by) => persons.unlist(by, id));
     // Nothing is awaited after this: a call that began meanwhile would never be ended.
     await this.#protocol.end();
     await this.#store.forget();

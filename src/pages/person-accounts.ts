@@ -4,7 +4,7 @@ import type { Begun, Provider, Tokens } from "../auth/account-provider.ts";
 import { sha256 } from "../core/digest.ts";
 import { Fault, logError, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import type { AccountOf, AccountState, FinishedAccount } from "./profile-object.ts";
+import type { AccountOf, AccountState, FinishedAccount } from "./person-objects.ts";
 import type { Sealer } from "../storage/vault.ts";
 
 /** An account's token is renewed so long before it expires: a request with it may take that long. */
@@ -35,8 +35,8 @@ interface Parts {
   providers: ReadonlyMap<string, Provider>;
 }
 
-/** The accounts of one person, in the person's profile. Tokens are renewed by one request at a time for each account. */
-export class ProfileAccounts {
+/** The accounts of one person, in the person's object. Tokens are renewed by one request at a time for each account. */
+export class PersonAccounts {
   readonly #parts: () => Parts;
   readonly #renewing = new Map<string, Promise<Settled<string | undefined>>>();
   #changed = Promise.withResolvers<void>();
