@@ -15,7 +15,7 @@ import { Registry } from "./servlets/registry.ts";
 import { countingIn, type usageOf } from "./observe/counting.ts";
 import { bucketOf } from "./installs/bucket.ts";
 import type { Build } from "./installs/build.ts";
-import type { Facets } from "./state/state-place.ts";
+import type { Facets } from "./state/state-backend.ts";
 import { facetsWith } from "./installs/state-facet.ts";
 import { Installer } from "./installs/installer.ts";
 import { ServletLoader } from "./installs/loaded.ts";

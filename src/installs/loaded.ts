@@ -196,7 +196,7 @@ class Isolates {
   /** The isolate without a servlet's code, for the stored state of servlets that are no longer installed. */
   withoutServlet() {
     const main = `import { stateFacetOf } from "./runner.js";
-const State = stateFacetOf(${JSON.stringify({ limits })});
+export const State = stateFacetOf(${JSON.stringify({ limits })});
 `;
     return this.#named("empty", () => this.#with(main, {}, true));
   }
@@ -245,7 +245,7 @@ const State = stateFacetOf(${JSON.stringify({ limits })});
     const main = `import { runnerOf${keeps ? ", stateFacetOf" : ""} } from "./runner.js";
 ${imports.join("\n")}
 const code = { ...${JSON.stringify(facts satisfies Omit<LoadedCode, "module">)}, ${code.join(", ")} };
-const Runner = runnerOf(code);
+export const Runner = runnerOf(code);
 ${keeps ? `export const State = stateFacetOf({ ...code, files: Object.fromEntries([${files.join(", ")}]) });` : ""}
 `;
     return this.#with(main, modules, keeps);
