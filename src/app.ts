@@ -29,9 +29,13 @@ import { HOW_TO_CLOSE } from "./pages/page.ts";
 import { addConsole } from "./pages/routes.ts";
 import { accountEndpoint } from "./pages/account-endpoint.ts";
 import { askEndpoint } from "./pages/ask-endpoint.ts";
-import { callbackEndpoint, connectEndpoint, signInEndpoint } from "./pages/connect-endpoint.ts";
+import {
+  callbackEndpoint,
+  connectEndpoint,
+  secretEndpoint,
+  signInEndpoint,
+} from "./pages/asked-endpoint.ts";
 import { CALLBACK_PATH } from "./pages/issuer-sign-in.ts";
-import { secretEndpoint } from "./pages/secret-endpoint.ts";
 import { signedInEndpoint, type PersonPage } from "./pages/view.ts";
 import type { Principal } from "./core/model.ts";
 import type { Server } from "./server.ts";

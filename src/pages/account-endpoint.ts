@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import { shown, type Markup } from "../http/document.ts";
+import { hiddenFields, shown, timeTag, type Markup } from "../http/document.ts";
 import type { PersonSummary, PersonObjects } from "./person-objects.ts";
 import type { HandedOver } from "../calls/task-object.ts";
 import type { Tasks } from "../calls/tasks.ts";
@@ -21,10 +21,7 @@ export const accountEndpoint = (request: Request, page: PersonPage): Promise<Res
       if (persons === undefined || principal.name === ANONYMOUS.name)
         return { status: 404, body: wordsPage("No account", NOBODY) };
       const { form } = visit;
-      if (
-        form !== undefined &&
-        (await people.isToken(form.get("token") ?? "", visit.person, PLACE))
-      )
+      if (form !== undefined && (await people.isForm(form, visit.person, PLACE)))
         return act(form, { visit, page, persons });
       const kept = await keptFor(principal.name, { persons, tasks: page.tasksOf(principal) });
       const token = await people.token(visit.person, PLACE);
@@ -126,8 +123,7 @@ function accountPage(account: {
   const { name, secrets, accounts, open, token } = account;
   const button = (what: string, label: string, of: Record<string, string> = {}) =>
     html`<form method="post">
-      <input type="hidden" name="token" value="${token}" />
-      ${Object.entries(of).map(([field, value]) => html`<input type="hidden" name="${field}" value="${value}" />`)}
+      ${hiddenFields({ token, ...of })}
       <button name="do" value="${what}">${label}</button>
     </form>`;
   const waiting = open.filter(({ call }) => Object.keys(call.asks).length > 0);
@@ -151,7 +147,7 @@ function accountPage(account: {
     ${listOf(
       accounts.map(
         ({ servlet, account: at, scopes, hosts, connectedAt }) =>
-          html`<strong>${shown(at)}</strong> for ${shown(servlet)}, since ${timeOf(connectedAt)}:
+          html`<strong>${shown(at)}</strong> for ${shown(servlet)}, since ${timeTag(connectedAt)}:
             ${printable(scopes.join(" "))} at ${printable(hosts.join(", "))}
             ${button("disconnect", `Disconnect ${shown(at)} from ${shown(servlet)}`, { servlet, account: at })}`,
       ),
@@ -160,7 +156,7 @@ function accountPage(account: {
     ${listOf(
       secrets.map(
         ({ servlet, name: secret, keptAt }) =>
-          html`<strong>${shown(secret)}</strong> for ${shown(servlet)}, since ${timeOf(keptAt)}
+          html`<strong>${shown(secret)}</strong> for ${shown(servlet)}, since ${timeTag(keptAt)}
             ${button("replace", `Replace ${shown(secret)}`, { servlet, name: secret })}
             ${button("forget", `Delete ${shown(secret)}`, { servlet, name: secret })}`,
       ),
@@ -179,13 +175,10 @@ const forgetPage = (token: string): Markup =>
       within ${limits.taskMs / 86_400_000} days.
     </p>
     <form method="post">
-      <input type="hidden" name="token" value="${token}" />
+      ${hiddenFields({ token })}
       <button class="allow" name="do" value="forget-all">Delete everything</button>
       <button name="do" value="">Go back</button>
     </form>`;
-
-const timeOf = (at: number): Markup =>
-  html`<time datetime="${new Date(at).toISOString()}">${new Date(at).toUTCString()}</time>`;
 
 const listOf = (items: Markup[]): Markup =>
   items.length === 0

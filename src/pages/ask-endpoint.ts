@@ -128,8 +128,7 @@ async function take(
       complaint: { general: [why], fields: new Map() },
       ...(ask && { key, typed: typedIn(fieldsIn(ask), form) }),
     });
-  if (!(await people.isToken(form.get("token") ?? "", person, id, key)))
-    return refused(403, FOREIGN);
+  if (!(await people.isForm(form, person, id, key))) return refused(403, FOREIGN);
   if (ask === undefined) return refused(409, USED);
   const fields = fieldsIn(ask);
   const typed = typedIn(fields, form);

@@ -77,7 +77,7 @@ async function call(visit: Visit & { id: string; page: PersonPage }): Promise<Vi
   // The call that a fork makes is named before it is agreed to: a form that is sent twice makes one.
   const [as] = form.getAll("as");
   const words = [PLACE, id, ...(as === undefined ? [] : [as])];
-  if (!(await people.isToken(form.get("token") ?? "", person, ...words))) return show(403);
+  if (!(await people.isForm(form, person, ...words))) return show(403);
   const numberIn = (field: string) => {
     const text = form.get(field) ?? "";
     return /^\d{1,5}$/.test(text) ? Number(text) : undefined;

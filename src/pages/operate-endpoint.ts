@@ -52,7 +52,7 @@ export const operateEndpoint = (request: Request, of: Operated): Promise<Respons
         body: operatePage(await overviewOf(of, token, doneIn(request))),
       });
       if (form === undefined) return view(200);
-      if (!(await people.isToken(form.get("token") ?? "", person, PLACE))) return view(403);
+      if (!(await people.isForm(form, person, PLACE))) return view(403);
       return (await act(form, { ...of, visit, token })) ?? view(400);
     },
   });

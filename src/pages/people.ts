@@ -182,9 +182,13 @@ export class People {
     return this.#sealer.sealText([nonce, ...words], FORM_PLACE);
   }
 
-  /** True for a token that was made for the same. */
-  async isToken(token: string, { nonce }: Person, ...words: readonly string[]): Promise<boolean> {
-    const opened = await this.#sealer.openText(token, FORM_PLACE);
+  /** True for a form with a token that was made for this person and these words. */
+  async isForm(
+    form: URLSearchParams,
+    { nonce }: Person,
+    ...words: readonly string[]
+  ): Promise<boolean> {
+    const opened = await this.#sealer.openText(form.get("token") ?? "", FORM_PLACE);
     return JSON.stringify(opened) === JSON.stringify([nonce, ...words]);
   }
 
