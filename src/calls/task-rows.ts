@@ -200,7 +200,7 @@ export const statusOf = (end: TaskEnd): Status => ("result" in end ? "completed"
  */
 export function waitingOf(
   { reason, recorded, state }: Omit<Suspended, "isSingleUse">,
-  keys: AskKeys = { used: {}, names: {} },
+  keys: AskKeys = { used: {}, names: {}, rounds: 0 },
 ) {
   const { entries: _, ...begun } = recorded ?? {};
   const waits = reason.kind === "input" ? freshKeys(reason, keys) : reason;
@@ -223,12 +223,9 @@ interface AskKeys {
   used: Record<string, true>;
   /** The servlet's own key for each key on the wire, for open asks. */
   names: Record<string, string>;
-  /** How often the task has asked; absent in older tasks. */
-  rounds?: number;
+  /** How often the task has asked; each time any number of asks. */
+  rounds: number;
 }
-
-/** How often the task has asked; each round has any number of asks. */
-export const roundsOf = ({ rounds, used }: AskKeys): number => rounds ?? Object.keys(used).length;
 
 /**
  * Renames asks to keys that the task has never used, so that an answer cannot reach another ask. Adds them to
@@ -237,7 +234,7 @@ export const roundsOf = ({ rounds, used }: AskKeys): number => rounds ?? Object.
 function freshKeys(reason: WaitReason & { kind: "input" }, keys: AskKeys): WaitReason {
   const asks: Record<string, Asks[string]> = {};
   const given: Record<string, Answer> = {};
-  keys.rounds = roundsOf(keys) + 1;
+  keys.rounds++;
   keys.names = {};
   for (const [key, ask] of Object.entries(reason.asks)) {
     let name = key;

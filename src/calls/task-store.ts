@@ -1,5 +1,4 @@
 import {
-  roundsOf,
   type TaskWrites,
   type TaskRow,
   type Status,
@@ -94,7 +93,7 @@ class StoredTask {
 
   /** How often the servlet has asked its client. */
   async asked(): Promise<number> {
-    return roundsOf((await this.read("keys")) ?? { used: {}, names: {} });
+    return (await this.read("keys"))?.rounds ?? 0;
   }
 
   subject(): Promise<Subject | undefined> {

@@ -197,43 +197,31 @@ export class Hub extends DurableObject<Env> {
     await this.#join();
     const { sql } = this.ctx.storage;
     sql.exec(
-      "CREATE TABLE IF NOT EXISTS sessions (at INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL)",
+      "CREATE TABLE IF NOT EXISTS enlisted (at INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, caller TEXT NOT NULL, site TEXT NOT NULL)",
     );
-    sql.exec("CREATE TABLE IF NOT EXISTS callers (session TEXT PRIMARY KEY, caller TEXT NOT NULL)");
-    sql.exec("INSERT OR IGNORE INTO sessions (id) VALUES (?)", session);
+    const site = networkSiteOf(caller) ?? caller;
     sql.exec(
-      "CREATE TABLE IF NOT EXISTS networks (session TEXT PRIMARY KEY, caller TEXT NOT NULL)",
+      "INSERT INTO enlisted (id, caller, site) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET caller = excluded.caller, site = excluded.site",
+      ...[session, caller, site],
     );
-    sql.exec(
-      "INSERT OR REPLACE INTO callers VALUES (?, ?)",
-      session,
-      networkSiteOf(caller) ?? caller,
-    );
-    sql.exec("INSERT OR REPLACE INTO networks VALUES (?, ?)", session, caller);
-    // Above the limit, drop the oldest session of the caller with the most.
-    const { count } = sql.exec<{ count: number }>("SELECT COUNT(*) AS count FROM sessions").one();
+    // Above the limit, drop the oldest session of the caller or network with the most.
+    const { count } = sql.exec<{ count: number }>("SELECT COUNT(*) AS count FROM enlisted").one();
     for (let left = count; left > limits.hubSessions; left--) {
-      sql.exec(`DELETE FROM sessions WHERE at = (
-        SELECT MIN(at) FROM sessions LEFT JOIN callers ON session = id
-        GROUP BY caller ORDER BY COUNT(*) DESC LIMIT 1)`);
+      sql.exec(`DELETE FROM enlisted WHERE at = (
+        SELECT MIN(at) FROM enlisted GROUP BY site ORDER BY COUNT(*) DESC LIMIT 1)`);
     }
-    sql.exec("DELETE FROM callers WHERE session NOT IN (SELECT id FROM sessions)");
-    sql.exec("DELETE FROM networks WHERE session NOT IN (SELECT id FROM sessions)");
   }
 
   async delist(session: string): Promise<void> {
     if (this.#sessions().some(({ id }) => id === session)) {
-      this.ctx.storage.sql.exec("DELETE FROM sessions WHERE id = ?", session);
+      this.ctx.storage.sql.exec("DELETE FROM enlisted WHERE id = ?", session);
     }
   }
 
   #sessions(): Enlisted[] {
     const { sql } = this.ctx.storage;
-    if (!hasTable(sql, "sessions")) return [];
-    const query = hasTable(sql, "networks")
-      ? "SELECT id, caller FROM sessions LEFT JOIN networks ON session = id"
-      : "SELECT id, NULL AS caller FROM sessions";
-    return sql.exec<Enlisted>(query).toArray();
+    if (!hasTable(sql, "enlisted")) return [];
+    return sql.exec<Enlisted>("SELECT id, caller FROM enlisted").toArray();
   }
 
   /** The names of the hubs that have joined this one. */
@@ -269,16 +257,16 @@ export class Hub extends DurableObject<Env> {
 /** The name of the hub of all hubs. Names of principals are those of keys, without spaces, or begin with a URL or `jwt:`. */
 export const ALL_HUBS = "all hubs";
 
-/** A session that hears of changes; `caller` is null if it was enlisted before that was kept: it hears of no caller's own state. */
+/** A session that hears of changes. */
 interface Enlisted extends Record<string, SqlStorageValue> {
   id: string;
-  caller: string | null;
+  caller: string;
 }
 
 /** True if a change is meant for this session, or for this caller's stream outside of sessions. */
 function reaches(
   { audience }: Notification,
-  { session, caller }: { session?: string; caller: string | null },
+  { session, caller }: { session?: string; caller: string },
 ): boolean {
   if (audience === undefined || "everybody" in audience) return true;
   if ("session" in audience) return audience.session === session;

@@ -118,5 +118,6 @@ async function buildIn(request: Request, name: string): Promise<Build> {
   return build;
 }
 
-const json = (value: object): Response =>
+/** The answer of an operation. */
+export const json = (value: object): Response =>
   textResponse(JSON.stringify(value), { headers: jsonHeaders });

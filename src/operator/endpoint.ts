@@ -1,10 +1,11 @@
-import { jsonHeaders, textResponse } from "../http/body.ts";
+import { jsonHeaders } from "../http/body.ts";
 import type { Installer } from "../installs/installer.ts";
 import { callerKey } from "../core/callers.ts";
 import type { OperatedStates, StateOwner } from "./operated-states.ts";
 import { callerScope, scopeOf, type Scope } from "../state/state-scopes.ts";
 import {
   installBuild,
+  json,
   publishBuild,
   putPart,
   replayBuild,
@@ -171,9 +172,6 @@ const notFound = () =>
     "method_not_found",
     `Not found. Expected /operator/OPERATION/NAME, where OPERATION is one of ${Object.keys(operations).join(", ")}.`,
   );
-
-const json = (value: object): Response =>
-  textResponse(JSON.stringify(value), { headers: jsonHeaders });
 
 /** The response for a fault: its HTTP status, and `{error}` with its message. */
 export function operatorRefusal(fault: Fault, challenge: string | undefined): Response {

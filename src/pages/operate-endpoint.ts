@@ -1,7 +1,7 @@
 import { unsettled } from "../core/settled.ts";
+import { installerOf } from "../operator/builds.ts";
 import type { Installer } from "../installs/installer.ts";
 import { permissionsOf } from "../installs/permissions.ts";
-import type { Serving } from "../serving.ts";
 import { apiKeysOf, type Settings } from "../settings/env.ts";
 import { Fault, report } from "../core/errors.ts";
 import { limits, publicLimits } from "../core/limits.ts";
@@ -87,7 +87,7 @@ async function act(
   const [name, key, by] = [field("name"), field("key"), visit.person.principal.name];
   switch (field("do")) {
     case "ask-install": {
-      const installer = installerIn(serving);
+      const installer = installerOf(serving);
       const build = await publishedBuild(installer, name, field("hash"));
       const of = { do: "install", name, hash: build.hash };
       const lines = ["All callers of this server can use it.", ...permissionsOf(build)];
@@ -96,24 +96,24 @@ async function act(
       return { status: 200, body: confirmPage(`Install ${name}?`, lines, asked) };
     }
     case "install": {
-      const installer = installerIn(serving);
+      const installer = installerOf(serving);
       await installer.install(await publishedBuild(installer, name, field("hash")), by);
       return isDone("install");
     }
     case "rollback": {
       const [version, seen] = [Number(field("version")), Number(field("seen"))];
-      unsettled(await installerIn(serving).installs().rollBack(name, version, seen));
+      unsettled(await installerOf(serving).installs().rollBack(name, version, seen));
       return isDone("rollback");
     }
     case "ask-uninstall": {
-      const { current } = await installerIn(serving).installs().versions(name);
+      const { current } = await installerOf(serving).installs().versions(name);
       const of = { do: "uninstall", name, seen: String(current ?? 0) };
       const asked = { token, label: `Uninstall ${name}`, of };
       return { status: 200, body: confirmPage(`Uninstall ${name}?`, UNINSTALLING, asked) };
     }
     case "uninstall":
       unsettled(
-        await installerIn(serving)
+        await installerOf(serving)
           .installs()
           .uninstall(name, Number(field("seen"))),
       );
@@ -145,14 +145,6 @@ const UNINSTALLING = [
   "Its tools and all its versions are removed for all callers.",
   "Waiting calls continue as long as its build is kept. What it has stored for callers stays until you delete it.",
 ];
-
-function installerIn({ installer }: Serving): Installer {
-  if (installer !== undefined) return installer;
-  throw new Fault(
-    "unavailable",
-    "Servlets cannot be installed: bind BUILDS, LOADER and INSTALLS in wrangler.toml.",
-  );
-}
 
 function recordsIn(records: Operated["keyRecords"]) {
   if (records !== undefined) return records();
