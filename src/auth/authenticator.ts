@@ -41,7 +41,6 @@ export interface Authenticator {
   authorization: AuthorizationServer | undefined;
 }
 
-/** Dependencies of the authenticator. */
 interface AuthenticatorParts extends Pick<AuthorizationServerOptions, "isScope"> {
   keyRecords: ConstructorParameters<typeof RevokedKeys>[0];
 }

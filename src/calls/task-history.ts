@@ -4,7 +4,6 @@ import { limits } from "../core/limits.ts";
 
 export const HISTORY_TABLE = "CREATE TABLE history (at INTEGER NOT NULL, what TEXT NOT NULL);";
 
-/** A change of a task. */
 export interface TaskChange extends Record<string, SqlStorageValue> {
   /** Unix time in ms. */
   at: number;

@@ -37,13 +37,12 @@ export interface TaskRow extends Record<string, SqlStorageValue> {
   planned: number;
 }
 
-/** What a task's call is for, without its input: enough to check scopes; and in whose console it is listed, if in any. */
+/** The reference of a task's call without its input, by which scopes are checked; and in whose console it is listed, if in any. */
 export interface Subject {
   ref: CallRef;
   lister?: string | undefined;
 }
 
-/** The subject of a call. */
 const subjectOf = ({ ref, principal }: TaskCall): Subject => ({
   ref: withoutInput(ref),
   lister: listerOf(principal),
@@ -125,7 +124,6 @@ CREATE TABLE task (principal TEXT NOT NULL, status TEXT NOT NULL,
   fuel INTEGER NOT NULL, seen INTEGER, handed INTEGER, planned INTEGER NOT NULL);
 ${SealedRows.texts}${SealedRows.answers}${HISTORY_TABLE}`;
 
-/** The row of the stored task, if there is one. */
 export function storedTask(sql: SqlStorage): TaskRow | undefined {
   if (!hasTable(sql, "task")) return undefined;
   return sql.exec<TaskRow>("SELECT * FROM task").toArray()[0];

@@ -181,7 +181,6 @@ export class TaskStore extends StoredTask implements Keeper {
     this.#set({ session: rows.adopted(this.sessions, session) });
   }
 
-  /** Stores a progress message. */
   async setMessage(message: string): Promise<void> {
     await this.#commit({ texts: { message }, also: () => this.#set({ updated: Date.now() }) });
   }

@@ -25,7 +25,6 @@ type PlainSetup = Pick<
   "config" | "allowedHosts" | "resends" | "logLevel" | "trace" | "caller" | "fuel" | "fuelUsed"
 >;
 
-/** A run of an export. */
 export interface LoadedRun {
   /** Unique; `cancel` names it. */
   id: string;

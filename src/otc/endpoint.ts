@@ -26,7 +26,6 @@ import {
   type CallToolRequest,
 } from "./request.ts";
 
-/** Dependencies of the handlers. */
 interface OtcDependencies extends CallerQuota {
   /** The servlets that the principal may use. */
   registry: Registry;
@@ -128,7 +127,6 @@ async function offerOf(id: string, registry: Registry): Promise<Offer> {
   }
 }
 
-/** Messages of the issues, by parameter. */
 function byParameter(issues: readonly Issue[]): Record<string, string> {
   const named = issues.flatMap(({ path: [parameter, ...path], message }) => {
     const place = path.length > 0 ? `${path.join(".")} ` : "";

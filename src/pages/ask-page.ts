@@ -12,7 +12,6 @@ const SHOWN_OPTIONS = 12;
 
 /** The pages of a question, as markup. All of them work without scripts. */
 
-/** The errors of an answer. */
 export interface Complaint {
   /** An error of the answer as a whole. */
   general: readonly string[];

@@ -26,7 +26,6 @@ import { chartStyle, questionIn, usagePage } from "./usage.ts";
 
 /** `/console/operate`: the page, and the actions of its buttons. */
 
-/** Dependencies of the page. */
 export interface Operated extends Pick<Server, "usage" | "keyRecords" | "settings" | "serving"> {
   page: PersonPage;
   /** True if the visitor may operate the server. */

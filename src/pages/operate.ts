@@ -9,7 +9,6 @@ import { tableOf } from "./frame.ts";
 
 /** The page on which operators see the server's state, install servlets and revoke keys. */
 
-/** A servlet that is served. */
 export interface ServedServlet {
   name: string;
   hash: string;

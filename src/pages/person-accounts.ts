@@ -13,7 +13,7 @@ const ACCOUNT_MARGIN_MS = 30_000;
 /** A connected account as it is stored. */
 interface Connected extends AccountGrant {
   tokens: Tokens;
-  /** What has granted them, and to whom (`Provider.identity`): tokens are for no other. */
+  /** Who granted them, and to whom (`Provider.identity`): tokens are for no other. */
   from: string;
   /** Unix time in ms of the person's consent, and of the tokens. */
   connectedAt: number;

@@ -112,7 +112,7 @@ export class PersonObjects {
     return this.#address(origin + SECRET_PATH, asked);
   }
 
-  /** What the page with this token takes; undefined for one that is not of this server, or too old. */
+  /** The secret that the page with this token takes; undefined for a token that is not of this server, or too old. */
   asked(token: string): Promise<AskedSecret | undefined> {
     return this.#opened<AskedSecret>(token, SECRET_PATH);
   }
@@ -129,12 +129,11 @@ export class PersonObjects {
     return this.at(principal, async (object) => object.account(principal, grant, wait));
   }
 
-  /** The address of the page on which an account is connected. */
   connectPage(origin: string, principal: string, grant: AccountGrant): Promise<string> {
     return this.#address(origin + CONNECT_PATH, { principal, grant });
   }
 
-  /** What the page with this token connects; undefined for one that is not of this server, or too old. */
+  /** The account that the page with this token connects; undefined as for `asked`. */
   askedAccount(token: string): Promise<AskedAccount | undefined> {
     return this.#opened<AskedAccount>(token, CONNECT_PATH);
   }

@@ -24,7 +24,6 @@ import type { Env } from "../bindings.ts";
 
 /** The console's routes, and who may open each page. */
 
-/** Dependencies of the console. */
 export interface ConsoleParts extends Server {
   /** Undefined where the pages for people are turned off (LINKS). */
   paged: Paged | undefined;

@@ -22,7 +22,6 @@ export interface View {
   headers?: Record<string, string>;
 }
 
-/** Dependencies of all pages for people. */
 export interface PersonPage extends Site {
   people: People;
   /** Who has sent the request, if that is proven. */
@@ -144,7 +143,6 @@ function wayBack(request: Request): { back: string; at: string } {
   return { back: pathOf(request), at: arrivalOf(request).origin === origin ? "" : origin };
 }
 
-/** The path of a request, with its search. */
 export const pathOf = ({ url }: Request): string => {
   const { pathname, search } = new URL(url);
   return pathname + search;

@@ -42,7 +42,6 @@ export interface Entry {
   subject?: string;
   /** Absent where several may know the resource. */
   servlet?: PreparedServlet | undefined;
-  /** The tool that is called. */
   tool?: ToolEntry;
   /** Runs it. The result has the newest shape. */
   run(call: CallContext): Promise<Outcome<Json>>;

@@ -31,7 +31,6 @@ const STATE_SLACK_MS = 3_600_000;
 
 type StateServer = Pick<SealingServer, "bundle" | "sealer" | "serving">;
 
-/** A run of an export here. */
 type Run = Pick<StatefulRun, "export" | "input" | "call" | "recorded" | "seed"> & {
   /** True if the call may be run again from its record, so that its ending is stored. */
   isDurable?: boolean;

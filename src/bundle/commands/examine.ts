@@ -37,7 +37,7 @@ export interface Examined {
   lists?: Lists;
   /** Set if its start functions run in each call: the host services that they use, and how long they take here. */
   start?: { asks: string[]; ms: number };
-  /** What its calls cost, and how many bytes it adds to the Worker. */
+  /** The cost of its calls, and the bytes that it adds to the Worker. */
   cost?: Cost & { bytes: number };
   warnings: string[];
   /** Why it would not be bundled. */

@@ -187,7 +187,6 @@ function checkBatch(body: unknown[], version?: string): unknown[] {
   );
 }
 
-/** What a request is answered with. */
 interface About {
   answering: Answering;
   meta: Json;

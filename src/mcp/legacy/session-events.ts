@@ -38,7 +38,6 @@ export class SessionEvents {
     this.#sql = sql;
   }
 
-  /** Number of the newest event. */
   get newest(): number {
     return this.#store.row.events;
   }

@@ -196,7 +196,6 @@ export class Session extends DurableObject<Env> {
   }
 }
 
-/** Dependencies of `SessionProtocol`. */
 interface SessionDependencies extends Omit<SessionParts, "awaitTask"> {
   /** State of the session's Durable Object. */
   state: DurableObjectState;

@@ -52,7 +52,6 @@ interface State {
   seed?: string;
 }
 
-/** The input of one run of a call. */
 export interface RunInput extends Pick<CallContext, "input" | "recorded" | "fuelUsed"> {
   /** How often the client was asked. */
   rounds: number;

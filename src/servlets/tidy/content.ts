@@ -17,7 +17,6 @@ function inferredType(block: Json): string {
   return typeof block["uri"] === "string" ? "resource_link" : "text";
 }
 
-/** One block of content. */
 export function content(value: unknown): McpContentBlock {
   const block = present(value, "a content block");
   const type =
