@@ -1,4 +1,4 @@
-import { type Start, type TaskCall, type TaskEnd, endOf } from "./task-object.ts";
+import { type Start, type TaskCall, type TaskChange, type TaskEnd, endOf } from "./task-object.ts";
 import { withoutInput, type CallRef } from "./call-ref.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
@@ -9,7 +9,6 @@ import type { Recorded } from "../core/record.ts";
 import type { Suspended, WaitReason } from "../core/suspension.ts";
 import { listerOf } from "./listed-calls.ts";
 import { SealedRows, type Writes } from "../storage/sealed-rows.ts";
-import { HISTORY_TABLE } from "./task-history.ts";
 import { hasTable } from "../storage/tables.ts";
 
 export type Status = "working" | "input_required" | "completed" | "failed" | "cancelled";
@@ -122,7 +121,7 @@ CREATE TABLE task (principal TEXT NOT NULL, status TEXT NOT NULL,
   created INTEGER NOT NULL, updated INTEGER NOT NULL, ttl INTEGER NOT NULL,
   runs INTEGER NOT NULL, notices INTEGER NOT NULL, session TEXT, hidden INTEGER NOT NULL,
   fuel INTEGER NOT NULL, seen INTEGER, handed INTEGER, planned INTEGER NOT NULL);
-${SealedRows.texts}${SealedRows.answers}${HISTORY_TABLE}`;
+${SealedRows.texts}${SealedRows.answers}CREATE TABLE history (at INTEGER NOT NULL, what TEXT NOT NULL);`;
 
 export function storedTask(sql: SqlStorage): TaskRow | undefined {
   if (!hasTable(sql, "task")) return undefined;
@@ -244,3 +243,14 @@ function freshKeys(reason: WaitReason & { kind: "input" }, keys: AskKeys): WaitR
   }
   return { kind: "input", asks, given };
 }
+
+/** Records a change, and drops the oldest above `limits.shownEntries`. */
+export function note(sql: SqlStorage, what: string): void {
+  sql.exec("INSERT INTO history VALUES (?, ?)", Date.now(), what);
+  const last = "(SELECT MAX(rowid) FROM history)";
+  sql.exec(`DELETE FROM history WHERE rowid <= ${last} - ?`, limits.shownEntries);
+}
+
+/** All recorded changes, in order. */
+export const historyIn = (sql: SqlStorage): TaskChange[] =>
+  sql.exec<TaskChange>("SELECT at, what FROM history ORDER BY rowid").toArray();

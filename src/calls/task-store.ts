@@ -8,7 +8,7 @@ import {
   type Subject,
 } from "./task-rows.ts";
 import * as rows from "./task-rows.ts";
-import type { Uploaded, Start, TaskCall, TaskEnd, Owner } from "./task-object.ts";
+import type { Uploaded, Start, TaskCall, TaskChange, TaskEnd, Owner } from "./task-object.ts";
 import { limits } from "../core/limits.ts";
 import {
   withRecordedAnswer,
@@ -21,7 +21,6 @@ import type { Answer, Answers, Asks } from "../core/asks.ts";
 import type { Suspended, WaitReason } from "../core/suspension.ts";
 import type { Json } from "../core/model.ts";
 import type { ValuePart } from "../core/parts.ts";
-import { note, historyIn, type TaskChange } from "./task-history.ts";
 import type { PartPosition, Sealer } from "../storage/vault.ts";
 import { Alarm } from "../storage/alarm.ts";
 import { SealedRows } from "../storage/sealed-rows.ts";
@@ -114,7 +113,7 @@ class StoredTask {
 
   /** The first entries of its journal, and what has happened to it. */
   async timeline(): Promise<{ entries: JournalEntry[]; changes: TaskChange[] }> {
-    const changes = historyIn(this.storage.sql);
+    const changes = rows.historyIn(this.storage.sql);
     return { entries: await this.sealed.answers(limits.shownEntries), changes };
   }
 
@@ -189,7 +188,7 @@ export class TaskStore extends StoredTask implements Keeper {
   countRun(rerun: (runs: number) => number): number {
     const runs = this.row.runs + 1;
     this.#set({ runs, planned: Date.now() });
-    note(this.storage.sql, "run");
+    rows.note(this.storage.sql, "run");
     void this.alarm.set(rerun(runs));
     return runs;
   }
@@ -368,7 +367,7 @@ export class TaskStore extends StoredTask implements Keeper {
   }
 
   #setStatus(status: Status): void {
-    note(this.storage.sql, status);
+    rows.note(this.storage.sql, status);
     const now = Date.now();
     this.#set({ status, updated: now, planned: now });
   }

@@ -1,10 +1,10 @@
-import type { AccountGrant } from "../servlets/deployment.ts";
+import type { AccountGrant, AccountState } from "../servlets/deployment.ts";
 import { settled, type Settled } from "../core/settled.ts";
 import type { Begun, Provider, Tokens } from "../auth/account-provider.ts";
 import { sha256 } from "../core/digest.ts";
 import { Fault, logError, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import type { AccountOf, AccountState, FinishedAccount } from "./person-objects.ts";
+import type { AccountOf, FinishedAccount } from "./person-objects.ts";
 import type { Sealer } from "../storage/vault.ts";
 
 /** An account's token is renewed so long before it expires: a request with it may take that long. */

@@ -1,4 +1,4 @@
-import type { AccountGrant } from "../servlets/deployment.ts";
+import type { AccountGrant, AccountState } from "../servlets/deployment.ts";
 import { unsettled } from "../core/settled.ts";
 import { report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
@@ -21,14 +21,7 @@ export interface PersonSummary {
 }
 
 /** An account of a person at a provider, which one servlet uses. */
-export interface AccountOf {
-  servlet: string;
-  /** The provider's name in ACCOUNTS. */
-  account: string;
-}
-
-/** An account for a person: connected, refused since the servlet asked, or neither. */
-export type AccountState = "connected" | "declined" | "missing";
+export type AccountOf = Pick<AccountGrant, "servlet" | "account">;
 
 /** How a person came back from a provider. */
 export interface FinishedAccount {
