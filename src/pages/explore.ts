@@ -101,7 +101,7 @@ function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
       rules: [],
       about: one.description ?? "",
     }));
-    const details = () => table("Arguments", { rows, isCut: false });
+    const details = () => schemaTable("Arguments", { rows, isCut: false });
     add(servlet, own, {
       kind: "prompt",
       name,
@@ -133,8 +133,8 @@ function toolEntry(entry: ToolEntry): Entry {
   const { name, title, description, inputSchema, outputSchema } = tool;
   const details = () =>
     html`${concernsOf(entry).map((one) => html`<p class="dim">Beware: ${words(one, 1000)}.</p>`)}
-    ${table("Arguments", rowsOf(inputSchema))}
-    ${outputSchema === undefined ? "" : table("Result", rowsOf(outputSchema))}`;
+    ${schemaTable("Arguments", rowsOf(inputSchema))}
+    ${outputSchema === undefined ? "" : schemaTable("Result", rowsOf(outputSchema))}`;
   const about = description ?? title ?? "";
   return { kind: "tool", name, about, badges: badgesOf(tool, own, servlet.manifest), details };
 }
@@ -208,10 +208,7 @@ const words = (text: string, most = CHARACTERS): string => {
   return text.length > most ? `${whole} …` : whole;
 };
 
-function table(
-  caption: string,
-  { rows, isCut }: { rows: readonly SchemaRow[]; isCut: boolean },
-): Markup {
+function schemaTable(caption: string, { rows, isCut }: SchemaRows): Markup {
   if (rows.length === 0) return html`<p class="dim">${caption}: none.</p>`;
   const { made } = within(rows, TABLE_CHARACTERS, tableRow);
   return html`${tableOf(caption, ["Name", "Type", "Description"], made, true)}
@@ -241,24 +238,26 @@ interface SchemaRow {
   about: string;
 }
 
+/** The rows of a schema, and whether some were left out. */
+interface SchemaRows {
+  rows: SchemaRow[];
+  isCut: boolean;
+}
+
 /** How deep and how long a table may be. */
 const DEPTH = 4;
 const ROWS = 100;
 
-/** The rows of an object's schema, and whether some were left out. */
-function rowsOf(schema: unknown): { rows: SchemaRow[]; isCut: boolean } {
-  const table = { rows: [] as SchemaRow[], isCut: false };
+function rowsOf(schema: unknown): SchemaRows {
+  const table: SchemaRows = { rows: [], isCut: false };
   addMembers(schema, { table, path: "", depth: 0 });
   return table;
 }
 
-interface Place {
-  table: { rows: SchemaRow[]; isCut: boolean };
-  path: string;
-  depth: number;
-}
-
-function addMembers(schema: unknown, { table, path, depth }: Place): void {
+function addMembers(
+  schema: unknown,
+  { table, path, depth }: { table: SchemaRows; path: string; depth: number },
+): void {
   if (!isObject(schema)) return;
   const { properties, required, items } = schema;
   const needed = new Set(Array.isArray(required) ? required : []);
@@ -329,8 +328,8 @@ function rulesOf(schema: Json): string[] {
   const listed = Array.isArray(values)
     ? [values.slice(0, VALUES).map(text).join(", ") + (values.length > VALUES ? ", …" : "")]
     : [];
-  const others = Object.entries(RULES).flatMap(([key, words]) =>
-    schema[key] === undefined ? [] : [words.replace("…", () => text(schema[key]))],
+  const others = Object.entries(RULES).flatMap(([key, rule]) =>
+    schema[key] === undefined ? [] : [rule.replace("…", () => text(schema[key]))],
   );
   return [...listed, ...others];
 }

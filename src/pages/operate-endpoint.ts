@@ -5,13 +5,12 @@ import { permissionsOf } from "../installs/permissions.ts";
 import { apiKeysOf, type Settings } from "../settings/env.ts";
 import { Fault, report } from "../core/errors.ts";
 import { limits, publicLimits } from "../core/limits.ts";
-import { pageFor, seeOther, type PersonPage, type View, type Visit } from "./view.ts";
+import { pageFor, seeOther, type View, type Visit } from "./view.ts";
 import type { Server } from "../server.ts";
 import {
   PAGES,
   consolePage,
   type Paged,
-  type PageName,
   SIGN_IN_PATH,
   type ConsoleSite,
   type Visited,
@@ -24,42 +23,11 @@ import { demandOwnOrigin } from "../auth/origin.ts";
 import type { Markup } from "../http/document.ts";
 import { chartStyle, questionIn, usagePage } from "./usage.ts";
 
-/** `/console/operate`: the page, and the actions of its buttons. */
+/** The pages for operators, and the actions of their buttons. */
 
-export interface Operated extends Pick<Server, "usage" | "keyRecords" | "settings" | "serving"> {
-  page: PersonPage;
-  /** True if the visitor may operate the server. */
-  isOperator: boolean;
-  /** The view for everybody else. */
-  refused: View;
-  /** Makes the response. */
-  answer(view: View): Promise<Response>;
-}
-
-export const operateEndpoint = (request: Request, of: Operated): Promise<Response> =>
-  pageFor(request, of.page, {
-    answer: of.answer,
-    async work(visit) {
-      // Right after a sign-in, the page is opened by a new request.
-      if (visit.isOld) return seeOther(PAGES.Operate);
-      if (!of.isOperator) return of.refused;
-      const { people } = of.page;
-      const { form, person } = visit;
-      const token = await people.token(person, PLACE);
-      const view = async (status: number) => ({
-        status,
-        body: operatePage(await overviewOf(of, token, doneIn(request))),
-      });
-      if (form === undefined) return view(200);
-      if (!(await people.isForm(form, person, PLACE))) return view(403);
-      return (await act(form, { ...of, visit, token })) ?? view(400);
-    },
-  });
+type Operated = Pick<Server, "usage" | "keyRecords" | "settings" | "serving">;
 
 const PLACE = "operate";
-
-const doneIn = ({ url }: Request): string | undefined =>
-  DONE[new URL(url).searchParams.get("done") ?? ""];
 
 /** Messages by the `done` parameter of the URL, whose own text is never shown. */
 const DONE: Record<string, string> = {
@@ -220,8 +188,7 @@ async function overviewOf(
   };
 }
 
-/** Dependencies of these pages. */
-interface OperatorParts extends Pick<Operated, "usage" | "keyRecords" | "settings" | "serving"> {
+interface OperatorParts extends Operated {
   visited: Visited;
   visitorOf(raw: Request): Promise<Visitor>;
   /** As in `ConsoleParts`. */
@@ -237,13 +204,13 @@ export function addOperatorPages(app: Hono, parts: OperatorParts): void {
     visited(raw, async (visitor, quota) => {
       demandOwnOrigin(raw);
       const site = siteFor(visitor);
-      if (!visitor.isOperator) return refused(site, visitor, "Usage");
+      if (!visitor.isOperator) return refused(site, visitor);
       await quota.admit?.();
       const usage = parts.usage?.();
       if (usage === undefined) return consolePage(site, "Usage", unbound);
       const question = questionIn(raw.url);
-      const report = await usage.report(question.over, question.by);
-      const body = usagePage(question, report, Date.now());
+      const counted = await usage.report(question.over, question.by);
+      const body = usagePage(question, counted, Date.now());
       return consolePage(site, "Usage", body, { extraStyle: chartStyle });
     }),
   );
@@ -253,11 +220,26 @@ export function addOperatorPages(app: Hono, parts: OperatorParts): void {
     paged(raw, async (page) => {
       const visitor = await visitorOf(raw);
       const site = siteFor(visitor);
-      const { isOperator } = visitor;
-      const answer = ({ body, ...how }: View) =>
-        consolePage(site, "Operate", body, { ...how, extraStyle: operateStyle });
-      const refusal = { status: 403, body: forOperators };
-      return operateEndpoint(raw, { ...parts, page, isOperator, refused: refusal, answer });
+      return pageFor(raw, page, {
+        answer: ({ body, ...how }) =>
+          consolePage(site, "Operate", body, { ...how, extraStyle: operateStyle }),
+        async work(visit) {
+          // Right after a sign-in, the page is opened by a new request.
+          if (visit.isOld) return seeOther(PAGES.Operate);
+          if (!visitor.isOperator) return { status: 403, body: forOperators };
+          const { people } = page;
+          const { form, person } = visit;
+          const token = await people.token(person, PLACE);
+          const done = DONE[new URL(raw.url).searchParams.get("done") ?? ""];
+          const view = async (status: number) => ({
+            status,
+            body: operatePage(await overviewOf(parts, token, done)),
+          });
+          if (form === undefined) return view(200);
+          if (!(await people.isForm(form, person, PLACE))) return view(403);
+          return (await act(form, { ...parts, visit, token })) ?? view(400);
+        },
+      });
     }),
   );
 }
@@ -269,15 +251,11 @@ const unbound = html`<h2>Usage</h2>
   </p>`;
 
 /** Leads visitors who have not signed in to the sign-in, and refuses others. */
-function refused(site: ConsoleSite, { person }: Visitor, at: PageName) {
-  if (person === undefined && site.hasSignIn) {
-    const back = encodeURIComponent(PAGES[at]);
-    return new Response(null, {
-      status: 303,
-      headers: { location: `${SIGN_IN_PATH}?back=${back}` },
-    });
-  }
-  return consolePage(site, at, forOperators, { status: 403 });
+function refused(site: ConsoleSite, { person }: Visitor) {
+  if (person !== undefined || !site.hasSignIn)
+    return consolePage(site, "Usage", forOperators, { status: 403 });
+  const location = `${SIGN_IN_PATH}?back=${encodeURIComponent(PAGES.Usage)}`;
+  return new Response(null, { status: 303, headers: { location } });
 }
 
 const forOperators: Markup = html`<h2>This page is for operators</h2>
