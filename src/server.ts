@@ -5,7 +5,7 @@ import { RateLimiter } from "./auth/rate-limiter.ts";
 import type { Env } from "./bindings.ts";
 import { Serving } from "./serving.ts";
 import { siteOf } from "./http/document.ts";
-import { CallRecords } from "./otc/call-records.ts";
+import { CallRecords } from "./otc/call-record.ts";
 import { operatedStates } from "./operator/operated-states.ts";
 import { Sessions } from "./mcp/legacy/sessions.ts";
 import { Starts } from "./calls/starts.ts";

@@ -1,4 +1,4 @@
-import type { CallRecords } from "./call-records.ts";
+import type { CallRecords } from "./call-record.ts";
 import { checkWithoutNulls } from "../core/deviations.ts";
 import { readJson } from "../http/body.ts";
 import type { Tasks } from "../calls/tasks.ts";
