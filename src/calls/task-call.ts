@@ -58,10 +58,8 @@ export async function entryAgain(
 }
 
 /** Failures of the asks that a session's client does not support. */
-export const unsupportedAsks = (
-  { client, owner }: Pick<TaskCall, "client" | "owner">,
-  asks: Asks,
-) => (owner ? sessionFailures(asks, client) : {});
+const unsupportedAsks = ({ client, owner }: Pick<TaskCall, "client" | "owner">, asks: Asks) =>
+  owner ? sessionFailures(asks, client) : {};
 
 /** True where the scopes of this caller grant what the task calls. */
 export async function reaches(

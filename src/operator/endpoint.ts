@@ -5,7 +5,7 @@ import type { OperatedStates, StateOwner } from "./operated-states.ts";
 import { callerScope, scopeOf, type Scope } from "../state/state-scopes.ts";
 import {
   installBuild,
-  json,
+  jsonAnswer,
   publishBuild,
   putPart,
   replayBuild,
@@ -75,7 +75,7 @@ export async function operatorEndpoint(request: Request, operated: Operated): Pr
 
 async function showState(request: Request, name: string, operated: Operated): Promise<Response> {
   const { servlet, scope } = await targetIn(request, name, operated);
-  return json({ scope: named(scope), ...(await operated.states.summary(servlet, scope)) });
+  return jsonAnswer({ scope: named(scope), ...(await operated.states.summary(servlet, scope)) });
 }
 
 async function exportState(request: Request, name: string, operated: Operated): Promise<Response> {
@@ -95,7 +95,7 @@ async function importState(request: Request, name: string, operated: Operated): 
     );
   const filesOnly = new URL(request.url).searchParams.has("files");
   const given = { file: request.body, filesOnly };
-  return json({
+  return jsonAnswer({
     scope: named(scope),
     ...(await operated.states.imported(servlet, scope, given)),
   });
@@ -110,11 +110,11 @@ async function deleteState(request: Request, name: string, operated: Operated): 
         `\`caller\` deletes what all servlets keep, so it goes without the name of one. For ${name} alone, use the scope caller:${caller}.`,
       );
     }
-    return json({ servlets: await operated.states.forgetCaller(keyOf(caller)) });
+    return jsonAnswer({ servlets: await operated.states.forgetCaller(keyOf(caller)) });
   }
   const { servlet, scope } = await targetIn(request, name, operated);
   await operated.states.forget(servlet, scope);
-  return json({ scope: named(scope) });
+  return jsonAnswer({ scope: named(scope) });
 }
 
 /** The servlet of this name in a URL, and the scope that the query names; without one, that of the operator's own calls. */
