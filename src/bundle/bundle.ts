@@ -7,7 +7,7 @@ import { define } from "../otc/definitions.ts";
 import { merge, overlapsIn, type Catalog } from "../servlets/catalog.ts";
 import { concernsOf } from "../servlets/concerns.ts";
 import { dialectOf, dialects, type DialectName } from "../servlets/dialects.ts";
-import { describeFailure, KIND_NAMES } from "../servlets/servlet.ts";
+import { describeFailure, KIND_NAMES, NO_ENTRIES } from "../servlets/servlet.ts";
 import { fuelOf, keepsState, type Manifest } from "../servlets/manifest.ts";
 import { BUNDLE_FUEL } from "./wasm/fuel.ts";
 import { memoryBytes } from "../core/text.ts";
@@ -375,7 +375,7 @@ export function catalogOf(members: readonly Member[]): Catalog {
       manifest: found.manifest,
       ...(lists === undefined ? {} : { lists }),
     },
-    lists: lists ?? { tools: [], resources: [], resourceTemplates: [], prompts: [] },
+    lists: lists ?? NO_ENTRIES,
   }));
   return merge(servlets, ({ kind, name, servlets: [first, second] }) => {
     if (first === second) {

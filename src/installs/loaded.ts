@@ -13,7 +13,7 @@ import { isAllowed } from "../wasm/hosts.ts";
 import { inHttpSpan } from "../observe/spans.ts";
 import type { LoadedRun, RunnerEntrypoint, LoadedCode } from "./runner.ts";
 import type { StateFacet } from "./state-runner.ts";
-import { sha256 } from "../core/digest.ts";
+import { hexDigest } from "../core/digest.ts";
 import { isolationOf } from "../servlets/connect.ts";
 import { keepsState } from "../servlets/manifest.ts";
 import type { BuildBucket } from "./bucket.ts";
@@ -207,7 +207,7 @@ export const State = stateFacetOf(${JSON.stringify({ limits })});
     code: () => WorkerLoaderWorkerCode | Promise<WorkerLoaderWorkerCode>,
   ) {
     const { loader, runner } = this.#parts;
-    this.#version ??= sha256(JSON.stringify([limits, runner])).then((digest) => digest.toHex());
+    this.#version ??= hexDigest(JSON.stringify([limits, runner]));
     const build = `${facts} ${await this.#version}`;
     const failures = this.#failures.get(build) ?? 0;
     const name = `${build} ${failures}`;

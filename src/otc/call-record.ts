@@ -9,7 +9,7 @@ import { SealedRows } from "../storage/sealed-rows.ts";
 import { callerKey } from "../core/callers.ts";
 import { hasTable } from "../storage/tables.ts";
 import { Unreadable } from "../storage/vault.ts";
-import { sha256 } from "../core/digest.ts";
+import { hexDigest } from "../core/digest.ts";
 import { retry } from "../core/retry.ts";
 import { afterSending } from "../core/unknown-outcome.ts";
 
@@ -143,5 +143,3 @@ export class CallRecords {
     return response === undefined ? undefined : (JSON.parse(response) as CallToolResponse);
   }
 }
-
-const hexDigest = async (text: string) => (await sha256(text)).toHex();

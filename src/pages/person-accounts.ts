@@ -1,7 +1,7 @@
 import type { AccountGrant, AccountState } from "../servlets/deployment.ts";
 import { settled, type Settled } from "../core/settled.ts";
 import type { Begun, Provider, Tokens } from "../auth/account-provider.ts";
-import { sha256 } from "../core/digest.ts";
+import { hexDigest } from "../core/digest.ts";
 import { Fault, logError, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { AccountOf, FinishedAccount } from "./person-objects.ts";
@@ -69,7 +69,7 @@ export class PersonAccounts {
     const provider = this.#provider(grant.account);
     const { url, begun } = await provider.begin(grant.scopes, redirectUri);
     const connecting: Connecting = { grant, begun, back, at: provider.identity };
-    const state = await digestOf(begun.state);
+    const state = await hexDigest(begun.state);
     const sealed = await sealer.seal(encoded(connecting), `connecting ${state}`);
     // Nothing is awaited from here on, so that no other is counted meanwhile.
     sql.exec("DELETE FROM connecting WHERE until <= ?", now);
@@ -88,7 +88,7 @@ export class PersonAccounts {
   async finish(answer: URLSearchParams): Promise<FinishedAccount | undefined> {
     const before = this.#timesForgotten;
     const { sql, sealer } = this.#parts();
-    const state = await digestOf(answer.get("state") ?? "");
+    const state = await hexDigest(answer.get("state") ?? "");
     const [row] = this.#rows<{ until: number; sealed: ArrayBuffer }>(
       "DELETE FROM connecting WHERE state = ? RETURNING until, sealed",
       state,
@@ -265,10 +265,8 @@ const covers = (known: AccountGrant, { scopes, hosts }: AccountGrant): boolean =
   scopes.every((one) => known.scopes.includes(one)) &&
   hosts.every((one) => known.hosts.includes(one));
 
-const digestOf = async (text: string): Promise<string> => (await sha256(text)).toHex();
-
 const idOf = ({ servlet, account }: AccountOf): Promise<string> =>
-  digestOf(JSON.stringify([servlet, account]));
+  hexDigest(JSON.stringify([servlet, account]));
 
 const encoded = (value: object) => new TextEncoder().encode(JSON.stringify(value));
 const decoded = (bytes: Uint8Array): unknown => JSON.parse(new TextDecoder().decode(bytes));

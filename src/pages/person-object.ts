@@ -2,7 +2,7 @@ import type { AccountGrant } from "../servlets/deployment.ts";
 import { settled } from "../core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../storage/alarm.ts";
-import { sha256 } from "../core/digest.ts";
+import { hexDigest } from "../core/digest.ts";
 import { limits } from "../core/limits.ts";
 import { ListedCalls, LISTED_TABLE, type ListedCall } from "../calls/listed-calls.ts";
 import { ACCOUNT_TABLES, PersonAccounts } from "./person-accounts.ts";
@@ -230,7 +230,7 @@ CREATE TABLE IF NOT EXISTS secrets (id TEXT PRIMARY KEY, sealed BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS calls (id TEXT PRIMARY KEY, until INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS ended (id TEXT PRIMARY KEY);`;
 
-const idOf = async ({ servlet, name }: SecretOf): Promise<string> =>
-  (await sha256(JSON.stringify([servlet, name]))).toHex();
+const idOf = ({ servlet, name }: SecretOf): Promise<string> =>
+  hexDigest(JSON.stringify([servlet, name]));
 
 const encoder = new TextEncoder();
