@@ -5,7 +5,7 @@ import { RateLimiter } from "./auth/rate-limiter.ts";
 import type { Env } from "./bindings.ts";
 import { Serving } from "./serving.ts";
 import { siteOf } from "./http/document.ts";
-import { CallRecords } from "./otc/call-records.ts";
+import { CallRecords } from "./otc/call-record.ts";
 import { operatedStates } from "./operator/operated-states.ts";
 import { Sessions } from "./mcp/legacy/sessions.ts";
 import { Starts } from "./calls/starts.ts";
@@ -56,7 +56,7 @@ export function createServer(bundle: Bundle, env: Env) {
     introduction: introduction(settings),
     /** Who may answer on pages; undefined where there are none. */
     people: hasPages ? new People(settings, env, { authenticator, sealer }) : undefined,
-    states: operatedStates(env, () => serving.stateOwners(), serving.profiles),
+    states: operatedStates(env, () => serving.stateOwners(), serving.persons),
     /** Verifies JWTs of Open Tool Calling. */
     shared: secret === undefined ? undefined : sharedSecret(secret, audiences),
     rateLimiter: new RateLimiter(env, countStored),

@@ -1,6 +1,6 @@
 import { providersOf, type Provider } from "./auth/account-provider.ts";
 import type { Env } from "./bindings.ts";
-import { Profiles } from "./pages/profiles.ts";
+import { PersonObjects } from "./pages/person-objects.ts";
 import type { StateOwner } from "./operator/operated-states.ts";
 import { stateful } from "./state/servlet-states.ts";
 import type { tasksOf } from "./calls/tasks.ts";
@@ -16,7 +16,7 @@ import { countingIn, nearestUsage } from "./observe/counting.ts";
 import { copiesOf, copyFor, nearest } from "./storage/copies.ts";
 import { bucketOf } from "./installs/bucket.ts";
 import type { Build } from "./installs/build.ts";
-import type { Facets } from "./state/state-place.ts";
+import type { Facets } from "./state/state-backend.ts";
 import { facetsWith } from "./installs/state-facet.ts";
 import { Installer } from "./installs/installer.ts";
 import type { Installs } from "./installs/installs.ts";
@@ -45,7 +45,7 @@ export class Serving {
   /** Undefined where a binding is missing, so that nothing can be installed. */
   readonly installer: Installer | undefined;
   /** Absent where no person can open pages. */
-  readonly profiles: Profiles | undefined;
+  readonly persons: PersonObjects | undefined;
   /** Absent where nothing is counted. */
   readonly counting: ReturnType<typeof countingIn>;
   /** Where callers have accounts, by name. */
@@ -68,10 +68,10 @@ export class Serving {
     this.providers = providersOf(settings, variablesOf(env));
     const names = new Set(this.providers.keys());
     const { PROFILES, LOADER, INSTALLS, TASKS } = env;
-    const profiles =
-      hasPages && PROFILES && sealer ? new Profiles(PROFILES, sealer, names) : undefined;
-    this.profiles = profiles;
-    const plain = { ...configured, ...stateful(env), secrets: profiles, accounts: profiles };
+    const persons =
+      hasPages && PROFILES && sealer ? new PersonObjects(PROFILES, sealer, names) : undefined;
+    this.persons = persons;
+    const plain = { ...configured, ...stateful(env), secrets: persons, accounts: persons };
     const registry = this.registry.bind(this);
     const calls = hasPages ? tasks : undefined;
     const personal = calls && ((principal: Principal) => calls(principal, async () => {}));

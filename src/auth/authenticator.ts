@@ -15,7 +15,6 @@ import { audienceOf, challengeOf, metadataOf } from "./metadata.ts";
 import { audienceAt, demandOwnOrigin, isAtLoopback, isLocal } from "./origin.ts";
 import { anonymousAt, bearerIn, ownerOf, type Known } from "./principal.ts";
 import { resourceServer, type Verified } from "./resource-server.ts";
-import { TokenMemory } from "./token-memory.ts";
 
 /** Authenticates callers by API keys, the built-in sign-in or external issuers, whichever are configured. */
 export interface Authenticator {
@@ -192,3 +191,40 @@ function ownServer(
 /** https://www.rfc-editor.org/rfc/rfc6750#section-2.3 */
 const hasQueryToken = (url: string): boolean =>
   url.includes("access_token") && new URL(url).searchParams.has("access_token");
+
+/** How long a verified token is remembered, and how many are, in one isolate. */
+const TOKEN_MEMORY_MS = 5 * 60_000;
+const TOKEN_MEMORY = 1000;
+
+/**
+ * Owners of tokens that this isolate has verified, so that a call costs no hash and no signature. The time of a
+ * look-up reveals nothing: V8 hashes strings with a random seed.
+ */
+class TokenMemory {
+  readonly #known = new Map<string, Known>();
+
+  get(token: string, url: string): Known | undefined {
+    const key = keyOf(token, url);
+    const found = this.#known.get(key);
+    if (found === undefined || found.expires > Date.now()) return found;
+    this.#known.delete(key);
+    return undefined;
+  }
+
+  /** Above the limit, drops the oldest. */
+  set(token: string, url: string, known: Known): void {
+    const [oldest] = this.#known.keys();
+    if (this.#known.size >= TOKEN_MEMORY && oldest !== undefined) this.#known.delete(oldest);
+    const ends = Math.min(known.expires, Date.now() + TOKEN_MEMORY_MS);
+    this.#known.set(keyOf(token, url), { ...known, expires: ends });
+  }
+
+  /** Forgets the tokens that begin so. */
+  forget(prefix: string): void {
+    for (const key of this.#known.keys()) if (key.startsWith(prefix)) this.#known.delete(key);
+  }
+}
+
+/** A token is valid for one resource, identified by the URL's origin. */
+const keyOf = (token: string, url: string): string =>
+  `${token} ${url.slice(0, url.indexOf("/", "https://".length))}`;

@@ -7,7 +7,7 @@ import { define } from "../otc/definitions.ts";
 import { merge, overlapsIn, type Catalog } from "../servlets/catalog.ts";
 import { concernsOf } from "../servlets/concerns.ts";
 import { dialectOf, dialects, type DialectName } from "../servlets/dialects.ts";
-import { describeFailure, KIND_NAMES } from "../servlets/servlet.ts";
+import { describeFailure, KIND_NAMES, NO_ENTRIES } from "../servlets/servlet.ts";
 import { fuelOf, keepsState, type Manifest } from "../servlets/manifest.ts";
 import { BUNDLE_FUEL } from "./wasm/fuel.ts";
 import { memoryBytes } from "../core/text.ts";
@@ -79,7 +79,7 @@ export async function makeBundle(options: Options): Promise<Member[]> {
   return bundleAll(await scan(options.folders, refusals), options, refusals);
 }
 
-/** The same for servlets that have been found; `refusals` are those of others. */
+/** Builds, prepares, asks and checks these servlets; `refusals` has those of others. Throws as `makeBundle`. */
 export async function bundleAll(
   all: readonly FoundServlet[],
   options: Making,
@@ -222,7 +222,7 @@ function refuseUnkept({ place, manifest }: FoundServlet): void {
   );
 }
 
-/** The same servlet, with lists that are asked for in each state if it says that they change with it. */
+/** Returns the servlet with dynamic lists, if it keeps state and imports a function that tells of changed lists. */
 function withStateLists(found: FoundServlet, plugin: Uint8Array<ArrayBuffer>): FoundServlet {
   const { manifest } = found;
   if (!keepsState(manifest) || manifest.lists !== undefined) return found;
@@ -286,7 +286,7 @@ async function makeLoaded(
   };
 }
 
-/** The same servlet with the patch in which its calls begin. */
+/** Adds the patch of the warmed-up instance, in which its calls begin. */
 async function warmed(one: Ready, { patch, refusal }: ListAnswer, cache: string): Promise<Ready> {
   const { prepared, found } = one;
   if (refusal !== undefined) {
@@ -375,7 +375,7 @@ export function catalogOf(members: readonly Member[]): Catalog {
       manifest: found.manifest,
       ...(lists === undefined ? {} : { lists }),
     },
-    lists: lists ?? { tools: [], resources: [], resourceTemplates: [], prompts: [] },
+    lists: lists ?? NO_ENTRIES,
   }));
   return merge(servlets, ({ kind, name, servlets: [first, second] }) => {
     if (first === second) {

@@ -114,7 +114,7 @@ async function servletIn(folder: string): Promise<FoundServlet | undefined> {
   return { name: basename(folder), source, manifest, place: folder };
 }
 
-/** The same from text. */
+/** The manifest with this text; `path` is for messages. Throws a `Refusal`. */
 export async function readManifest(path: string, text: string): Promise<Manifest> {
   try {
     return checkManifest(path, parseJson(text));

@@ -1,4 +1,11 @@
-import { reaches } from "./task-call.ts";
+import {
+  reaches,
+  failuresIn,
+  hasAskedTooOften,
+  waitOf,
+  waitWith,
+  type Choose,
+} from "./task-call.ts";
 import { settled, type Settled } from "../core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
 import { logError } from "../core/errors.ts";
@@ -23,7 +30,6 @@ import type {
 import type { Env } from "../bindings.ts";
 import type { SealingServer } from "../server.ts";
 import { TaskOwners } from "./task-owners.ts";
-import { failuresIn, hasAskedTooOften, waitOf, waitWith, type Choose } from "./task-asks.ts";
 import { ChangeSignal, handedOverOf, PersonAnswer } from "./task-person.ts";
 import { askedTooOften, runTask, stoppedTooOften } from "./task-run.ts";
 import type { Texts } from "./task-rows.ts";

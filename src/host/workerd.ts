@@ -8,7 +8,6 @@ const binary = z
   .parse(createRequire(import.meta.url)("workerd")).default;
 
 export interface WorkerdOptions {
-  /** The file with the configuration. */
   config: string;
   /** The folder that paths of embedded files are relative to. */
   files: string;

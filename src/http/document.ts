@@ -28,6 +28,14 @@ export type Markup = ReturnType<typeof html>;
 /** Foreign text, shortened and printable. */
 export const shown = (text: string): string => printable(beginningOf(text, limits.pageCharacters));
 
+/** A point in time, by its Unix time in ms. */
+export const timeTag = (at: number): Markup =>
+  html`<time datetime="${new Date(at).toISOString()}">${new Date(at).toUTCString()}</time>`;
+
+/** Fields of a form that nobody sees. */
+export const hiddenFields = (fields: Readonly<Record<string, string>>): Markup =>
+  html`${Object.entries(fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}`;
+
 const style = `
   :root { color-scheme: light dark; --ink: light-dark(#1b2230, #e6e9ef); --paper: light-dark(#fff, #14171c);
     --panel: light-dark(#f5f6f8, #1c2027); --dim: light-dark(#545d6d, #a3acbb); --line: light-dark(#d5d9e0, #333a45);

@@ -198,30 +198,31 @@ export class Hub extends DurableObject<Env> {
     await this.#join();
     const { sql } = this.ctx.storage;
     sql.exec(
-      "CREATE TABLE IF NOT EXISTS sessions (at INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, caller TEXT NOT NULL, site TEXT NOT NULL)",
+      "CREATE TABLE IF NOT EXISTS enlisted (at INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, caller TEXT NOT NULL, site TEXT NOT NULL)",
     );
+    const site = networkSiteOf(caller) ?? caller;
     sql.exec(
-      "INSERT OR IGNORE INTO sessions (id, caller, site) VALUES (?, ?, ?)",
-      ...[session, caller, networkSiteOf(caller) ?? caller],
+      "INSERT INTO enlisted (id, caller, site) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET caller = excluded.caller, site = excluded.site",
+      ...[session, caller, site],
     );
-    // Above the limit, drop the oldest session of the caller with the most.
-    const { count } = sql.exec<{ count: number }>("SELECT COUNT(*) AS count FROM sessions").one();
+    // Above the limit, drop the oldest session of the caller or network with the most.
+    const { count } = sql.exec<{ count: number }>("SELECT COUNT(*) AS count FROM enlisted").one();
     for (let left = count; left > limits.hubSessions; left--) {
-      sql.exec(`DELETE FROM sessions WHERE at = (
-        SELECT MIN(at) FROM sessions GROUP BY site ORDER BY COUNT(*) DESC LIMIT 1)`);
+      sql.exec(`DELETE FROM enlisted WHERE at = (
+        SELECT MIN(at) FROM enlisted GROUP BY site ORDER BY COUNT(*) DESC LIMIT 1)`);
     }
   }
 
   async delist(session: string): Promise<void> {
     if (this.#sessions().some(({ id }) => id === session)) {
-      this.ctx.storage.sql.exec("DELETE FROM sessions WHERE id = ?", session);
+      this.ctx.storage.sql.exec("DELETE FROM enlisted WHERE id = ?", session);
     }
   }
 
   #sessions(): Enlisted[] {
     const { sql } = this.ctx.storage;
-    if (!hasTable(sql, "sessions")) return [];
-    return sql.exec<Enlisted>("SELECT id, caller FROM sessions").toArray();
+    if (!hasTable(sql, "enlisted")) return [];
+    return sql.exec<Enlisted>("SELECT id, caller FROM enlisted").toArray();
   }
 
   /** The names of the hubs that have joined this one. */

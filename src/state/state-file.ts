@@ -80,7 +80,6 @@ const headSchema = z.discriminatedUnion("is", [
 
 export type FrameHead = z.infer<typeof headSchema>;
 
-/** A head and its content. */
 export interface Frame {
   head: FrameHead;
   content: Uint8Array;

@@ -45,7 +45,7 @@ function insteadOf(name: string): string | undefined {
   return INSTEAD[SAME[known] ?? known.toLowerCase()];
 }
 
-/** What to use in place of a module of Node, or of a global that a servlet does not have. */
+/** Advice on the substitute for a module of Node, or for a global that servlets do not have. */
 export const instead = (name: string): string =>
   `A servlet does not have it: ${insteadOf(name) ?? ELSE}.`;
 
