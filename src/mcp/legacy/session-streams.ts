@@ -211,10 +211,13 @@ export class SessionStreams {
     return !this.#events.hasAfter(stream, after);
   }
 
-  /** Sends the events of a stream after this one. */
+  /** Sends the events of a stream after this one; where its caller should read others first, as many as there is room for. */
   async #repeat(stream: number, after: number, connection: Connection): Promise<void> {
+    let seen = after;
     for await (const { seq, message } of this.#events.after(stream, after)) {
+      if (connection.leavesTooMuch) return connection.close(this.#ending(stream, seen));
       connection.writeAny(this.#event(stream, seq, message));
+      seen = seq;
     }
     if (connection.isOpen) this.#events.setRead(stream);
   }

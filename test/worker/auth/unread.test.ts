@@ -64,6 +64,14 @@ describe("an answer as an event stream that its client does not read", () => {
     expect((await call(ada, "Ada")).status).toBe(200);
   });
 
+  test("is broken off where its request was let in before those that fill the room", async () => {
+    const answers = await Promise.all(Array.from({ length: 10 }, () => call(ada)));
+    const texts = await Promise.allSettled(answers.map((answer) => answer.text()));
+    const read = texts.filter(({ status }) => status === "fulfilled");
+    expect(read.length).toBe(2);
+    expect(unreadOf(countedUnder(ada))).toBe(0);
+  });
+
   test.each(["cancels it", "leaves"])("counts no more once its client %s", async (how) => {
     const client = new AbortController();
     const answers = [await call(ada, LONG, client.signal), await call(ada, LONG, client.signal)];
@@ -83,6 +91,21 @@ describe("an answer as an event stream that its client does not read", () => {
     await expect.poll(() => unreadOf(countedUnder(ada))).toBe(0);
     await expect(connection.body.getReader().read()).rejects.toThrow("does not read");
   });
+});
+
+test("a stream on which little waits goes on, whatever its caller leaves on others", async () => {
+  const caller = crypto.randomUUID();
+  const connection = () => new Connection({ caller, onOver: () => {} });
+  const [unread, one, other] = [connection(), connection(), connection()];
+  limitTo(800_000);
+  for (const long of [LONG, LONG]) unread.writeAny(long);
+  for (const short of ["first", "second"]) one.writeAny(short);
+  one.close();
+  for (const slow of [other, unread]) slow.writeAny(LONG);
+  for (const slow of [unread, other])
+    await expect(slow.body.getReader().read()).rejects.toThrow("too slowly");
+  expect(await new Response(one.body).text()).toContain("firstsecond");
+  expect(unreadOf(countedUnder(caller))).toBe(0);
 });
 
 describe("streams that nobody reads break off once they have too much of one caller together, and those of others do not", () => {
