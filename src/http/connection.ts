@@ -80,7 +80,7 @@ export class Connection {
 
   /** True where too much waits of all that its caller should read. */
   get leavesTooMuch(): boolean {
-    return this.#unread.leavesTooMuch;
+    return this.#unread.leavesTooMuch();
   }
 
   /** Writes whole events. Fails the connection if too much of it waits to be read, or as `writeAny`. */

@@ -3,7 +3,9 @@ import type { SessionStore } from "./session-store.ts";
 import { Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import { Connection } from "../../http/connection.ts";
+import { countedUnder, Unread } from "../../http/unread.ts";
 import { eventText, streamResponse } from "../wire/reply.ts";
+import { stringBytes } from "../../core/text.ts";
 import { hasTasks } from "./shapes.ts";
 
 /** Number of the standalone stream (GET). */
@@ -35,6 +37,8 @@ export class SessionStreams {
   #connections: Connection[] = [];
   /** Number of the newest event that a crash cannot lose: clients must know no later one. */
   #durable: number;
+  /** Bytes of the messages that wait to be stored, counted apart from those that its caller should read. */
+  #queued: Unread | undefined;
   /** Settles when all earlier messages are inserted. */
   #last = Promise.resolve();
   /** Settles when all inserted messages are durable and written. */
@@ -58,12 +62,19 @@ export class SessionStreams {
     return this.#open.has(stream);
   }
 
-  /** Settles when the message is durable, and written to its connection if there is one. */
+  /**
+   * Settles when the message is durable, and written to its connection if there is one. A minor one is dropped where too many
+   * of its caller wait to be stored: servlets may send them faster.
+   */
   async send(
     stream: number,
     message: string,
     { isMinor = false, texts, also }: SendOptions = {},
   ): Promise<void> {
+    const bytes = stringBytes(message);
+    const queued = (this.#queued ??= new Unread(`queued ${countedUnder(this.#store.caller)}`));
+    if (isMinor && queued.leavesTooMuch(bytes)) return;
+    queued.bytes += bytes;
     await this.#inTurn(async () => {
       // The number is assigned here, where messages are written one after the other.
       const seq = this.#events.newest + 1;
@@ -82,7 +93,7 @@ export class SessionStreams {
         connection?.write(this.#event(stream, seq, message));
         this.#relieve();
       });
-    });
+    }).finally(() => (queued.bytes -= bytes));
     await this.#written;
   }
 
