@@ -37,7 +37,7 @@ export class SessionStreams {
   #connections: Connection[] = [];
   /** Number of the newest event that a crash cannot lose: clients must know no later one. */
   #durable: number;
-  /** Bytes of the messages that wait to be stored, counted apart from those that its caller should read. */
+  /** Bytes of the messages that are not durable yet, counted apart from those that its caller should read. */
   #queued: Unread | undefined;
   /** Settles when all earlier messages are inserted. */
   #last = Promise.resolve();
@@ -64,7 +64,7 @@ export class SessionStreams {
 
   /**
    * Settles when the message is durable, and written to its connection if there is one. A minor one is dropped where too many
-   * of its caller wait to be stored: servlets may send them faster.
+   * of its caller are not durable yet: servlets may send them faster.
    */
   async send(
     stream: number,
@@ -75,7 +75,7 @@ export class SessionStreams {
     const queued = (this.#queued ??= new Unread(`queued ${countedUnder(this.#store.caller)}`));
     if (isMinor && queued.leavesTooMuch(bytes)) return;
     queued.bytes += bytes;
-    await this.#inTurn(async () => {
+    const stored = this.#inTurn(async () => {
       // The number is assigned here, where messages are written one after the other.
       const seq = this.#events.newest + 1;
       const name = SessionEvents.nameOf(seq);
@@ -93,8 +93,8 @@ export class SessionStreams {
         connection?.write(this.#event(stream, seq, message));
         this.#relieve();
       });
-    }).finally(() => (queued.bytes -= bytes));
-    await this.#written;
+    });
+    await stored.then(() => this.#written).finally(() => (queued.bytes -= bytes));
   }
 
   /**

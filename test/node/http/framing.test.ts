@@ -56,7 +56,11 @@ const named = await serving({ variables: { PUBLIC_URL: "http://localhost:8787" }
 
 test.each(["GET", "HEAD"])("a %s with a body is answered as without", async (method) => {
   for (const at of [port, named.port]) {
-    const lines = [`${method} /health HTTP/1.1`, "host: localhost", `content-length: ${BODY.length}`];
+    const lines = [
+      `${method} /health HTTP/1.1`,
+      "host: localhost",
+      `content-length: ${BODY.length}`,
+    ];
     const socket = connect(at, "127.0.0.1");
     socket.write([...lines, "", BODY].join("\r\n"));
     const [answer] = (await once(socket, "data")) as [Buffer];

@@ -120,7 +120,9 @@ test("what a session is told faster than it stores it counts for its caller, and
     expect(unreadOf("queued ada")).toBeGreaterThan(LONG.length);
     await Promise.all(told);
     expect(unreadOf("queued ada")).toBe(0);
-    await session.changed([{ method: "notifications/message", params: { ...params, data: "end" } }]);
+    await session.changed([
+      { method: "notifications/message", params: { ...params, data: "end" } },
+    ]);
   });
   const events = await listened(client);
   expect(textOf(await events.message())).toBe(LONG);
