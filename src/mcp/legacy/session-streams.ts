@@ -2,7 +2,9 @@ import type { SessionStore } from "./session-store.ts";
 import { Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import { Connection } from "../../http/connection.ts";
+import { countedUnder, Unread } from "../../http/unread.ts";
 import { eventText, streamResponse } from "../wire/reply.ts";
+import { stringBytes } from "../../core/text.ts";
 import { hasTasks } from "./shapes.ts";
 import { hasRow } from "../../storage/tables.ts";
 
@@ -35,6 +37,8 @@ export class SessionStreams {
   #connections: Connection[] = [];
   /** Number of the newest event that a crash cannot lose: clients must know no later one. */
   #durable: number;
+  /** Bytes of the messages that are not durable yet, counted apart from those that its caller should read. */
+  #queued: Unread | undefined;
   /** Settles when all earlier messages are inserted. */
   #last = Promise.resolve();
   /** Settles when all inserted messages are durable and written. */
@@ -58,13 +62,20 @@ export class SessionStreams {
     return this.#open.has(stream);
   }
 
-  /** Settles when the message is durable, and written to its connection if there is one. */
+  /**
+   * Settles when the message is durable, and written to its connection if there is one. A minor one is dropped where too many
+   * of its caller are not durable yet: servlets may send them faster.
+   */
   async send(
     stream: number,
     message: string,
     { isMinor = false, texts, also }: SendOptions = {},
   ): Promise<void> {
-    await this.#inTurn(async () => {
+    const bytes = stringBytes(message);
+    const queued = (this.#queued ??= new Unread(`queued ${countedUnder(this.#store.caller)}`));
+    if (isMinor && queued.leavesTooMuch(bytes)) return;
+    queued.bytes += bytes;
+    const stored = this.#inTurn(async () => {
       // The number is assigned here, where messages are written one after the other.
       const seq = this.#events.newest + 1;
       const name = SessionEvents.nameOf(seq);
@@ -83,7 +94,7 @@ export class SessionStreams {
         this.#relieve();
       });
     });
-    await this.#written;
+    await stored.then(() => this.#written).finally(() => (queued.bytes -= bytes));
   }
 
   /**
@@ -211,10 +222,13 @@ export class SessionStreams {
     return !this.#events.hasAfter(stream, after);
   }
 
-  /** Sends the events of a stream after this one. */
+  /** Sends the events of a stream after this one; where its caller should read others first, as many as there is room for. */
   async #repeat(stream: number, after: number, connection: Connection): Promise<void> {
+    let seen = after;
     for await (const { seq, message } of this.#events.after(stream, after)) {
+      if (connection.leavesTooMuch) return connection.close(this.#ending(stream, seen));
       connection.writeAny(this.#event(stream, seq, message));
+      seen = seq;
     }
     if (connection.isOpen) this.#events.setRead(stream);
   }
