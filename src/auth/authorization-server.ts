@@ -31,6 +31,7 @@ import { audienceOf, unifyResource } from "./metadata.ts";
 import { arrivalOf, arrivedAs, isSafe } from "./origin.ts";
 import { isPassphrase } from "./passphrase.ts";
 import type { Known } from "./principal.ts";
+import { mayLeadTo } from "./redirects.ts";
 import { Refreshes, type RefreshesOptions } from "./refreshes.ts";
 import { SignInLimiter } from "./sign-in-limiter.ts";
 import { FALLBACK_PATHS, METADATA_PATH, toEndpoint, withoutOpenId } from "./token-requests.ts";
@@ -64,6 +65,9 @@ interface Env {
 
 /** The library passes a context only to resource handlers, of which there are none. */
 const NO_CONTEXT = {} as ExecutionContext;
+
+const NO_RECEIVER =
+  "no app can receive its redirect_uri. Use https, http on a loopback host, or a scheme of the app's own such as com.example.app:/callback";
 
 /** The server's endpoints, besides the page `/authorize`. */
 export const PROTOCOL_PATHS = ["/oauth/token", "/oauth/register", ...FALLBACK_PATHS];
@@ -127,6 +131,8 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
       clientRegistrationEndpoint: "/oauth/register",
       refreshTokenTTL: limits.refreshTokenMs / 1000,
       refreshTokenIdleTTL: limits.refreshTokenMs / 1000,
+      // Narrowed by `mayLeadTo`, here and at `/authorize`.
+      allowPrivateUseRedirectUris: true,
       tokenExchangeCallback: ({ props }) => {
         if (props.seal !== seal) {
           throw new OAuthError("invalid_grant", {
@@ -134,7 +140,11 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
           });
         }
       },
-      clientRegistrationCallback: async ({ request: registration }) => {
+      clientRegistrationCallback: async ({ clientMetadata, request: registration }) => {
+        // The library has found that these are texts.
+        if (!(clientMetadata["redirect_uris"] as string[]).some(mayLeadTo)) {
+          return { code: "invalid_redirect_uri", description: NO_RECEIVER };
+        }
         try {
           await limiter.registration(registration);
           return undefined;
@@ -254,6 +264,10 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     },
     async authorize(sent) {
       try {
+        // Before all else: a refusal has a link to it.
+        if (!mayLeadTo(new URL(sent.url).searchParams.get("redirect_uri") ?? "")) {
+          throw new Fault("invalid_request", `The request cannot be answered: ${NO_RECEIVER}`);
+        }
         const request = withOneResource(sent);
         const oauth = serverOf(request).getOAuthApi(envFor(request, false));
         if (request.method === "POST") return await decide(oauth, request);
