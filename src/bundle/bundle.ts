@@ -76,7 +76,15 @@ export type Making = Omit<Options, "folders">;
  */
 export async function makeBundle(options: Options): Promise<Member[]> {
   const refusals = new Refusals();
-  return bundleAll(await scan(options.folders, refusals), options, refusals);
+  const found = await scan(options.folders, refusals);
+  let early = refusals.messages;
+  // The first slow step is reported after the faults that are known before it.
+  const progress = (what: string) => {
+    for (const message of early) options.progress(message);
+    early = [];
+    options.progress(what);
+  };
+  return bundleAll(found, { ...options, progress }, refusals);
 }
 
 /** The same for servlets that have been found; `refusals` are those of others. */

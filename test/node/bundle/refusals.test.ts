@@ -1,6 +1,6 @@
-import { rm } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { catalogOf } from "../../../src/bundle/bundle.ts";
+import { catalogOf, makeBundle } from "../../../src/bundle/bundle.ts";
 import { bundling } from "./bundling.ts";
 import { lists, plugin, servlet } from "./modules.ts";
 
@@ -471,6 +471,21 @@ test("all refusals are reported at once", async () => {
   expect(message).toMatch(/c: it could not be asked/);
   expect(message).toMatch(/d\/servlet\.ts/);
   expect(message).not.toMatch(/\/e[:/]/);
+});
+
+test("a bad manifest is told before the first slow step, and once more at the end", async () => {
+  await mkdir(at("b"));
+  await writeFile(at("b/servlet.json"), "{");
+  await mkdir(at("c"));
+  await writeFile(at("c/servlet.c"), "int f(void) { return nope; }\n");
+  const told: string[] = [];
+  const progress = (what: string) => told.push(what);
+  const made = makeBundle({ folders: [at("")], cache: ".bundle", progress, optimise: false });
+  await expect(made).rejects.toThrow(/b\/servlet\.json: it is not JSON[\s\S]*c\/servlet\.c/);
+  expect(told).toEqual([
+    expect.stringContaining("b/servlet.json: it is not JSON"),
+    "c: compiling C",
+  ]);
 });
 
 test("a servlet that makes HTTP requests for its lists gets an error: there is no network then", async () => {
