@@ -72,12 +72,15 @@ const NO_RECEIVER =
 /** The server's endpoints, besides the page `/authorize`. */
 export const PROTOCOL_PATHS = ["/oauth/token", "/oauth/register", ...FALLBACK_PATHS];
 
-/** An authorization request that names the MCP endpoint by one URL. */
-function withOneResource(request: Request): Request {
+/** An authorization request that names the MCP endpoint by one URL, and its scopes with one space between. */
+function unified(request: Request): Request {
   const url = new URL(request.url);
-  if (!url.searchParams.has("resource")) return request;
-  unifyResource(url.searchParams, request);
-  return arrivedAs(request, new Request(url, request));
+  const { searchParams } = url;
+  if (searchParams.has("resource")) unifyResource(searchParams, request);
+  const [scope, ...more] = searchParams.getAll("scope");
+  if (scope !== undefined && more.length === 0)
+    searchParams.set("scope", scope.trim().replaceAll(/\s+/g, " "));
+  return url.href === request.url ? request : arrivedAs(request, new Request(url, request));
 }
 
 /** The built-in authorization server. */
@@ -268,7 +271,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
         if (!mayLeadTo(new URL(sent.url).searchParams.get("redirect_uri") ?? "")) {
           throw new Fault("invalid_request", `The request cannot be answered: ${NO_RECEIVER}`);
         }
-        const request = withOneResource(sent);
+        const request = unified(sent);
         const oauth = serverOf(request).getOAuthApi(envFor(request, false));
         if (request.method === "POST") return await decide(oauth, request);
         demandNavigation(request);
