@@ -96,17 +96,20 @@ test.each([
   { logo_uri: "", client_uri: null, contacts: null, policy_uri: "" },
   { grant_types: ["authorization_code", "client_credentials", "refresh_token", null] },
   { grant_types: null, response_types: null, token_endpoint_auth_method: null },
-])("a registration may have members that say nothing, and ask for more grants: %j", async (more) => {
-  const { fetch } = visitor(app);
-  const response = await fetch("/oauth/register", {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ client_name: "Written whole", redirect_uris: [CALLBACK], ...more }),
-  });
-  expect(response.status).toBe(201);
-  const { grant_types } = (await response.json()) as { grant_types: string[] };
-  expect(["authorization_code", "refresh_token"]).toEqual(expect.arrayContaining(grant_types));
-});
+])(
+  "a registration may have members that say nothing, and ask for more grants: %j",
+  async (more) => {
+    const { fetch } = visitor(app);
+    const response = await fetch("/oauth/register", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ client_name: "Written whole", redirect_uris: [CALLBACK], ...more }),
+    });
+    expect(response.status).toBe(201);
+    const { grant_types } = (await response.json()) as { grant_types: string[] };
+    expect(["authorization_code", "refresh_token"]).toEqual(expect.arrayContaining(grant_types));
+  },
+);
 
 test.each(["{", "[]", "null", '{"redirect_uris":[],"client_name":null}'])(
   "a registration that is none is refused: %s",
