@@ -22,6 +22,10 @@ describe("files that are no servlet", () => {
     ["a.wat", '(module (func (export "call") (result i32) (i32.const 0)))', /not a servlet/],
     ["a.wat", plugin('(import "env" "f" (func))'), /imports env\.f, which is not offered/],
     ["a.wat", plugin('(import "extism:host/env" "f" (func))'), /imports extism:host\/env\.f/],
+    ["a.wat", plugin('(import "gojs" "runtime.wasmExit" (func))'), /GOOS=js.*-buildmode=c-shared/],
+    ["a.wat", plugin('(import "wbg" "__wbindgen_throw" (func))'), /wasm-bindgen.*cargo build/],
+    ["a.wat", plugin('(import "wasi_unstable" "fd_write" (func))'), /preview 1.*wasm32-wasip1/],
+    ["a.wat", plugin('(import "env" "emscripten_resize_heap" (func))'), /Emscripten.*wasm32-wasi/],
     [
       "a.wat",
       plugin('(import "extism:host/env" "edge_alloc" (func (param i32) (result i32)))'),
@@ -77,6 +81,10 @@ describe("manifests", () => {
       '{"allowed_secrets": [{"service": "a", "user": "b", "variable": "OTC_JWT_SECRET"}]}',
       /names OTC_JWT_SECRET/,
     ],
+    ["[]", /servlet\.json: Invalid input: expected object/],
+    ['{"memory_limit": 64}', /memory_limit: is not a size; write, for example, "64Mi"/],
+    ['{"memory_limit": "64"}', /memory_limit: is not a size/],
+    ['{"env_vars": {"A": 5}}', /env_vars.A: must be a text: put it in quotes/],
     ['{"allowed_paths": ["ro:files"]}', /needs "state", also where all folders are read-only/],
     ['{"state": "server", "files_limit": "much"}', /files_limit.*64Mi/],
     [
@@ -368,6 +376,25 @@ test("an export that lists nothing, and requests without hosts, are told of", as
   ]);
   const [open] = await bundle({ "a/servlet.json": '{"allowed_hosts":["a.example"]}' });
   expect(open?.warnings.join()).not.toMatch(/hosts/);
+});
+
+test("hosts that no request can have are told, with what was meant", async () => {
+  const hosts = [
+    "https://api.example/v1",
+    "api.example/",
+    "bücher.example",
+    "a.example.",
+    "*.ok.example:8443",
+  ];
+  const manifest = `\ufeff${JSON.stringify({ allowed_hosts: hosts })}`;
+  const [member] = await bundle({ "a/servlet.json": manifest, "a/a.wat": lists("t") });
+  const told = member?.warnings.filter((warning) => warning.startsWith("allowed_hosts"));
+  expect(told).toEqual(
+    ["api.example", "api.example", "xn--bcher-kva.example", "a.example"].map(
+      (meant, at) =>
+        `allowed_hosts has ${JSON.stringify(hosts[at])}, which no host fits: write "${meant}"`,
+    ),
+  );
 });
 
 describe("names of the server's own", () => {
