@@ -25,7 +25,7 @@ export function parseConfig(file: string, text: string): unknown {
   };
   try {
     // What leads back to itself cannot be written as JSON.
-    return JSON.parse(JSON.stringify(parsed(file, text), count));
+    return JSON.parse(JSON.stringify(parsed(file, text.replace(/^\uFEFF/, "")), count));
   } catch (error) {
     if (error instanceof Refusal) throw error;
     throw new Refusal(
