@@ -299,11 +299,14 @@ test("keywords that APIs of models refuse or ignore are named with their place",
   const schema = {
     type: "object",
     properties: {
+      none: false,
+      few: { enum: [] },
       a: { type: "string", nullable: true },
       b: { type: "array", items: { not: { const: 1 } } },
       c: { type: "object", propertyNames: { type: "string" }, additionalProperties: {} },
     },
     if: { required: ["a"] },
+    additionalProperties: false,
   };
   const wat = servlet(
     JSON.stringify({ tools: [{ name: "t", description: "T", inputSchema: schema }] }),
@@ -314,6 +317,8 @@ test("keywords that APIs of models refuse or ignore are named with their place",
     expect.stringMatching(
       /"t" has if at the root of its inputSchema: some APIs of models refuse or ignore it/,
     ),
+    expect.stringMatching(/"t" has false as the schema of none .*leave the property out/),
+    expect.stringMatching(/"t" has an enum of nothing at few of its inputSchema/),
     expect.stringMatching(
       /"t" has nullable at a of its inputSchema, which means nothing in JSON Schema/,
     ),
