@@ -30,11 +30,15 @@ interface Arrival {
   url: URL;
   /** The address that its Host header names, if a trusted proxy has named another. */
   host?: URL;
-  isLocal: boolean;
+  readonly isLocal: boolean;
 }
 
 /** The original URL of each request whose URL was rewritten, and whether it came from this machine. */
 const arrivals = new WeakMap<Request, Arrival>();
+
+/** The origin of a request's URL. Those of the usual shape are not parsed. */
+export const originOf = ({ url }: Request): string =>
+  /^https?:\/\/[a-z\d.-]*[a-z][a-z\d.-]*(:\d{4,5})?(?=\/)/.exec(url)?.[0] ?? new URL(url).origin;
 
 /** The address that the client of a request has used. */
 export const arrivalOf = (request: Request): URL =>
@@ -67,12 +71,33 @@ export function atOwnOrigin(request: Request, policy: OriginPolicy): Request {
   // Most requests: nothing more could be learnt from their address.
   if (!isMoved && (runs === undefined || (own !== undefined && runs !== ON_LOOPBACK)))
     return request;
+  if (own === undefined && runs === ON_LOOPBACK && HERE.test(request.url)) {
+    arrivals.set(request, new LocalArrival(request));
+    return request;
+  }
   const url = addressOf(request, policy);
   const made = isMoved ? new Request(at.origin + url.pathname + url.search, request) : request;
   const isLocal = runs === ON_LOOPBACK && isFromHere(request, url);
   const asNamed = isMoved && own === undefined ? { url: new URL(made.url), host: url } : { url };
   arrivals.set(made, { ...asNamed, isLocal });
   return made;
+}
+
+/** How a request came that stays as it came: nothing of it is read before somebody asks. */
+class LocalArrival implements Arrival {
+  readonly #request: Request;
+
+  constructor(request: Request) {
+    this.#request = request;
+  }
+
+  get url(): URL {
+    return new URL(this.#request.url);
+  }
+
+  get isLocal(): boolean {
+    return isFromHere(this.#request, this.url);
+  }
 }
 
 const ON_LOOPBACK = "on-loopback";
@@ -108,9 +133,9 @@ function addressOf({ url: text, headers }: Request, { own, runs }: OriginPolicy)
  * True for a request from a loopback address to a loopback name, which no proxy has passed on. Clients can write all of
  * this themselves: it says something only where none but this machine can reach the server.
  */
-function isFromHere({ headers, cf }: Request, { hostname }: URL): boolean {
-  const address = headers.get("cf-connecting-ip");
-  if (address === null || cf === undefined || isPassedOn(headers)) return false;
+function isFromHere(request: Request, { hostname }: URL): boolean {
+  const address = request.headers.get("cf-connecting-ip");
+  if (address === null || request.cf === undefined || isPassedOn(request.headers)) return false;
   return isLoopback(address.includes(":") ? `[${address}]` : address) && isLoopback(hostname);
 }
 
@@ -121,14 +146,20 @@ const isPassedOn = (headers: Headers): boolean =>
 /** True for a request from this machine. Only `dev` can tell, where it listens on loopback: `RUNS` says so. */
 export const isLocal = (request: Request): boolean => arrivals.get(request)?.isLocal ?? false;
 
-/** The usual names of this machine, told without parsing the URL. */
-const HERE = /^https?:\/\/(localhost|127\.0\.0\.1)[:/]/;
+/** Valid URLs at the usual names of this machine, told without parsing. */
+const HERE = /^http:\/\/(localhost|127\.0\.0\.1)(:[1-5]?\d{1,4})?\//;
 
 /** True if the client has used a name of this machine, and the server's own is one, too. */
 export const isAtLoopback = (request: Request): boolean =>
-  [request.url, arrivals.get(request)?.url.href].every(
-    (url) => url === undefined || HERE.test(url) || isLoopback(new URL(url).hostname),
-  );
+  isLoopbackUrl(request.url) && (isAsItCame(request) || isLoopbackUrl(arrivalOf(request).href));
+
+const isLoopbackUrl = (url: string): boolean => HERE.test(url) || isLoopback(new URL(url).hostname);
+
+/** True for a request of which nothing has told another address than its URL. */
+function isAsItCame(request: Request): boolean {
+  const arrival = arrivals.get(request);
+  return arrival === undefined || arrival instanceof LocalArrival;
+}
 
 /** True for an address to which a request cannot be read on its way. */
 export const isSafe = ({ protocol, hostname }: URL): boolean =>
@@ -161,8 +192,12 @@ export const isServed = (request: Request, policy: OriginPolicy): boolean =>
  */
 export function checkOrigin(request: Request, policy: OriginPolicy): void {
   const origin = request.headers.get("origin");
-  const isAsItCame = !arrivals.has(request);
-  if (origin === null && isAsItCame && (policy.own !== undefined || SAFE.test(request.url))) return;
+  if (
+    origin === null &&
+    isAsItCame(request) &&
+    (policy.own !== undefined || SAFE.test(request.url))
+  )
+    return;
   const url = arrivalOf(request);
   if (!isOurs(hostOf(request), policy)) {
     throw new Fault(

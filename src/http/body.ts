@@ -78,25 +78,42 @@ export async function bodyText(request: Request, most: number): Promise<string |
   if (announced !== undefined && announced > most) return undefined;
   if (body === null || announced === 0) return "";
   const count = bodyCounts.get(request);
-  if (announced !== undefined) count?.(announced);
-  const inTime = new InTime(announced !== undefined && announced <= limits.smallAnswer);
-  const { late } = inTime;
-  const reading = (
-    announced === undefined
-      ? textWithin(body, most, { count, late })
-      : inTime.isShort
-        ? shortText(request, announced)
-        : textOfLength(body, announced, late)
-  ).catch(cutOff);
+  if (announced === undefined) return inTime((late) => textWithin(body, most, { count, late }));
+  count?.(announced);
+  return announced <= limits.smallAnswer
+    ? shortText(request, announced)
+    : inTime((late) => textOfLength(body, announced, late));
+}
+
+/** The text that `read` gives, unless it takes too long: then `late` rejects. Throws as `bodyText`. */
+async function inTime<T>(read: (late: Promise<never>) => Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const wait = new BodyWait(reject, { isShort: false });
   try {
-    return await Promise.race([reading, late]);
+    return await Promise.race([read(late).catch((cause) => Promise.reject(cutOff(cause))), late]);
   } finally {
-    inTime.end();
+    wait.end();
   }
 }
 
+/** A short body of this length as text: by a reader it takes three times as long. Throws as `bodyText`. */
+function shortText(request: Request, length: number): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const wait = new BodyWait(reject, { isShort: true });
+  const read = (text: string) => {
+    wait.end();
+    if (text.length > length) reject(tooLong(length));
+    else resolve(text);
+  };
+  request.text().then(read, (cause: unknown) => {
+    wait.end();
+    reject(cutOff(cause));
+  });
+  return promise;
+}
+
 /** Bodies that are being read, the oldest first. */
-const awaited = new Set<InTime>();
+const awaited = new Set<BodyWait>();
 /** Short bodies that begin before this time, in Unix ms, have no timer of their own. */
 let untimedUntil = 0;
 
@@ -113,22 +130,17 @@ export function refuseLateBodies(now = Date.now()): void {
  * The time that a body may take. A timer takes a tenth of the CPU time of a small call, so short bodies have one at most
  * once a second; the next request, or another timer, refuses those without.
  */
-class InTime {
-  readonly isShort: boolean;
-  /** Rejects with `too_slow`. */
-  readonly late: Promise<never>;
+class BodyWait {
   /** In Unix ms. */
   readonly until: number;
+  /** Is called with `too_slow`. */
   readonly refuse: (why: Fault) => void;
   readonly #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(isShort: boolean) {
-    const { promise, reject } = Promise.withResolvers<never>();
+  constructor(refuse: (why: Fault) => void, { isShort }: { isShort: boolean }) {
     const now = Date.now();
     const untimedMs = Math.floor(limits.bodyMs / 60);
-    this.isShort = isShort;
-    this.late = promise;
-    this.refuse = reject;
+    this.refuse = refuse;
     this.until = now + limits.bodyMs;
     awaited.add(this);
     // A later time is from before the clock was set back.
@@ -157,13 +169,6 @@ export function lengthOf({ headers }: Request): number | undefined {
     "invalid_request",
     "The Content-Length is not a number of bytes. Send the body's length in decimal digits, or none.",
   );
-}
-
-/** A short body of this length as text: by a reader it takes three times as long. Throws `invalid_request` for a longer one. */
-async function shortText(request: Request, length: number): Promise<string> {
-  const text = await request.text();
-  if (text.length > length) throw tooLong(length);
-  return text;
 }
 
 const tooLong = (length: number) =>
@@ -222,9 +227,9 @@ export async function textWithin(
 }
 
 /** Reading a request fails only where its sender has left: no fault of the server, which the log would show. */
-function cutOff(cause: unknown): never {
-  if (cause instanceof Fault) throw cause;
-  throw new Fault("invalid_request", "The body was cut off. Send it again, whole.", { cause });
+function cutOff(cause: unknown): Fault {
+  if (cause instanceof Fault) return cause;
+  return new Fault("invalid_request", "The body was cut off. Send it again, whole.", { cause });
 }
 
 const tooSlow = () =>

@@ -1,5 +1,5 @@
 import type { Authenticator } from "../auth/authenticator.ts";
-import { arrivalOf, isLocal, isSafe } from "../auth/origin.ts";
+import { arrivalOf, isLocal, isSafe, originOf } from "../auth/origin.ts";
 import { revokedKey } from "../auth/key-records.ts";
 import { isPassphrase } from "../auth/passphrase.ts";
 import { ownerOf } from "../auth/principal.ts";
@@ -67,13 +67,11 @@ export class People {
 
   /** The origin of the pages for this caller's user; undefined if nobody could open them as this caller. */
   pagesFor({ name }: Principal, request: Request): string | undefined {
-    const url = new URL(request.url);
-    const { isOpen } = this.#authenticator;
-    if (isOpen) {
-      const isAnyone = name === ANONYMOUS.name && !this.#authenticator.isExposed(request);
-      return isAnyone ? url.origin : undefined;
-    }
-    return isSafe(url) && this.#credentialOf(name) !== undefined ? url.origin : undefined;
+    const { isOpen, isExposed } = this.#authenticator;
+    const mayOpen = isOpen
+      ? name === ANONYMOUS.name && !isExposed(request)
+      : this.#credentialOf(name) !== undefined && isSafe(new URL(request.url));
+    return mayOpen ? originOf(request) : undefined;
   }
 
   /** Throws `forbidden` where what people enter could be read on its way. */
