@@ -396,8 +396,8 @@ test("hosts that no request can have are told, with what was meant", async () =>
   const told = member?.warnings.filter((warning) => warning.startsWith("allowed_hosts"));
   expect(told).toEqual(
     ["api.example", "api.example", "xn--bcher-kva.example", "a.example"].map(
-      (meant, at) =>
-        `allowed_hosts has ${JSON.stringify(hosts[at])}, which no host fits: write "${meant}"`,
+      (meant, index) =>
+        `allowed_hosts has ${JSON.stringify(hosts[index])}, which no host fits: write "${meant}"`,
     ),
   );
 });
