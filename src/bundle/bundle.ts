@@ -76,7 +76,15 @@ export type Making = Omit<Options, "folders">;
  */
 export async function makeBundle(options: Options): Promise<Member[]> {
   const refusals = new Refusals();
-  return bundleAll(await scan(options.folders, refusals), options, refusals);
+  const found = await scan(options.folders, refusals);
+  let early = refusals.messages;
+  // The first slow step is reported after the faults that are known before it.
+  const progress = (what: string) => {
+    for (const message of early) options.progress(message);
+    early = [];
+    options.progress(what);
+  };
+  return bundleAll(found, { ...options, progress }, refusals);
 }
 
 /** Builds, prepares, asks and checks these servlets; `refusals` has those of others. Throws as `makeBundle`. */
@@ -129,7 +137,11 @@ export async function bundleAll(
       withAnswer(await identified(await warmed(one, answer, cache)), answer),
     );
     if (member === undefined) continue;
-    const warnings = [...member.warnings, ...(await buildWarnings(member.found))];
+    const warnings = [
+      ...member.warnings,
+      ...hostWarnings(member.found.manifest),
+      ...(await buildWarnings(member.found)),
+    ];
     members.push({ ...member, warnings });
   }
   refusals.throwAll();
@@ -229,6 +241,19 @@ function withStateLists(found: FoundServlet, plugin: Uint8Array<ArrayBuffer>): F
   const imports = WebAssembly.Module.imports(new WebAssembly.Module(plugin));
   const isTold = imports.some(({ name }) => /^notify_\w+_list_changed$/.test(name));
   return isTold ? { ...found, manifest: { ...manifest, lists: "dynamic" } } : found;
+}
+
+/** Warns of entries of `allowed_hosts` that no host can fit: URLs, paths, and names in other letters than ASCII. */
+function hostWarnings({ allowed_hosts = [] }: Manifest): string[] {
+  return allowed_hosts
+    .filter((entry) => /[^!-~]|[/@#]|\.$/.test(entry))
+    .map((entry) => {
+      const url = entry.includes("://") ? entry : `https://${entry}`;
+      const meant = URL.parse(url.trim())?.host.replace(/\.$/, "");
+      const hint =
+        meant === undefined ? "a host name, such as api.example.com" : JSON.stringify(meant);
+      return `allowed_hosts has ${JSON.stringify(entry)}, which no host fits: write ${hint}`;
+    });
 }
 
 /** Says what the imports and exports of a plugin show: that it was built as a program, and that it fetches in vain. */

@@ -128,8 +128,8 @@ export async function documentOf(
 }
 
 /**
- * The source expression of a URL for a policy: its scheme alone if it has no host, or one that is not valid there (IPv6)
+ * The source expression of a URL for a policy: its scheme alone if it is not of the web, has no host, or one that is not valid there (IPv6)
  * or would end the directive. https://www.w3.org/TR/CSP3/#framework-directive-source-list
  */
 export const policySourceOf = ({ protocol, hostname, origin }: URL): string =>
-  /^[\w.-]+$/.test(hostname) ? origin : protocol;
+  /^(https?|wss?):$/.test(protocol) && /^[\w.-]+$/.test(hostname) ? origin : protocol;

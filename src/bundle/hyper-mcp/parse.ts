@@ -25,7 +25,7 @@ export function parseConfig(file: string, text: string): unknown {
   };
   try {
     // A YAML alias may lead back to itself, which JSON cannot express.
-    return JSON.parse(JSON.stringify(parsed(file, text), count));
+    return JSON.parse(JSON.stringify(parsed(file, text.replace(/^\uFEFF/, "")), count));
   } catch (error) {
     if (error instanceof Refusal) throw error;
     throw new Refusal(

@@ -112,7 +112,8 @@ function sessionOf({ headers, sessions }: Exchange) {
 
 function known<T>(found: T | undefined): T {
   if (found !== undefined) return found;
-  const message = "Unknown or ended session. Send initialize to begin another.";
+  const message =
+    "Unknown or ended session. Send initialize, alone and not in a batch, to begin another.";
   throw new Fault("no_session", message);
 }
 
