@@ -13,13 +13,15 @@ import { BUNDLE_FUEL } from "./wasm/fuel.ts";
 import { memoryBytes } from "../core/text.ts";
 import { askServlets, type ListAnswer } from "./wasm/ask.ts";
 import { inspectLists } from "./inspect.ts";
-import { copyPrepared, readIfThere, contentHash, writeWhole } from "./cache.ts";
+import { readIfThere, contentHash, writeWhole } from "./cache.ts";
 import { refuseNameClashes } from "./clashes.ts";
 import { identified } from "./digests.ts";
 import type { PartDigests } from "../servlets/bundle.ts";
+import { unpackPrepared } from "./prepared.ts";
 import { prepare, type Prepared } from "./wasm/prepare.ts";
 import { parseMounts } from "../files/mounts.ts";
 import { archivesOf, type Archived } from "./servlet-files.ts";
+import { isInstalled } from "./own.ts";
 import { Refusal, Refusals } from "./refusal.ts";
 import { scan, type FoundServlet } from "./scan.ts";
 import { bundleScript, kitScript, type ServletScript } from "./typescript/script.ts";
@@ -86,7 +88,7 @@ export async function bundleAll(
   refusals = new Refusals(),
 ): Promise<Member[]> {
   const { cache, progress } = options;
-  await copyPrepared(cache);
+  await unpackPrepared(cache);
   const scripts = await bundleScripts(all, refusals);
   const checked = refusals.collect(() => checkTypes(typed(scripts), cache, progress));
   const made = new Map<FoundServlet, Ready>();
@@ -174,16 +176,18 @@ async function makeReady(
   script: ServletScript | undefined,
   { cache, progress, optimise = true }: Making,
 ): Promise<Ready> {
-  const tell = (doing: string) => progress(`${found.name}: ${doing}`);
   refuseUnkept(found);
-  const plugin = await build(found.source, cache, tell);
   const limit = memoryBytes(found.manifest.memory_limit ?? "") ?? limits.memoryBytes;
+  const keeps = keepsState(found.manifest);
+  const most = keeps ? Math.min(limit, limits.stateBytes) : limit;
+  const isShared = script !== undefined && most === limits.memoryBytes;
+  const advice = isShared && !isInstalled ? `, as prepared.bin is stale: \`npm run prepared\`` : "";
+  const tell = (doing: string) => progress(`${found.name}: ${doing}${advice}`);
+  const plugin = await build(found.source, cache, tell);
   try {
-    const keeps = keepsState(found.manifest);
-    const most = keeps ? Math.min(limit, limits.stateBytes) : limit;
     const how = {
       memoryBytes: most,
-      optimise: optimise || (script !== undefined && most === limits.memoryBytes),
+      optimise: optimise || isShared,
       ...(keeps && { markedPages: 0 }),
     };
     const prepared = await prepare(plugin, how, cache, tell);
