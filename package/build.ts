@@ -73,7 +73,17 @@ await writeManifest(main, {
   description: project.description,
   ...origin,
   type: "module",
-  files: ["bin", "dist", "docs", "plugins", "prepared.bin", "template", "templates", "*.md", "*.toml"],
+  files: [
+    "bin",
+    "dist",
+    "docs",
+    "plugins",
+    "prepared.bin",
+    "template",
+    "templates",
+    "*.md",
+    "*.toml",
+  ],
   bin: { "edge-servlets": "bin/edge-servlets.js" },
   exports: {
     ".": exported("worker"),

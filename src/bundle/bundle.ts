@@ -103,7 +103,6 @@ export async function bundleAll(
       all.filter(({ source }) => source.kind !== "typescript"),
       make,
     ),
-    checked,
   ]);
   const ready = all.flatMap((found) => made.get(found) ?? []);
   const answers = await askServlets(
@@ -134,6 +133,7 @@ export async function bundleAll(
     const warnings = [...member.warnings, ...(await buildWarnings(member.found))];
     members.push({ ...member, warnings });
   }
+  await checked;
   refusals.throwAll();
   const catalog = catalogOf(members);
   refuseNameClashes(members, catalog);

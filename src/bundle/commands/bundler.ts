@@ -1,0 +1,58 @@
+/** Makes bundles for wrangler's build command in the process of `dev`, where compilers and interpreter stay loaded. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { json } from "node:stream/consumers";
+import { BUNDLER, type Question } from "./ask-bundler.ts";
+import { makeModule, prepareForWrangler } from "./make-module.ts";
+
+/**
+ * Begins the first bundle, and listens for the build command, which finds the address in its environment.
+ *
+ * `fault` is why that bundle cannot be served: it was not made, or `check` says so; undefined if it can.
+ */
+export async function serveBundles(check: () => Promise<string | undefined>) {
+  const folder = await mkdtemp(join(tmpdir(), "edge-servlets-"));
+  const path =
+    process.platform === "win32"
+      ? `\\\\.\\pipe\\${folder.replaceAll(/\W/g, "-")}`
+      : join(folder, "bundler");
+  await prepareForWrangler();
+  const first = makeModule([], { isReload: false, isDev: true });
+  const fault = first.then(async ({ code, failure }) => (code === 0 ? check() : failure));
+  let latest = fault.then(() => first);
+  let isFirst = true;
+  const answer = async ({ args, folder: asked }: Question) => {
+    if (asked !== process.cwd()) return undefined;
+    const isKnown = isFirst && args.length === 0;
+    isFirst = false;
+    if (!isKnown) {
+      const make = () => makeModule(args, { isReload: true });
+      latest = latest.then(make, make);
+    }
+    return latest;
+  };
+  const server = createServer((request, response) => {
+    response.flushHeaders();
+    void json(request)
+      .then(async (question) => {
+        const made = await answer(question as Question);
+        if ((await fault) === undefined) response.end(JSON.stringify(made ?? null));
+      })
+      .catch((error: unknown) => {
+        console.error(error);
+        response.destroy();
+      });
+  });
+  await new Promise<void>((done) => server.listen(path, done));
+  process.env[BUNDLER] = path;
+  return {
+    fault,
+    close: async () => {
+      server.close();
+      server.closeAllConnections();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
