@@ -10,13 +10,13 @@ import { dialectOf, dialects, type DialectName } from "../servlets/dialects.ts";
 import { describeFailure, KIND_NAMES } from "../servlets/servlet.ts";
 import { fuelOf, keepsState, type Manifest } from "../servlets/manifest.ts";
 import { BUNDLE_FUEL } from "./wasm/fuel.ts";
-import { memoryBytes } from "../core/text.ts";
 import { askServlets, type ListAnswer } from "./wasm/ask.ts";
 import { inspectLists } from "./inspect.ts";
 import { readIfThere, contentHash, writeWhole } from "./cache.ts";
 import { refuseNameClashes } from "./clashes.ts";
 import { identified } from "./digests.ts";
 import type { PartDigests } from "../servlets/bundle.ts";
+import { preparationOf } from "./preparation.ts";
 import { unpackPrepared } from "./prepared.ts";
 import { prepare, type Prepared } from "./wasm/prepare.ts";
 import { parseMounts } from "../files/mounts.ts";
@@ -177,21 +177,15 @@ async function makeReady(
   { cache, progress, optimise = true }: Making,
 ): Promise<Ready> {
   refuseUnkept(found);
-  const limit = memoryBytes(found.manifest.memory_limit ?? "") ?? limits.memoryBytes;
-  const keeps = keepsState(found.manifest);
-  const most = keeps ? Math.min(limit, limits.stateBytes) : limit;
-  const isShared = script !== undefined && most === limits.memoryBytes;
+  const preparation = preparationOf(found.manifest, { optimise });
+  const isShared = script !== undefined && preparation.memoryBytes === limits.memoryBytes;
   const advice = isShared && !isInstalled ? `, as prepared.bin is stale: \`npm run prepared\`` : "";
   const tell = (doing: string) => progress(`${found.name}: ${doing}${advice}`);
   const plugin = await build(found.source, cache, tell);
   try {
-    const how = {
-      memoryBytes: most,
-      optimise: optimise || isShared,
-      ...(keeps && { markedPages: 0 }),
-    };
+    const how = { ...preparation, optimise: optimise || isShared };
     const prepared = await prepare(plugin, how, cache, tell);
-    if (keeps && prepared.unrestorable !== undefined) {
+    if (keepsState(found.manifest) && prepared.unrestorable !== undefined) {
       throw new Refusal(
         `its state cannot be kept, as ${prepared.unrestorable}: build it without, or remove "state" from servlet.json`,
       );

@@ -15,6 +15,7 @@ import { build } from "./source.ts";
 import { interpreterPlugin } from "./typescript/engine.ts";
 import { kitScript } from "./typescript/script.ts";
 import { prepare } from "./wasm/prepare.ts";
+import { preparationOf } from "./preparation.ts";
 import { snapshot } from "./wasm/snapshot.ts";
 
 /** A line of JSON, which has the length of each file by its name, and then the files, compressed together. */
@@ -39,7 +40,7 @@ export async function unpackPrepared(cache: string): Promise<void> {
   }
 }
 
-/** Prepares the interpreter and its kit, and compiles these servlets, in an empty cache. */
+/** Prepares the interpreter and its kit, and these compiled servlets as `dev` serves them. */
 export async function makePrepared(
   servlets: readonly FoundServlet[],
   cache: string,
@@ -49,7 +50,10 @@ export async function makePrepared(
   const { memoryBytes } = limits;
   const interpreter = await prepare(plugin, { memoryBytes }, cache, progress);
   await snapshot(interpreter, await kitScript(), cache);
-  for (const { source } of servlets) await build(source, cache, progress);
+  for (const found of servlets) {
+    const compiled = await build(found.source, cache, progress);
+    await prepare(compiled, preparationOf(found.manifest, { optimise: false }), cache, progress);
+  }
 }
 
 /** Packs all files of a folder. */

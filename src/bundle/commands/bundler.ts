@@ -5,29 +5,24 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import { BUNDLER, type Question } from "./ask-bundler.ts";
-import { makeModule, prepareForWrangler } from "./make-module.ts";
+import type { Made } from "./make-module.ts";
 
-/**
- * Begins the first bundle, and listens for the build command, which finds the address in its environment.
- *
- * `fault` is why that bundle cannot be served: it was not made, or `check` says so; undefined if it can.
- */
-export async function serveBundles(check: () => Promise<string | undefined>) {
+/** Listens for the build command, which finds the address in its environment. */
+export async function serveBundles() {
   const folder = await mkdtemp(join(tmpdir(), "edge-servlets-"));
   const path =
     process.platform === "win32"
       ? `\\\\.\\pipe\\${folder.replaceAll(/\W/g, "-")}`
       : join(folder, "bundler");
-  await prepareForWrangler();
-  const first = makeModule([], { isReload: false, isDev: true });
-  const fault = first.then(async ({ code, failure }) => (code === 0 ? check() : failure));
-  let latest = fault.then(() => first);
+  let fault: Promise<string | undefined> | undefined;
+  let latest: Promise<Made>;
   let isFirst = true;
   const answer = async ({ args, folder: asked }: Question) => {
     if (asked !== process.cwd()) return undefined;
     const isKnown = isFirst && args.length === 0;
     isFirst = false;
     if (!isKnown) {
+      const { makeModule } = await import("./make-module.ts");
       const make = () => makeModule(args, { isReload: true });
       latest = latest.then(make, make);
     }
@@ -48,7 +43,17 @@ export async function serveBundles(check: () => Promise<string | undefined>) {
   await new Promise<void>((done) => server.listen(path, done));
   process.env[BUNDLER] = path;
   return {
-    fault,
+    /**
+     * Makes the first bundle. Gives why it cannot be served: it was not made, or `check` says so; undefined if it can.
+     */
+    begin: (check: () => Promise<string | undefined>): Promise<string | undefined> => {
+      const made = import("./make-module.ts").then(({ makeModule }) =>
+        makeModule([], { isReload: false, isDev: true }),
+      );
+      fault = made.then(async ({ code, failure }) => (code === 0 ? check() : failure));
+      latest = fault.then(() => made);
+      return fault;
+    },
     close: async () => {
       server.close();
       server.closeAllConnections();

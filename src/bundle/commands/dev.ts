@@ -11,14 +11,14 @@ import * as z from "zod";
 import { AUTH_VARIABLES } from "../../core/model.ts";
 import { RUNS } from "../../settings/own-names.ts";
 import { isLoopback } from "../../http/private-hosts.ts";
-import { missingIn, unusedIn } from "../../servlets/variables.ts";
 import { printable } from "../../core/text.ts";
 import { demandFree } from "../listening.ts";
 import { OWN_EXTENSION } from "../own.ts";
 import { localValues } from "./local-variables.ts";
 import { Refusal, Refusals } from "../refusal.ts";
-import { scan } from "../scan.ts";
 import { servletFolders } from "./folders.ts";
+import { serveBundles } from "./bundler.ts";
+import { prepareForWrangler } from "./entry.ts";
 import { wrangler } from "./wrangler.ts";
 
 const string = { type: "string" } as const;
@@ -123,6 +123,10 @@ async function standing({ file, env, isAlone }: Pick<Dev, "file" | "env" | "isAl
   // An empty one counts as missing.
   const has = (name: string) => Boolean(values[name]);
   const closing = AUTH_VARIABLES.filter(has);
+  const [{ scan }, { missingIn, unusedIn }] = await Promise.all([
+    import("../scan.ts"),
+    import("../../servlets/variables.ts"),
+  ]);
   const servlets = await scan(servletFolders(), new Refusals());
   const { deploymentOf, readSettings } = await settingsOf();
   const { variables } = deploymentOf(readSettings(values), values);
@@ -196,15 +200,16 @@ export async function dev(given: string[]): Promise<number> {
     const said = await readiness(all, new URL(`http://${at}:${data.port}`));
     setTimeout(() => console.log(said), LAST_LINE_MS);
   };
-  const { serveBundles } = await import("./bundler.ts");
-  const bundler = await serveBundles(async () => {
-    const fault = await faultInSettings(all);
-    return fault && `${fault} Mend it in .dev.vars or ${file}.`;
-  });
+  const bundler = await serveBundles();
+  await prepareForWrangler();
   const stopped = new AbortController();
   const hear = (message: unknown) => void ready(message).catch(() => {});
   const ended = wrangler(args, "inherit", { hear, signal: stopped.signal });
-  const fault = await Promise.race([bundler.fault, ended.then(() => undefined)]);
+  const unserved = bundler.begin(async () => {
+    const fault = await faultInSettings(all);
+    return fault && `${fault} Mend it in .dev.vars or ${file}.`;
+  });
+  const fault = await Promise.race([unserved, ended.then(() => undefined)]);
   const stop = reloadForVariables(file, {
     faultIn: () => faultInSettings(all),
     summary: async () =>

@@ -1,6 +1,5 @@
 /** Makes the module of the bundle, and all that is served beside it. */
-import { mkdir } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import * as z from "zod";
 import { RUNS } from "../../settings/own-names.ts";
@@ -9,6 +8,7 @@ import { missingIn } from "../../servlets/variables.ts";
 import { makeBundle, type Member } from "../bundle.ts";
 import { bundleSource, moduleChanges, newBuilds } from "../bundle-module.ts";
 import { readIfThere, writeIfNew } from "../cache.ts";
+import { ASSETS, MODULE, writeEntry } from "./entry.ts";
 import { placeOfRuns } from "./place-of-runs.ts";
 import { servletFolders } from "./folders.ts";
 import { consoleScripts } from "../console-scripts.ts";
@@ -18,17 +18,13 @@ import { Refusal } from "../refusal.ts";
 import { runnerScripts } from "../runner-scripts.ts";
 import { compileQuickly } from "../work.ts";
 import { table } from "./table.ts";
-import { demandComplete, ownConfig } from "./wrangler-config.ts";
+import { demandComplete } from "./wrangler-config.ts";
 
 const CACHE = ".bundle";
-/** The folder of assets, and the project's entry file, which wrangler.toml names. */
-const ASSETS = ".bundle/assets";
-const ENTRY = ".bundle/worker.ts";
-
 const OPTIONS = {
   /** Says only what is wrong. */
   quiet: { type: "boolean", default: false },
-  out: { type: "string", default: isInstalled ? ".bundle/bundle.gen.ts" : "src/bundle.gen.ts" },
+  out: { type: "string", default: MODULE },
 } as const;
 
 /** How a bundle has come out. */
@@ -97,14 +93,6 @@ export async function makeModule(
   }
 }
 
-/** Makes what wrangler looks for before it runs its build command. */
-export async function prepareForWrangler(): Promise<void> {
-  await mkdir(ASSETS, { recursive: true });
-  if (isInstalled) await writeEntry(OPTIONS.out.default);
-}
-
-const writeEntry = (out: string) => writeIfNew(ENTRY, entrySource(relative(dirname(ENTRY), out)));
-
 /** Which settings are missing, in a sentence. */
 async function lacking(members: readonly Member[]): Promise<string> {
   const servlets = members.map(({ found }) => found);
@@ -113,17 +101,4 @@ async function lacking(members: readonly Member[]): Promise<string> {
   const has = await localVariables();
   const missing = missingIn(servlets, (name) => has.has(name));
   return missing.length === 0 ? "" : ` Missing: ${missing.join("; ")}: set it in .dev.vars.`;
-}
-
-/** The entry file of a project: the Worker of its bundle. */
-function entrySource(bundle: string): string {
-  const classes = ownConfig().durable_objects.bindings.map(({ class_name }) => class_name);
-  return `// Written by \`edge-servlets bundle\`.
-import { createWorker } from "edge-servlets";
-import { bundle } from "./${bundle.replaceAll("\\", "/")}";
-
-const { worker, objects } = createWorker(bundle);
-export const { ${classes.toSorted().join(", ")} } = objects;
-export default worker;
-`;
 }
