@@ -70,7 +70,7 @@ export async function makeModule(
     else {
       await writeIfNew(
         join(import.meta.dirname, "../servlet.schema.json"),
-        `${JSON.stringify(z.toJSONSchema(manifestSchema), null, 2)}\n`,
+        `${JSON.stringify(z.toJSONSchema(manifestSchema()), null, 2)}\n`,
       );
     }
     if (values.quiet) return { code: 0, said: "", failure: "" };

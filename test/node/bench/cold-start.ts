@@ -18,7 +18,10 @@ const MANY = 300;
 async function cpuMs(pid: number): Promise<number> {
   const tasks = await readdir(`/proc/${pid}/task`);
   const stats = tasks.map((task) => readFile(`/proc/${pid}/task/${task}/schedstat`, "utf8"));
-  return (await Promise.all(stats)).reduce((sum, stat) => sum + Number(stat.split(" ")[0]) / 1e6, 0);
+  return (await Promise.all(stats)).reduce(
+    (sum, stat) => sum + Number(stat.split(" ")[0]) / 1e6,
+    0,
+  );
 }
 
 /** One start, and its first call. */
