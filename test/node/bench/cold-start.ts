@@ -40,12 +40,12 @@ async function started(folder: string, load: Omit<Load, "port" | "connections">,
 export async function benchColdStart(): Promise<void> {
   const scratch = join(".bundle", "bench", "cold");
   const { callModern } = kindsWith({ key: {}, token: {} });
-  const bare = await buildWorker(join(import.meta.dirname, "bare.ts"), join(scratch, "bare"));
+  const bare = await buildWorker(join(import.meta.dirname, "empty.ts"), join(scratch, "empty"));
   const ours = await buildCheckout(".", join(scratch, "ours"));
   const fleet = await fleetOf(MANY);
   const durable = { durable: true } as const;
   const starts = {
-    empty: () => started(bare, callModern!, {}),
+    empty: () => started(bare, callModern!, durable),
     bundled: () => started(ours, callModern!, durable),
     [`${MANY} servlets`]: () =>
       started(fleet.folder, modern("tools/call", { name: "say7", arguments: {} }, "say7"), durable),
