@@ -7,7 +7,7 @@ import type { Made } from "./make-module.ts";
 export const BUNDLER = "EDGE_SERVLETS_BUNDLER";
 
 /** What the build command asks: its arguments, and the folder that it runs in. */
-export interface Question {
+export interface BundleRequest {
   args: string[];
   folder: string;
 }
@@ -17,7 +17,7 @@ export async function askBundler(args: string[]): Promise<Made | undefined> {
   const path = process.env[BUNDLER];
   // Wrangler reads what `--env-file` names into the environment of its build command: this process has to look there.
   if (path === undefined || process.env[RUNS] !== undefined) return undefined;
-  const question: Question = { args, folder: process.cwd() };
+  const asked: BundleRequest = { args, folder: process.cwd() };
   return new Promise((done) => {
     const asking = request({ socketPath: path, method: "POST" }, (answer) => {
       // Cut off where `dev` ends: it has said why.
@@ -25,6 +25,6 @@ export async function askBundler(args: string[]): Promise<Made | undefined> {
       done(ended.then((made) => made ?? undefined));
     });
     asking.once("error", () => done(undefined));
-    asking.end(JSON.stringify(question));
+    asking.end(JSON.stringify(asked));
   });
 }

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { json } from "node:stream/consumers";
-import { BUNDLER, type Question } from "./ask-bundler.ts";
+import { BUNDLER, type BundleRequest } from "./ask-bundler.ts";
 import type { Made } from "./make-module.ts";
 
 /** Listens for the build command, which finds the address in its environment. */
@@ -17,7 +17,7 @@ export async function serveBundles() {
   let fault: Promise<string | undefined> | undefined;
   let latest: Promise<Made>;
   let isFirst = true;
-  const answer = async ({ args, folder: asked }: Question) => {
+  const answer = async ({ args, folder: asked }: BundleRequest) => {
     if (asked !== process.cwd()) return undefined;
     const isKnown = isFirst && args.length === 0;
     isFirst = false;
@@ -32,7 +32,7 @@ export async function serveBundles() {
     response.flushHeaders();
     void json(request)
       .then(async (question) => {
-        const made = await answer(question as Question);
+        const made = await answer(question as BundleRequest);
         if ((await fault) === undefined) response.end(JSON.stringify(made ?? null));
       })
       .catch((error: unknown) => {

@@ -209,18 +209,18 @@ export async function dev(given: string[]): Promise<number> {
     const fault = await faultInSettings(all);
     return fault && `${fault} Mend it in .dev.vars or ${file}.`;
   });
-  const fault = await Promise.race([unserved, ended.then(() => undefined)]);
   const stop = reloadForVariables(file, {
     faultIn: () => faultInSettings(all),
     summary: async () =>
       (await standing(all)).map(([label, text]) => `${label!.toLowerCase()}: ${text}`).join(" | "),
   });
   try {
+    const fault = await Promise.race([unserved, ended.then(() => undefined)]);
     if (fault === undefined) return await ended;
-    stopped.abort();
-    await ended;
     throw new Refusal(fault);
   } finally {
+    stopped.abort();
+    await ended;
     stop();
     await bundler.close();
   }

@@ -4,7 +4,7 @@
  * clock, and of CPU time by all processes of the command.
  */
 import { execFileSync, spawn } from "node:child_process";
-import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { freePort } from "../workerd.ts";
@@ -12,7 +12,7 @@ import { modern } from "./kinds.ts";
 import { median } from "./turns.ts";
 
 const ROUNDS = 3;
-const PATIENCE_MS = 300_000;
+const PATIENCE_MS = 120_000;
 
 /** A server that is started from a folder, and a file of it. */
 interface Start {
@@ -51,11 +51,19 @@ async function measured({ folder, made, command, ask, saved }: Start) {
   const [program = "", ...args] = [...command, `--port=${port}`];
   const text = await readFile(join(folder, saved.file), "utf8");
   const began = performance.now();
-  const child = spawn(program, args, { cwd: folder, stdio: "ignore", detached: true });
+  const child = spawn(program, args, {
+    cwd: folder,
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
+  let said = "";
+  for (const output of [child.stdout, child.stderr])
+    output.on("data", (chunk) => void (said += chunk));
   const until = async (expected: string) => {
     const start = performance.now();
     while (!(await ask(port).catch(() => "")).includes(expected)) {
-      if (performance.now() - start > PATIENCE_MS) throw new Error(`${folder} does not answer`);
+      if (child.exitCode !== null || performance.now() - start > PATIENCE_MS)
+        throw new Error(`${folder} does not answer: ${said}`);
       await pause(20);
     }
     return performance.now();
@@ -73,7 +81,7 @@ async function measured({ folder, made, command, ask, saved }: Start) {
       savedCpu: (await cpuSeconds(child.pid!)) - cpu,
     };
   } finally {
-    process.kill(-child.pid!, "SIGKILL");
+    if (child.exitCode === null) process.kill(-child.pid!, "SIGKILL");
     await writeFile(join(folder, saved.file), text);
   }
 }
@@ -170,6 +178,8 @@ async function newProject(scratch: string): Promise<string> {
   }
   for (const name of await readdir("node_modules/.bin"))
     await symlink(resolve("node_modules/.bin", name), join(packages, ".bin", name));
+  // As npm does when it installs a package.
+  await chmod(join(packages, "edge-servlets/bin/edge-servlets.js"), 0o755);
   await symlink("../edge-servlets/bin/edge-servlets.js", join(packages, ".bin/edge-servlets"));
   return project;
 }

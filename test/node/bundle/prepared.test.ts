@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { compiledServlets } from "../../../package/prepared.ts";
-import { makePrepared, pack, PREPARED, unpackPrepared } from "../../../src/bundle/prepared.ts";
+import { makePrepared, unpackPrepared } from "../../../src/bundle/prepared.ts";
 
 /** The file `prepared.bin`, with which each checkout begins. */
 
@@ -28,8 +28,4 @@ test("a file that is missing in the cache is put there", async () => {
   await rm(join(cache, name));
   await unpackPrepared(cache);
   expect(await readFile(join(cache, name))).toEqual(before);
-});
-
-test("is the file that its files are packed into", async () => {
-  expect(Buffer.compare(await pack(cache), await readFile(PREPARED)), STALE).toBe(0);
 });
