@@ -16,6 +16,7 @@ import { callerKey } from "./core/callers.ts";
 import { demandAudience } from "./settings/env.ts";
 import { Fault, report } from "./core/errors.ts";
 import { limits } from "./core/limits.ts";
+import { hubNameOf } from "./calls/changes.ts";
 import { mcpEndpoint } from "./mcp/endpoint.ts";
 import { errorMessage, idOf } from "./mcp/wire/message.ts";
 import { replyResponse, refusalResponse } from "./mcp/wire/reply.ts";
@@ -29,9 +30,13 @@ import { HOW_TO_CLOSE } from "./pages/page.ts";
 import { addConsole } from "./pages/routes.ts";
 import { accountEndpoint } from "./pages/account-endpoint.ts";
 import { askEndpoint } from "./pages/ask-endpoint.ts";
-import { callbackEndpoint, connectEndpoint, signInEndpoint } from "./pages/connect-endpoint.ts";
+import {
+  callbackEndpoint,
+  connectEndpoint,
+  secretEndpoint,
+  signInEndpoint,
+} from "./pages/asked-endpoint.ts";
 import { CALLBACK_PATH } from "./pages/issuer-sign-in.ts";
-import { secretEndpoint } from "./pages/secret-endpoint.ts";
 import { signedInEndpoint, type PersonPage } from "./pages/view.ts";
 import type { Principal } from "./core/model.ts";
 import type { Server } from "./server.ts";
@@ -96,13 +101,13 @@ export function createApp(server: Server) {
   const paged =
     people &&
     (async (raw: Request, endpoint: (page: PersonPage) => Promise<Response>) => {
-      const { profiles, providers } = serving;
+      const { persons, providers } = serving;
       const person = await people.of(raw);
       const key = callerKey(person?.principal ?? anonymousAt(raw));
       const { quota, until } = rateLimiter.enter(key, raw);
       const tasksOf = (principal: Principal) => tasks!(principal, quota.countStored);
       const { forgetCaller } = server.states;
-      const page = { people, ...server.site, person, tasksOf, profiles, providers, forgetCaller };
+      const page = { people, ...server.site, person, tasksOf, persons, providers, forgetCaller };
       return until(endpoint({ ...page, admit: quota.admit }));
     });
 
@@ -142,7 +147,7 @@ export function createApp(server: Server) {
           registry,
           principal,
           identify: () => identify(raw),
-          hub: hubs && (() => hubs.getByName(principal.name)),
+          hub: hubs && (() => hubs.getByName(hubNameOf(principal, env))),
           vault: server.vault,
           tasks: tasks?.(principal, quota.countStored),
           pages: people?.pagesFor(principal, raw),

@@ -5,7 +5,7 @@ import type { CallRecord } from "./otc/call-record.ts";
 import type { Grant } from "./auth/grant.ts";
 import type { Hub } from "./mcp/hub.ts";
 import type { KeyRing } from "./storage/key-ring.ts";
-import type { Profile } from "./pages/profile.ts";
+import type { PersonObject } from "./pages/person-object.ts";
 import type { Quota } from "./auth/quota.ts";
 import type { ServletState } from "./state/servlet-state.ts";
 import type { Session } from "./mcp/legacy/session.ts";
@@ -38,14 +38,14 @@ export interface Env extends Variables {
   INSTALLS?: DurableObjectNamespace<Installs>;
   /** Revocation of API keys while the server runs. */
   KEY_RECORDS?: DurableObjectNamespace<KeyRecords>;
-  /** The keys that seal what is stored; required by sessions, tasks, states of calls and servlets, pages and profiles. */
+  /** The keys that seal what is stored; required by sessions, tasks, states of calls and servlets, pages and what is kept for people. */
   KEY_RING?: DurableObjectNamespace<KeyRing>;
   /** Installed servlets, with `BUILDS` and `INSTALLS`. */
   LOADER?: WorkerLoader;
   /** The server's own sign-in, with `GRANTS`, `ATTEMPTS` and `OWNER_PASSPHRASE`. */
   OAUTH_KV?: KVNamespace;
   /** Secrets and accounts of people, and the lists of their calls. */
-  PROFILES?: DurableObjectNamespace<Profile>;
+  PROFILES?: DurableObjectNamespace<PersonObject>;
   /** `callsPerMinute` and `toolCallsPerMinute` of `LIMITS`; bounds of what servlets keep for a caller. */
   QUOTAS?: DurableObjectNamespace<Quota>;
   /** Calls per minute, counted by the platform instead of `QUOTAS`. */

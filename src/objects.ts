@@ -9,7 +9,7 @@ import { CallRecord } from "./otc/call-record.ts";
 import { Grant } from "./auth/grant.ts";
 import { Hub } from "./mcp/hub.ts";
 import { KeyRing } from "./storage/key-ring.ts";
-import { Profile } from "./pages/profile.ts";
+import { PersonObject } from "./pages/person-object.ts";
 import { Quota } from "./auth/quota.ts";
 import { ServletState } from "./state/servlet-state.ts";
 import { Session } from "./mcp/legacy/session.ts";
@@ -33,7 +33,7 @@ export function durableObjects(server: Server) {
     Installs: madeWith(given, Installs),
     KeyRecords,
     KeyRing,
-    Profile: madeWith(sealing, Profile),
+    Profile: madeWith(sealing, PersonObject),
     Quota,
     ServletState: madeWith(sealing, ServletState),
     Session: madeWith(sealing, Session),

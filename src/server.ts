@@ -5,7 +5,7 @@ import { RateLimiter } from "./auth/rate-limiter.ts";
 import type { Env } from "./bindings.ts";
 import { Serving } from "./serving.ts";
 import { siteOf } from "./http/document.ts";
-import { CallRecords } from "./otc/call-records.ts";
+import { CallRecords } from "./otc/call-record.ts";
 import { operatedStates } from "./operator/operated-states.ts";
 import { Sessions } from "./mcp/legacy/sessions.ts";
 import { Starts } from "./calls/starts.ts";
@@ -32,13 +32,10 @@ export function createServer(bundle: Bundle, env: Env) {
   configureLimits(settings.LIMITS ?? {});
   const sealer = sealerOf(settings, env);
   const tasks = tasksOf(env);
-  const usage = usageOf(env);
-  const keyRecords = keyRecordsOf(env);
   const countStored = storageQuota(env);
-  const serving = new Serving(bundle, settings, env, { sealer, tasks, usage });
+  const serving = new Serving(bundle, settings, env, { sealer, tasks });
   const names = bundle.servlets.map(({ name }) => name);
   const authenticator = createAuthenticator(settings, env, {
-    keyRecords,
     isScope: (scope) => scope === OPERATOR_SCOPE || isScope(scope, settings.SCOPES, names),
   });
   const hasPages = settings.LINKS === "on" && tasks !== undefined && sealer !== undefined;
@@ -52,14 +49,14 @@ export function createServer(bundle: Bundle, env: Env) {
     serving,
     authenticator,
     tasks,
-    usage,
-    keyRecords,
+    usage: usageOf(env),
+    keyRecords: keyRecordsOf(env),
     countStored,
     site: siteOf(settings),
     introduction: introduction(settings),
     /** Who may answer on pages; undefined where there are none. */
     people: hasPages ? new People(settings, env, { authenticator, sealer }) : undefined,
-    states: operatedStates(env, () => serving.stateOwners(), serving.profiles),
+    states: operatedStates(env, () => serving.stateOwners(), serving.persons),
     /** Verifies JWTs of Open Tool Calling. */
     shared: secret === undefined ? undefined : sharedSecret(secret, audiences),
     rateLimiter: new RateLimiter(env, countStored),

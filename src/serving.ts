@@ -1,6 +1,6 @@
 import { providersOf, type Provider } from "./auth/account-provider.ts";
 import type { Env } from "./bindings.ts";
-import { Profiles } from "./pages/profiles.ts";
+import { PersonObjects } from "./pages/person-objects.ts";
 import type { StateOwner } from "./operator/operated-states.ts";
 import { stateful } from "./state/servlet-states.ts";
 import type { tasksOf } from "./calls/tasks.ts";
@@ -12,23 +12,26 @@ import type { Principal } from "./core/model.ts";
 import { refOf, type Bundle, type PreparedServlet } from "./servlets/bundle.ts";
 import type { Deployment } from "./servlets/deployment.ts";
 import { Registry } from "./servlets/registry.ts";
-import { countingIn, type usageOf } from "./observe/counting.ts";
+import { countingIn, nearestUsage } from "./observe/counting.ts";
+import { copiesOf, copyFor, nearestCopy } from "./storage/copies.ts";
 import { bucketOf } from "./installs/bucket.ts";
 import type { Build } from "./installs/build.ts";
-import type { Facets } from "./state/state-place.ts";
+import type { Facets } from "./state/state-backend.ts";
 import { facetsWith } from "./installs/state-facet.ts";
 import { Installer } from "./installs/installer.ts";
+import type { Installs } from "./installs/installs.ts";
 import { ServletLoader } from "./installs/loaded.ts";
 import { ownServlets } from "./operator/tools.ts";
 
 /** Old builds that an isolate remembers. */
 const OLD_BUILDS = 100;
+/** The name of the object that has the installed servlets. */
+const INSTALLED = "installs";
 
 /** Dependencies of `Serving`; undefined where a binding is missing. */
 interface ServingParts {
   sealer: Sealer | undefined;
   tasks: ReturnType<typeof tasksOf>;
-  usage: ReturnType<typeof usageOf>;
 }
 
 /**
@@ -42,7 +45,7 @@ export class Serving {
   /** Undefined where a binding is missing, so that nothing can be installed. */
   readonly installer: Installer | undefined;
   /** Absent where no person can open pages. */
-  readonly profiles: Profiles | undefined;
+  readonly persons: PersonObjects | undefined;
   /** Absent where nothing is counted. */
   readonly counting: ReturnType<typeof countingIn>;
   /** Where callers have accounts, by name. */
@@ -52,25 +55,23 @@ export class Serving {
   readonly #bundle: Bundle;
   #known: { registry: Registry; generation: number; at: number };
   #isAsking = false;
+  /** The copy of the object of installs that this isolate asks, and the one that notes a waiting task. */
+  readonly #nearInstalls: (() => DurableObjectStub<Installs>) | undefined;
+  readonly #waitsOf: ((task: string) => DurableObjectStub<Installs>) | undefined;
   readonly #old = new Map<string, { servlet: PreparedServlet; at: number }>();
 
-  constructor(
-    bundle: Bundle,
-    settings: Settings,
-    env: Env,
-    { sealer, tasks, usage }: ServingParts,
-  ) {
+  constructor(bundle: Bundle, settings: Settings, env: Env, { sealer, tasks }: ServingParts) {
     const hasPages = settings.LINKS === "on";
-    this.counting = countingIn(usage);
+    this.counting = countingIn(nearestUsage(env));
     this.keyScopes = new Map(apiKeysOf(settings).map(({ name, scopes }) => [name, scopes]));
     const configured = { ...deploymentOf(settings, env), count: this.counting?.count };
     this.providers = providersOf(settings, variablesOf(env));
     const names = new Set(this.providers.keys());
     const { PROFILES, LOADER, INSTALLS, TASKS } = env;
-    const profiles =
-      hasPages && PROFILES && sealer ? new Profiles(PROFILES, sealer, names) : undefined;
-    this.profiles = profiles;
-    const plain = { ...configured, ...stateful(env), secrets: profiles, accounts: profiles };
+    const persons =
+      hasPages && PROFILES && sealer ? new PersonObjects(PROFILES, sealer, names) : undefined;
+    this.persons = persons;
+    const plain = { ...configured, ...stateful(env), secrets: persons, accounts: persons };
     const registry = this.registry.bind(this);
     const calls = hasPages ? tasks : undefined;
     const personal = calls && ((principal: Principal) => calls(principal, async () => {}));
@@ -80,9 +81,12 @@ export class Serving {
     const bucket = bucketOf(env);
     if (LOADER && bucket && INSTALLS && runner) {
       loader = new ServletLoader({ loader: LOADER, bucket, runner }, plain);
-      const installs = () => INSTALLS.getByName("installs");
+      const named = (name: string) => INSTALLS.getByName(name);
+      this.#nearInstalls = nearestCopy(INSTALLS, INSTALLED, env);
+      this.#waitsOf = (task) => named(copyFor(INSTALLED, task, env));
       this.installer = new Installer({
-        ...{ bucket, installs, loader, registry, tasks: TASKS },
+        ...{ bucket, loader, registry, tasks: TASKS, installs: () => named(INSTALLED) },
+        waiting: () => copiesOf(INSTALLED, env).map(named),
         ownNames: ownNamesOf(settings, env),
       });
       const runLoaded = loader.run.bind(loader);
@@ -135,17 +139,17 @@ export class Serving {
 
   /** Registers a waiting task, by its id and its servlet's hash, for `replay`, until it expires (Unix ms). */
   async noteWaiting(task: string, hash: string, until: number): Promise<void> {
-    if (this.installer === undefined) return;
+    if (this.#waitsOf === undefined) return;
     const { servlets } = (await this.registry()).whole;
     const { name } =
       servlets.find((one) => one.hash === hash) ?? (await this.#oldBuild(hash)) ?? {};
-    if (name !== undefined) await this.installer.installs().waits(task, name, until);
+    if (name !== undefined) await this.#waitsOf(task).waits(task, name, until);
   }
 
   async #ask(): Promise<void> {
-    if (this.installer === undefined) return;
+    if (this.#nearInstalls === undefined) return;
     const asked = Date.now();
-    const news = await this.installer.installs().since(this.#known.generation);
+    const news = await this.#nearInstalls().since(this.#known.generation);
     if (news === undefined) {
       this.#known.at = asked;
       return;

@@ -10,12 +10,11 @@ import {
   type AuthorizationServerOptions,
 } from "./authorization-server.ts";
 import type { Fetch } from "./fetch-json.ts";
-import { RevokedKeys, revokedKey } from "./key-records.ts";
+import { nearestRecords, RevokedKeys, revokedKey } from "./key-records.ts";
 import { audienceOf, challengeOf, metadataOf } from "./metadata.ts";
 import { audienceAt, demandOwnOrigin, isAtLoopback, isLocal } from "./origin.ts";
 import { anonymousAt, bearerIn, ownerOf, type Known } from "./principal.ts";
 import { resourceServer, type Verified } from "./resource-server.ts";
-import { TokenMemory } from "./token-memory.ts";
 
 /** Authenticates callers by API keys, the built-in sign-in or external issuers, whichever are configured. */
 export interface Authenticator {
@@ -42,16 +41,11 @@ export interface Authenticator {
   authorization: AuthorizationServer | undefined;
 }
 
-/** Dependencies of the authenticator. */
-interface AuthenticatorParts extends Pick<AuthorizationServerOptions, "isScope"> {
-  keyRecords: ConstructorParameters<typeof RevokedKeys>[0];
-}
-
 /** Creates the authenticator. Throws if a binding is missing. */
 export function createAuthenticator(
   settings: Settings,
   env: Env,
-  { keyRecords, isScope }: AuthenticatorParts,
+  { isScope }: Pick<AuthorizationServerOptions, "isScope">,
 ): Authenticator {
   const keys = apiKeysOf(settings);
   const issuers = settings.OAUTH_ISSUERS ?? [];
@@ -63,7 +57,7 @@ export function createAuthenticator(
   });
   const hasOAuth = issuers.length > 0 || authorization !== undefined;
   const isOpen = settings.API_KEYS === undefined && !hasOAuth;
-  const revoked = new RevokedKeys(keyRecords);
+  const revoked = new RevokedKeys(nearestRecords(env));
   const needed = [...new Set(issuers.flatMap((issuer) => issuer.required_scopes))];
 
   async function holderOf(token: string, request: Request): Promise<Known> {
@@ -197,3 +191,40 @@ function ownServer(
 /** https://www.rfc-editor.org/rfc/rfc6750#section-2.3 */
 const hasQueryToken = (url: string): boolean =>
   url.includes("access_token") && new URL(url).searchParams.has("access_token");
+
+/** How long a verified token is remembered, and how many are, in one isolate. */
+const TOKEN_MEMORY_MS = 5 * 60_000;
+const TOKEN_MEMORY = 1000;
+
+/**
+ * Owners of tokens that this isolate has verified, so that a call costs no hash and no signature. The time of a
+ * look-up reveals nothing: V8 hashes strings with a random seed.
+ */
+class TokenMemory {
+  readonly #known = new Map<string, Known>();
+
+  get(token: string, url: string): Known | undefined {
+    const key = keyOf(token, url);
+    const found = this.#known.get(key);
+    if (found === undefined || found.expires > Date.now()) return found;
+    this.#known.delete(key);
+    return undefined;
+  }
+
+  /** Above the limit, drops the oldest. */
+  set(token: string, url: string, known: Known): void {
+    const [oldest] = this.#known.keys();
+    if (this.#known.size >= TOKEN_MEMORY && oldest !== undefined) this.#known.delete(oldest);
+    const ends = Math.min(known.expires, Date.now() + TOKEN_MEMORY_MS);
+    this.#known.set(keyOf(token, url), { ...known, expires: ends });
+  }
+
+  /** Forgets the tokens that begin so. */
+  forget(prefix: string): void {
+    for (const key of this.#known.keys()) if (key.startsWith(prefix)) this.#known.delete(key);
+  }
+}
+
+/** A token is valid for one resource, identified by the URL's origin. */
+const keyOf = (token: string, url: string): string =>
+  `${token} ${url.slice(0, url.indexOf("/", "https://".length))}`;

@@ -31,6 +31,7 @@ import { audienceOf, unifyResource } from "./metadata.ts";
 import { arrivalOf, arrivedAs, isSafe } from "./origin.ts";
 import { isPassphrase } from "./passphrase.ts";
 import type { Known } from "./principal.ts";
+import { mayLeadTo } from "./redirects.ts";
 import { Refreshes, type RefreshesOptions } from "./refreshes.ts";
 import { SignInLimiter } from "./sign-in-limiter.ts";
 import { FALLBACK_PATHS, METADATA_PATH, toEndpoint, withoutOpenId } from "./token-requests.ts";
@@ -65,15 +66,21 @@ interface Env {
 /** The library passes a context only to resource handlers, of which there are none. */
 const NO_CONTEXT = {} as ExecutionContext;
 
+const NO_RECEIVER =
+  "no app can receive its redirect_uri. Use https, http on a loopback host, or a scheme of the app's own such as com.example.app:/callback";
+
 /** The server's endpoints, besides the page `/authorize`. */
 export const PROTOCOL_PATHS = ["/oauth/token", "/oauth/register", ...FALLBACK_PATHS];
 
-/** An authorization request that names the MCP endpoint by one URL. */
-function withOneResource(request: Request): Request {
+/** An authorization request that names the MCP endpoint by one URL, and its scopes with one space between. */
+function unified(request: Request): Request {
   const url = new URL(request.url);
-  if (!url.searchParams.has("resource")) return request;
-  unifyResource(url.searchParams, request);
-  return arrivedAs(request, new Request(url, request));
+  const { searchParams } = url;
+  if (searchParams.has("resource")) unifyResource(searchParams, request);
+  const [scope, ...more] = searchParams.getAll("scope");
+  if (scope !== undefined && more.length === 0)
+    searchParams.set("scope", scope.trim().replaceAll(/\s+/g, " "));
+  return url.href === request.url ? request : arrivedAs(request, new Request(url, request));
 }
 
 /** The built-in authorization server. */
@@ -127,6 +134,8 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
       clientRegistrationEndpoint: "/oauth/register",
       refreshTokenTTL: limits.refreshTokenMs / 1000,
       refreshTokenIdleTTL: limits.refreshTokenMs / 1000,
+      // Narrowed by `mayLeadTo`, here and at `/authorize`.
+      allowPrivateUseRedirectUris: true,
       tokenExchangeCallback: ({ props }) => {
         if (props.seal !== seal) {
           throw new OAuthError("invalid_grant", {
@@ -134,7 +143,11 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
           });
         }
       },
-      clientRegistrationCallback: async ({ request: registration }) => {
+      clientRegistrationCallback: async ({ clientMetadata, request: registration }) => {
+        // The library has found that these are texts.
+        if (!(clientMetadata["redirect_uris"] as string[]).some(mayLeadTo)) {
+          return { code: "invalid_redirect_uri", description: NO_RECEIVER };
+        }
         try {
           await limiter.registration(registration);
           return undefined;
@@ -254,7 +267,11 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     },
     async authorize(sent) {
       try {
-        const request = withOneResource(sent);
+        // Before all else: a refusal has a link to it.
+        if (!mayLeadTo(new URL(sent.url).searchParams.get("redirect_uri") ?? "")) {
+          throw new Fault("invalid_request", `The request cannot be answered: ${NO_RECEIVER}`);
+        }
+        const request = unified(sent);
         const oauth = serverOf(request).getOAuthApi(envFor(request, false));
         if (request.method === "POST") return await decide(oauth, request);
         demandNavigation(request);

@@ -97,7 +97,8 @@ function checkUrl(id: string): void {
   );
 }
 
-const GRANT_TYPES = new Set(["authorization_code", "refresh_token"]);
+/** The grant types of clients that people let in. */
+export const GRANT_TYPES = new Set(["authorization_code", "refresh_token"]);
 
 /** Throws an error that says what is wrong with the document. */
 function clientOf(id: string, value: unknown): ClientInfo {

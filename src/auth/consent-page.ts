@@ -3,6 +3,7 @@ import type { ConsentDescription } from "@cloudflare/workers-oauth-provider";
 import { html } from "hono/html";
 import { limits } from "../core/limits.ts";
 import { OPERATOR_SCOPE } from "../core/model.ts";
+import { isAppLink, receiverOf } from "./redirects.ts";
 import { documentOf, shown, policySourceOf, type Markup, type Site } from "../http/document.ts";
 
 interface ConsentRequest {
@@ -43,12 +44,16 @@ export async function consentPage(question: ConsentRequest): Promise<Response> {
     client.clientDomain === undefined
       ? html`It registered itself under this name, which nobody has checked.`
       : html`It is an app of <strong>${client.clientDomain}</strong>.`;
-  const local = client.redirectIsLoopback
-    ? html`<p class="note" role="note">
-        That is a program on your own device. Continue only if you have just started to sign in from
-        it.
-      </p>`
-    : "";
+  const receiver = shown(receiverOf(client.redirectUri));
+  const program = isAppLink(client.redirectUri)
+    ? html`the app on your own device that opens links with <code>${receiver}</code>`
+    : "a program on your own device";
+  const local =
+    isAppLink(client.redirectUri) || client.redirectIsLoopback
+      ? html`<p class="note" role="note">
+          That is ${program}. Continue only if you have just started to sign in from it.
+        </p>`
+      : "";
   const body = html`<p class="dim">
       ${site.icon === undefined ? "" : html`<img class="icon" src="${site.icon}" alt="" />`}<strong
         >${site.title}</strong
@@ -56,7 +61,7 @@ export async function consentPage(question: ConsentRequest): Promise<Response> {
       at ${origin}
     </p>
     <h1>Let ${name} use ${site.title}?</h1>
-    <p>${known} You will be sent to <strong>${shown(client.redirectHost)}</strong>.</p>
+    <p>${known} You will be sent to <strong>${receiver}</strong>.</p>
     ${local}
     <p>It may then, as you:</p>
     <ul>
@@ -131,7 +136,7 @@ export function refusalPage(site: Site, refusal: SignInRefusal): Promise<Respons
     ${
       back === undefined
         ? ""
-        : html`<p><a href="${back}" rel="noreferrer">Back to ${new URL(back).host}</a></p>`
+        : html`<p><a href="${back}" rel="noreferrer">Back to ${shown(receiverOf(back))}</a></p>`
     }`;
   return respond(site, body, {
     status,

@@ -3,6 +3,7 @@ import { DurableObject, waitUntil } from "cloudflare:workers";
 import type { Env } from "../bindings.ts";
 import { Fault, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
+import { KnownAnswer, nearestCopy, originalOf } from "../storage/copies.ts";
 
 /** A stored record of an API key, besides its configuration. */
 export interface KeyRecord {
@@ -18,9 +19,22 @@ export interface KeyRecord {
 /** The Durable Object with the records of all keys. */
 export class KeyRecords extends DurableObject<Env> {
   readonly #sql = this.ctx.storage.sql;
+  /** In a copy: the revoked keys, which the original tells while it is told of the use of keys. */
+  readonly #known: KnownAnswer<string[]> | undefined;
+  #used: Record<string, number> = {};
 
   constructor(state: DurableObjectState, env: Env) {
     super(state, env);
+    const original = originalOf(state.id.name);
+    if (original !== undefined) {
+      const ask = () => {
+        const used = this.#used;
+        this.#used = {};
+        return env.KEY_RECORDS!.getByName(original).used(used);
+      };
+      this.#known = new KnownAnswer(ask, () => Math.min(COPY_MS, limits.keyCheckMs));
+      return;
+    }
     this.#sql.exec(
       "CREATE TABLE IF NOT EXISTS keys (key TEXT PRIMARY KEY, used INTEGER, revoked INTEGER, by TEXT)",
     );
@@ -28,6 +42,10 @@ export class KeyRecords extends DurableObject<Env> {
 
   /** Notes when keys were used (Unix ms, by key), and returns those that are revoked. */
   async used(used: Record<string, number>): Promise<string[]> {
+    if (this.#known !== undefined) {
+      Object.assign(this.#used, used);
+      return this.#known.get();
+    }
     for (const [key, at] of Object.entries(used)) {
       this.#sql.exec(
         "INSERT INTO keys (key, used) VALUES (?, ?) ON CONFLICT DO UPDATE SET used = MAX(IFNULL(used, 0), excluded.used)",
@@ -61,10 +79,18 @@ export class KeyRecords extends DurableObject<Env> {
 
 /** The records of keys; undefined where the binding KEY_RECORDS is missing: then no key can be revoked while the server runs. */
 export const keyRecordsOf = ({ KEY_RECORDS }: Env) =>
-  KEY_RECORDS && (() => KEY_RECORDS.getByName("keys"));
+  KEY_RECORDS && (() => KEY_RECORDS.getByName(RECORDS));
+
+/** The copy of them that this isolate asks which keys are revoked. */
+export const nearestRecords = (env: Env) =>
+  env.KEY_RECORDS && nearestCopy(env.KEY_RECORDS, RECORDS, env);
+
+const RECORDS = "keys";
+/** How long a copy goes by what it knows. */
+const COPY_MS = 1000;
 
 /** How old an isolate's knowledge of the revoked keys may be: a revoked key is refused everywhere after that. */
-const KNOWN_MS = 30_000;
+const KNOWN_MS = 30_000 - COPY_MS;
 
 /**
  * The revoked keys as this isolate knows them. They are read with the first key, and again with one that comes

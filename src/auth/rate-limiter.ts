@@ -90,22 +90,24 @@ export class RateLimiter {
         try {
           response = await work;
         } finally {
-          const isLarge = response !== undefined && largeAnswers.has(response);
-          if (response === undefined || !(isLarge || isStream(response))) leave();
+          if (response === undefined || !isHeld(response)) leave();
         }
-        if (largeAnswers.has(response)) {
-          const bytes = new Uint8Array(await response.arrayBuffer());
-          countAnswer(bytes.length);
-          return untilRead(response, bytes, leave);
-        }
-        if (!isStream(response)) return response;
-        // Nobody reads the body, so it would never end.
+        if (!isHeld(response)) return response;
+        // Nobody reads the body.
         if (method === "HEAD") {
           leave();
           await response.body?.cancel();
           return new Response(null, response);
         }
-        return untilEnd(response, leave);
+        if (isStream(response)) return untilEnd(response, leave);
+        const bytes = new Uint8Array(await response.arrayBuffer());
+        // Many requests may have been let in before the first of them had an answer.
+        if (leavesTooMuch(owner)) {
+          leave();
+          throw dropped(owner);
+        }
+        countAnswer(bytes.length);
+        return untilRead(response, bytes, leave);
       },
     };
   }
@@ -154,12 +156,22 @@ export class RateLimiter {
   }
 }
 
+/** Of an answer for which its caller leaves no room. */
+const dropped = (owner: string) =>
+  new Fault(
+    "too_many",
+    `The answer was dropped, since ${unreadOf(owner)} bytes of others were not read yet. The request was carried out. Read what you have asked for before you ask for more.`,
+  );
+
 /** Lowers a number, and forgets it at zero. */
 function lower(numbers: Map<string, number>, key: string, by: number): void {
   const left = (numbers.get(key) ?? 0) - by;
   if (left > 0) numbers.set(key, left);
   else numbers.delete(key);
 }
+
+/** True for a response that counts until its client has read it. */
+const isHeld = (response: Response): boolean => largeAnswers.has(response) || isStream(response);
 
 /** All other responses have a complete body. */
 const isStream = ({ headers, body }: Response): boolean =>

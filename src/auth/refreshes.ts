@@ -10,7 +10,6 @@ import { invalidGrant } from "./authorization-refusals.ts";
 import { withMethods } from "./client-documents.ts";
 import { basicClient } from "./token-requests.ts";
 
-/** A refresh of a grant. */
 export interface Refresh {
   /** The library's record of the grant afterwards, as JSON: its secrets are wrapped under the tokens. */
   record: string;

@@ -3,6 +3,8 @@ import { decodeJwt } from "jose";
 import { bodyText } from "../http/body.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
+import { isObject } from "../core/model.ts";
+import { GRANT_TYPES } from "./client-documents.ts";
 import { audienceOf, isEndpoint, unifyResource } from "./metadata.ts";
 
 export const METADATA_PATH = "/.well-known/oauth-authorization-server";
@@ -60,7 +62,7 @@ export async function toEndpoint(
     );
   }
   if (url.pathname !== "/oauth/token")
-    return { request: new Request(url, { method, headers, body: text }) };
+    return { request: new Request(url, { method, headers, body: registrationOf(text) }) };
   const form = new URLSearchParams(text);
   unifyResource(form, request);
   const claimed = claimedResource(form.get("assertion") ?? "");
@@ -72,10 +74,28 @@ export async function toEndpoint(
   const asked = form.getAll("scope");
   form.delete("scope");
   for (const scopes of asked) {
-    const kept = withoutOpenId(scopes.split(" "), isScope).join(" ").trim();
+    const kept = withoutOpenId(scopes.split(/\s+/), isScope).join(" ").trim();
     if (kept !== "") form.append("scope", kept);
   }
   return { request: new Request(url, { method, headers, body: form }), form };
+}
+
+/**
+ * A registration without members that are null or empty, which say nothing, and without grant types beyond those that
+ * clients can use here, as the server may replace what is asked. https://www.rfc-editor.org/rfc/rfc7591#section-2
+ */
+function registrationOf(text: string): string {
+  let metadata: unknown;
+  try {
+    metadata = JSON.parse(text);
+  } catch {
+    return text; // The library reports what is no JSON.
+  }
+  if (!isObject(metadata)) return text;
+  const kept = Object.entries(metadata).filter(([, value]) => value !== null && value !== "");
+  const { grant_types: types, ...rest } = Object.fromEntries(kept);
+  const usable = Array.isArray(types) && types.filter((type) => GRANT_TYPES.has(String(type)));
+  return JSON.stringify({ ...rest, grant_types: usable && usable.length > 0 ? usable : types });
 }
 
 /** The resource that an assertion names, which is not verified yet; empty if it names none. */

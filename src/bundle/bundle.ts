@@ -7,7 +7,7 @@ import { define } from "../otc/definitions.ts";
 import { merge, overlapsIn, type Catalog } from "../servlets/catalog.ts";
 import { concernsOf } from "../servlets/concerns.ts";
 import { dialectOf, dialects, type DialectName } from "../servlets/dialects.ts";
-import { describeFailure, KIND_NAMES } from "../servlets/servlet.ts";
+import { describeFailure, KIND_NAMES, NO_ENTRIES } from "../servlets/servlet.ts";
 import { fuelOf, keepsState, type Manifest } from "../servlets/manifest.ts";
 import { BUNDLE_FUEL } from "./wasm/fuel.ts";
 import { askServlets, type ListAnswer } from "./wasm/ask.ts";
@@ -78,10 +78,18 @@ export type Making = Omit<Options, "folders">;
  */
 export async function makeBundle(options: Options): Promise<Member[]> {
   const refusals = new Refusals();
-  return bundleAll(await scan(options.folders, refusals), options, refusals);
+  const found = await scan(options.folders, refusals);
+  let early = refusals.messages;
+  // The first slow step is reported after the faults that are known before it.
+  const progress = (what: string) => {
+    for (const message of early) options.progress(message);
+    early = [];
+    options.progress(what);
+  };
+  return bundleAll(found, { ...options, progress }, refusals);
 }
 
-/** The same for servlets that have been found; `refusals` are those of others. */
+/** Builds, prepares, asks and checks these servlets; `refusals` has those of others. Throws as `makeBundle`. */
 export async function bundleAll(
   all: readonly FoundServlet[],
   options: Making,
@@ -130,7 +138,11 @@ export async function bundleAll(
       withAnswer(await identified(await warmed(one, answer, cache)), answer),
     );
     if (member === undefined) continue;
-    const warnings = [...member.warnings, ...(await buildWarnings(member.found))];
+    const warnings = [
+      ...member.warnings,
+      ...hostWarnings(member.found.manifest),
+      ...(await buildWarnings(member.found)),
+    ];
     members.push({ ...member, warnings });
   }
   await checked;
@@ -220,13 +232,26 @@ function refuseUnkept({ place, manifest }: FoundServlet): void {
   );
 }
 
-/** The same servlet, with lists that are asked for in each state if it says that they change with it. */
+/** Returns the servlet with dynamic lists, if it keeps state and imports a function that tells of changed lists. */
 function withStateLists(found: FoundServlet, plugin: Uint8Array<ArrayBuffer>): FoundServlet {
   const { manifest } = found;
   if (!keepsState(manifest) || manifest.lists !== undefined) return found;
   const imports = WebAssembly.Module.imports(new WebAssembly.Module(plugin));
   const isTold = imports.some(({ name }) => /^notify_\w+_list_changed$/.test(name));
   return isTold ? { ...found, manifest: { ...manifest, lists: "dynamic" } } : found;
+}
+
+/** Warns of entries of `allowed_hosts` that no host can fit: URLs, paths, and names in other letters than ASCII. */
+function hostWarnings({ allowed_hosts = [] }: Manifest): string[] {
+  return allowed_hosts
+    .filter((entry) => /[^!-~]|[/@#]|\.$/.test(entry))
+    .map((entry) => {
+      const url = entry.includes("://") ? entry : `https://${entry}`;
+      const meant = URL.parse(url.trim())?.host.replace(/\.$/, "");
+      const hint =
+        meant === undefined ? "a host name, such as api.example.com" : JSON.stringify(meant);
+      return `allowed_hosts has ${JSON.stringify(entry)}, which no host fits: write ${hint}`;
+    });
 }
 
 /** Says what the imports and exports of a plugin show: that it was built as a program, and that it fetches in vain. */
@@ -284,7 +309,7 @@ async function makeLoaded(
   };
 }
 
-/** The same servlet with the patch in which its calls begin. */
+/** Adds the patch of the warmed-up instance, in which its calls begin. */
 async function warmed(one: Ready, { patch, refusal }: ListAnswer, cache: string): Promise<Ready> {
   const { prepared, found } = one;
   if (refusal !== undefined) {
@@ -373,7 +398,7 @@ export function catalogOf(members: readonly Member[]): Catalog {
       manifest: found.manifest,
       ...(lists === undefined ? {} : { lists }),
     },
-    lists: lists ?? { tools: [], resources: [], resourceTemplates: [], prompts: [] },
+    lists: lists ?? NO_ENTRIES,
   }));
   return merge(servlets, ({ kind, name, servlets: [first, second] }) => {
     if (first === second) {

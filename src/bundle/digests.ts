@@ -3,7 +3,6 @@ import { createHash } from "node:crypto";
 import { hashOf } from "../installs/build.ts";
 import type { Prepared } from "./wasm/prepare.ts";
 
-/** The SHA-256 of bytes, in hex. */
 export const digestOf = (bytes: Uint8Array): string =>
   createHash("sha256").update(bytes).digest("hex");
 

@@ -4,7 +4,6 @@ import { extname, resolve } from "node:path";
 /** The file extension of its modules. */
 export const OWN_EXTENSION = extname(import.meta.filename);
 
-/** True in the installed package. */
 export const isInstalled = OWN_EXTENSION === ".js";
 
 /** The folder of the repository or the package. */

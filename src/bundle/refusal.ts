@@ -36,6 +36,11 @@ export class Refusals {
     }
   }
 
+  /** Those so far. */
+  get messages(): readonly string[] {
+    return [...this.#messages];
+  }
+
   /** Throws them as one `Refusal`, if there are any. */
   throwAll(): void {
     if (this.#messages.length > 0) throw new Refusal(this.#messages.join("\n"));

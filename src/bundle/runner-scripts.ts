@@ -9,7 +9,7 @@ export const COMPATIBILITY_DATE = "2026-09-01";
 /** The scripts that run a servlet in an isolate of its own: their paths in the cache. */
 export interface RunnerScripts {
   script: string;
-  /** The same for servlets that keep state. */
+  /** For servlets that keep state. */
   stateScript: string;
 }
 

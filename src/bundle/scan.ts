@@ -114,8 +114,10 @@ async function servletIn(folder: string): Promise<FoundServlet | undefined> {
   return { name: basename(folder), source, manifest, place: folder };
 }
 
-/** The same from text. */
-export async function readManifest(path: string, text: string): Promise<Manifest> {
+/** The manifest with this text; `path` is for messages. Throws a `Refusal`. */
+export async function readManifest(path: string, content: string): Promise<Manifest> {
+  // Editors of Windows begin a file with this mark.
+  const text = content.replace(/^\uFEFF/, "");
   try {
     return checkManifest(path, parseJson(text));
   } catch (error) {
@@ -144,7 +146,7 @@ export function checkManifest(path: string, value: unknown): Manifest {
   if (read.success) return read.data;
   const messages = read.error.issues.map((issue) => {
     if (issue.code === "unrecognized_keys") return issue.keys.map(unknownKey).join("; ");
-    return `${issue.path.join(".")}: ${issue.message}`;
+    return [...(issue.path.length > 0 ? [issue.path.join(".")] : []), issue.message].join(": ");
   });
   throw new Refusal(`${path}: ${messages.join("; ")}`);
 }

@@ -1,5 +1,5 @@
 /** The names of new servlets. */
-import { access } from "node:fs/promises";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { Refusal } from "./refusal.ts";
 
@@ -24,18 +24,12 @@ export function refuseName(name: string, pattern: RegExp, allowed: string): void
 }
 
 /** Throws a `Refusal` if one of these folders has a servlet of this name. */
-export async function refuseTaken(name: string, folders: readonly string[]): Promise<void> {
+export function refuseTaken(name: string, folders: readonly string[]): void {
   for (const folder of folders) {
     for (const taken of [name, `${name}.wasm`, `${name}.wat`].map((one) => join(folder, one))) {
-      if (await isThere(taken)) {
+      if (existsSync(taken)) {
         throw new Refusal(`${taken}: it is there already, so take another name or move it away`);
       }
     }
   }
 }
-
-const isThere = (path: string) =>
-  access(path).then(
-    () => true,
-    () => false,
-  );

@@ -1,7 +1,16 @@
 import { waitUntil } from "cloudflare:workers";
+import { callerKey, networkSiteOf } from "../core/callers.ts";
 import { report } from "../core/errors.ts";
-import type { Notification } from "../core/model.ts";
+import { ANONYMOUS, type Notification, type Principal } from "../core/model.ts";
 import type { Exchange } from "../mcp/wire/exchange.ts";
+import { copyFor } from "../storage/copies.ts";
+
+/** The name of the hub of a principal's clients. Anonymous callers share some hubs, by their networks. */
+export function hubNameOf(principal: Principal, env: object): string {
+  const caller = callerKey(principal);
+  if (caller === undefined || caller === principal.name) return principal.name;
+  return copyFor(ANONYMOUS.name, networkSiteOf(caller) ?? caller, env);
+}
 
 /**
  * Publishes a call's change notifications on the hub of its principal, and passes all others to `rest`. The call

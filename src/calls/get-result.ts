@@ -5,7 +5,7 @@ import type { Tasks } from "./tasks.ts";
 import { limits } from "../core/limits.ts";
 import { waitingFor } from "../servlets/links.ts";
 import { isObject, type CallToolResult, type Principal } from "../core/model.ts";
-import type { OwnTool } from "../servlets/own.ts";
+import { errorResult, type OwnTool } from "../servlets/own.ts";
 
 export const getResult = (tasksOf: (principal: Principal) => Tasks): OwnTool => ({
   tool: {
@@ -29,7 +29,7 @@ export const getResult = (tasksOf: (principal: Principal) => Tasks): OwnTool => 
     for (let nth = 1; ; nth++) {
       const ms = Math.max(0, until - Date.now());
       const found = await tasks.handedOver(task, { since, ms: since === 0 ? 0 : ms });
-      if (found === undefined) return errorOf(UNKNOWN);
+      if (found === undefined) return errorResult(UNKNOWN);
       const ended = endOf(found);
       if (ended !== undefined) return ended;
       if (ms === 0 || call.signal().aborted) return unfinished(task, found);
@@ -47,8 +47,8 @@ function endOf({ view }: HandedOver): CallToolResult | undefined {
   const { status, result, error } = view;
   // It was checked when the call ended.
   if (isObject(result)) return result as CallToolResult;
-  if (isObject(error)) return errorOf(String(error["message"]));
-  return status === "cancelled" ? errorOf("The call was cancelled.") : undefined;
+  if (isObject(error)) return errorResult(String(error["message"]));
+  return status === "cancelled" ? errorResult("The call was cancelled.") : undefined;
 }
 
 function unfinished(id: string, { view, asks, url }: HandedOver): CallToolResult {
@@ -71,8 +71,3 @@ function tell({ meta, notify }: CallContext, progress: number, { view }: HandedO
     params: { progressToken, progress, message: String(statusMessage) },
   });
 }
-
-const errorOf = (text: string): CallToolResult => ({
-  content: [{ type: "text", text }],
-  isError: true,
-});

@@ -108,7 +108,7 @@ export class ListedCalls {
       life: { ms: limits.callStreamMs, ending: () => `retry: ${limits.retryMs}\n\n` },
       onOver: () => this.#watching.delete(connection),
     });
-    // What changes while the list is read is told after it.
+    // Changes during the reading are sent after the list.
     const early: string[] = [];
     this.#watching.set(connection, (event) => early.push(event));
     const [oldest] = this.#watching.keys();

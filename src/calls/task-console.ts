@@ -7,7 +7,7 @@ import { entryAgain } from "./task-call.ts";
 import type { Server } from "../server.ts";
 import { beginningOf, printable } from "../core/text.ts";
 import type { ListedCall } from "./listed-calls.ts";
-import type { Profiles } from "../pages/profiles.ts";
+import type { PersonObjects } from "../pages/person-objects.ts";
 import { shownArguments } from "./task-person.ts";
 import { replayRecord } from "./task-replay.ts";
 import type { Look, TaskInspection, TaskTimeline } from "./task-object.ts";
@@ -66,11 +66,11 @@ export class Listing {
   }
 
   async #list(): Promise<void> {
-    const { profiles } = this.#serving;
-    if (profiles === undefined) return;
+    const { persons } = this.#serving;
+    if (persons === undefined) return;
     // Read at once: a task that no client sees is deleted as soon as it ends.
     this.#latest = listedOf(this.#store).catch((error: unknown) => void report(error));
-    this.#sending ??= this.#send(profiles);
+    this.#sending ??= this.#send(persons);
     await this.#sending;
   }
 
@@ -85,19 +85,19 @@ export class Listing {
 
   /** Takes the task out of the list: nothing of it is stored any more. Never throws. */
   async leave(): Promise<void> {
-    const { profiles } = this.#serving;
+    const { persons } = this.#serving;
     const subject = await this.#store.subject().catch((error: unknown) => void report(error));
     await this.end();
-    if (profiles && subject?.lister !== undefined)
-      await profiles.unlist(subject.lister, this.#store.id);
+    if (persons && subject?.lister !== undefined)
+      await persons.unlist(subject.lister, this.#store.id);
   }
 
-  async #send(profiles: Profiles): Promise<void> {
+  async #send(persons: PersonObjects): Promise<void> {
     while (this.#latest !== undefined) {
       const latest = this.#latest;
       this.#latest = undefined;
       const { by, listed } = (await latest) ?? {};
-      if (by !== undefined && listed !== undefined) await profiles.list(by, listed);
+      if (by !== undefined && listed !== undefined) await persons.list(by, listed);
     }
     this.#sending = undefined;
   }

@@ -5,7 +5,6 @@ import type { Asks } from "../core/asks.ts";
 import type { CallContext, ClientDescription } from "../core/call-context.ts";
 import type { Recorded } from "../core/record.ts";
 import type { Suspended } from "../core/suspension.ts";
-import type { TaskChange } from "./task-history.ts";
 
 /** A call as its task stores it. */
 export interface TaskCall extends Pick<
@@ -90,6 +89,14 @@ export interface TaskInspection {
   replay?: ReplayOutcome;
   /** The id of the new task. */
   fork?: string;
+}
+
+/** A change of a task. */
+export interface TaskChange extends Record<string, SqlStorageValue> {
+  /** Unix time in ms. */
+  at: number;
+  /** `run` for the start of a run, otherwise the new status. */
+  what: string;
 }
 
 /** A task as its timeline shows it. Times are Unix times in ms. */

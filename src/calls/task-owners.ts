@@ -11,7 +11,7 @@ import type { Hub } from "../mcp/hub.ts";
 import type { Session } from "../mcp/legacy/session.ts";
 import type { StoredBytes } from "../storage/stored-bytes.ts";
 import type { TaskStore } from "./task-store.ts";
-import { hasDeadlines, startDeadlines } from "./task-asks.ts";
+import { hasDeadlines, startDeadlines } from "./task-call.ts";
 import { taskProgressOf, viewOf } from "./task-view.ts";
 
 type Notify = (session: DurableObjectStub<Session>, id: string) => Promise<boolean>;
@@ -80,9 +80,9 @@ export class TaskOwners {
 
   /** The hub of the task's principal. */
   get #hub(): (() => DurableObjectStub<Hub>) | undefined {
-    const { principal } = this.#store.row;
+    const { hub } = this.#store.row;
     const { HUBS: hubs } = this.#env;
-    return hubs && (() => hubs.getByName(principal));
+    return hubs && (() => hubs.getByName(hub));
   }
 
   /** Sends the task's status to the streams that are subscribed to it. */

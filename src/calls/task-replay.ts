@@ -23,7 +23,7 @@ export async function noteWaiting(store: TaskStore, serving: Serving): Promise<v
     if (!store.exists || store.isOver) return;
     const { principal } = store.row;
     if (store.isHandedOver && principal !== ANONYMOUS.name)
-      await serving.profiles?.at(principal, async (one) => one.note(store.id, store.expires));
+      await serving.persons?.at(principal, async (one) => one.note(store.id, store.expires));
     const hash = (await store.read("begun"))?.head.hash;
     if (typeof hash === "string") await serving.noteWaiting(store.id, hash, store.expires);
   } catch (error) {

@@ -1,17 +1,15 @@
-import { freshKeys, type AskKeys } from "./ask-keys.ts";
-import { type Start, type TaskCall, type TaskEnd, endOf } from "./task-object.ts";
+import { type Start, type TaskCall, type TaskChange, type TaskEnd, endOf } from "./task-object.ts";
 import { withoutInput, type CallRef } from "./call-ref.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { once } from "../core/once.ts";
 import { dated, unanswered } from "../asks/answers.ts";
-import type { Ask } from "../core/asks.ts";
+import type { Ask, Answer, Asks } from "../core/asks.ts";
 import type { Json } from "../core/model.ts";
 import type { Recorded } from "../core/record.ts";
 import type { Suspended, WaitReason } from "../core/suspension.ts";
 import { listerOf } from "./listed-calls.ts";
 import { SealedRows, type Writes } from "../storage/sealed-rows.ts";
-import { HISTORY_TABLE } from "./task-history.ts";
 import { hasTable } from "../storage/tables.ts";
 
 export type Status = "working" | "input_required" | "completed" | "failed" | "cancelled";
@@ -19,6 +17,8 @@ export type Status = "working" | "input_required" | "completed" | "failed" | "ca
 /** A task's row: all that is not sealed. */
 export interface TaskRow extends Record<string, SqlStorageValue> {
   principal: string;
+  /** The name of its principal's hub. */
+  hub: string;
   status: Status;
   created: number;
   updated: number;
@@ -39,13 +39,12 @@ export interface TaskRow extends Record<string, SqlStorageValue> {
   planned: number;
 }
 
-/** What a task's call is for, without its input: enough to check scopes; and in whose console it is listed, if in any. */
+/** The reference of a task's call without its input, by which scopes are checked; and in whose console it is listed, if in any. */
 export interface Subject {
   ref: CallRef;
   lister?: string | undefined;
 }
 
-/** The subject of a call. */
 const subjectOf = ({ ref, principal }: TaskCall): Subject => ({
   ref: withoutInput(ref),
   lister: listerOf(principal),
@@ -121,13 +120,12 @@ export function firstStateOf(
 }
 
 const TASK_SCHEMA = `
-CREATE TABLE task (principal TEXT NOT NULL, status TEXT NOT NULL,
+CREATE TABLE task (principal TEXT NOT NULL, hub TEXT NOT NULL, status TEXT NOT NULL,
   created INTEGER NOT NULL, updated INTEGER NOT NULL, ttl INTEGER NOT NULL,
   runs INTEGER NOT NULL, notices INTEGER NOT NULL, session TEXT, hidden INTEGER NOT NULL,
   fuel INTEGER NOT NULL, seen INTEGER, handed INTEGER, planned INTEGER NOT NULL);
-${SealedRows.texts}${SealedRows.answers}${HISTORY_TABLE}`;
+${SealedRows.texts}${SealedRows.answers}CREATE TABLE history (at INTEGER NOT NULL, what TEXT NOT NULL);`;
 
-/** The row of the stored task, if there is one. */
 export function storedTask(sql: SqlStorage): TaskRow | undefined {
   if (!hasTable(sql, "task")) return undefined;
   return sql.exec<TaskRow>("SELECT * FROM task").toArray()[0];
@@ -137,15 +135,15 @@ export function storedTask(sql: SqlStorage): TaskRow | undefined {
 export function insertTask(
   sql: SqlStorage,
   { principal, owner }: TaskCall,
-  row: Pick<TaskRow, "status" | "created" | "ttl" | "notices" | "fuel" | "handed">,
+  row: Pick<TaskRow, "hub" | "status" | "created" | "ttl" | "notices" | "fuel" | "handed">,
 ): TaskRow {
-  const { status, created, ttl, notices, fuel, handed } = row;
+  const { hub, status, created, ttl, notices, fuel, handed } = row;
   const times = [created, created, ttl, 0, notices];
   const owned = [owner?.session ?? null, owner?.isHidden === true ? 1 : 0];
   const seen = owner === undefined ? Date.now() : handed;
-  const values = [principal.name, status, ...times, ...owned, fuel, seen, handed, created];
+  const values = [principal.name, hub, status, ...times, ...owned, fuel, seen, handed, created];
   sql.exec(TASK_SCHEMA);
-  sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ...values);
+  sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ...values);
   return sql.exec<TaskRow>("SELECT * FROM task").one();
 }
 
@@ -205,7 +203,7 @@ export const statusOf = (end: TaskEnd): Status => ("result" in end ? "completed"
  */
 export function waitingOf(
   { reason, recorded, state }: Omit<Suspended, "isSingleUse">,
-  keys: AskKeys = { used: {}, names: {} },
+  keys: AskKeys = { used: {}, names: {}, rounds: 0 },
 ) {
   const { entries: _, ...begun } = recorded ?? {};
   const waits = reason.kind === "input" ? freshKeys(reason, keys) : reason;
@@ -221,3 +219,44 @@ export function adopted(sessions: readonly string[], session: string): string {
   others.delete(owner);
   return [...[...others].slice(0, limits.taskSessions - 1), owner].join(" ");
 }
+
+/** The keys of a task's asks. */
+interface AskKeys {
+  /** All keys that were used on the wire. */
+  used: Record<string, true>;
+  /** The servlet's own key for each key on the wire, for open asks. */
+  names: Record<string, string>;
+  /** How often the task has asked; each time any number of asks. */
+  rounds: number;
+}
+
+/**
+ * Renames asks to keys that the task has never used, so that an answer cannot reach another ask. Adds them to
+ * `keys`. https://modelcontextprotocol.io/seps/2663-tasks-extension#task-update-requests
+ */
+function freshKeys(reason: WaitReason & { kind: "input" }, keys: AskKeys): WaitReason {
+  const asks: Record<string, Asks[string]> = {};
+  const given: Record<string, Answer> = {};
+  keys.rounds++;
+  keys.names = {};
+  for (const [key, ask] of Object.entries(reason.asks)) {
+    let name = key;
+    for (let times = 2; keys.used[name] !== undefined; times++) name = `${key}-${times}`;
+    keys.used[name] = true;
+    keys.names[name] = key;
+    asks[name] = ask;
+    if (Object.hasOwn(reason.given, key)) given[name] = reason.given[key]!;
+  }
+  return { kind: "input", asks, given };
+}
+
+/** Records a change, and drops the oldest above `limits.shownEntries`. */
+export function note(sql: SqlStorage, what: string): void {
+  sql.exec("INSERT INTO history VALUES (?, ?)", Date.now(), what);
+  const last = "(SELECT MAX(rowid) FROM history)";
+  sql.exec(`DELETE FROM history WHERE rowid <= ${last} - ?`, limits.shownEntries);
+}
+
+/** All recorded changes, in order. */
+export const historyIn = (sql: SqlStorage): TaskChange[] =>
+  sql.exec<TaskChange>("SELECT at, what FROM history ORDER BY rowid").toArray();

@@ -16,7 +16,6 @@ import { StoredBytes } from "../storage/stored-bytes.ts";
 import type { TaskOwners } from "./task-owners.ts";
 import type { TaskStore } from "./task-store.ts";
 
-/** Dependencies of `runTask`. */
 interface TaskRun {
   store: TaskStore;
   owners: TaskOwners;

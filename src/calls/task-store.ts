@@ -1,6 +1,14 @@
-import { roundsOf } from "./ask-keys.ts";
+import {
+  type TaskWrites,
+  type TaskRow,
+  type Status,
+  type Texts,
+  seenAt,
+  storedTask,
+  type Subject,
+} from "./task-rows.ts";
 import * as rows from "./task-rows.ts";
-import type { Uploaded, Start, TaskCall, TaskEnd, Owner } from "./task-object.ts";
+import type { Uploaded, Start, TaskCall, TaskChange, TaskEnd, Owner } from "./task-object.ts";
 import { limits } from "../core/limits.ts";
 import {
   withRecordedAnswer,
@@ -13,16 +21,6 @@ import type { Answer, Answers, Asks } from "../core/asks.ts";
 import type { Suspended, WaitReason } from "../core/suspension.ts";
 import type { Json } from "../core/model.ts";
 import type { ValuePart } from "../core/parts.ts";
-import { note, historyIn, type TaskChange } from "./task-history.ts";
-import {
-  type TaskWrites,
-  type TaskRow,
-  type Status,
-  type Texts,
-  seenAt,
-  storedTask,
-  type Subject,
-} from "./task-rows.ts";
 import type { PartPosition, Sealer } from "../storage/vault.ts";
 import { Alarm } from "../storage/alarm.ts";
 import { SealedRows } from "../storage/sealed-rows.ts";
@@ -94,7 +92,7 @@ class StoredTask {
 
   /** How often the servlet has asked its client. */
   async asked(): Promise<number> {
-    return roundsOf((await this.read("keys")) ?? { used: {}, names: {} });
+    return (await this.read("keys"))?.rounds ?? 0;
   }
 
   subject(): Promise<Subject | undefined> {
@@ -115,7 +113,7 @@ class StoredTask {
 
   /** The first entries of its journal, and what has happened to it. */
   async timeline(): Promise<{ entries: JournalEntry[]; changes: TaskChange[] }> {
-    const changes = historyIn(this.storage.sql);
+    const changes = rows.historyIn(this.storage.sql);
     return { entries: await this.sealed.answers(limits.shownEntries), changes };
   }
 
@@ -146,9 +144,10 @@ export class TaskStore extends StoredTask implements Keeper {
   /** Creates the task. Its first run is due, unless the call has ended or waits; `handed` as in `suspend`. */
   async create(
     given: TaskCall,
-    start?: Start,
-    { uploaded, handed }: { uploaded?: Uploaded | undefined; handed?: Json | undefined } = {},
+    start: Start | undefined,
+    more: { hub: string; uploaded?: Uploaded | undefined; handed?: Json | undefined },
   ): Promise<void> {
+    const { hub, uploaded, handed } = more;
     if (uploaded !== undefined) this.sealed.demand(uploaded.answers, uploaded.call ? ["call"] : []);
     const now = Date.now();
     const ttl = Math.ceil(Math.min(given.ttlMs ?? limits.taskMs, limits.taskMs));
@@ -159,7 +158,7 @@ export class TaskStore extends StoredTask implements Keeper {
       answers: [...entries.entries()],
       also: () => {
         const { sql } = this.storage;
-        const whole = { ...row, created: now, ttl, handed: handed ? now : null };
+        const whole = { ...row, hub, created: now, ttl, handed: handed ? now : null };
         this.stored = rows.insertTask(sql, given, whole);
         if (waits) this.#set({ planned: rows.madeAt(waits) });
         for (const { position, key } of intents) this.sealed.intend(position, key);
@@ -182,7 +181,6 @@ export class TaskStore extends StoredTask implements Keeper {
     this.#set({ session: rows.adopted(this.sessions, session) });
   }
 
-  /** Stores a progress message. */
   async setMessage(message: string): Promise<void> {
     await this.#commit({ texts: { message }, also: () => this.#set({ updated: Date.now() }) });
   }
@@ -191,7 +189,7 @@ export class TaskStore extends StoredTask implements Keeper {
   countRun(rerun: (runs: number) => number): number {
     const runs = this.row.runs + 1;
     this.#set({ runs, planned: Date.now() });
-    note(this.storage.sql, "run");
+    rows.note(this.storage.sql, "run");
     void this.alarm.set(rerun(runs));
     return runs;
   }
@@ -370,7 +368,7 @@ export class TaskStore extends StoredTask implements Keeper {
   }
 
   #setStatus(status: Status): void {
-    note(this.storage.sql, status);
+    rows.note(this.storage.sql, status);
     const now = Date.now();
     this.#set({ status, updated: now, planned: now });
   }

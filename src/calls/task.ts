@@ -1,4 +1,11 @@
-import { reaches } from "./task-call.ts";
+import {
+  reaches,
+  failuresIn,
+  hasAskedTooOften,
+  waitOf,
+  waitWith,
+  type Choose,
+} from "./task-call.ts";
 import { settled, type Settled } from "../core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
 import { logError } from "../core/errors.ts";
@@ -9,6 +16,7 @@ import type { Waiting } from "./engine.ts";
 import type { Answers } from "../core/asks.ts";
 import type { ValuePart } from "../core/parts.ts";
 import type { Build } from "../installs/build.ts";
+import { hubNameOf } from "./changes.ts";
 import { ContinuationCheck, noteWaiting, replayed } from "./task-replay.ts";
 import { Listing, looked } from "./task-console.ts";
 import type {
@@ -22,7 +30,6 @@ import type {
 import type { Env } from "../bindings.ts";
 import type { SealingServer } from "../server.ts";
 import { TaskOwners } from "./task-owners.ts";
-import { failuresIn, hasAskedTooOften, waitOf, waitWith, type Choose } from "./task-asks.ts";
 import { ChangeSignal, handedOverOf, PersonAnswer } from "./task-person.ts";
 import { askedTooOften, runTask, stoppedTooOften } from "./task-run.ts";
 import type { Texts } from "./task-rows.ts";
@@ -65,7 +72,12 @@ export class Task extends DurableObject<Env> {
   async create(call: TaskCall, start?: Start, uploaded?: Uploaded): Promise<DetailedTask> {
     const { begun, handed } = waitOf(call, start, this.#store);
     // It exists already if the response to an earlier request was lost.
-    if (!this.#store.exists) await this.#store.create(call, begun, { uploaded, handed });
+    if (!this.#store.exists)
+      await this.#store.create(call, begun, {
+        hub: hubNameOf(call.principal, this.env),
+        uploaded,
+        handed,
+      });
     await this.#failUnsupportedAsks();
     if (start !== undefined) this.ctx.waitUntil(noteWaiting(this.#store, this.#server.serving));
     const created = await viewOf(this.#store);

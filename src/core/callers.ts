@@ -23,7 +23,6 @@ export interface Counted {
   shares: number;
 }
 
-/** A caller, and the /48 that its network is in. */
 export function countedBy(caller: string): Counted[] {
   const site = networkSiteOf(caller);
   const own = { key: caller, shares: 1 };

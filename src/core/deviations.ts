@@ -13,6 +13,8 @@ import { isObject } from "./model.ts";
  * | routes (app.ts) | all | `/mcp/` | no other endpoint has that name |
  * | `toEndpoint` (auth/token-requests.ts) | Python SDK 1.30 and 2.3 | Basic and an equal `client_id` in the body; a different one is refused | both name the same client |
  * | `toEndpoint` | FastMCP after a restart; 2025-03-26 | `/token`, `/register` | that revision defines them as the defaults |
+ * | `registrationOf` (auth/token-requests.ts) | clients that write every member | members that are null or empty; grant types that no client can use here, beside others | they say nothing; a server may replace what is asked |
+ * | `unified` (auth/authorization-server.ts), `toEndpoint` | clients that join scopes by tabs or lines | any white space between scopes | no scope contains any |
  */
 
 /** A place at which a value does not match its schema. */

@@ -12,3 +12,6 @@ export const canonicalJson = (value: unknown): string =>
 export async function sha256(text: string): Promise<Uint8Array> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
 }
+
+/** SHA-256 of a text's UTF-8, in hex. */
+export const hexDigest = async (text: string): Promise<string> => (await sha256(text)).toHex();

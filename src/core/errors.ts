@@ -79,6 +79,14 @@ export const clientHasLeft = (signal?: AbortSignal): Fault =>
     ? signal.reason
     : new Fault("cancelled", "The client has left, so the call was stopped.");
 
+/** Rejects with the signal's reason when it aborts. */
+export const aborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_resolve, reject) => {
+    const stop = () => reject(signal.reason as Error);
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop, { once: true });
+  });
+
 /** Of a call that was stopped before its client, which hears nothing until it ends, gives up. */
 export const tooSilent = (
   why = "its request accepts no stream",

@@ -11,7 +11,6 @@ export interface InMount {
   mount: Mount;
   /** The folder's own number. */
   root: number;
-  /** The path from there. */
   path: string;
 }
 

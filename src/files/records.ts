@@ -22,7 +22,6 @@ export interface FileNode {
   target?: string;
 }
 
-/** A name in a folder. */
 export interface FolderEntry {
   name: string;
   node: number;

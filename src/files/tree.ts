@@ -51,7 +51,6 @@ function* entriesOf(files: Files, folder: number): Generator<PositionedEntry, un
 export const rootOfStore = (files: Files, host: string): number | undefined =>
   files.inodes.totals.stores.find((store) => store.host === host)?.root;
 
-/** All bytes of a file. */
 export function fileBytesOf(files: Files, node: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(files.node(node).size);
   files.read(node, 0, bytes);

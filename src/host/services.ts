@@ -29,7 +29,6 @@ export interface Hosted {
   extra?: { services: readonly Struct[]; worker: Struct };
 }
 
-/** The configuration of workerd for a server. */
 export async function servicesOf(hosted: Hosted): Promise<WorkerdConfig> {
   const { configuration, worker, variables, objects, host, port, trustProxy } = hosted;
   const { compatibilityDate, compatibilityFlags, assets, storageNames } = configuration;

@@ -11,7 +11,6 @@ export interface WorkerdConfig {
 export const configText = (config: WorkerdConfig): string =>
   `using Workerd = import "/workerd/workerd.capnp";\nconst config :Workerd.Config = ${write({ ...config })};\n`;
 
-/** A Worker as a service. */
 export interface WorkerService {
   name: string;
   /** Its files, by their paths below the import path; the first one is the main module. */

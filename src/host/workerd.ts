@@ -8,7 +8,6 @@ const binary = z
   .parse(createRequire(import.meta.url)("workerd")).default;
 
 export interface WorkerdOptions {
-  /** The file with the configuration. */
   config: string;
   /** The folder that paths of embedded files are relative to. */
   files: string;
@@ -114,7 +113,7 @@ async function noted(child: ChildProcess, { started }: WorkerdOptions): Promise<
   }
 }
 
-/** Says in one line that a servlet may not reach a host, of which workerd prints an error and its stack. */
+/** Says in one line that a host was not reached, of which workerd prints an error and its stack. */
 export function refusalsInPlain(): (text: string) => string {
   let isStack = false;
   return (text) => {
@@ -123,7 +122,10 @@ export function refusalsInPlain(): (text: string) => string {
       const wasRefusal = isStack;
       const [, host] =
         /^workerd\/\S+ error: .* connecting to (\S+) is not allowed/.exec(line) ?? [];
-      isStack = host !== undefined;
+      const [, unknown] =
+        /^workerd\/\S+ error: .*(failed to lookup address information.*)/.exec(line) ?? [];
+      isStack = (host ?? unknown) !== undefined;
+      if (unknown !== undefined) return [`[edge-servlets] A host could not be reached: ${unknown}`];
       if (host === undefined) return wasRefusal && line.startsWith("stack: ") ? [] : [line];
       return [
         `[edge-servlets] A servlet could not reach ${host}, which is in a private network. To let it: --private-network`,

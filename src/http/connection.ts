@@ -6,6 +6,8 @@ const encoder = new TextEncoder();
 /** A comment, so that proxies keep the connection and a disconnected client is detected. */
 export const KEEP_ALIVE = ": waiting\n\n";
 
+const TOO_SLOW = "The client reads too slowly.";
+
 interface ConnectionOptions {
   /** The key of the caller whose client reads it. */
   caller: string | undefined;
@@ -76,32 +78,42 @@ export class Connection {
     return this.#unread.bytes;
   }
 
-  /**
-   * Writes whole events. Fails the connection if its client reads too slowly: if too much of it waits to be read, or of all
-   * that its caller should read.
-   */
-  write(text: string): void {
-    const { bytes, leavesTooMuch } = this.#unread;
-    if (bytes === 0 || (bytes <= limits.listenBacklogBytes && !leavesTooMuch)) this.writeAny(text);
-    else this.fail("The client reads too slowly.");
+  /** True where too much waits of all that its caller should read. */
+  get leavesTooMuch(): boolean {
+    return this.#unread.leavesTooMuch();
   }
 
-  /** Writes whole events, however much waits to be read. */
+  /** Writes whole events. Fails the connection if too much of it waits to be read, or as `writeAny`. */
+  write(text: string): void {
+    if (this.backlogBytes <= limits.listenBacklogBytes) this.writeAny(text);
+    else this.fail(TOO_SLOW);
+  }
+
+  /**
+   * Writes whole events, however much of this connection waits to be read. Fails it if its caller leaves too much of all
+   * connections, unless what waits of this one is little.
+   */
   writeAny(text: string): void {
     if (!this.#isOpen) return;
     const bytes = encoder.encode(text);
+    if (this.leavesTooMuch && this.backlogBytes + bytes.length > limits.smallAnswer)
+      this.fail(TOO_SLOW);
+    else this.#add(bytes);
+  }
+
+  close(last = ""): void {
+    if (last !== "" && this.#isOpen) this.#add(encoder.encode(last));
+    this.#over();
+    this.#deliver();
+  }
+
+  #add(bytes: Uint8Array): void {
     this.#unread.bytes += bytes.length;
     // A stream takes the whole buffer of what it is given, so each piece has its own.
     for (let at = 0; at < bytes.length; at += limits.smallAnswer)
       this.#pieces.push(bytes.slice(at, at + limits.smallAnswer));
     this.#deliver();
     this.#watch();
-  }
-
-  close(last = ""): void {
-    if (last !== "") this.writeAny(last);
-    this.#over();
-    this.#deliver();
   }
 
   /** Breaks the connection off; unread events are dropped. */

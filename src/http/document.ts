@@ -28,6 +28,14 @@ export type Markup = ReturnType<typeof html>;
 /** Foreign text, shortened and printable. */
 export const shown = (text: string): string => printable(beginningOf(text, limits.pageCharacters));
 
+/** A point in time, by its Unix time in ms. */
+export const timeTag = (at: number): Markup =>
+  html`<time datetime="${new Date(at).toISOString()}">${new Date(at).toUTCString()}</time>`;
+
+/** Fields of a form that nobody sees. */
+export const hiddenFields = (fields: Readonly<Record<string, string>>): Markup =>
+  html`${Object.entries(fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}`;
+
 const style = `
   :root { color-scheme: light dark; --ink: light-dark(#1b2230, #e6e9ef); --paper: light-dark(#fff, #14171c);
     --panel: light-dark(#f5f6f8, #1c2027); --dim: light-dark(#545d6d, #a3acbb); --line: light-dark(#d5d9e0, #333a45);
@@ -120,8 +128,8 @@ export async function documentOf(
 }
 
 /**
- * The source expression of a URL for a policy: its scheme alone if it has no host, or one that is not valid there (IPv6)
+ * The source expression of a URL for a policy: its scheme alone if it is not of the web, has no host, or one that is not valid there (IPv6)
  * or would end the directive. https://www.w3.org/TR/CSP3/#framework-directive-source-list
  */
 export const policySourceOf = ({ protocol, hostname, origin }: URL): string =>
-  /^[\w.-]+$/.test(hostname) ? origin : protocol;
+  /^(https?|wss?):$/.test(protocol) && /^[\w.-]+$/.test(hostname) ? origin : protocol;

@@ -18,10 +18,10 @@ export const countedUnder = (caller: string | undefined): string =>
 export const unreadOf = (owner?: string): number =>
   owner === undefined ? all : (owned.get(owner) ?? 0);
 
-/** True for an owner of more unread bytes than half of what others leave of `limits.unreadBytes`. */
-export function leavesTooMuch(owner: string): boolean {
+/** True for an owner of more unread bytes, with so many more, than half of what others leave of `limits.unreadBytes`. */
+export function leavesTooMuch(owner: string, more = 0): boolean {
   const own = unreadOf(owner);
-  return own > Math.max(0, limits.unreadBytes - (all - own)) / 2;
+  return own + more > Math.max(0, limits.unreadBytes - (all - own)) / 2;
 }
 
 function set(tally: Tally, bytes: number): void {
@@ -36,7 +36,7 @@ function set(tally: Tally, bytes: number): void {
 /** Where an object dies, nobody says that its streams have ended. */
 const forgotten = new FinalizationRegistry((tally: Tally) => set(tally, 0));
 
-/** The unread bytes of one answer or stream. */
+/** The unread bytes of one answer or stream, or of what waits to be written to some. */
 export class Unread {
   readonly #tally: Tally;
 
@@ -54,7 +54,7 @@ export class Unread {
   }
 
   /** As the function of this name. */
-  get leavesTooMuch(): boolean {
-    return leavesTooMuch(this.#tally.owner);
+  leavesTooMuch(more?: number): boolean {
+    return leavesTooMuch(this.#tally.owner, more);
   }
 }

@@ -4,7 +4,7 @@
  */
 import * as z from "zod/mini";
 import { once } from "../core/once.ts";
-import { sha256 } from "../core/digest.ts";
+import { hexDigest } from "../core/digest.ts";
 import { Fault } from "../core/errors.ts";
 import { isObject } from "../core/model.ts";
 import type { PreparedServlet, PartDigests } from "../servlets/bundle.ts";
@@ -46,7 +46,7 @@ export type Build = Omit<PreparedServlet, "module" | "base" | "patch" | "files">
 
 /** The hash of a program with these parts, 64 hex digits. A waiting call continues only with a program of the same hash. */
 export async function hashOf({ module, base = "", patch = "" }: PartDigests): Promise<string> {
-  return (await sha256([module, base, patch].join(" "))).toHex();
+  return hexDigest([module, base, patch].join(" "));
 }
 
 /** The build in this JSON. Throws `invalid_params` for one whose form or hash is wrong. */

@@ -8,7 +8,7 @@ import { ownVariablesIn } from "../servlets/variables.ts";
 import type { Env } from "../bindings.ts";
 import type { BuildBucket } from "./bucket.ts";
 import { digestsOf, invalidBuild, nameTaken, type Build } from "./build.ts";
-import type { Installs } from "./installs.ts";
+import { REPLAYED_TASKS, type Installs } from "./installs.ts";
 import type { ServletLoader } from "./loaded.ts";
 import { overlapsOf, refuseClashes } from "./servable.ts";
 
@@ -27,6 +27,8 @@ export interface InstallResult {
 export interface InstallerParts {
   bucket: BuildBucket;
   installs: () => DurableObjectStub<Installs>;
+  /** The objects that note waiting tasks. */
+  waiting: () => DurableObjectStub<Installs>[];
   loader: ServletLoader;
   registry: () => Promise<Registry>;
   tasks: Env["TASKS"];
@@ -51,9 +53,12 @@ export class Installer {
   readonly #loader: ServletLoader;
   readonly #registry: () => Promise<Registry>;
   readonly #tasks: InstallerParts["tasks"];
+  readonly #waiting: InstallerParts["waiting"];
   readonly #ownNames: InstallerParts["ownNames"];
 
-  constructor({ bucket, installs, loader, registry, tasks, ownNames }: InstallerParts) {
+  constructor(parts: InstallerParts) {
+    const { bucket, installs, loader, registry, tasks, ownNames, waiting } = parts;
+    this.#waiting = waiting;
     this.#ownNames = ownNames;
     this.#tasks = tasks;
     this.bucket = bucket;
@@ -105,7 +110,8 @@ export class Installer {
     if (tasks === undefined) return report;
     await this.#demandLoadable(build);
     const text = JSON.stringify(build);
-    for (const id of await this.installs().waiting(build.name)) {
+    const noted = await Promise.all(this.#waiting().map((one) => one.waiting(build.name)));
+    for (const id of noted.flat().slice(0, REPLAYED_TASKS)) {
       const reason = await tasks.get(tasks.idFromString(id)).replay(text);
       if (reason === null) continue;
       report.waiting++;

@@ -22,7 +22,6 @@ export const TABLES = `
   CREATE TABLE IF NOT EXISTS waiting (task TEXT PRIMARY KEY, servlet TEXT NOT NULL, until INTEGER NOT NULL);
   CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL)`;
 
-/** A row of `versions`. */
 export interface VersionRow extends Record<string, SqlStorageValue> {
   name: string;
   nr: number;

@@ -3,7 +3,8 @@ import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../storage/alarm.ts";
 import type { Env } from "../bindings.ts";
 import { canonicalJson } from "../core/digest.ts";
-import { ALL_HUBS } from "../mcp/hub.ts";
+import { publishToAll } from "../mcp/hub.ts";
+import { KnownAnswer, originalOf } from "../storage/copies.ts";
 import { hasRow } from "../storage/tables.ts";
 import { Fault, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
@@ -18,7 +19,9 @@ import { buildIn, TABLES, versionIn, type VersionRow } from "./installs-rows.ts"
 /** Versions of an installed servlet that are kept, to roll back to. */
 const INSTALLED_VERSIONS = 10;
 /** Waiting tasks that one `replay` runs. */
-const REPLAYED_TASKS = 200;
+export const REPLAYED_TASKS = 200;
+/** How long a copy goes by what it knows. */
+const COPY_MS = 1000;
 
 /** The builds of all installed servlets; `generation` grows with each change. */
 export interface InstalledBuilds {
@@ -37,9 +40,18 @@ export class Installs extends DurableObject<Env> {
   readonly #bundled: Bundle["servlets"];
   readonly #sql: SqlStorage;
   readonly #alarm = new Alarm(this.ctx.storage);
+  /** In a copy: what the original serves. */
+  readonly #known: KnownAnswer<InstalledBuilds> | undefined;
 
   constructor(state: DurableObjectState, env: Env, { bundle }: Pick<Server, "bundle">) {
     super(state, env);
+    const original = originalOf(state.id.name);
+    if (original !== undefined) {
+      let builds: InstalledBuilds = { generation: -1, builds: [] };
+      const ask = async () =>
+        (builds = (await env.INSTALLS!.getByName(original).since(builds.generation)) ?? builds);
+      this.#known = new KnownAnswer(ask, () => Math.min(COPY_MS, limits.installsMs));
+    }
     this.#bundled = bundle.servlets;
     this.#sql = state.storage.sql;
     this.#sql.exec(TABLES);
@@ -47,6 +59,10 @@ export class Installs extends DurableObject<Env> {
 
   /** The installed builds; undefined if nothing has changed since this generation. */
   async since(generation: number): Promise<InstalledBuilds | undefined> {
+    if (this.#known !== undefined) {
+      const known = await this.#known.get();
+      return known.generation === generation ? undefined : known;
+    }
     if (generation < 0) await this.#planSweep();
     const now = this.#fact("generation");
     if (now === generation) return undefined;
@@ -189,6 +205,7 @@ export class Installs extends DurableObject<Env> {
   /** Notes a task that waits, by its id and the name of its servlet, until it expires (Unix ms). */
   async waits(task: string, servlet: string, until: number): Promise<void> {
     this.#sql.exec("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?)", task, servlet, until);
+    this.#sql.exec("DELETE FROM waiting WHERE until < ?", Date.now());
     const excess = "SELECT task FROM waiting ORDER BY until DESC LIMIT -1 OFFSET ?";
     this.#sql.exec(`DELETE FROM waiting WHERE task IN (${excess})`, limits.waitingTasks);
   }
@@ -212,7 +229,7 @@ export class Installs extends DurableObject<Env> {
 
   /** Changes what is served, and notifies clients once every isolate knows it. */
   #change(work: () => void): void {
-    const announce = Date.now() + limits.installsStaleMs;
+    const announce = Date.now() + limits.installsStaleMs + COPY_MS;
     this.ctx.storage.transactionSync(() => {
       work();
       this.#setFact("generation", this.#fact("generation") + 1);
@@ -241,11 +258,10 @@ export class Installs extends DurableObject<Env> {
 
   /** Notifies all clients that lists have changed. */
   async #announce(): Promise<void> {
-    const { HUBS: hubs } = this.env;
     const changes = ["tools", "prompts", "resources"].map((list) => ({
       method: `notifications/${list}/list_changed`,
     }));
-    await hubs?.getByName(ALL_HUBS).publish(changes).catch(report);
+    await publishToAll(this.env, changes).catch(report);
   }
 
   /** Plans the first sweep. A server where nothing is ever installed has old builds, too: those of its deploys. */
@@ -258,7 +274,6 @@ export class Installs extends DurableObject<Env> {
 
   /** Deletes old builds that have expired, and parts that no build has. */
   async #sweep(now: number): Promise<void> {
-    this.#sql.exec("DELETE FROM waiting WHERE until < ?", now);
     const bucket = bucketOf(this.env);
     if (bucket === undefined) return;
     const versions = this.#sql.exec<VersionRow>("SELECT * FROM versions").toArray();

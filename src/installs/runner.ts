@@ -8,7 +8,7 @@ import { invalidBuild } from "./build.ts";
 import type { CallCredentials } from "../core/call-context.ts";
 import { plainEnding, type PlainEnding } from "../state/plain-ending.ts";
 import { contextOf, type HooksThere, type RemoteHooks } from "../state/remote-hooks.ts";
-import { clientHasLeft, Fault } from "../core/errors.ts";
+import { aborted, clientHasLeft, Fault } from "../core/errors.ts";
 import { configureLimits } from "../core/limits.ts";
 import type { Recorded } from "../core/record.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
@@ -25,7 +25,6 @@ type PlainSetup = Pick<
   "config" | "allowedHosts" | "resends" | "logLevel" | "trace" | "caller" | "fuel" | "fuelUsed"
 >;
 
-/** A run of an export. */
 export interface LoadedRun {
   /** Unique; `cancel` names it. */
   id: string;
@@ -178,10 +177,3 @@ function setupFrom(
     seed,
   };
 }
-
-/** Throws when the signal aborts. */
-const aborted = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });

@@ -3,12 +3,13 @@ import * as z from "zod/mini";
 import { parseMounts } from "../files/mounts.ts";
 import { limits } from "../core/limits.ts";
 import { Fault } from "../core/errors.ts";
-import { isObject, type Lists } from "../core/model.ts";
+import { isObject } from "../core/model.ts";
 import { Schema, SchemaError } from "../schema/schema.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import { merge, overlapsIn } from "../servlets/catalog.ts";
 import { keepsState, manifestSchema, type Manifest } from "../servlets/manifest.ts";
 import { once } from "../core/once.ts";
+import { NO_ENTRIES } from "../servlets/servlet.ts";
 import { printable } from "../core/text.ts";
 import { describeIssue, invalidBuild, type Build } from "./build.ts";
 
@@ -111,7 +112,10 @@ function mountsOf({ allowed_paths = [] }: Manifest) {
 /** Throws `conflict` for a build with a tool, prompt or resource that another of these servlets has. */
 export function refuseClashes(build: Build, servlets: readonly PreparedServlet[]): void {
   const others = servlets.filter(({ name }) => name !== build.name);
-  const all = [...others, build].map((servlet) => ({ servlet, lists: servlet.lists ?? NONE }));
+  const all = [...others, build].map((servlet) => ({
+    servlet,
+    lists: servlet.lists ?? NO_ENTRIES,
+  }));
   try {
     merge(all, ({ kind, name, servlets: [first, second] }) => {
       if (second !== build.name) return;
@@ -137,12 +141,13 @@ export function refuseClashes(build: Build, servlets: readonly PreparedServlet[]
 /** Resource templates of a build that fit what another of these servlets has, and the reverse, for the person who approves it. */
 export function overlapsOf(build: Build, servlets: readonly PreparedServlet[]): string[] {
   const others = servlets.filter(({ name }) => name !== build.name);
-  const all = [...others, build].map((servlet) => ({ servlet, lists: servlet.lists ?? NONE }));
+  const all = [...others, build].map((servlet) => ({
+    servlet,
+    lists: servlet.lists ?? NO_ENTRIES,
+  }));
   const found = overlapsIn(
     merge(all, () => {}),
     build.name,
   );
   return found.map((one) => printable(`Beware: ${one.text}.`));
 }
-
-const NONE: Lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] };

@@ -3,7 +3,7 @@ import { RpcTarget } from "cloudflare:workers";
 import type { PlainEnding } from "../state/plain-ending.ts";
 import { type RunContext } from "../state/remote-hooks.ts";
 import type { StateSummary } from "../state/state-export.ts";
-import type { Imported, PlaceRun, StatePlace } from "../state/state-place.ts";
+import type { Imported, BackendRun, StateBackend } from "../state/state-backend.ts";
 import type { Position, StoredRow } from "../storage/stored-rows.ts";
 import { hasTable } from "../storage/tables.ts";
 import { Fault } from "../core/errors.ts";
@@ -11,7 +11,7 @@ import type { PreparedServlet } from "../servlets/bundle.ts";
 import { setupOf } from "../servlets/setup.ts";
 import { Wait } from "../core/suspension.ts";
 import type { Setup } from "../wasm/call.ts";
-import type { Facets } from "../state/state-place.ts";
+import type { Facets } from "../state/state-backend.ts";
 import { Hooks, loadedRun, stopped, type ServletLoader } from "./loaded.ts";
 import type { StateFacet } from "./state-runner.ts";
 
@@ -20,7 +20,7 @@ const FACET = "state";
 
 /** The facets of objects with the state of installed servlets. Without a loader, nothing in them can be reached. */
 export const facetsWith = (loader: ServletLoader | undefined): Facets => ({
-  open: (object, key) => new FacetPlace(object, loader, key),
+  open: (object, key) => new FacetBackend(object, loader, key),
   delete: deleteFacet,
 });
 
@@ -35,7 +35,7 @@ function deleteFacet({ facets, storage }: DurableObjectState): void {
  * The state of a servlet whose code is in the bucket of builds: in a facet of its object, which has a database of its own
  * and runs in the servlet's isolate. See state-runner.ts.
  */
-export class FacetPlace implements StatePlace {
+export class FacetBackend implements StateBackend {
   readonly #object: DurableObjectState;
   readonly #loader: ServletLoader | undefined;
   readonly #key: Uint8Array;
@@ -49,7 +49,14 @@ export class FacetPlace implements StatePlace {
     this.#key = key;
   }
 
-  async call({ servlet, call, isDurable, room, reserve, ...run }: PlaceRun): Promise<PlainEnding> {
+  async call({
+    servlet,
+    call,
+    isDurable,
+    room,
+    reserve,
+    ...run
+  }: BackendRun): Promise<PlainEnding> {
     const setup = setupOf(servlet, this.#demandedLoader.deployment, call);
     const id = crypto.randomUUID();
     const values = { ...loadedRun(servlet, call, setup, run), id, isDurable };
@@ -150,9 +157,9 @@ export class FacetPlace implements StatePlace {
 
 /** The hooks of a call in a state that is kept in a facet. */
 class StateHooks extends Hooks {
-  readonly #reserve: PlaceRun["reserve"];
+  readonly #reserve: BackendRun["reserve"];
 
-  constructor(call: RunContext, setup: Setup, reserve: PlaceRun["reserve"]) {
+  constructor(call: RunContext, setup: Setup, reserve: BackendRun["reserve"]) {
     super(call, setup);
     this.#reserve = reserve;
   }
@@ -164,9 +171,9 @@ class StateHooks extends Hooks {
 
 /** The one hook of an import. */
 class Reserve extends RpcTarget {
-  readonly #reserve: PlaceRun["reserve"];
+  readonly #reserve: BackendRun["reserve"];
 
-  constructor(reserve: PlaceRun["reserve"]) {
+  constructor(reserve: BackendRun["reserve"]) {
     super();
     this.#reserve = reserve;
   }

@@ -42,7 +42,7 @@ export interface StateCode extends LoadedCode {
 }
 
 /**
- * The class of the facet for this code; without any, one that only looks at what is kept. The modules that `isolates.ts`
+ * The class of the facet for this code; without any, one that only looks at what is kept. The modules that `loaded.ts`
  * writes import it.
  */
 export function stateFacetOf({ limits: given, ...code }: StateCode | Pick<StateCode, "limits">) {

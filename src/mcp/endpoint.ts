@@ -12,7 +12,6 @@ import type { Exchange } from "./wire/exchange.ts";
 import { idOf, readable } from "./wire/message.ts";
 import { acceptsIn, refusalResponse } from "./wire/reply.ts";
 
-/** Dependencies of the endpoint, for one request. */
 interface McpDependencies extends Omit<Exchange, "headers" | "accepts" | "leaving">, CallerQuota {
   /** The `WWW-Authenticate` header for a fault, if it has one. */
   challenge?(fault: Fault): string | undefined;

@@ -10,6 +10,7 @@ import { isChange, type Notification } from "../core/model.ts";
 import { mayBy, type May } from "../servlets/scopes.ts";
 import type { Server } from "../server.ts";
 import { textBytes } from "../core/shape.ts";
+import { copiesOf, copyFor } from "../storage/copies.ts";
 import { hasTable } from "../storage/tables.ts";
 
 /** Hubs that hear of changes in the state that all callers share, each by a call to its object. */
@@ -101,7 +102,7 @@ export class Hub extends DurableObject<Env> {
     const forAll = notifications.filter(isForAll).map(({ method, params, servlet }) => ({
       ...{ method, ...(params && { params }), ...(servlet !== undefined && { servlet }) },
     }));
-    if (forAll.length > 0) await this.env.HUBS?.getByName(ALL_HUBS).publish(forAll);
+    if (forAll.length > 0) await publishToAll(this.env, forAll);
     const own = notifications.filter((one) => !isForAll(one));
     this.#write(own.filter((one) => !isChange(one)));
     for (const change of own.filter(isChange)) this.#addPending(change);
@@ -129,7 +130,7 @@ export class Hub extends DurableObject<Env> {
     const { name } = this.ctx.id;
     if (!this.#isJoining || this.#hasJoined || name === undefined) return;
     try {
-      await this.env.HUBS?.getByName(ALL_HUBS).join(name);
+      await this.env.HUBS?.getByName(copyFor(ALL_HUBS, name, this.env)).join(name);
       this.#hasJoined = true;
     } catch (error) {
       logError(error); // Its clients miss changes for everybody until the next listens.
@@ -197,43 +198,31 @@ export class Hub extends DurableObject<Env> {
     await this.#join();
     const { sql } = this.ctx.storage;
     sql.exec(
-      "CREATE TABLE IF NOT EXISTS sessions (at INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL)",
+      "CREATE TABLE IF NOT EXISTS enlisted (at INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, caller TEXT NOT NULL, site TEXT NOT NULL)",
     );
-    sql.exec("CREATE TABLE IF NOT EXISTS callers (session TEXT PRIMARY KEY, caller TEXT NOT NULL)");
-    sql.exec("INSERT OR IGNORE INTO sessions (id) VALUES (?)", session);
+    const site = networkSiteOf(caller) ?? caller;
     sql.exec(
-      "CREATE TABLE IF NOT EXISTS networks (session TEXT PRIMARY KEY, caller TEXT NOT NULL)",
+      "INSERT INTO enlisted (id, caller, site) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET caller = excluded.caller, site = excluded.site",
+      ...[session, caller, site],
     );
-    sql.exec(
-      "INSERT OR REPLACE INTO callers VALUES (?, ?)",
-      session,
-      networkSiteOf(caller) ?? caller,
-    );
-    sql.exec("INSERT OR REPLACE INTO networks VALUES (?, ?)", session, caller);
-    // Above the limit, drop the oldest session of the caller with the most.
-    const { count } = sql.exec<{ count: number }>("SELECT COUNT(*) AS count FROM sessions").one();
+    // Above the limit, drop the oldest session of the caller or network with the most.
+    const { count } = sql.exec<{ count: number }>("SELECT COUNT(*) AS count FROM enlisted").one();
     for (let left = count; left > limits.hubSessions; left--) {
-      sql.exec(`DELETE FROM sessions WHERE at = (
-        SELECT MIN(at) FROM sessions LEFT JOIN callers ON session = id
-        GROUP BY caller ORDER BY COUNT(*) DESC LIMIT 1)`);
+      sql.exec(`DELETE FROM enlisted WHERE at = (
+        SELECT MIN(at) FROM enlisted GROUP BY site ORDER BY COUNT(*) DESC LIMIT 1)`);
     }
-    sql.exec("DELETE FROM callers WHERE session NOT IN (SELECT id FROM sessions)");
-    sql.exec("DELETE FROM networks WHERE session NOT IN (SELECT id FROM sessions)");
   }
 
   async delist(session: string): Promise<void> {
     if (this.#sessions().some(({ id }) => id === session)) {
-      this.ctx.storage.sql.exec("DELETE FROM sessions WHERE id = ?", session);
+      this.ctx.storage.sql.exec("DELETE FROM enlisted WHERE id = ?", session);
     }
   }
 
   #sessions(): Enlisted[] {
     const { sql } = this.ctx.storage;
-    if (!hasTable(sql, "sessions")) return [];
-    const query = hasTable(sql, "networks")
-      ? "SELECT id, caller FROM sessions LEFT JOIN networks ON session = id"
-      : "SELECT id, NULL AS caller FROM sessions";
-    return sql.exec<Enlisted>(query).toArray();
+    if (!hasTable(sql, "enlisted")) return [];
+    return sql.exec<Enlisted>("SELECT id, caller FROM enlisted").toArray();
   }
 
   /** The names of the hubs that have joined this one. */
@@ -266,19 +255,28 @@ export class Hub extends DurableObject<Env> {
   }
 }
 
-/** The name of the hub of all hubs. Names of principals are those of keys, without spaces, or begin with a URL or `jwt:`. */
-export const ALL_HUBS = "all hubs";
+/**
+ * The name of the hub of all hubs, and the beginning of those of its copies, each of which has some of them. Names of
+ * principals are those of keys, without spaces, or begin with a URL or `jwt:`.
+ */
+const ALL_HUBS = "all hubs";
 
-/** A session that hears of changes; `caller` is null if it was enlisted before that was kept: it hears of no caller's own state. */
+/** Publishes changes to the clients of all hubs. */
+export async function publishToAll(env: Env, changes: Notification[]): Promise<void> {
+  const publish = async (name: string) => env.HUBS?.getByName(name).publish(changes);
+  await Promise.all(copiesOf(ALL_HUBS, env).map(publish));
+}
+
+/** A session that hears of changes. */
 interface Enlisted extends Record<string, SqlStorageValue> {
   id: string;
-  caller: string | null;
+  caller: string;
 }
 
 /** True if a change is meant for this session, or for this caller's stream outside of sessions. */
 function reaches(
   { audience }: Notification,
-  { session, caller }: { session?: string; caller: string | null },
+  { session, caller }: { session?: string; caller: string },
 ): boolean {
   if (audience === undefined || "everybody" in audience) return true;
   if ("session" in audience) return audience.session === session;

@@ -4,10 +4,13 @@ import type { Registry } from "../servlets/registry.ts";
 import type { FoundRequest, Method, MethodName, MethodRow } from "./method.ts";
 import { initialize, ping, setLevel } from "./legacy/introduction.ts";
 import * as inSession from "./legacy/session-methods.ts";
-import { discover } from "./modern/discover.ts";
 import { listen } from "./modern/listen.ts";
 import { cancelTask, getTask, updateTask } from "./modern/tasks.ts";
 import type { RpcRequest } from "./wire/message.ts";
+import type { Json } from "../core/model.ts";
+import { capabilities } from "./wire/capabilities.ts";
+import { LEGACY_VERSIONS, MODERN_VERSIONS } from "./wire/classify.ts";
+import type { Exchange } from "./wire/exchange.ts";
 
 /** Every method of every revision. https://modelcontextprotocol.io/specification/2026-07-28/server */
 const methods: Readonly<Record<MethodName, MethodRow>> = {
@@ -51,4 +54,19 @@ export async function find(request: RpcRequest, registry: Registry): Promise<Fou
     if (fault.code === "insufficient_scope") throw fault;
     return { ...request, row, entry: fault };
   }
+}
+
+/** https://modelcontextprotocol.io/specification/2026-07-28/server/discover */
+async function discover(
+  _request: RpcRequest,
+  { introduction, registry, hub, tasks }: Exchange,
+): Promise<Json> {
+  return {
+    supportedVersions: [...MODERN_VERSIONS, ...LEGACY_VERSIONS],
+    capabilities: await capabilities(registry, {
+      listens: hub !== undefined,
+      tasks: tasks !== undefined,
+    }),
+    ...(introduction.instructions !== undefined && { instructions: introduction.instructions }),
+  };
 }

@@ -2,15 +2,23 @@ import { waitUntil } from "cloudflare:workers";
 import type { Env } from "../bindings.ts";
 import { report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import { Counts, type CountedRun, type Stored, type WaitStatus } from "./counts.ts";
+import { nearestCopy } from "../storage/copies.ts";
+import { Counts, type CountedRun, type Stored, type Taken, type WaitStatus } from "./counts.ts";
 import type { Usage } from "./usage-object.ts";
 
 /** The one object with the counters of a server; undefined where the binding USAGE is missing. */
-export const usageOf = ({ USAGE }: Env) => USAGE && (() => USAGE.getByName("usage"));
+export const usageOf = ({ USAGE }: Env) => USAGE && (() => USAGE.getByName(COUNTERS));
+
+/** The copy of it that this isolate sends its counters to. */
+export const nearestUsage = (env: Env) => env.USAGE && nearestCopy(env.USAGE, COUNTERS, env);
+
+const COUNTERS = "usage";
 
 /** Counts runs, stored bytes and waiting calls. */
 interface Counting {
   count(run: CountedRun): void;
+  /** Counts what another has counted. */
+  taken(taken: Taken): void;
   stored(stored: Stored): void;
   waiting(waiting: WaitStatus): void;
 }
@@ -40,6 +48,10 @@ export function countingIn(usage: (() => Pick<Usage, "add">) | undefined): Count
   return {
     count(run) {
       counts.add(run);
+      plan();
+    },
+    taken(taken) {
+      counts.addAll(taken);
       plan();
     },
     stored(stored) {

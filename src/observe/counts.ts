@@ -146,15 +146,26 @@ export class Counts {
     const run = { ...given, ...briefly(given), tool: brief(given.tool) };
     addRun(this.#total, run);
     for (const by of DIMENSIONS) addRun(this.#sumsOf(by, run[by]), run);
-    if (run.message !== undefined) this.#addError(run, run.message);
+    const { servlet, tool, outcome, message } = run;
+    if (message === undefined) return;
+    this.#addError({ servlet, tool, outcome, message, count: 1, last: Date.now() });
   }
 
-  #addError({ servlet, tool, outcome }: CountedRun, message: string): void {
+  /** Adds what other counters have counted. */
+  addAll({ total, named, errors, stored, waiting }: Taken): void {
+    addSums(this.#total, total);
+    for (const { by, name, sums } of named) addSums(this.#sumsOf(by, name), sums);
+    for (const error of errors) this.#addError(error);
+    for (const one of stored) this.setStored(one);
+    for (const one of waiting) this.setWaiting(one);
+  }
+
+  #addError(error: CountedError): void {
+    const { servlet, tool, outcome, message } = error;
     const key = [servlet, tool, outcome, message].join("\n");
     const { count = 0 } = this.#errors.get(key) ?? {};
     if (count === 0 && this.#errors.size >= this.#most) return;
-    const last = Date.now();
-    this.#errors.set(key, { servlet, tool, outcome, message, count: count + 1, last });
+    this.#errors.set(key, { ...error, count: count + error.count });
   }
 
   /** Objects above the limit are counted when they next store something. */

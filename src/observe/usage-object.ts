@@ -1,5 +1,8 @@
 import { DurableObject } from "cloudflare:workers";
+import type { Env } from "../bindings.ts";
 import { limits } from "../core/limits.ts";
+import { originalOf } from "../storage/copies.ts";
+import { countingIn } from "./counting.ts";
 import {
   addSums,
   noSums,
@@ -54,15 +57,21 @@ CREATE TABLE IF NOT EXISTS waiting (task TEXT PRIMARY KEY, servlet TEXT NOT NULL
  * The statistics of a server, for operators: the counters of all isolates by minute, hour and day, without those older
  * than a span; and the last errors.
  */
-export class Usage extends DurableObject {
+export class Usage extends DurableObject<Env> {
   readonly #sql = this.ctx.storage.sql;
+  /** In a copy: passes counters on to the original. */
+  readonly #counting: ReturnType<typeof countingIn>;
 
-  constructor(state: DurableObjectState, env: Cloudflare.Env) {
+  constructor(state: DurableObjectState, env: Env) {
     super(state, env);
-    this.#sql.exec(TABLE);
+    const original = originalOf(state.id.name);
+    if (original === undefined) this.#sql.exec(TABLE);
+    else this.#counting = countingIn(() => env.USAGE!.getByName(original));
   }
 
-  async add({ total, named, errors, stored, waiting }: Taken): Promise<void> {
+  async add(taken: Taken): Promise<void> {
+    if (this.#counting !== undefined) return this.#counting.taken(taken);
+    const { total, named, errors, stored, waiting } = taken;
     const now = Date.now();
     this.ctx.storage.transactionSync(() => {
       for (const [span, { ms, step }] of Object.entries(SPANS)) {

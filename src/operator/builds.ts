@@ -36,13 +36,13 @@ export async function publishBuild(
   const build = await buildIn(request, name);
   const missing = await installer.missing(build);
   if (missing.length === 0) await installer.publish(build, by.name);
-  return json({ hash: build.hash, missing });
+  return jsonAnswer({ hash: build.hash, missing });
 }
 
 /** `DELETE build/NAME`: agents can no longer install it. */
 export async function unpublishBuild(_request: Request, name: string, { installs }: Installer) {
   unsettled(await installs().unpublish(name));
-  return json({ name });
+  return jsonAnswer({ name });
 }
 
 /** `PUT servlet/NAME` with a build: serves it, or answers `{missing}` with the parts to send. A name or tool that is taken is refused before that. */
@@ -55,23 +55,23 @@ export async function installBuild(
   const build = await buildIn(request, name);
   await installer.demandInstallable(build);
   const missing = await installer.missing(build);
-  if (missing.length > 0) return json({ missing });
-  return json(await installer.install(build, by.name, seenIn(request)));
+  if (missing.length > 0) return jsonAnswer({ missing });
+  return jsonAnswer(await installer.install(build, by.name, seenIn(request)));
 }
 
 /** `POST replay/NAME` with a build: replays the waiting calls with it, without effects. Answers a `ReplayReport` or `{missing}`. */
 export async function replayBuild(request: Request, name: string, installer: Installer) {
   const build = await buildIn(request, name);
   const missing = await installer.missing(build);
-  return json(missing.length > 0 ? { missing } : await installer.replay(build));
+  return jsonAnswer(missing.length > 0 ? { missing } : await installer.replay(build));
 }
 
 /** `GET servlet/`: the served versions. `GET servlet/NAME`: all kept versions of one, with their builds. */
 export async function showInstalled(_request: Request, name: string, { installs }: Installer) {
-  if (name === "") return json({ servlets: await installs().list() });
+  if (name === "") return jsonAnswer({ servlets: await installs().list() });
   const { current, versions } = await installs().versions(name);
   const read = versions.map((one) => ({ ...one, build: JSON.parse(one.build) as Build }));
-  return json({ name, current, versions: read });
+  return jsonAnswer({ name, current, versions: read });
 }
 
 /** `POST servlet/NAME` with `{"rollback": VERSION}`. */
@@ -84,13 +84,13 @@ export async function rollBack(request: Request, name: string, { installs }: Ins
       'The body does not name a version. Expected {"rollback": VERSION} with its number, such as {"rollback": 2}.',
     );
   }
-  return json({ name, ...unsettled(await installs().rollBack(name, to, seenIn(request))) });
+  return jsonAnswer({ name, ...unsettled(await installs().rollBack(name, to, seenIn(request))) });
 }
 
 /** `DELETE servlet/NAME`. */
 export async function removeServlet(request: Request, name: string, { installs }: Installer) {
   unsettled(await installs().uninstall(name, seenIn(request)));
-  return json({ name });
+  return jsonAnswer({ name });
 }
 
 /** The served version that the operator has seen, from `?seen=`: 0 for none, undefined to skip the check. */
@@ -118,5 +118,6 @@ async function buildIn(request: Request, name: string): Promise<Build> {
   return build;
 }
 
-const json = (value: object): Response =>
+/** The answer of an operation. */
+export const jsonAnswer = (value: object): Response =>
   textResponse(JSON.stringify(value), { headers: jsonHeaders });

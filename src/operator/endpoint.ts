@@ -1,10 +1,11 @@
-import { jsonHeaders, textResponse } from "../http/body.ts";
+import { jsonHeaders } from "../http/body.ts";
 import type { Installer } from "../installs/installer.ts";
 import { callerKey } from "../core/callers.ts";
 import type { OperatedStates, StateOwner } from "./operated-states.ts";
 import { callerScope, scopeOf, type Scope } from "../state/state-scopes.ts";
 import {
   installBuild,
+  jsonAnswer,
   publishBuild,
   putPart,
   replayBuild,
@@ -74,7 +75,7 @@ export async function operatorEndpoint(request: Request, operated: Operated): Pr
 
 async function showState(request: Request, name: string, operated: Operated): Promise<Response> {
   const { servlet, scope } = await targetIn(request, name, operated);
-  return json({ scope: named(scope), ...(await operated.states.summary(servlet, scope)) });
+  return jsonAnswer({ scope: named(scope), ...(await operated.states.summary(servlet, scope)) });
 }
 
 async function exportState(request: Request, name: string, operated: Operated): Promise<Response> {
@@ -94,7 +95,7 @@ async function importState(request: Request, name: string, operated: Operated): 
     );
   const filesOnly = new URL(request.url).searchParams.has("files");
   const given = { file: request.body, filesOnly };
-  return json({
+  return jsonAnswer({
     scope: named(scope),
     ...(await operated.states.imported(servlet, scope, given)),
   });
@@ -109,11 +110,11 @@ async function deleteState(request: Request, name: string, operated: Operated): 
         `\`caller\` deletes what all servlets keep, so it goes without the name of one. For ${name} alone, use the scope caller:${caller}.`,
       );
     }
-    return json({ servlets: await operated.states.forgetCaller(keyOf(caller)) });
+    return jsonAnswer({ servlets: await operated.states.forgetCaller(keyOf(caller)) });
   }
   const { servlet, scope } = await targetIn(request, name, operated);
   await operated.states.forget(servlet, scope);
-  return json({ scope: named(scope) });
+  return jsonAnswer({ scope: named(scope) });
 }
 
 /** The servlet of this name in a URL, and the scope that the query names; without one, that of the operator's own calls. */
@@ -171,9 +172,6 @@ const notFound = () =>
     "method_not_found",
     `Not found. Expected /operator/OPERATION/NAME, where OPERATION is one of ${Object.keys(operations).join(", ")}.`,
   );
-
-const json = (value: object): Response =>
-  textResponse(JSON.stringify(value), { headers: jsonHeaders });
 
 /** The response for a fault: its HTTP status, and `{error}` with its message. */
 export function operatorRefusal(fault: Fault, challenge: string | undefined): Response {

@@ -3,8 +3,7 @@ import type { Env } from "../bindings.ts";
 import { Fault } from "../core/errors.ts";
 import type { ServletRef } from "../servlets/bundle.ts";
 import type { Manifest } from "../servlets/manifest.ts";
-import type { Profiles } from "../pages/profiles.ts";
-import type { StateSummary } from "../state/state-export.ts";
+import type { PersonObjects } from "../pages/person-objects.ts";
 import { callerScope, stateName, type Scope } from "../state/state-scopes.ts";
 
 /** A servlet that keeps state, or has kept some before it was uninstalled or changed; also one that keeps none. */
@@ -13,28 +12,14 @@ export interface StateOwner extends ServletRef {
 }
 
 /** Operations of operators on the state that servlets keep. */
-export interface OperatedStates {
-  /** All servlets; those with state first. */
-  owners(): Promise<readonly StateOwner[]>;
-  summary(servlet: StateOwner, scope: Scope): Promise<StateSummary>;
-  /** The whole as a file. */
-  exported(servlet: StateOwner, scope: Scope): Promise<ReadableStream<Uint8Array>>;
-  imported(
-    servlet: StateOwner,
-    scope: Scope,
-    given: { file: ReadableStream<Uint8Array>; filesOnly: boolean },
-  ): Promise<StateSummary>;
-  forget(servlet: StateOwner, scope: Scope): Promise<void>;
-  /** Deletes all that is kept for one caller, by its key: also secrets and accounts. Returns the names of servlets that may have kept something. */
-  forgetCaller(caller: string): Promise<string[]>;
-}
+export type OperatedStates = ReturnType<typeof operatedStates>;
 
-/** The states of a Worker with these bindings. */
+/** The states of a Worker with these bindings. `owners` returns all servlets, those with state first. */
 export function operatedStates(
   { SERVLET_STATES: objects }: Env,
-  owners: OperatedStates["owners"],
-  profiles: Profiles | undefined,
-): OperatedStates {
+  owners: () => Promise<readonly StateOwner[]>,
+  persons: PersonObjects | undefined,
+) {
   const objectOf = async (servlet: StateOwner, scope: Scope) => {
     if (objects === undefined) {
       throw new Fault(
@@ -51,15 +36,20 @@ export function operatedStates(
   return {
     owners,
     forget,
-    async summary(servlet, scope) {
+    async summary(servlet: StateOwner, scope: Scope) {
       const state = await objectOf(servlet, scope);
       return unsettled(await state.summary(refIn(servlet)));
     },
-    async exported(servlet, scope) {
+    /** The whole as a file. */
+    async exported(servlet: StateOwner, scope: Scope) {
       const state = await objectOf(servlet, scope);
       return unsettled(await state.exported(refIn(servlet)));
     },
-    async imported(servlet, scope, { file, filesOnly }) {
+    async imported(
+      servlet: StateOwner,
+      scope: Scope,
+      { file, filesOnly }: { file: ReadableStream<Uint8Array>; filesOnly: boolean },
+    ) {
       const state = await objectOf(servlet, scope);
       const [kind, id] = scope;
       const caller = kind === "caller" || kind === "sessionless" ? { caller: id } : {};
@@ -67,8 +57,9 @@ export function operatedStates(
         await state.imported({ servlet: refIn(servlet), filesOnly, ...caller }, file),
       );
     },
-    async forgetCaller(caller) {
-      await profiles?.at(caller, async (profile) => profile.forgetAll(caller));
+    /** Deletes all that is kept for one caller, by its key: also secrets and accounts. Returns the names of servlets that may have kept something. */
+    async forgetCaller(caller: string) {
+      await persons?.at(caller, async (object) => object.forgetAll(caller));
       // Where a client has no sessions, a servlet that keeps state for sessions has that of its caller.
       const keeping = (await owners()).filter(
         ({ state = "call" }) => state === "caller" || state === "session",

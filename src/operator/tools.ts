@@ -4,7 +4,7 @@ import type { CallContext } from "../core/call-context.ts";
 import type { Tasks } from "../calls/tasks.ts";
 import { Fault } from "../core/errors.ts";
 import { OPERATOR_SCOPE, type CallToolResult, type Json, type Principal } from "../core/model.ts";
-import { ownServlet, type OwnTool } from "../servlets/own.ts";
+import { errorResult, ownServlet, type OwnTool } from "../servlets/own.ts";
 import { OPERATOR_SERVLET, SERVER_SERVLET, type RESERVED_TOOLS } from "../servlets/scopes.ts";
 import { shownOf } from "../servlets/catalog.ts";
 import type { Registry } from "../servlets/registry.ts";
@@ -84,7 +84,7 @@ const installServlet = (installer: Installer): OwnTool => ({
     const build = await publishedBuild(installer, String(args["name"]));
     const question = `Install the servlet ${build.name}? It will be served to all callers of this server.\n${[...permissionsOf(build), ...(await installer.warnings(build))].join("\n")}`;
     const agreed = await agreement(question, build.hash, call);
-    if (agreed !== true) return errorOf(`${build.name} was not installed: ${agreed}`);
+    if (agreed !== true) return errorResult(`${build.name} was not installed: ${agreed}`);
     const { version, isNew } = await installer.install(build, call.principal.name);
     const tools = build.lists?.tools.map((one) => one.name) ?? [];
     return resultOf({ name: build.name, version, isNew, tools });
@@ -103,10 +103,10 @@ const uninstallServlet = ({ installs }: Installer): OwnTool => ({
     const installed = await installs().list();
     const found = installed.find((one) => one.name === wanted);
     if (found === undefined) {
-      return errorOf(`No servlet ${wanted} is installed. Installed: ${namesOf(installed)}.`);
+      return errorResult(`No servlet ${wanted} is installed. Installed: ${namesOf(installed)}.`);
     }
     const agreed = await agreement(`Uninstall the servlet ${wanted}?`, found.hash, call);
-    if (agreed !== true) return errorOf(`${wanted} is still installed: ${agreed}`);
+    if (agreed !== true) return errorResult(`${wanted} is still installed: ${agreed}`);
     unsettled(await installs().uninstall(wanted));
     return resultOf({ name: wanted });
   },
@@ -160,9 +160,4 @@ const mayOperate = ({ scopes = [] }: Principal): boolean => scopes.includes(OPER
 const resultOf = (structuredContent: Json): CallToolResult => ({
   content: [{ type: "text", text: JSON.stringify(structuredContent) }],
   structuredContent,
-});
-
-const errorOf = (text: string): CallToolResult => ({
-  content: [{ type: "text", text }],
-  isError: true,
 });

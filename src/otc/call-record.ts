@@ -9,6 +9,9 @@ import { SealedRows } from "../storage/sealed-rows.ts";
 import { callerKey } from "../core/callers.ts";
 import { hasTable } from "../storage/tables.ts";
 import { Unreadable } from "../storage/vault.ts";
+import { hexDigest } from "../core/digest.ts";
+import { retry } from "../core/retry.ts";
+import { afterSending } from "../core/unknown-outcome.ts";
 
 /** The stored record. */
 interface Stored {
@@ -114,3 +117,29 @@ const failed = ({ call_id }: Call, message: string): string => {
   const response: CallToolResponse = { call_id, duration: 0, success: false, error: { message } };
   return JSON.stringify(response);
 };
+
+/** The calls that have a `call_id`: each runs once, and its response is kept for `limits.callRecordMs`. */
+export class CallRecords {
+  readonly #objects: DurableObjectNamespace<CallRecord>;
+
+  constructor(objects: DurableObjectNamespace<CallRecord>) {
+    this.#objects = objects;
+  }
+
+  /**
+   * Runs the call of a principal, or returns the response of an earlier request, once that has ended. Undefined
+   * where the id belongs to a call with another content: `content` is equal for equal requests.
+   */
+  async run(call: Call, content: string): Promise<CallToolResponse | undefined> {
+    const { principal, call_id } = call;
+    const owner = callerKey(principal) ?? principal.name;
+    const name = await hexDigest(JSON.stringify([owner, call_id]));
+    const digest = await hexDigest(content);
+    const response = await retry(() => this.#objects.getByName(name).run(call, digest)).catch(
+      (error: unknown) => {
+        throw afterSending({ hasSent: true }, error);
+      },
+    );
+    return response === undefined ? undefined : (JSON.parse(response) as CallToolResponse);
+  }
+}

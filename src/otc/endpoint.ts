@@ -1,4 +1,4 @@
-import type { CallRecords } from "./call-records.ts";
+import type { CallRecords } from "./call-record.ts";
 import { checkWithoutNulls } from "../core/deviations.ts";
 import { readJson } from "../http/body.ts";
 import type { Tasks } from "../calls/tasks.ts";
@@ -26,7 +26,6 @@ import {
   type CallToolRequest,
 } from "./request.ts";
 
-/** Dependencies of the handlers. */
 interface OtcDependencies extends CallerQuota {
   /** The servlets that the principal may use. */
   registry: Registry;
@@ -128,7 +127,6 @@ async function offerOf(id: string, registry: Registry): Promise<Offer> {
   }
 }
 
-/** Messages of the issues, by parameter. */
 function byParameter(issues: readonly Issue[]): Record<string, string> {
   const named = issues.flatMap(({ path: [parameter, ...path], message }) => {
     const place = path.length > 0 ? `${path.join(".")} ` : "";

@@ -1,7 +1,6 @@
 import { html } from "hono/html";
-import { shown, type Markup } from "../http/document.ts";
-import type { ProfileSummary } from "./profile-object.ts";
-import type { Profiles } from "./profiles.ts";
+import { hiddenFields, shown, timeTag, type Markup } from "../http/document.ts";
+import type { PersonSummary, PersonObjects } from "./person-objects.ts";
 import type { HandedOver } from "../calls/task-object.ts";
 import type { Tasks } from "../calls/tasks.ts";
 import { limits } from "../core/limits.ts";
@@ -17,17 +16,14 @@ const CALL_LOOKS = 10;
 export const accountEndpoint = (request: Request, page: PersonPage): Promise<Response> =>
   pageFor(request, page, {
     async work(visit) {
-      const { profiles, people } = page;
+      const { persons, people } = page;
       const { principal } = visit.person;
-      if (profiles === undefined || principal.name === ANONYMOUS.name)
+      if (persons === undefined || principal.name === ANONYMOUS.name)
         return { status: 404, body: wordsPage("No account", NOBODY) };
       const { form } = visit;
-      if (
-        form !== undefined &&
-        (await people.isToken(form.get("token") ?? "", visit.person, PLACE))
-      )
-        return act(form, { visit, page, profiles });
-      const kept = await keptFor(principal.name, { profiles, tasks: page.tasksOf(principal) });
+      if (form !== undefined && (await people.isForm(form, visit.person, PLACE)))
+        return act(form, { visit, page, persons });
+      const kept = await keptFor(principal.name, { persons, tasks: page.tasksOf(principal) });
       const token = await people.token(visit.person, PLACE);
       return {
         status: form === undefined ? 200 : 403,
@@ -36,16 +32,16 @@ export const accountEndpoint = (request: Request, page: PersonPage): Promise<Res
     },
   });
 
-const summaryOf = (profiles: Profiles, principal: string) =>
-  profiles.at(principal, async (profile) => profile.summary(principal));
+const summaryOf = (persons: PersonObjects, principal: string) =>
+  persons.at(principal, async (object) => object.summary(principal));
 
 /** The secrets and accounts of a person, and the calls that go on. Calls found to have ended are noted, to look for others. */
 async function keptFor(
   principal: string,
-  { profiles, tasks }: { profiles: Profiles; tasks: Tasks },
-): Promise<Pick<ProfileSummary, "secrets" | "accounts"> & { open: Open[] }> {
+  { persons, tasks }: { persons: PersonObjects; tasks: Tasks },
+): Promise<Pick<PersonSummary, "secrets" | "accounts"> & { open: Open[] }> {
   for (let nth = 1; ; nth++) {
-    const { secrets, accounts, calls } = await summaryOf(profiles, principal);
+    const { secrets, accounts, calls } = await summaryOf(persons, principal);
     const found = await Promise.all(
       calls.map(async (id) => ({ id, call: await tasks.handedOver(id) })),
     );
@@ -53,7 +49,7 @@ async function keptFor(
     const ended = found.filter(({ call }) => call !== undefined && call.called === undefined);
     if (ended.length === 0 || nth === CALL_LOOKS) return { secrets, accounts, open };
     const ids = ended.map(({ id }) => id);
-    await profiles.at(principal, async (profile) => profile.noteEnded(ids));
+    await persons.at(principal, async (object) => object.noteEnded(ids));
   }
 }
 
@@ -69,7 +65,7 @@ interface Open {
 /** Does what a button of the page stands for. */
 async function act(
   form: URLSearchParams,
-  { visit, page, profiles }: { visit: Visit; page: PersonPage; profiles: Profiles },
+  { visit, page, persons }: { visit: Visit; page: PersonPage; persons: PersonObjects },
 ): Promise<View> {
   const { request, person } = visit;
   const [principal, servlet, name] = [
@@ -97,20 +93,20 @@ async function act(
         headers: { "set-cookie": page.people.signOut(request) },
       };
     case "forget":
-      await profiles.at(principal, async (profile) => profile.forget({ servlet, name }));
+      await persons.at(principal, async (object) => object.forget({ servlet, name }));
       return seeOther("/account");
     case "disconnect": {
       const account = form.get("account") ?? "";
-      await profiles.at(principal, async (profile) =>
-        profile.disconnectAccount(principal, { servlet, account }),
+      await persons.at(principal, async (object) =>
+        object.disconnectAccount(principal, { servlet, account }),
       );
       return seeOther("/account");
     }
     case "replace": {
-      const { secrets } = await summaryOf(profiles, principal);
+      const { secrets } = await summaryOf(persons, principal);
       if (!secrets.some((one) => one.servlet === servlet && one.name === name))
         return seeOther("/account");
-      return seeOther(await profiles.page("", { principal, servlet, name, message: "" }));
+      return seeOther(await persons.page("", { principal, servlet, name, message: "" }));
     }
     default:
       return seeOther("/account");
@@ -119,16 +115,15 @@ async function act(
 
 function accountPage(account: {
   name: string;
-  secrets: ProfileSummary["secrets"];
-  accounts: ProfileSummary["accounts"];
+  secrets: PersonSummary["secrets"];
+  accounts: PersonSummary["accounts"];
   open: Open[];
   token: string;
 }): Markup {
   const { name, secrets, accounts, open, token } = account;
   const button = (what: string, label: string, of: Record<string, string> = {}) =>
     html`<form method="post">
-      <input type="hidden" name="token" value="${token}" />
-      ${Object.entries(of).map(([field, value]) => html`<input type="hidden" name="${field}" value="${value}" />`)}
+      ${hiddenFields({ token, ...of })}
       <button name="do" value="${what}">${label}</button>
     </form>`;
   const waiting = open.filter(({ call }) => Object.keys(call.asks).length > 0);
@@ -152,7 +147,7 @@ function accountPage(account: {
     ${listOf(
       accounts.map(
         ({ servlet, account: at, scopes, hosts, connectedAt }) =>
-          html`<strong>${shown(at)}</strong> for ${shown(servlet)}, since ${timeOf(connectedAt)}:
+          html`<strong>${shown(at)}</strong> for ${shown(servlet)}, since ${timeTag(connectedAt)}:
             ${printable(scopes.join(" "))} at ${printable(hosts.join(", "))}
             ${button("disconnect", `Disconnect ${shown(at)} from ${shown(servlet)}`, { servlet, account: at })}`,
       ),
@@ -161,7 +156,7 @@ function accountPage(account: {
     ${listOf(
       secrets.map(
         ({ servlet, name: secret, keptAt }) =>
-          html`<strong>${shown(secret)}</strong> for ${shown(servlet)}, since ${timeOf(keptAt)}
+          html`<strong>${shown(secret)}</strong> for ${shown(servlet)}, since ${timeTag(keptAt)}
             ${button("replace", `Replace ${shown(secret)}`, { servlet, name: secret })}
             ${button("forget", `Delete ${shown(secret)}`, { servlet, name: secret })}`,
       ),
@@ -180,13 +175,10 @@ const forgetPage = (token: string): Markup =>
       within ${limits.taskMs / 86_400_000} days.
     </p>
     <form method="post">
-      <input type="hidden" name="token" value="${token}" />
+      ${hiddenFields({ token })}
       <button class="allow" name="do" value="forget-all">Delete everything</button>
       <button name="do" value="">Go back</button>
     </form>`;
-
-const timeOf = (at: number): Markup =>
-  html`<time datetime="${new Date(at).toISOString()}">${new Date(at).toUTCString()}</time>`;
 
 const listOf = (items: Markup[]): Markup =>
   items.length === 0

@@ -1,5 +1,5 @@
 import type { Ask } from "../core/asks.ts";
-import { ownPathIn } from "./profiles.ts";
+import { ownPathIn } from "./person-objects.ts";
 import type { HandedOver } from "../calls/task-object.ts";
 import type { Tasks } from "../calls/tasks.ts";
 import { limits } from "../core/limits.ts";
@@ -128,8 +128,7 @@ async function take(
       complaint: { general: [why], fields: new Map() },
       ...(ask && { key, typed: typedIn(fieldsIn(ask), form) }),
     });
-  if (!(await people.isToken(form.get("token") ?? "", person, id, key)))
-    return refused(403, FOREIGN);
+  if (!(await people.isForm(form, person, id, key))) return refused(403, FOREIGN);
   if (ask === undefined) return refused(409, USED);
   const fields = fieldsIn(ask);
   const typed = typedIn(fields, form);

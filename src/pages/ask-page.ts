@@ -1,7 +1,7 @@
 import type { Ways } from "./people.ts";
 import { html } from "hono/html";
 import type { Ask } from "../core/asks.ts";
-import { shown, type Markup } from "../http/document.ts";
+import { hiddenFields, shown, timeTag, type Markup } from "../http/document.ts";
 import type { HandedOver } from "../calls/task-object.ts";
 import { isObject } from "../core/model.ts";
 import { printable, printableText } from "../core/text.ts";
@@ -12,7 +12,6 @@ const SHOWN_OPTIONS = 12;
 
 /** The pages of a question, as markup. All of them work without scripts. */
 
-/** The errors of an answer. */
 export interface Complaint {
   /** An error of the answer as a whole. */
   general: readonly string[];
@@ -101,22 +100,17 @@ export function questionPage(question: Question): Markup {
     <p class="text">${typeof message === "string" ? printableText(message) : ""}</p>
     ${isPage ? address(url) : ""}
     <form method="post">
-      <input type="hidden" name="ask" value="${key}" />
-      <input type="hidden" name="token" value="${token}" />
-      ${fields.map((field) => control(field, question))}
+      ${hiddenFields({ ask: key, token })} ${fields.map((field) => control(field, question))}
       <button class="allow" name="decision" value="accept">
         ${isPage ? "I have done so" : fields.length === 0 ? "Accept" : "Send this answer"}
       </button>
       <button name="decision" value="decline" formnovalidate>Decline</button>
     </form>
     <p class="dim">
-      Answer by <time datetime="${timeOf(until)}">${inWords(until)}</time>. You can close this page
-      and open the link again until then. ${others === 0 ? "" : `${others} more will be asked.`}
+      Answer by ${timeTag(until)}. You can close this page and open the link again until then.
+      ${others === 0 ? "" : `${others} more will be asked.`}
     </p>`;
 }
-
-const timeOf = (time: number): string => new Date(time).toISOString();
-const inWords = (time: number): string => new Date(time).toUTCString();
 
 /** The errors, with links to the fields. */
 function summary({ general, fields: wrong }: Complaint, fields: readonly Field[]): Markup {

@@ -1,7 +1,7 @@
 import { html } from "hono/html";
 import type { HtmlEscapedString } from "hono/utils/html";
 import { shown, type Markup } from "../http/document.ts";
-import type { Tool } from "../core/model.ts";
+import { type Tool, isObject, type Json } from "../core/model.ts";
 import { beginningOf, printable, printableText } from "../core/text.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import { shownOf, type Catalog, type ToolEntry } from "../servlets/catalog.ts";
@@ -9,7 +9,6 @@ import { concernsOf } from "../servlets/concerns.ts";
 import type { Manifest } from "../servlets/manifest.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { tableOf } from "./frame.ts";
-import { rowsOf, type SchemaRow } from "./schema-rows.ts";
 
 /**
  * Characters of markup of all that the start page shows of servlets, shared among them: the page is held a few times
@@ -102,7 +101,7 @@ function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
       rules: [],
       about: one.description ?? "",
     }));
-    const details = () => table("Arguments", { rows, isCut: false });
+    const details = () => schemaTable("Arguments", { rows, isCut: false });
     add(servlet, own, {
       kind: "prompt",
       name,
@@ -134,8 +133,8 @@ function toolEntry(entry: ToolEntry): Entry {
   const { name, title, description, inputSchema, outputSchema } = tool;
   const details = () =>
     html`${concernsOf(entry).map((one) => html`<p class="dim">Beware: ${words(one, 1000)}.</p>`)}
-    ${table("Arguments", rowsOf(inputSchema))}
-    ${outputSchema === undefined ? "" : table("Result", rowsOf(outputSchema))}`;
+    ${schemaTable("Arguments", rowsOf(inputSchema))}
+    ${outputSchema === undefined ? "" : schemaTable("Result", rowsOf(outputSchema))}`;
   const about = description ?? title ?? "";
   return { kind: "tool", name, about, badges: badgesOf(tool, own, servlet.manifest), details };
 }
@@ -209,10 +208,7 @@ const words = (text: string, most = CHARACTERS): string => {
   return text.length > most ? `${whole} …` : whole;
 };
 
-function table(
-  caption: string,
-  { rows, isCut }: { rows: readonly SchemaRow[]; isCut: boolean },
-): Markup {
+function schemaTable(caption: string, { rows, isCut }: SchemaRows): Markup {
   if (rows.length === 0) return html`<p class="dim">${caption}: none.</p>`;
   const { made } = within(rows, TABLE_CHARACTERS, tableRow);
   return html`${tableOf(caption, ["Name", "Type", "Description"], made, true)}
@@ -230,3 +226,113 @@ const tableRow = ({ path, type, isRequired, rules, about }: SchemaRow): Markup =
       ${rules.length === 0 ? "" : html`<span class="dim">${printable(rules.map((one) => beginningOf(one, 300)).join("; "))}</span>`}
     </td>
   </tr>`;
+
+/** The members of a JSON Schema, one row each, for tables. */
+interface SchemaRow {
+  /** Where it is: `address.street`, `items[]`. */
+  path: string;
+  type: string;
+  isRequired: boolean;
+  /** Constraints on the value, and its default, in words. */
+  rules: string[];
+  about: string;
+}
+
+/** The rows of a schema, and whether some were left out. */
+interface SchemaRows {
+  rows: SchemaRow[];
+  isCut: boolean;
+}
+
+/** How deep and how long a table may be. */
+const DEPTH = 4;
+const ROWS = 100;
+
+function rowsOf(schema: unknown): SchemaRows {
+  const table: SchemaRows = { rows: [], isCut: false };
+  addMembers(schema, { table, path: "", depth: 0 });
+  return table;
+}
+
+function addMembers(
+  schema: unknown,
+  { table, path, depth }: { table: SchemaRows; path: string; depth: number },
+): void {
+  if (!isObject(schema)) return;
+  const { properties, required, items } = schema;
+  const needed = new Set(Array.isArray(required) ? required : []);
+  const named = isObject(properties) ? Object.entries(properties) : [];
+  const members: [string, unknown, boolean][] = named.map(([name, member]) => [
+    path === "" ? name : `${path}.${name}`,
+    member,
+    needed.has(name),
+  ]);
+  // Lists of simple values need no rows: the list's type names that of its items.
+  if (isObject(items) && ("properties" in items || "items" in items)) {
+    const below = depth + ("items" in items ? 1 : 0);
+    if (below > DEPTH) table.isCut = true;
+    else addMembers(items, { table, path: `${path}[]`, depth: below });
+  }
+  for (const [at, member, isRequired] of members) {
+    if (depth >= DEPTH || table.rows.length >= ROWS) {
+      table.isCut = true;
+      return;
+    }
+    const known = isObject(member) ? member : {};
+    const { title, description } = known;
+    const about = [title, description].filter((one) => typeof one === "string").join(": ");
+    table.rows.push({ path: at, type: typeOf(known), isRequired, rules: rulesOf(known), about });
+    addMembers(known, { table, path: at, depth: depth + 1 });
+  }
+}
+
+/** A type in words: `string`, `list of number`, `one of`. Schemas come from servlets, so their depth is bounded here. */
+function typeOf(schema: Json, depth = 0): string {
+  const { type, items, enum: values, anyOf, oneOf, $ref, const: only } = schema;
+  const of = (one: unknown) => (isObject(one) && depth < DEPTH ? typeOf(one, depth + 1) : "any");
+  if (Array.isArray(values)) return "one of";
+  if (only !== undefined) return "always";
+  if (type === "array") return isObject(items) ? `list of ${of(items)}` : "list";
+  if (Array.isArray(type))
+    return type
+      .slice(0, VALUES)
+      .filter((one) => typeof one === "string")
+      .join(" or ");
+  if (typeof type === "string") return type;
+  const options = [anyOf, oneOf].find(Array.isArray) as unknown[] | undefined;
+  if (options !== undefined) return [...new Set(options.slice(0, VALUES).map(of))].join(" or ");
+  return typeof $ref === "string" ? "see the schema" : "any";
+}
+
+/** How many values of an enum are listed. */
+const VALUES = 12;
+
+/** Constraints in words, with `…` for their value. */
+const RULES = {
+  format: "format …",
+  pattern: "pattern …",
+  minimum: "at least …",
+  exclusiveMinimum: "more than …",
+  maximum: "at most …",
+  exclusiveMaximum: "less than …",
+  minLength: "length at least …",
+  maxLength: "length at most …",
+  minItems: "at least … items",
+  maxItems: "at most … items",
+  const: "value …",
+  default: "default …",
+} as const;
+
+function rulesOf(schema: Json): string[] {
+  const { enum: values } = schema;
+  const listed = Array.isArray(values)
+    ? [values.slice(0, VALUES).map(text).join(", ") + (values.length > VALUES ? ", …" : "")]
+    : [];
+  const others = Object.entries(RULES).flatMap(([key, rule]) =>
+    schema[key] === undefined ? [] : [rule.replace("…", () => text(schema[key]))],
+  );
+  return [...listed, ...others];
+}
+
+const text = (value: unknown): string =>
+  typeof value === "string" ? value : JSON.stringify(value);

@@ -13,7 +13,7 @@ export const PAGES = {
   Usage: "/console/usage",
   Operate: "/console/operate",
 } as const;
-export type PageName = keyof typeof PAGES;
+type PageName = keyof typeof PAGES;
 
 /** The path of the page on which people sign in. */
 export const SIGN_IN_PATH = "/sign-in";

@@ -103,7 +103,6 @@ export function cookieIn(request: Request, name: string): string {
   return "";
 }
 
-/** A cookie for `ms`. */
 export function cookieFor(request: Request, name: string, value: string, ms: number): string {
   const [address = new URL(request.url)] = pageAddresses(request);
   const how = `Path=/; HttpOnly; SameSite=Lax; Max-Age=${ms / 1000}`;

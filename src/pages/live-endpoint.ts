@@ -4,7 +4,7 @@ import { ANONYMOUS } from "../core/model.ts";
 import { wordsPage } from "./ask-page.ts";
 import type { Person } from "./people.ts";
 import { pageFor, seeOther, type PersonPage, type View, type Visit } from "./view.ts";
-import type { Profiles } from "./profiles.ts";
+import type { PersonObjects } from "./person-objects.ts";
 import { LIVE_PATH, livePage } from "./live.ts";
 import { callPage, forkPage } from "./timeline.ts";
 
@@ -18,9 +18,9 @@ export const liveEndpoint = (request: Request, page: PersonPage, answer: Frame) 
   pageFor(request, page, {
     answer,
     async work({ person }) {
-      const { profiles, by } = listFor(request, page, person) ?? {};
-      if (profiles === undefined || by === undefined) return unlisted();
-      const calls = await profiles.at(by, async (profile) => profile.listed(by));
+      const { persons, by } = listFor(request, page, person) ?? {};
+      if (persons === undefined || by === undefined) return unlisted();
+      const calls = await persons.at(by, async (object) => object.listed(by));
       return { status: 200, body: livePage(calls) };
     },
   });
@@ -33,10 +33,10 @@ export const callEndpoint = (request: Request, id: string, page: PersonPage, ans
 export async function eventsEndpoint(request: Request, page: PersonPage): Promise<Response> {
   demandOwnOrigin(request);
   const { person } = page;
-  const { profiles, by } = (person && listFor(request, page, person)) ?? {};
-  if (profiles === undefined || by === undefined)
+  const { persons, by } = (person && listFor(request, page, person)) ?? {};
+  if (persons === undefined || by === undefined)
     throw new Fault("unauthorized", "Sign in again to see your calls.");
-  const body = await profiles.at(by, async (profile) => profile.watch(by));
+  const body = await persons.at(by, async (object) => object.watch(by));
   const headers = { "content-type": "text/event-stream", "cache-control": "no-store" };
   return new Response(body, { headers });
 }
@@ -44,11 +44,11 @@ export async function eventsEndpoint(request: Request, page: PersonPage): Promis
 /** Where this person's calls are listed; undefined for an anonymous person who is not on this machine. */
 function listFor(
   request: Request,
-  { profiles }: PersonPage,
+  { persons }: PersonPage,
   { principal: { name } }: Person,
-): { profiles: Profiles; by: string } | undefined {
+): { persons: PersonObjects; by: string } | undefined {
   const isKnown = name !== ANONYMOUS.name || isLocal(request);
-  return profiles && isKnown ? { profiles, by: name } : undefined;
+  return persons && isKnown ? { persons, by: name } : undefined;
 }
 
 const unlisted = (): View => ({
@@ -77,7 +77,7 @@ async function call(visit: Visit & { id: string; page: PersonPage }): Promise<Vi
   // The call that a fork makes is named before it is agreed to: a form that is sent twice makes one.
   const [as] = form.getAll("as");
   const words = [PLACE, id, ...(as === undefined ? [] : [as])];
-  if (!(await people.isToken(form.get("token") ?? "", person, ...words))) return show(403);
+  if (!(await people.isForm(form, person, ...words))) return show(403);
   const numberIn = (field: string) => {
     const text = form.get(field) ?? "";
     return /^\d{1,5}$/.test(text) ? Number(text) : undefined;

@@ -1,52 +1,33 @@
 import { unsettled } from "../core/settled.ts";
+import { installerOf } from "../operator/builds.ts";
 import type { Installer } from "../installs/installer.ts";
 import { permissionsOf } from "../installs/permissions.ts";
-import type { Serving } from "../serving.ts";
 import { apiKeysOf, type Settings } from "../settings/env.ts";
 import { Fault, report } from "../core/errors.ts";
 import { limits, publicLimits } from "../core/limits.ts";
-import { pageFor, seeOther, type PersonPage, type View, type Visit } from "./view.ts";
+import { pageFor, seeOther, type View, type Visit } from "./view.ts";
 import type { Server } from "../server.ts";
-import { PAGES } from "./frame.ts";
-import { confirmPage, operatePage, type Overview } from "./operate.ts";
+import {
+  PAGES,
+  consolePage,
+  type Paged,
+  SIGN_IN_PATH,
+  type ConsoleSite,
+  type Visited,
+  type Visitor,
+} from "./frame.ts";
+import { confirmPage, operatePage, type Overview, operateStyle } from "./operate.ts";
+import type { Hono } from "hono";
+import { html } from "hono/html";
+import { demandOwnOrigin } from "../auth/origin.ts";
+import type { Markup } from "../http/document.ts";
+import { chartStyle, questionIn, usagePage } from "./usage.ts";
 
-/** `/console/operate`: the page, and the actions of its buttons. */
+/** The pages for operators, and the actions of their buttons. */
 
-/** Dependencies of the page. */
-export interface Operated extends Pick<Server, "usage" | "keyRecords" | "settings" | "serving"> {
-  page: PersonPage;
-  /** True if the visitor may operate the server. */
-  isOperator: boolean;
-  /** The view for everybody else. */
-  refused: View;
-  /** Makes the response. */
-  answer(view: View): Promise<Response>;
-}
-
-export const operateEndpoint = (request: Request, of: Operated): Promise<Response> =>
-  pageFor(request, of.page, {
-    answer: of.answer,
-    async work(visit) {
-      // Right after a sign-in, the page is opened by a new request.
-      if (visit.isOld) return seeOther(PAGES.Operate);
-      if (!of.isOperator) return of.refused;
-      const { people } = of.page;
-      const { form, person } = visit;
-      const token = await people.token(person, PLACE);
-      const view = async (status: number) => ({
-        status,
-        body: operatePage(await overviewOf(of, token, doneIn(request))),
-      });
-      if (form === undefined) return view(200);
-      if (!(await people.isToken(form.get("token") ?? "", person, PLACE))) return view(403);
-      return (await act(form, { ...of, visit, token })) ?? view(400);
-    },
-  });
+type Operated = Pick<Server, "usage" | "keyRecords" | "settings" | "serving">;
 
 const PLACE = "operate";
-
-const doneIn = ({ url }: Request): string | undefined =>
-  DONE[new URL(url).searchParams.get("done") ?? ""];
 
 /** Messages by the `done` parameter of the URL, whose own text is never shown. */
 const DONE: Record<string, string> = {
@@ -73,7 +54,7 @@ async function act(
   const [name, key, by] = [field("name"), field("key"), visit.person.principal.name];
   switch (field("do")) {
     case "ask-install": {
-      const installer = installerIn(serving);
+      const installer = installerOf(serving);
       const build = await publishedBuild(installer, name, field("hash"));
       const of = { do: "install", name, hash: build.hash };
       const lines = ["All callers of this server can use it.", ...permissionsOf(build)];
@@ -82,24 +63,24 @@ async function act(
       return { status: 200, body: confirmPage(`Install ${name}?`, lines, asked) };
     }
     case "install": {
-      const installer = installerIn(serving);
+      const installer = installerOf(serving);
       await installer.install(await publishedBuild(installer, name, field("hash")), by);
       return isDone("install");
     }
     case "rollback": {
       const [version, seen] = [Number(field("version")), Number(field("seen"))];
-      unsettled(await installerIn(serving).installs().rollBack(name, version, seen));
+      unsettled(await installerOf(serving).installs().rollBack(name, version, seen));
       return isDone("rollback");
     }
     case "ask-uninstall": {
-      const { current } = await installerIn(serving).installs().versions(name);
+      const { current } = await installerOf(serving).installs().versions(name);
       const of = { do: "uninstall", name, seen: String(current ?? 0) };
       const asked = { token, label: `Uninstall ${name}`, of };
       return { status: 200, body: confirmPage(`Uninstall ${name}?`, UNINSTALLING, asked) };
     }
     case "uninstall":
       unsettled(
-        await installerIn(serving)
+        await installerOf(serving)
           .installs()
           .uninstall(name, Number(field("seen"))),
       );
@@ -131,14 +112,6 @@ const UNINSTALLING = [
   "Its tools and all its versions are removed for all callers.",
   "Waiting calls continue as long as its build is kept. What it has stored for callers stays until you delete it.",
 ];
-
-function installerIn({ installer }: Serving): Installer {
-  if (installer !== undefined) return installer;
-  throw new Fault(
-    "unavailable",
-    "Servlets cannot be installed: bind BUILDS, LOADER and INSTALLS in wrangler.toml.",
-  );
-}
 
 function recordsIn(records: Operated["keyRecords"]) {
   if (records !== undefined) return records();
@@ -214,3 +187,81 @@ async function overviewOf(
     done,
   };
 }
+
+interface OperatorParts extends Operated {
+  visited: Visited;
+  visitorOf(raw: Request): Promise<Visitor>;
+  /** As in `ConsoleParts`. */
+  paged: Paged | undefined;
+  siteFor(visitor: Visitor): ConsoleSite;
+}
+
+/** Adds the routes of these pages. */
+export function addOperatorPages(app: Hono, parts: OperatorParts): void {
+  const { visited, visitorOf, siteFor, paged } = parts;
+
+  app.get(PAGES.Usage, ({ req: { raw } }) =>
+    visited(raw, async (visitor, quota) => {
+      demandOwnOrigin(raw);
+      const site = siteFor(visitor);
+      if (!visitor.isOperator) return refused(site, visitor);
+      await quota.admit?.();
+      const usage = parts.usage?.();
+      if (usage === undefined) return consolePage(site, "Usage", unbound);
+      const question = questionIn(raw.url);
+      const counted = await usage.report(question.over, question.by);
+      const body = usagePage(question, counted, Date.now());
+      return consolePage(site, "Usage", body, { extraStyle: chartStyle });
+    }),
+  );
+
+  if (paged === undefined) return;
+  app.on(["GET", "POST"], PAGES.Operate, ({ req: { raw } }) =>
+    paged(raw, async (page) => {
+      const visitor = await visitorOf(raw);
+      const site = siteFor(visitor);
+      return pageFor(raw, page, {
+        answer: ({ body, ...how }) =>
+          consolePage(site, "Operate", body, { ...how, extraStyle: operateStyle }),
+        async work(visit) {
+          // Right after a sign-in, the page is opened by a new request.
+          if (visit.isOld) return seeOther(PAGES.Operate);
+          if (!visitor.isOperator) return { status: 403, body: forOperators };
+          const { people } = page;
+          const { form, person } = visit;
+          const token = await people.token(person, PLACE);
+          const done = DONE[new URL(raw.url).searchParams.get("done") ?? ""];
+          const view = async (status: number) => ({
+            status,
+            body: operatePage(await overviewOf(parts, token, done)),
+          });
+          if (form === undefined) return view(200);
+          if (!(await people.isForm(form, person, PLACE))) return view(403);
+          return (await act(form, { ...parts, visit, token })) ?? view(400);
+        },
+      });
+    }),
+  );
+}
+
+const unbound = html`<h2>Usage</h2>
+  <p>
+    Nothing is counted: bind the Durable Object <code>USAGE</code> (class <code>Usage</code>) in
+    <code>wrangler.toml</code> and deploy again.
+  </p>`;
+
+/** Leads visitors who have not signed in to the sign-in, and refuses others. */
+function refused(site: ConsoleSite, { person }: Visitor) {
+  if (person !== undefined || !site.hasSignIn)
+    return consolePage(site, "Usage", forOperators, { status: 403 });
+  const location = `${SIGN_IN_PATH}?back=${encodeURIComponent(PAGES.Usage)}`;
+  return new Response(null, { status: 303, headers: { location } });
+}
+
+const forOperators: Markup = html`<h2>This page is for operators</h2>
+  <p>
+    Sign in as the owner, or with a key that has the scope <code>operator</code>:
+    <code>npm run keys -- create NAME --scopes operator</code>. Where the server requires no
+    authentication, open it on its own machine, where <code>npm run dev</code> listens on loopback
+    only.
+  </p>`;

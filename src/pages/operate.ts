@@ -1,7 +1,7 @@
 import { html } from "hono/html";
 import type { KeyRecord } from "../auth/key-records.ts";
 import type { InstalledVersion } from "../installs/installs-rows.ts";
-import { shown, type Markup } from "../http/document.ts";
+import { hiddenFields, shown, timeTag, type Markup } from "../http/document.ts";
 import { scopesInWords } from "../core/key-name.ts";
 import { ADVICE } from "../servlets/run-log.ts";
 import type { CountedError } from "../observe/counts.ts";
@@ -9,7 +9,6 @@ import { tableOf } from "./frame.ts";
 
 /** The page on which operators see the server's state, install servlets and revoke keys. */
 
-/** A servlet that is served. */
 export interface ServedServlet {
   name: string;
   hash: string;
@@ -59,8 +58,7 @@ export function operatePage(all: Overview): Markup {
 /** A form with one button, which posts these fields. */
 const button = (token: string, label: string, of: Record<string, string>): Markup =>
   html`<form method="post" class="one">
-    <input type="hidden" name="token" value="${token}" />
-    ${Object.entries(of).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
+    ${hiddenFields({ token, ...of })}
     <button>${shown(label)}</button>
   </form>`;
 
@@ -157,10 +155,7 @@ function installedOf({ installed, installable, token }: Overview): Markup {
 }
 
 function keysOf({ keys, token }: Overview): Markup {
-  const when = (at: number | null | undefined, never: string) =>
-    at === null || at === undefined
-      ? never
-      : html`<time datetime="${new Date(at).toISOString()}">${new Date(at).toUTCString()}</time>`;
+  const when = (at: number | null | undefined) => (at ? timeTag(at) : "never");
   return html`<h3>Keys</h3>
     <p>
       Create a key with <code>npm run keys -- create NAME</code>. A revoked key is refused
@@ -179,13 +174,13 @@ function keysOf({ keys, token }: Overview): Markup {
                 html`<tr>
                   <th scope="row">${shown(name)}</th>
                   <td>${shown(scopesInWords(scopes))}</td>
-                  <td>${when(expires, "never")}</td>
-                  <td>${when(used, "never")}</td>
+                  <td>${when(expires)}</td>
+                  <td>${when(used)}</td>
                   <td>
                     ${
                       revoked === null
                         ? button(token, `Revoke ${shown(name)}`, { do: "ask-revoke", name, key })
-                        : html`Revoked by ${shown(by ?? "")}, ${when(revoked, "")}
+                        : html`Revoked by ${shown(by ?? "")}, ${timeTag(revoked)}
                           ${button(token, `Restore ${shown(name)}`, { do: "restore", name, key })}`
                     }
                   </td>
@@ -213,11 +208,7 @@ function errorsOf(errors: readonly CountedError[] | undefined): Markup {
             errors.map(
               ({ servlet, tool, outcome, message, count, last }) =>
                 html`<tr>
-                  <td>
-                    <time datetime="${new Date(last).toISOString()}"
-                      >${new Date(last).toUTCString()}</time
-                    >
-                  </td>
+                  <td>${timeTag(last)}</td>
                   <th scope="row">${shown(tool)} of ${shown(servlet)}</th>
                   <td>${shown(message)} <span class="dim">${ADVICE[outcome] ?? ""}</span></td>
                   <td>${count}</td>

@@ -4,7 +4,7 @@ import { revokedKey } from "../auth/key-records.ts";
 import { isPassphrase } from "../auth/passphrase.ts";
 import { ownerOf } from "../auth/principal.ts";
 import { SignInLimiter } from "../auth/sign-in-limiter.ts";
-import { sha256 } from "../core/digest.ts";
+import { hexDigest } from "../core/digest.ts";
 import type { Sealer } from "../storage/vault.ts";
 import type { Env } from "../bindings.ts";
 import { apiKeysOf, type Settings } from "../settings/env.ts";
@@ -118,7 +118,7 @@ export class People {
     if (until < Date.now() || known === undefined) return undefined;
     if (known.key !== undefined && (await this.#authenticator.revoked.has(known.key)))
       return undefined;
-    if (credential !== (await digest(known.secret))) return undefined;
+    if (credential !== (await hexDigest(known.secret))) return undefined;
     return { principal: known.principal, nonce };
   }
 
@@ -161,7 +161,7 @@ export class People {
     if (known === undefined) return undefined;
     const proof: Proof = {
       name,
-      credential: await digest(known.secret),
+      credential: await hexDigest(known.secret),
       nonce: crypto.getRandomValues(new Uint8Array(16)).toHex(),
       until: Date.now() + limits.personMs,
     };
@@ -180,9 +180,13 @@ export class People {
     return this.#sealer.sealText([nonce, ...words], FORM_PLACE);
   }
 
-  /** True for a token that was made for the same. */
-  async isToken(token: string, { nonce }: Person, ...words: readonly string[]): Promise<boolean> {
-    const opened = await this.#sealer.openText(token, FORM_PLACE);
+  /** True for a form with a token that was made for this person and these words. */
+  async isForm(
+    form: URLSearchParams,
+    { nonce }: Person,
+    ...words: readonly string[]
+  ): Promise<boolean> {
+    const opened = await this.#sealer.openText(form.get("token") ?? "", FORM_PLACE);
     return JSON.stringify(opened) === JSON.stringify([nonce, ...words]);
   }
 
@@ -215,5 +219,3 @@ export class People {
 const OWNER = "owner";
 
 const COOKIE = "person";
-
-const digest = async (secret: string): Promise<string> => (await sha256(secret)).toHex();

@@ -7,7 +7,6 @@ import type { Principal } from "../core/model.ts";
 import type { View } from "./view.ts";
 import type { Server } from "../server.ts";
 import { scopeFor } from "../servlets/scopes.ts";
-import { assetsOf, SCRIPT_PATH } from "./assets.ts";
 import {
   CONSOLE_MCP_PATH,
   consolePage,
@@ -19,12 +18,12 @@ import {
 } from "./frame.ts";
 import { callEndpoint, eventsEndpoint, liveEndpoint } from "./live-endpoint.ts";
 import { EVENTS_PATH, LIVE_PATH, liveStyle } from "./live.ts";
-import { addOperatorPages } from "./operator-routes.ts";
+import { addOperatorPages } from "./operate-endpoint.ts";
 import { startPage } from "./page.ts";
+import type { Env } from "../bindings.ts";
 
 /** The console's routes, and who may open each page. */
 
-/** Dependencies of the console. */
 export interface ConsoleParts extends Server {
   /** Undefined where the pages for people are turned off (LINKS). */
   paged: Paged | undefined;
@@ -128,4 +127,27 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
   app.all(CONSOLE_MCP_PATH, parts.mcpFor(identify));
 
   if (assets) app.get("/console/:file", (c) => assets(c.req.raw, c.req.param("file")));
+}
+
+const SCRIPT_PATH = "/console/main.js";
+
+/**
+ * Answers with an asset below `/console/`; undefined without the binding ASSETS. The platform serves assets before the
+ * Worker is asked: this is for those hosts that do not.
+ */
+function assetsOf({
+  ASSETS: assets,
+}: Env): ((request: Request, file: string) => Promise<Response>) | undefined {
+  if (assets === undefined) return undefined;
+  return async ({ url }, file) => {
+    const isName = /^[\w-]+\.js$/.test(file);
+    const found = isName ? await assets.fetch(new URL(`/console/${file}`, url)) : undefined;
+    if (found?.status !== 200) return new Response("Not found. Reload the page.", { status: 404 });
+    const headers = {
+      "content-type": "text/javascript; charset=utf-8",
+      "cache-control": "no-cache",
+      "x-content-type-options": "nosniff",
+    };
+    return new Response(found.body, { headers });
+  };
 }

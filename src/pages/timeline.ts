@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import { shown, type Markup } from "../http/document.ts";
+import { hiddenFields, shown, timeTag, type Markup } from "../http/document.ts";
 import type { ReplayOutcome, TaskTimeline } from "../calls/task-object.ts";
 import { limits } from "../core/limits.ts";
 import { beginningOf, printableText } from "../core/text.ts";
@@ -41,13 +41,13 @@ export function callPage({ id, timeline, token, replayed }: CallPage): Markup {
         characters. ${answerOf(entry.answer)} ${hasJournal ? acts(nth) : ""}`,
     })),
   ].toSorted((a, b) => a.at - b.at);
-  const field = html`<input type="hidden" name="token" value="${token}" />`;
+  const field = hiddenFields({ token });
   return html`<p><a href="${LIVE_PATH}">All calls</a></p>
     <h2>${shown(called.name)} <span class="badge">${STATUSES[status] ?? status}</span></h2>
     <p>
       ${called.servlet && html`Servlet <strong>${shown(called.servlet)}</strong>. `}Started
-      ${time(began)}, last changed ${time(timeline.updated)}, stored until
-      ${time(timeline.expires)}. Fuel used: ${timeline.fuel.toLocaleString("en")}.
+      ${timeTag(began)}, last changed ${timeTag(timeline.updated)}, stored until
+      ${timeTag(timeline.expires)}. Fuel used: ${timeline.fuel.toLocaleString("en")}.
     </p>
     ${typeof said === "string" ? html`<p class="note text">${shown(said)}</p>` : ""}
     <form method="post" class="acts">
@@ -90,7 +90,7 @@ export const forkPage = (id: string, entries: number, hidden: Record<string, str
       <li>You answer its questions on these pages, because no client knows of the new call.</li>
     </ul>
     <form method="post" action="${LIVE_PATH}/${id}">
-      ${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
+      ${hiddenFields(hidden)}
       <p class="acts">
         <button class="allow" name="fork-now" value="${entries}">Fork the call</button>
         <button name="do" value="">Go back</button>
@@ -159,9 +159,6 @@ function endOf({ result, error }: TaskTimeline["view"]): Markup {
     <pre tabindex="0">
 ${printableText(beginningOf(text, SHOWN_END_CHARACTERS))}${isCut ? "…" : ""}</pre>`;
 }
-
-const time = (at: number): Markup =>
-  html`<time datetime="${new Date(at).toISOString()}">${new Date(at).toUTCString()}</time>`;
 
 /** The time since the previous step. */
 const sincePrevious = (at: number, before: number | undefined): Markup =>

@@ -3,7 +3,7 @@ import { arrivalOf, pageAddresses } from "../auth/origin.ts";
 import { documentOf, type Markup, type Site } from "../http/document.ts";
 import { bodyText } from "../http/body.ts";
 import { Fault, httpStatus, report, retryAfterOf } from "../core/errors.ts";
-import type { Profiles } from "./profiles.ts";
+import type { PersonObjects } from "./person-objects.ts";
 import type { Tasks } from "../calls/tasks.ts";
 import { limits } from "../core/limits.ts";
 import type { CallerQuota, Principal } from "../core/model.ts";
@@ -22,13 +22,12 @@ export interface View {
   headers?: Record<string, string>;
 }
 
-/** Dependencies of all pages for people. */
 export interface PersonPage extends Site {
   people: People;
   /** Who has sent the request, if that is proven. */
   person: Person | undefined;
   tasksOf(principal: Principal): Tasks;
-  profiles: Profiles | undefined;
+  persons: PersonObjects | undefined;
   /** Deletes all that is kept for a caller. */
   forgetCaller(caller: string): Promise<unknown>;
   /** Where people have accounts, by name. */
@@ -144,7 +143,6 @@ function wayBack(request: Request): { back: string; at: string } {
   return { back: pathOf(request), at: arrivalOf(request).origin === origin ? "" : origin };
 }
 
-/** The path of a request, with its search. */
 export const pathOf = ({ url }: Request): string => {
   const { pathname, search } = new URL(url);
   return pathname + search;

@@ -101,7 +101,6 @@ class Writer {
   readonly #root: Json;
   readonly #references: References;
   readonly #steps = new Steps(limits.inlinedParts);
-  /** The names of the targets of references. */
   readonly #names = new Map<unknown, string>();
   readonly #targets = new Map<string, ReferenceTarget>();
   /** Targets by name, written; undefined while they are being written. */
@@ -161,7 +160,6 @@ class Writer {
     return "allOf" in written ? this.#withoutAllOf(written) : written;
   }
 
-  /** The value of a keyword. */
   #member(key: string, value: unknown): unknown {
     const isSetting = typeof value === "boolean" && FLAGS.has(key);
     if (SCHEMA_KEYWORDS.has(key) && !isSetting) {

@@ -37,7 +37,6 @@ export interface SchemaResource {
   dynamicAnchors: Map<string, unknown>;
 }
 
-/** The target of a reference. */
 export interface ReferenceTarget {
   schema: unknown;
   resource: SchemaResource;

@@ -36,7 +36,7 @@ export function json(value: unknown, what: string): string {
   }
   isStrict = false;
   made = undefined;
-  // NaN and dates that are not valid have become null.
+  // NaN, dates that are not valid, and functions and symbols in an array have become null.
   if (text?.includes("\\ud")) text = wellFormedJson(text);
   if (text !== undefined && !text.includes("null")) return text;
   const found = lost(value, "", []);
@@ -119,6 +119,10 @@ function lost(value: unknown, path: string, above: readonly unknown[]): string |
     return `${place} is ${members}${path === "" && value instanceof Error ? ", or throw it" : ""}`;
   }
   for (const [key, member] of Object.entries(members)) {
+    // Of an object they are left out, as always in JSON: to look for them would cost nearly as much again as to write it.
+    if (Array.isArray(members) && (typeof member === "function" || typeof member === "symbol")) {
+      return `${`${path}.${key}`.slice(1)} is a ${typeof member}; leave it out`;
+    }
     const found = lost(member, `${path}.${key}`, [...above, value]);
     if (found !== undefined) return found;
   }

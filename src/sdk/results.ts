@@ -22,6 +22,10 @@ const isContent = (value: unknown): boolean => typeof value === "string" || isBl
 
 const MEMBERS = new Set(["content", "structuredContent", "isError", "_meta"]);
 
+/** True for a result that has no content: an error must not become a success with a member `isError`. */
+const isOutcome = (value: Json): boolean =>
+  typeof value["isError"] === "boolean" || value["content"] === null;
+
 /** True for a whole result, and not for structured content that happens to have a member `content`. */
 function isResult(
   value: unknown,
@@ -29,7 +33,7 @@ function isResult(
 ): value is Json & { content?: unknown[] | null } {
   if (!isObject(value)) return false;
   const { content = null } = value;
-  if (content === null && "structuredContent" in value)
+  if (content === null && ("structuredContent" in value || (!hasSchema && isOutcome(value))))
     return Object.keys(value).every((key) => MEMBERS.has(key));
   if (!Array.isArray(content)) return false;
   if ("structuredContent" in value || "isError" in value) return true;

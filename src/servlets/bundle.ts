@@ -59,7 +59,6 @@ export function refOf(servlet: PreparedServlet): ServletRef {
   return module !== undefined || parts === undefined ? { name } : { name, build };
 }
 
-/** All servlets that are served. */
 export interface Served {
   servlets: readonly PreparedServlet[];
 }

@@ -283,7 +283,6 @@ function templateFor(uri: string, catalog: Catalog): TemplateEntry | undefined {
 
 /** A resource to read. */
 export interface FoundResource extends Partial<EntrySource> {
-  /** Its URI. */
   own: string;
   /** The part of the URI that the caller did not choose, for the log. */
   subject: string;

@@ -78,6 +78,11 @@ function ofSchema(schema: Json): string[] {
   const steps = new Steps(limits.inlinedParts);
   const walk = (one: unknown, path: string): void => {
     steps.take(1);
+    if (one === false && path !== "" && !/(\[\]|\*)$/.test(path)) {
+      concerns.add(
+        `has false as the schema of ${path} in its inputSchema: APIs of models refuse it; leave the property out`,
+      );
+    }
     if (!isObject(one) || concerns.size >= MOST) return;
     const { type, items, properties, $defs, enum: values } = one;
     const types = [type].flat();
@@ -93,6 +98,9 @@ function ofSchema(schema: Json): string[] {
       concerns.add(
         `has nullable at ${at} of its inputSchema, which means nothing in JSON Schema: give type as a list with "null"`,
       );
+    }
+    if (Array.isArray(values) && values.length === 0) {
+      concerns.add(`has an enum of nothing at ${at} of its inputSchema: no value fits; name some`);
     }
     if (types.includes("array") && Array.isArray(values)) {
       concerns.add(

@@ -9,9 +9,9 @@ import { dialects } from "./dialects.ts";
 import { keepsState } from "./manifest.ts";
 import { lookUpBy } from "./server-asks.ts";
 import { tellEnded, tellFailed } from "./run-log.ts";
-import { inRunSpan } from "./run-span.ts";
 import type { Servlet } from "./servlet.ts";
 import { callPartsOf, setupOf } from "./setup.ts";
+import { inSpan, LINK } from "../observe/spans.ts";
 
 /** Whether the instances of a servlet are used again, and whether that is checked. */
 export function isolationOf({ manifest, restorable }: PreparedServlet, { isolation }: Deployment) {
@@ -93,3 +93,46 @@ export const outdated = (servlet?: string) =>
     "invalid_params",
     `The servlet ${servlet === undefined ? "" : `${servlet} `}or this server was updated after this call began, so the call cannot continue. Call again.`,
   );
+
+/** A run of an export. */
+interface Run {
+  name: string;
+  call: CallContext;
+  begin(): Promise<Ending>;
+}
+
+/** Runs an export of a servlet in a span: `replay …` if it repeats what is recorded of an earlier run. */
+const inRunSpan = (servlet: string, { name, call, begin }: Run): Promise<Ending> => {
+  const { trace, recorded } = call;
+  const replayed = recorded?.entries.length ?? 0;
+  const start = () => ({
+    name: `${replayed === 0 ? "run" : "replay"} ${servlet}`,
+    attributes: {
+      "edge_servlets.servlet": servlet,
+      "edge_servlets.export": name,
+      "edge_servlets.replayed": replayed,
+      [LINK]: trace?.link,
+    },
+  });
+  return inSpan(trace, start, async (span) => {
+    try {
+      const ending = await begin();
+      const { kind } = ending;
+      span.set({
+        "edge_servlets.outcome": kind === "suspended" ? "waits" : kind,
+        "edge_servlets.fuel": fuelOf(ending),
+        "error.type": kind === "trapped" || kind === "refused" ? kind : undefined,
+      });
+      return ending;
+    } catch (error) {
+      const { code } = Fault.from(error);
+      span.set({ "edge_servlets.outcome": code, "error.type": code });
+      throw error;
+    }
+  });
+};
+
+function fuelOf(ending: Ending): number | undefined {
+  if (ending.kind === "suspended") return ending.suspended.fuelUsed;
+  return ending.kind === "returned" ? ending.fuelUsed : undefined;
+}

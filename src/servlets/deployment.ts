@@ -44,6 +44,9 @@ export interface AccountGrant {
   hosts: readonly string[];
 }
 
+/** An account for a person: connected, refused since the servlet asked, or neither. */
+export type AccountState = "connected" | "declined" | "missing";
+
 /** Accounts of callers at other servers, and the pages on which callers connect them. */
 export interface Accounts {
   /** True for the name of a provider. */
@@ -53,7 +56,7 @@ export interface Accounts {
     principal: string,
     grant: AccountGrant,
     wait: { since: number; ms: number },
-  ): Promise<"connected" | "declined" | "missing">;
+  ): Promise<AccountState>;
   /** The address of the page on which this principal connects it. */
   connectPage(origin: string, principal: string, grant: AccountGrant): Promise<string>;
   /**

@@ -1,12 +1,17 @@
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import type { Lists } from "../core/model.ts";
 import type { PreparedServlet, Served } from "./bundle.ts";
 import { joinedCatalogs, merge, type Catalog, type Clash } from "./catalog.ts";
 import type { Deployment, Viewer } from "./deployment.ts";
 import { keepsState } from "./manifest.ts";
 import { mayUnscoped, type May } from "./scopes.ts";
-import { describeFailure, listAll, type CollectedLists, type Servlet } from "./servlet.ts";
+import {
+  NO_ENTRIES,
+  describeFailure,
+  listAll,
+  type CollectedLists,
+  type Servlet,
+} from "./servlet.ts";
 import { newest } from "./toolkit.ts";
 
 /** The catalog of one caller. */
@@ -23,8 +28,6 @@ interface ListerParts {
   /** The grants of the callers' scopes; absent if they grant everything. */
   may: May | undefined;
 }
-
-const NONE: Lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] };
 
 /** Makes the catalogs: one of the lists that all callers share, and for each caller one with the lists of its state. */
 export class Lister {
@@ -97,7 +100,7 @@ export class Lister {
         const text = `has no lists, as it could not be asked: ${fault.message}`;
         deployment.log(servlet.name, "error", text);
         onFailure?.(fault);
-        return { servlet, lists: NONE, failures: [text] };
+        return { servlet, lists: NO_ENTRIES, failures: [text] };
       }
     });
     const onClash = ({ kind, name, servlets: [first, second] }: Clash) => {

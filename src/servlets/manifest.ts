@@ -42,10 +42,15 @@ const pattern = once(() =>
   }),
 );
 
+const NO_SIZE = 'is not a size; write, for example, "64Mi"';
 const size = once(() =>
   z
-    .string()
-    .refine((text) => memoryBytes(text) !== undefined, 'is not a size; write, for example, "64Mi"'),
+    .string(NO_SIZE)
+    // A small number without a unit was not meant as bytes.
+    .refine(
+      (text) => memoryBytes(text) !== undefined && !/^\s*[1-9]\d{0,3}\s*$/.test(text),
+      NO_SIZE,
+    ),
 );
 
 /**
@@ -123,7 +128,7 @@ export const manifestSchema = once(() =>
           "Accounts of its caller that its requests may use, by the provider's name in the server's ACCOUNTS. The server adds the access token; the servlet never sees it.",
         ),
       env_vars: z
-        .record(z.string(), z.string())
+        .record(z.string(), z.string("must be a text: put it in quotes"))
         .describe(
           "Its config. `${NAME}` and `${NAME:-default}` are replaced by the Worker's variables and secrets, except those of the server itself; `$${` is a literal `${`.",
         ),

@@ -13,6 +13,12 @@ export interface OwnTool {
   run(args: Json, call: CallContext): Promise<CallToolResult>;
 }
 
+/** The result of such a tool that has failed, in words for the model. */
+export const errorResult = (text: string): CallToolResult => ({
+  content: [{ type: "text", text }],
+  isError: true,
+});
+
 /** A servlet that is part of the server: it has these tools, and no code of its own. */
 export function ownServlet(
   name: string,
@@ -33,7 +39,7 @@ export function ownServlet(
         // A model can correct its call.
         const { code, message } = Fault.from(error);
         if (code !== "invalid_params" && code !== "conflict") throw error;
-        return { content: [{ type: "text", text: message }], isError: true };
+        return errorResult(message);
       }
     },
     readResource: refuse,

@@ -25,6 +25,7 @@ import { describeIssues } from "./checks.ts";
 import { connected, outdated } from "./connect.ts";
 import type { Deployment, Viewer } from "./deployment.ts";
 import { Lister } from "./lister.ts";
+import { errorResult } from "./own.ts";
 import { tellMisfit } from "./run-log.ts";
 import { keepsState } from "./manifest.ts";
 import { mayBy, patternsBy, scopeFor, SERVER_SERVLET, type May } from "./scopes.ts";
@@ -41,7 +42,6 @@ export interface Entry {
   subject?: string;
   /** Absent where several may know the resource. */
   servlet?: PreparedServlet | undefined;
-  /** The tool that is called. */
   tool?: ToolEntry;
   /** Runs it. The result has the newest shape. */
   run(call: CallContext): Promise<Outcome<Json>>;
@@ -179,7 +179,7 @@ export class Registry {
         const text = `Tool arguments do not match the input schema of ${ref.name}: ${describeIssues(issues)}.`;
         const run = async (call: CallContext) => {
           this.tellMisfit(tool, call);
-          return { content: [{ type: "text", text }], isError: true };
+          return errorResult(text);
         };
         return { ...entry, run };
       }

@@ -77,7 +77,6 @@ const TOLD = new Set<FaultCode>([
   ...(["internal", "servlet_failed", "not_configured", "unavailable", "too_many"] as const),
 ]);
 
-/** A run of an export. */
 type Watched = Pick<RunLine, "servlet" | "export" | "given"> & {
   /** Unix time in ms. */
   began: number;

@@ -32,7 +32,6 @@ export const RESERVED_TOOLS = [
 /** The grants of a caller without scopes: all but what needs one. */
 export const mayUnscoped: May = (servlet) => servlet !== OPERATOR_SERVLET;
 
-/** The patterns of these scopes, as configured. */
 export const patternsBy = (scopes: readonly string[], configured: Scopes): string[] =>
   scopes.flatMap((scope) => patternsOf(scope, configured));
 

@@ -1,6 +1,7 @@
 /** Elicitations that the server answers itself: a kept secret or a connected account of the caller, or the page for it. */
 import { ACCOUNT_MODE, SECRET_MODE, type LookUp } from "../core/asks.ts";
 import type { CallContext } from "../core/call-context.ts";
+import { aborted } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { ANONYMOUS, type Json } from "../core/model.ts";
 import { beginningOf } from "../core/text.ts";
@@ -68,11 +69,3 @@ export const lookUpBy =
     if (typeof result !== "string") return { result };
     return cannotAsk({ method: "elicitation/create", params }, result);
   };
-
-/** Rejects when the signal aborts. */
-const aborted = (signal: AbortSignal): Promise<never> =>
-  new Promise((_resolve, reject) => {
-    const stop = () => reject(signal.reason as Error);
-    if (signal.aborted) stop();
-    else signal.addEventListener("abort", stop, { once: true });
-  });

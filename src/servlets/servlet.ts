@@ -228,7 +228,7 @@ export async function listAll(servlet: Servlet, call = nobodysCall): Promise<Col
     } catch (error) {
       if (!(error instanceof Fault) || !OWN_FAULTS.has(error.code)) throw error;
       failures.push({ kind, message: error.message });
-      return NONE[kind];
+      return NO_ENTRIES[kind];
     }
   };
   const lists = {
@@ -240,7 +240,8 @@ export async function listAll(servlet: Servlet, call = nobodysCall): Promise<Col
   return { lists, failures };
 }
 
-const NONE: Lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] };
+/** The lists of a servlet that offers nothing. */
+export const NO_ENTRIES: Lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] };
 
 /** The entries of each list, in words. */
 export const KIND_NAMES: Readonly<Record<keyof Lists, string>> = {

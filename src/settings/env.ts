@@ -300,7 +300,6 @@ export function ownNamesOf(settings: Settings, env: object): ReadonlySet<string>
   ]);
 }
 
-/** The API keys of these settings. */
 export const apiKeysOf = ({ API_KEYS = {} }: Settings) =>
   Object.entries(API_KEYS).map(([name, key]) => {
     const { hash: hex, scopes, expires } = typeof key === "string" ? { hash: key } : key;

@@ -3,7 +3,6 @@ import { BLOCK, type Range } from "../wasm/marks.ts";
 
 /** Bytes that are compared and stored as a whole: most pieces are one or two of these cells. */
 const CELL = 16;
-/** Cells of a block. */
 export const CELLS = BLOCK / CELL;
 /** Before each piece, in one word: its first cell in the memory, and in the lowest byte how many follow that. */
 const HEAD = 4;

@@ -17,13 +17,12 @@ import {
   type StatefulRun,
   type StateImport,
 } from "./remote-hooks.ts";
-import { StorageReservation } from "./room.ts";
+import { StorageReservation } from "./storage-reservation.ts";
 import { buildIdOf } from "./scope-state.ts";
 import type { Env } from "../bindings.ts";
 import type { SealingServer } from "../server.ts";
 import type { StateSummary } from "./state-export.ts";
-import { StateHome } from "./state-home.ts";
-import { OwnPlace, type StatePlace } from "./state-place.ts";
+import { StateBackends, OwnBackend, type StateBackend } from "./state-backend.ts";
 import { heldStream } from "./state-streams.ts";
 import { Turns } from "../storage/turns.ts";
 
@@ -32,7 +31,6 @@ const STATE_SLACK_MS = 3_600_000;
 
 type StateServer = Pick<SealingServer, "bundle" | "sealer" | "serving">;
 
-/** A run of an export here. */
 type Run = Pick<StatefulRun, "export" | "input" | "call" | "recorded" | "seed"> & {
   /** True if the call may be run again from its record, so that its ending is stored. */
   isDurable?: boolean;
@@ -40,16 +38,16 @@ type Run = Pick<StatefulRun, "export" | "input" | "call" | "recorded" | "seed"> 
 
 /**
  * The Durable Object with the state of one servlet in one scope. It runs one call at a time, reserves storage in the
- * caller's quota, and deletes the state when its time is over. Where memory and files are stored is a `StatePlace`.
+ * caller's quota, and deletes the state when its time is over. Where memory and files are stored is a `StateBackend`.
  */
 export class ServletState extends DurableObject<Env> {
   readonly #server: StateServer;
-  #places: Promise<{ own: OwnPlace; home: StateHome }> | undefined;
+  #opening: Promise<{ own: OwnBackend; all: StateBackends }> | undefined;
   /** The last lists of the servlet in this state, as JSON, valid until a time (Unix ms) for one version of it. */
   #lists: { text: string; until: number; version: string } | undefined;
   /** When the state is deleted, in Unix ms; 0 if never, undefined until the alarm was read. */
   #until: number | undefined;
-  readonly #room: StorageReservation;
+  readonly #reservation: StorageReservation;
   readonly #turns = new Turns(limits.queuedCalls);
   readonly #running = new Map<string, AbortController>();
   readonly #alarm = new Alarm(this.ctx.storage);
@@ -57,29 +55,29 @@ export class ServletState extends DurableObject<Env> {
   constructor(state: DurableObjectState, env: Env, server: StateServer) {
     super(state, env);
     this.#server = server;
-    this.#room = new StorageReservation(state, env);
+    this.#reservation = new StorageReservation(state, env);
   }
 
-  /** The place with a servlet's state; moves it there first if needed. Without a servlet, the place where it is. */
-  async #place(servlet: PreparedServlet | undefined): Promise<StatePlace> {
-    const { home } = await this.#opened();
-    return servlet === undefined ? home.place : home.placeFor(servlet);
+  /** The backend in which this servlet runs; moves its state there first if needed. Without a servlet, the current one. */
+  async #backend(servlet: PreparedServlet | undefined): Promise<StateBackend> {
+    const { all } = await this.#open();
+    return servlet === undefined ? all.current : all.for(servlet);
   }
 
-  /** The two places, opened with the scope's key: this object's database, and its facet. */
-  #opened() {
+  /** The two backends, opened with the scope's key: this object's database, and its facet. */
+  #open() {
     const opened = async () => {
       const { sealer, serving } = this.#server;
       const key = await sealer.scopeKey(String(this.ctx.id));
-      const own = new OwnPlace(this.ctx.storage, key, serving.deployment);
+      const own = new OwnBackend(this.ctx.storage, key, serving.deployment);
       const facet = serving.facets.open(this.ctx, key);
-      return { own, home: new StateHome(this.ctx.storage, { own, facet }) };
+      return { own, all: new StateBackends(this.ctx.storage, { own, facet }) };
     };
-    this.#places ??= opened().catch((error: unknown) => {
-      this.#places = undefined;
+    this.#opening ??= opened().catch((error: unknown) => {
+      this.#opening = undefined;
       throw error;
     });
-    return this.#places;
+    return this.#opening;
   }
 
   /** Runs an export, and stores what it has changed before its ending is returned. */
@@ -155,13 +153,13 @@ export class ServletState extends DurableObject<Env> {
   }
 
   async #call(servlet: PreparedServlet, run: Run, call: RunContext): Promise<PlainEnding> {
-    const place = await this.#place(servlet);
+    const backend = await this.#backend(servlet);
     const { state: scope } = servlet.manifest;
     await this.#postponeDeletion(servlet, run.call.caller);
     const caller = scope === "server" ? undefined : run.call.caller;
     const hasFolders = (servlet.manifest.allowed_paths ?? []).length > 0;
     let stored: number | undefined;
-    const ending = await place.call({
+    const ending = await backend.call({
       servlet,
       export: run.export,
       input: run.input,
@@ -169,10 +167,10 @@ export class ServletState extends DurableObject<Env> {
       recorded: run.recorded,
       seed: run.seed,
       isDurable: run.isDurable === true,
-      ...(hasFolders && { room: await this.#room.available(caller) }),
+      ...(hasFolders && { room: await this.#reservation.available(caller) }),
       reserve: (bytes, addsFiles) => {
         stored = bytes;
-        return this.#room.demand(caller, bytes, addsFiles);
+        return this.#reservation.demand(caller, bytes, addsFiles);
       },
     });
     const hasChanged = changesIn(ending).some(({ method }) => method.endsWith("list_changed"));
@@ -180,8 +178,8 @@ export class ServletState extends DurableObject<Env> {
     const isOther = this.#lists !== undefined && this.#lists.version !== versionOf(servlet);
     if (hasChanged || isOther) this.#lists = undefined;
     if (stored !== undefined) this.#stored(servlet.name, caller, stored);
-    if (stored !== undefined && this.#room.isTooLargeFor(stored)) {
-      this.ctx.waitUntil(this.#room.shrink(stored).catch(report));
+    if (stored !== undefined && this.#reservation.isTooLargeFor(stored)) {
+      this.ctx.waitUntil(this.#reservation.shrink(stored).catch(report));
     }
     return ending;
   }
@@ -216,7 +214,7 @@ export class ServletState extends DurableObject<Env> {
     return settled(() =>
       this.#inTurn(nobodysCall.signal(), async () => {
         const servlet = this.#servlet(of);
-        return (await this.#place(servlet)).summary(servlet && buildIdOf(servlet));
+        return (await this.#backend(servlet)).summary(servlet && buildIdOf(servlet));
       }),
     );
   }
@@ -227,8 +225,8 @@ export class ServletState extends DurableObject<Env> {
       await this.#turns.take(nobodysCall.signal());
       const release = () => this.#turns.release();
       try {
-        const place = await this.#place(this.#servlet(of));
-        const file = await place.exported(of.name);
+        const backend = await this.#backend(this.#servlet(of));
+        const file = await backend.exported(of.name);
         return heldStream(file, limits.stateStallMs, release);
       } catch (error) {
         release();
@@ -245,13 +243,13 @@ export class ServletState extends DurableObject<Env> {
     return settled(() =>
       this.#inTurn(nobodysCall.signal(), async () => {
         const servlet = demandServed(this.#servlet(of));
-        const place = await this.#place(servlet);
+        const backend = await this.#backend(servlet);
         const reserve = (bytes: number, addsFiles: boolean) =>
-          this.#room.demand(caller, bytes, addsFiles);
-        await place.imported(servlet, file, { filesOnly, reserve });
+          this.#reservation.demand(caller, bytes, addsFiles);
+        await backend.imported(servlet, file, { filesOnly, reserve });
         this.#lists = undefined;
         await this.#postponeDeletion(servlet, caller);
-        return place.summary(buildIdOf(servlet));
+        return backend.summary(buildIdOf(servlet));
       }),
     );
   }
@@ -263,11 +261,11 @@ export class ServletState extends DurableObject<Env> {
 
   async #forget(): Promise<void> {
     // State whose key is gone cannot be opened, and must be deletable.
-    const places = await this.#places?.catch(() => undefined);
-    places?.own.drop();
-    this.#places = this.#lists = this.#until = undefined;
+    const opened = await this.#opening?.catch(() => undefined);
+    opened?.own.drop();
+    this.#opening = this.#lists = this.#until = undefined;
     this.#stored("");
-    await this.#room.release(() => {
+    await this.#reservation.release(() => {
       this.#server.serving.facets.delete(this.ctx);
       return this.ctx.storage.deleteAll();
     });
@@ -275,11 +273,11 @@ export class ServletState extends DurableObject<Env> {
 
   /** The bytes that are reserved in the caller's quota. If no call runs, gives back those that are not needed. */
   async held(): Promise<number> {
-    if (this.#room.bytes === 0 || !this.#turns.takeNow()) return this.#room.bytes;
+    if (this.#reservation.bytes === 0 || !this.#turns.takeNow()) return this.#reservation.bytes;
     try {
-      const bytes = await (await this.#place(undefined)).bytes();
-      this.ctx.waitUntil(this.#room.shrink(bytes).catch(report));
-      return this.#room.bytes;
+      const bytes = await (await this.#backend(undefined)).bytes();
+      this.ctx.waitUntil(this.#reservation.shrink(bytes).catch(report));
+      return this.#reservation.bytes;
     } finally {
       this.#turns.release();
     }

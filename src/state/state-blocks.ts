@@ -89,7 +89,6 @@ export class StateBlocks {
     for (const table of TABLES) this.#sql.exec(table);
   }
 
-  /** Bytes that are stored. */
   get bytes(): number {
     const [pieces] = this.#sql.exec(`SELECT total(length(bytes)) AS bytes ${ROWS}`).toArray();
     return this.#numbers.size * STORED_BLOCK + Number(pieces?.["bytes"]);

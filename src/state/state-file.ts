@@ -83,7 +83,6 @@ const headSchema = once(() => {
 
 export type FrameHead = z.infer<ReturnType<typeof headSchema>>;
 
-/** A head and its content. */
 export interface Frame {
   head: FrameHead;
   content: Uint8Array;

@@ -1,5 +1,5 @@
 import { callerKey } from "../core/callers.ts";
-import { canonicalJson, sha256 } from "../core/digest.ts";
+import { canonicalJson, hexDigest } from "../core/digest.ts";
 import type { Viewer } from "../servlets/deployment.ts";
 import type { Manifest } from "../servlets/manifest.ts";
 
@@ -29,7 +29,7 @@ export async function stateName(servlet: string, scope: Scope): Promise<string> 
   const text = canonicalJson([servlet, ...scope]);
   let name = known.get(text);
   if (name === undefined) {
-    name = (await sha256(text)).toHex();
+    name = await hexDigest(text);
     if (known.size >= MOST_KNOWN) known.clear();
     known.set(text, name);
   }

@@ -20,7 +20,6 @@ export interface Writes {
 /** Characters of a value's JSON that is kept in memory: an object that nobody calls must stay small. */
 const KEPT = 4096;
 
-/** A value as it was sealed. */
 interface KnownText {
   /** The head of its first row: key number and nonce, which no other sealed value has. */
   head: string;

@@ -47,6 +47,7 @@ export class Sealer {
   readonly #keys: Keys;
   #current: (Opener & { until: number }) | undefined;
   readonly #known = new Map<number, Opener>();
+  #lasting: Uint8Array<ArrayBuffer> | undefined;
 
   constructor(keys: Keys) {
     this.#keys = keys;
@@ -111,7 +112,7 @@ export class Sealer {
 
   /** The key of one scope for what does not expire: HMAC-SHA-256 of its name under the lasting key. */
   async scopeKey(scope: string): Promise<Uint8Array> {
-    const lasting = await this.#keys.lasting();
+    const lasting = (this.#lasting ??= await this.#keys.lasting());
     const key = await crypto.subtle.importKey(
       "raw",
       lasting,

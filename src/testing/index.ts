@@ -25,14 +25,13 @@ import {
 } from "../core/record.ts";
 import { Wait } from "../core/suspension.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
-import type { Deployment } from "../servlets/deployment.ts";
+import type { Deployment, Accounts, Secrets } from "../servlets/deployment.ts";
 import { keepsState } from "../servlets/manifest.ts";
 import { Registry } from "../servlets/registry.ts";
 import { Again, perform, whateverFor, type Waiting } from "../calls/engine.ts";
 import type { CallRef, CompletionRequest } from "../calls/call-ref.ts";
-import { scriptedAccounts, scriptedSecrets } from "./secrets.ts";
-import { scriptedWorld } from "./world.ts";
 import { principalOf, TestStates, type Whose } from "./states.ts";
+import type { World } from "../wasm/world.ts";
 
 export type { Whose } from "./states.ts";
 
@@ -333,3 +332,39 @@ const answerOf = (scripted: ScriptedAnswer, method: Ask["method"]): Answer =>
   typeof scripted["failed"] === "string"
     ? ({ method, message: `The script says ${scripted["failed"]}.`, ...scripted } as AskFailure)
     : { result: scripted };
+
+/** The clock, network and random numbers of a script. */
+function scriptedWorld({
+  fetch,
+  now = 0,
+}: {
+  fetch?: (request: Request) => Response | Promise<Response>;
+  now?: number | (() => number);
+}): World {
+  let time = typeof now === "number" ? now : 0;
+  return {
+    now: () => (typeof now === "number" ? time : now()),
+    random: (bytes) => void crypto.getRandomValues(bytes),
+    sleep: async (ms) => {
+      time += ms;
+    },
+    fetch: async (request) => {
+      if (fetch === undefined) throw new Error("the script has no fetch");
+      return fetch(request);
+    },
+  };
+}
+
+/** Secrets that a caller has given before; others are asked for, and not given. */
+const scriptedSecrets = ({ secrets = {} }: { secrets?: Record<string, string> }): Secrets => ({
+  find: async (_caller, { name }) => secrets[name],
+  page: async () => "https://server.example/secret/1",
+});
+
+/** Accounts that a caller has connected before, by name, each with its token; others cannot be connected. */
+const scriptedAccounts = ({ accounts = {} }: { accounts?: Record<string, string> }): Accounts => ({
+  knows: (account) => Object.hasOwn(accounts, account),
+  state: async () => "connected",
+  connectPage: async () => "https://server.example/connect/1",
+  token: async (_caller, { account }) => accounts[account],
+});

@@ -40,7 +40,6 @@ function changed(files: Files, asked: Json, name = "path", follows = false): Res
   return place;
 }
 
-/** The number of a file. */
 function fileOf(files: Files, at: ResolvedPath): number {
   const node = nodeOf(files, at);
   if (files.node(node).kind === "folder") throw new FileSystemError("isdir");

@@ -1,10 +1,10 @@
 import { Fault } from "../core/errors.ts";
 import type { Guest } from "./guest.ts";
 import type { InstanceViews, Patched } from "./image.ts";
-import { assemblyScriptFunctions } from "./assemblyscript.ts";
 import { extismFunctions } from "./extism.ts";
 import type { HostFunction, HostFunctions } from "./host-function.ts";
 import { wasiFunctions } from "./wasi.ts";
+import { limits } from "../core/limits.ts";
 
 /** Fuel for a host function, and for one that suspends the guest or throws. */
 const HOST_CALL_FUEL = 1600;
@@ -177,3 +177,18 @@ function guarded(
   };
   return suspends ? new WebAssembly.Suspending(now) : now;
 }
+
+/** `abort`, which AssemblyScript calls before it traps. Its strings are UTF-16, their length before them. */
+const assemblyScriptFunctions: HostFunctions = {
+  abort: (guest, message: number, file: number, line: number, column: number) => {
+    const read = (at: number): string => {
+      if (at === 0) return "";
+      const length = guest.memory.getUint32(at - 4, true);
+      const most = 2 * limits.logCharacters;
+      if (length > most && guest.hasSecrets) return "a long message";
+      return new TextDecoder("utf-16le").decode(guest.range(at, Math.min(length, most)));
+    };
+    guest.log("error", `abort: ${read(message)} (${read(file)}:${line}:${column})`);
+    throw new WebAssembly.RuntimeError("unreachable");
+  },
+};

@@ -8,7 +8,6 @@ import { errno, isStandardStream, now } from "./wasi-abi.ts";
 
 /** Types and helpers of the file functions of WASI. */
 
-/** A guest that has files. */
 export interface FileCall {
   guest: Guest;
   files: Files;
@@ -97,7 +96,6 @@ export function demandWritable({ files }: FileCall, { mount }: Descriptor): void
   }
 }
 
-/** The `filestat` of a node. */
 export function putStatus({ guest, files }: FileCall, at: number, id: number): void {
   const node = files.node(id);
   guest.writable(at, 64).fill(0);

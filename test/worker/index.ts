@@ -13,7 +13,36 @@ const { TEST_SERVLETS, TEST_LIMITS = "{}" } = env as {
 configureLimits(JSON.parse(TEST_LIMITS) as Parameters<typeof configureLimits>[0]);
 const isServed = (name: string) => TEST_SERVLETS?.split(",").includes(name) ?? true;
 const bundle = { ...all, servlets: all.servlets.filter(({ name }) => isServed(name)) };
-const { worker, objects } = createWorker(bundle);
+const { worker, objects: plain } = createWorker(bundle);
+
+/** The requests to objects since a test began to count them: each as the class, and the object's name where it has one. */
+export const asked: string[] = [];
+
+/** The class, whose public methods are counted. */
+function counted<T extends new (...args: any[]) => DurableObject>(Class: T, name: string): T {
+  const Counted = class extends Class {};
+  for (const of of [Object.getPrototypeOf(Class.prototype), Class.prototype] as object[]) {
+    for (const [key, { value }] of Object.entries(Object.getOwnPropertyDescriptors(of))) {
+      if (typeof value !== "function" || ["constructor", "alarm"].includes(key)) continue;
+      const method = function (
+        this: DurableObject & { ctx: DurableObjectState },
+        ...args: unknown[]
+      ) {
+        asked.push([name, this.ctx.id.name].filter(Boolean).join(": "));
+        return (value as (...all: unknown[]) => unknown).apply(this, args);
+      };
+      Object.defineProperty(Counted.prototype, key, {
+        value: method,
+        configurable: true,
+        writable: true,
+      });
+    }
+  }
+  return Counted;
+}
+const objects = Object.fromEntries(
+  Object.entries(plain).map(([name, Class]) => [name, counted(Class as never, name)]),
+) as unknown as typeof plain;
 
 export const {
   Profile,

@@ -4,6 +4,7 @@ import { accountsOf, boundsOf, keptFor, secretsOf } from "../../installs/permiss
 import { printable } from "../../core/text.ts";
 import { merge } from "../../servlets/catalog.ts";
 import type { Manifest } from "../../servlets/manifest.ts";
+import { NO_ENTRIES } from "../../servlets/servlet.ts";
 import { compare, buildLinesOf } from "../differences.ts";
 import { row } from "./report.ts";
 
@@ -45,7 +46,7 @@ function permissionRows(manifest: Manifest): Row[] {
 
 /** Everything it lists, under the names that clients see. Descriptions are not shortened, as models read them whole. */
 function offerRows(build: Build): Row[] {
-  const { lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] } } = build;
+  const { lists = NO_ENTRIES } = build;
   const seen = merge([{ servlet: build, lists }], () => {}).lists;
   const text = (description = "no description") => description.replace(/\s+/g, " ");
   return [

@@ -18,7 +18,6 @@ import { exampleOf } from "./example.ts";
 const CALLS = 200;
 const ENOUGH_MS = 100;
 
-/** The cost of a tool's call. */
 export interface ToolCost {
   tool: string;
   /** CPU time of a call on this machine: the mean of some after the first; absent if it was not called. */
@@ -34,7 +33,7 @@ export interface ToolCost {
 }
 
 export interface Cost {
-  /** The same for the first call of all: its instance was new, and the code of it and of the server not optimised yet. */
+  /** CPU time of the first call of all, whose instance was new, and whose code was not optimised yet. */
   firstMs?: number;
   tools: ToolCost[];
 }

@@ -1,5 +1,5 @@
 /** Finds out all that can be known of one servlet, whether or not it would be refused. */
-import { stat } from "node:fs/promises";
+import { existsSync } from "node:fs";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { limits } from "../../core/limits.ts";
 import type { Lists } from "../../core/model.ts";
@@ -37,7 +37,7 @@ export interface Examined {
   lists?: Lists;
   /** Set if its start functions run in each call: the host services that they use, and how long they take here. */
   start?: { asks: string[]; ms: number };
-  /** What its calls cost, and how many bytes it adds to the Worker. */
+  /** The cost of its calls, and the bytes that it adds to the Worker. */
   cost?: Cost & { bytes: number };
   warnings: string[];
   /** Why it would not be bundled. */
@@ -52,15 +52,14 @@ export interface Examined {
 export async function locate(what: string, folders: readonly string[]): Promise<FoundServlet> {
   const extension = extname(what);
   if (extension === ".wasm" || extension === ".wat") {
-    if (!(await isThere(what)))
-      throw new Refusal(`${what}: there is no such file: look at its path`);
+    if (!existsSync(what)) throw new Refusal(`${what}: there is no such file: look at its path`);
     return (await inItsFolder(what)) ?? bare(what, extension === ".wasm" ? "wasm" : "wat");
   }
   const refusals = new Refusals();
   const all = await scan(folders, refusals);
   const named = all.find(({ name }) => name === what);
   if (named !== undefined) return named;
-  const [there, ...others] = (await isThere(what)) ? await scan([what], new Refusals()) : [];
+  const [there, ...others] = existsSync(what) ? await scan([what], new Refusals()) : [];
   if (there !== undefined && others.length === 0) return there;
   refusals.throwAll();
   const names = all.map(({ name }) => name).join(", ") || "none";
@@ -72,7 +71,7 @@ export async function locate(what: string, folders: readonly string[]): Promise<
 /** The servlet whose folder this file is in, together with a manifest. */
 async function inItsFolder(file: string): Promise<FoundServlet | undefined> {
   const folder = dirname(file);
-  if (!(await isThere(join(folder, "servlet.json")))) return undefined;
+  if (!existsSync(join(folder, "servlet.json"))) return undefined;
   const refusals = new Refusals();
   const found = await scan([folder], refusals);
   refusals.throwAll();
@@ -85,12 +84,6 @@ const bare = (file: string, kind: "wasm" | "wat"): FoundServlet => ({
   manifest: {},
   place: file,
 });
-
-const isThere = (path: string) =>
-  stat(path).then(
-    () => true,
-    () => false,
-  );
 
 /** Goes as far with this servlet as it lets itself be built, prepared and asked. */
 export async function examine(found: FoundServlet, options: Making): Promise<Examined> {

@@ -1,5 +1,6 @@
 /** The command `npm run servlets -- import`: makes a servlet of each plugin of a hyper-mcp config. */
-import { access, readFile, rm, stat } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Manifest } from "../../servlets/manifest.ts";
 import { folded } from "../../servlets/toolkit.ts";
@@ -11,10 +12,12 @@ import { SecretNames } from "../hyper-mcp/secret-names.ts";
 import { Refusal, Refusals } from "../refusal.ts";
 import { scan } from "../scan.ts";
 import { refuseName, refuseTaken } from "../servlet-name.ts";
-import { addSource, removeSource, type Trust } from "../sources/add.ts";
+import { addSource, removeSource, TRUST_OPTIONS, trustIn, type Trust } from "../sources/add.ts";
 import { LOCK_FILE } from "../sources/lock.ts";
-import { isImage } from "../sources/origin.ts";
-import { importReport } from "./import-report.ts";
+import { isImage, sourceInManifest } from "../sources/origin.ts";
+import { printableText } from "../../core/text.ts";
+import { DOCS } from "../own.ts";
+import { aligned } from "./table.ts";
 
 interface Options {
   folders: readonly [string, ...string[]];
@@ -60,10 +63,7 @@ function readArguments(args: readonly string[]) {
         state: { type: "string" },
         literals: { type: "boolean", default: false },
         "dry-run": { type: "boolean", default: false },
-        key: { type: "string" },
-        identity: { type: "string" },
-        issuer: { type: "string" },
-        "allow-unsigned": { type: "boolean" },
+        ...TRUST_OPTIONS,
       },
     },
     GIVE,
@@ -96,9 +96,9 @@ async function plansOf(
   const refusals = new Refusals();
   const plans: Plan[] = [];
   for (const [name, plugin] of Object.entries(plugins)) {
-    await refusals.collect(async () => {
+    await refusals.collect(() => {
       try {
-        await refuseUnfit(name, taken, folders);
+        refuseUnfit(name, taken, folders);
         taken.set(alike(name), `plugins.${name}`);
         plans.push(planPlugin(name, plugin, { ...(state && { state }), literals, names }));
       } catch (error) {
@@ -115,11 +115,11 @@ async function plansOf(
 /** Folders may not tell upper from lower case; ids of Open Tool Calling have _ for -. */
 const alike = (name: string) => folded(name).toLowerCase();
 
-async function refuseUnfit(
+function refuseUnfit(
   name: string,
   taken: ReadonlyMap<string, string>,
   folders: readonly string[],
-): Promise<void> {
+): void {
   refuseName(name, PLUGIN_NAME, "letters and digits, with single _ or - between them,");
   const other = taken.get(alike(name));
   if (other !== undefined) {
@@ -127,18 +127,12 @@ async function refuseUnfit(
       `the name is taken by ${other}, or is too much like it: rename one of them, and set "prefix" in its servlet.json if clients must see the old name`,
     );
   }
-  await refuseTaken(name, folders);
+  refuseTaken(name, folders);
 }
 
 /** Who must have signed images, by the command line, or else by the config. */
 function trustFor(file: string, config: HyperConfig, flags: Flags): Trust {
-  const { key, identity, issuer, "allow-unsigned": allowUnsigned } = flags;
-  const chosen = {
-    ...(key !== undefined && { key }),
-    ...(identity !== undefined && { identity }),
-    ...(issuer !== undefined && { issuer }),
-    ...(allowUnsigned !== undefined && { allowUnsigned }),
-  };
+  const chosen = trustIn(flags);
   if (Object.keys(chosen).length > 0) return chosen;
   try {
     return trustOf(config);
@@ -181,7 +175,7 @@ function globOf(member: string, expression: string, option: string): string {
 async function makeAll(plans: readonly Plan[], trust: Trust, options: Options): Promise<void> {
   const { folders, cache, progress } = options;
   const lock = join(folders[0], LOCK_FILE);
-  const hadLock = await isThere(lock);
+  const hadLock = existsSync(lock);
   const made: string[] = [];
   try {
     for (const { name, source, manifest } of plans) {
@@ -198,8 +192,63 @@ async function makeAll(plans: readonly Plan[], trust: Trust, options: Options): 
   }
 }
 
-const isThere = (path: string) =>
-  access(path).then(
-    () => true,
-    () => false,
+interface Result {
+  folder: string;
+  /** Settings outside of any plugin that could not be mapped. */
+  unmapped: readonly string[];
+  isDryRun: boolean;
+}
+
+const HEAD = ["plugin", "folder", "hosts", "secrets", "files", "state"];
+
+/** The table of the servlets, the secrets to set, and what was not mapped. */
+function importReport(plans: readonly Plan[], { folder, unmapped, isDryRun }: Result): string {
+  const list = (texts: readonly string[] = []) => texts.join(", ") || "-";
+  const rows = plans.map(({ name, manifest, secrets }) => [
+    name,
+    join(folder, name),
+    list(manifest.allowed_hosts),
+    list([...new Set(secrets.map(({ variable }) => variable))]),
+    list(manifest.allowed_paths),
+    manifest.state ?? "-",
+  ]);
+  const notes = [
+    ...unmapped,
+    ...plans.flatMap(({ name, unmapped: own }) => own.map((text) => `${name}: ${text}`)),
+  ];
+  return printableText(
+    [
+      ...(isDryRun ? ["Nothing is written. These servlets would be:", ""] : []),
+      ...aligned([HEAD, ...rows]),
+      ...(isDryRun ? plans.flatMap((plan) => ["", ...manifestOf(plan, folder)]) : []),
+      ...section("Set the secrets, with the values that hyper-mcp had:", commands(plans)),
+      ...section(
+        "Not mapped, or different here:",
+        notes.map((text) => `  ${text}`),
+      ),
+      "",
+      `Different for all: ${DOCS}/hyper-mcp.md`,
+    ].join("\n"),
   );
+}
+
+const section = (title: string, lines: readonly string[]): string[] =>
+  lines.length === 0 ? [] : ["", title, "", ...lines];
+
+function commands(plans: readonly Plan[]): string[] {
+  const sources = new Map<string, Set<string>>();
+  for (const { name, secrets } of plans) {
+    for (const { variable, from } of secrets) {
+      const all = sources.get(variable) ?? new Set();
+      sources.set(variable, all.add(`${name}: ${from}`));
+    }
+  }
+  return [...sources].map(
+    ([variable, from]) => `  npx wrangler secret put ${variable}   # ${[...from].join("; ")}`,
+  );
+}
+
+const manifestOf = ({ name, source, manifest }: Plan, folder: string): string[] => [
+  `${join(folder, name, "servlet.json")}:`,
+  JSON.stringify({ source: sourceInManifest(source, join(folder, name)), ...manifest }, null, 2),
+];

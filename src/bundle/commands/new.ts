@@ -58,7 +58,7 @@ export async function newServlet(
   if (template === undefined) {
     throw new Refusal(`There is no template for the language "${language}": take ${LANGUAGES}`);
   }
-  await refuseTaken(name, folders);
+  refuseTaken(name, folders);
   for (const [path, text] of await filesOf(template, name, folder)) {
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, text);

@@ -49,7 +49,7 @@ export async function requestOperator(
 const unexpected = ({ status }: Response) =>
   `The answer (status ${status}) has an unexpected form. Check that --to names a server of this project and version.`;
 
-/** The same for an answer in JSON; an empty one counts as an empty object. Throws a `Refusal` if it does not fit the schema. */
+/** Makes a request that is answered in JSON; an empty answer counts as `{}`. Throws a `Refusal` if the answer does not fit the schema. */
 export async function requestJson<T>(
   server: string,
   path: string,

@@ -3,7 +3,7 @@ import { printable } from "../../core/text.ts";
 import { argumentsIn } from "../arguments.ts";
 import { Refusal, Refusals } from "../refusal.ts";
 import { scan } from "../scan.ts";
-import { addSource, removeSource, type Trust } from "../sources/add.ts";
+import { addSource, removeSource, TRUST_OPTIONS, trustIn, type Trust } from "../sources/add.ts";
 import { readPin } from "../sources/lock.ts";
 import { signerOf, updateOf } from "../sources/update.ts";
 import { examine, locate } from "./examine.ts";
@@ -29,11 +29,7 @@ interface Options {
 const OPTIONS = {
   name: { type: "string" },
   yes: { type: "boolean" },
-  key: { type: "string" },
-  identity: { type: "string" },
-  issuer: { type: "string" },
-  "trusted-root": { type: "string" },
-  "allow-unsigned": { type: "boolean" },
+  ...TRUST_OPTIONS,
 } as const;
 
 /** Does one of the commands. Throws a `Refusal`. */
@@ -42,18 +38,8 @@ export async function sources(command: string, args: string[], options: Options)
     { args, allowPositionals: true, options: OPTIONS },
     SOURCES_USAGE,
   );
-  const {
-    name,
-    yes,
-    "trusted-root": trustedRoot,
-    "allow-unsigned": allowUnsigned,
-    ...rest
-  } = values;
-  const trust = {
-    ...rest,
-    ...(trustedRoot !== undefined && { trustedRoot }),
-    ...(allowUnsigned !== undefined && { allowUnsigned }),
-  };
+  const { name, yes } = values;
+  const trust = trustIn(values);
   const [first, ...others] = positionals;
   if (others.length > 0 || (first === undefined && command !== "update")) {
     throw new Refusal(`Give ${command === "add" ? "one source" : "one name"}.\n\n${SOURCES_USAGE}`);

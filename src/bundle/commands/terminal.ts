@@ -13,7 +13,7 @@ export async function asked(question: string): Promise<boolean> {
   return /^y(es)?$/i.test(answer.trim());
 }
 
-/** The same for a change to a server. Throws a `Refusal` where nobody can be asked. */
+/** Asks before a change to a server, unless `yes`. Throws a `Refusal` where nobody can be asked. */
 export async function agreed(question: string, yes: boolean): Promise<boolean> {
   if (yes) return true;
   if (process.stdin.isTTY) return asked(`${question} [y/N] `);

@@ -46,7 +46,6 @@ type Version = InstalledServlet["versions"][number];
 export const currentOf = (all: InstalledServlet): Version | undefined =>
   all.versions.find(({ version }) => version === all.current);
 
-/** All that is installed. */
 export async function installed(server: string): Promise<string> {
   const { servlets } = await requestJson(server, "servlet/", listSchema);
   if (servlets.length === 0) return `No servlet is installed on ${server}.`;
@@ -57,7 +56,6 @@ export async function installed(server: string): Promise<string> {
     .join("\n");
 }
 
-/** The versions of a servlet that are kept. */
 export async function versions(name: string, server: string): Promise<string> {
   const { current, versions: kept } = await demandInstalled(name, server);
   return kept

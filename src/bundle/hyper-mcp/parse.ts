@@ -24,8 +24,8 @@ export function parseConfig(file: string, text: string): unknown {
     return value;
   };
   try {
-    // What leads back to itself cannot be written as JSON.
-    return JSON.parse(JSON.stringify(parsed(file, text), count));
+    // A YAML alias may lead back to itself, which JSON cannot express.
+    return JSON.parse(JSON.stringify(parsed(file, text.replace(/^\uFEFF/, "")), count));
   } catch (error) {
     if (error instanceof Refusal) throw error;
     throw new Refusal(
@@ -74,7 +74,7 @@ function parsed(file: string, text: string): unknown {
   }
 }
 
-/** The same value with texts for whole numbers: how a fraction was written is not known. */
+/** Whole numbers as texts, at any depth; how a fraction was written is not known. */
 function withTexts(value: unknown): unknown {
   if (typeof value === "bigint") return String(value);
   if (Array.isArray(value)) return value.map(withTexts);

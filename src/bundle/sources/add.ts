@@ -22,6 +22,27 @@ export interface Trust {
   allowUnsigned?: boolean;
 }
 
+/** The options of commands that say whose signatures are trusted. */
+export const TRUST_OPTIONS = {
+  key: { type: "string" },
+  identity: { type: "string" },
+  issuer: { type: "string" },
+  "trusted-root": { type: "string" },
+  "allow-unsigned": { type: "boolean" },
+} as const;
+
+/** The trust that these options name; empty without any. */
+export function trustIn(given: {
+  [name in keyof typeof TRUST_OPTIONS]?: string | boolean | undefined;
+}): Trust {
+  const { key, identity, issuer } = given;
+  const all = {
+    ...{ key, identity, issuer, trustedRoot: given["trusted-root"] },
+    allowUnsigned: given["allow-unsigned"],
+  };
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+}
+
 export interface AddOptions extends Trust {
   name: string;
   /** It is added to the first; none may have a servlet of its name. */
@@ -40,7 +61,7 @@ export interface AddOptions extends Trust {
 export async function addSource(source: string, options: AddOptions): Promise<{ folder: string }> {
   const { name, folders, cache, progress } = options;
   refuseName(name, /^[A-Za-z][A-Za-z0-9_-]*$/, "letters, digits, _ and -");
-  await refuseTaken(name, folders);
+  refuseTaken(name, folders);
   const folder = join(folders[0]!, name);
   const from = sourceInManifest(source, folder);
   const policy = await policyOf(source, options);

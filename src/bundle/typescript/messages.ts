@@ -45,7 +45,7 @@ function insteadOf(name: string): string | undefined {
   return INSTEAD[SAME[known] ?? known.toLowerCase()];
 }
 
-/** What to use in place of a module of Node, or of a global that a servlet does not have. */
+/** Advice on the substitute for a module of Node, or for a global that servlets do not have. */
 export const instead = (name: string): string =>
   `A servlet does not have it: ${insteadOf(name) ?? ELSE}.`;
 
@@ -55,8 +55,26 @@ export async function bundleFailure(
   errors: readonly Message[],
   packages: Packages,
 ): Promise<string> {
-  const told = errors
-    .filter((error, at) => errors.findIndex((one) => causeOf(one) === causeOf(error)) === at)
+  const causes = errors.filter(
+    (error, at) => errors.findIndex((one) => causeOf(one) === causeOf(error)) === at,
+  );
+  const needing = causes.flatMap((error) => {
+    const file = resolve(error.location?.file ?? "");
+    const within = nodeModuleOf(error) === undefined ? undefined : packageOf(file);
+    return within === undefined ? [] : [{ error, file, name: within.name }];
+  });
+  const names = new Set(needing.map(({ name }) => name));
+  // Those that are there only for another that needs Node itself would hide which one the author has chosen.
+  const hidden = new Set(
+    needing
+      .filter(({ file, name }) => {
+        const others = [...names].filter((one) => one !== name);
+        return packages.importedFrom(file, others) === undefined;
+      })
+      .map(({ error }) => error),
+  );
+  const told = causes
+    .filter((error) => hidden.size === needing.length || !hidden.has(error))
     .map((error) => explained(error, errors, packages));
   const messages = await formatMessages(told, { kind: "error", color: false });
   return `${entry}: it could not be bundled:\n${messages.join("").trim()}`;

@@ -122,10 +122,10 @@ export class Packages {
     return isBetter;
   }
 
-  /** The author's file that imports the package of `file`, directly or through other packages. */
-  importedFrom(file: string): string | undefined {
+  /** The author's file that imports the package of `file`, directly or through packages other than those of `without`. */
+  importedFrom(file: string, without: Iterable<string> = []): string | undefined {
     const files = [file];
-    const seen = new Set<string>();
+    const seen = new Set(without);
     for (const one of files) {
       const of = packageOf(one);
       if (of === undefined) return one;

@@ -15,9 +15,9 @@ export interface ServletScript {
   text: string;
   /** The message for an exception that loading the script has thrown. */
   explain(thrown: string): string;
-  /** The same script, which gives in place of its exports what at its module scope asks for the time or for chance. */
+  /** A variant of the script that returns, instead of its exports, the uses of time and chance at its module scope. */
   watched: string;
-  /** Warnings for what that has given. */
+  /** Warnings for these uses. */
   warningsFor(asked: unknown): string[];
 }
 

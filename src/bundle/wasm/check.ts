@@ -49,6 +49,23 @@ export async function kernelFunctions(): Promise<Set<string>> {
   return kernelExports;
 }
 
+/** For whom a plugin was built that has this import, and how to build it for this server; empty if that is not known. */
+function madeFor({ module, name }: { module: string; name: string }): string {
+  if (module === "gojs" || name.startsWith("runtime.wasm")) {
+    return ". It was built for browsers (GOOS=js). Build it with GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o servlet.wasm .";
+  }
+  if (/^(wbg|__wbindgen_.*|\.\/.*_bg\.js)$/.test(module)) {
+    return ". It was built for JavaScript (wasm-bindgen, wasm-pack). Build it with cargo build --release --target wasm32-unknown-unknown, and leave out crates that need wasm-bindgen";
+  }
+  if (module === "wasi_unstable" || module.startsWith("wasi:")) {
+    return ". It was built for another WASI than preview 1. In Rust, the target wasm32-wasip1 has that";
+  }
+  if (/^_?emscripten_|^invoke_|^__syscall/.test(name)) {
+    return ". It was built for JavaScript (Emscripten). Build it with clang or zig for wasm32-wasi";
+  }
+  return "";
+}
+
 /** The outline of a plugin. Throws a `Refusal` where it cannot be a servlet. */
 export async function check(plugin: Uint8Array<ArrayBuffer>): Promise<Outline> {
   if (plugin.length < 8 || Buffer.from(plugin.subarray(0, 4)).toString("latin1") !== "\0asm") {
@@ -85,7 +102,7 @@ export async function check(plugin: Uint8Array<ArrayBuffer>): Promise<Outline> {
     }
     if (!(await isOffered(one))) {
       throw new Refusal(
-        `it imports ${module}.${name}, which is not offered here: offered are ${Object.keys(NAMESPACES).join(", ")} with the functions of an Extism host, of hyper-mcp and of WASI preview 1`,
+        `it imports ${module}.${name}, which is not offered here: offered are ${Object.keys(NAMESPACES).join(", ")} with the functions of an Extism host, of hyper-mcp and of WASI preview 1${madeFor(one)}`,
       );
     }
     // All imports are functions, so they have the first indices.

@@ -49,7 +49,9 @@ export const asOnCloudflare = (worker: Handler): Handler => ({
     const address = said.for ?? peerOf(request);
     if (address === undefined) headers.delete("cf-connecting-ip");
     else headers.set("cf-connecting-ip", address);
-    const { method, body, signal } = request;
+    const { method, signal } = request;
+    // None can be made of one with a body, and nobody reads that.
+    const body = method === "GET" || method === "HEAD" ? null : request.body;
     // The Worker sees the header, too: whether it says `http`.
     const url = said.proto === "https" ? request.url.replace(/^http:/, "https:") : request.url;
     const named = said.host === undefined ? undefined : originOf(said.host, said.proto);

@@ -18,7 +18,7 @@ import { errorMessage, methodNotFound, resultMessage, type RpcRequest } from "..
 import { clientName, listPage } from "../wire/params.ts";
 import { silenceGate } from "../wire/tasks.ts";
 import { notices, progressTokenOf } from "../wire/notifications.ts";
-import { Answering, eventText, replyResponse, type Reply } from "../wire/reply.ts";
+import { Answering, demandStream, eventText, replyResponse, type Reply } from "../wire/reply.ts";
 import { mcpSpan, tellFault, tellResult } from "../../observe/request-span.ts";
 import { failingAsker, runToEnd } from "./askers.ts";
 import { initialize } from "./introduction.ts";
@@ -90,12 +90,7 @@ export async function handleSession(method: string, exchange: Exchange): Promise
     known(await session.end(exchange.principal.name));
     return new Response(null, { status: 204 });
   }
-  if (!exchange.accepts.sse) {
-    throw new Fault(
-      "not_acceptable",
-      "The response is a stream, which the Accept header does not allow. Add text/event-stream to it.",
-    );
-  }
+  demandStream(exchange.accepts);
   const { name, scopes } = exchange.principal;
   const lastEventId = exchange.headers.get("last-event-id") ?? undefined;
   const response = responseOf(known(await session.listen(name, lastEventId, scopes)));
@@ -117,7 +112,8 @@ function sessionOf({ headers, sessions }: Exchange) {
 
 function known<T>(found: T | undefined): T {
   if (found !== undefined) return found;
-  const message = "Unknown or ended session. Send initialize to begin another.";
+  const message =
+    "Unknown or ended session. Send initialize, alone and not in a batch, to begin another.";
   throw new Fault("no_session", message);
 }
 
@@ -192,7 +188,6 @@ function checkBatch(body: unknown[], version?: string): unknown[] {
   );
 }
 
-/** What a request is answered with. */
 interface About {
   answering: Answering;
   meta: Json;

@@ -15,7 +15,6 @@ import type { Asks } from "../../core/asks.ts";
 import { clientError, unusableAnswer } from "../../servlets/ask-failures.ts";
 import type { StoredAsk } from "./session-rows.ts";
 
-/** Dependencies of `OpenCalls`. */
 interface OpenCallDependencies extends Pick<SessionParts, "store" | "tasks"> {
   streams: SessionStreams;
 }
@@ -144,7 +143,6 @@ export class OpenCalls {
   }
 }
 
-/** Dependencies of `SessionAsks`. */
 interface AskDependencies {
   store: SessionStore;
   streams: SessionStreams;

@@ -31,7 +31,6 @@ import type { OpenPost } from "./open-post.ts";
 import { OWN, type SessionStreams } from "./session-streams.ts";
 import type { Keeper } from "../../core/record.ts";
 
-/** Dependencies of `SessionCalls`. */
 interface CallDependencies extends Omit<SessionParts, "awaitTask"> {
   /** Id of the session's Durable Object. */
   id: string;

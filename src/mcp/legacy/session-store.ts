@@ -52,15 +52,19 @@ export class SessionStore {
     this.#storedUse = this.#row?.used ?? 0;
   }
 
-  /** `lists` are digests of the lists that the client is about to see. */
-  async create({ name, address }: Principal, client: Introduced, lists: Json): Promise<void> {
+  /** `lists` are digests of the lists that the client is about to see; `hub` is the name of its principal's hub. */
+  async create(
+    { name, address }: Principal,
+    client: Introduced,
+    { lists, hub }: { lists: Json; hub: string },
+  ): Promise<void> {
     const texts = { client, lists, ...(address && { address }) };
     const write = await this.rows.prepare({ texts });
     const now = Date.now();
     this.#storage.transactionSync(() => {
       this.#storage.sql.exec(SCHEMA);
-      const row = [name, client.protocolVersion, "debug", 0, now, 0, 0, 0];
-      this.#storage.sql.exec("INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ...row);
+      const row = [name, hub, client.protocolVersion, "debug", 0, now, 0, 0, 0];
+      this.#storage.sql.exec("INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", ...row);
       write();
       void this.alarm.set(now + limits.sessionIdleMs);
     });

@@ -1,10 +1,12 @@
-import { SessionEvents } from "./session-events.ts";
 import type { SessionStore } from "./session-store.ts";
 import { Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import { Connection } from "../../http/connection.ts";
+import { countedUnder, Unread } from "../../http/unread.ts";
 import { eventText, streamResponse } from "../wire/reply.ts";
+import { stringBytes } from "../../core/text.ts";
 import { hasTasks } from "./shapes.ts";
+import { hasRow } from "../../storage/tables.ts";
 
 /** Number of the standalone stream (GET). */
 export const OWN = 0;
@@ -35,6 +37,8 @@ export class SessionStreams {
   #connections: Connection[] = [];
   /** Number of the newest event that a crash cannot lose: clients must know no later one. */
   #durable: number;
+  /** Bytes of the messages that are not durable yet, counted apart from those that its caller should read. */
+  #queued: Unread | undefined;
   /** Settles when all earlier messages are inserted. */
   #last = Promise.resolve();
   /** Settles when all inserted messages are durable and written. */
@@ -58,13 +62,20 @@ export class SessionStreams {
     return this.#open.has(stream);
   }
 
-  /** Settles when the message is durable, and written to its connection if there is one. */
+  /**
+   * Settles when the message is durable, and written to its connection if there is one. A minor one is dropped where too many
+   * of its caller are not durable yet: servlets may send them faster.
+   */
   async send(
     stream: number,
     message: string,
     { isMinor = false, texts, also }: SendOptions = {},
   ): Promise<void> {
-    await this.#inTurn(async () => {
+    const bytes = stringBytes(message);
+    const queued = (this.#queued ??= new Unread(`queued ${countedUnder(this.#store.caller)}`));
+    if (isMinor && queued.leavesTooMuch(bytes)) return;
+    queued.bytes += bytes;
+    const stored = this.#inTurn(async () => {
       // The number is assigned here, where messages are written one after the other.
       const seq = this.#events.newest + 1;
       const name = SessionEvents.nameOf(seq);
@@ -83,7 +94,7 @@ export class SessionStreams {
         this.#relieve();
       });
     });
-    await this.#written;
+    await stored.then(() => this.#written).finally(() => (queued.bytes -= bytes));
   }
 
   /**
@@ -211,10 +222,13 @@ export class SessionStreams {
     return !this.#events.hasAfter(stream, after);
   }
 
-  /** Sends the events of a stream after this one. */
+  /** Sends the events of a stream after this one; where its caller should read others first, as many as there is room for. */
   async #repeat(stream: number, after: number, connection: Connection): Promise<void> {
+    let seen = after;
     for await (const { seq, message } of this.#events.after(stream, after)) {
+      if (connection.leavesTooMuch) return connection.close(this.#ending(stream, seen));
       connection.writeAny(this.#event(stream, seq, message));
+      seen = seq;
     }
     if (connection.isOpen) this.#events.setRead(stream);
   }
@@ -256,5 +270,126 @@ export class SessionStreams {
     const message =
       "Last-Event-ID is not the id of an event of this session. Open a stream without it.";
     throw new Fault("invalid_request", message);
+  }
+}
+
+interface Row extends Record<string, SqlStorageValue> {
+  seq: number;
+  size: number;
+  at: number;
+}
+
+/** An event that is stored for its client. */
+interface StoredEvent {
+  seq: number;
+  /** JSON text. */
+  message: string;
+}
+
+/** A message that is about to be stored. */
+interface NewEvent {
+  stream: number;
+  /** JSON text. */
+  message: string;
+  /** Minor events are dropped first. */
+  isMinor: boolean;
+  /** True where a client is connected to its stream. */
+  isRead: boolean;
+}
+
+/** The messages on a session's streams, numbered and stored until clients have had time to reconnect for them. */
+class SessionEvents {
+  readonly #store: SessionStore;
+  readonly #sql: SqlStorage;
+  #total: { events: number; characters: number } | undefined;
+  #hasDropped = false;
+
+  constructor(store: SessionStore, sql: SqlStorage) {
+    this.#store = store;
+    this.#sql = sql;
+  }
+
+  get newest(): number {
+    return this.#store.row.events;
+  }
+
+  /** The name of an event's sealed message. */
+  static nameOf(seq: number): string {
+    return `event ${seq}`;
+  }
+
+  /** Inserts the row of the next event; its message is stored in the same transaction. */
+  insert({ stream, message, isMinor, isRead }: NewEvent): void {
+    const seq = this.newest + 1;
+    const row = [seq, stream, Number(isMinor), Number(isRead), message.length, Date.now()];
+    this.#sql.exec("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", ...row);
+    this.#store.set({ events: seq });
+  }
+
+  /** The event of a stream after which no client was connected to it. */
+  lastRead(stream: number): number {
+    const unread = "SELECT MIN(seq) AS seq FROM events WHERE stream = ? AND sent = 0";
+    const { seq } = this.#sql.exec<{ seq: number | null }>(unread, stream).one();
+    return seq === null ? this.newest : seq - 1;
+  }
+
+  /** True where events of a stream after this one are stored. */
+  hasAfter(stream: number, after: number): boolean {
+    const left = "SELECT 1 FROM events WHERE stream = ? AND seq > ? LIMIT 1";
+    return hasRow(this.#sql, left, stream, after);
+  }
+
+  /** The events of a stream after this one, in order. */
+  async *after(stream: number, after: number): AsyncGenerator<StoredEvent> {
+    const missed = "SELECT * FROM events WHERE stream = ? AND seq > ? ORDER BY seq";
+    for (const { seq } of this.#sql.exec<Row>(missed, stream, after).toArray()) {
+      const message = await this.#store.rows.text(SessionEvents.nameOf(seq));
+      if (typeof message === "string") yield { seq, message };
+    }
+  }
+
+  /** Marks the events of a stream as read. */
+  setRead(stream: number): void {
+    this.#sql.exec("UPDATE events SET sent = 1 WHERE stream = ? AND sent = 0", stream);
+  }
+
+  /** Drops expired events, and the oldest above the limits, minor ones first. `characters` are the newest event's. */
+  trim(characters: number): void {
+    if (this.#total === undefined) {
+      const total = "SELECT COUNT(*) AS events, SUM(size) AS characters FROM events";
+      this.#total = this.#sql.exec<{ events: number; characters: number }>(total).one();
+    } else {
+      this.#total.events++;
+      this.#total.characters += characters;
+    }
+    const expired = Date.now() - limits.sessionEventMs;
+    for (const event of this.#select("ORDER BY seq LIMIT 10")) {
+      if (event.at < expired) this.#drop(event, this.#total);
+    }
+    while (
+      this.#total.events > limits.sessionEvents ||
+      (this.#total.characters > limits.sessionEventCharacters && this.#total.events > 1)
+    ) {
+      const [oldest] = this.#select("ORDER BY minor DESC, seq LIMIT 1");
+      if (oldest === undefined) return;
+      this.#drop(oldest, this.#total);
+      if (!this.#hasDropped) {
+        console.warn(
+          "A session's client does not read its stream. Its oldest messages are dropped.",
+        );
+        this.#hasDropped = true;
+      }
+    }
+  }
+
+  #select(order: string): Row[] {
+    return this.#sql.exec<Row>(`SELECT * FROM events ${order}`).toArray();
+  }
+
+  #drop({ seq, size }: Row, total: { events: number; characters: number }): void {
+    this.#sql.exec("DELETE FROM events WHERE seq = ?", seq);
+    this.#store.rows.forget(SessionEvents.nameOf(seq));
+    total.events--;
+    total.characters -= size;
   }
 }

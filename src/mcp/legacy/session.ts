@@ -1,19 +1,27 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Env } from "../../bindings.ts";
-import { report } from "../../core/errors.ts";
+import { report, httpStatus, type Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
-import { SessionProtocol } from "./session-protocol.ts";
 import { callerKey } from "../../core/callers.ts";
 import type { Notification, Principal } from "../../core/model.ts";
 import { beginningOf, printable } from "../../core/text.ts";
 import type { SealingServer } from "../../server.ts";
+import { hubNameOf } from "../../calls/changes.ts";
 import type { Hub } from "../hub.ts";
 import { listerOf } from "../../calls/listed-calls.ts";
-import type { Profiles } from "../../pages/profiles.ts";
+import type { PersonObjects } from "../../pages/person-objects.ts";
 import type { Introduced, Post } from "./session-object.ts";
-import { SessionStore } from "./session-store.ts";
+import { SessionStore, type SessionParts } from "./session-store.ts";
 import type { TaskProgress } from "../../calls/task-object.ts";
 import { Unreadable } from "../../storage/vault.ts";
+import { METHODS } from "../../calls/call-ref.ts";
+import { errorMessage, readable, type Message, type RequestId } from "../wire/message.ts";
+import type { Reply } from "../wire/reply.ts";
+import { changedLists, type ListDigests } from "./list-digests.ts";
+import { OpenCalls } from "./open-calls.ts";
+import { OpenPost } from "./open-post.ts";
+import { SessionCalls } from "./session-calls.ts";
+import { OWN, SessionStreams } from "./session-streams.ts";
 
 /**
  * One client's session. Its calls run here; one that has to wait for its client, or takes long, continues in a
@@ -39,7 +47,7 @@ export class Session extends DurableObject<Env> {
         "Sessions need the bindings HUBS and TASKS. Add these Durable Objects to wrangler.toml.",
       );
     }
-    this.#hub = () => hubs.getByName(this.#store.row.principal);
+    this.#hub = () => hubs.getByName(this.#store.row.hub);
     this.#store = new SessionStore(state.storage, sealer);
     this.#protocol = new SessionProtocol({
       state,
@@ -63,27 +71,28 @@ export class Session extends DurableObject<Env> {
   }
 
   async create(principal: Principal, client: Introduced): Promise<void> {
-    await this.#store.create(principal, client, this.#server.listDigests());
+    const hub = hubNameOf(principal, this.env);
+    await this.#store.create(principal, client, { lists: this.#server.listDigests(), hub });
     const { name = "", version = "" } = client;
     const [id, created] = [this.ctx.id.toString(), Date.now()];
     const until = created + limits.taskMs;
     const said = beginningOf(printable(`${name} ${version}`).trim(), limits.pageCharacters);
     const times = { created, updated: created, until };
-    this.#inConsole(principal, (profiles, by) =>
-      profiles.list(by, { kind: "session", id, name: said, status: "working", ...times }),
+    this.#inConsole(principal, (persons, by) =>
+      persons.list(by, { kind: "session", id, name: said, status: "working", ...times }),
     );
   }
 
   /** Tells the console of the session's person, if there is one. */
   #inConsole(
     principal: Principal,
-    work: (profiles: Profiles, lister: string) => Promise<void>,
+    work: (persons: PersonObjects, lister: string) => Promise<void>,
   ): void {
-    const { profiles } = this.#server.serving;
+    const { persons } = this.#server.serving;
     const lister = listerOf(principal);
-    if (!profiles || lister === undefined) return;
+    if (!persons || lister === undefined) return;
     // In order: a session that is listed after its end would stay in the list.
-    this.#told = this.#told.then(() => work(profiles, lister));
+    this.#told = this.#told.then(() => work(persons, lister));
     this.ctx.waitUntil(this.#told);
   }
 
@@ -113,7 +122,7 @@ export class Session extends DurableObject<Env> {
     const id = this.ctx.id.toString();
     await this.#hub().delist(id);
     const owner = await this.#store.principal().catch(() => ({ name: principal }));
-    this.#inConsole(owner, (profiles, by) => profiles.unlist(by, id));
+    this.#inConsole(owner, (persons, by) => persons.unlist(by, id));
     // Nothing is awaited after this: a call that began meanwhile would never be ended.
     await this.#protocol.end();
     await this.#store.forget();
@@ -187,4 +196,150 @@ export class Session extends DurableObject<Env> {
     const caller = callerKey(await this.#store.principal());
     await this.#hub().enlist(this.ctx.id.toString(), caller);
   }
+}
+
+interface SessionDependencies extends Omit<SessionParts, "awaitTask"> {
+  /** State of the session's Durable Object. */
+  state: DurableObjectState;
+  hub: () => DurableObjectStub<Hub>;
+  /** The scopes that are configured for the API key of this name; undefined if they are not narrowed. */
+  scopesOf(principal: string): readonly string[] | undefined;
+}
+
+/**
+ * The protocol of one session: handles its client's messages, and sends those of the server.
+ * https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management
+ */
+class SessionProtocol {
+  readonly #parts: SessionDependencies;
+  readonly #streams: SessionStreams;
+  readonly #open: OpenCalls;
+  readonly calls: SessionCalls;
+
+  constructor(parts: SessionDependencies) {
+    const { state, store } = parts;
+    this.#parts = parts;
+    this.#streams = new SessionStreams(store, state, (stream) => this.#open.areOn(stream));
+    this.#open = new OpenCalls({ ...parts, streams: this.#streams });
+    const id = state.id.toString();
+    this.calls = new SessionCalls({ ...parts, id, streams: this.#streams, open: this.#open });
+  }
+
+  /** True while a call is running or waiting. */
+  get hasOpenCalls(): boolean {
+    return this.#open.all.length > 0;
+  }
+
+  /** True while the client is connected to the session's own stream. */
+  get isListening(): boolean {
+    return this.#streams.isOpen(OWN);
+  }
+
+  /** Answers a POST; undefined if the session ends meanwhile. */
+  async post({ messages, ...how }: Post): Promise<Response | Reply | undefined> {
+    const { isBatch, accepts, scopes } = how;
+    const { store, state } = this.#parts;
+    store.touch();
+    const read = messages.map(readable);
+    let failure: Fault | undefined;
+    for (const message of read) {
+      if (message.kind === "notification") await this.#take(message, scopes);
+      else if (message.kind === "response" && !isPing(message.id)) {
+        failure = (await this.#open.asks.take(message, scopes)) ?? failure;
+      }
+      if (message.kind === "unreadable" && !isBatch) return replyOf(message.fault, message.id);
+    }
+    // Nothing is awaited until each request is an open call, so that the end of the session ends it.
+    if (!store.exists) return undefined;
+    const asking = read.filter(({ kind }) => kind === "request" || kind === "unreadable");
+    if (asking.length === 0) return failure ? replyOf(failure) : { status: 202, body: "" };
+    const post = new OpenPost(asking.length, how);
+    for (const one of asking) {
+      if (one.kind === "request") state.waitUntil(this.calls.answer(one, post));
+      if (one.kind === "unreadable") post.reply(one.id, errorMessage(one.id, one.fault));
+    }
+    if (!accepts.json) this.#open.begin(post);
+    return post.response;
+  }
+
+  async #take(
+    { method, params }: Message & { kind: "notification" },
+    scopes: Post["scopes"],
+  ): Promise<void> {
+    switch (method) {
+      case "notifications/initialized":
+        return this.#parts.store.set({ ready: 1 });
+      case "notifications/cancelled":
+        return this.#open.cancel(params["requestId"]);
+      case METHODS.roots:
+        return this.#parts.state.waitUntil(this.calls.rootsChanged(scopes));
+    }
+  }
+
+  /** Answers a GET with a stream; undefined if the session ends meanwhile. */
+  async listen(lastEventId?: string): Promise<Response | Reply | undefined> {
+    this.#parts.state.waitUntil(this.calls.lookAtTasks());
+    try {
+      return await this.#streams.listen(lastEventId);
+    } catch (error) {
+      return this.#parts.store.exists ? replyOf(error) : undefined;
+    }
+  }
+
+  /** Notifies the client of lists that a new deployment has changed since the client could last see them. */
+  async announceLists(lists: ListDigests): Promise<void> {
+    const { store } = this.#parts;
+    if (!store.exists) return;
+    const seen = (await store.rows.text("lists")) as Partial<ListDigests> | undefined;
+    for (const list of seen === undefined ? [] : changedLists(seen, lists)) {
+      await this.#notify({ method: `notifications/${list}/list_changed` }, { lists });
+    }
+  }
+
+  /** Sends change notifications; those of resources only if the client is subscribed. */
+  async changed(changes: readonly Notification[]): Promise<void> {
+    for (const { method, params = {}, servlet } of changes) {
+      const { uri } = params;
+      if (typeof uri === "string") {
+        const { store, registry, scopesOf } = this.#parts;
+        if (!store.isSubscribed(uri)) continue;
+        const all = await registry();
+        // Those of the newest request, and those that its key has by now.
+        const granted = await Promise.all(
+          [await store.scopes(), scopesOf(store.row.principal)].map((scopes) =>
+            all.within(scopes).hears(uri, servlet),
+          ),
+        );
+        if (granted.includes(false) || !store.exists) continue;
+      }
+      await this.#notify({ method, params });
+    }
+  }
+
+  #notify(notification: Notification, texts?: Record<string, unknown>): Promise<void> {
+    const message = JSON.stringify({ jsonrpc: "2.0", ...notification });
+    return this.#streams.send(OWN, message, { isMinor: true, ...(texts && { texts }) });
+  }
+
+  /** Sends a ping on the session's own stream. */
+  ping(): Promise<void> {
+    const id = `${PING}${this.#parts.store.next("asks")}`;
+    return this.#streams.send(OWN, JSON.stringify({ jsonrpc: "2.0", id, method: "ping" }));
+  }
+
+  /** Ends all calls and streams. */
+  async end(): Promise<void> {
+    await this.#open.end();
+    this.#streams.end();
+  }
+}
+
+const PING = "ping ";
+/** True for the id of a ping of the server, whose answer has no content. */
+const isPing = (id: RequestId | null) => String(id).startsWith(PING);
+
+function replyOf(error: unknown, id: RequestId | null = null): Reply {
+  const fault = report(error);
+  const status = httpStatus(fault);
+  return { status: status === 200 ? 400 : status, body: errorMessage(id, fault) };
 }

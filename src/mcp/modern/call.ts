@@ -98,7 +98,7 @@ export async function answerCall(
   );
 }
 
-/** What a request names, in the build that its call began with. Throws the fault of looking it up. */
+/** The entry that a request names, in the build that its call began with. Throws the fault of looking it up. */
 async function entryFor(
   { entry, row, params }: FoundRequest,
   { registry }: Exchange,

@@ -61,7 +61,6 @@ export async function handleModern(
   return await answering.response(inRequestSpan(received, start, reply));
 }
 
-/** What a request is answered with. */
 interface About {
   client: ClientDescription;
   meta: Json;

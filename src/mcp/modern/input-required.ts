@@ -1,7 +1,7 @@
 import { sha256 as digester } from "@noble/hashes/sha2.js";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 import type { Waiting } from "../../calls/engine.ts";
-import { canonicalJson, sha256 } from "../../core/digest.ts";
+import { canonicalJson, hexDigest, sha256 } from "../../core/digest.ts";
 import { Fault, type FaultCode } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import type { Answers, Asks } from "../../core/asks.ts";
@@ -52,7 +52,6 @@ interface State {
   seed?: string;
 }
 
-/** The input of one run of a call. */
 export interface RunInput extends Pick<CallContext, "input" | "recorded" | "fuelUsed"> {
   /** How often the client was asked. */
   rounds: number;
@@ -116,7 +115,7 @@ export async function resume(
     const input = {
       responses: answers,
       ...(own !== undefined && { state: own }),
-      ...(seed !== undefined && { seed: (await sha256(canonicalJson([seed, answers]))).toHex() }),
+      ...(seed !== undefined && { seed: await hexDigest(canonicalJson([seed, answers])) }),
     };
     const isTask = earlier?.kind === "task";
     const going = { rounds, resumption, isTask, fuelUsed, ...(link !== undefined && { link }) };

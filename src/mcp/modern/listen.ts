@@ -7,7 +7,7 @@ import { isObject, type Json } from "../../core/model.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { methodNotFound, resultMessage, type RpcRequest } from "../wire/message.ts";
 import { capabilities } from "../wire/capabilities.ts";
-import { streamResponse } from "../wire/reply.ts";
+import { demandStream, streamResponse } from "../wire/reply.ts";
 import { demandTasks } from "./tasks.ts";
 import { SUBSCRIPTION_ID_META, tagged, type Filter, whileGranted } from "../wire/subscription.ts";
 
@@ -21,12 +21,7 @@ export async function listen(
   client: ClientDescription,
 ): Promise<Response> {
   if (exchange.hub === undefined) throw methodNotFound(method);
-  if (!exchange.accepts.sse) {
-    throw new Fault(
-      "not_acceptable",
-      "The response is a stream, which the Accept header does not allow. Add text/event-stream to it.",
-    );
-  }
+  demandStream(exchange.accepts);
   const filter = await agreed(filterOf(params, client), exchange);
   const acknowledged = "notifications/subscriptions/acknowledged";
   const meta = {

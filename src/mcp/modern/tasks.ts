@@ -4,8 +4,8 @@ import { Fault } from "../../core/errors.ts";
 import type { ClientDescription } from "../../core/call-context.ts";
 import { isObject, type Json } from "../../core/model.ts";
 import { responsesIn } from "../../asks/answers.ts";
-import type { Exchange } from "../wire/exchange.ts";
-import { methodNotFound, type RpcRequest } from "../wire/message.ts";
+import { methodNotFound } from "../wire/message.ts";
+import type { Method } from "../method.ts";
 import { stringParam } from "../wire/params.ts";
 import { TASKS_EXTENSION } from "../wire/tasks.ts";
 import { beginningOf } from "../../core/text.ts";
@@ -30,48 +30,31 @@ export function createTaskResult(task: DetailedTask): Json {
 }
 
 /** https://modelcontextprotocol.io/seps/2663-tasks-extension#task-polling */
-export async function getTask(
-  request: RpcRequest,
-  exchange: Exchange,
-  client: ClientDescription,
-): Promise<Json> {
-  const { tasks, id } = named(request, exchange, client);
-  return found(await tasks.get(id), id);
-}
+export const getTask = onTask(async (tasks, id) => found(await tasks.get(id), id));
 
-export async function updateTask(
-  request: RpcRequest,
-  exchange: Exchange,
-  client: ClientDescription,
-): Promise<Json> {
-  const { tasks, id } = named(request, exchange, client);
-  const { wrong } = found(
-    await tasks.update(id, responsesIn(request.params["inputResponses"])),
-    id,
-  );
+export const updateTask = onTask(async (tasks, id, { inputResponses }) => {
+  const { wrong } = found(await tasks.update(id, responsesIn(inputResponses)), id);
   if (wrong !== undefined) throw new Fault("invalid_params", wrong);
   return {};
-}
+});
 
-export async function cancelTask(
-  request: RpcRequest,
-  exchange: Exchange,
-  client: ClientDescription,
-): Promise<Json> {
-  const { tasks, id } = named(request, exchange, client);
+export const cancelTask = onTask(async (tasks, id) => {
   found((await tasks.cancel(id)) || undefined, id);
   return {};
-}
+});
 
-/** Throws `method_not_found` without tasks here, `missing_capability` without them at the client. */
-function named(
-  { method, params }: RpcRequest,
-  { tasks }: Exchange,
-  client: ClientDescription,
-): { tasks: Tasks; id: string } {
-  if (tasks === undefined) throw methodNotFound(method);
-  demandTasks(client);
-  return { tasks, id: stringParam(params, "taskId") };
+/**
+ * A method on the task that its params name. It throws `method_not_found` without tasks here, `missing_capability` without
+ * them at the client.
+ */
+function onTask(
+  work: (tasks: Tasks, id: string, params: Json) => Promise<Json>,
+): NonNullable<Method["modern"]> {
+  return async ({ method, params }, { tasks }, client) => {
+    if (tasks === undefined) throw methodNotFound(method);
+    demandTasks(client);
+    return work(tasks, stringParam(params, "taskId"), params);
+  };
 }
 
 function found<T>(value: T | undefined, id: string): T {

@@ -1,5 +1,5 @@
 import { jsonHeaders, textResponse } from "../../http/body.ts";
-import { httpStatus, retryAfterOf, tooSilent, type Fault } from "../../core/errors.ts";
+import { httpStatus, retryAfterOf, tooSilent, Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import { callerKey } from "../../core/callers.ts";
 import type { Json, Principal } from "../../core/model.ts";
@@ -35,6 +35,15 @@ export function acceptsIn(header: string | undefined): Accepts {
     json: isAny || header.includes("application/json"),
     sse: header.includes("text/event-stream") || header.includes("text/*"),
   };
+}
+
+/** Throws `not_acceptable` where the client takes no stream. */
+export function demandStream({ sse }: Accepts): void {
+  if (sse) return;
+  throw new Fault(
+    "not_acceptable",
+    "The response is a stream, which the Accept header does not allow. Add text/event-stream to it.",
+  );
 }
 
 /**

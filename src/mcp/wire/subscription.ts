@@ -23,7 +23,7 @@ export interface Subscription {
   /** The caller key, by which streams are counted. */
   caller?: string | undefined;
   filter: Filter;
-  /** What its caller's scopes grant, as patterns; absent if they grant everything. */
+  /** The patterns that its caller's scopes grant; absent if they grant everything. */
   patterns?: readonly string[] | undefined;
   /** The first message on the stream, and the last where the server ends it, as JSON text. */
   opening: string;

@@ -118,7 +118,6 @@ export async function callTarget(
   }
 }
 
-/** The message of an error, with its data. */
 export function reasonOf(error: unknown): string {
   const { message, data } = error as { message?: string; data?: unknown };
   const details = isObject(data) ? `\n${JSON.stringify(data, null, 2)}` : "";

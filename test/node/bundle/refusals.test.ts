@@ -1,6 +1,6 @@
-import { rm } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { catalogOf } from "../../../src/bundle/bundle.ts";
+import { catalogOf, makeBundle } from "../../../src/bundle/bundle.ts";
 import { bundling } from "./bundling.ts";
 import { lists, plugin, servlet } from "./modules.ts";
 
@@ -22,6 +22,10 @@ describe("files that are no servlet", () => {
     ["a.wat", '(module (func (export "call") (result i32) (i32.const 0)))', /not a servlet/],
     ["a.wat", plugin('(import "env" "f" (func))'), /imports env\.f, which is not offered/],
     ["a.wat", plugin('(import "extism:host/env" "f" (func))'), /imports extism:host\/env\.f/],
+    ["a.wat", plugin('(import "gojs" "runtime.wasmExit" (func))'), /GOOS=js.*-buildmode=c-shared/],
+    ["a.wat", plugin('(import "wbg" "__wbindgen_throw" (func))'), /wasm-bindgen.*cargo build/],
+    ["a.wat", plugin('(import "wasi_unstable" "fd_write" (func))'), /preview 1.*wasm32-wasip1/],
+    ["a.wat", plugin('(import "env" "emscripten_resize_heap" (func))'), /Emscripten.*wasm32-wasi/],
     [
       "a.wat",
       plugin('(import "extism:host/env" "edge_alloc" (func (param i32) (result i32)))'),
@@ -77,6 +81,10 @@ describe("manifests", () => {
       '{"allowed_secrets": [{"service": "a", "user": "b", "variable": "OTC_JWT_SECRET"}]}',
       /names OTC_JWT_SECRET/,
     ],
+    ["[]", /servlet\.json: Invalid input: expected object/],
+    ['{"memory_limit": 64}', /memory_limit: is not a size; write, for example, "64Mi"/],
+    ['{"memory_limit": "64"}', /memory_limit: is not a size/],
+    ['{"env_vars": {"A": 5}}', /env_vars.A: must be a text: put it in quotes/],
     ['{"allowed_paths": ["ro:files"]}', /needs "state", also where all folders are read-only/],
     ['{"state": "server", "files_limit": "much"}', /files_limit.*64Mi/],
     [
@@ -291,11 +299,14 @@ test("keywords that APIs of models refuse or ignore are named with their place",
   const schema = {
     type: "object",
     properties: {
+      none: false,
+      few: { enum: [] },
       a: { type: "string", nullable: true },
       b: { type: "array", items: { not: { const: 1 } } },
       c: { type: "object", propertyNames: { type: "string" }, additionalProperties: {} },
     },
     if: { required: ["a"] },
+    additionalProperties: false,
   };
   const wat = servlet(
     JSON.stringify({ tools: [{ name: "t", description: "T", inputSchema: schema }] }),
@@ -306,6 +317,8 @@ test("keywords that APIs of models refuse or ignore are named with their place",
     expect.stringMatching(
       /"t" has if at the root of its inputSchema: some APIs of models refuse or ignore it/,
     ),
+    expect.stringMatching(/"t" has false as the schema of none .*leave the property out/),
+    expect.stringMatching(/"t" has an enum of nothing at few of its inputSchema/),
     expect.stringMatching(
       /"t" has nullable at a of its inputSchema, which means nothing in JSON Schema/,
     ),
@@ -368,6 +381,25 @@ test("an export that lists nothing, and requests without hosts, are told of", as
   ]);
   const [open] = await bundle({ "a/servlet.json": '{"allowed_hosts":["a.example"]}' });
   expect(open?.warnings.join()).not.toMatch(/hosts/);
+});
+
+test("hosts that no request can have are told, with what was meant", async () => {
+  const hosts = [
+    "https://api.example/v1",
+    "api.example/",
+    "bücher.example",
+    "a.example.",
+    "*.ok.example:8443",
+  ];
+  const manifest = `\ufeff${JSON.stringify({ allowed_hosts: hosts })}`;
+  const [member] = await bundle({ "a/servlet.json": manifest, "a/a.wat": lists("t") });
+  const told = member?.warnings.filter((warning) => warning.startsWith("allowed_hosts"));
+  expect(told).toEqual(
+    ["api.example", "api.example", "xn--bcher-kva.example", "a.example"].map(
+      (meant, index) =>
+        `allowed_hosts has ${JSON.stringify(hosts[index])}, which no host fits: write "${meant}"`,
+    ),
+  );
 });
 
 describe("names of the server's own", () => {
@@ -471,6 +503,21 @@ test("all refusals are reported at once", async () => {
   expect(message).toMatch(/c: it could not be asked/);
   expect(message).toMatch(/d\/servlet\.ts/);
   expect(message).not.toMatch(/\/e[:/]/);
+});
+
+test("a bad manifest is told before the first slow step, and once more at the end", async () => {
+  await mkdir(at("b"));
+  await writeFile(at("b/servlet.json"), "{");
+  await mkdir(at("c"));
+  await writeFile(at("c/servlet.c"), "int f(void) { return nope; }\n");
+  const told: string[] = [];
+  const progress = (what: string) => told.push(what);
+  const made = makeBundle({ folders: [at("")], cache: ".bundle", progress, optimise: false });
+  await expect(made).rejects.toThrow(/b\/servlet\.json: it is not JSON[\s\S]*c\/servlet\.c/);
+  expect(told).toEqual([
+    expect.stringContaining("b/servlet.json: it is not JSON"),
+    "c: compiling C",
+  ]);
 });
 
 test("a servlet that makes HTTP requests for its lists gets an error: there is no network then", async () => {

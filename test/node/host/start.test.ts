@@ -132,13 +132,15 @@ test.each([
     "before\n",
     "workerd/jsg/util.c++:320: error: e = rust/worker/ffi.rs:104: failed: connecting to 10.0.0.5:80 is not allowed\n",
     "stack: /bin/workerd@2b5edc0; wdErrId = 2nl\n",
+    "workerd/u.c++:1: error: e = rust/worker/ffi.rs:104: failed: failed to lookup address information: Name or service not known\n",
+    "stack: /bin/workerd@2b5edc0\n",
     "workerd/x.c++:1: error: e = y:1: failed: connecting to db.lan:5432 is not allowed; z\n",
     "stack: of something else that is no part of it\nstack: \n\nafter\n",
   ].join("");
   const line = (name: string) =>
     `[edge-servlets] A servlet could not reach ${name}, which is in a private network. To let it: --private-network\n`;
   expect(parts(printed).map(inPlain).join("")).toBe(
-    `before\n${line("10.0.0.5:80")}${line("db.lan:5432")}stack: \n\nafter\n`,
+    `before\n${line("10.0.0.5:80")}[edge-servlets] A host could not be reached: failed to lookup address information: Name or service not known\n${line("db.lan:5432")}stack: \n\nafter\n`,
   );
 });
 

@@ -52,6 +52,23 @@ test.each([
   expect(statuses(await answersTo(...lines, "", BODY + HIDDEN))).toEqual(["400"]);
 });
 
+const named = await serving({ variables: { PUBLIC_URL: "http://localhost:8787" } });
+
+test.each(["GET", "HEAD"])("a %s with a body is answered as without", async (method) => {
+  for (const at of [port, named.port]) {
+    const lines = [
+      `${method} /health HTTP/1.1`,
+      "host: localhost",
+      `content-length: ${BODY.length}`,
+    ];
+    const socket = connect(at, "127.0.0.1");
+    socket.write([...lines, "", BODY].join("\r\n"));
+    const [answer] = (await once(socket, "data")) as [Buffer];
+    expect(statuses(answer.toString("latin1"))).toEqual(["200"]);
+    socket.destroy();
+  }
+});
+
 test("bodies that do not come in time are refused, also those that share a timer", async () => {
   const head = ["POST /mcp HTTP/1.1", "host: localhost", "content-type: application/json"];
   const half = [...head, "content-length: 100", "", '{"jsonrpc"'].join("\r\n");

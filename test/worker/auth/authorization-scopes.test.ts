@@ -81,7 +81,13 @@ describe("scopes of the server's own sign-in", () => {
     },
   );
 
-  const words = ["openid email profile", " offline_access", "openid", "address phone openid"];
+  const words = [
+    "openid email profile",
+    " offline_access",
+    "openid",
+    "address phone openid",
+    "openid\t\n profile ",
+  ];
   test.each(
     words.flatMap(
       (scope) =>

@@ -86,7 +86,7 @@ test("sessions of one caller do not displace those of another from notifications
   await hub.enlist(bobs!, `address ${BOB}`);
   for (const id of adas) await hub.enlist(id, `address ${ADA}`);
   const left = await runInDurableObject(hub, (_instance, { storage }) =>
-    storage.sql.exec("SELECT id FROM sessions ORDER BY at").toArray(),
+    storage.sql.exec("SELECT id FROM enlisted ORDER BY at").toArray(),
   );
   expect(left.map(({ id }) => id)).toEqual([bobs, ...adas.slice(-2)]);
 });
@@ -143,7 +143,7 @@ describe("networks of one /48 have four callers' share together", () => {
     await hub.enlist(bobs!, `address ${ADA}`);
     for (const [at, id] of others.entries()) await hub.enlist(id, `address ${own}:${at}`);
     const left = await runInDurableObject(hub, (_instance, { storage }) =>
-      storage.sql.exec("SELECT id FROM sessions ORDER BY at").toArray(),
+      storage.sql.exec("SELECT id FROM enlisted ORDER BY at").toArray(),
     );
     expect(left.map(({ id }) => id)).toEqual([bobs, ...others.slice(-2)]);
   });

@@ -82,6 +82,63 @@ describe("the page", () => {
     expect(response.headers.get("content-security-policy")).toContain("http://127.0.0.1:33418");
   });
 
+  test.each(["cursor://anysphere.cursor-mcp/oauth/callback", "com.example.app:/oauth"])(
+    "leads to an app's own scheme, %s, and says that an app is there",
+    async (redirect_uri) => {
+      const scheme = new URL(redirect_uri).protocol;
+      const { register, authorizePath, open, agree, tokens, verifier } = visitor(app);
+      const client_id = await register({ redirect_uris: [redirect_uri] });
+      const path = await authorizePath(client_id, { redirect_uri });
+      const { text, response } = await open(path);
+      expect(text).toContain(`You will be sent to <strong>${scheme}</strong>`);
+      expect(text.replaceAll(/\s+/g, " ")).toContain(
+        `the app on your own device that opens links with <code>${scheme}</code>`,
+      );
+      const policy = response.headers.get("content-security-policy");
+      expect(policy).toMatch(new RegExp(`form-action[^;]* ${scheme}(;|$)`));
+      const back = new URL((await agree(path)).headers.get("location") ?? "");
+      expect(back.href.startsWith(`${redirect_uri}?code=`)).toBe(true);
+      const code = back.searchParams.get("code") ?? "";
+      const grant = { grant_type: "authorization_code", code, client_id, redirect_uri };
+      expect(await tokens(grant)).toMatchObject({ status: 400 });
+      const again = new URL((await agree(path)).headers.get("location") ?? "");
+      const fresh = { ...grant, code: again.searchParams.get("code") ?? "" };
+      expect(await tokens({ ...fresh, code_verifier: verifier })).toMatchObject({ status: 200 });
+      const wrong = await open(
+        await authorizePath(client_id, { redirect_uri, code_challenge: undefined }),
+      );
+      expect(wrong.text).toContain(`>Back to ${scheme}<`);
+    },
+  );
+
+  test.each([
+    "javascript:alert(1)",
+    "JavaScript://claude.ai/%0aalert(1)",
+    "data:text/html,x",
+    "file:///etc/passwd",
+    "blob:https://claude.ai/x",
+    "vbscript:x",
+    "view-source:https://claude.ai/",
+    "search-ms:query=x",
+    "ms-msdt:/id",
+    "intent://claude.ai/#Intent",
+    "httpx://claude.ai/",
+    "http://claude.ai/cb",
+    "ws://claude.ai/cb",
+  ])("%s: no app is registered that could receive nothing else", async (redirect_uri) => {
+    const { fetch, register, authorizePath, open } = visitor(app);
+    const body = JSON.stringify({ client_name: "x", redirect_uris: [redirect_uri] });
+    const headers = { "content-type": "application/json" };
+    const response = await fetch("/oauth/register", { method: "POST", headers, body });
+    expect(response.status).toBe(400);
+    const beside = await register({ redirect_uris: [CALLBACK, redirect_uri] });
+    const page = await open(
+      await authorizePath(beside ?? "none", { redirect_uri, response_type: "token" }),
+    );
+    expect(page.response.status).toBe(400);
+    expect(page.text).not.toContain("<a ");
+  });
+
   test.each<[string, Record<string, string | undefined>]>([
     ["an unknown client", { client_id: "nobody" }],
     ["no client", { client_id: undefined }],

@@ -43,10 +43,9 @@ test("a stream that is asked for by HEAD takes no place, and ends: nobody reads 
 });
 
 describe("a large answer that its client does not read", () => {
+  const large = async () => textResponse("x".repeat(300_000), { status: 200 });
   const answerTo = (rateLimiter: RateLimiter, caller: string) =>
-    rateLimiter
-      .enter(caller, request())
-      .until(Promise.resolve(textResponse("x".repeat(300_000), { status: 200 })));
+    rateLimiter.enter(caller, request()).until(large());
 
   test("counts until it is read; its caller is refused above half of the room, and others are not", async () => {
     configureLimits({ unreadBytes: 800_000 + unreadOf() });
@@ -56,6 +55,31 @@ describe("a large answer that its client does not read", () => {
     expect(() => rateLimiter.enter("ada", request())).toThrow("not read yet");
     rateLimiter.enter("bob", request());
     expect([await first.text(), await second.text()]).toEqual(Array(2).fill("x".repeat(300_000)));
+    rateLimiter.enter("ada", request());
+  });
+
+  test("is dropped where its request was let in before the answers that fill the room", async () => {
+    configureLimits({ unreadBytes: 800_000 + unreadOf() });
+    const rateLimiter = new RateLimiter({}, storageQuota({}));
+    const visits = Array.from({ length: 10 }, () => rateLimiter.enter("ada", request()));
+    const other = rateLimiter.enter("bob", request());
+    const answers = await Promise.allSettled(visits.map(({ until }) => until(large())));
+    const kept = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
+    expect(kept.length).toBe(2);
+    for (const answer of answers.slice(kept.length)) {
+      const reason = { code: "too_many", message: expect.stringContaining("was carried out") };
+      expect(answer).toMatchObject({ status: "rejected", reason });
+    }
+    await (await other.until(large())).text();
+    for (const answer of kept) await answer.text();
+    await (await answerTo(rateLimiter, "ada")).text();
+  });
+
+  test("does not count where it is asked for by HEAD", async () => {
+    configureLimits({ unreadBytes: 200_000 + unreadOf() });
+    const rateLimiter = new RateLimiter({}, storageQuota({}));
+    const visit = rateLimiter.enter("ada", new Request("http://localhost/", { method: "HEAD" }));
+    expect((await visit.until(large())).body).toBe(null);
     rateLimiter.enter("ada", request());
   });
 

@@ -92,6 +92,34 @@ describe("Basic authentication", () => {
   });
 });
 
+test.each([
+  { logo_uri: "", client_uri: null, contacts: null, policy_uri: "" },
+  { grant_types: ["authorization_code", "client_credentials", "refresh_token", null] },
+  { grant_types: null, response_types: null, token_endpoint_auth_method: null },
+])(
+  "a registration may have members that say nothing, and ask for more grants: %j",
+  async (more) => {
+    const { fetch } = visitor(app);
+    const response = await fetch("/oauth/register", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ client_name: "Written whole", redirect_uris: [CALLBACK], ...more }),
+    });
+    expect(response.status).toBe(201);
+    const { grant_types } = (await response.json()) as { grant_types: string[] };
+    expect(["authorization_code", "refresh_token"]).toEqual(expect.arrayContaining(grant_types));
+  },
+);
+
+test.each(["{", "[]", "null", '{"redirect_uris":[],"client_name":null}'])(
+  "a registration that is none is refused: %s",
+  async (body) => {
+    const headers = { "content-type": "application/json" };
+    const { fetch } = visitor(app);
+    expect((await fetch("/oauth/register", { method: "POST", headers, body })).status).toBe(400);
+  },
+);
+
 test("a token request that is too large: 413", async () => {
   const { form } = visitor(app);
   const response = await form("/oauth/token", { code: "x".repeat(20_000) });

@@ -1,12 +1,13 @@
 import { runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Hub } from "../../../src/mcp/hub.ts";
+import type { Session } from "../../../src/mcp/legacy/session.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { Connection } from "../../../src/http/connection.ts";
 import { countedUnder, unreadOf } from "../../../src/http/unread.ts";
 import { as, keyed, prepare } from "../calls/client.ts";
 import { anonymous, plain, prepareHubs } from "../mcp/hub-client.ts";
-import { begin, listened, tell, textOf } from "../mcp/legacy/session-steps.ts";
+import { begin, listened, objectOf, tell, textOf } from "../mcp/legacy/session-steps.ts";
 import { modern } from "../server.ts";
 import { serverOf, type Server } from "./key-holders.ts";
 
@@ -64,6 +65,14 @@ describe("an answer as an event stream that its client does not read", () => {
     expect((await call(ada, "Ada")).status).toBe(200);
   });
 
+  test("is broken off where its request was let in before those that fill the room", async () => {
+    const answers = await Promise.all(Array.from({ length: 10 }, () => call(ada)));
+    const texts = await Promise.allSettled(answers.map((answer) => answer.text()));
+    const read = texts.filter(({ status }) => status === "fulfilled");
+    expect(read.length).toBe(2);
+    expect(unreadOf(countedUnder(ada))).toBe(0);
+  });
+
   test.each(["cancels it", "leaves"])("counts no more once its client %s", async (how) => {
     const client = new AbortController();
     const answers = [await call(ada, LONG, client.signal), await call(ada, LONG, client.signal)];
@@ -85,13 +94,48 @@ describe("an answer as an event stream that its client does not read", () => {
   });
 });
 
+test("a stream on which little waits goes on, whatever its caller leaves on others", async () => {
+  const caller = crypto.randomUUID();
+  const connection = () => new Connection({ caller, onOver: () => {} });
+  const [unread, one, other] = [connection(), connection(), connection()];
+  limitTo(800_000);
+  for (const long of [LONG, LONG]) unread.writeAny(long);
+  for (const short of ["first", "second"]) one.writeAny(short);
+  one.close();
+  for (const slow of [other, unread]) slow.writeAny(LONG);
+  for (const slow of [unread, other])
+    await expect(slow.body.getReader().read()).rejects.toThrow("too slowly");
+  expect(await new Response(one.body).text()).toContain("firstsecond");
+  expect(unreadOf(countedUnder(caller))).toBe(0);
+});
+
+test("what a session is told faster than it stores it counts for its caller, and is dropped beyond the room", async () => {
+  const client = await begin({ server: await keyed("ada"), ...as("ada") });
+  limitTo(800_000);
+  const params = { level: "info", data: LONG };
+  await runInDurableObject(objectOf(client), async (session: Session) => {
+    const told = Array.from({ length: 10 }, () =>
+      session.changed([{ method: "notifications/message", params }]),
+    );
+    expect(unreadOf("queued ada")).toBeGreaterThan(LONG.length);
+    await Promise.all(told);
+    expect(unreadOf("queued ada")).toBe(0);
+    await session.changed([
+      { method: "notifications/message", params: { ...params, data: "end" } },
+    ]);
+  });
+  const events = await listened(client);
+  expect(textOf(await events.message())).toBe(LONG);
+  expect(textOf(await events.message())).toBe("end");
+  await events.drop();
+});
+
 describe("streams that nobody reads break off once they have too much of one caller together, and those of others do not", () => {
-  const ROOM = 1_000_000;
   /** Of what one caller has unread, above its half of the room: one message. */
-  const MOST = ROOM / 2 + LONG.length + 1000;
+  const mostIn = (room: number) => room / 2 + LONG.length + 1000;
 
   test("those of a hub", async () => {
-    limitTo(ROOM);
+    limitTo(1_000_000);
     const [ada, bob] = [crypto.randomUUID(), crypto.randomUUID()];
     await runInDurableObject(anonymous, async (hub: Hub) => {
       const listen = async (caller: string) => {
@@ -106,7 +150,7 @@ describe("streams that nobody reads break off once they have too much of one cal
       const [one, two, other] = [await listen(ada), await listen(ada), await listen(bob)];
       for (let nth = 0; nth < 3; nth++) {
         await publish(ada);
-        expect(unreadOf(ada)).toBeLessThan(2 * MOST);
+        expect(unreadOf(ada)).toBeLessThan(2 * mostIn(1_000_000));
       }
       await publish(bob);
       const all = async (reader: ReadableStreamDefaultReader<Uint8Array>) => {
@@ -133,11 +177,13 @@ describe("streams that nobody reads break off once they have too much of one cal
       await listening("ada"),
       await listening("bob"),
     ];
-    limitTo(ROOM);
+    // So much that a message has room to be stored while that much is unread.
+    const room = 3_000_000;
+    limitTo(room);
     // Some of it is on its way between objects.
     for (let nth = 0; nth < 10; nth++) {
       for (const { client } of [one, two]) await tell(client, LONG);
-      expect(unreadOf("ada")).toBeLessThan(MOST + LONG.length);
+      expect(unreadOf("ada")).toBeLessThan(mostIn(room) + LONG.length);
     }
     await tell(other.client, LONG);
     await expect(one.events.rest()).rejects.toThrow();

@@ -1,8 +1,8 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { unsettled } from "../../../src/core/settled.ts";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { FacetPlace } from "../../../src/installs/state-facet.ts";
-import { OwnPlace } from "../../../src/state/state-place.ts";
+import { FacetBackend } from "../../../src/installs/state-facet.ts";
+import { OwnBackend } from "../../../src/state/state-backend.ts";
 import type { JournalHead, Recorded } from "../../../src/core/record.ts";
 import { prepare } from "../calls/client.ts";
 import { bundled, callIn, fileIn, inFacet, installed, newScope } from "./installed.ts";
@@ -11,8 +11,8 @@ import { bundled, callIn, fileIn, inFacet, installed, newScope } from "./install
 prepare();
 
 const KINDS = {
-  bundled: { servlet: bundled, place: OwnPlace },
-  installed: { servlet: installed, place: FacetPlace },
+  bundled: { servlet: bundled, backend: OwnBackend },
+  installed: { servlet: installed, backend: FacetBackend },
 };
 
 const WRITES = /^\s*(INSERT|UPDATE|DELETE|CREATE|DROP)/;
@@ -36,7 +36,7 @@ describe.each([
   ["bundled", "installed"],
   ["installed", "bundled"],
 ] as const)("from %s to %s", (before, after) => {
-  const { servlet: from, place: left } = KINDS[before];
+  const { servlet: from, backend: left } = KINDS[before];
   const { servlet: to } = KINDS[after];
 
   /** A scope, and the tools of both guests there. */
@@ -116,7 +116,7 @@ describe.each([
     }
   });
 
-  test("a crash before the old copy is deleted leaves the state whole, in either place", async () => {
+  test("a crash before the old copy is deleted leaves the state whole, in either backend", async () => {
     const { next, within } = await counted();
     const crash = vi.spyOn(left.prototype, "delete").mockImplementationOnce(() => {
       throw new Error("The server has crashed.");
@@ -164,7 +164,7 @@ describe.each([
     let more = batches;
     const { rowsAt } = left.prototype;
     const spy = vi.spyOn(left.prototype, "rowsAt").mockImplementation(function (
-      this: OwnPlace & FacetPlace,
+      this: OwnBackend & FacetBackend,
       at,
     ) {
       if (more-- > 0) return rowsAt.call(this, at);

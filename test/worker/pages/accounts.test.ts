@@ -2,7 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import type { Provider, Tokens } from "../../../src/auth/account-provider.ts";
-import { ACCOUNT_TABLES, ProfileAccounts } from "../../../src/pages/profile-accounts.ts";
+import { ACCOUNT_TABLES, PersonAccounts } from "../../../src/pages/person-accounts.ts";
 import { limits } from "../../../src/core/limits.ts";
 import { Sealer } from "../../../src/storage/vault.ts";
 
@@ -53,7 +53,7 @@ async function expired(work: (at: At) => Promise<void>): Promise<void> {
       revoke: async (tokens: Tokens) => void at.revoked.push(tokens),
     } as unknown as Provider;
     const parts = { sql: storage.sql, sealer, providers: new Map([["local", provider]]) };
-    const accounts = new ProfileAccounts(() => parts);
+    const accounts = new PersonAccounts(() => parts);
     await accounts.begin(GRANT, { redirectUri: "", back: "/" });
     await accounts.finish(new URLSearchParams({ state: "s1", code: "c" }));
     await work(Object.assign(at, { accounts, sealer }));
@@ -61,7 +61,7 @@ async function expired(work: (at: At) => Promise<void>): Promise<void> {
 }
 
 interface At {
-  accounts: ProfileAccounts;
+  accounts: PersonAccounts;
   sealer: SlowSealer;
   refreshed: string[];
   revoked: Tokens[];

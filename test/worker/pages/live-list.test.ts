@@ -19,7 +19,7 @@ import { eventually } from "../waiting.ts";
 /** The list of a person's calls while much happens to it at once. */
 prepare();
 
-const profileOf = (name: string) => env.PROFILES!.getByName(name);
+const objectOf = (name: string) => env.PROFILES!.getByName(name);
 
 const listed = (id: string, more: Partial<ListedCall> = {}): ListedCall => {
   const now = Date.now();
@@ -46,7 +46,7 @@ function reading(stream: ReadableStream<Uint8Array>) {
 
 describe("the events of a list", () => {
   test("miss nothing that changes while the list is read", async () => {
-    const text = await runInDurableObject(profileOf("busy"), async (_one, { storage }) => {
+    const text = await runInDurableObject(objectOf("busy"), async (_one, { storage }) => {
       const read = Promise.withResolvers<void>();
       const seal = async (bytes: Uint8Array) => bytes;
       const open = (bytes: Uint8Array) => read.promise.then(() => bytes);
@@ -65,23 +65,23 @@ describe("the events of a list", () => {
   });
 
   test("say that there are too many windows, and the others go on", async () => {
-    const profile = profileOf("windows");
+    const object = objectOf("windows");
     const streams = [];
     for (let nth = 0; nth <= limits.consoleStreams; nth++)
-      streams.push(reading(await profile.watch("windows")));
+      streams.push(reading(await object.watch("windows")));
     const [oldest, next] = streams;
     expect(await oldest!.until("event: crowded")).toContain("event: all");
-    await profile.list("windows", listed("one"));
+    await object.list("windows", listed("one"));
     expect(await next!.until('"id":"one"')).not.toContain("crowded");
   });
 });
 
 test("what is taken out of the list while it is being listed is not in it", async () => {
-  const profile = profileOf("short");
-  const coming = profile.list("short", listed("session", { kind: "session" }));
-  const going = profile.unlist("session");
+  const object = objectOf("short");
+  const coming = object.list("short", listed("session", { kind: "session" }));
+  const going = object.unlist("session");
   await Promise.all([coming, going]);
-  expect(await profile.listed("short")).toEqual([]);
+  expect(await object.listed("short")).toEqual([]);
 });
 
 /** A person whose client has tasks, and begins calls of this plan. */
@@ -109,7 +109,7 @@ test("a servlet that asks a thousand questions at once takes no more of the list
   const keys = Array.from({ length: 1000 }, (_, nth) => `k${nth}`);
   await begin({ do: "inputs", message: "?".repeat(400), keys });
   const { waits } = await eventually(async () => {
-    const [one] = await profileOf(name).listed(name);
+    const [one] = await objectOf(name).listed(name);
     expect(one).toMatchObject({ status: "input_required" });
     return one!;
   });
@@ -119,14 +119,14 @@ test("a servlet that asks a thousand questions at once takes no more of the list
 
 test("a task is forgotten only when nothing about it is on its way to the list", async () => {
   const [began, arrived] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const profiles = { list: () => (began.resolve(), arrived.promise) };
+  const persons = { list: () => (began.resolve(), arrived.promise) };
   const store = {
     ...{ id: "task", exists: true, isOver: false, expires: Date.now() + 60_000 },
     row: { status: "working", created: 1, updated: 1, ttl: 60_000 },
     subject: async () => ({ ref: { kind: "tool", name: "greet", input: {} }, lister: "ada" }),
     ...{ read: async () => undefined, waits: async () => undefined },
   };
-  const listing = new Listing(store as unknown as TaskStore, { profiles } as unknown as Serving);
+  const listing = new Listing(store as unknown as TaskStore, { persons } as unknown as Serving);
   void listing.tell();
   await began.promise;
   const order: string[] = [];
@@ -143,7 +143,7 @@ test("a call of a client with a session leaves the list with its result, and the
   const server = createApp(createServer(bundle, { ...env, API_KEYS: await hashed([name]) }));
   const headers = { authorization: `Bearer ${name}`, "cf-connecting-ip": newAddress() };
   const client = await SessionClient.begin({ server, headers });
-  const kinds = async () => (await profileOf(name).listed(name)).map(({ kind }) => kind).toSorted();
+  const kinds = async () => (await objectOf(name).listed(name)).map(({ kind }) => kind).toSorted();
   const events = new Events(await client.call("plan", { steps: [{ do: "elicit" }] }));
   const { id } = await events.message();
   await eventually(async () => expect(await kinds()).toEqual(["call", "session"]));

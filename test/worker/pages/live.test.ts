@@ -23,7 +23,7 @@ const NAMES = ["ada", "bob", "cleo", "dora", "eve", "mallory", "wanda"].map(
 const [ADA = "", BOB = "", CLEO = "", DORA = "", EVE = "", MALLORY = "", WANDA = ""] = NAMES;
 const server = createApp(createServer(bundle, { ...env, API_KEYS: await hashed(NAMES) }));
 
-const profileOf = (name: string) => env.PROFILES!.getByName(name);
+const objectOf = (name: string) => env.PROFILES!.getByName(name);
 
 /** A person who has signed in at the list. */
 async function person(name: string) {
@@ -90,33 +90,33 @@ describe("the list", () => {
   });
 
   test("keeps the newest calls, and drops those first that have ended", async () => {
-    const profile = profileOf("many");
+    const object = objectOf("many");
     const now = Date.now();
     const call = (id: string, updated: number, status: string) => {
       const times = { created: updated, updated, until: now + 60_000 };
-      return profile.list("many", { id, kind: "call", name: id, status, ...times });
+      return object.list("many", { id, kind: "call", name: id, status, ...times });
     };
     await call("waits", now - 5000, "input_required");
     await call("over", now - 1000, "completed");
     for (let nth = 1; nth < limits.listedCalls; nth++)
       await call(`c${nth}`, now - 4000 + nth, "working");
-    const ids = (await profile.listed("many")).map(({ id }) => id);
+    const ids = (await object.listed("many")).map(({ id }) => id);
     expect(ids.length).toBe(limits.listedCalls);
     expect(ids).toContain("waits");
     expect(ids).not.toContain("over");
   });
 
   test("what has ended stays so, whatever comes later", async () => {
-    const profile = profileOf("late");
+    const object = objectOf("late");
     const now = Date.now();
     const call = (status: string, updated: number) => {
       const times = { created: now, updated, until: now + 60_000 };
-      return profile.list("late", { id: "one", kind: "call", name: "one", status, ...times });
+      return object.list("late", { id: "one", kind: "call", name: "one", status, ...times });
     };
     await call("completed", now + 10);
     await call("working", now + 20);
     await call("working", now);
-    expect(await profile.listed("late")).toMatchObject([{ status: "completed" }]);
+    expect(await object.listed("late")).toMatchObject([{ status: "completed" }]);
   });
 
   test("is put right by who opens a call whose object died before it could tell of its end", async () => {
@@ -124,15 +124,15 @@ describe("the list", () => {
     await eventually(async () => expect(await task()).toMatchObject({ status: "completed" }));
     const dora = await person(DORA);
     await listWith(dora, "has ended");
-    const profile = profileOf(DORA);
-    const listed = (await profile.listed(DORA)).find(({ id }) => id === taskId);
-    await profile.unlist(taskId);
-    await profile.list(DORA, { ...listed!, status: "working", updated: listed!.created });
+    const object = objectOf(DORA);
+    const listed = (await object.listed(DORA)).find(({ id }) => id === taskId);
+    await object.unlist(taskId);
+    await object.list(DORA, { ...listed!, status: "working", updated: listed!.created });
     const tasks = env.TASKS!;
     await evictDurableObject(tasks.get(tasks.idFromString(taskId)));
     await dora.fetch(`/console/live/${taskId}`);
     await eventually(async () =>
-      expect(await profile.listed(DORA)).toMatchObject([{ id: taskId, status: "completed" }]),
+      expect(await object.listed(DORA)).toMatchObject([{ id: taskId, status: "completed" }]),
     );
   });
 
@@ -140,7 +140,7 @@ describe("the list", () => {
     await planned(EVE, { ...ELICIT, message: "xyzzy-question" });
     const eve = await person(EVE);
     await listWith(eve, "xyzzy-question");
-    const stored = await runInDurableObject(profileOf(EVE), (_one, { storage }) =>
+    const stored = await runInDurableObject(objectOf(EVE), (_one, { storage }) =>
       storage.sql.exec("SELECT * FROM listed").toArray(),
     );
     const text = stored

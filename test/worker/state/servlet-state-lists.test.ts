@@ -1,8 +1,6 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
-import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
+import { abortAllDurableObjects } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import type { Hub } from "../../../src/mcp/hub.ts";
 import { listenerOf, modern, post } from "../server.ts";
 import { bundle } from "../../bundle.gen.ts";
 import {
@@ -26,8 +24,6 @@ prepare();
 
 const LIST = "notifications/tools/list_changed";
 const UPDATED = "notifications/resources/updated";
-
-const { HUBS: hubs } = env as unknown as { HUBS: DurableObjectNamespace<Hub> };
 
 /** A new caller: anonymous, from an address of its own. */
 const newCaller = (): Sent => ({
@@ -187,19 +183,6 @@ describe("a change", () => {
     const heard = await heardUntil(streams[2]!, UPDATED, LIST);
     expect(heard).toEqual(new Set([UPDATED, LIST]));
     for (const stream of streams) await stream.drop();
-  });
-
-  test("comes to no session of which it is not known whose it is", async () => {
-    const other = "notifications/prompts/list_changed";
-    const session = await beginSession(newCaller());
-    const events = await listened(session);
-    const hub = hubs.getByName("anonymous");
-    // As sessions are that were enlisted before their callers were kept.
-    await runInDurableObject(hub, (_hub, { storage }) => storage.sql.exec("DELETE FROM networks"));
-    await add("a", newCaller());
-    await hub.publish([{ method: other }]);
-    expect(await events.message()).toMatchObject({ method: other });
-    await events.drop();
   });
 
   test("of a session's state comes to that session alone", async () => {

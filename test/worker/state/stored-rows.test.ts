@@ -7,7 +7,7 @@ import {
   type StoredRow,
 } from "../../../src/storage/stored-rows.ts";
 
-/** Rows of another place, which may be those of an isolate with a guest in it. */
+/** Rows of another backend, which may be those of an isolate with a guest in it. */
 
 const BLOCKS = { table: 1, bytes: 0 };
 const row = (...values: unknown[]) => values as StoredRow;

@@ -15,6 +15,7 @@ import {
   reloadForVariables,
 } from "../../../../src/bundle/commands/dev.ts";
 import { placeOfRuns } from "../../../../src/bundle/commands/place-of-runs.ts";
+import { runNodeScript } from "../../../../src/bundle/commands/wrangler.ts";
 import { run } from "./running.ts";
 
 const devArguments = async (given: string[]) => (await readDev(given)).args;
@@ -222,6 +223,19 @@ describe("what is said when the server is ready", () => {
       /:8788\/mcp[^]*ANYBODY who reaches it[^]*ISSUES_API[^]*port 8787 is taken/,
     );
   });
+});
+
+test("wrangler asks nobody about this machine's network, unless it is told to", async () => {
+  const name = "CLOUDFLARE_CF_FETCH_ENABLED";
+  const printed = async () => {
+    let text = "";
+    await runNodeScript(["-p", `process.env.${name}`], (chunk) => (text += chunk));
+    return text.trim();
+  };
+  expect(await printed()).toBe("false");
+  vi.stubEnv(name, "true");
+  expect(await printed()).toBe("true");
+  vi.unstubAllEnvs();
 });
 
 test("a configuration that is not there is left to wrangler", () => {

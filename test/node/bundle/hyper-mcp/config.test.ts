@@ -22,6 +22,14 @@ const configOf = (config: object) => json({ runtime_config: { env_vars: config }
 const envVars = (text: string, environment?: Record<string, string>, file?: string) =>
   read(text, environment, file).plugins["demo"]!.runtime_config!.env_vars;
 
+test.each([
+  ["config.json", configOf({ A: "b" })],
+  ["config.yaml", "plugins: {demo: {url: a, runtime_config: {env_vars: {A: b}}}}"],
+  ["config.toml", '[plugins.demo]\nurl = "a"\nruntime_config = { env_vars = { A = "b" } }'],
+])("%s may begin with a byte order mark", (file, text) => {
+  expect(envVars(`\ufeff${text}`, {}, file)).toEqual({ A: "b" });
+});
+
 describe("scalars of which one meaning is right are taken as texts", () => {
   const variables =
     "DEBUG: false\nPORT: 8080\nVERSION: 1.10\nZIP: 01234\nBIG: 12345678901234567890";

@@ -225,6 +225,18 @@ test("an installed package with the name of a module of Node is used for that na
   expect(await answerOf({ ...used, ...events, ...listens })).toBe("events");
 });
 
+test("a package that needs Node is named without those that it brings along", async () => {
+  const deep = installed("deep", {}, { "index.js": 'exports.a = require("net");' });
+  const outer = installed(
+    "outer",
+    {},
+    { "index.js": 'require("tls");\nexports.built = require("deep");' },
+  );
+  const said = await messageOf({ ...using("outer.built", "outer"), ...deep, ...outer });
+  expect(said).toMatch(/The package outer needs Node \(tls\)/);
+  expect(said.match(/ERROR/g)).toHaveLength(1);
+});
+
 test("a package that needs Node is named once, with the file that imports it", async () => {
   const deep = installed(
     "deep",

@@ -52,6 +52,13 @@ describe("behind a trusted proxy that names this machine, a server without PUBLI
   });
 });
 
+test.each(["GET", "HEAD"])("a %s with a body is answered as without", async (method) => {
+  const request = new Request(`${HOST}/health`, { method: "POST", body: "{}" });
+  // No such request can be made here, and over a network it can.
+  Object.defineProperty(request, "method", { value: method });
+  expect((await hosted({}, false).fetch(request)).status).not.toBe(500);
+});
+
 test("a name that is not one is a 400 that says what to do, and with PUBLIC_URL nothing", async () => {
   for (const host of ["a b", "a@b", "a/b", "a:port", "[::1", "a:99999", "a?b"]) {
     const headers = { "x-forwarded-host": host, "x-forwarded-proto": "https, http" };

@@ -23,7 +23,9 @@ prepare();
 const gone = {
   status: 404,
   code: -32600,
-  text: expect.stringContaining("Unknown or ended session"),
+  text: expect.stringContaining(
+    "Unknown or ended session. Send initialize, alone and not in a batch",
+  ),
 };
 
 describe("a session", () => {

@@ -113,7 +113,7 @@ describe("changes", () => {
 
   const enlisted = (hub: DurableObjectStub<Hub>) =>
     runInDurableObject(hub, (_instance, { storage }) =>
-      storage.sql.exec<{ id: string }>("SELECT id FROM sessions ORDER BY at").toArray(),
+      storage.sql.exec<{ id: string }>("SELECT id FROM enlisted ORDER BY at").toArray(),
     ).then((rows) => rows.map(({ id }) => id));
 
   test("reach the newest sessions, if there are too many", async () => {

@@ -61,6 +61,15 @@ export default defineServlet({
     content_texts: { handler: () => wrong({ content: ["a", image] }) },
     structured_alone: { handler: () => wrong({ structuredContent: { a: 1 }, _meta: { b: 2 } }) },
     structured_null: { handler: () => wrong({ content: null, structuredContent: [1] }) },
+    error_alone: { handler: () => wrong({ isError: true }) },
+    error_null: { handler: () => wrong({ content: null, isError: true, _meta: { a: 1 } }) },
+    content_null: { handler: () => wrong({ content: null }) },
+    left_out: {
+      handler: () => ({ f: () => 1, s: Symbol("s"), [Symbol("k")]: 1, u: undefined, b: 1 }),
+    },
+    array_function: { handler: () => ({ rows: [1, () => 2] }) },
+    array_symbol: { handler: () => [Symbol("s")] },
+    symbol: { handler: () => wrong(Symbol("s")) },
     own_structured: { handler: () => ({ structuredContent: 1, total: 1 }) },
     halves: { handler: () => ({ "a\ud83d": ["\udc00b", "\\ud83d", "😀"] }) },
     failed: {

@@ -2,11 +2,11 @@ import type { AccountGrant } from "../servlets/deployment.ts";
 import { settled } from "../core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../storage/alarm.ts";
-import { sha256 } from "../core/digest.ts";
+import { hexDigest } from "../core/digest.ts";
 import { limits } from "../core/limits.ts";
 import { ListedCalls, LISTED_TABLE, type ListedCall } from "../calls/listed-calls.ts";
-import { ACCOUNT_TABLES, ProfileAccounts } from "./profile-accounts.ts";
-import type { AccountOf, ProfileSummary, SecretOf } from "./profile-object.ts";
+import { ACCOUNT_TABLES, PersonAccounts } from "./person-accounts.ts";
+import type { AccountOf, PersonSummary, SecretOf } from "./person-objects.ts";
 import type { Env } from "../bindings.ts";
 import type { SealingServer } from "../server.ts";
 import { Sealer } from "../storage/vault.ts";
@@ -21,13 +21,13 @@ interface Kept extends SecretOf {
  * The stored data of one principal: secrets and accounts, sealed under a key of the principal, and which calls wait for a
  * person. Each method is given the principal's name.
  */
-export class Profile extends DurableObject<Env> {
+export class PersonObject extends DurableObject<Env> {
   readonly #server: SealingServer;
   readonly #sql = this.ctx.storage.sql;
   readonly #alarm = new Alarm(this.ctx.storage);
   #sealer: Sealer | undefined;
   #kept = Promise.withResolvers<void>();
-  #ofPrincipal: ProfileAccounts | undefined;
+  #ofPrincipal: PersonAccounts | undefined;
   readonly #listed = new ListedCalls(this.#sql);
 
   constructor(state: DurableObjectState, env: Env, server: SealingServer) {
@@ -125,7 +125,7 @@ export class Profile extends DurableObject<Env> {
     for (const id of calls) this.#sql.exec("INSERT OR IGNORE INTO ended VALUES (?)", id);
   }
 
-  async summary(principal: string): Promise<ProfileSummary> {
+  async summary(principal: string): Promise<PersonSummary> {
     const rows = this.#sql.exec<Row>("SELECT id, sealed FROM secrets").toArray();
     const all = await Promise.all(rows.map((row) => this.#open(principal, row)));
     const calls = this.#sql
@@ -200,8 +200,8 @@ export class Profile extends DurableObject<Env> {
     return opened && (JSON.parse(new TextDecoder().decode(opened)) as Kept);
   }
 
-  #accounts(principal: string): ProfileAccounts {
-    return (this.#ofPrincipal ??= new ProfileAccounts(() => ({
+  #accounts(principal: string): PersonAccounts {
+    return (this.#ofPrincipal ??= new PersonAccounts(() => ({
       sql: this.#sql,
       sealer: this.#sealerOf(principal),
       providers: this.#server.serving.providers,
@@ -230,7 +230,7 @@ CREATE TABLE IF NOT EXISTS secrets (id TEXT PRIMARY KEY, sealed BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS calls (id TEXT PRIMARY KEY, until INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS ended (id TEXT PRIMARY KEY);`;
 
-const idOf = async ({ servlet, name }: SecretOf): Promise<string> =>
-  (await sha256(JSON.stringify([servlet, name]))).toHex();
+const idOf = ({ servlet, name }: SecretOf): Promise<string> =>
+  hexDigest(JSON.stringify([servlet, name]));
 
 const encoder = new TextEncoder();

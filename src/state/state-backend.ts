@@ -12,18 +12,26 @@ import { ScopeState } from "./scope-state.ts";
 import { exportOf, summaryOf, type StateSummary } from "./state-export.ts";
 import { importInto } from "./state-import.ts";
 import { steady } from "./state-streams.ts";
-import { putRows, rowsAt, type Position, type StoredRow } from "../storage/stored-rows.ts";
+import {
+  putRows,
+  rowsAt,
+  type Position,
+  type StoredRow,
+  isAtEnd,
+  positionAfter,
+  FIRST_POSITION,
+} from "../storage/stored-rows.ts";
 import { hasTable } from "../storage/tables.ts";
 
-/** The places of installed servlets' state, each beside the database of its object. */
+/** The backends of installed servlets' state, each beside the database of its object. */
 export interface Facets {
   /** That of this object, sealed with this key. */
-  open(object: DurableObjectState, key: Uint8Array): StatePlace;
+  open(object: DurableObjectState, key: Uint8Array): StateBackend;
   delete(object: DurableObjectState): void;
 }
 
 /** A run of an export in the state of a scope. */
-export interface PlaceRun {
+export interface BackendRun {
   servlet: PreparedServlet;
   export: string;
   input: string;
@@ -46,13 +54,13 @@ export interface PlaceRun {
 export interface Imported {
   /** True for files alone, without the memory. */
   filesOnly: boolean;
-  reserve: PlaceRun["reserve"];
+  reserve: BackendRun["reserve"];
 }
 
-/** Where the state of a servlet in one scope is kept, and its guest runs. */
-export interface StatePlace {
-  call(run: PlaceRun): Promise<PlainEnding>;
-  /** What is kept; `build` is that of the servlet (see `buildIdOf`) that would use it. */
+/** A database with the state of a servlet in one scope, in which its guest runs. */
+export interface StateBackend {
+  call(run: BackendRun): Promise<PlainEnding>;
+  /** Sizes and times of the state; `build` is that of the servlet (see `buildIdOf`) that would use it. */
   summary(build: string | undefined): Promise<StateSummary>;
   /** A file of what is kept: see `src/state/state-file.ts`. */
   exported(servlet: string): Promise<Iterable<Uint8Array> | AsyncIterable<Uint8Array>>;
@@ -64,7 +72,7 @@ export interface StatePlace {
   ): Promise<void>;
   /** Some rows as they are stored, from a position on; none where its table has no more. */
   rowsAt(at: Position): Promise<StoredRow[]>;
-  /** Stores such rows of another place, for good; with the last ones, all of it can be used. */
+  /** Stores such rows of another backend, for good; with the last ones, all of it can be used. */
   putRows(servlet: PreparedServlet, at: Position, rows: StoredRow[]): Promise<void>;
   /** Bytes of memory and files that are stored. */
   bytes(): Promise<number>;
@@ -74,7 +82,7 @@ export interface StatePlace {
 }
 
 /** The state of a servlet of the bundle: in the database of its object. */
-export class OwnPlace implements StatePlace {
+export class OwnBackend implements StateBackend {
   readonly #storage: DurableObjectStorage;
   readonly #key: Uint8Array;
   readonly #deployment: Deployment;
@@ -91,7 +99,7 @@ export class OwnPlace implements StatePlace {
     return (this.#opened ??= new ScopeState(this.#storage, sealingWith(this.#key)));
   }
 
-  call({ servlet, call, recorded, seed, ...run }: PlaceRun): Promise<PlainEnding> {
+  call({ servlet, call, recorded, seed, ...run }: BackendRun): Promise<PlainEnding> {
     return this.#state.call({
       ...run,
       servlet,
@@ -159,4 +167,69 @@ export class OwnPlace implements StatePlace {
     this.#opened?.dropKept();
     this.#opened = undefined;
   }
+}
+
+/** The object's own database, and its facet. */
+type Kind = "own" | "facet";
+
+/**
+ * The backends of one scope, of which the current one has all of the state. When the servlet goes from the bundle to an
+ * install or back, its rows are copied to the other one, which then becomes the current one. Copying that was cut off
+ * begins anew.
+ */
+export class StateBackends {
+  readonly #storage: DurableObjectStorage;
+  readonly #all: Record<Kind, StateBackend>;
+  #kind: Kind;
+  /** True if nothing is in the other backend. */
+  #isAlone = false;
+
+  constructor(storage: DurableObjectStorage, all: Record<Kind, StateBackend>) {
+    this.#storage = storage;
+    this.#all = all;
+    this.#kind = storedKind(storage.sql);
+  }
+
+  get current(): StateBackend {
+    return this.#all[this.#kind];
+  }
+
+  /** The backend in which this servlet runs, which then is the current one. */
+  async for(servlet: PreparedServlet): Promise<StateBackend> {
+    const wanted = servlet.module !== undefined ? "own" : "facet";
+    if (this.#kind !== wanted) await this.#move(servlet, wanted);
+    if (!this.#isAlone) this.#clear(wanted === "own" ? "facet" : "own");
+    return this.current;
+  }
+
+  async #move(servlet: PreparedServlet, to: Kind): Promise<void> {
+    const [source, target] = [this.current, this.#all[to]];
+    if (!source.isEmpty()) {
+      this.#clear(to);
+      for (let at = FIRST_POSITION; !isAtEnd(at);) {
+        const rows = await source.rowsAt(at);
+        const next = positionAfter(at, rows);
+        if (rows.length > 0) await target.putRows(servlet, at, rows);
+        at = next;
+      }
+    }
+    this.#storage.sql.exec(
+      "CREATE TABLE IF NOT EXISTS home (id INTEGER PRIMARY KEY, home TEXT NOT NULL)",
+    );
+    this.#storage.sql.exec("INSERT OR REPLACE INTO home VALUES (0, ?)", to);
+    this.#kind = to;
+    this.#isAlone = false;
+    await this.#storage.sync();
+  }
+
+  /** Deletes the rows that copying has left in a backend that is not the current one. */
+  #clear(kind: Kind): void {
+    if (!this.#all[kind].isEmpty()) this.#all[kind].delete();
+    this.#isAlone = true;
+  }
+}
+
+function storedKind(sql: SqlStorage): Kind {
+  if (!hasTable(sql, "home")) return "own";
+  return sql.exec<{ home: Kind }>("SELECT home FROM home").toArray()[0]?.home ?? "own";
 }

@@ -1,10 +1,10 @@
-import type { AccountGrant } from "../servlets/deployment.ts";
+import type { AccountGrant, AccountState } from "../servlets/deployment.ts";
 import { settled, type Settled } from "../core/settled.ts";
 import type { Begun, Provider, Tokens } from "../auth/account-provider.ts";
-import { sha256 } from "../core/digest.ts";
+import { hexDigest } from "../core/digest.ts";
 import { Fault, logError, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import type { AccountOf, AccountState, FinishedAccount } from "./profile-object.ts";
+import type { AccountOf, FinishedAccount } from "./person-objects.ts";
 import type { Sealer } from "../storage/vault.ts";
 
 /** An account's token is renewed so long before it expires: a request with it may take that long. */
@@ -13,7 +13,7 @@ const ACCOUNT_MARGIN_MS = 30_000;
 /** A connected account as it is stored. */
 interface Connected extends AccountGrant {
   tokens: Tokens;
-  /** What has granted them, and to whom (`Provider.identity`): tokens are for no other. */
+  /** Who granted them, and to whom (`Provider.identity`): tokens are for no other. */
   from: string;
   /** Unix time in ms of the person's consent, and of the tokens. */
   connectedAt: number;
@@ -35,8 +35,8 @@ interface Parts {
   providers: ReadonlyMap<string, Provider>;
 }
 
-/** The accounts of one person, in the person's profile. Tokens are renewed by one request at a time for each account. */
-export class ProfileAccounts {
+/** The accounts of one person, in the person's object. Tokens are renewed by one request at a time for each account. */
+export class PersonAccounts {
   readonly #parts: () => Parts;
   readonly #renewing = new Map<string, Promise<Settled<string | undefined>>>();
   #changed = Promise.withResolvers<void>();
@@ -69,7 +69,7 @@ export class ProfileAccounts {
     const provider = this.#provider(grant.account);
     const { url, begun } = await provider.begin(grant.scopes, redirectUri);
     const connecting: Connecting = { grant, begun, back, at: provider.identity };
-    const state = await digestOf(begun.state);
+    const state = await hexDigest(begun.state);
     const sealed = await sealer.seal(encoded(connecting), `connecting ${state}`);
     // Nothing is awaited from here on, so that no other is counted meanwhile.
     sql.exec("DELETE FROM connecting WHERE until <= ?", now);
@@ -88,7 +88,7 @@ export class ProfileAccounts {
   async finish(answer: URLSearchParams): Promise<FinishedAccount | undefined> {
     const before = this.#timesForgotten;
     const { sql, sealer } = this.#parts();
-    const state = await digestOf(answer.get("state") ?? "");
+    const state = await hexDigest(answer.get("state") ?? "");
     const [row] = this.#rows<{ until: number; sealed: ArrayBuffer }>(
       "DELETE FROM connecting WHERE state = ? RETURNING until, sealed",
       state,
@@ -265,10 +265,8 @@ const covers = (known: AccountGrant, { scopes, hosts }: AccountGrant): boolean =
   scopes.every((one) => known.scopes.includes(one)) &&
   hosts.every((one) => known.hosts.includes(one));
 
-const digestOf = async (text: string): Promise<string> => (await sha256(text)).toHex();
-
 const idOf = ({ servlet, account }: AccountOf): Promise<string> =>
-  digestOf(JSON.stringify([servlet, account]));
+  hexDigest(JSON.stringify([servlet, account]));
 
 const encoded = (value: object) => new TextEncoder().encode(JSON.stringify(value));
 const decoded = (bytes: Uint8Array): unknown => JSON.parse(new TextDecoder().decode(bytes));

@@ -1,12 +1,36 @@
-import type { AccountGrant } from "../servlets/deployment.ts";
+import type { AccountGrant, AccountState } from "../servlets/deployment.ts";
 import { unsettled } from "../core/settled.ts";
 import { report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { retry } from "../core/retry.ts";
 import type { ListedCall } from "../calls/listed-calls.ts";
-import type { AccountState, SecretOf } from "./profile-object.ts";
-import type { Profile } from "./profile.ts";
+import type { PersonObject } from "./person-object.ts";
 import type { Sealer } from "../storage/vault.ts";
+
+/** A secret of a person, which one servlet may have. */
+export interface SecretOf {
+  servlet: string;
+  name: string;
+}
+
+/** The kept secrets and connected accounts of a person, without values; and calls that were handed over, by id. */
+export interface PersonSummary {
+  secrets: (SecretOf & { keptAt: number })[];
+  accounts: (AccountGrant & { connectedAt: number })[];
+  calls: string[];
+}
+
+/** An account of a person at a provider, which one servlet uses. */
+export type AccountOf = Pick<AccountGrant, "servlet" | "account">;
+
+/** How a person came back from a provider. */
+export interface FinishedAccount {
+  /** The path of the page that asked for the account. */
+  back: string;
+  /** False without a failure if the person has refused. */
+  isConnected: boolean;
+  failure?: string;
+}
 
 /** A secret that a servlet asks a person for. */
 export interface AskedSecret extends SecretOf {
@@ -26,14 +50,14 @@ export interface AskedAccount {
 }
 
 /** The stored data of each person, and the pages on which they enter secrets. */
-export class Profiles {
-  readonly #objects: DurableObjectNamespace<Profile>;
+export class PersonObjects {
+  readonly #objects: DurableObjectNamespace<PersonObject>;
   readonly #sealer: Sealer;
   /** The names of the providers. */
   readonly #providers: ReadonlySet<string>;
 
   constructor(
-    objects: DurableObjectNamespace<Profile>,
+    objects: DurableObjectNamespace<PersonObject>,
     sealer: Sealer,
     providers: ReadonlySet<string>,
   ) {
@@ -43,14 +67,17 @@ export class Profiles {
   }
 
   /** Does something with what is kept for this principal, again if its object dies: all can be repeated. */
-  at<T>(principal: string, work: (profile: DurableObjectStub<Profile>) => Promise<T>): Promise<T> {
+  at<T>(
+    principal: string,
+    work: (object: DurableObjectStub<PersonObject>) => Promise<T>,
+  ): Promise<T> {
     return retry(() => work(this.#objects.getByName(principal)));
   }
 
   /** As `at`, for what cannot be repeated. */
   once<T>(
     principal: string,
-    work: (profile: DurableObjectStub<Profile>) => Promise<T>,
+    work: (object: DurableObjectStub<PersonObject>) => Promise<T>,
   ): Promise<T> {
     return work(this.#objects.getByName(principal));
   }
@@ -60,17 +87,17 @@ export class Profiles {
     of: SecretOf,
     wait: { after: number; ms: number },
   ): Promise<string | undefined> {
-    return this.at(principal, async (profile) => profile.secret(principal, of, wait));
+    return this.at(principal, async (object) => object.secret(principal, of, wait));
   }
 
   /** Shows a call or session in its person's console. Never throws: nothing depends on it. */
   async list(principal: string, listed: ListedCall): Promise<void> {
-    await this.at(principal, async (profile) => profile.list(principal, listed)).catch(report);
+    await this.at(principal, async (object) => object.list(principal, listed)).catch(report);
   }
 
   /** Takes a session out of it that has ended. Never throws. */
   async unlist(principal: string, id: string): Promise<void> {
-    await this.at(principal, async (profile) => profile.unlist(id)).catch(report);
+    await this.at(principal, async (object) => object.unlist(id)).catch(report);
   }
 
   /** The address of the page that takes a secret. It says to nobody else what is asked. */
@@ -78,7 +105,7 @@ export class Profiles {
     return this.#address(origin + SECRET_PATH, asked);
   }
 
-  /** What the page with this token takes; undefined for one that is not of this server, or too old. */
+  /** The secret that the page with this token takes; undefined for a token that is not of this server, or too old. */
   asked(token: string): Promise<AskedSecret | undefined> {
     return this.#opened<AskedSecret>(token, SECRET_PATH);
   }
@@ -92,15 +119,14 @@ export class Profiles {
     grant: AccountGrant,
     wait: { since: number; ms: number },
   ): Promise<AccountState> {
-    return this.at(principal, async (profile) => profile.account(principal, grant, wait));
+    return this.at(principal, async (object) => object.account(principal, grant, wait));
   }
 
-  /** The address of the page on which an account is connected. */
   connectPage(origin: string, principal: string, grant: AccountGrant): Promise<string> {
     return this.#address(origin + CONNECT_PATH, { principal, grant });
   }
 
-  /** What the page with this token connects; undefined for one that is not of this server, or too old. */
+  /** The account that the page with this token connects; undefined as for `asked`. */
   askedAccount(token: string): Promise<AskedAccount | undefined> {
     return this.#opened<AskedAccount>(token, CONNECT_PATH);
   }
@@ -111,7 +137,7 @@ export class Profiles {
     refused?: string,
   ): Promise<string | undefined> {
     return unsettled(
-      await this.at(principal, async (profile) => profile.accountToken(principal, grant, refused)),
+      await this.at(principal, async (object) => object.accountToken(principal, grant, refused)),
     );
   }
 

@@ -1,0 +1,59 @@
+import { runsOf } from "../settings/env.ts";
+
+/**
+ * Objects that stand for one. An object serves some hundred requests a second, and a deployed server may have thousands of
+ * isolates: what all of them ask of one object they ask of its copies, and what all callers would keep in one is divided.
+ */
+const COPIES = 32;
+
+/** The names of the objects that stand for this one: itself where one machine runs the whole server. */
+export const copiesOf = (name: string, env: object): string[] =>
+  runsOf(env) === undefined ? Array.from({ length: COPIES }, (_, nth) => `${name} ${nth}`) : [name];
+
+/** The one of them that has this key. */
+export function copyFor(name: string, key: string, env: object): string {
+  let hash = 0;
+  for (const character of key) hash = (Math.imul(hash, 31) + character.codePointAt(0)!) >>> 0;
+  const names = copiesOf(name, env);
+  return names[hash % names.length]!;
+}
+
+/** Gives the one of them that this isolate asks. */
+export function nearestCopy<T extends Rpc.DurableObjectBranded>(
+  objects: DurableObjectNamespace<T>,
+  name: string,
+  env: object,
+): () => DurableObjectStub<T> {
+  let copy: string | undefined;
+  // Chosen late: a Worker that starts has no random numbers.
+  return () => objects.getByName((copy ??= copyFor(name, crypto.randomUUID(), env)));
+}
+
+/** The name of the object that the one with this name is a copy of; undefined for none. */
+export const originalOf = (name = ""): string | undefined => /^(.*) \d+$/.exec(name)?.[1];
+
+/** An original's answer as a copy of it knows it: it is asked again at most every `ms()`. */
+export class KnownAnswer<T> {
+  readonly #ask: () => Promise<T>;
+  readonly #ms: () => number;
+  #answer: Promise<T> | undefined;
+  #at = 0;
+
+  constructor(ask: () => Promise<T>, ms: () => number) {
+    this.#ask = ask;
+    this.#ms = ms;
+  }
+
+  get(): Promise<T> {
+    const now = Date.now();
+    // The clock may be set back.
+    if (this.#answer !== undefined && Math.abs(now - this.#at) < this.#ms()) return this.#answer;
+    this.#at = now;
+    const answer = this.#ask();
+    this.#answer = answer;
+    answer.catch(() => {
+      if (this.#answer === answer) this.#answer = undefined;
+    });
+    return answer;
+  }
+}
