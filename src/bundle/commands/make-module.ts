@@ -15,7 +15,7 @@ import { consoleScripts } from "../console-scripts.ts";
 import { isInstalled } from "../own.ts";
 import { localVariables } from "./local-variables.ts";
 import { Refusal } from "../refusal.ts";
-import { runnerScripts } from "../runner-scripts.ts";
+import { runnerScripts, type RunnerScripts } from "../runner-scripts.ts";
 import { compileQuickly } from "../work.ts";
 import { table } from "./table.ts";
 import { demandComplete } from "./wrangler-config.ts";
@@ -60,8 +60,7 @@ export async function makeModule(
     const progress = (what: string) => console.error(`  ${what} …`);
     const [members, runner] = await Promise.all([
       makeBundle({ folders, cache: CACHE, progress, optimise: !isDev }),
-      runnerScripts(CACHE),
-      consoleScripts(ASSETS),
+      ownScripts(),
     ]);
     const before = new TextDecoder().decode(await readIfThere(values.out));
     const source = bundleSource(members, values.out, runner);
@@ -92,6 +91,14 @@ export async function makeModule(
     return { code: isReload ? 0 : 1, said: "", failure: failed(error.message) + after };
   }
 }
+
+let scripts: Promise<RunnerScripts> | undefined;
+
+/** Writes the scripts that are not of servlets, once in a process. */
+const ownScripts = (): Promise<RunnerScripts> =>
+  (scripts ??= Promise.all([runnerScripts(CACHE), consoleScripts(ASSETS)]).then(
+    ([runner]) => runner,
+  ));
 
 /** Which settings are missing, in a sentence. */
 async function lacking(members: readonly Member[]): Promise<string> {
