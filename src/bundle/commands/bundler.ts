@@ -1,6 +1,6 @@
 /** Makes bundles for wrangler's build command in the process of `dev`, where compilers and interpreter stay loaded. */
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { json } from "node:stream/consumers";
@@ -28,17 +28,16 @@ export async function serveBundles() {
     }
     return latest;
   };
+  const respond = async (request: IncomingMessage, response: ServerResponse) => {
+    const made = await answer((await json(request)) as BundleRequest);
+    if ((await fault) === undefined) response.end(JSON.stringify(made ?? null));
+  };
   const server = createServer((request, response) => {
     response.flushHeaders();
-    void json(request)
-      .then(async (question) => {
-        const made = await answer(question as BundleRequest);
-        if ((await fault) === undefined) response.end(JSON.stringify(made ?? null));
-      })
-      .catch((error: unknown) => {
-        console.error(error);
-        response.destroy();
-      });
+    respond(request, response).catch((error: unknown) => {
+      console.error(error);
+      response.destroy();
+    });
   });
   await new Promise<void>((done) => server.listen(path, done));
   process.env[BUNDLER] = path;

@@ -45,7 +45,7 @@ export function runNodeScript(
   }
   // A terminal sends SIGINT to the child, too: wait for it to exit.
   const ignore = () => {};
-  const pass = (signal: NodeJS.Signals) => void child.kill(signal);
+  const pass = (name: NodeJS.Signals) => void child.kill(name);
   process.on("SIGINT", ignore).on("SIGTERM", pass);
   signal?.addEventListener("abort", () => child.kill());
   return new Promise<number>((done, fail) => {

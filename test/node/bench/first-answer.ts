@@ -19,7 +19,7 @@ interface Start {
   folder: string;
   /** Everything that it has made itself, so that each start is the first. */
   made: string[];
-  command: string[];
+  command: [string, ...string[]];
   ask(port: number): Promise<string>;
   /** A file, a text in it, and the text instead of it that the answer then has. */
   saved: { file: string; from: string; to: string };
@@ -48,10 +48,10 @@ async function cpuSeconds(pid: number): Promise<number> {
 async function measured({ folder, made, command, ask, saved }: Start) {
   for (const path of made) await rm(join(folder, path), { recursive: true, force: true });
   const port = await freePort();
-  const [program = "", ...args] = [...command, `--port=${port}`];
+  const [program, ...args] = command;
   const text = await readFile(join(folder, saved.file), "utf8");
   const began = performance.now();
-  const child = spawn(program, args, {
+  const child = spawn(program, [...args, `--port=${port}`], {
     cwd: folder,
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
