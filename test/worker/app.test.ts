@@ -335,3 +335,14 @@ describe("configuration", () => {
     expect(() => createApp(createServer(bundle, env))).not.toThrow(/hunter2/);
   });
 });
+
+test("what an answer repeats is well-formed text, also where nothing is", async () => {
+  const body = { jsonrpc: "2.0", id: "\ud800", method: "tools/list" };
+  const request = new Request("http://localhost:8787/favicon.ico", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  const response = await app.fetch(request);
+  expect(((await response.json()) as { id: unknown }).id).toBe("\ufffd");
+});

@@ -73,7 +73,10 @@ function misshapen(sent: Sent, got: Got, ids: unknown[]): string | undefined {
   if (type === "text/event-stream") return firstOf(messages, (one) => badMessage(one, sent, ids));
   if (type.startsWith("text/html")) return text.includes("<html") ? undefined : "no page";
   // Refused by workerd itself: not HTTP, or for another host.
-  if (/^ERROR: |^invalid content-length/.test(text) && (status === 400 || status === 431))
+  if (
+    /^ERROR: |^invalid content-length|^message head is too large/.test(text) &&
+    (status === 400 || status === 431)
+  )
     return undefined;
   if (type !== "application/json") return `the answer is ${type || "of no type"}`;
   let body: unknown;
