@@ -13,7 +13,7 @@ import { refOf, type Bundle, type PreparedServlet } from "./servlets/bundle.ts";
 import type { Deployment } from "./servlets/deployment.ts";
 import { Registry } from "./servlets/registry.ts";
 import { countingIn, nearestUsage } from "./observe/counting.ts";
-import { copiesOf, copyFor, nearest } from "./storage/copies.ts";
+import { copiesOf, copyFor, nearestCopy } from "./storage/copies.ts";
 import { bucketOf } from "./installs/bucket.ts";
 import type { Build } from "./installs/build.ts";
 import type { Facets } from "./state/state-backend.ts";
@@ -82,7 +82,7 @@ export class Serving {
     if (LOADER && bucket && INSTALLS && runner) {
       loader = new ServletLoader({ loader: LOADER, bucket, runner }, plain);
       const named = (name: string) => INSTALLS.getByName(name);
-      this.#nearInstalls = nearest(INSTALLS, INSTALLED, env);
+      this.#nearInstalls = nearestCopy(INSTALLS, INSTALLED, env);
       this.#waitsOf = (task) => named(copyFor(INSTALLED, task, env));
       this.installer = new Installer({
         ...{ bucket, loader, registry, tasks: TASKS, installs: () => named(INSTALLED) },

@@ -3,7 +3,7 @@ import { DurableObject, waitUntil } from "cloudflare:workers";
 import type { Env } from "../bindings.ts";
 import { Fault, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import { Known, nearest, originalOf } from "../storage/copies.ts";
+import { KnownAnswer, nearestCopy, originalOf } from "../storage/copies.ts";
 
 /** A stored record of an API key, besides its configuration. */
 export interface KeyRecord {
@@ -20,7 +20,7 @@ export interface KeyRecord {
 export class KeyRecords extends DurableObject<Env> {
   readonly #sql = this.ctx.storage.sql;
   /** In a copy: the revoked keys, which the original tells while it is told of the use of keys. */
-  readonly #known: Known<string[]> | undefined;
+  readonly #known: KnownAnswer<string[]> | undefined;
   #used: Record<string, number> = {};
 
   constructor(state: DurableObjectState, env: Env) {
@@ -32,7 +32,7 @@ export class KeyRecords extends DurableObject<Env> {
         this.#used = {};
         return env.KEY_RECORDS!.getByName(original).used(used);
       };
-      this.#known = new Known(ask, () => Math.min(COPY_MS, limits.keyCheckMs));
+      this.#known = new KnownAnswer(ask, () => Math.min(COPY_MS, limits.keyCheckMs));
       return;
     }
     this.#sql.exec(
@@ -83,7 +83,7 @@ export const keyRecordsOf = ({ KEY_RECORDS }: Env) =>
 
 /** The copy of them that this isolate asks which keys are revoked. */
 export const nearestRecords = (env: Env) =>
-  env.KEY_RECORDS && nearest(env.KEY_RECORDS, RECORDS, env);
+  env.KEY_RECORDS && nearestCopy(env.KEY_RECORDS, RECORDS, env);
 
 const RECORDS = "keys";
 /** How long a copy goes by what it knows. */

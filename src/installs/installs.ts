@@ -4,7 +4,7 @@ import { Alarm } from "../storage/alarm.ts";
 import type { Env } from "../bindings.ts";
 import { canonicalJson } from "../core/digest.ts";
 import { publishToAll } from "../mcp/hub.ts";
-import { Known, originalOf } from "../storage/copies.ts";
+import { KnownAnswer, originalOf } from "../storage/copies.ts";
 import { hasRow } from "../storage/tables.ts";
 import { Fault, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
@@ -41,7 +41,7 @@ export class Installs extends DurableObject<Env> {
   readonly #sql: SqlStorage;
   readonly #alarm = new Alarm(this.ctx.storage);
   /** In a copy: what the original serves. */
-  readonly #known: Known<InstalledBuilds> | undefined;
+  readonly #known: KnownAnswer<InstalledBuilds> | undefined;
 
   constructor(state: DurableObjectState, env: Env, { bundle }: Pick<Server, "bundle">) {
     super(state, env);
@@ -50,7 +50,7 @@ export class Installs extends DurableObject<Env> {
       let builds: InstalledBuilds = { generation: -1, builds: [] };
       const ask = async () =>
         (builds = (await env.INSTALLS!.getByName(original).since(builds.generation)) ?? builds);
-      this.#known = new Known(ask, () => Math.min(COPY_MS, limits.installsMs));
+      this.#known = new KnownAnswer(ask, () => Math.min(COPY_MS, limits.installsMs));
     }
     this.#bundled = bundle.servlets;
     this.#sql = state.storage.sql;

@@ -2,7 +2,7 @@ import { waitUntil } from "cloudflare:workers";
 import type { Env } from "../bindings.ts";
 import { report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import { nearest } from "../storage/copies.ts";
+import { nearestCopy } from "../storage/copies.ts";
 import { Counts, type CountedRun, type Stored, type Taken, type WaitStatus } from "./counts.ts";
 import type { Usage } from "./usage-object.ts";
 
@@ -10,7 +10,7 @@ import type { Usage } from "./usage-object.ts";
 export const usageOf = ({ USAGE }: Env) => USAGE && (() => USAGE.getByName(COUNTERS));
 
 /** The copy of it that this isolate sends its counters to. */
-export const nearestUsage = (env: Env) => env.USAGE && nearest(env.USAGE, COUNTERS, env);
+export const nearestUsage = (env: Env) => env.USAGE && nearestCopy(env.USAGE, COUNTERS, env);
 
 const COUNTERS = "usage";
 

@@ -19,7 +19,7 @@ export function copyFor(name: string, key: string, env: object): string {
 }
 
 /** Gives the one of them that this isolate asks. */
-export function nearest<T extends Rpc.DurableObjectBranded>(
+export function nearestCopy<T extends Rpc.DurableObjectBranded>(
   objects: DurableObjectNamespace<T>,
   name: string,
   env: object,
@@ -33,7 +33,7 @@ export function nearest<T extends Rpc.DurableObjectBranded>(
 export const originalOf = (name = ""): string | undefined => /^(.*) \d+$/.exec(name)?.[1];
 
 /** An original's answer as a copy of it knows it: it is asked again at most every `ms()`. */
-export class Known<T> {
+export class KnownAnswer<T> {
   readonly #ask: () => Promise<T>;
   readonly #ms: () => number;
   #answer: Promise<T> | undefined;

@@ -23,6 +23,8 @@ interface OpenCallDependencies extends Pick<SessionParts, "store" | "tasks"> {
 export class OpenCalls {
   readonly #parts: OpenCallDependencies;
   readonly #open = new Map<number, Call>();
+  /** Calls whose reply is not stored yet: their streams go on. */
+  readonly #ending = new Set<Call>();
   readonly asks: SessionAsks;
   #last = 0;
 
@@ -45,7 +47,7 @@ export class OpenCalls {
 
   /** True while more messages may follow on this stream. */
   areOn(stream: number): boolean {
-    return stream === OWN || this.all.some((call) => call.stream === stream);
+    return stream === OWN || [...this.all, ...this.#ending].some((call) => call.stream === stream);
   }
 
   /** Opens a call under a number of its own. */
@@ -103,11 +105,13 @@ export class OpenCalls {
     if (!this.#open.delete(number)) return;
     if (post !== undefined && post.stream === undefined) post.reply(call.request, message);
     else if (message !== undefined) {
+      this.#ending.add(call);
       const sending = streams.send(stream, message, { also: () => store.dropCall(number) });
-      await sending.catch((error: unknown) => {
+      const failed = (error: unknown) => {
         this.#open.set(number, call); // Its client still waits for the reply.
         throw error;
-      });
+      };
+      await sending.catch(failed).finally(() => this.#ending.delete(call));
     }
     if (task !== undefined && this.ofTask(task).length === 0) this.asks.forget(task);
     if (isStored) store.dropCall(number);

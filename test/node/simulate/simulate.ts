@@ -199,10 +199,9 @@ function watchTasks(platform: Platform, violations: Violation[], internet: HttpS
     const { status, answers } = rowOf(object);
     const kept = `${status} ${answers}`;
     if (kept === task.kept) return;
-    if (status !== task.status) {
-      if (task.status === "input_required") task.askings.at(-1)!.until = scheduler.now;
-      if (status === "input_required") task.askings.push({ from: scheduler.now, until: Infinity });
-    }
+    // A task that has got an answer, but is seen to ask before and after it, asks something else.
+    if (task.status === "input_required") task.askings.at(-1)!.until = scheduler.now;
+    if (status === "input_required") task.askings.push({ from: scheduler.now, until: Infinity });
     Object.assign(task, { status, kept, alarms: object.alarms });
   };
   return {

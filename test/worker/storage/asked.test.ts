@@ -88,7 +88,7 @@ describe("isolates ask copies, and these the original:", () => {
     expect(copies.length).toBe(ISOLATES);
     expect(new Set(copies).size).toBeGreaterThan(copiesOf("any", {}).length / 2);
     const originals = asked.filter((one) => one === original).length;
-    expect(originals).toBe(new Set(copies).size);
+    expect(originals).toBeLessThanOrEqual(new Set(copies).size);
   });
 
   test("Usage: usage, which gets all that they count", async () => {

@@ -3,7 +3,10 @@ import { describe, expect, test } from "vitest";
 import { limits } from "../../../../src/core/limits.ts";
 import { accept, clock, limited, prepare } from "../../calls/client.ts";
 import { ELICIT, log, saidIn } from "../../calls/plans.ts";
-import type { SessionClient, SessionEvent } from "./session-client.ts";
+import { SealedRows } from "../../../../src/storage/sealed-rows.ts";
+import { SessionStreams } from "../../../../src/mcp/legacy/session-streams.ts";
+import { Events, type SessionClient, type SessionEvent } from "./session-client.ts";
+import { instead } from "./session-faults.ts";
 import {
   begin,
   isAlive,
@@ -95,6 +98,39 @@ describe("a client that comes back with the id of the last event", () => {
     await client.answer(id, accept("x"));
     expect(saidIn(await newer.message())).toEqual(["x"]);
     expect(await newer.rest()).toEqual([]);
+  });
+
+  test("is not told that the stream has ended where its reply cannot be stored yet", async () => {
+    const client = await begin();
+    const events = await planned(client, ELICIT);
+    await events.next();
+    const { id: last, message } = (await events.next())!;
+    await events.drop();
+    const asked = Promise.withResolvers<void>();
+    const failing = Promise.withResolvers<never>();
+    failing.promise.catch(() => {});
+    const restore = instead(SealedRows.prototype, "prepare", ({ plain, args: [writes] }) => {
+      if (!/"event \d+":.*said/.test(JSON.stringify(writes))) return plain(writes);
+      restore();
+      asked.resolve();
+      return failing.promise;
+    });
+    const answered = client.answer(message?.["id"], accept("said"));
+    await asked.promise;
+    const back = Promise.withResolvers<void>();
+    const listens = instead(SessionStreams.prototype, "listen", ({ plain, args }) => {
+      const stream = plain(...args);
+      back.resolve();
+      return stream;
+    });
+    const listening = client.listen(last);
+    await back.promise;
+    listens();
+    failing.reject(new Error("no key"));
+    const again = new Events(await listening);
+    await answered;
+    expect(saidIn(await again.message())).toEqual(["said"]);
+    expect(await again.rest()).toEqual([]);
   });
 
   test("takes over the session's own stream too", async () => {
