@@ -98,7 +98,7 @@ export async function callExport(
     const suspended = new Suspended(reason.reason, fuelUsed, { recorded: journal.recorded() });
     return { kind: "suspended", suspended };
   } finally {
-    if (instance.suspends) guest.count();
+    guest.count();
     // However it ended, its stack is gone: what is left of the call is in its memories and globals.
     await source.giveBack(program, instance, ending);
   }
