@@ -8,7 +8,15 @@ import { answerWaitingCall } from "./ask-endpoint.ts";
 import { wordsPage } from "./ask-page.ts";
 import { CALLBACK_PATH } from "./issuer-sign-in.ts";
 import type { AskedAccount, AskedSecret, PersonObjects } from "./person-objects.ts";
-import { notForYou, ownPath, pageFor, pathOf, seeOther, type PersonPage, type View } from "./view.ts";
+import {
+  notForYou,
+  ownPath,
+  pageFor,
+  pathOf,
+  seeOther,
+  type PersonPage,
+  type View,
+} from "./view.ts";
 
 /** The pages on which a person gives a servlet a secret, or lets it use an account. */
 

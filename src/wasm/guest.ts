@@ -2,7 +2,6 @@ import { clientHasLeft, Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { isChange, type Notification } from "../core/model.ts";
 import { Wait } from "../core/suspension.ts";
-import { networkSiteOf } from "../core/callers.ts";
 import { beginningOf, shortened, stringBytes } from "../core/text.ts";
 import { Budget, BudgetExceeded, GuestError, Reservation } from "./budget.ts";
 import { GuestMemory } from "./guest-memory.ts";
@@ -46,14 +45,10 @@ export class Guest extends GuestMemory {
   thrown: string | undefined;
   #reservation: Reservation | undefined;
   #gone: AbortSignal | undefined;
-  /** Whose share of the processor it uses. */
-  readonly #caller: string;
 
   constructor(setup: Setup, journal: Journal) {
     super();
     this.setup = setup;
-    const { caller = "" } = setup;
-    this.#caller = networkSiteOf(caller) ?? caller;
     this.journal = journal;
   }
 
@@ -161,7 +156,7 @@ export class Guest extends GuestMemory {
   /** Counts what it has computed since this was last called. */
   count(): void {
     const { fuelMeter } = this;
-    if (fuelMeter !== undefined) processor.spend(this.#caller, fuelMeter.sinceCounted());
+    if (fuelMeter !== undefined) processor.spend(this.setup.caller, fuelMeter.sinceCounted());
   }
 
   /**
@@ -170,7 +165,7 @@ export class Guest extends GuestMemory {
    * Throws `cancelled` where the client has left meanwhile.
    */
   turn(): Promise<void> | undefined {
-    const turn = processor.turn(this.#caller, this.fuelMeter === undefined);
+    const turn = processor.turn(this.setup.caller, this.fuelMeter === undefined);
     return turn && this.#waitFor(turn);
   }
 

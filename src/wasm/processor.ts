@@ -1,3 +1,5 @@
+import { networkSiteOf } from "../core/callers.ts";
+
 /** Fuel after which the event loop is let idle before another guest computes: some 20 to 50 ms. */
 const SHARE = 50_000_000;
 /** Callers whose fuel is known; beyond them all of it is forgotten. */
@@ -27,19 +29,20 @@ export class Processor {
   readonly #waiting = new Set<Waiting>();
   #looks = 0;
 
-  /** Counts fuel that a guest of this caller has used. */
-  spend(caller: string, fuel: number): void {
+  /** Counts fuel that a guest of this caller has used; all whose callers are unknown are one. */
+  spend(caller: string | undefined, fuel: number): void {
     if (fuel === 0) return;
     this.#fuel += fuel;
     this.#counts++;
     if (this.#used.size >= CALLERS) this.#used.clear();
-    this.#used.set(caller, this.#usedBy(caller) + fuel);
+    const key = keyOf(caller);
+    this.#used.set(key, this.#usedBy(key) + fuel);
   }
 
   /** Resolves when a guest of this caller may compute; undefined if that is now. */
-  turn(caller: string, isNew: boolean): Promise<void> | undefined {
+  turn(caller: string | undefined, isNew: boolean): Promise<void> | undefined {
     if (this.#fuel < SHARE && this.#waiting.size === 0) return undefined;
-    return this.#wait({ caller, isNew, looked: ++this.#looks });
+    return this.#wait({ caller: keyOf(caller), isNew, looked: ++this.#looks });
   }
 
   /** Each looks for itself when the event loop was idle: no request or object may settle what another waits for. */
@@ -74,6 +77,9 @@ export class Processor {
     return Math.max(this.#used.get(caller) ?? 0, this.#least);
   }
 }
+
+/** Callers of one /48 are one. */
+const keyOf = (caller = "") => networkSiteOf(caller) ?? caller;
 
 /** That of this isolate. */
 export const processor = new Processor();

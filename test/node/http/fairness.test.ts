@@ -45,7 +45,10 @@ test("calls whose clients have left while they waited hold nobody up", async () 
   const leaving = new AbortController();
   const first = Promise.withResolvers<void>();
   const calls = Array.from({ length: MANY }, () =>
-    call("192.0.2.1", "rest", {}, leaving.signal).then(first.resolve, () => {}),
+    call("192.0.2.1", "rest", {}, leaving.signal).then(
+      () => first.resolve(),
+      () => {},
+    ),
   );
   await first.promise;
   leaving.abort();
