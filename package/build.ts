@@ -10,6 +10,7 @@ import { execFileSync } from "node:child_process";
 import { cp, glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
+import { unpackPrepared } from "../src/bundle/prepared.ts";
 import { interpreterPlugin } from "../src/bundle/typescript/engine.ts";
 import { prepare } from "../src/bundle/wasm/prepare.ts";
 import { limits } from "../src/core/limits.ts";
@@ -72,7 +73,17 @@ await writeManifest(main, {
   description: project.description,
   ...origin,
   type: "module",
-  files: ["bin", "dist", "docs", "plugins", "prepared", "template", "templates", "*.md", "*.toml"],
+  files: [
+    "bin",
+    "dist",
+    "docs",
+    "plugins",
+    "prepared.bin",
+    "template",
+    "templates",
+    "*.md",
+    "*.toml",
+  ],
   bin: { "edge-servlets": "bin/edge-servlets.js" },
   exports: {
     ".": exported("worker"),
@@ -182,29 +193,26 @@ function projectConfig(own: string): string {
     .replaceAll("(docs/", "(node_modules/edge-servlets/docs/");
 }
 
-/** Prepares the engine and the kit, which would take half a minute in a project's first bundle. */
+/** Prepares the engine and the kit as the compiled files do, which would take half a minute in a project's first bundle. */
 async function prepareEngine(): Promise<void> {
-  const folder = join(OUT, "project");
-  await cp(join(main, "template"), folder, { recursive: true });
-  await copyEngine(join(folder, ".bundle"));
-  execFileSync(process.execPath, [join(dist, "bundle/commands/bundle.js")], {
-    cwd: folder,
-    stdio: ["ignore", "ignore", "inherit"],
-  });
-  const cache = join(folder, ".bundle");
-  for await (const name of glob("*.{state.txt,output.json}", { cwd: cache })) {
-    const made = name.replace(/state\.txt$/, "wasm").replace(/output\.json$/, "bin");
-    for (const one of [name, made]) await cp(join(cache, one), join(main, "prepared", one));
-  }
-  await rm(folder, { recursive: true });
+  const cache = join(OUT, "prepared");
+  await copyEngine(cache);
+  const compiled: typeof import("../src/bundle/prepared.ts") = await import(
+    join(dist, "bundle/prepared.js")
+  );
+  await compiled.makePrepared([], cache, (doing) => console.log(`${doing} …`));
+  await writeFile(join(main, "prepared.bin"), await compiled.pack(cache));
+  await rm(cache, { recursive: true });
 }
 
 /** Puts the engine of this project's own bundle where the compiled files look for theirs: both are prepared alike. */
 async function copyEngine(cache: string): Promise<void> {
   const progress = (doing: string) => console.log(`${doing} …`);
-  const plugin = await interpreterPlugin(join(ROOT, ".bundle"), progress);
+  const ours = join(ROOT, ".bundle");
+  await unpackPrepared(ours);
+  const plugin = await interpreterPlugin(ours, progress);
   const { memoryBytes } = limits;
-  const { path } = await prepare(plugin, { memoryBytes }, join(ROOT, ".bundle"), progress);
+  const { path } = await prepare(plugin, { memoryBytes }, ours, progress);
   const compiled: typeof import("../src/bundle/wasm/prepare.ts") = await import(
     join(dist, "bundle/wasm/prepare.js")
   );

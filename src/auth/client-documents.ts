@@ -1,5 +1,6 @@
 import type { ClientInfo } from "@cloudflare/workers-oauth-provider";
 import * as z from "zod/mini";
+import { once } from "../core/once.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { isPrivate } from "../http/private-hosts.ts";
@@ -21,16 +22,18 @@ const KEY = "client:";
 
 export const isDocumentUrl = (clientId: string): boolean => clientId.startsWith(SCHEME);
 
-const documentSchema = z.object({
-  client_id: z.string(),
-  client_name: z.string().check(z.regex(/\S/, "is empty")),
-  redirect_uris: z.array(z.string()).check(z.minLength(1)),
-  grant_types: z._default(z.array(z.string()), ["authorization_code"]),
-  response_types: z._default(z.array(z.string()), ["code"]),
-  token_endpoint_auth_method: z._default(z.string(), "none"),
-  token_endpoint_auth_methods_supported: z.optional(z.array(z.string())),
-  client_secret: z.optional(z.undefined("does not belong in a public document")),
-});
+const documentSchema = once(() =>
+  z.object({
+    client_id: z.string(),
+    client_name: z.string().check(z.regex(/\S/, "is empty")),
+    redirect_uris: z.array(z.string()).check(z.minLength(1)),
+    grant_types: z._default(z.array(z.string()), ["authorization_code"]),
+    response_types: z._default(z.array(z.string()), ["code"]),
+    token_endpoint_auth_method: z._default(z.string(), "none"),
+    token_endpoint_auth_methods_supported: z.optional(z.array(z.string())),
+    client_secret: z.optional(z.undefined("does not belong in a public document")),
+  }),
+);
 
 /** The outcome of fetching a document: its client, or why it was refused. */
 interface Found {
@@ -99,7 +102,7 @@ export const GRANT_TYPES = new Set(["authorization_code", "refresh_token"]);
 
 /** Throws an error that says what is wrong with the document. */
 function clientOf(id: string, value: unknown): ClientInfo {
-  const read = documentSchema.safeParse(value);
+  const read = documentSchema().safeParse(value);
   if (!read.success) {
     const [{ path, message }] = read.error.issues as [z.core.$ZodIssue];
     throw new Error([...path, message].join(" "));

@@ -5,7 +5,7 @@ import { limits } from "../core/limits.ts";
 import type { CallerQuota } from "../core/model.ts";
 import { type storageQuota, tooMany } from "./quotas.ts";
 import { Fault } from "../core/errors.ts";
-import { leavesTooMuch, countedUnder, Unread, unreadOf } from "../http/unread.ts";
+import { countedUnder, dropped, leavesTooMuch, Unread, unreadOf } from "../http/unread.ts";
 
 /** A request that was let in. */
 interface Visit {
@@ -155,13 +155,6 @@ export class RateLimiter {
     this.#allBytes += bytes;
   }
 }
-
-/** Of an answer for which its caller leaves no room. */
-const dropped = (owner: string) =>
-  new Fault(
-    "too_many",
-    `The answer was dropped, since ${unreadOf(owner)} bytes of others were not read yet. The request was carried out. Read what you have asked for before you ask for more.`,
-  );
 
 /** Lowers a number, and forgets it at zero. */
 function lower(numbers: Map<string, number>, key: string, by: number): void {

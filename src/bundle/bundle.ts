@@ -10,16 +10,18 @@ import { dialectOf, dialects, type DialectName } from "../servlets/dialects.ts";
 import { describeFailure, KIND_NAMES, NO_ENTRIES } from "../servlets/servlet.ts";
 import { fuelOf, keepsState, type Manifest } from "../servlets/manifest.ts";
 import { BUNDLE_FUEL } from "./wasm/fuel.ts";
-import { memoryBytes } from "../core/text.ts";
 import { askServlets, type ListAnswer } from "./wasm/ask.ts";
 import { inspectLists } from "./inspect.ts";
-import { copyPrepared, readIfThere, contentHash, writeWhole } from "./cache.ts";
+import { readIfThere, contentHash, writeWhole } from "./cache.ts";
 import { refuseNameClashes } from "./clashes.ts";
 import { identified } from "./digests.ts";
 import type { PartDigests } from "../servlets/bundle.ts";
+import { preparationOf } from "./preparation.ts";
+import { unpackPrepared } from "./prepared.ts";
 import { prepare, type Prepared } from "./wasm/prepare.ts";
 import { parseMounts } from "../files/mounts.ts";
 import { archivesOf, type Archived } from "./servlet-files.ts";
+import { isInstalled } from "./own.ts";
 import { Refusal, Refusals } from "./refusal.ts";
 import { scan, type FoundServlet } from "./scan.ts";
 import { bundleScript, kitScript, type ServletScript } from "./typescript/script.ts";
@@ -94,7 +96,7 @@ export async function bundleAll(
   refusals = new Refusals(),
 ): Promise<Member[]> {
   const { cache, progress } = options;
-  await copyPrepared(cache);
+  await unpackPrepared(cache);
   const scripts = await bundleScripts(all, refusals);
   const checked = refusals.collect(() => checkTypes(typed(scripts), cache, progress));
   const made = new Map<FoundServlet, Ready>();
@@ -109,7 +111,6 @@ export async function bundleAll(
       all.filter(({ source }) => source.kind !== "typescript"),
       make,
     ),
-    checked,
   ]);
   const ready = all.flatMap((found) => made.get(found) ?? []);
   const answers = await askServlets(
@@ -144,6 +145,7 @@ export async function bundleAll(
     ];
     members.push({ ...member, warnings });
   }
+  await checked;
   refusals.throwAll();
   const catalog = catalogOf(members);
   refuseNameClashes(members, catalog);
@@ -186,20 +188,16 @@ async function makeReady(
   script: ServletScript | undefined,
   { cache, progress, optimise = true }: Making,
 ): Promise<Ready> {
-  const tell = (doing: string) => progress(`${found.name}: ${doing}`);
   refuseUnkept(found);
+  const preparation = preparationOf(found.manifest, { optimise });
+  const isShared = script !== undefined && preparation.memoryBytes === limits.memoryBytes;
+  const advice = isShared && !isInstalled ? `, as prepared.bin is stale: \`npm run prepared\`` : "";
+  const tell = (doing: string) => progress(`${found.name}: ${doing}${advice}`);
   const plugin = await build(found.source, cache, tell);
-  const limit = memoryBytes(found.manifest.memory_limit ?? "") ?? limits.memoryBytes;
   try {
-    const keeps = keepsState(found.manifest);
-    const most = keeps ? Math.min(limit, limits.stateBytes) : limit;
-    const how = {
-      memoryBytes: most,
-      optimise: optimise || (script !== undefined && most === limits.memoryBytes),
-      ...(keeps && { markedPages: 0 }),
-    };
+    const how = { ...preparation, optimise: optimise || isShared };
     const prepared = await prepare(plugin, how, cache, tell);
-    if (keeps && prepared.unrestorable !== undefined) {
+    if (keepsState(found.manifest) && prepared.unrestorable !== undefined) {
       throw new Refusal(
         `its state cannot be kept, as ${prepared.unrestorable}: build it without, or remove "state" from servlet.json`,
       );

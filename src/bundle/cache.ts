@@ -1,8 +1,7 @@
 import { shared } from "./work.ts";
 import { createHash } from "node:crypto";
-import { constants, copyFile, mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { isInstalled, OWN_FOLDER } from "./own.ts";
 
 export function contentHash(...parts: (string | Uint8Array)[]): string {
   const hash = createHash("sha256");
@@ -31,20 +30,6 @@ export async function writeIfNew(path: string, content: string): Promise<void> {
   const old = await readIfThere(path);
   if (old === undefined || new TextDecoder().decode(old) !== content)
     await writeWhole(path, content);
-}
-
-/** Copies what the installed package brings prepared into the cache: to prepare the interpreter takes long. */
-export async function copyPrepared(cache: string): Promise<void> {
-  const prepared = join(OWN_FOLDER, "prepared");
-  const names = isInstalled ? await readdir(prepared).catch(() => []) : [];
-  await mkdir(cache, { recursive: true });
-  for (const name of names) {
-    await copyFile(join(prepared, name), join(cache, name), constants.COPYFILE_EXCL).catch(
-      (error: NodeJS.ErrnoException) => {
-        if (error.code !== "EEXIST") throw error;
-      },
-    );
-  }
 }
 
 /** The output of a build, and every file that it read. */

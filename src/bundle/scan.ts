@@ -142,7 +142,7 @@ async function faultIn(text: string, message: string): Promise<string> {
 
 /** A manifest from JSON; `path` is its file. Throws a `Refusal` that names its faults. */
 export function checkManifest(path: string, value: unknown): Manifest {
-  const read = manifestSchema.safeParse(normaliseKeys(value));
+  const read = manifestSchema().safeParse(normaliseKeys(value));
   if (read.success) return read.data;
   const messages = read.error.issues.map((issue) => {
     if (issue.code === "unrecognized_keys") return issue.keys.map(unknownKey).join("; ");
@@ -152,7 +152,7 @@ export function checkManifest(path: string, value: unknown): Manifest {
 }
 
 function unknownKey(key: string): string {
-  const known = Object.keys(manifestSchema.shape);
+  const known = Object.keys(manifestSchema().shape);
   const meant = nearest(key, known);
   const hint = meant === undefined ? `known are ${known.join(", ")}` : `did you mean ${meant}?`;
   return `the key ${key} is unknown; ${hint}`;

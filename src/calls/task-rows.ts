@@ -2,6 +2,7 @@ import { type Start, type TaskCall, type TaskChange, type TaskEnd, endOf } from 
 import { withoutInput, type CallRef } from "./call-ref.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
+import { once } from "../core/once.ts";
 import { dated, unanswered } from "../asks/answers.ts";
 import type { Ask, Answer, Asks } from "../core/asks.ts";
 import type { Json } from "../core/model.ts";
@@ -147,10 +148,13 @@ export function insertTask(
 }
 
 /** The end of a task whose stored texts cannot be decrypted any more. */
-export const LOST: TaskEnd = endOf(
-  new Fault(
-    "servlet_failed",
-    "The stored state of this task can no longer be opened: the key that sealed it is gone. The outcome of its call is unknown. Check it before you call the tool again.",
+export const lost = once((): TaskEnd =>
+  // Not as the Worker starts: to find out where an error is made, V8 parses the whole script again.
+  endOf(
+    new Fault(
+      "servlet_failed",
+      "The stored state of this task can no longer be opened: the key that sealed it is gone. The outcome of its call is unknown. Check it before you call the tool again.",
+    ),
   ),
 );
 

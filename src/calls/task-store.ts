@@ -329,7 +329,7 @@ export class TaskStore extends StoredTask implements Keeper {
   /** Ends a task whose stored texts can no longer be opened, even one that is over. */
   lose(): Promise<void> {
     return this.#commit({
-      texts: { end: rows.LOST, subject: null, handed: null },
+      texts: { end: rows.lost(), subject: null, handed: null },
       also: () => {
         this.sealed.clear([]);
         this.#over("failed");

@@ -6,8 +6,6 @@ const encoder = new TextEncoder();
 /** A comment, so that proxies keep the connection and a disconnected client is detected. */
 export const KEEP_ALIVE = ": waiting\n\n";
 
-const TOO_SLOW = "The client reads too slowly.";
-
 interface ConnectionOptions {
   /** The key of the caller whose client reads it. */
   caller: string | undefined;
@@ -83,37 +81,37 @@ export class Connection {
     return this.#unread.leavesTooMuch();
   }
 
-  /** Writes whole events. Fails the connection if too much of it waits to be read, or as `writeAny`. */
-  write(text: string): void {
-    if (this.backlogBytes <= limits.listenBacklogBytes) this.writeAny(text);
-    else this.fail(TOO_SLOW);
+  /** True where something of this size has no room: its caller leaves too much, and not only little of it on this connection. */
+  isFullFor(text: string): boolean {
+    return this.leavesTooMuch && this.backlogBytes + text.length > limits.smallAnswer;
   }
 
   /**
-   * Writes whole events, however much of this connection waits to be read. Fails it if its caller leaves too much of all
-   * connections, unless what waits of this one is little.
+   * Writes whole events. Where too much of it waits to be read, it ends with that, so that its client can come back for the
+   * rest; where its caller leaves no room at all, it is broken off.
    */
+  write(text: string): void {
+    if (this.isFullFor(text)) this.fail("The client reads too slowly.");
+    else if (this.backlogBytes > limits.listenBacklogBytes) this.close();
+    else this.writeAny(text);
+  }
+
+  /** Writes whole events, however much waits to be read. */
   writeAny(text: string): void {
     if (!this.#isOpen) return;
     const bytes = encoder.encode(text);
-    if (this.leavesTooMuch && this.backlogBytes + bytes.length > limits.smallAnswer)
-      this.fail(TOO_SLOW);
-    else this.#add(bytes);
-  }
-
-  close(last = ""): void {
-    if (last !== "" && this.#isOpen) this.#add(encoder.encode(last));
-    this.#over();
-    this.#deliver();
-  }
-
-  #add(bytes: Uint8Array): void {
     this.#unread.bytes += bytes.length;
     // A stream takes the whole buffer of what it is given, so each piece has its own.
     for (let at = 0; at < bytes.length; at += limits.smallAnswer)
       this.#pieces.push(bytes.slice(at, at + limits.smallAnswer));
     this.#deliver();
     this.#watch();
+  }
+
+  close(last = ""): void {
+    if (last !== "") this.writeAny(last);
+    this.#over();
+    this.#deliver();
   }
 
   /** Breaks the connection off; unread events are dropped. */

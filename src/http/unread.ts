@@ -1,47 +1,57 @@
 /** Bytes of answers and event streams that clients have not read yet, in this isolate: by caller or /48, and of all. */
 import { countedBy } from "../core/callers.ts";
+import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 
+/** Bytes that are counted together, in all and by owner. */
+class Ledger {
+  readonly owned = new Map<string, number>();
+  all = 0;
+}
+
 interface Tally {
+  ledger: Ledger;
   owner: string;
   bytes: number;
 }
 
-const owned = new Map<string, number>();
-let all = 0;
+const unread = new Ledger();
+/** What waits to be stored before it is written to a stream. */
+export const queued = new Ledger();
 
 /** Under which a caller's bytes are counted; callers of unknown address all together. */
 export const countedUnder = (caller: string | undefined): string =>
   caller === undefined ? "" : countedBy(caller).at(-1)!.key;
 
 /** The unread bytes that are counted for an owner; without one, those of all. */
-export const unreadOf = (owner?: string): number =>
+export const unreadOf = (owner?: string, { all, owned } = unread): number =>
   owner === undefined ? all : (owned.get(owner) ?? 0);
 
 /** True for an owner of more unread bytes, with so many more, than half of what others leave of `limits.unreadBytes`. */
-export function leavesTooMuch(owner: string, more = 0): boolean {
-  const own = unreadOf(owner);
-  return own + more > Math.max(0, limits.unreadBytes - (all - own)) / 2;
+export function leavesTooMuch(owner: string, more = 0, ledger = unread): boolean {
+  const own = unreadOf(owner, ledger);
+  return own + more > Math.max(0, limits.unreadBytes - (ledger.all - own)) / 2;
 }
 
 function set(tally: Tally, bytes: number): void {
   const more = bytes - tally.bytes;
   tally.bytes = bytes;
-  all += more;
-  const own = unreadOf(tally.owner) + more;
-  if (own > 0) owned.set(tally.owner, own);
-  else owned.delete(tally.owner);
+  const { owner, ledger } = tally;
+  ledger.all += more;
+  const own = unreadOf(owner, ledger) + more;
+  if (own > 0) ledger.owned.set(owner, own);
+  else ledger.owned.delete(owner);
 }
 
 /** Where an object dies, nobody says that its streams have ended. */
 const forgotten = new FinalizationRegistry((tally: Tally) => set(tally, 0));
 
-/** The unread bytes of one answer or stream, or of what waits to be written to some. */
+/** The unread bytes of one answer or stream, or those that wait to be written to some. */
 export class Unread {
   readonly #tally: Tally;
 
-  constructor(owner: string) {
-    this.#tally = { owner, bytes: 0 };
+  constructor(owner: string, ledger = unread) {
+    this.#tally = { ledger, owner, bytes: 0 };
     forgotten.register(this, this.#tally);
   }
 
@@ -55,6 +65,13 @@ export class Unread {
 
   /** As the function of this name. */
   leavesTooMuch(more?: number): boolean {
-    return leavesTooMuch(this.#tally.owner, more);
+    return leavesTooMuch(this.#tally.owner, more, this.#tally.ledger);
   }
 }
+
+/** Of an answer for which its caller leaves no room. */
+export const dropped = (owner: string): Fault =>
+  new Fault(
+    "too_many",
+    `The answer was dropped, since ${unreadOf(owner)} bytes of others were not read yet. The request was carried out. Read what you have asked for before you ask for more.`,
+  );

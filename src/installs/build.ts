@@ -3,6 +3,7 @@
  * digest; all else about it is one JSON value.
  */
 import * as z from "zod/mini";
+import { once } from "../core/once.ts";
 import { hexDigest } from "../core/digest.ts";
 import { Fault } from "../core/errors.ts";
 import { isObject } from "../core/model.ts";
@@ -10,32 +11,34 @@ import type { PreparedServlet, PartDigests } from "../servlets/bundle.ts";
 import { dialectNames } from "../servlets/dialects.ts";
 
 const DIGEST = /^[0-9a-f]{64}$/;
-const digest = z.string().check(z.regex(DIGEST, "must be a SHA-256 in hex"));
+const digest = () => z.string().check(z.regex(DIGEST, "must be a SHA-256 in hex"));
 
 export const isDigest = (text: string): boolean => DIGEST.test(text);
 
-const object = z.custom<Record<string, unknown>>(isObject, "must be an object");
+const object = () => z.custom<Record<string, unknown>>(isObject, "must be an object");
 
-const buildSchema = z.strictObject({
-  name: z.string().check(z.regex(/^[\w.-]{1,64}$/, "must be the name of a servlet")),
-  dialect: z.enum(dialectNames),
-  /** `hashOf` its parts. */
-  hash: digest,
-  parts: z.strictObject({
-    module: digest,
-    base: z.optional(digest),
-    patch: z.optional(digest),
-    files: z.optional(z.record(z.string(), digest)),
+const buildSchema = once(() =>
+  z.strictObject({
+    name: z.string().check(z.regex(/^[\w.-]{1,64}$/, "must be the name of a servlet")),
+    dialect: z.enum(dialectNames),
+    /** `hashOf` its parts. */
+    hash: digest(),
+    parts: z.strictObject({
+      module: digest(),
+      base: z.optional(digest()),
+      patch: z.optional(digest()),
+      files: z.optional(z.record(z.string(), digest())),
+    }),
+    startsOnce: z.boolean(),
+    restorable: z.boolean(),
+    neverWaits: z.optional(z.boolean()),
+    exports: z.array(z.string()),
+    manifest: object(),
+    /** Absent if they are dynamic. */
+    lists: z.optional(object()),
+    definitions: z.optional(object()),
   }),
-  startsOnce: z.boolean(),
-  restorable: z.boolean(),
-  neverWaits: z.optional(z.boolean()),
-  exports: z.array(z.string()),
-  manifest: object,
-  /** Absent if they are dynamic. */
-  lists: z.optional(object),
-  definitions: z.optional(object),
-});
+);
 
 /** A servlet without its code, as it is sent and stored. */
 export type Build = Omit<PreparedServlet, "module" | "base" | "patch" | "files"> &
@@ -48,7 +51,7 @@ export async function hashOf({ module, base = "", patch = "" }: PartDigests): Pr
 
 /** The build in this JSON. Throws `invalid_params` for one whose form or hash is wrong. */
 export async function readBuild(given: unknown): Promise<Build> {
-  const read = buildSchema.safeParse(given);
+  const read = buildSchema().safeParse(given);
   if (!read.success) throw invalidBuild(describeIssue(read.error.issues[0]));
   const build = read.data as unknown as Build;
   if (build.hash !== (await hashOf(build.parts))) throw invalidBuild("hash does not match parts");

@@ -8,67 +8,71 @@ import { Schema, SchemaError } from "../schema/schema.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import { merge, overlapsIn } from "../servlets/catalog.ts";
 import { keepsState, manifestSchema, type Manifest } from "../servlets/manifest.ts";
+import { once } from "../core/once.ts";
 import { NO_ENTRIES } from "../servlets/servlet.ts";
 import { printable } from "../core/text.ts";
 import { describeIssue, invalidBuild, type Build } from "./build.ts";
 
-const object = z.custom<Record<string, unknown>>(isObject, "must be an object");
-const text = z.string("must be a string");
-const named = {
-  name: text.check(z.minLength(1, "must not be empty")),
-  title: z.optional(text),
-  description: z.optional(text),
-  annotations: z.optional(object),
-  icons: z.optional(z.array(z.looseObject({ src: text }))),
-  _meta: z.optional(object),
-};
 const list = <T extends z.ZodMiniType>(entry: T) => z.array(entry, "must be a list");
 
-const servableSchema = z.object({
-  manifest: manifestSchema,
-  lists: z.optional(
-    z.strictObject({
-      tools: list(
-        z.looseObject({
-          ...named,
-          inputSchema: z.looseObject({ type: z.literal("object") }, "must be an object schema"),
-          outputSchema: z.optional(object),
-          execution: z.optional(object),
-        }),
-      ),
-      resources: list(z.looseObject({ ...named, uri: text, mimeType: z.optional(text) })),
-      resourceTemplates: list(
-        z.looseObject({
-          ...named,
-          uriTemplate: text.check(
-            z.maxLength(limits.templateCharacters, `is longer than ${limits.templateCharacters}`),
-          ),
-          mimeType: z.optional(text),
-        }),
-      ),
-      prompts: list(
-        z.looseObject({ ...named, arguments: z.optional(list(z.looseObject({ name: text }))) }),
-      ),
-    }),
-  ),
-  definitions: z.optional(
-    z.record(
-      z.string(),
-      z.looseObject({
-        id: text,
-        name: text,
-        description: text,
-        version: text,
-        input_schema: z.looseObject({ parameters: object }),
-        output_schema: z.nullable(object),
+const servableSchema = once(() => {
+  const object = z.custom<Record<string, unknown>>(isObject, "must be an object");
+  const text = z.string("must be a string");
+  const named = {
+    name: text.check(z.minLength(1, "must not be empty")),
+    title: z.optional(text),
+    description: z.optional(text),
+    annotations: z.optional(object),
+    icons: z.optional(z.array(z.looseObject({ src: text }))),
+    _meta: z.optional(object),
+  };
+
+  return z.object({
+    manifest: manifestSchema(),
+    lists: z.optional(
+      z.strictObject({
+        tools: list(
+          z.looseObject({
+            ...named,
+            inputSchema: z.looseObject({ type: z.literal("object") }, "must be an object schema"),
+            outputSchema: z.optional(object),
+            execution: z.optional(object),
+          }),
+        ),
+        resources: list(z.looseObject({ ...named, uri: text, mimeType: z.optional(text) })),
+        resourceTemplates: list(
+          z.looseObject({
+            ...named,
+            uriTemplate: text.check(
+              z.maxLength(limits.templateCharacters, `is longer than ${limits.templateCharacters}`),
+            ),
+            mimeType: z.optional(text),
+          }),
+        ),
+        prompts: list(
+          z.looseObject({ ...named, arguments: z.optional(list(z.looseObject({ name: text }))) }),
+        ),
       }),
     ),
-  ),
+    definitions: z.optional(
+      z.record(
+        z.string(),
+        z.looseObject({
+          id: text,
+          name: text,
+          description: text,
+          version: text,
+          input_schema: z.looseObject({ parameters: object }),
+          output_schema: z.nullable(object),
+        }),
+      ),
+    ),
+  });
 });
 
 /** Throws `invalid_params` for a build whose manifest, lists or definitions cannot be served. */
 export function demandServable(build: Build): void {
-  const { success, error } = servableSchema.safeParse(build);
+  const { success, error } = servableSchema().safeParse(build);
   if (!success) throw invalidBuild(describeIssue(error.issues[0]));
   const { manifest, restorable } = build;
   if (keepsState(manifest)) {

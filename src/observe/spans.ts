@@ -45,8 +45,10 @@ let exported: TraceSettings | undefined;
 /** Records spans with the platform's tracing API; without one, no spans are recorded. Throws an `Error` for a setting that is not valid. */
 export function configureTracing(tracing: Platform | undefined, env: object): void {
   platform = tracing;
+  exported = undefined;
+  if (!Object.keys(env).some((name) => name.startsWith("OTEL_"))) return;
   const settings = traceSettings(env);
-  exported = settings.endpoint === undefined ? undefined : settings;
+  if (settings.endpoint !== undefined) exported = settings;
 }
 
 /**

@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { once } from "../core/once.ts";
 
 const SAMPLERS = [
   "always_on",
@@ -8,13 +9,6 @@ const SAMPLERS = [
   "parentbased_always_off",
   "parentbased_traceidratio",
 ] as const;
-
-const url = z.url({ protocol: /^https?$/, error: "must be an http or https URL" }).check(
-  z.refine((text) => !/^[^/]*\/\/[^/?#]*@/.test(text), {
-    error: "must be without a user and a password: name them in OTEL_EXPORTER_OTLP_HEADERS",
-    abort: true,
-  }),
-);
 
 /** `a=1,b=2`, with percent-encoded values. Throws a `URIError`. */
 function pairsIn(text: string): [string, string][] {
@@ -28,27 +22,6 @@ function pairsIn(text: string): [string, string][] {
     });
 }
 
-const pairs = z.pipe(
-  z._default(z.string(), ""),
-  z.transform((text: string, context) => {
-    try {
-      return pairsIn(text);
-    } catch {
-      // Without the value: headers are secrets.
-      const message = "must be a list such as name=value,name=value, with percent-encoded values";
-      context.issues.push({ code: "custom", message, input: undefined });
-      return z.NEVER;
-    }
-  }),
-);
-
-/** Pairs that can be sent as headers: one that cannot would fail each time that traces are sent. */
-const headers = pairs.check(
-  z.refine((list) => list.every(([name, value]) => NAME.test(name) && VALUE.test(value)), {
-    error: "must be names and values of HTTP headers",
-  }),
-);
-
 /** https://www.rfc-editor.org/rfc/rfc9110#section-5.5 */
 const NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
 const VALUE = /^[\t\x20-\x7e]*$/;
@@ -57,19 +30,49 @@ const VALUE = /^[\t\x20-\x7e]*$/;
  * Where a self-hosted server sends its traces, in OpenTelemetry's standard variables:
  * https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables
  */
-const schema = z.object({
-  OTEL_EXPORTER_OTLP_ENDPOINT: z.optional(url),
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: z.optional(url),
-  OTEL_EXPORTER_OTLP_HEADERS: headers,
-  OTEL_EXPORTER_OTLP_TRACES_HEADERS: headers,
-  OTEL_SERVICE_NAME: z.optional(z.string()),
-  OTEL_RESOURCE_ATTRIBUTES: pairs,
-  OTEL_TRACES_SAMPLER: z._default(z.enum(SAMPLERS), "parentbased_always_on"),
-  OTEL_TRACES_SAMPLER_ARG: z._default(z.coerce.number().check(z.minimum(0), z.maximum(1)), 1),
-  OTEL_SDK_DISABLED: z._default(z.string(), "false"),
+const schema = once(() => {
+  const url = z.url({ protocol: /^https?$/, error: "must be an http or https URL" }).check(
+    z.refine((text) => !/^[^/]*\/\/[^/?#]*@/.test(text), {
+      error: "must be without a user and a password: name them in OTEL_EXPORTER_OTLP_HEADERS",
+      abort: true,
+    }),
+  );
+
+  const pairs = z.pipe(
+    z._default(z.string(), ""),
+    z.transform((text: string, context) => {
+      try {
+        return pairsIn(text);
+      } catch {
+        // Without the value: headers are secrets.
+        const message = "must be a list such as name=value,name=value, with percent-encoded values";
+        context.issues.push({ code: "custom", message, input: undefined });
+        return z.NEVER;
+      }
+    }),
+  );
+
+  /** Pairs that can be sent as headers: one that cannot would fail each time that traces are sent. */
+  const headers = pairs.check(
+    z.refine((list) => list.every(([name, value]) => NAME.test(name) && VALUE.test(value)), {
+      error: "must be names and values of HTTP headers",
+    }),
+  );
+
+  return z.object({
+    OTEL_EXPORTER_OTLP_ENDPOINT: z.optional(url),
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: z.optional(url),
+    OTEL_EXPORTER_OTLP_HEADERS: headers,
+    OTEL_EXPORTER_OTLP_TRACES_HEADERS: headers,
+    OTEL_SERVICE_NAME: z.optional(z.string()),
+    OTEL_RESOURCE_ATTRIBUTES: pairs,
+    OTEL_TRACES_SAMPLER: z._default(z.enum(SAMPLERS), "parentbased_always_on"),
+    OTEL_TRACES_SAMPLER_ARG: z._default(z.coerce.number().check(z.minimum(0), z.maximum(1)), 1),
+    OTEL_SDK_DISABLED: z._default(z.string(), "false"),
+  });
 });
 
-export const TRACE_SETTING_NAMES: readonly string[] = Object.keys(schema.shape);
+export const traceSettingNames = (): readonly string[] => Object.keys(schema().shape);
 
 /** How traces are exported. */
 export interface TraceSettings {
@@ -88,7 +91,7 @@ export function traceSettings(env: object): TraceSettings {
   const given = Object.entries(env).filter(
     ([name, value]) => name.startsWith("OTEL_") && value !== "",
   );
-  const { data, error } = z.safeParse(schema, Object.fromEntries(given));
+  const { data, error } = z.safeParse(schema(), Object.fromEntries(given));
   if (data === undefined) {
     const [issue] = error.issues;
     throw new Error(`The setting ${issue?.path.join(".")} is not valid: ${issue?.message}.`);

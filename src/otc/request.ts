@@ -2,6 +2,7 @@ import * as z from "zod/mini";
 import { canonicalJson } from "../core/digest.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
+import { once } from "../core/once.ts";
 import type { CallCredentials } from "../core/call-context.ts";
 import { isObject, type Json, type ToolDefinition } from "../core/model.ts";
 
@@ -21,17 +22,20 @@ export const LATEST =
 const VERSION_1 =
   /^(otc:\/\/1\.0|urn:oxp:1\.0|https:\/\/(github|raw\.githubusercontent)\.com\/(ArcadeAI\/OpenToolCalling|(OpenToolCalling|OpenExecProtocol)\/Specification)\/((tree|blob|raw)\/)?(refs\/heads\/)?[\w.-]+\/spec(ification)?\/http\/1\.0\/openapi\.json)$/;
 
-const text = z
-  .string("must be a string")
-  .check(z.refine((one) => one.isWellFormed(), "must be well-formed Unicode: no lone surrogates"));
+const text = () =>
+  z
+    .string("must be a string")
+    .check(
+      z.refine((one) => one.isWellFormed(), "must be well-formed Unicode: no lone surrogates"),
+    );
 /** A text of bounded length. The numbers are read at each use: the configuration may change them. */
 const upTo = (limit: "idCharacters" | "secretCharacters") =>
-  text.check(
+  text().check(
     z.refine((one) => one.length <= limits[limit], {
       error: () => `must have at most ${limits[limit]} characters`,
     }),
   );
-const id = upTo("idCharacters").check(z.minLength(1, "must not be empty"));
+const id = () => upTo("idCharacters").check(z.minLength(1, "must not be empty"));
 const list = <T extends z.ZodMiniType>(item: T) =>
   z.optional(
     z.array(item, "must be an array of objects").check(
@@ -42,41 +46,43 @@ const list = <T extends z.ZodMiniType>(item: T) =>
   );
 
 /** `CallToolRequest`: the specification closes it, and leaves the objects in it open. */
-const requestSchema = z.strictObject(
-  {
-    call_id: z.optional(id),
-    trace_id: z.optional(id),
-    tool_id: text.check(
-      z.regex(
-        /^[A-Za-z0-9_]+\.[A-Za-z0-9_]+(@([0-9]+|[0-9]+\.[0-9]+\.[0-9]+))?$/,
-        "must be Toolkit.Tool, Toolkit.Tool@1 or Toolkit.Tool@1.0.0, of letters, digits and _",
+const requestSchema = once(() =>
+  z.strictObject(
+    {
+      call_id: z.optional(id()),
+      trace_id: z.optional(id()),
+      tool_id: text().check(
+        z.regex(
+          /^[A-Za-z0-9_]+\.[A-Za-z0-9_]+(@([0-9]+|[0-9]+\.[0-9]+\.[0-9]+))?$/,
+          "must be Toolkit.Tool, Toolkit.Tool@1 or Toolkit.Tool@1.0.0, of letters, digits and _",
+        ),
       ),
-    ),
-    input: z.optional(z.custom<Json>(isObject, "must be an object")),
-    context: z.optional(
-      z.object(
-        {
-          authorization: list(
-            z.object({ id: text, token: upTo("secretCharacters") }, "must be an object"),
-          ),
-          secrets: list(
-            z.object({ id: text, value: upTo("secretCharacters") }, "must be an object"),
-          ),
-          user_id: z.optional(upTo("idCharacters")),
-        },
-        "must be an object",
+      input: z.optional(z.custom<Json>(isObject, "must be an object")),
+      context: z.optional(
+        z.object(
+          {
+            authorization: list(
+              z.object({ id: text(), token: upTo("secretCharacters") }, "must be an object"),
+            ),
+            secrets: list(
+              z.object({ id: text(), value: upTo("secretCharacters") }, "must be an object"),
+            ),
+            user_id: z.optional(upTo("idCharacters")),
+          },
+          "must be an object",
+        ),
       ),
-    ),
-  },
-  {
-    error: ({ code }) =>
-      code === "unrecognized_keys"
-        ? "may have call_id, trace_id, tool_id, input and context, and nothing else"
-        : "must be an object",
-  },
+    },
+    {
+      error: ({ code }) =>
+        code === "unrecognized_keys"
+          ? "may have call_id, trace_id, tool_id, input and context, and nothing else"
+          : "must be an object",
+    },
+  ),
 );
 
-export type CallToolRequest = z.infer<typeof requestSchema>;
+export type CallToolRequest = z.infer<ReturnType<typeof requestSchema>>;
 
 /**
  * The `$schema` that a body has and that its response will have.
@@ -99,7 +105,7 @@ export function requestIn(body: unknown): CallToolRequest {
   if (request === undefined) {
     throw new Fault("invalid_request", 'The body must be {"request": {"tool_id": …, "input": …}}.');
   }
-  const read = requestSchema.safeParse(request);
+  const read = requestSchema().safeParse(request);
   if (read.success) return read.data;
   const [{ path, message }] = read.error.issues as [z.core.$ZodIssue];
   throw new Fault("invalid_request", `${["request", ...path].join(".")} ${message}.`);

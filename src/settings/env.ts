@@ -27,7 +27,8 @@ const hosts = z.pipe(
   ),
 );
 
-function json<T extends z.ZodMiniType>(schema: T) {
+/** JSON of a shape that is made once there is some: most settings are not set. */
+function json<T extends z.ZodMiniType>(schema: () => T) {
   return z.pipe(
     z.pipe(
       z.string(),
@@ -40,29 +41,32 @@ function json<T extends z.ZodMiniType>(schema: T) {
         }
       }),
     ),
-    schema,
+    z.lazy(schema),
   );
 }
 
-const hash = z
-  .string()
-  .check(z.regex(/^[0-9a-f]{64}$/i, "is not a SHA-256 hash in hex; make keys with npm run keys"));
+const hash = () =>
+  z
+    .string()
+    .check(z.regex(/^[0-9a-f]{64}$/i, "is not a SHA-256 hash in hex; make keys with npm run keys"));
 
 const NO_SPACE = /^\S+$/;
 const NO_SPACE_RULE = "must be without white space, and not empty";
 
-const apiKey = z.strictObject({
-  hash,
-  scopes: z.optional(z.array(z.string().check(z.regex(NO_SPACE, NO_SPACE_RULE)))),
-  expires: z.optional(z.iso.datetime({ offset: true })),
-});
+const apiKey = () =>
+  z.strictObject({
+    hash: hash(),
+    scopes: z.optional(z.array(z.string().check(z.regex(NO_SPACE, NO_SPACE_RULE)))),
+    expires: z.optional(z.iso.datetime({ offset: true })),
+  });
 
-const pattern = z
-  .string()
-  .check(
-    z.regex(/:/, "must be patterns such as hello:greet or hello:*"),
-    z.regex(NO_SPACE, NO_SPACE_RULE),
-  );
+const pattern = () =>
+  z
+    .string()
+    .check(
+      z.regex(/:/, "must be patterns such as hello:greet or hello:*"),
+      z.regex(NO_SPACE, NO_SPACE_RULE),
+    );
 const scopeNames = z.refine<object>(
   (scopes) => Object.keys(scopes).every((name) => NO_SPACE.test(name)),
   `names of scopes ${NO_SPACE_RULE}`,
@@ -85,14 +89,18 @@ const publicUrl = z.pipe(
   z.transform((text: string) => new URL(text).origin),
 );
 
-const count = z.int("must be a whole number").check(z.nonnegative("must not be below 0"));
 const limitNames = Object.keys(publicLimits) as [keyof typeof publicLimits];
-const limitsSchema = z.partialRecord(z.enum(limitNames), count, {
-  error: ({ keys }) =>
-    Array.isArray(keys)
-      ? `has no ${keys.join(", ")}: the limits that can be set are ${limitNames.join(", ")}`
-      : undefined,
-});
+const limitsSchema = () =>
+  z.partialRecord(
+    z.enum(limitNames),
+    z.int("must be a whole number").check(z.nonnegative("must not be below 0")),
+    {
+      error: ({ keys }) =>
+        Array.isArray(keys)
+          ? `has no ${keys.join(", ")}: the limits that can be set are ${limitNames.join(", ")}`
+          : undefined,
+    },
+  );
 
 const ACCOUNT_NAME = /^[a-z0-9][a-z0-9_.-]{0,63}$/i;
 
@@ -114,7 +122,7 @@ const settingsSchema = z.object({
   SERVER_INSTRUCTIONS: z.optional(z.string()),
   SERVER_WEBSITE: z.optional(z.url()),
   /** Its [icons](https://modelcontextprotocol.io/specification/2026-07-28/basic/index#icons): JSON, `[{"src", "mimeType"?, "sizes"?}]`. */
-  SERVER_ICONS: z.optional(json(z.array(z.looseObject({ src: z.string() })))),
+  SERVER_ICONS: z.optional(json(() => z.array(z.looseObject({ src: z.string() })))),
   /** The least severe level of servlets' log calls that reaches the log. */
   LOG_LEVEL: z._default(z.enum(["trace", "debug", "info", "warn", "error"]), "info"),
   /**
@@ -142,17 +150,17 @@ const settingsSchema = z.object({
   ),
   /** Authorization servers whose tokens are accepted: a JSON array, see below. */
   OAUTH_ISSUERS: z.optional(
-    json(
+    json(() =>
       z
-        .array(issuerSchema)
+        .array(issuerSchema())
         .check(z.minLength(1), z.refine(isUnique, "names an issuer twice; give each one entry")),
     ),
   ),
   /** Identity providers of enterprises, whose users need not be [approved one by one](access.md#enterprises): a JSON array, see below. */
   ENTERPRISE_ISSUERS: z.optional(
-    json(
+    json(() =>
       z
-        .array(enterpriseSchema)
+        .array(enterpriseSchema())
         .check(z.minLength(1), z.refine(isUnique, "names an issuer twice; give each one entry")),
     ),
   ),
@@ -169,9 +177,9 @@ const settingsSchema = z.object({
   ),
   /** A secret that `npm run keys` makes. JSON: by name, the SHA-256 of a key in hex, or `{"hash", "scopes"?, "expires"?}`. */
   API_KEYS: z.optional(
-    json(
+    json(() =>
       z
-        .record(z.string(), z.union([hash, apiKey]))
+        .record(z.string(), z.union([hash(), apiKey()]))
         .check(
           z.refine(
             (keys) => Object.keys(keys).every((name) => KEY_NAME.test(name)),
@@ -181,7 +189,9 @@ const settingsSchema = z.object({
     ),
   ),
   /** Patterns that each scope grants, as JSON: `{"reader": ["http-status:*", "web:fetch"]}`. */
-  SCOPES: z.optional(json(z.record(z.string(), z.array(pattern)).check(scopeNames, notReserved))),
+  SCOPES: z.optional(
+    json(() => z.record(z.string(), z.array(pattern())).check(scopeNames, notReserved)),
+  ),
   /** How each run of a servlet is logged: `json`, `text` (easier to read) or `off`: only those that fail, as text. */
   RUN_LOG: z._default(z.enum(["json", "text", "off"]), "off"),
   /** `none`: public access is intended. Without it an open server warns on its page and in its log. */
@@ -195,9 +205,9 @@ const settingsSchema = z.object({
   LINKS: z._default(z.enum(["on", "off"]), "on"),
   /** Providers at which callers have [accounts](accounts.md) that servlets may use: JSON, by name, see below. */
   ACCOUNTS: z.optional(
-    json(
+    json(() =>
       z
-        .record(z.string(), providerSchema)
+        .record(z.string(), providerSchema())
         .check(
           z.refine(
             (providers) => Object.keys(providers).every((name) => ACCOUNT_NAME.test(name)),

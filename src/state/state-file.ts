@@ -6,6 +6,7 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex } from "@noble/hashes/utils.js";
 import * as z from "zod/mini";
+import { once } from "../core/once.ts";
 import { Fault } from "../core/errors.ts";
 
 export const STATE_FILE_VERSION = 1;
@@ -14,71 +15,73 @@ export const STATE_FILE_VERSION = 1;
 export const FRAME_BYTES = 256 * 1024;
 const HEAD_BYTES = 4 * 1024 * 1024;
 
-const count = z.int().check(z.gte(0));
-const size = z.optional(count.check(z.lte(FRAME_BYTES)));
-const bigint = z.pipe(
-  z.string().check(z.regex(/^-?\d{1,20}$/)),
-  z.transform((text: string) => BigInt(text)),
-);
+/** The heads of frames. Nodes are numbers by which the file names its files and folders. */
+const headSchema = once(() => {
+  const count = z.int().check(z.gte(0));
+  const size = z.optional(count.check(z.lte(FRAME_BYTES)));
+  const bigint = z.pipe(
+    z.string().check(z.regex(/^-?\d{1,20}$/)),
+    z.transform((text: string) => BigInt(text)),
+  );
 
-const descriptor = z.strictObject({
-  node: count,
-  kind: z.enum(["file", "folder", "link"]),
-  mount: z.string(),
-  isPreopened: z.boolean(),
-  offset: count,
-  flags: count,
-  rights: bigint,
-  inheriting: bigint,
+  const descriptor = z.strictObject({
+    node: count,
+    kind: z.enum(["file", "folder", "link"]),
+    mount: z.string(),
+    isPreopened: z.boolean(),
+    offset: count,
+    flags: count,
+    rights: bigint,
+    inheriting: bigint,
+  });
+
+  return z.discriminatedUnion("is", [
+    z.strictObject({
+      is: z.literal("state"),
+      version: z.literal(STATE_FILE_VERSION),
+      servlet: z.string(),
+      /** Of the build that the memory belongs to; absent where there is no memory. */
+      hash: z.optional(z.string()),
+      /** When it was written, in ISO 8601. */
+      time: z.string(),
+    }),
+    /** The state of the instance besides its memory. */
+    z.strictObject({
+      is: z.literal("memory"),
+      pages: count,
+      globals: z.array(z.string()),
+      vars: z.array(z.tuple([z.string(), z.string()])),
+    }),
+    /** A block of the memory: its content follows. */
+    z.strictObject({ is: z.literal("block"), nth: count, size }),
+    /** The root of a store; what is in it comes after it. */
+    z.strictObject({
+      is: z.literal("store"),
+      host: z.string(),
+      node: count,
+      digest: z.optional(z.string()),
+    }),
+    /** Something with a name in a store, folders before what is in them. A node that came before is one more name of it. */
+    z.strictObject({
+      is: z.literal("entry"),
+      node: count,
+      path: z.string(),
+      kind: z.enum(["file", "folder", "link"]),
+      length: count,
+      modified: bigint,
+      target: z.optional(z.string()),
+    }),
+    /** A file without a name, which the memory has open. */
+    z.strictObject({ is: z.literal("nameless"), node: count, length: count, modified: bigint }),
+    /** A part of the last file: its content follows. What no frame has is zero. */
+    z.strictObject({ is: z.literal("data"), position: count, size }),
+    /** The open file descriptors of the memory. */
+    z.strictObject({ is: z.literal("open"), descriptors: z.array(z.tuple([count, descriptor])) }),
+    z.strictObject({ is: z.literal("end"), sha256: z.string() }),
+  ]);
 });
 
-/** The heads of frames. Nodes are numbers by which the file names its files and folders. */
-const headSchema = z.discriminatedUnion("is", [
-  z.strictObject({
-    is: z.literal("state"),
-    version: z.literal(STATE_FILE_VERSION),
-    servlet: z.string(),
-    /** Of the build that the memory belongs to; absent where there is no memory. */
-    hash: z.optional(z.string()),
-    /** When it was written, in ISO 8601. */
-    time: z.string(),
-  }),
-  /** The state of the instance besides its memory. */
-  z.strictObject({
-    is: z.literal("memory"),
-    pages: count,
-    globals: z.array(z.string()),
-    vars: z.array(z.tuple([z.string(), z.string()])),
-  }),
-  /** A block of the memory: its content follows. */
-  z.strictObject({ is: z.literal("block"), nth: count, size }),
-  /** The root of a store; what is in it comes after it. */
-  z.strictObject({
-    is: z.literal("store"),
-    host: z.string(),
-    node: count,
-    digest: z.optional(z.string()),
-  }),
-  /** Something with a name in a store, folders before what is in them. A node that came before is one more name of it. */
-  z.strictObject({
-    is: z.literal("entry"),
-    node: count,
-    path: z.string(),
-    kind: z.enum(["file", "folder", "link"]),
-    length: count,
-    modified: bigint,
-    target: z.optional(z.string()),
-  }),
-  /** A file without a name, which the memory has open. */
-  z.strictObject({ is: z.literal("nameless"), node: count, length: count, modified: bigint }),
-  /** A part of the last file: its content follows. What no frame has is zero. */
-  z.strictObject({ is: z.literal("data"), position: count, size }),
-  /** The open file descriptors of the memory. */
-  z.strictObject({ is: z.literal("open"), descriptors: z.array(z.tuple([count, descriptor])) }),
-  z.strictObject({ is: z.literal("end"), sha256: z.string() }),
-]);
-
-export type FrameHead = z.infer<typeof headSchema>;
+export type FrameHead = z.infer<ReturnType<typeof headSchema>>;
 
 export interface Frame {
   head: FrameHead;
@@ -139,7 +142,7 @@ export async function* framesIn(chunks: AsyncIterable<Uint8Array>): AsyncGenerat
 
 function headIn(text: Uint8Array): FrameHead {
   try {
-    return headSchema.parse(JSON.parse(decoder.decode(text)));
+    return headSchema().parse(JSON.parse(decoder.decode(text)));
   } catch (error) {
     throw unfit(error);
   }

@@ -52,8 +52,7 @@ async function perform(): Promise<number | void> {
       return console.log(await init(args));
     case "dev":
       if (asksForHelp(args)) return wrangler(["dev", "--help"]);
-      // Wrangler looks for the bundle's files before it runs the build command, which shows what is in it.
-      return (await runNodeScript([script("bundle"), "--quiet"])) || (await dev(args));
+      return dev(args);
     case "test":
       return runNodeScript([
         vitest(),

@@ -3,21 +3,22 @@
  * lacks.
  */
 import { existsSync, readFileSync, utimesSync, watch } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { readFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { parse } from "smol-toml";
 import * as z from "zod";
 import { AUTH_VARIABLES } from "../../core/model.ts";
 import { RUNS } from "../../settings/own-names.ts";
 import { isLoopback } from "../../http/private-hosts.ts";
-import { missingIn, unusedIn } from "../../servlets/variables.ts";
 import { printable } from "../../core/text.ts";
 import { demandFree } from "../listening.ts";
 import { OWN_EXTENSION } from "../own.ts";
+import { localValues } from "./local-variables.ts";
 import { Refusal, Refusals } from "../refusal.ts";
-import { scan } from "../scan.ts";
 import { servletFolders } from "./folders.ts";
+import { serveBundles } from "./bundler.ts";
+import { prepareForWrangler } from "./entry.ts";
 import { wrangler } from "./wrangler.ts";
 
 const string = { type: "string" } as const;
@@ -87,47 +88,6 @@ export async function readDev(given: string[]): Promise<Dev> {
   return { args, ip, port, file, env, isAlone };
 }
 
-/** A file, or the environment, that sets the variable by which `dev` tells the Worker who can reach it; else undefined. */
-export async function placeOfRuns(
-  folder: string,
-  environment: NodeJS.ProcessEnv = process.env,
-): Promise<string | undefined> {
-  const assignment = new RegExp(String.raw`^(?!\s*#).*\b${RUNS}\s*[=:]`, "m");
-  for (const file of await readdir(folder, { withFileTypes: true })) {
-    const { name } = file;
-    if (file.isFIFO() || !/^\.(dev\.vars|env)(\.|$)|\.(toml|jsonc?)$/.test(name)) continue;
-    // A folder, or a link to nothing, has no variables.
-    const text = await readFile(join(folder, name), "utf8").catch(() => "");
-    const isSet = /^\.(dev\.vars|env)(\.|$)/.test(name)
-      ? assignment.test(text)
-      : names(RUNS, valueOf(name, text));
-    if (isSet) return name;
-  }
-  // Wrangler has read files of other names and folders (--env-file) into the environment of its build command.
-  return environment[RUNS] === undefined ? undefined : "The environment";
-}
-
-/** The value of a file of TOML, or of JSON with comments; undefined for any other, which wrangler refuses. */
-function valueOf(name: string, content: string): unknown {
-  const text = content.replace(/^\uFEFF/, "");
-  try {
-    if (name.endsWith(".toml")) return parse(text);
-    return JSON.parse(
-      text
-        .replaceAll(/("(?:\\.|[^"\\])*")|\/\/[^\r\n]*|\/\*[^]*?\*\//g, "$1")
-        .replaceAll(/("(?:\\.|[^"\\])*")|,(?=\s*[\]}])/g, "$1"),
-    );
-  } catch {
-    return undefined;
-  }
-}
-
-/** True if a name is a key anywhere in a value, or a text: bindings have their names as texts. */
-function names(name: string, value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return value === name;
-  return Object.hasOwn(value, name) || Object.values(value).some((one) => names(name, one));
-}
-
 /** The table `[dev]` of a configuration; empty without one, or where its values are not valid, which wrangler reports. */
 async function configuredIn(path: string): Promise<z.infer<typeof schema>["dev"]> {
   try {
@@ -159,11 +119,14 @@ export async function readiness(
 
 /** Who may call, what the servlets lack, and which variables nothing uses: rows of a label and a text. */
 async function standing({ file, env, isAlone }: Pick<Dev, "file" | "env" | "isAlone">) {
-  const { localValues } = await import("./local-variables.ts");
-  const values = localValues({ config: file, ...(env !== undefined && { env }) });
+  const values = await localValues({ config: file, ...(env !== undefined && { env }) });
   // An empty one counts as missing.
   const has = (name: string) => Boolean(values[name]);
   const closing = AUTH_VARIABLES.filter(has);
+  const [{ scan }, { missingIn, unusedIn }] = await Promise.all([
+    import("../scan.ts"),
+    import("../../servlets/variables.ts"),
+  ]);
   const servlets = await scan(servletFolders(), new Refusals());
   const { deploymentOf, readSettings } = await settingsOf();
   const { variables } = deploymentOf(readSettings(values), values);
@@ -204,10 +167,9 @@ export async function faultInSettings({
   file,
   env,
 }: Pick<Dev, "file" | "env">): Promise<string | undefined> {
-  const { localValues } = await import("./local-variables.ts");
   let values: object;
   try {
-    values = localValues({ config: file, ...(env !== undefined && { env }) });
+    values = await localValues({ config: file, ...(env !== undefined && { env }) });
   } catch {
     // Wrangler says what is wrong with its configuration.
     return undefined;
@@ -221,19 +183,15 @@ export async function faultInSettings({
   }
 }
 
-/** Returns wrangler's exit code. Throws a `Refusal` for a port that is taken, and for settings that are not valid. */
+/**
+ * Makes the bundle while wrangler loads, and serves it. Returns the exit code. Throws a `Refusal` for a port that is taken,
+ * settings that are not valid, and a bundle that cannot be made.
+ */
 export async function dev(given: string[]): Promise<number> {
   const all = await readDev(given);
   const { args, ip, port, file } = all;
   // Wrangler says what is wrong with any other port.
   if (port !== undefined && Number.isInteger(port) && port < 65_536) await demandFree(ip, port);
-  const fault = await faultInSettings(all);
-  if (fault !== undefined) throw new Refusal(`${fault} Mend it in .dev.vars or ${file}.`);
-  const stop = reloadForVariables(file, {
-    faultIn: () => faultInSettings(all),
-    summary: async () =>
-      (await standing(all)).map(([label, text]) => `${label!.toLowerCase()}: ${text}`).join(" | "),
-  });
   const ready = async (message: unknown) => {
     const { data } = readySchema.safeParse(JSON.parse(String(message)));
     if (!data) return;
@@ -242,7 +200,30 @@ export async function dev(given: string[]): Promise<number> {
     const said = await readiness(all, new URL(`http://${at}:${data.port}`));
     setTimeout(() => console.log(said), LAST_LINE_MS);
   };
-  return wrangler(args, "inherit", (message) => void ready(message).catch(() => {})).finally(stop);
+  const bundler = await serveBundles();
+  await prepareForWrangler();
+  const stopped = new AbortController();
+  const hear = (message: unknown) => void ready(message).catch(() => {});
+  const ended = wrangler(args, "inherit", { hear, signal: stopped.signal });
+  const unserved = bundler.begin(async () => {
+    const fault = await faultInSettings(all);
+    return fault && `${fault} Mend it in .dev.vars or ${file}.`;
+  });
+  const stop = reloadForVariables(file, {
+    faultIn: () => faultInSettings(all),
+    summary: async () =>
+      (await standing(all)).map(([label, text]) => `${label!.toLowerCase()}: ${text}`).join(" | "),
+  });
+  try {
+    const fault = await Promise.race([unserved, ended.then(() => undefined)]);
+    if (fault === undefined) return await ended;
+    throw new Refusal(fault);
+  } finally {
+    stopped.abort();
+    await ended;
+    stop();
+    await bundler.close();
+  }
 }
 
 /**

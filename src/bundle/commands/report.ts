@@ -147,7 +147,7 @@ export function costRows({ firstMs, tools }: Cost, bytes: number): [string, stri
     ["free plan", `${fit(tools, firstMs)}; ${kilobytes(bytes)} of ${WORKER_BYTES >> 20} MiB`],
     [
       "measured",
-      `as CPU time of this machine; nothing was sent, asked or waited for: ${DOCS}/other-languages.md#what-a-servlet-costs`,
+      `as deployed (\`dev\` leaves out the optimiser), in CPU time of this machine; nothing was sent, asked or waited for: ${DOCS}/other-languages.md#what-a-servlet-costs`,
     ],
   ];
 }

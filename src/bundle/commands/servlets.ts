@@ -7,6 +7,7 @@ import { servletFolders } from "./folders.ts";
 import { LANGUAGES, newServlet } from "./new.ts";
 import { DOCS, isInstalled } from "../own.ts";
 import { argumentsIn } from "../arguments.ts";
+import { localVariables } from "./local-variables.ts";
 import { Refusal } from "../refusal.ts";
 import { importConfig } from "./import.ts";
 import { installs, INSTALLS_USAGE } from "./installs.ts";
@@ -53,8 +54,7 @@ export async function servletCommand([command = "help", ...args]: string[]): Pro
       const what = only(args, "a servlet's name or the path of a .wasm file");
       const found = await locate(what, folders);
       const examined = await examine(found, { cache, progress });
-      const { localVariables } = await import("./local-variables.ts");
-      const has = localVariables();
+      const has = await localVariables();
       const missing = describeMissing([found], (name) => has.has(name));
       const warnings = [...examined.warnings, ...(missing === undefined ? [] : [missing])];
       console.log(servletReport({ ...examined, warnings }));

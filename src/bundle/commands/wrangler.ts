@@ -4,24 +4,31 @@ import { dirname, join } from "node:path";
 
 type Output = "inherit" | ((chunk: string) => void);
 
+interface Hold {
+  /** Takes what the process tells the one that has started it. */
+  hear?: (message: unknown) => void;
+  /** Ends the process. */
+  signal?: AbortSignal;
+}
+
 /**
  * Runs wrangler; returns its exit code. It uses this terminal, unless `output` is a function that takes its output in
- * chunks. `hear` takes what it tells the process that has started it.
+ * chunks.
  */
 export function wrangler(
   args: string[],
   output: Output = "inherit",
-  hear?: (message: unknown) => void,
+  hold: Hold = {},
 ): Promise<number> {
   const folder = dirname(createRequire(import.meta.url).resolve("wrangler/package.json"));
-  return runNodeScript([join(folder, "bin/wrangler.js"), ...args], output, hear);
+  return runNodeScript([join(folder, "bin/wrangler.js"), ...args], output, hold);
 }
 
 /** Runs a script with this Node; returns its exit code. */
 export function runNodeScript(
   script: string[],
   output: Output = "inherit",
-  hear?: (message: unknown) => void,
+  { hear, signal }: Hold = {},
 ): Promise<number> {
   const [input, out] =
     output === "inherit" ? (["inherit", "inherit"] as const) : (["ignore", "pipe"] as const);
@@ -38,8 +45,9 @@ export function runNodeScript(
   }
   // A terminal sends SIGINT to the child, too: wait for it to exit.
   const ignore = () => {};
-  const pass = (signal: NodeJS.Signals) => void child.kill(signal);
+  const pass = (name: NodeJS.Signals) => void child.kill(name);
   process.on("SIGINT", ignore).on("SIGTERM", pass);
+  signal?.addEventListener("abort", () => child.kill());
   return new Promise<number>((done, fail) => {
     child.once("error", fail);
     child.once("close", (code) => done(code ?? 1));

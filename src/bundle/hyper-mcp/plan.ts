@@ -64,7 +64,7 @@ export function planPlugin(name: string, plugin: HyperPlugin, options: PlanOptio
     const patterns = runtime[key] ?? [];
     if (patterns.length > 0) manifest[key] = patterns.map(wholePattern);
   }
-  const read = manifestSchema.safeParse(manifest);
+  const read = manifestSchema().safeParse(manifest);
   if (read.success) return plan;
   const messages = read.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
   throw new Refusal(messages.join("; "));

@@ -3,21 +3,29 @@ import { readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { rewrite, type Export } from "../wasm/binary.ts";
-import { FEATURES, inFolder, tool } from "../wasm/binaryen.ts";
-import { cachedBuild } from "../cache.ts";
+import { FEATURES, inFolder, tool, version } from "../wasm/binaryen.ts";
+import { contentHash, readIfThere, writeWhole } from "../cache.ts";
 import { INTERPRETER_EXPORTS } from "../wasm/prepare.ts";
+import { shared } from "../work.ts";
 
 const QUICKJS = createRequire(import.meta.url).resolve("quickjs-wasi/quickjs.wasm");
 const SHIM = join(import.meta.dirname, "engine.wat");
 
-/** The interpreter as a plugin, before it is prepared; Calls `progress` if it has to be built. */
-export function interpreterPlugin(
+/** The interpreter as a plugin, before it is prepared. Calls `progress` if it has to be built. */
+export async function interpreterPlugin(
   cache: string,
   progress: (doing: string) => void,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  return cachedBuild(cache, "engine", async () => {
+  // By content alone: where the packages are installed differs from project to project.
+  const key = contentHash(await readFile(QUICKJS), await readFile(SHIM), await version());
+  const path = join(cache, `${key.slice(0, 32)}.wasm`);
+  return shared(path, async () => {
+    const known = await readIfThere(path);
+    if (known !== undefined) return known;
     progress("building the JavaScript interpreter");
-    return { output: await merge(), inputs: [QUICKJS, SHIM] };
+    const made = await merge();
+    await writeWhole(path, made);
+    return made;
   });
 }
 

@@ -4,6 +4,7 @@ import { limits } from "../../core/limits.ts";
 import { callerKey } from "../../core/callers.ts";
 import type { Json, Principal } from "../../core/model.ts";
 import { Connection, KEEP_ALIVE } from "../../http/connection.ts";
+import { countedUnder, dropped } from "../../http/unread.ts";
 import { errorMessage, type RequestId } from "./message.ts";
 
 /** The final answer to a POST. */
@@ -70,9 +71,13 @@ export class Answering {
   }
 
   // Both are passed on by themselves, so they are bound.
-  /** Sends a message before the reply; without effect where the client takes no event stream. */
+  /** Sends a notification before the reply; it is dropped where the client takes no event stream, or leaves no room for it. */
   readonly send = (message: Json): void => {
-    if (this.#accepts.sse) this.#open().writeAny(eventText(JSON.stringify(message)));
+    if (!this.#accepts.sse) return;
+    const stream = this.#open();
+    const text = eventText(JSON.stringify(message));
+    // A servlet that computes sends more than its client can read meanwhile.
+    if (!stream.isFullFor(text)) stream.writeAny(text);
   };
 
   /** Aborts when the client has left, or has heard nothing for too long. Called by calls that begin to wait. */
@@ -110,8 +115,18 @@ export class Answering {
   async #finish(stream: Connection, reply: Promise<Reply>): Promise<void> {
     const { body } = await reply;
     this.#isAnswered = true;
-    for (const message of [body].flat()) stream.writeAny(eventText(message));
+    for (const message of [body].flat()) {
+      const isLarge = message.length > limits.smallAnswer;
+      const isDropped = isLarge && stream.isFullFor(message);
+      stream.writeAny(eventText(isDropped ? this.#dropped(message) : message));
+    }
     stream.close();
+  }
+
+  /** The error in place of a reply for which there is no room. */
+  #dropped(message: string): string {
+    const { id = null } = JSON.parse(message) as { id?: RequestId };
+    return errorMessage(id, dropped(countedUnder(callerKey(this.#principal))));
   }
 
   /** The stream, which begins with the first message. */

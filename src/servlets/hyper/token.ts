@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { once } from "../../core/once.ts";
 import { limits } from "../../core/limits.ts";
 import { isObject, type Json } from "../../core/model.ts";
 import { GuestError } from "../../wasm/guest.ts";
@@ -15,42 +16,48 @@ export interface Means {
   now(): number;
 }
 
-const text = z.string("must be a string");
-const webUrl = z.url({ protocol: /^https?$/, error: "must be an http or https URL" });
-const seconds = z.int("must be a whole number").check(z.gte(0, "must not be negative"));
+const text = () => z.string("must be a string");
+const webUrl = () => z.url({ protocol: /^https?$/, error: "must be an http or https URL" });
+const seconds = () => z.int("must be a whole number").check(z.gte(0, "must not be negative"));
 
 /** `OauthCredentials` of https://github.com/hyper-mcp-rs/hyper-mcp/blob/main/src/oauth2.rs */
-const credentialsSchema = z.object({
-  auth_type: z.nullish(z.enum(["basicAuth", "requestBody"], "must be basicAuth or requestBody")),
-  client_id: text,
-  client_secret: z.nullish(text),
-  device_authorization_url: z.nullish(webUrl),
-  device_auth_timeout_secs: z.nullish(seconds),
-  extra_params: z.nullish(z.record(z.string(), text, "must be an object of strings")),
-  scopes: z.nullish(z.array(text, "must be an array of strings")),
-  token_endpoint_url: webUrl,
-});
-type Credentials = z.infer<typeof credentialsSchema>;
+const credentialsSchema = once(() =>
+  z.object({
+    auth_type: z.nullish(z.enum(["basicAuth", "requestBody"], "must be basicAuth or requestBody")),
+    client_id: text(),
+    client_secret: z.nullish(text()),
+    device_authorization_url: z.nullish(webUrl()),
+    device_auth_timeout_secs: z.nullish(seconds()),
+    extra_params: z.nullish(z.record(z.string(), text(), "must be an object of strings")),
+    scopes: z.nullish(z.array(text(), "must be an array of strings")),
+    token_endpoint_url: webUrl(),
+  }),
+);
+type Credentials = z.infer<ReturnType<typeof credentialsSchema>>;
 
 /** https://www.rfc-editor.org/rfc/rfc6749#section-5.1 */
-const tokenSchema = z.object({
-  access_token: z.string(),
-  token_type: z.string(),
-  expires_in: z.nullish(seconds),
-  scope: z.nullish(z.string()),
-});
+const tokenSchema = once(() =>
+  z.object({
+    access_token: z.string(),
+    token_type: z.string(),
+    expires_in: z.nullish(seconds()),
+    scope: z.nullish(z.string()),
+  }),
+);
 
 /** https://www.rfc-editor.org/rfc/rfc8628#section-3.2; servers older than it say `verification_url`. */
-const deviceSchema = z.object({
-  device_code: z.string(),
-  user_code: z.string(),
-  verification_uri_complete: z.nullish(webUrl),
-  verification_uri: z.nullish(webUrl),
-  verification_url: z.nullish(webUrl),
-  expires_in: seconds,
-  interval: z.nullish(seconds),
-});
-type Device = z.infer<typeof deviceSchema>;
+const deviceSchema = once(() =>
+  z.object({
+    device_code: z.string(),
+    user_code: z.string(),
+    verification_uri_complete: z.nullish(webUrl()),
+    verification_uri: z.nullish(webUrl()),
+    verification_url: z.nullish(webUrl()),
+    expires_in: seconds(),
+    interval: z.nullish(seconds()),
+  }),
+);
+type Device = z.infer<ReturnType<typeof deviceSchema>>;
 
 /** The reference host's default. */
 const DEVICE_AUTH_TIMEOUT_SECS = 180;
@@ -71,7 +78,7 @@ const decoder = new TextDecoder();
  * Throws a `GuestError` without secrets if a key of `asked` is wrong, or a request is refused or fails.
  */
 export async function accessToken(asked: Json, does: Means): Promise<Json | null> {
-  const read = credentialsSchema.safeParse(asked);
+  const read = credentialsSchema().safeParse(asked);
   if (!read.success) {
     const { path, message } = read.error.issues[0]!;
     throw new GuestError(`get_access_token: ${path.join(".")} ${message}.`);
@@ -81,7 +88,7 @@ export async function accessToken(asked: Json, does: Means): Promise<Json | null
   const wanted = { ...extra_params, ...(scopes?.length ? { scope: scopes.join(" ") } : {}) };
   if (device_authorization_url) {
     const { granted } = await post(device_authorization_url, wanted, client, does);
-    const device = deviceSchema.safeParse(granted);
+    const device = deviceSchema().safeParse(granted);
     return device.success ? byDevice(device.data, client, does) : null;
   }
   const form = { ...wanted, grant_type: "client_credentials" };
@@ -166,7 +173,7 @@ async function post(
 const encoded = (value: string): string => new URLSearchParams({ "": value }).toString().slice(1);
 
 function tokenOf(granted: unknown, does: Means): Json | null {
-  const { data } = tokenSchema.safeParse(granted);
+  const { data } = tokenSchema().safeParse(granted);
   if (data === undefined) return null;
   const { access_token, expires_in, scope } = data;
   const expires_at =

@@ -8,7 +8,8 @@
  * `--against COMMIT` drives the Worker of another commit beside this one, and says which rows are slower (against.ts).
  * `npm run bench -- fuel` measures what guests can compute for their fuel instead (fuel.ts),
  * `-- tracking` what it costs them that their writes are marked (tracking.ts), `-- fleet` what many servlets
- * cost (fleet.ts), `-- hosted` a self-hosted server (hosted.ts), and `-- herd` tasks that are due at once (herd.ts).
+ * cost (fleet.ts), `-- coldStart` what a new isolate pays (cold-start.ts),
+ * `-- firstAnswer` how long `dev` takes to answer (first-answer.ts), `-- hosted` a self-hosted server (hosted.ts), and `-- herd` tasks that are due at once (herd.ts).
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,8 +18,10 @@ import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build as buildSource, sourceIn } from "../../../src/bundle/source.ts";
 import { benchAgainst, buildCheckout, IN_GUESTS } from "./against.ts";
+import { benchColdStart } from "./cold-start.ts";
 import { doors, measureNewTokens } from "./doors.ts";
 import { measureDurable } from "./durable.ts";
+import { benchFirstAnswer } from "./first-answer.ts";
 import { benchFleet } from "./fleet.ts";
 import { benchFuel } from "./fuel.ts";
 import { benchHerd } from "./herd.ts";
@@ -52,6 +55,14 @@ if (only.includes("fleet")) {
 }
 if (only.includes("herd")) {
   await benchHerd();
+  process.exit(0);
+}
+if (only.includes("coldStart")) {
+  await benchColdStart();
+  process.exit(0);
+}
+if (only.includes("firstAnswer")) {
+  await benchFirstAnswer();
   process.exit(0);
 }
 if (only.includes("hosted")) {

@@ -19,7 +19,7 @@ const kilobytes = (bytes: number) => `${(bytes / 1024).toFixed(1)} KB`;
 const median = (values: number[]) => values.toSorted((a, b) => a - b)[values.length >> 1]!;
 
 /** Bundles so many servlets and builds their Worker. */
-async function fleetOf(count: number) {
+export async function fleetOf(count: number) {
   const scratch = join(SCRATCH, String(count));
   await rm(scratch, { recursive: true, force: true });
   for (let at = 0; at < count; at++) {

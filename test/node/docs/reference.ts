@@ -66,7 +66,7 @@ function typeOf({
 }
 
 function manifestTable(): string {
-  const { properties = {} } = z.toJSONSchema(manifestSchema) as JsonSchema;
+  const { properties = {} } = z.toJSONSchema(manifestSchema()) as JsonSchema;
   const rows: string[][] = [];
   const add = (path: string, schema: JsonSchema) => {
     rows.push([code(path), code(typeOf(schema)), schema.description ?? ""]);
@@ -96,7 +96,7 @@ async function settingsTable(): Promise<string> {
 async function issuersTable(): Promise<string> {
   const groups = await commented(
     "src/settings/oauth-settings.ts",
-    "export const issuerSchema = z.strictObject(\n  {",
+    "export const issuerSchema = once(() =>\n  z.strictObject(\n    {",
   );
   return table(
     ["key", "meaning"],
@@ -107,7 +107,7 @@ async function issuersTable(): Promise<string> {
 async function enterprisesTable(): Promise<string> {
   const groups = await commented(
     "src/settings/oauth-settings.ts",
-    "export const enterpriseSchema = z.strictObject({",
+    "export const enterpriseSchema = once(() =>\n  z.strictObject({",
   );
   return table(
     ["key", "meaning"],
@@ -117,8 +117,11 @@ async function enterprisesTable(): Promise<string> {
 
 async function providersTable(): Promise<string> {
   const path = "src/settings/oauth-settings.ts";
-  const own = await commented(path, "export const providerSchema = z\n  .strictObject({");
-  const groups = [...own, ...(await commented(path, "const clientShape = {"))];
+  const own = await commented(
+    path,
+    "export const providerSchema = once(() =>\n  z\n    .strictObject({",
+  );
+  const groups = [...own, ...(await commented(path, "const clientShape = () => ({"))];
   return table(
     ["key", "meaning"],
     groups.map(({ names, comment }) => [names.map(code).join(", "), comment]),

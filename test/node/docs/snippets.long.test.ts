@@ -98,7 +98,7 @@ const FORMATS: Record<string, (text: string) => void> = {
     }
     if (entries.length === 0) throw new Error("no servers");
   },
-  "servlet.json": (text) => void manifestSchema.parse(JSON.parse(text)),
+  "servlet.json": (text) => void manifestSchema().parse(JSON.parse(text)),
   ".dev.vars": (text) => {
     const lines = text
       .trim()

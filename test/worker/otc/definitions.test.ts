@@ -274,5 +274,5 @@ test.each([
   { requirements: { authorization: [{ id: "a", oauth2: { scope: "b" } }] } },
   { tools: { t: { output: {} } } },
 ])("a manifest may not have %j", (manifest) => {
-  expect(manifestSchema.safeParse(manifest).success).toBe(false);
+  expect(manifestSchema().safeParse(manifest).success).toBe(false);
 });

@@ -10,11 +10,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import {
   dev,
   faultInSettings,
-  placeOfRuns,
   readDev,
   readiness,
   reloadForVariables,
 } from "../../../../src/bundle/commands/dev.ts";
+import { placeOfRuns } from "../../../../src/bundle/commands/place-of-runs.ts";
 import { runNodeScript } from "../../../../src/bundle/commands/wrangler.ts";
 import { run } from "./running.ts";
 

@@ -224,15 +224,17 @@ describe("too much", () => {
     expect(ends.at(-1)).toEqual({ status: "fulfilled", value: "asked" });
   });
 
-  test("for a client that reads too slowly: its stream breaks off, and it can come back", async () => {
+  test("for a client that reads too slowly: its stream ends, and it can come back for the rest", async () => {
     const client = await begin();
     const slow = new Events(await client.listen());
     const priming = await slow.next();
     const text = "x".repeat(limits.listenBacklogBytes / 2);
     for (let at = 0; at < 8; at++) await tell(client, `${at}${text}`);
-    await expect(slow.rest()).rejects.toThrow();
-    const again = new Events(await client.listen(priming?.id));
-    for (let at = 0; at < 8; at++) expect(textOf(await again.message())).toBe(`${at}${text}`);
+    const read = await slow.rest();
+    expect(read.length).toBeLessThan(8);
+    const again = new Events(await client.listen(read.at(-1)?.id ?? priming?.id));
+    for (let at = read.length; at < 8; at++)
+      expect(textOf(await again.message())).toBe(`${at}${text}`);
     await tell(client, "and more");
     expect(textOf(await again.message())).toBe("and more");
     await again.drop();

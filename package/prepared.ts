@@ -1,0 +1,32 @@
+/** Makes `prepared.bin` anew, which every checkout and every package begins with: `npm run prepared`. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { makePrepared, pack, PREPARED } from "../src/bundle/prepared.ts";
+import { Refusals } from "../src/bundle/refusal.ts";
+import { scan } from "../src/bundle/scan.ts";
+import { compileQuickly } from "../src/bundle/work.ts";
+
+/** Those of the project's servlets that are compiled to Wasm: their folder may have others, of its user. */
+const COMPILED = new Set(["factor", "hello", "journal", "web"]);
+
+export const compiledServlets = async () =>
+  (await scan(["plugins"], new Refusals())).filter(({ name }) => COMPILED.has(name));
+
+/** The bytes that the file must have. */
+export async function preparedNow(progress: (doing: string) => void): Promise<Uint8Array> {
+  const folder = await mkdtemp(join(tmpdir(), "prepared-"));
+  try {
+    await makePrepared(await compiledServlets(), folder, progress);
+    return await pack(folder);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+if (import.meta.main) {
+  compileQuickly();
+  const packed = await preparedNow((doing) => console.log(`${doing} …`));
+  await writeFile(PREPARED, packed);
+  console.log(`prepared.bin: ${Math.round(packed.length / 1000)} KB`);
+}

@@ -1,0 +1,111 @@
+/** Makes the module of the bundle, and all that is served beside it. */
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import * as z from "zod";
+import { RUNS } from "../../settings/own-names.ts";
+import { manifestSchema } from "../../servlets/manifest.ts";
+import { missingIn } from "../../servlets/variables.ts";
+import { makeBundle, type Member } from "../bundle.ts";
+import { bundleSource, moduleChanges, newBuilds } from "../bundle-module.ts";
+import { readIfThere, writeIfNew } from "../cache.ts";
+import { ASSETS, MODULE, writeEntry } from "./entry.ts";
+import { placeOfRuns } from "./place-of-runs.ts";
+import { servletFolders } from "./folders.ts";
+import { consoleScripts } from "../console-scripts.ts";
+import { isInstalled } from "../own.ts";
+import { localVariables } from "./local-variables.ts";
+import { Refusal } from "../refusal.ts";
+import { runnerScripts, type RunnerScripts } from "../runner-scripts.ts";
+import { compileQuickly } from "../work.ts";
+import { table } from "./table.ts";
+import { demandComplete } from "./wrangler-config.ts";
+
+const CACHE = ".bundle";
+const OPTIONS = {
+  /** Says only what is wrong. */
+  quiet: { type: "boolean", default: false },
+  out: { type: "string", default: MODULE },
+} as const;
+
+/** How a bundle has come out. */
+export interface Made {
+  code: number;
+  /** For the output, and for the output of errors; empty for nothing. */
+  said: string;
+  failure: string;
+}
+
+/**
+ * Makes the bundle, as the command `bundle` does with these arguments. `isReload`: `dev` goes on with the last one where it
+ * fails. `dev` leaves out the optimiser, which takes most of the time.
+ */
+export async function makeModule(
+  args: string[],
+  { isReload, isDev = isReload }: { isReload: boolean; isDev?: boolean },
+): Promise<Made> {
+  const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
+  const folders = positionals.length > 0 ? positionals : servletFolders();
+  const failed = (message: string) => `\nThe bundle was not made.\n${message}`;
+  compileQuickly();
+  const place = await placeOfRuns(".");
+  if (place !== undefined) {
+    const failure = failed(
+      `${place} sets ${RUNS}, which would make everybody an operator where others reach the server. Only \`dev\` may set it: remove it there, and start the server by \`npm run dev\``,
+    );
+    return { code: 1, said: "", failure };
+  }
+  const began = performance.now();
+  try {
+    if (isInstalled) demandComplete();
+    const progress = (what: string) => console.error(`  ${what} …`);
+    const [members, runner] = await Promise.all([
+      makeBundle({ folders, cache: CACHE, progress, optimise: !isDev }),
+      ownScripts(),
+    ]);
+    const before = new TextDecoder().decode(await readIfThere(values.out));
+    const source = bundleSource(members, values.out, runner);
+    await writeIfNew(values.out, source);
+    if (isInstalled) await writeEntry(values.out);
+    else {
+      await writeIfNew(
+        join(import.meta.dirname, "../servlet.schema.json"),
+        `${JSON.stringify(z.toJSONSchema(manifestSchema()), null, 2)}\n`,
+      );
+    }
+    if (values.quiet) return { code: 0, said: "", failure: "" };
+    const said = [table(members)];
+    for (const name of newBuilds(members, before)) {
+      said.push(`note: ${name} has a new build: its memory starts anew, its files stay`);
+    }
+    const seconds = ((performance.now() - began) / 1000).toFixed(1);
+    said.push(`\n${values.out} written from ${folders.join(", ")} in ${seconds} s`);
+    const changes = isReload && before !== "" ? moduleChanges(source, before) : undefined;
+    if (changes !== undefined) said.push(`Reloading: ${changes}.${await lacking(members)}`);
+    return { code: 0, said: said.join("\n"), failure: "" };
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    // While somebody works on a servlet, the others are served on; a deployment never goes on.
+    const after = isReload
+      ? "\nThe server goes on with the last one. Save a file of the servlet to try again."
+      : "";
+    return { code: isReload ? 0 : 1, said: "", failure: failed(error.message) + after };
+  }
+}
+
+let scripts: Promise<RunnerScripts> | undefined;
+
+/** Writes the scripts that are not of servlets, once in a process. */
+const ownScripts = (): Promise<RunnerScripts> =>
+  (scripts ??= Promise.all([runnerScripts(CACHE), consoleScripts(ASSETS)]).then(
+    ([runner]) => runner,
+  ));
+
+/** Which settings are missing, in a sentence. */
+async function lacking(members: readonly Member[]): Promise<string> {
+  const servlets = members.map(({ found }) => found);
+  // Most need none, and wrangler, which reads them, takes a second to load.
+  if (missingIn(servlets, () => false).length === 0) return "";
+  const has = await localVariables();
+  const missing = missingIn(servlets, (name) => has.has(name));
+  return missing.length === 0 ? "" : ` Missing: ${missing.join("; ")}: set it in .dev.vars.`;
+}

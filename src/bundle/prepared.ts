@@ -1,0 +1,69 @@
+/**
+ * What takes longest to prepare and is alike everywhere, as one file that comes with the software: the interpreter with its
+ * kit, and the compiled servlets of this project. It holds files of the cache under their names, which are digests of all
+ * that they depend on, so that one whose sources have changed is made anew and never used.
+ */
+import { mkdir, readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { brotliCompress, brotliDecompress, constants } from "node:zlib";
+import { limits } from "../core/limits.ts";
+import { readIfThere, writeWhole } from "./cache.ts";
+import { OWN_FOLDER } from "./own.ts";
+import type { FoundServlet } from "./scan.ts";
+import { build } from "./source.ts";
+import { interpreterPlugin } from "./typescript/engine.ts";
+import { kitScript } from "./typescript/script.ts";
+import { prepare } from "./wasm/prepare.ts";
+import { preparationOf } from "./preparation.ts";
+import { snapshot } from "./wasm/snapshot.ts";
+
+/** A line of JSON, which has the length of each file by its name, and then the files, compressed together. */
+export const PREPARED = join(OWN_FOLDER, "prepared.bin");
+
+/** Puts those files into the cache that it does not have. */
+export async function unpackPrepared(cache: string): Promise<void> {
+  await mkdir(cache, { recursive: true });
+  const packed = await readIfThere(PREPARED);
+  if (packed === undefined) return;
+  const end = packed.indexOf(10);
+  const lengths: Record<string, number> = JSON.parse(
+    new TextDecoder().decode(packed.subarray(0, end)),
+  );
+  const there = new Set(await readdir(cache));
+  if (Object.keys(lengths).every((name) => there.has(name))) return;
+  const files = await promisify(brotliDecompress)(packed.subarray(end + 1));
+  let at = 0;
+  for (const [name, length] of Object.entries(lengths)) {
+    if (!there.has(name)) await writeWhole(join(cache, name), files.subarray(at, at + length));
+    at += length;
+  }
+}
+
+/** Prepares the interpreter and its kit, and these compiled servlets as `dev` serves them. */
+export async function makePrepared(
+  servlets: readonly FoundServlet[],
+  cache: string,
+  progress: (doing: string) => void,
+): Promise<void> {
+  const plugin = await interpreterPlugin(cache, progress);
+  const { memoryBytes } = limits;
+  const interpreter = await prepare(plugin, { memoryBytes }, cache, progress);
+  await snapshot(interpreter, await kitScript(), cache);
+  for (const found of servlets) {
+    const compiled = await build(found.source, cache, progress);
+    await prepare(compiled, preparationOf(found.manifest, { optimise: false }), cache, progress);
+  }
+}
+
+/** Packs all files of a folder. */
+export async function pack(folder: string): Promise<Uint8Array> {
+  const names = (await readdir(folder)).toSorted();
+  const files = await Promise.all(names.map((name) => readFile(join(folder, name))));
+  const lengths = Object.fromEntries(names.map((name, at) => [name, files[at]!.length]));
+  const all = Buffer.concat(files);
+  const packed = await promisify(brotliCompress)(all, {
+    params: { [constants.BROTLI_PARAM_LGWIN]: 24, [constants.BROTLI_PARAM_SIZE_HINT]: all.length },
+  });
+  return Buffer.concat([Buffer.from(`${JSON.stringify(lengths)}\n`), packed]);
+}

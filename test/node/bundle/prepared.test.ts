@@ -1,0 +1,29 @@
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { compiledServlets } from "../../../package/prepared.ts";
+import { makePrepared, unpackPrepared } from "../../../src/bundle/prepared.ts";
+
+/** The file `prepared.bin`, with which each checkout begins. */
+
+let cache: string;
+beforeAll(async () => void (cache = await mkdtemp(join(tmpdir(), "prepared-"))));
+afterAll(() => rm(cache, { recursive: true }));
+
+test("holds all that its sources make; where it is stale: npm run prepared", async () => {
+  await unpackPrepared(cache);
+  const names = await readdir(cache);
+  const anew: string[] = [];
+  await makePrepared(await compiledServlets(), cache, (doing) => anew.push(doing));
+  expect(anew).toEqual([]);
+  expect(await readdir(cache)).toEqual(names);
+});
+
+test("a file that is missing in the cache is put there", async () => {
+  const [name = ""] = await readdir(cache);
+  const before = await readFile(join(cache, name));
+  await rm(join(cache, name));
+  await unpackPrepared(cache);
+  expect(await readFile(join(cache, name))).toEqual(before);
+});
