@@ -4,6 +4,13 @@
 const TAKEN =
   /^(http.*|about|blob|chrome|data|edge|feed|file|filesystem|intent|jar|java.*|livescript|mailto|mhtml|mk|ms-.*|res|resource|s?ftps?|search.*|shell|smb|sms|ssh|tel|telnet|urn|vbscript|view-source|wss?):$/;
 
+/**
+ * Schemes by which browsers and stores open any address of the web that follows, and those that any site may take in a
+ * browser: the code would go to a host that nobody was shown.
+ */
+const LEADS_ON =
+  /^(.*-https?|android-app|brave|firefox.*|google-?chrome.*|itms.*|market|microsoft-edge.*|opera.*|web\+.*|x-web-search):$/;
+
 const isOfWeb = ({ protocol }: URL): boolean => protocol === "https:" || protocol === "http:";
 
 /**
@@ -12,7 +19,8 @@ const isOfWeb = ({ protocol }: URL): boolean => protocol === "https:" || protoco
  */
 export function mayLeadTo(redirectUri: string): boolean {
   const url = URL.parse(redirectUri);
-  return url === null || isOfWeb(url) || !TAKEN.test(url.protocol);
+  if (url === null || isOfWeb(url)) return true;
+  return !TAKEN.test(url.protocol) && !LEADS_ON.test(url.protocol);
 }
 
 /** Who is at a redirect URI: a host, or the scheme of an app, whose other parts that app is free to invent. */

@@ -180,7 +180,9 @@ export class Task extends DurableObject<Env> {
 
   override alarm(info?: AlarmInvocationInfo): Promise<void> {
     return this.#store.alarm.ring(info, async (now) => {
-      const begun = await this.#server.starts.take();
+      const begun = await this.#server.starts.take(
+        this.#store.exists ? this.#store.row.principal : "",
+      );
       try {
         if (await this.#goesOn(now)) await this.#run(now, begun);
       } catch (error) {

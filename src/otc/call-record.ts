@@ -7,6 +7,7 @@ import type { Env } from "../bindings.ts";
 import type { SealingServer } from "../server.ts";
 import { SealedRows } from "../storage/sealed-rows.ts";
 import { callerKey } from "../core/callers.ts";
+import type { Registry } from "../servlets/registry.ts";
 import { hasTable } from "../storage/tables.ts";
 import { Unreadable } from "../storage/vault.ts";
 import { hexDigest } from "../core/digest.ts";
@@ -65,8 +66,10 @@ export class CallRecord extends DurableObject<Env> {
       const { asks: before, response = failed(call, STOPPED) } = await this.#stored(call, asks);
       return { asks: before, response: Promise.resolve(response) };
     }
+    // Where that is not known yet, nothing is stored: the next request begins the call.
+    const registry = await this.#server.serving.registry();
     await this.#store({ asks }, () => sql.exec(SealedRows.texts));
-    const response = this.#end(call, asks);
+    const response = this.#end(call, asks, registry);
     this.ctx.waitUntil(response);
     return { asks, response };
   }
@@ -81,10 +84,9 @@ export class CallRecord extends DurableObject<Env> {
     }
   }
 
-  async #end(call: Call, asks: string): Promise<string> {
+  async #end(call: Call, asks: string, registry: Registry): Promise<string> {
     const stays = new AbortController();
-    const { serving, tasks, countStored } = this.#server;
-    const registry = await serving.registry();
+    const { tasks, countStored } = this.#server;
     const { principal } = call;
     const count = (bytes?: number) => countStored(callerKey(principal), bytes);
     const parts = { registry: registry.for(call), tasks: tasks?.(principal, count) };

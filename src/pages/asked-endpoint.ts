@@ -8,7 +8,15 @@ import { answerWaitingCall } from "./ask-endpoint.ts";
 import { wordsPage } from "./ask-page.ts";
 import { CALLBACK_PATH } from "./issuer-sign-in.ts";
 import type { AskedAccount, AskedSecret, PersonObjects } from "./person-objects.ts";
-import { notForYou, pageFor, pathOf, seeOther, type PersonPage, type View } from "./view.ts";
+import {
+  notForYou,
+  ownPath,
+  pageFor,
+  pathOf,
+  seeOther,
+  type PersonPage,
+  type View,
+} from "./view.ts";
 
 /** The pages on which a person gives a servlet a secret, or lets it use an account. */
 
@@ -130,8 +138,8 @@ export const signInEndpoint = (request: Request, page: PersonPage): Promise<Resp
   pageFor(request, page, {
     async open() {
       const { searchParams } = new URL(request.url);
-      const [issuer, back] = [Number(searchParams.get("issuer")), searchParams.get("back") ?? "/"];
-      const { url, cookie } = await page.people.beginAt(issuer, request, back);
+      const issuer = Number(searchParams.get("issuer"));
+      const { url, cookie } = await page.people.beginAt(issuer, request, ownPath(request));
       return seeOther(url, { "set-cookie": cookie });
     },
     work: async () => notForYou(page.people, request),

@@ -107,7 +107,7 @@ export const signedInEndpoint = (request: Request, page: PersonPage): Promise<Re
   pageFor(request, page, { work: async () => seeOther(ownPath(request)) });
 
 /** The path in `?back=`, which is the start page's by default. Throws `invalid_params` for one that leads elsewhere. */
-function ownPath({ url }: Request): string {
+export function ownPath({ url }: Request): string {
   const { origin, searchParams } = new URL(url);
   const back = URL.parse(searchParams.get("back") ?? "/", origin);
   // A path such as `//host` would lead elsewhere.

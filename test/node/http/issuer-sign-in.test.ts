@@ -102,7 +102,7 @@ describe("a user of an issuer at which this server is a client", () => {
     for (const back of ["https://evil.example/", "//evil.example/", "/\\evil.example"]) {
       const search = new URLSearchParams({ issuer: "0", back }).toString();
       const there = await browser.open(new URL(`/account/sign-in?${search}`, url).href);
-      expect(there.text).toContain("no such sign-in");
+      expect(there.text).toContain("This link leads to another server");
     }
     const { browser: eve } = await signedIn("eve", url);
     const callback = eve.visited.find(({ pathname }) => pathname === "/account/callback")!;

@@ -484,6 +484,26 @@ describe("behind a proxy that names this machine and says nothing else, at an ht
     expect((await person.fetch("/sign-in", form)).status).toBe(303);
   });
 
+  test("a sign-in at an issuer leads back to a path of this server only", async () => {
+    const { answerTo } = issuing();
+    const person = browser(await serverOf({ ada: {} }, settings), LOCAL);
+    const begin = (back: string) =>
+      person.fetch(`/account/sign-in?issuer=0&back=${encodeURIComponent(back)}`);
+    for (const back of [
+      `blob:${PUBLIC_URL}/x`,
+      PUBLIC_URL.replace("//", "//ada:pass@"),
+      "http:evil.example",
+      "//evil.example",
+    ])
+      expect(await begin(back)).toMatchObject({ status: 400 });
+    const { pathname, search } = new URL(
+      answerTo((await begin("/.//evil.example")).response.headers.get("location")!),
+    );
+    const { response } = await person.fetch(pathname + search);
+    const to = new URL(response.headers.get("location")!, PUBLIC_URL);
+    expect(to.origin).toBe(PUBLIC_URL);
+  });
+
   test("whoever is on this machine sets out to an issuer from PUBLIC_URL, where they come back", async () => {
     const { answerTo } = issuing();
     const app = await serverOf({ ada: {} }, settings);

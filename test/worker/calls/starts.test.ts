@@ -12,11 +12,11 @@ afterEach(() => {
 });
 
 /** So many runs; `begin` lets the one of this number have begun. */
-function runs(starts: Starts, count: number) {
+function runs(starts: Starts, count: number, principal = "a") {
   const started: number[] = [];
   const begun: (() => void)[] = [];
   const all = Array.from({ length: count }, async (_, nth) => {
-    begun[nth] = await starts.take();
+    begun[nth] = await starts.take(principal);
     started.push(nth);
   });
   return { started, begin: (nth: number) => begun[nth]!(), all: Promise.all(all) };
@@ -41,6 +41,18 @@ test("so many begin at once as may, and another when one has begun", async () =>
   }
   await all;
   expect(started.toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5]);
+});
+
+test("one of another principal begins beside those that are enough, if these are not its own", async () => {
+  const starts = new Starts();
+  await starts.take("a");
+  await starts.take("a");
+  const { started } = runs(starts, 1);
+  const begun = await Promise.all(["b", "c"].map((principal) => starts.take(principal)));
+  expect(begun).toHaveLength(2);
+  const second = runs(starts, 1, "b");
+  await soon();
+  expect([...started, ...second.started]).toEqual([]);
 });
 
 test("one that has not begun for long holds nobody up: its object may have died", async () => {

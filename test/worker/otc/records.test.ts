@@ -6,7 +6,9 @@ import {
 } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { Fault } from "../../../src/core/errors.ts";
 import { limits } from "../../../src/core/limits.ts";
+import { Serving } from "../../../src/serving.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { call, failureOf, post, server, serverOf, valueOf, type Json } from "./client.ts";
 import { eventually } from "../waiting.ts";
@@ -115,6 +117,20 @@ describe("a call that comes again", () => {
     const { message } = failureOf(await run(id, {}, { what: "slow" }));
     expect(message).toContain("its outcome is unknown");
   });
+});
+
+test("a call that its object could not begin is begun by the next request", async () => {
+  const id = newId();
+  const unknown = new Fault("unavailable", "not known yet", { data: { retryAfter: 1 } });
+  const own = Serving.prototype.registry;
+  let asked = 0;
+  vi.spyOn(Serving.prototype, "registry").mockImplementation(function (this: Serving) {
+    // First the app asks, then the object.
+    return ++asked === 1 ? own.call(this) : Promise.reject(unknown);
+  });
+  expect((await run(id)).status).toBe(500);
+  vi.restoreAllMocks();
+  expect((await run(id)).status).toBe(200);
 });
 
 test("a request that is refused takes no call_id", async () => {
