@@ -41,7 +41,7 @@ import { signedInEndpoint, type PersonPage } from "./pages/view.ts";
 import type { Principal } from "./core/model.ts";
 import type { Server } from "./server.ts";
 import { describeMissing, unusedIn } from "./servlets/variables.ts";
-import { printable } from "./core/text.ts";
+import { parseJson, printable } from "./core/text.ts";
 
 /** The Worker's routes and middleware, in order. */
 export function createApp(server: Server) {
@@ -214,7 +214,11 @@ export function createApp(server: Server) {
     const plain = c.json({ error: message }, 404);
     if (raw.method !== "POST") return plain;
     const answer = async () => {
-      const id = idOf(await readJson(raw, { most: limits.strayBodyBytes }).catch(() => undefined));
+      const id = idOf(
+        await readJson(raw, { most: limits.strayBodyBytes, parse: parseJson }).catch(
+          () => undefined,
+        ),
+      );
       if (id === null) return plain;
       // A JSON-RPC client with the wrong URL. Many report a 404 as "session terminated" and hide the message.
       const body = errorMessage(id, new Fault("invalid_request", message));

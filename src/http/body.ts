@@ -1,19 +1,19 @@
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { excessOf } from "../core/shape.ts";
-import { parseJson, stringBytes } from "../core/text.ts";
+import { stringBytes } from "../core/text.ts";
 
 /** Members and items of a body, all together. */
 const BODY_MEMBERS = 200_000;
 
 /**
- * Reads the JSON body of a request of `most` bytes. What is repeated of it is well-formed text.
+ * Reads the JSON body of a request of `most` bytes, by `parse`.
  *
  * Throws `unsupported_media_type`, `too_large`, `parse_error`, or as `bodyText`; the messages quote nothing of the body.
  */
 export async function readJson(
   request: Request,
-  { most = limits.bodyBytes } = {},
+  { most = limits.bodyBytes, parse = JSON.parse as (text: string) => unknown } = {},
 ): Promise<unknown> {
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (type !== "application/json") {
@@ -24,7 +24,7 @@ export async function readJson(
   if (stringBytes(text) > most) throw tooWide(most);
   let body: unknown;
   try {
-    body = parseJson(text);
+    body = parse(text);
   } catch {
     throw new Fault("parse_error", "The body is not valid JSON. Send one JSON value.");
   }

@@ -2,6 +2,7 @@ import { readJson } from "../http/body.ts";
 import { Fault, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { CallerQuota } from "../core/model.ts";
+import { parseJson } from "../core/text.ts";
 import { handleLegacy, handleSession, isForSession } from "./legacy/handle.ts";
 import type { Incoming } from "./method.ts";
 import { find } from "./methods.ts";
@@ -49,7 +50,8 @@ export async function mcpEndpoint(
       classify(undefined, header);
       return await handleSession(method, exchange);
     }
-    body = await readJson(request);
+    // Its text is repeated in errors and results.
+    body = await readJson(request, { parse: parseJson });
     const { era, version } = classify(body, header);
     if (era === "modern") {
       return await handleModern(await receive(body, dependencies), version, exchange);
