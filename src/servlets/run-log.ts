@@ -173,5 +173,5 @@ const textOf = (line: RunLine): string => {
   const { time, principal, servlet, subject, outcome, ms, given, gave, id, advice, message } = line;
   const head = `${time} ${principal}: ${servlet} ${subject ?? line.export} ${outcome} after ${ms} ms, ${given} in, ${gave} out, id ${id}`;
   const why = [advice, message && printableLines(message)].filter((part) => part !== undefined);
-  return [printable(head), ...why].join(". ");
+  return why.length === 0 ? printable(head) : `${printable(head)}. ${why.join(" ")}`;
 };
