@@ -19,7 +19,7 @@ export interface KeyRecord {
 /** The Durable Object with the records of all keys. */
 export class KeyRecords extends DurableObject<Env> {
   readonly #sql = this.ctx.storage.sql;
-  /** In a copy: the revoked keys, which the original tells while it is told of the use of keys. */
+  /** In a copy: the revoked keys, which the original returns when the use of keys is reported to it. */
   readonly #known: KnownAnswer<string[]> | undefined;
   #used: Record<string, number> = {};
 

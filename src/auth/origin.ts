@@ -83,7 +83,7 @@ export function atOwnOrigin(request: Request, policy: OriginPolicy): Request {
   return made;
 }
 
-/** How a request came that stays as it came: nothing of it is read before somebody asks. */
+/** The arrival of a request whose URL is left as it is. It is computed when it is asked for. */
 class LocalArrival implements Arrival {
   readonly #request: Request;
 
@@ -155,7 +155,7 @@ export const isAtLoopback = (request: Request): boolean =>
 
 const isLoopbackUrl = (url: string): boolean => HERE.test(url) || isLoopback(new URL(url).hostname);
 
-/** True for a request of which nothing has told another address than its URL. */
+/** True for a request whose client has used the address of its URL, as far as that is known. */
 function isAsItCame(request: Request): boolean {
   const arrival = arrivals.get(request);
   return arrival === undefined || arrival instanceof LocalArrival;

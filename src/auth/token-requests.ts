@@ -89,7 +89,7 @@ function registrationOf(text: string): string {
   try {
     metadata = JSON.parse(text);
   } catch {
-    return text; // The library reports what is no JSON.
+    return text; // The library reports text that is not JSON.
   }
   if (!isObject(metadata)) return text;
   const kept = Object.entries(metadata).filter(([, value]) => value !== null && value !== "");

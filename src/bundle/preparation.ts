@@ -10,6 +10,6 @@ export function preparationOf(
 ): PrepareOptions {
   const limit = memoryBytes(manifest.memory_limit ?? "") ?? limits.memoryBytes;
   if (!keepsState(manifest)) return { memoryBytes: limit, optimise };
-  // What a call has written is stored: each page is marked.
+  // The pages that a call has written are stored, so each is marked.
   return { memoryBytes: Math.min(limit, limits.stateBytes), markedPages: 0, optimise };
 }

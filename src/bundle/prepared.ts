@@ -1,7 +1,7 @@
 /**
- * What takes longest to prepare and is alike everywhere, as one file that comes with the software: the interpreter with its
- * kit, and the compiled servlets of this project. It holds files of the cache under their names, which are digests of all
- * that they depend on, so that one whose sources have changed is made anew and never used.
+ * The slowest preparations, whose results are the same on every machine, in one file that comes with the software: the
+ * interpreter with its kit, and the compiled servlets of this project. It contains files of the cache under their names. These
+ * are digests of everything that they depend on, so a file whose sources have changed is not used; it is made again.
  */
 import { mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -3,7 +3,7 @@ import { countedBy } from "../core/callers.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 
-/** Bytes that are counted together, in all and by owner. */
+/** Bytes that are counted together: in total, and by owner. Each ledger has room for `limits.unreadBytes`. */
 class Ledger {
   readonly owned = new Map<string, number>();
   all = 0;
@@ -16,8 +16,8 @@ interface Tally {
 }
 
 const unread = new Ledger();
-/** What waits to be stored before it is written to a stream. */
-export const queued = new Ledger();
+/** Bytes of messages that are still to be stored, and written to a stream then. */
+export const unstored = new Ledger();
 
 /** Under which a caller's bytes are counted; callers of unknown address all together. */
 export const countedUnder = (caller: string | undefined): string =>

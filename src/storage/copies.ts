@@ -1,16 +1,16 @@
 import { runsOf } from "../settings/env.ts";
 
 /**
- * Objects that stand for one. An object serves some hundred requests a second, and a deployed server may have thousands of
- * isolates: what all of them ask of one object they ask of its copies, and what all callers would keep in one is divided.
+ * How many objects share the work of one. An object serves some hundred requests a second, and a deployed server may have
+ * thousands of isolates. Isolates ask copies of an object, and the state of all callers is divided among several.
  */
 const COPIES = 32;
 
-/** The names of the objects that stand for this one: itself where one machine runs the whole server. */
+/** The names of the objects that share the work of this one. On one machine there is only the object itself. */
 export const copiesOf = (name: string, env: object): string[] =>
   runsOf(env) === undefined ? Array.from({ length: COPIES }, (_, nth) => `${name} ${nth}`) : [name];
 
-/** The one of them that has this key. */
+/** The name of the copy that is responsible for this key. */
 export function copyFor(name: string, key: string, env: object): string {
   let hash = 0;
   for (const character of key) hash = (Math.imul(hash, 31) + character.codePointAt(0)!) >>> 0;
@@ -18,7 +18,7 @@ export function copyFor(name: string, key: string, env: object): string {
   return names[hash % names.length]!;
 }
 
-/** Gives the one of them that this isolate asks. */
+/** Returns a function that gives the copy for this isolate, always the same. */
 export function nearestCopy<T extends Rpc.DurableObjectBranded>(
   objects: DurableObjectNamespace<T>,
   name: string,

@@ -6,13 +6,13 @@ import type { Made } from "./make-module.ts";
 /** The variable by which `dev` tells wrangler's build command where its bundler listens. */
 export const BUNDLER = "EDGE_SERVLETS_BUNDLER";
 
-/** What the build command asks: its arguments, and the folder that it runs in. */
+/** A request of the build command: its arguments, and the folder that it runs in. */
 export interface BundleRequest {
   args: string[];
   folder: string;
 }
 
-/** Has the bundler of `dev` make the bundle; undefined where there is none, or it is for another folder. */
+/** Asks the bundler of `dev` for the bundle. Returns undefined if no bundler runs, or if it serves another folder. */
 export async function askBundler(args: string[]): Promise<Made | undefined> {
   const path = process.env[BUNDLER];
   // Wrangler reads what `--env-file` names into the environment of its build command: this process has to look there.

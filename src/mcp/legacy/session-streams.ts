@@ -2,7 +2,7 @@ import type { SessionStore } from "./session-store.ts";
 import { Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import { Connection } from "../../http/connection.ts";
-import { countedUnder, queued as waiting, Unread } from "../../http/unread.ts";
+import { countedUnder, Unread, unstored } from "../../http/unread.ts";
 import { eventText, streamResponse } from "../wire/reply.ts";
 import { stringBytes } from "../../core/text.ts";
 import { hasTasks } from "./shapes.ts";
@@ -72,7 +72,7 @@ export class SessionStreams {
     { isMinor = false, texts, also }: SendOptions = {},
   ): Promise<void> {
     const bytes = stringBytes(message);
-    const queued = (this.#queued ??= new Unread(countedUnder(this.#store.caller), waiting));
+    const queued = (this.#queued ??= new Unread(countedUnder(this.#store.caller), unstored));
     if (isMinor && queued.leavesTooMuch(bytes)) return;
     queued.bytes += bytes;
     const stored = this.#inTurn(async () => {

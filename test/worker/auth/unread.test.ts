@@ -4,7 +4,7 @@ import type { Hub } from "../../../src/mcp/hub.ts";
 import type { Session } from "../../../src/mcp/legacy/session.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { Connection } from "../../../src/http/connection.ts";
-import { countedUnder, queued, unreadOf } from "../../../src/http/unread.ts";
+import { countedUnder, unreadOf, unstored } from "../../../src/http/unread.ts";
 import { as, keyed, prepare } from "../calls/client.ts";
 import { anonymous, plain, prepareHubs } from "../mcp/hub-client.ts";
 import { begin, listened, objectOf, tell, textOf } from "../mcp/legacy/session-steps.ts";
@@ -23,6 +23,28 @@ const limitTo = (bytes: number) => configureLimits({ unreadBytes: bytes + unread
 
 const LONG = "x".repeat(300_000);
 
+/** Calls a tool, for its answer as an event stream. */
+async function calling(
+  server: Server,
+  key: string,
+  params: Record<string, unknown>,
+  signal?: AbortSignal,
+): Promise<Response> {
+  const meta = { "io.modelcontextprotocol/logLevel": "debug" };
+  const { body, headers } = modern("tools/call", params, meta);
+  const accept = "text/event-stream";
+  const request = new Request("http://localhost:8787/mcp", {
+    method: "POST",
+    headers: {
+      ...{ "content-type": "application/json", accept, authorization: `Bearer ${key}` },
+      ...headers,
+    },
+    body: JSON.stringify(body),
+    ...(signal && { signal }),
+  });
+  return server.fetch(request);
+}
+
 describe("an answer as an event stream that its client does not read", () => {
   let [ada, bob] = ["", ""];
   let server: Server;
@@ -33,20 +55,8 @@ describe("an answer as an event stream that its client does not read", () => {
   });
 
   /** Calls a tool whose answer is as long as its argument. */
-  function call(key: string, name = LONG, signal?: AbortSignal): Promise<Response> {
-    const { body, headers } = modern("tools/call", { name: "greet", arguments: { name } });
-    const accept = "text/event-stream";
-    const request = new Request("http://localhost:8787/mcp", {
-      method: "POST",
-      headers: {
-        ...{ "content-type": "application/json", accept, authorization: `Bearer ${key}` },
-        ...headers,
-      },
-      body: JSON.stringify(body),
-      ...(signal && { signal }),
-    });
-    return Promise.resolve(server.fetch(request));
-  }
+  const call = (key: string, name = LONG, signal?: AbortSignal) =>
+    calling(server, key, { name: "greet", arguments: { name } }, signal);
 
   /** Waits until an answer is complete, and counted for its caller. */
   const counted = (key: string, bytes: number) =>
@@ -115,18 +125,8 @@ test("a call that sends more than its client could read meanwhile has its reply,
   const key = crypto.randomUUID();
   const server = await serverOf({ [key]: {} });
   limitTo(800_000);
-  const meta = { "io.modelcontextprotocol/logLevel": "debug" };
-  const { body, headers } = modern("tools/call", { name: "hoard-notify", arguments: {} }, meta);
-  const accept = "application/json, text/event-stream";
-  const request = new Request("http://localhost:8787/mcp", {
-    method: "POST",
-    headers: {
-      ...{ "content-type": "application/json", accept, authorization: `Bearer ${key}` },
-      ...headers,
-    },
-    body: JSON.stringify(body),
-  });
-  const text = await (await server.fetch(request)).text();
+  const response = await calling(server, key, { name: "hoard-notify", arguments: {} });
+  const text = await response.text();
   expect(text.length).toBeLessThan(10_000_000);
   expect(text.slice(-600)).toContain("was stopped");
 });
@@ -154,9 +154,9 @@ test("what a session is told faster than it stores it counts for its caller, and
     const told = Array.from({ length: 10 }, () =>
       session.changed([{ method: "notifications/message", params }]),
     );
-    expect(unreadOf("ada", queued)).toBeGreaterThan(LONG.length);
+    expect(unreadOf("ada", unstored)).toBeGreaterThan(LONG.length);
     await Promise.all(told);
-    expect(unreadOf("ada", queued)).toBe(0);
+    expect(unreadOf("ada", unstored)).toBe(0);
     await session.changed([
       { method: "notifications/message", params: { ...params, data: "end" } },
     ]);
