@@ -116,6 +116,16 @@ export function replaceGlobals(
       }
     };
 
+  const { Request: NativeRequest } = globalThis;
+  const requests: Request[] = [];
+  /** Node collects a request of which nobody holds more than the signal, which never aborts then; Workers do not. */
+  class KeptRequest extends NativeRequest {
+    constructor(...args: ConstructorParameters<typeof NativeRequest>) {
+      super(...args);
+      requests.push(this);
+    }
+  }
+
   const now = () => Math.floor(scheduler.clock + (actor()?.skewMs ?? 0));
   const written = (level: string) => (first: unknown) => {
     if (actor()?.isAlive !== false) scheduler.note(`${level}: ${String(first).split("\n")[0]}`);
@@ -138,6 +148,7 @@ export function replaceGlobals(
     Blob: SimulatedBlob,
     CompressionStream: whole(deflateRawSync),
     DecompressionStream: whole(inflateRawSync),
+    Request: KeptRequest,
     fetch: send,
     console: {
       ...nativeConsole,
