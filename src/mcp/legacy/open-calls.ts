@@ -123,8 +123,9 @@ export class OpenCalls {
     call.stop?.abort(new DOMException("the call was cancelled", "AbortError"));
     call.isUnwanted = true;
     if (call.task !== undefined && call.method !== TASK_RESULT) {
-      await this.asks.settle(call.task, {});
       await this.#parts.tasks().cancel(call.task);
+      // After it: a task that a crash saves from being cancelled would ask the same again under other ids.
+      await this.asks.settle(call.task, {});
     }
     // Last, so that a crash before leaves the call to be cancelled again.
     await this.reply(call);

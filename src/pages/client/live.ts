@@ -63,7 +63,6 @@ export function follow(list: HTMLElement, news: HTMLElement): void {
 
   function connect(): void {
     const events = new EventSource(list.dataset["events"]!);
-    events.addEventListener("open", () => (news.textContent = "This list is kept up to date."));
     events.addEventListener("all", ({ data }: MessageEvent<string>) => {
       rows = new Map();
       const all = Map.groupBy(JSON.parse(data) as Listed[], groupOf);
@@ -77,6 +76,7 @@ export function follow(list: HTMLElement, news: HTMLElement): void {
         );
       }
       count();
+      news.textContent = "This list is kept up to date.";
     });
     events.addEventListener("message", ({ data }: MessageEvent<string>) => {
       for (const call of JSON.parse(data) as Listed[]) {

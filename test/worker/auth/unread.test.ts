@@ -18,8 +18,9 @@ afterEach(() => configureLimits(usual));
 prepare();
 prepareHubs();
 
-/** Limits the unread bytes to so many besides those that other files have left. */
-const limitTo = (bytes: number) => configureLimits({ unreadBytes: bytes + unreadOf() });
+/** Limits the unread bytes, or those of another ledger, to so many besides those that other files have left. */
+const limitTo = (bytes: number, ledger?: typeof unstored) =>
+  configureLimits({ unreadBytes: bytes + unreadOf(undefined, ledger) });
 
 const LONG = "x".repeat(300_000);
 
@@ -147,16 +148,17 @@ test("a stream on which little waits goes on, whatever its caller leaves on othe
 });
 
 test("what a session is told faster than it stores it counts for its caller, and is dropped beyond the room", async () => {
-  const client = await begin({ server: await keyed("ada"), ...as("ada") });
-  limitTo(800_000);
+  const ada = crypto.randomUUID();
+  const client = await begin({ server: await keyed(ada), ...as(ada) });
+  limitTo(800_000, unstored);
   const params = { level: "info", data: LONG };
   await runInDurableObject(objectOf(client), async (session: Session) => {
     const told = Array.from({ length: 10 }, () =>
       session.changed([{ method: "notifications/message", params }]),
     );
-    expect(unreadOf("ada", unstored)).toBeGreaterThan(LONG.length);
+    expect(unreadOf(ada, unstored)).toBeGreaterThan(LONG.length);
     await Promise.all(told);
-    expect(unreadOf("ada", unstored)).toBe(0);
+    expect(unreadOf(ada, unstored)).toBe(0);
     await session.changed([
       { method: "notifications/message", params: { ...params, data: "end" } },
     ]);
@@ -202,25 +204,22 @@ describe("streams that nobody reads break off once they have too much of one cal
   });
 
   test("those of sessions", async () => {
-    const server = await keyed("ada", "bob");
+    const [ada, bob] = [crypto.randomUUID(), crypto.randomUUID()];
+    const server = await keyed(ada, bob);
     const listening = async (name: string) => {
       const client = await begin({ server, ...as(name) });
       const events = await listened(client);
       await events.next();
       return { client, events };
     };
-    const [one, two, other] = [
-      await listening("ada"),
-      await listening("ada"),
-      await listening("bob"),
-    ];
+    const [one, two, other] = [await listening(ada), await listening(ada), await listening(bob)];
     // So much that a message has room to be stored while that much is unread.
     const room = 3_000_000;
     limitTo(room);
     // Some of it is on its way between objects.
     for (let nth = 0; nth < 10; nth++) {
       for (const { client } of [one, two]) await tell(client, LONG);
-      expect(unreadOf("ada")).toBeLessThan(mostIn(room) + 2 * LONG.length);
+      expect(unreadOf(ada)).toBeLessThan(mostIn(room) + 2 * LONG.length);
     }
     await tell(other.client, LONG);
     for (const { events } of [one, two])
