@@ -211,6 +211,7 @@ export class ScopeState {
       take: async (program, guest) => {
         // Its ending is stored under its seed, so the journal must have the seed first.
         if (isDurable) await guest.journal.begin();
+        await guest.turn();
         const kept = takeKept(this);
         const { instance, vars, ...memory } = kept.instance
           ? kept

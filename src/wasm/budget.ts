@@ -71,12 +71,15 @@ export class FuelMeter {
   /** The fuel that was left at the last payment, and the fuel at which the next turn is due. */
   #left: bigint;
   #next: bigint;
+  /** The fuel that was left when it was last counted. */
+  #counted: bigint;
 
   constructor(gauge: { value: bigint }, { fuel = limits.guestFuel, fuelUsed = 0 }: Fuel) {
     const left = Math.floor(fuel * limits.callTanks) - fuelUsed;
     gauge.value = BigInt(Math.min(fuel, left));
     this.#gauge = gauge;
     this.#left = gauge.value;
+    this.#counted = gauge.value;
     this.#next = this.#left - FIRST_FUEL;
     this.#whole = fuelUsed + Math.min(fuel, left);
     this.exhaustedMessage =
@@ -92,6 +95,13 @@ export class FuelMeter {
   /** Fuel that all runs of the call have used so far. */
   get used(): number {
     return this.#whole - Number(this.#gauge.value);
+  }
+
+  /** Fuel that was used since this was last called. */
+  sinceCounted(): number {
+    const before = this.#counted;
+    this.#counted = this.#gauge.value;
+    return Number(before - this.#counted);
   }
 
   /** True if so much was used since it was last true that others should have their turn. */

@@ -39,7 +39,13 @@ export interface InstanceSource {
   giveBack(program: Program, instance: Instance, ending: Ending | undefined): Promise<void> | void;
 }
 
-const pool: InstanceSource = { take: borrow, giveBack };
+const pool: InstanceSource = {
+  take(program, guest) {
+    const turn = guest.turn();
+    return turn === undefined ? borrow(program, guest) : turn.then(() => borrow(program, guest));
+  },
+  giveBack,
+};
 
 /** The record to resume and where to store new entries, for a durable call. */
 export interface Durability {
@@ -71,6 +77,9 @@ export async function callExport(
   let ending: Ending | undefined;
   try {
     guest.attach(instance.exports, setup);
+    // Calls that began together had their turns before the first of them has computed.
+    const turn = guest.turn();
+    if (turn !== undefined) await turn;
     const hasStarted = isBornStarted(program) || instance.hasStarted === true;
     if (instance.exports["edge_start"] !== undefined && !hasStarted) {
       await runExport(instance, "edge_start");
@@ -89,6 +98,7 @@ export async function callExport(
     const suspended = new Suspended(reason.reason, fuelUsed, { recorded: journal.recorded() });
     return { kind: "suspended", suspended };
   } finally {
+    guest.count();
     // However it ended, its stack is gone: what is left of the call is in its memories and globals.
     await source.giveBack(program, instance, ending);
   }
@@ -121,7 +131,11 @@ export function collectGarbage({ guest, exports }: Instance): boolean {
   guest.attach(exports, { fuel: limits.collectFuel });
   // The call is over: nothing reaches the world.
   guest.ended = new Error("a guest that collects garbage has called its host");
-  (collect as () => void)();
+  try {
+    (collect as () => void)();
+  } finally {
+    guest.count();
+  }
   return true;
 }
 

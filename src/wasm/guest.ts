@@ -6,6 +6,7 @@ import { beginningOf, shortened, stringBytes } from "../core/text.ts";
 import { Budget, BudgetExceeded, GuestError, Reservation } from "./budget.ts";
 import { GuestMemory } from "./guest-memory.ts";
 import type { Journal, Question } from "./journal.ts";
+import { processor } from "./processor.ts";
 import { excerptOf } from "./reading.ts";
 import type { LogLevel, Setup } from "./setup.ts";
 
@@ -86,11 +87,13 @@ export class Guest extends GuestMemory {
     const known = this.journal.take(question);
     if (known !== undefined) return this.#held(known, question);
     await this.setup.gate?.(ms);
+    this.count();
     const reservation = (this.#reservation = this.#reserve(ms));
     try {
       const answer = this.#held(await live(), question);
       this.journal.add(answer, this.journal.now + ms);
       await this.journal.keep();
+      await this.turn();
       return answer;
     } finally {
       reservation.release();
@@ -142,12 +145,34 @@ export class Guest extends GuestMemory {
     const { heldBytes, leftMs } = this.budget;
     const room = Reservation.take(this.memoryBytes + heldBytes, this.setup.caller, leftMs);
     if (room === undefined) return;
+    this.count();
     try {
-      await new Promise((resolve) => setTimeout(resolve));
+      await this.turn();
     } finally {
       room.release();
     }
-    if (this.#gone?.aborted === true) throw clientHasLeft(this.#gone);
+  }
+
+  /** Counts what it has computed since this was last called. */
+  count(): void {
+    const { fuelMeter } = this;
+    if (fuelMeter !== undefined) processor.spend(this.setup.caller, fuelMeter.sinceCounted());
+  }
+
+  /**
+   * Resolves when it may compute, after those whose callers have computed less; undefined if that is now.
+   *
+   * Throws `cancelled` where the client has left meanwhile.
+   */
+  turn(): Promise<void> | undefined {
+    const turn = processor.turn(this.setup.caller, this.fuelMeter === undefined);
+    return turn && this.#waitFor(turn);
+  }
+
+  async #waitFor(turn: Promise<void>): Promise<void> {
+    const gone = (this.#gone ??= this.setup.signal());
+    await turn;
+    if (gone.aborted) throw clientHasLeft(gone);
   }
 
   /** Takes room for bytes that come in while the guest waits; where there is none it waits for some. */

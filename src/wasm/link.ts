@@ -122,9 +122,16 @@ export function instantiate(code: Code, guest: Guest): Instance {
 }
 
 /** Runs a function that the instance exports; returns its code. */
-export async function runExport({ suspends, exports }: Instance, name: string): Promise<number> {
+export async function runExport(instance: Instance, name: string): Promise<number> {
+  const { suspends, exports, guest } = instance;
   const call = exports[name] as () => number | undefined;
-  return (suspends ? await WebAssembly.promising(call)() : call()) ?? 0;
+  let code: number | undefined | Promise<number | undefined>;
+  try {
+    code = suspends ? WebAssembly.promising(call)() : call();
+  } finally {
+    guest!.count();
+  }
+  return (await code) ?? 0;
 }
 
 /**

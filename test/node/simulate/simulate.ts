@@ -1,4 +1,5 @@
 import { configureLimits } from "../../../src/core/limits.ts";
+import { processor } from "../../../src/wasm/processor.ts";
 import { loadDeployment, type Deployment } from "./deployment.ts";
 import { replaceGlobals } from "./globals.ts";
 import type { Asking } from "./answer-judge.ts";
@@ -37,6 +38,7 @@ let deployment: Deployment | undefined;
 export async function play(scene: Scene): Promise<Outcome> {
   deployment ??= await loadDeployment();
   configureLimits(ROOM);
+  processor.forget();
   const { bindings, variables, durableObjects, createApp } = deployment;
   const scheduler = new Scheduler(scene.seed);
   const platform = new Platform(scheduler, scene.faults, bindings, variables, durableObjects);

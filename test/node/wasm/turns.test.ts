@@ -9,14 +9,14 @@ import { assembled, callGuest, programOf } from "../bundle/wasm/wat-guests.ts";
  */
 
 const FUEL = 1_000_000_000;
-const guest = (imported: string, call: string) => `
+const guest = (imported: string, call: string, turns = 1200) => `
   (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
   (import "extism:host/env" "var_get" (func $var (param i64) (result i64)))
   (import "extism:host/env" "alloc" (func $alloc (param i64) (result i64)))
   ${imported}
   (memory (export "memory") 1)
   (func (export "call") (result i32) (local $turns i32) (local $left i32)
-    (local.set $turns (i32.const 1200))
+    (local.set $turns (i32.const ${turns}))
     (loop $turn
       (local.set $left (i32.const 100000))
       (loop $compute
@@ -38,9 +38,11 @@ const programs = new Map<string, Program>();
 beforeAll(async () => {
   for (const [name, call] of Object.entries(CALLS)) {
     programs.set(name, await programOf(await assembled(guest(SLEEPING, call))));
+    programs.set(`short ${name}`, await programOf(await assembled(guest(SLEEPING, call, 250))));
   }
   const { "of WASI": call } = CALLS;
   programs.set("plain", await programOf(await assembled(guest("", call))));
+  programs.set("short plain", await programOf(await assembled(guest("", call, 250))));
 });
 
 /** Runs a guest beside a client of which each turn of the event loop counts. */
@@ -97,6 +99,30 @@ test("a guest that cannot be suspended goes on, and ends if its client had left 
   await expect(running).rejects.toMatchObject({ code: "cancelled" });
 });
 
+/** The calls that end, by whose they are: seven of one caller, and when the first has ended one of another. */
+async function callsOfTwo(name: string): Promise<string[]> {
+  const ended: string[] = [];
+  const call = async (caller: string) => {
+    const ending = await callGuest(programs.get(`short ${name}`)!, "", { caller });
+    expect(ending.kind).toBe("returned");
+    ended.push(caller);
+  };
+  const arrival = new Promise<void>((resolve) => {
+    setTimeout(() => resolve(call("second")));
+  });
+  await Promise.all([...Array.from({ length: 7 }, () => call("first")), arrival]);
+  return ended;
+}
+
+test.each(["plain", ...Object.keys(CALLS)])(
+  "the first call of a caller comes before all that wait of another who computes: %s",
+  async (name) => {
+    const ended = await callsOfTwo(name);
+    expect(ended).toHaveLength(8);
+    expect(ended.indexOf("second")).toBeLessThanOrEqual(2);
+  },
+);
+
 test("a client that leaves while a host function works ends the guest at the next one", async () => {
   const client = new AbortController();
   let looks = 0;
@@ -110,11 +136,7 @@ test("a client that leaves while a host function works ends the guest at the nex
 });
 
 test("a small call does not ask for its client", async () => {
-  const small = await programOf(
-    await assembled(
-      guest("", "").replace("(i32.const 1200)", "(i32.const 1)").replace("100000", "1"),
-    ),
-  );
+  const small = await programOf(await assembled(guest("", "", 1).replace("100000", "1")));
   let looks = 0;
   const signal = () => {
     looks++;
