@@ -35,6 +35,8 @@ export class Resumption implements Keeper {
   #isNoted = false;
   /** Renews the lease while a request is sent that must not be sent twice. */
   #renewal: ReturnType<typeof setInterval> | undefined;
+  /** True once it sends nothing any more; a guest that runs elsewhere may not know yet. */
+  #isOver = false;
 
   constructor(by: Resumed, find: () => Promise<DurableObjectStub<States>>) {
     this.#by = by;
@@ -77,10 +79,14 @@ export class Resumption implements Keeper {
     return { id: made.id, ...(recorded && { recorded: this.#whole(recorded) }) };
   }
 
-  /** Ends the lease: nothing is being sent any more. Never throws. */
+  /** Ends the lease: nothing is being sent any more, nor will be. Never throws. */
   async release(): Promise<void> {
-    if (!this.#stopRenewal()) return;
-    await this.#states()
+    this.#isOver = true;
+    if (this.#stopRenewal()) await this.#endLease();
+  }
+
+  #endLease(): Promise<void> {
+    return this.#states()
       .then((states) => states.release(this.#attempt))
       .catch(logError);
   }
@@ -91,6 +97,7 @@ export class Resumption implements Keeper {
 
   async intend(position: number, key: string, method: MethodClass): Promise<boolean> {
     if (method === "safe") return false;
+    if (this.#isOver) throw cancelledBefore();
     const states = await this.#states();
     if (!this.#isNoted) {
       const earlier = await this.earlier();
@@ -104,6 +111,10 @@ export class Resumption implements Keeper {
     if (isRepeated === undefined) return this.#overtaken();
     this.#isNoted = true;
     this.#unstored = [];
+    if (this.#isOver) {
+      await this.#endLease();
+      throw cancelledBefore();
+    }
     const lasts = Date.now() + limits.httpMs;
     this.#renewal = setInterval(() => {
       // No HTTP request takes longer, whatever has become of the run.
@@ -151,10 +162,12 @@ export class Resumption implements Keeper {
 
 /** Polls until no other request is sending; throws `conflict` if that takes too long. */
 async function whenFree<T extends object>(ask: () => Promise<T | Busy>): Promise<T> {
+  const until = Date.now() + limits.resumeWaitMs;
   for (let waitedMs = 0; ; waitedMs += limits.resumePollMs) {
     const given = await ask();
     if (!("busyMs" in given)) return given;
-    if (waitedMs >= limits.resumeWaitMs) throw inProgress(given.busyMs);
+    // By the number of polls, too: the clock may be set back.
+    if (waitedMs >= limits.resumeWaitMs || Date.now() >= until) throw inProgress(given.busyMs);
     await scheduler.wait(limits.resumePollMs);
   }
 }
@@ -164,3 +177,6 @@ function inProgress(ms: number): Fault {
   const message = `Another request with the same requestState and answers is in progress. Retry in ${retryAfter} s.`;
   return new Fault("conflict", message, { data: { retryAfter } });
 }
+
+const cancelledBefore = () =>
+  new Fault("cancelled", "The call was cancelled before it sent its request.");

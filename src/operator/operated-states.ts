@@ -27,7 +27,7 @@ export function operatedStates(
         "The binding SERVLET_STATES is missing: add the Durable Object to wrangler.toml.",
       );
     }
-    return objects.getByName(await stateName(servlet.name, scope));
+    return objects.getByName(stateName(servlet.name, scope));
   };
   const forget = async (servlet: StateOwner, scope: Scope) => {
     const state = await objectOf(servlet, scope);

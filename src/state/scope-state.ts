@@ -72,6 +72,8 @@ interface Running extends ScopeRun {
   files: Files | undefined;
   /** Notifications that are sent once the call is committed. */
   changes: ChangeNotification[];
+  /** What its client was told, after so many notifications of earlier runs. */
+  said: { after: number; notices: Notification[] };
   /** The blocks of its memory as they are stored, and those that a pristine instance uses. */
   memory: Pick<Kept, "blocks" | "used">;
   /** Bytes of all files when it began. */
@@ -99,8 +101,14 @@ export class ScopeState {
   /** Runs an export, and stores what it has changed before its ending is returned. */
   async call(run: ScopeRun): Promise<PlainEnding> {
     const { servlet, program, setup } = run;
+    const after = setup.recorded?.notices ?? 0;
     const before = setup.recorded && this.rows.ending(setup.recorded);
-    if (before !== undefined) return before;
+    if (before !== undefined) {
+      // Who has asked for it may have died before they passed it on.
+      const { notices, after: first } = before.said;
+      for (const notice of notices.slice(Math.max(0, after - first))) setup.notify(notice);
+      return before.ending;
+    }
     const { hash } = this.rows;
     if (hash !== undefined && hash !== buildIdOf(servlet)) {
       console.warn(`[${servlet.name}] Its build has changed: its memory starts empty.`);
@@ -108,7 +116,7 @@ export class ScopeState {
     }
     const files = this.filesFor(servlet, setup.world.now(), run.room);
     const running: Running = {
-      ...{ ...run, files, changes: [], isCommitted: false },
+      ...{ ...run, files, changes: [], said: { after, notices: [] }, isCommitted: false },
       memory: { blocks: new Map(), used: new Uint8Array() },
       fileBytes: files?.bytes ?? 0,
     };
@@ -118,6 +126,10 @@ export class ScopeState {
       run.input,
       {
         ...setup,
+        notify(notice) {
+          if (run.isDurable) running.said.notices.push(notice);
+          setup.notify(notice);
+        },
         changed: (notice: Notification) => void running.changes.push(changeOf(notice)),
         ...(files && { files }),
       },
@@ -247,7 +259,7 @@ export class ScopeState {
     running: Running,
     { instance, ending, span }: { instance: Instance; ending: Ending; span: Span },
   ): Promise<void> {
-    const { files, setup, changes, memory, isDurable } = running;
+    const { files, setup, changes, said, memory, isDurable } = running;
     const { journal, leaves, vars } = instance.guest!;
     const kept = { instance, vars, ...memory };
     // Undefined if the next call starts with empty memory.
@@ -262,7 +274,8 @@ export class ScopeState {
       files?.commit({ keepsOpen: change !== undefined });
       if (change) this.rows.save(change);
       else this.rows.clear();
-      if (isDurable) this.rows.saveEnding(journal.recorded(), plainEnding(ending, changes));
+      if (isDurable)
+        this.rows.saveEnding(journal.recorded(), { ending: plainEnding(ending, changes), said });
     });
     running.isCommitted = true;
     if (change === undefined) return;

@@ -20,7 +20,7 @@ export function stateful({ SERVLET_STATES: objects }: Env) {
         `The servlet ${servlet.name} keeps state, and the binding SERVLET_STATES is missing: add the Durable Object to wrangler.toml.`,
       );
     }
-    return objects.getByName(await stateName(servlet.name, scopeOf(servlet.manifest, viewer)));
+    return objects.getByName(stateName(servlet.name, scopeOf(servlet.manifest, viewer)));
   };
   return {
     async runStateful(servlet, run, call) {

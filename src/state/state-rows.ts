@@ -14,6 +14,7 @@ import { bytesToHex } from "@noble/hashes/utils.js";
 import { limits } from "../core/limits.ts";
 import { PART } from "../core/parts.ts";
 import { stringBytes } from "../core/text.ts";
+import type { Notification } from "../core/model.ts";
 import type { JournalEntry, Recorded } from "../core/record.ts";
 import type { PlainEnding } from "./plain-ending.ts";
 import type { Kept } from "./kept-instances.ts";
@@ -43,10 +44,16 @@ DELETE FROM ending_parts WHERE seed IN (
   ) WHERE nth > 1 AND (nth > ? OR total > ?)
 )`;
 
-/** How a call has ended, and the digests of the answers that it had until then. */
-interface Ended {
-  answers: string[];
+/** How a call has ended. */
+export interface Ended {
   ending: PlainEnding;
+  /** What it has said, after so many notifications of earlier runs. */
+  said: { after: number; notices: readonly Notification[] };
+}
+
+/** An ending, and the digests of the answers that the call had until then. */
+interface StoredEnding extends Ended {
+  answers: string[];
 }
 
 /** The changes of a call, to be stored. */
@@ -138,7 +145,7 @@ export class StateRows {
    * The ending of this call if an earlier run has stored one, together with its changes: the task that asked for it may
    * have died before it got the ending. Undefined for another call, and for the same call with other answers.
    */
-  ending({ head, entries }: Recorded): PlainEnding | undefined {
+  ending({ head, entries }: Recorded): Ended | undefined {
     const runs = this.#sql
       .exec(
         "SELECT DISTINCT seed FROM ending_parts WHERE seed BETWEEN ? || ' ' AND ? || '!'",
@@ -151,18 +158,18 @@ export class StateRows {
         .exec("SELECT bytes FROM ending_parts WHERE seed = ? ORDER BY nth", run)
         .toArray()
         .map(({ bytes }, nth) => this.#open(bytes, `ending ${run} ${nth}`));
-      const { answers, ending } = JSON.parse(decoder.decode(concatenate(parts))) as Ended;
-      if (entries.every((entry, at) => answerKey(entry) === answers[at])) return ending;
+      const stored = JSON.parse(decoder.decode(concatenate(parts))) as StoredEnding;
+      if (entries.every((entry, at) => answerKey(entry) === stored.answers[at])) return stored;
     }
     return undefined;
   }
 
   /** Stores the ending of a call that may be run again. Must run in the transaction of `save`. */
-  saveEnding({ head, entries }: Recorded, ending: PlainEnding): void {
-    const ended: Ended = { answers: entries.map(answerKey), ending };
+  saveEnding({ head, entries }: Recorded, ended: Ended): void {
+    const stored: StoredEnding = { ...ended, answers: entries.map(answerKey) };
     // A client that holds the state of a waiting call can answer it twice: same seed, other answers.
-    const run = `${head.seed} ${hashOf(ended.answers.join(" "))}`;
-    const bytes = encoder.encode(JSON.stringify(ended));
+    const run = `${head.seed} ${hashOf(stored.answers.join(" "))}`;
+    const bytes = encoder.encode(JSON.stringify(stored));
     const now = Date.now();
     const until = now + limits.taskMs;
     this.#sql.exec("DELETE FROM ending_parts WHERE until < ? OR seed = ?", now, run);

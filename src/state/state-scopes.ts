@@ -1,5 +1,7 @@
+import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { callerKey } from "../core/callers.ts";
-import { canonicalJson, hexDigest } from "../core/digest.ts";
+import { canonicalJson } from "../core/digest.ts";
 import type { Viewer } from "../servlets/deployment.ts";
 import type { Manifest } from "../servlets/manifest.ts";
 
@@ -20,18 +22,6 @@ export function scopeOf({ state }: Pick<Manifest, "state">, { principal, session
 export const callerScope = (state: Manifest["state"], key: string): Scope =>
   state === "session" ? ["sessionless", key] : ["caller", key];
 
-/** Names that this isolate has computed, at most `MOST_KNOWN`. */
-const known = new Map<string, string>();
-const MOST_KNOWN = 1000;
-
 /** The name of the Durable Object with the state of a servlet in a scope: a SHA-256, 64 hex digits. */
-export async function stateName(servlet: string, scope: Scope): Promise<string> {
-  const text = canonicalJson([servlet, ...scope]);
-  let name = known.get(text);
-  if (name === undefined) {
-    name = await hexDigest(text);
-    if (known.size >= MOST_KNOWN) known.clear();
-    known.set(text, name);
-  }
-  return name;
-}
+export const stateName = (servlet: string, scope: Scope): string =>
+  bytesToHex(sha256(utf8ToBytes(canonicalJson([servlet, ...scope]))));

@@ -256,10 +256,9 @@ export class Guest extends GuestMemory {
 
   /** Sends a notification to the client; `bytes` is its size, charged to the budget. */
   notify(notification: Notification, bytes: number): void {
-    const isNew = this.journal.notice();
     const { setup } = this;
     const isKept = setup.changed !== undefined && isChange(notification);
-    if (!isNew && !isKept) return;
+    if (!isKept && !this.journal.notice()) return;
     this.budget.hold(bytes);
     if (this.budget.count("notifications") === undefined) return;
     if (isKept) setup.changed?.(notification);

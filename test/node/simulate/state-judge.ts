@@ -70,8 +70,11 @@ export function judgeState(scope: string, attempts: Attempt[]): Violation[] {
   for (const [label, same] of byLabel) {
     const count = commits.get(label) ?? 0;
     if (keptBy(same[0]!).length === 0) continue;
-    // Forks whose answers both came too late are one call.
-    const ends = same.filter(hasAnswer).map(({ end }) => JSON.stringify(end!["result"]));
+    // Forks whose answers both came too late are one call, the result of which may be a task's, too.
+    const ends = same.filter(hasAnswer).map(({ end }) => {
+      const { structuredContent, content } = end!["result"];
+      return JSON.stringify(structuredContent ?? content);
+    });
     const done = new Set(ends).size;
     if (count > same.length) against("state once", `${label} ${count} times in ${log.join(" ")}`);
     if (count < done) against("state kept", `${label} is missing in ${log.join(" ")}`);

@@ -53,7 +53,7 @@ function held() {
 /** Resolves when the object has got all that was sent to it: whoever cancels hears at once, the object after that. */
 async function hasHeard(servlet: string, principal: { name: string }): Promise<void> {
   const scope = scopeOf({ state: "caller" }, { principal });
-  await states.getByName(await stateName(servlet, scope)).cancel("nobody");
+  await states.getByName(stateName(servlet, scope)).cancel("nobody");
 }
 
 describe("a turn", () => {

@@ -135,14 +135,17 @@ test("endings are kept whatever their size, and the oldest are given up", async 
     const rows = new StateRows(storage.sql, sealingWith(new Uint8Array(32)));
     const save = (seed: string, output: string) =>
       storage.transactionSync(() =>
-        rows.saveEnding(call(seed), { kind: "returned", output, fuelUsed: 0 }),
+        rows.saveEnding(call(seed), {
+          ending: { kind: "returned", output, fuelUsed: 0 },
+          said: { after: 0, notices: [] },
+        }),
       );
     const kept = () => ["a", "b", "c"].filter((seed) => rows.ending(call(seed)) !== undefined);
     const large = "ä".repeat(2 * 1024 * 1024);
     save("a", large);
-    expect(rows.ending(call("a"))).toMatchObject({ output: large });
+    expect(rows.ending(call("a"))).toMatchObject({ ending: { output: large } });
     save("a", "again");
-    expect(rows.ending(call("a"))).toMatchObject({ output: "again" });
+    expect(rows.ending(call("a"))).toMatchObject({ ending: { output: "again" } });
     save("b", large);
     expect(kept()).toEqual(["a", "b"]);
     configureLimits({ endings: 2 });
