@@ -13,6 +13,8 @@ export interface WorkerdOptions {
   files: string;
   /** Permits workerd's experimental features. */
   experimental?: boolean;
+  /** The port on which its inspector listens; absent, there is none. */
+  inspector?: number;
   /** Variables for the configuration. The process has no others, apart from those that name certificates. */
   variables?: Readonly<Record<string, string>>;
   /** Runs it in its own process group, so that a terminal's signals do not reach it. */
@@ -40,13 +42,14 @@ const eventSchema = z.object({ event: z.literal("listen"), socket: z.string(), p
 /** Starts workerd; resolves when its sockets listen. Throws `NotStarted`. */
 export async function startWorkerd(options: WorkerdOptions, sockets = 1): Promise<Workerd> {
   const { config, files, experimental = false, variables = {}, ownGroup = false } = options;
-  const { log, errors } = options;
+  const { log, errors, inspector } = options;
   const args = [
     "serve",
     "-I",
     files,
     "--control-fd=3",
     ...(experimental ? ["--experimental"] : []),
+    ...(inspector === undefined ? [] : [`--inspector-addr=127.0.0.1:${inspector}`]),
   ];
   const output = log === undefined ? "inherit" : "pipe";
   const child = spawn(binary, [...args, config], {

@@ -56,6 +56,8 @@ export interface Options {
   buckets?: readonly string[];
   /** Where all goes that the Worker fetches: this port of this machine, instead of the internet. */
   internet?: number;
+  /** Its inspector listens on this port. */
+  inspector?: number;
   /** Sends traces to where the variables say, by this script in the folder. */
   exporter?: string;
   /** Takes what the process logs, in whole lines. */
@@ -131,6 +133,7 @@ export async function serve(folder: string, options: Options = {}): Promise<Serv
     variables,
     // Its output is read, or it would stop when the pipe is full.
     log: log ?? (() => {}),
+    ...(options.inspector !== undefined && { inspector: options.inspector }),
   });
   while (!(await answers(port))) await new Promise((resolve) => setTimeout(resolve, 5));
   return { port, process, startupMs: performance.now() - began };

@@ -9,6 +9,7 @@
  * `npm run bench -- fuel` measures what guests can compute for their fuel instead (fuel.ts),
  * `-- tracking` what it costs them that their writes are marked (tracking.ts), `-- fleet` what many servlets
  * cost (fleet.ts), `-- coldStart` what a new isolate pays (cold-start.ts),
+ * `-- largeArgument` what the host keeps of large arguments and results (large-argument.ts),
  * `-- firstAnswer` how long `dev` takes to answer (first-answer.ts), `-- hosted` a self-hosted server (hosted.ts), and `-- herd` tasks that are due at once (herd.ts).
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -25,6 +26,7 @@ import { benchFirstAnswer } from "./first-answer.ts";
 import { benchFleet } from "./fleet.ts";
 import { benchFuel } from "./fuel.ts";
 import { benchHerd } from "./herd.ts";
+import { benchLargeArgument } from "./large-argument.ts";
 import { benchHosted } from "./hosted.ts";
 import { greeted, kindsWith, type Wanted } from "./kinds.ts";
 import { drive } from "./load.ts";
@@ -59,6 +61,10 @@ if (only.includes("herd")) {
 }
 if (only.includes("coldStart")) {
   await benchColdStart();
+  process.exit(0);
+}
+if (only.includes("largeArgument")) {
+  await benchLargeArgument();
   process.exit(0);
 }
 if (only.includes("firstAnswer")) {
