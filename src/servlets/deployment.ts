@@ -10,6 +10,8 @@ import type { CollectedLists, Servlet } from "./servlet.ts";
 /** Format and destination of the run log. */
 export interface Recording {
   format: "json" | "text";
+  /** Of the runs that do not fail, from 0 to 1. */
+  share: number;
   print(line: string): void;
 }
 

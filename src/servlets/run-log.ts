@@ -140,7 +140,7 @@ function tell(
     const run: CountedRun = { servlet: about.servlet, tool, caller, outcome, ms, fuel };
     count(hasFailed ? { ...run, message: briefly(message ?? outcome) } : run);
   }
-  if (record === undefined && !hasFailed) return;
+  if (!hasFailed && !(record && Math.random() < record.share)) return;
   const advice = ADVICE[outcome];
   const line: RunLine = {
     time: new Date(began).toISOString(),

@@ -194,6 +194,11 @@ const settingsSchema = z.object({
   ),
   /** How each run of a servlet is logged: `json`, `text` (easier to read) or `off`: only those that fail, as text. */
   RUN_LOG: z._default(z.enum(["json", "text", "off"]), "off"),
+  /** The share of runs that is logged, from `0` to `1`, such as `0.01`; those that fail always are. */
+  RUN_LOG_SAMPLE: z._default(
+    json(() => z.number().check(z.minimum(0), z.maximum(1))),
+    1,
+  ),
   /** `none`: public access is intended. Without it an open server warns on its page and in its log. */
   AUTH: z.optional(z.literal("none")),
   /** Overrides the limits below: JSON, as `{"callsPerMinute": 600, "bodyBytes": 1000000}`. */
@@ -313,9 +318,10 @@ export const apiKeysOf = ({ API_KEYS = {} }: Settings) =>
 
 /** The deployment that these settings configure; `env` has the variables of its servlets, and those of the server. */
 export function deploymentOf(settings: Settings, env: object) {
-  const { LOG_LEVEL: logLevel, ISOLATION: isolation, SCOPES: scopes = {}, RUN_LOG } = settings;
+  const { LOG_LEVEL: logLevel, ISOLATION: isolation, SCOPES: scopes = {} } = settings;
+  const { RUN_LOG, RUN_LOG_SAMPLE: share } = settings;
   const print = (line: string) => console.log(line);
-  const record = RUN_LOG === "off" ? undefined : { format: RUN_LOG, print };
+  const record = RUN_LOG === "off" ? undefined : { format: RUN_LOG, share, print };
   const log = (servlet: string, level: Settings["LOG_LEVEL"], text: string) => {
     console[level === "trace" ? "debug" : level](`[${servlet}] ${printableLines(text)}`);
   };

@@ -20,6 +20,7 @@ export const SETTINGS = [
   "API_KEYS",
   "SCOPES",
   "RUN_LOG",
+  "RUN_LOG_SAMPLE",
   "AUTH",
   "LIMITS",
   "ENTERPRISE_ISSUERS",

@@ -177,6 +177,7 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
       log: (_servlet, level, text) => logs.push(`${level}: ${text}`),
       record: {
         format: "json",
+        share: 1,
         print(line) {
           const { outcome, message } = JSON.parse(line) as { outcome: string; message?: string };
           const isRun = ["threw", "trapped", "refused"].includes(outcome);

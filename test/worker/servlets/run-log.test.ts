@@ -113,6 +113,22 @@ test("a call that succeeds has a line without a message, whatever its servlet ha
   expect(JSON.parse(line!)).not.toHaveProperty("message");
 });
 
+test("of calls that succeed a share is logged, and all that fail", async () => {
+  const counts = async (RUN_LOG_SAMPLE: string, chance: number) => {
+    const lines = [];
+    for (const [tool, args] of [["greet", { name: "Ada" }], ["broken"]] as const) {
+      vi.spyOn(Math, "random").mockReturnValue(chance);
+      lines.push(await called(tool, args, { RUN_LOG_SAMPLE }));
+    }
+    return lines.map(({ length }) => length);
+  };
+  expect(await counts("0", 0)).toEqual([0, 1]);
+  expect(await counts("0.5", 0.4)).toEqual([1, 1]);
+  expect(await counts("0.5", 0.6)).toEqual([0, 1]);
+  expect(await counts("1", 0.9)).toEqual([1, 1]);
+  expect(() => createServer(bundle, { ...env, RUN_LOG_SAMPLE: "5" })).toThrow("RUN_LOG_SAMPLE");
+});
+
 test("the console has the same entry, and counts it as an error", async () => {
   const usageMs = limits.usageMs;
   configureLimits({ usageMs: 0 });
