@@ -27,6 +27,17 @@ test("small calls do not wait", () => {
   }
 });
 
+test("small calls do not wait for each other once some have waited", async () => {
+  const { processor, take } = recorded();
+  processor.spend("a", LONG);
+  const timers = vi.spyOn(globalThis, "setTimeout");
+  const client = async () => {
+    for (let nth = 0; nth < 200; nth++) await take("a", { fuel: 10_000 });
+  };
+  await Promise.all(Array.from({ length: 8 }, client));
+  expect(timers.mock.calls.length).toBeLessThan(40);
+});
+
 test("between those who wait, those come first whose callers have used less", async () => {
   const { turns, take } = recorded();
   const many = Array.from({ length: 6 }, () => take("a"));

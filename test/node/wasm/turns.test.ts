@@ -1,5 +1,6 @@
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, beforeEach, expect, test } from "vitest";
 import type { Program } from "../../../src/wasm/call.ts";
+import { processor } from "../../../src/wasm/processor.ts";
 import type { Setup } from "../../../src/wasm/setup.ts";
 import { assembled, callGuest, programOf } from "../bundle/wasm/wat-guests.ts";
 
@@ -35,6 +36,8 @@ const CALLS = {
 };
 
 const programs = new Map<string, Program>();
+beforeEach(() => processor.forget());
+
 beforeAll(async () => {
   for (const [name, call] of Object.entries(CALLS)) {
     programs.set(name, await programOf(await assembled(guest(SLEEPING, call))));
