@@ -9,7 +9,7 @@ import { transform } from "esbuild";
 import { buildWorker, serve, stop, type Options } from "../workerd.ts";
 import { buildCheckout } from "./against.ts";
 import { fleetOf } from "./fleet.ts";
-import { kindsWith, modern } from "./kinds.ts";
+import { kindsWith } from "./kinds.ts";
 import { drive, type Load } from "./load.ts";
 import { median } from "./turns.ts";
 
@@ -55,15 +55,14 @@ export async function benchColdStart(): Promise<void> {
   const { callModern } = kindsWith({ key: {}, token: {} });
   const bare = await buildWorker(join(import.meta.dirname, "empty.ts"), join(scratch, "empty"));
   const ours = await buildCheckout(".", join(scratch, "ours"));
-  const fleet = await fleetOf(MANY);
+  const fleet = await fleetOf(MANY, ["plugins"]);
   const read = await unrun(bare, ours, join(scratch, "read"));
   const durable = { durable: true } as const;
   const starts = {
     empty: () => started(bare, callModern!, durable),
     "script alone": () => started(read, callModern!, durable),
     bundled: () => started(ours, callModern!, durable),
-    [`${MANY} servlets`]: () =>
-      started(fleet.folder, modern("tools/call", { name: "say7", arguments: {} }, "say7"), durable),
+    [`${MANY} more`]: () => started(fleet.folder, callModern!, durable),
   };
   const took = new Map<string, number[]>();
   for (let round = 0; round < ROUNDS; round++) {
