@@ -170,13 +170,41 @@ const isHeld = (response: Response): boolean => largeAnswers.has(response) || is
 const isStream = ({ headers, body }: Response): boolean =>
   body !== null && headers.get("content-type") === "text/event-stream";
 
+/** Bytes of a stream that are read at least. */
+const LEAST_PIECE = 4096;
+
+/**
+ * Reads a stream in pieces that grow while there is more: each takes a turn of the event loop, and one that waits holds the
+ * room for it.
+ */
+function piecesOf(stream: ReadableStream<Uint8Array>) {
+  let bytes: ReadableStreamBYOBReader;
+  try {
+    bytes = stream.getReader({ mode: "byob" });
+  } catch {
+    // It is no stream of bytes, so that its pieces come as they were written.
+    const whole = stream.getReader();
+    return { read: () => whole.read(), cancel: (reason: unknown) => whole.cancel(reason) };
+  }
+  let room = LEAST_PIECE;
+  return {
+    async read() {
+      const piece = await bytes.read(new Uint8Array(room));
+      const isFull = piece.value?.length === room;
+      room = isFull ? Math.min(4 * room, limits.answerPiece) : Math.max(room / 16, LEAST_PIECE);
+      return piece;
+    },
+    cancel: (reason: unknown) => bytes.cancel(reason),
+  };
+}
+
 /** The response; calls `ended` when its body is read to the end or cancelled. */
 function untilEnd(response: Response, ended: () => void): Response {
-  const reader = response.body!.getReader();
+  const { read, cancel } = piecesOf(response.body!);
   const source: UnderlyingSource<Uint8Array> = {
     async pull(controller) {
       try {
-        const { done, value } = await reader.read();
+        const { done, value } = await read();
         if (!done) return controller.enqueue(value);
         controller.close();
       } catch (error) {
@@ -186,7 +214,7 @@ function untilEnd(response: Response, ended: () => void): Response {
     },
     cancel(reason) {
       ended();
-      return reader.cancel(reason);
+      return cancel(reason);
     },
   };
   // No read-ahead, so that backpressure reaches the source of the stream.

@@ -111,6 +111,12 @@ describe("an answer as an event stream that its client does not read", () => {
     expect((await call(ada, "Ada")).status).toBe(200);
   });
 
+  test("is handed on in few pieces", async () => {
+    let pieces = 0;
+    for await (const _piece of (await call(ada)).body!) pieces++;
+    expect(pieces).toBeLessThan(20);
+  });
+
   test("is broken off after a while", async () => {
     configureLimits({ bodyMs: 50 });
     const connection = new Connection({ caller: ada, onOver: () => {} });
