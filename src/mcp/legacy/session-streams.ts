@@ -153,9 +153,9 @@ export class SessionStreams {
     });
   }
 
-  /** Closes all streams of a session that has ended. */
+  /** Closes all streams of a session that ends, also those whose clients are still sent what they have missed. */
   end(): void {
-    for (const connection of this.#open.values()) connection.close();
+    for (const connection of this.#connections) connection.close();
   }
 
   /** Settles when all sent messages are durable. */
