@@ -42,6 +42,20 @@ test("who has begun comes before who has not, of one caller", async () => {
   expect(turns).toEqual(["a", "a goes on", "a", "a"]);
 });
 
+test("who has computed waits for no longer than that, though others wait all the time and use little", async () => {
+  const { processor, turns, take } = recorded();
+  for (let nth = 0; nth < 5; nth++) processor.spend("a", LONG);
+  let isOver = false;
+  const polling = async (name: string) => {
+    while (!isOver && turns.length < 5000) await take(name, { isNew: false, fuel: 10_000 });
+  };
+  processor.spend("b", LONG);
+  const others = ["b", "c", "d"].map(polling);
+  await take("a").then(() => (isOver = true));
+  await Promise.all(others);
+  expect(turns.indexOf("a")).toBeLessThan(2000);
+});
+
 test("one that is gone while it waits holds nobody up", async () => {
   const { processor, turns, take } = recorded();
   processor.spend("a", LONG);
