@@ -101,6 +101,17 @@ describe("an answer as an event stream that its client does not read", () => {
     expect(unreadOf(countedUnder(ada))).toBe(0);
   });
 
+  test("is whole for a caller who leaves nothing unread, though others leave no room at all", async () => {
+    const others = [1, 2, 3].map(
+      () => new Connection({ caller: crypto.randomUUID(), onOver: () => {} }),
+    );
+    for (const other of others) other.writeAny(LONG);
+    const answer = await call(bob);
+    await counted(bob, 100);
+    expect(await answer.text()).toContain(LONG);
+    for (const other of others) other.fail("The end.");
+  });
+
   test.each(["cancels it", "leaves"])("counts no more once its client %s", async (how) => {
     const client = new AbortController();
     const answers = [await call(ada, LONG, client.signal), await call(ada, LONG, client.signal)];
@@ -167,6 +178,19 @@ test("what a session is told faster than it stores it counts for its caller, and
   expect(textOf(await events.message())).toBe(LONG);
   expect(textOf(await events.message())).toBe("end");
   await events.drop();
+});
+
+test("a session's client is sent what it has missed, though others leave no room at all", async () => {
+  const ada = crypto.randomUUID();
+  const client = await begin({ server: await keyed(ada), ...as(ada) });
+  await tell(client, LONG);
+  limitTo(200_000);
+  const other = new Connection({ caller: crypto.randomUUID(), onOver: () => {} });
+  other.writeAny(LONG);
+  const events = await listened(client);
+  expect(textOf(await events.message())).toBe(LONG);
+  await events.drop();
+  other.fail("The end.");
 });
 
 describe("streams that nobody reads break off once they have too much of one caller together, and those of others do not", () => {
