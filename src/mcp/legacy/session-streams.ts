@@ -37,8 +37,6 @@ export class SessionStreams {
   #connections: Connection[] = [];
   /** Number of the newest event that a crash cannot lose: clients must know no later one. */
   #durable: number;
-  /** Bytes of the messages that are not durable yet, counted apart from those that its caller should read. */
-  #queued: Unread | undefined;
   /** Settles when all earlier messages are inserted. */
   #last = Promise.resolve();
   /** Settles when all inserted messages are durable and written. */
@@ -72,9 +70,10 @@ export class SessionStreams {
     { isMinor = false, texts, also }: SendOptions = {},
   ): Promise<void> {
     const bytes = stringBytes(message);
-    const queued = (this.#queued ??= new Unread(countedUnder(this.#store.caller), unstored));
+    // Counted apart from what its caller should read.
+    const queued = new Unread(countedUnder(this.#store.caller), unstored);
     if (isMinor && queued.leavesTooMuch(bytes)) return;
-    queued.bytes += bytes;
+    queued.bytes = bytes;
     const stored = this.#inTurn(async () => {
       // The number is assigned here, where messages are written one after the other.
       const seq = this.#events.newest + 1;
@@ -94,7 +93,7 @@ export class SessionStreams {
         this.#relieve();
       });
     });
-    await stored.then(() => this.#written).finally(() => (queued.bytes -= bytes));
+    await stored.then(() => this.#written).finally(() => (queued.bytes = 0));
   }
 
   /**

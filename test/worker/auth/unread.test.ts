@@ -7,6 +7,7 @@ import { Connection } from "../../../src/http/connection.ts";
 import { countedUnder, unreadOf, unstored } from "../../../src/http/unread.ts";
 import { as, keyed, prepare } from "../calls/client.ts";
 import { anonymous, plain, prepareHubs } from "../mcp/hub-client.ts";
+import { dead } from "../mcp/legacy/session-faults.ts";
 import { begin, listened, objectOf, tell, textOf } from "../mcp/legacy/session-steps.ts";
 import { modern } from "../server.ts";
 import { serverOf, type Server } from "./key-holders.ts";
@@ -191,6 +192,19 @@ test("a session's client is sent what it has missed, though others leave no room
   expect(textOf(await events.message())).toBe(LONG);
   await events.drop();
   other.fail("The end.");
+});
+
+test("what a session is told counts for its anonymous caller, though the session was woken by others", async () => {
+  const client = await begin({ headers: { "cf-connecting-ip": "192.0.2.77" } });
+  await dead(objectOf(client));
+  await tell(client, "which wakes it");
+  expect((await client.notify("notifications/any")).status).toBe(202);
+  await runInDurableObject(objectOf(client), async (session: Session) => {
+    const params = { level: "info", data: LONG };
+    const told = session.changed([{ method: "notifications/message", params }]);
+    expect(unreadOf("address 192.0.2.77", unstored)).toBeGreaterThan(LONG.length);
+    await told;
+  });
 });
 
 describe("streams that nobody reads break off once they have too much of one caller together, and those of others do not", () => {
