@@ -6,6 +6,7 @@ import { eventually } from "../../waiting.ts";
 import { ABLE, prepare } from "../../calls/client.ts";
 import { pause } from "../../calls/faults.ts";
 import { ELICIT, steps } from "../../calls/plans.ts";
+import { Events } from "./session-client.ts";
 import { begin, listened, planned, tell } from "./session-steps.ts";
 
 prepare();
@@ -97,5 +98,24 @@ describe("while a session ends", () => {
     expect((await end).status).toBe(204);
     asked.open();
     await (await call).text();
+  });
+});
+
+test("a call that its client has cancelled is cancelled, and its question withdrawn, though its task fails at first", async () => {
+  vi.spyOn(console, "error").mockImplementation(() => {});
+  const client = await begin();
+  const events = new Events(await client.call("plan", steps(ELICIT), {}, "cancelled"));
+  let asked: unknown;
+  while (asked === undefined) {
+    const message = await events.message();
+    if (message["method"] === "elicitation/create") asked = message["id"];
+  }
+  vi.spyOn(Tasks.prototype, "cancel").mockRejectedValueOnce(new Error("not now"));
+  const cancelled = await client.notify("notifications/cancelled", { requestId: "cancelled" });
+  expect(cancelled.status).toBe(202);
+  const [withdrawn] = (await events.rest()).flatMap(({ message }) => message ?? []);
+  expect(withdrawn).toMatchObject({
+    method: "notifications/cancelled",
+    params: { requestId: asked },
   });
 });
