@@ -17,7 +17,7 @@ test("a request that was recorded but not sent, as its client left meanwhile, ma
       async () => states,
     );
   const left = attempt();
-  await left.begin({ hash: "", input: "", seed: "" } as never);
+  await left.begin({ version: 1, hash: "", input: "", seed: "", time: 0 });
   const sending = left.intend(0, "key", "once");
   void left.release();
   await expect(sending).rejects.toMatchObject({ code: "cancelled" });
