@@ -89,7 +89,11 @@ export class SessionStreams {
       this.#events.trim(message.length);
       this.#afterwards(() => {
         this.#durable = seq;
-        connection?.write(this.#event(stream, seq, message));
+        const text = this.#event(stream, seq, message);
+        // Its client may have no id to come back with yet.
+        if (connection?.isFullFor(text) && connection.backlogBytes <= limits.smallAnswer)
+          connection.close(this.#ending(stream, seq - 1));
+        else connection?.write(text);
         this.#relieve();
       });
     });

@@ -96,21 +96,24 @@ test.each(Object.keys(CALLS))(
 test.each([
   ["before it has begun", 1],
   ["at a host function", 3],
-])("a guest whose client leaves while it waits for its turn ends at once: %s", async (_when, nth) => {
-  const client = new AbortController();
-  let turns = 0;
-  const { promise: never } = Promise.withResolvers<void>();
-  const turn = vi.spyOn(processor, "turn").mockImplementation(() => {
-    if (++turns !== nth) return undefined;
-    // The timers of its request never go off.
-    setTimeout(() => client.abort());
-    return never;
-  });
-  onTestFinished(() => turn.mockRestore());
-  const running = callBeside("of WASI", { signal: () => client.signal });
-  await expect(running).rejects.toMatchObject({ code: "cancelled" });
-  expect(turns).toBe(nth);
-});
+])(
+  "a guest whose client leaves while it waits for its turn ends at once: %s",
+  async (_when, nth) => {
+    const client = new AbortController();
+    let turns = 0;
+    const { promise: never } = Promise.withResolvers<void>();
+    const turn = vi.spyOn(processor, "turn").mockImplementation(() => {
+      if (++turns !== nth) return undefined;
+      // The timers of its request never go off.
+      setTimeout(() => client.abort());
+      return never;
+    });
+    onTestFinished(() => turn.mockRestore());
+    const running = callBeside("of WASI", { signal: () => client.signal });
+    await expect(running).rejects.toMatchObject({ code: "cancelled" });
+    expect(turns).toBe(nth);
+  },
+);
 
 test("a guest that cannot be suspended goes on, and ends if its client had left before", async () => {
   const { ending } = await callBeside("plain");

@@ -1,21 +1,34 @@
 import { runInDurableObject } from "cloudflare:test";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Hub } from "../../../src/mcp/hub.ts";
 import type { Session } from "../../../src/mcp/legacy/session.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
+import { Registry } from "../../../src/servlets/registry.ts";
 import { Connection } from "../../../src/http/connection.ts";
 import { countedUnder, unreadOf, unstored } from "../../../src/http/unread.ts";
 import { as, keyed, prepare } from "../calls/client.ts";
 import { anonymous, plain, prepareHubs } from "../mcp/hub-client.ts";
 import { dead } from "../mcp/legacy/session-faults.ts";
-import { begin, listened, objectOf, tell, textOf } from "../mcp/legacy/session-steps.ts";
+import { Events } from "../mcp/legacy/session-client.ts";
+import {
+  begin,
+  listened,
+  objectOf,
+  request,
+  tell,
+  textOf,
+  VERSIONS,
+} from "../mcp/legacy/session-steps.ts";
 import { modern } from "../server.ts";
 import { serverOf, type Server } from "./key-holders.ts";
 
 /** What clients do not read is counted for them, however it is sent. */
 
 const usual = { ...limits };
-afterEach(() => configureLimits(usual));
+afterEach(() => {
+  vi.restoreAllMocks();
+  configureLimits(usual);
+});
 prepare();
 prepareHubs();
 
@@ -269,3 +282,31 @@ describe("streams that nobody reads break off once they have too much of one cal
     await again.drop();
   });
 });
+
+test.each(VERSIONS)(
+  "a reply for which a caller leaves no room elsewhere is sent when its client comes back: %s",
+  async (version) => {
+    const ada = crypto.randomUUID();
+    const client = await begin({ server: await keyed(ada), ...as(ada), version });
+    limitTo(500_000);
+    const other = new Connection({ caller: ada, onOver: () => {} });
+    const { resolve } = Registry.prototype;
+    vi.spyOn(Registry.prototype, "resolve").mockImplementationOnce(function (
+      this: Registry,
+      ...args
+    ) {
+      other.writeAny(LONG);
+      return resolve.apply(this, args);
+    });
+    const params = { name: "greet", arguments: { name: LONG } };
+    const accept = { accept: "text/event-stream" };
+    const response = await client.post(request(1, "tools/call", params), accept);
+    await expect.poll(() => unreadOf(ada)).toBeGreaterThan(LONG.length);
+    const events = await new Events(response).rest();
+    expect(events.flatMap(({ message }) => message ?? [])).toEqual([]);
+    other.fail("The end.");
+    const again = await listened(client, events.findLast(({ id }) => id)?.id);
+    expect(JSON.stringify(await again.message())).toContain(LONG);
+    await again.drop();
+  },
+);
