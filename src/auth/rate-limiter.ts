@@ -198,9 +198,9 @@ function untilRead(response: Response, bytes: Uint8Array, ended: () => void): Re
   const { readable, writable } = new FixedLengthStream(bytes.length);
   const writer = writable.getWriter();
   const write = async () => {
-    for (let at = 0; at < bytes.length; at += limits.smallAnswer) {
+    for (let at = 0; at < bytes.length; at += limits.answerPiece) {
       const timer = setTimeout(() => void writer.abort().catch(() => {}), limits.bodyMs);
-      const piece = bytes.subarray(at, at + limits.smallAnswer);
+      const piece = bytes.subarray(at, at + limits.answerPiece);
       await writer.write(piece).finally(() => clearTimeout(timer));
     }
     await writer.close();

@@ -1,4 +1,5 @@
 /** Requests of clients to the authorization server, as its library expects them. */
+import { textIn } from "../core/text.ts";
 import { decodeJwt } from "jose";
 import { bodyText } from "../http/body.ts";
 import { Fault } from "../core/errors.ts";
@@ -94,7 +95,7 @@ function registrationOf(text: string): string {
   if (!isObject(metadata)) return text;
   const kept = Object.entries(metadata).filter(([, value]) => value !== null && value !== "");
   const { grant_types: types, ...rest } = Object.fromEntries(kept);
-  const usable = Array.isArray(types) && types.filter((type) => GRANT_TYPES.has(String(type)));
+  const usable = Array.isArray(types) && types.filter((type) => GRANT_TYPES.has(textIn(type)));
   return JSON.stringify({ ...rest, grant_types: usable && usable.length > 0 ? usable : types });
 }
 

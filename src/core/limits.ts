@@ -97,7 +97,9 @@ const all = {
    */
   unreadBytes: 32 * 1024 * 1024,
   smallAnswer: 64 * 1024,
-  /** How long a client may take to send a body, or to read the next `smallAnswer` of an answer: the largest takes half of it at 1 Mbit/s. */
+  /** In such pieces larger answers are written, each in a turn of the event loop, between which others' guests may compute. */
+  answerPiece: 256 * 1024,
+  /** How long a client may take to send a body, or to read the next piece of an answer: the largest takes half of it at 1 Mbit/s. */
   bodyMs: 60_000,
   /** A body at a path that does not exist: only the id of a small JSON-RPC request is looked for. */
   strayBodyBytes: 4096,

@@ -118,3 +118,6 @@ const UNITS: Record<string, number> = {
   g: 1e9,
   gi: 1024 ** 3,
 };
+
+/** A text in JSON that is not trusted; empty for any other value, as `String` would call the `toString` that it names. */
+export const textIn = (value: unknown): string => (typeof value === "string" ? value : "");

@@ -29,9 +29,11 @@ export class Connection {
   /** Absent once the stream has ended, and nothing waits to be read. */
   #controller: ReadableByteStreamController | undefined;
   #isOpen = true;
-  /** Pieces that wait to be read, of at most `limits.smallAnswer` bytes. */
+  /** Pieces that wait to be read, of at most `limits.answerPiece` bytes. */
   readonly #pieces: Uint8Array[] = [];
   readonly #unread: Unread;
+  /** Bytes of the piece that the stream has taken, and that is read once it asks for the next one. */
+  #taken = 0;
   /** Settles a read that waits for the next piece. */
   #pulled: (() => void) | undefined;
   /** Breaks the stream off if no piece is read until then. */
@@ -60,6 +62,8 @@ export class Connection {
       pull: () => {
         const { promise, resolve } = Promise.withResolvers<void>();
         this.#pulled = resolve;
+        this.#unread.bytes -= this.#taken;
+        this.#taken = 0;
         this.#deliver();
         return promise;
       },
@@ -102,8 +106,8 @@ export class Connection {
     const bytes = encoder.encode(text);
     this.#unread.bytes += bytes.length;
     // A stream takes the whole buffer of what it is given, so each piece has its own.
-    for (let at = 0; at < bytes.length; at += limits.smallAnswer)
-      this.#pieces.push(bytes.slice(at, at + limits.smallAnswer));
+    for (let at = 0; at < bytes.length; at += limits.answerPiece)
+      this.#pieces.push(bytes.slice(at, at + limits.answerPiece));
     this.#deliver();
     this.#watch();
   }
@@ -131,7 +135,7 @@ export class Connection {
     const pulled = this.#pulled;
     if (pulled === undefined) return;
     this.#pieces.shift();
-    this.#unread.bytes -= piece.length;
+    this.#taken = piece.length;
     this.#isRead = true;
     this.#pulled = undefined;
     this.#controller?.enqueue(piece);
@@ -151,7 +155,7 @@ export class Connection {
   }
 
   #forget(): void {
-    this.#pieces.length = this.#unread.bytes = 0;
+    this.#pieces.length = this.#unread.bytes = this.#taken = 0;
     clearTimeout(this.#late);
     this.#pulled?.();
     this.#controller = this.#pulled = undefined;

@@ -4,7 +4,7 @@ import type { CallContext } from "../core/call-context.ts";
 import { orAborted } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { ANONYMOUS, type Json } from "../core/model.ts";
-import { beginningOf } from "../core/text.ts";
+import { beginningOf, textIn } from "../core/text.ts";
 import { grantOf, notNamed } from "./accounts.ts";
 import { cannotAsk } from "./ask-failures.ts";
 import type { PreparedServlet } from "./bundle.ts";
@@ -26,12 +26,12 @@ const findSecret: Finder = async ({ name, message, after }, ms, asking) => {
   const { secrets } = asking.deployment;
   if (secrets === undefined) return "This server keeps no secrets of its callers.";
   if (principal.name === ANONYMOUS.name) return "This server does not know who is calling.";
-  const of = { servlet: asking.servlet.name, name: String(name) };
+  const of = { servlet: asking.servlet.name, name: textIn(name) };
   const secret = await secrets.find(principal.name, of, { after: Number(after), ms });
   if (secret !== undefined) return { action: "accept", content: { secret } };
   if (link === undefined) return "Its caller cannot open pages of this server.";
   // It stands in an address.
-  const brief = beginningOf(String(message), limits.pageCharacters);
+  const brief = beginningOf(textIn(message), limits.pageCharacters);
   const page = { ...of, principal: principal.name, message: brief };
   return { url: await secrets.page(link.origin, page) };
 };
@@ -40,8 +40,8 @@ const findSecret: Finder = async ({ name, message, after }, ms, asking) => {
 const findAccount: Finder = async ({ name, since }, ms, { servlet, call, deployment }) => {
   const { principal, link } = call;
   const { accounts } = deployment;
-  const grant = grantOf(servlet, String(name));
-  if (grant === undefined) return notNamed(String(name));
+  const grant = grantOf(servlet, textIn(name));
+  if (grant === undefined) return notNamed(textIn(name));
   if (accounts === undefined || !accounts.knows(grant.account))
     return `This server knows no provider ${grant.account}: its owner adds it to ACCOUNTS.`;
   if (principal.name === ANONYMOUS.name) return "This server does not know who is calling.";
@@ -64,7 +64,7 @@ export const lookUpBy =
   (asking: Asking): LookUp =>
   async (params, signal) => {
     const ms = Math.min(Number(params["ms"]) || 0, limits.pageMs);
-    const find = FINDERS[String(params["mode"])]!;
+    const find = FINDERS[textIn(params["mode"])]!;
     const result = await orAborted(find(params, ms, asking), signal);
     if (typeof result !== "string") return { result };
     return cannotAsk({ method: "elicitation/create", params }, result);

@@ -1,3 +1,4 @@
+import { textIn } from "../core/text.ts";
 import { FileSystemError } from "../files/errors.ts";
 import type { Files } from "../files/files.ts";
 import { findPath, type ResolvedPath } from "../files/guest-paths.ts";
@@ -134,9 +135,8 @@ export function fileCall(guest: Guest, head: bigint, body: bigint): bigint {
     const message = "this servlet has no folders: give it some by `allowed_paths` in servlet.json";
     return guest.put(answer(1, { code: "ENOTSUP", message }));
   }
-  const operation = Object.hasOwn(operations, String(asked["what"]))
-    ? operations[String(asked["what"])]!
-    : undefined;
+  const what = textIn(asked["what"]);
+  const operation = Object.hasOwn(operations, what) ? operations[what]! : undefined;
   try {
     if (operation === undefined) throw new FileSystemError("inval");
     const data = body === 0n ? new Uint8Array() : guest.bytes(body);

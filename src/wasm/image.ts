@@ -179,8 +179,17 @@ export function usedBlocks({ exports }: { exports: WebAssembly.Exports }): Uint8
   return used;
 }
 
-/** How an instance is now. */
-export function imageOf(exports: WebAssembly.Exports): Image {
+/** How an instance is now; `runsOf` says what its memory has. */
+export function imageOf(exports: WebAssembly.Exports, runsOf = usedRuns): Image {
+  return {
+    pages: sizeOf(exports) / PAGE,
+    globals: globalsOf(exports).map(({ value }) => value as number | bigint),
+    runs: runsOf(exports),
+  };
+}
+
+/** The blocks of a memory that are not zero. */
+export function usedRuns(exports: WebAssembly.Exports): Image["runs"] {
   const memory = memoryOf(exports);
   const words = new Uint32Array(memory.buffer, 0, memory.length / 4);
   const runs: Image["runs"] = [];
@@ -196,11 +205,7 @@ export function imageOf(exports: WebAssembly.Exports): Image {
       begin = -1;
     }
   }
-  return {
-    pages: memory.length / PAGE,
-    globals: globalsOf(exports).map(({ value }) => value as number | bigint),
-    runs,
-  };
+  return runs;
 }
 
 /** Puts a new instance into the state of an image. */

@@ -5,6 +5,7 @@ import {
   currentBody,
   fingerprint,
   imageOf,
+  usedRuns,
   memoryOf,
   restoreImage,
   usedBlocks,
@@ -209,9 +210,9 @@ async function newPool(program: Program): Promise<Pool> {
     const shared = base ?? patch;
     if (shared !== undefined) applyPatch(instance, shared);
   }
-  const pristine = imageOf(exports);
-  // In one piece, a word of it is found at once.
-  if (base !== undefined) pristine.runs = [{ at: 0, bytes: memoryOf(exports).slice() }];
+  // In one piece, a word of an interpreter's is found at once; nor is it searched for what is not zero.
+  const inOnePiece = () => [{ at: 0, bytes: memoryOf(exports).slice() }];
+  const pristine = imageOf(exports, base === undefined ? usedRuns : inOnePiece);
   // Another call may have found it out meanwhile.
   const pool: Pool = pools.get(keyOf(program)) ?? { pristine, idle: [], worth: 0 };
   pools.set(keyOf(program), pool);

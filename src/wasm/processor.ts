@@ -51,8 +51,18 @@ export class Processor {
 
   /** Resolves when a guest of this caller may compute; undefined if that is now. */
   turn(caller: string | undefined, isNew: boolean): Promise<void> | undefined {
-    if (this.#fuel < SHARE && this.#waiting.size === 0) return undefined;
-    return this.#wait({ caller: keyOf(caller), isNew, looked: ++this.#looks });
+    const isFree = this.#fuel < SHARE;
+    if (isFree && this.#waiting.size === 0) return undefined;
+    const key = keyOf(caller);
+    // Those who wait look soon: were they waited for by all who come, there would always be some.
+    if (isFree && !this.#hasUsedMore(key)) return undefined;
+    return this.#wait({ caller: key, isNew, looked: ++this.#looks });
+  }
+
+  /** True if somebody waits whose caller has used much less. */
+  #hasUsedMore(caller: string): boolean {
+    const used = this.#usedBy(caller);
+    return [...this.#waiting].some((other) => used > this.#usedBy(other.caller) + SHARE);
   }
 
   /** Each looks for itself when the event loop was idle: no request or object may settle what another waits for. */

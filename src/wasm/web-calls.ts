@@ -1,4 +1,5 @@
 /** Work on bytes that QuickJS leaves to the platform: ciphers, hashes and encodings. */
+import { textIn } from "../core/text.ts";
 import { limits } from "../core/limits.ts";
 import type { Json } from "../core/model.ts";
 import { GuestError, type Guest } from "./guest.ts";
@@ -41,10 +42,10 @@ const cipher =
   };
 
 const operations: Readonly<Record<string, Operation>> = {
-  digest: ({ hash }, bytes) => crypto.subtle.digest(String(hash), bytes),
+  digest: ({ hash }, bytes) => crypto.subtle.digest(textIn(hash), bytes),
   async sign(asked, bytes) {
     const [secret, data] = split(bytes, asked, "key");
-    const algorithm = { name: "HMAC", hash: String(asked["hash"]) };
+    const algorithm = { name: "HMAC", hash: textIn(asked["hash"]) };
     const key = await crypto.subtle.importKey("raw", secret, algorithm, false, ["sign"]);
     return crypto.subtle.sign("HMAC", key, data);
   },
@@ -60,7 +61,7 @@ const operations: Readonly<Record<string, Operation>> = {
  */
 export async function cryptoCall(guest: Guest, head: bigint, body: bigint): Promise<bigint> {
   const asked = guest.json(head, "crypto_call");
-  const what = String(asked["what"]);
+  const what = textIn(asked["what"]);
   const operation = Object.hasOwn(operations, what) ? operations[what] : undefined;
   if (operation === undefined) throw new GuestError("crypto_call expects an operation as `what`.");
   guest.pay(CRYPTO_FUEL);
@@ -85,7 +86,7 @@ export function decodeText(guest: Guest, head: bigint, body: bigint): bigint {
   let text: string;
   try {
     const { label, fatal, ignoreBOM, stream } = asked;
-    const decoder = new TextDecoder(String(label), {
+    const decoder = new TextDecoder(textIn(label), {
       fatal: fatal === true,
       ignoreBOM: ignoreBOM === true,
     });

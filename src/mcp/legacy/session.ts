@@ -303,10 +303,12 @@ class SessionProtocol {
 
   /** Sends change notifications; those of resources only if the client is subscribed. */
   async changed(changes: readonly Notification[]): Promise<void> {
+    const { store, registry, scopesOf } = this.#parts;
     for (const { method, params = {}, servlet } of changes) {
+      // It may have ended since the change before.
+      if (!store.exists) return;
       const { uri } = params;
       if (typeof uri === "string") {
-        const { store, registry, scopesOf } = this.#parts;
         if (!store.isSubscribed(uri)) continue;
         const all = await registry();
         // Those of the newest request, and those that its key has by now.

@@ -1,4 +1,5 @@
 /** The host functions of servlets for hyper-mcp: `extism:host/user`. */
+import { textIn } from "../../core/text.ts";
 import { limits } from "../../core/limits.ts";
 import { type Json, isObject } from "../../core/model.ts";
 import { config } from "../../wasm/extism.ts";
@@ -63,7 +64,7 @@ function askOf(method: Ask["method"], given: Json): Ask {
 function withTidyMedia(params: Json): Json {
   if (!Array.isArray(params["messages"])) return params;
   const tidy = (block: unknown) =>
-    isObject(block) && ["image", "audio"].includes(String(block["type"])) ? content(block) : block;
+    isObject(block) && ["image", "audio"].includes(textIn(block["type"])) ? content(block) : block;
   const messages = params["messages"].map((message: unknown) => {
     if (!isObject(message)) return message;
     const given = message["content"];

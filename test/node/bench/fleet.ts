@@ -18,8 +18,8 @@ const SCRATCH = join(".bundle", "bench", "fleet");
 const kilobytes = (bytes: number) => `${(bytes / 1024).toFixed(1)} KB`;
 const median = (values: number[]) => values.toSorted((a, b) => a - b)[values.length >> 1]!;
 
-/** Bundles so many servlets and builds their Worker. */
-export async function fleetOf(count: number) {
+/** Bundles so many servlets, with those of other folders, and builds their Worker. */
+export async function fleetOf(count: number, others: readonly string[] = []) {
   const scratch = join(SCRATCH, String(count));
   await rm(scratch, { recursive: true, force: true });
   for (let at = 0; at < count; at++) {
@@ -35,10 +35,10 @@ export default defineServlet({ tools: { ${tool} } });
   }
   const began = performance.now();
   const cache = join(scratch, "cache");
-  const folders = [join(scratch, "plugins")];
+  const folders = [join(scratch, "plugins"), ...others];
   const members = await makeBundle({ folders, cache, progress: () => {} });
   const seconds = (performance.now() - began) / 1000;
-  const patches = members.map(({ prepared }) => prepared.patch!.bytes.length);
+  const patches = members.flatMap(({ prepared }) => prepared.patch?.bytes.length ?? []);
   const folder = await buildBundle(members, scratch);
   return { folder, seconds, patchBytes: median(patches) };
 }

@@ -55,7 +55,7 @@ function once({ method, path, headers, body, isChunked }: Sent, taking: Taking) 
     };
     const outgoing = request(options);
     const bound = setTimeout(() => {
-      reject(new Hang(`nothing for ${BOUND_MS} ms`));
+      reject(new Hang(`no whole answer in ${BOUND_MS} ms`));
       outgoing.destroy();
     }, BOUND_MS);
     if (leaveMs !== undefined) {

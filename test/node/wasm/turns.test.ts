@@ -1,4 +1,4 @@
-import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { beforeAll, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import type { Program } from "../../../src/wasm/call.ts";
 import { processor } from "../../../src/wasm/processor.ts";
 import type { Setup } from "../../../src/wasm/setup.ts";
@@ -36,6 +36,8 @@ const CALLS = {
 };
 
 const programs = new Map<string, Program>();
+beforeEach(() => processor.forget());
+
 beforeAll(async () => {
   for (const [name, call] of Object.entries(CALLS)) {
     programs.set(name, await programOf(await assembled(guest(SLEEPING, call))));

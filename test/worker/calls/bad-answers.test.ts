@@ -130,6 +130,29 @@ describe("answers", () => {
   });
 });
 
+const ODD = { toString: 1, valueOf: 1 };
+
+test.each([
+  ["sample", { messages: [{ role: "user", content: { type: ODD, text: "x" } }], maxTokens: 5 }],
+  ["sample", { messages: [{ role: ODD, content: [{ type: ODD }] }], maxTokens: ODD }],
+  ["elicit", { message: ODD, requestedSchema: { type: "object", properties: { a: ODD } } }],
+  ["elicit", { mode: "url", message: "?", url: ODD, elicitationId: ODD }],
+  ["elicit", { mode: ODD, message: "?", requestedSchema: ODD }],
+  ["inputs", { inputRequests: { a: { method: ODD, params: { mode: ODD } } }, requestState: ODD }],
+  ["secret", { service: ODD, user: ODD }],
+  ["token", { account: ODD, token_endpoint: ODD, scopes: [ODD] }],
+  ["http", { url: ODD, method: ODD, headers: { a: ODD } }],
+  ["fetch", { url: ODD, method: ODD, headers: [[ODD, ODD]] }],
+  ["progress", { progress: ODD, total: ODD, message: ODD }],
+  ["message", { level: ODD, data: ODD, logger: ODD }],
+  ["updated", { uri: ODD }],
+  ["completed", { elicitationId: ODD }],
+])("values that are no text are no fault of the server: through %s, %j", async (through, asked) => {
+  const headers = { "mcp-param-through": through };
+  const answer = await callOf("told", { through, text: JSON.stringify(asked) }, { headers });
+  expect(answer.error?.code).not.toBe(-32603);
+});
+
 test.each([
   ["true", "`required` must be an array of strings"],
   ['[],"$ref":"#/nope"', "`$ref` leads to #/nope, which is not in the schema; nothing is fetched"],

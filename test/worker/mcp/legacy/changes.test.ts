@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import type { Hub } from "../../../../src/mcp/hub.ts";
 import { limits } from "../../../../src/core/limits.ts";
+import type { Session } from "../../../../src/mcp/legacy/session.ts";
 import { SessionCalls } from "../../../../src/mcp/legacy/session-calls.ts";
 import { post } from "../../server.ts";
 import { eventually } from "../../waiting.ts";
@@ -40,6 +41,16 @@ describe("changes", () => {
     expect(
       (await resultIn(await client.request("resources/subscribe", { uri })))["result"],
     ).toEqual({});
+
+  test("of a session that ends between two of them are no errors", async () => {
+    const client = await begin();
+    await subscribe(client, "test://a");
+    const change = { method: UPDATED, params: { uri: "test://a" } };
+    await runInDurableObject(objectOf(client), async (session: Session) => {
+      const told = session.changed(Array.from({ length: 100 }, () => change));
+      await Promise.all([session.end("anonymous"), expect(told).resolves.toBeDefined()]);
+    });
+  });
 
   test("of resources come to those who have subscribed to them; of lists to all", async () => {
     const { clients } = await owned({}, {}, { version: "2024-11-05" });
