@@ -48,7 +48,7 @@ async function calling(
   const meta = { "io.modelcontextprotocol/logLevel": "debug" };
   const { body, headers } = modern("tools/call", params, meta);
   const accept = "text/event-stream";
-  const request = new Request("http://localhost:8787/mcp", {
+  const call = new Request("http://localhost:8787/mcp", {
     method: "POST",
     headers: {
       ...{ "content-type": "application/json", accept, authorization: `Bearer ${key}` },
@@ -57,7 +57,7 @@ async function calling(
     body: JSON.stringify(body),
     ...(signal && { signal }),
   });
-  return server.fetch(request);
+  return server.fetch(call);
 }
 
 describe("an answer as an event stream that its client does not read", () => {
