@@ -85,9 +85,10 @@ export class Resumption implements Keeper {
     if (this.#stopRenewal()) await this.#endLease();
   }
 
-  #endLease(): Promise<void> {
+  /** With `unsent`, the request that was recorded at this position was not sent. */
+  #endLease(unsent?: number): Promise<void> {
     return this.#states()
-      .then((states) => states.release(this.#attempt))
+      .then((states) => states.release(this.#attempt, unsent))
       .catch(logError);
   }
 
@@ -112,7 +113,7 @@ export class Resumption implements Keeper {
     this.#isNoted = true;
     this.#unstored = [];
     if (this.#isOver) {
-      await this.#endLease();
+      await this.#endLease(isRepeated ? undefined : position);
       throw cancelledBefore();
     }
     const lasts = Date.now() + limits.httpMs;

@@ -175,11 +175,13 @@ export class States extends DurableObject<Env> {
     });
   }
 
-  /** Ends the lease: nothing is being sent any more. */
-  release(attempt: string): Promise<void> {
+  /** Ends the lease: nothing is being sent any more. The request at position `unsent` never was. */
+  release(attempt: string, unsent?: number): Promise<void> {
     return this.#inTurn(async () => {
       const run = await this.#run();
-      if (run?.attempt === attempt) await this.#write({ run: { ...run, sendingUntil: 0 } });
+      if (run?.attempt !== attempt) return;
+      const also = () => unsent !== undefined && this.#rows.withdraw(unsent);
+      await this.#write({ run: { ...run, sendingUntil: 0 } }, { also });
     });
   }
 

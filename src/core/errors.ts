@@ -79,13 +79,19 @@ export const clientHasLeft = (signal?: AbortSignal): Fault =>
     ? signal.reason
     : new Fault("cancelled", "The client has left, so the call was stopped.");
 
-/** Rejects with the signal's reason when it aborts. */
-export const aborted = (signal: AbortSignal): Promise<never> =>
-  new Promise((_resolve, reject) => {
-    const stop = () => reject(signal.reason as Error);
-    if (signal.aborted) stop();
-    else signal.addEventListener("abort", stop, { once: true });
-  });
+/**
+ * Settles as `work` does, or rejects at once when `gone` aborts. A request whose client has left ends with the listeners of
+ * its signal: no fetch of it settles any more, and no timer goes off. A guest that waited for these would be abandoned, with
+ * its memory.
+ */
+export function orAborted<T>(work: Promise<T>, gone: AbortSignal): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const stop = () => reject(gone.reason);
+  if (gone.aborted) stop();
+  gone.addEventListener("abort", stop, { once: true });
+  void work.then(resolve, reject).finally(() => gone.removeEventListener("abort", stop));
+  return promise;
+}
 
 /** Of a call that was stopped before its client, which hears nothing until it ends, gives up. */
 export const tooSilent = (

@@ -27,10 +27,14 @@ export const countedUnder = (caller: string | undefined): string =>
 export const unreadOf = (owner?: string, { all, owned } = unread): number =>
   owner === undefined ? all : (owned.get(owner) ?? 0);
 
-/** True for an owner of more unread bytes, with so many more, than half of what others leave of `limits.unreadBytes`. */
+/**
+ * True for an owner of more unread bytes, with so many more, than half of what others leave of `limits.unreadBytes`; each may
+ * have those of a small answer.
+ */
 export function leavesTooMuch(owner: string, more = 0, ledger = unread): boolean {
   const own = unreadOf(owner, ledger);
-  return own + more > Math.max(0, limits.unreadBytes - (ledger.all - own)) / 2;
+  const room = (limits.unreadBytes - (ledger.all - own)) / 2;
+  return own + more > Math.max(limits.smallAnswer, room);
 }
 
 function set(tally: Tally, bytes: number): void {

@@ -8,7 +8,7 @@ import { invalidBuild } from "./build.ts";
 import type { CallCredentials } from "../core/call-context.ts";
 import { plainEnding, type PlainEnding } from "../state/plain-ending.ts";
 import { contextOf, type HooksThere, type RemoteHooks } from "../state/remote-hooks.ts";
-import { aborted, clientHasLeft, Fault } from "../core/errors.ts";
+import { clientHasLeft, Fault, orAborted } from "../core/errors.ts";
 import { configureLimits } from "../core/limits.ts";
 import type { Recorded } from "../core/record.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
@@ -160,7 +160,7 @@ function setupFrom(
       fetch: async (request: Request) => {
         const { signal: stop, url, method, headers, body } = request;
         const reply = hooks.fetch(new Request(url, { method, headers, body, redirect: "manual" }));
-        const settlement = await Promise.race([reply, aborted(stop)]);
+        const settlement = await orAborted(reply, stop);
         if ("code" in settlement && settlement.code === "forbidden")
           throw new GuestError(settlement.message);
         return unsettled(settlement);

@@ -1,7 +1,7 @@
 /** Elicitations that the server answers itself: a kept secret or a connected account of the caller, or the page for it. */
 import { ACCOUNT_MODE, SECRET_MODE, type LookUp } from "../core/asks.ts";
 import type { CallContext } from "../core/call-context.ts";
-import { aborted } from "../core/errors.ts";
+import { orAborted } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { ANONYMOUS, type Json } from "../core/model.ts";
 import { beginningOf, textIn } from "../core/text.ts";
@@ -65,7 +65,7 @@ export const lookUpBy =
   async (params, signal) => {
     const ms = Math.min(Number(params["ms"]) || 0, limits.pageMs);
     const find = FINDERS[textIn(params["mode"])]!;
-    const result = await Promise.race([find(params, ms, asking), aborted(signal)]);
+    const result = await orAborted(find(params, ms, asking), signal);
     if (typeof result !== "string") return { result };
     return cannotAsk({ method: "elicitation/create", params }, result);
   };

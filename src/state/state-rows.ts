@@ -47,7 +47,7 @@ DELETE FROM ending_parts WHERE seed IN (
 /** How a call has ended. */
 export interface Ended {
   ending: PlainEnding;
-  /** What it has said, after so many notifications of earlier runs. */
+  /** What it has said, after so many notifications of earlier runs. Of more than `limits.outputBytes` the first are stored. */
   said: { after: number; notices: readonly Notification[] };
 }
 
@@ -165,8 +165,12 @@ export class StateRows {
   }
 
   /** Stores the ending of a call that may be run again. Must run in the transaction of `save`. */
-  saveEnding({ head, entries }: Recorded, ended: Ended): void {
-    const stored: StoredEnding = { ...ended, answers: entries.map(answerKey) };
+  saveEnding({ head, entries }: Recorded, { ending, said }: Ended): void {
+    // A guest may say more than there is memory to store at once.
+    let room = limits.outputBytes;
+    const notices = said.notices.filter((one) => (room -= JSON.stringify(one).length) >= 0);
+    const answers = entries.map(answerKey);
+    const stored: StoredEnding = { ending, said: { ...said, notices }, answers };
     // A client that holds the state of a waiting call can answer it twice: same seed, other answers.
     const run = `${head.seed} ${hashOf(stored.answers.join(" "))}`;
     const bytes = encoder.encode(JSON.stringify(stored));

@@ -66,7 +66,7 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
       for (const [name, parts] of sealedTexts) this.#put("texts", name, parts ?? []);
       for (const [position, parts] of sealedAnswers) {
         this.#put("answers", position, parts);
-        this.#sql.exec("DELETE FROM intents WHERE position = ?", position);
+        this.withdraw(position);
       }
     };
   }
@@ -160,6 +160,11 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
       .toArray()[0];
     this.#sql.exec("INSERT OR REPLACE INTO intents VALUES (?, ?)", position, key);
     return before?.digest === key;
+  }
+
+  /** Forgets the request that was to be sent at this position. */
+  withdraw(position: number): void {
+    this.#sql.exec("DELETE FROM intents WHERE position = ?", position);
   }
 
   /** The recorded requests without an answer. */

@@ -1,4 +1,4 @@
-import { clientHasLeft, Fault } from "../core/errors.ts";
+import { clientHasLeft, Fault, orAborted } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { isChange, type Notification } from "../core/model.ts";
 import { Wait } from "../core/suspension.ts";
@@ -171,8 +171,9 @@ export class Guest extends GuestMemory {
 
   async #waitFor(turn: Promise<void>): Promise<void> {
     const gone = (this.#gone ??= this.setup.signal());
-    await turn;
-    if (gone.aborted) throw clientHasLeft(gone);
+    await orAborted(turn, gone).catch(() => {
+      throw clientHasLeft(gone);
+    });
   }
 
   /** Takes room for bytes that come in while the guest waits; where there is none it waits for some. */

@@ -1,3 +1,4 @@
+import { orAborted } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { isObject, type Json } from "../core/model.ts";
 import type { MethodClass } from "../core/record.ts";
@@ -119,19 +120,6 @@ async function exchange(
     }
     next = redirected(guest, next, response.status, location);
   }
-}
-
-/**
- * Settles as `work` does, or rejects at once when `gone` aborts. A request whose client has left ends with the listeners of
- * its signal, before its fetches are rejected: a guest that waited for these would be abandoned, with its memory.
- */
-function orAborted<T>(work: Promise<T>, gone: AbortSignal): Promise<T> {
-  const { promise, resolve, reject } = Promise.withResolvers<T>();
-  const stop = () => reject(gone.reason);
-  if (gone.aborted) stop();
-  gone.addEventListener("abort", stop, { once: true });
-  void work.then(resolve, reject).finally(() => gone.removeEventListener("abort", stop));
-  return promise;
 }
 
 function headersOf(value: unknown): Headers {

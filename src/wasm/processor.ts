@@ -2,6 +2,8 @@ import { networkSiteOf } from "../core/callers.ts";
 
 /** Fuel after which the event loop is let idle before another guest computes: some 20 to 50 ms. */
 const SHARE = 50_000_000;
+/** Fuel by which those who have used more are let come nearer each time that all who wait have looked: about a millisecond's. */
+const LOOK = 1_000_000;
 /** Callers whose fuel is known; beyond them all of it is forgotten. */
 const CALLERS = 10_000;
 
@@ -67,6 +69,8 @@ export class Processor {
   async #wait(me: Waiting): Promise<void> {
     for (;;) {
       this.#waiting.add(me);
+      // Others may wait again and again, and use little.
+      this.#least += LOOK / this.#waiting.size;
       const counts = this.#counts;
       await new Promise((resolve) => setTimeout(resolve));
       if (counts === this.#counts) this.#fuel = 0;

@@ -77,9 +77,9 @@ export class OpenCalls {
     }
   }
 
-  /** Ends all calls of a session that is over. */
+  /** Ends all calls of a session that is over, also those that begin meanwhile. */
   async end(): Promise<void> {
-    for (const call of this.all) await this.stop(call);
+    for (const call of this.#open.values()) await this.stop(call);
   }
 
   /** Sends the client a call's notification number `nth`, unless it was sent before. */

@@ -37,8 +37,6 @@ export class SessionStreams {
   #connections: Connection[] = [];
   /** Number of the newest event that a crash cannot lose: clients must know no later one. */
   #durable: number;
-  /** Bytes of the messages that are not durable yet, counted apart from those that its caller should read. */
-  #queued: Unread | undefined;
   /** Settles when all earlier messages are inserted. */
   #last = Promise.resolve();
   /** Settles when all inserted messages are durable and written. */
@@ -72,9 +70,10 @@ export class SessionStreams {
     { isMinor = false, texts, also }: SendOptions = {},
   ): Promise<void> {
     const bytes = stringBytes(message);
-    const queued = (this.#queued ??= new Unread(countedUnder(this.#store.caller), unstored));
+    // Counted apart from what its caller should read.
+    const queued = new Unread(countedUnder(this.#store.caller), unstored);
     if (isMinor && queued.leavesTooMuch(bytes)) return;
-    queued.bytes += bytes;
+    queued.bytes = bytes;
     const stored = this.#inTurn(async () => {
       // The number is assigned here, where messages are written one after the other.
       const seq = this.#events.newest + 1;
@@ -90,11 +89,15 @@ export class SessionStreams {
       this.#events.trim(message.length);
       this.#afterwards(() => {
         this.#durable = seq;
-        connection?.write(this.#event(stream, seq, message));
+        const text = this.#event(stream, seq, message);
+        // Its client may have no id to come back with yet.
+        if (connection?.isFullFor(text) && connection.backlogBytes <= limits.smallAnswer)
+          connection.close(this.#ending(stream, seq - 1));
+        else connection?.write(text);
         this.#relieve();
       });
     });
-    await stored.then(() => this.#written).finally(() => (queued.bytes -= bytes));
+    await stored.then(() => this.#written).finally(() => (queued.bytes = 0));
   }
 
   /**
@@ -153,9 +156,9 @@ export class SessionStreams {
     });
   }
 
-  /** Closes all streams of a session that has ended. */
+  /** Closes all streams of a session that ends, also those whose clients are still sent what they have missed. */
   end(): void {
-    for (const connection of this.#open.values()) connection.close();
+    for (const connection of this.#connections) connection.close();
   }
 
   /** Settles when all sent messages are durable. */

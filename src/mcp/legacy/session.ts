@@ -1,6 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Env } from "../../bindings.ts";
 import { report, httpStatus, type Fault } from "../../core/errors.ts";
+import { retryForMinutes } from "../../core/retry.ts";
 import { limits } from "../../core/limits.ts";
 import { callerKey } from "../../core/callers.ts";
 import type { Notification, Principal } from "../../core/model.ts";
@@ -269,8 +270,12 @@ class SessionProtocol {
     switch (method) {
       case "notifications/initialized":
         return this.#parts.store.set({ ready: 1 });
-      case "notifications/cancelled":
-        return this.#open.cancel(params["requestId"]);
+      case "notifications/cancelled": {
+        const cancel = () => this.#open.cancel(params["requestId"]);
+        // Clients cancel once.
+        const insist = () => this.#parts.state.waitUntil(retryForMinutes(cancel).catch(() => {}));
+        return cancel().catch(insist);
+      }
       case METHODS.roots:
         return this.#parts.state.waitUntil(this.calls.rootsChanged(scopes));
     }

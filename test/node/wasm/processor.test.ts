@@ -53,6 +53,19 @@ test("who has begun comes before who has not, of one caller", async () => {
   expect(turns).toEqual(["a", "a goes on", "a", "a"]);
 });
 
+test("who has computed waits for about as long, though callers who have not keep coming", async () => {
+  const { processor, turns, take } = recorded();
+  for (let nth = 0; nth < 5; nth++) processor.spend("a", LONG);
+  const coming = async (name: string) => {
+    for (let nth = 0; nth < 1000 && !turns.includes("a"); nth++) {
+      await new Promise((resolve) => setTimeout(resolve));
+      await take(`${name} ${nth}`);
+    }
+  };
+  await Promise.all([coming("b"), coming("c"), coming("d"), take("a")]);
+  expect(turns.indexOf("a")).toBeLessThan(1000);
+});
+
 test("one that is gone while it waits holds nobody up", async () => {
   const { processor, turns, take } = recorded();
   processor.spend("a", LONG);

@@ -1,4 +1,4 @@
-import { beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeAll, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import type { Program } from "../../../src/wasm/call.ts";
 import { processor } from "../../../src/wasm/processor.ts";
 import type { Setup } from "../../../src/wasm/setup.ts";
@@ -92,6 +92,28 @@ test.each(Object.keys(CALLS))(
     });
     await expect(running).rejects.toMatchObject({ code: "cancelled" });
     expect(others.length).toBeLessThanOrEqual(3);
+  },
+);
+
+test.each([
+  ["before it has begun", 1],
+  ["at a host function", 3],
+])(
+  "a guest whose client leaves while it waits for its turn ends at once: %s",
+  async (_when, nth) => {
+    const client = new AbortController();
+    let turns = 0;
+    const { promise: never } = Promise.withResolvers<void>();
+    const turn = vi.spyOn(processor, "turn").mockImplementation(() => {
+      if (++turns !== nth) return undefined;
+      // The timers of its request never go off.
+      setTimeout(() => client.abort());
+      return never;
+    });
+    onTestFinished(() => turn.mockRestore());
+    const running = callBeside("of WASI", { signal: () => client.signal });
+    await expect(running).rejects.toMatchObject({ code: "cancelled" });
+    expect(turns).toBe(nth);
   },
 );
 

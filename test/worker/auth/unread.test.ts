@@ -1,20 +1,34 @@
 import { runInDurableObject } from "cloudflare:test";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Hub } from "../../../src/mcp/hub.ts";
 import type { Session } from "../../../src/mcp/legacy/session.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
+import { Registry } from "../../../src/servlets/registry.ts";
 import { Connection } from "../../../src/http/connection.ts";
 import { countedUnder, unreadOf, unstored } from "../../../src/http/unread.ts";
 import { as, keyed, prepare } from "../calls/client.ts";
 import { anonymous, plain, prepareHubs } from "../mcp/hub-client.ts";
-import { begin, listened, objectOf, tell, textOf } from "../mcp/legacy/session-steps.ts";
+import { dead } from "../mcp/legacy/session-faults.ts";
+import { Events } from "../mcp/legacy/session-client.ts";
+import {
+  begin,
+  listened,
+  objectOf,
+  request,
+  tell,
+  textOf,
+  VERSIONS,
+} from "../mcp/legacy/session-steps.ts";
 import { modern } from "../server.ts";
 import { serverOf, type Server } from "./key-holders.ts";
 
 /** What clients do not read is counted for them, however it is sent. */
 
 const usual = { ...limits };
-afterEach(() => configureLimits(usual));
+afterEach(() => {
+  vi.restoreAllMocks();
+  configureLimits(usual);
+});
 prepare();
 prepareHubs();
 
@@ -34,7 +48,7 @@ async function calling(
   const meta = { "io.modelcontextprotocol/logLevel": "debug" };
   const { body, headers } = modern("tools/call", params, meta);
   const accept = "text/event-stream";
-  const request = new Request("http://localhost:8787/mcp", {
+  const call = new Request("http://localhost:8787/mcp", {
     method: "POST",
     headers: {
       ...{ "content-type": "application/json", accept, authorization: `Bearer ${key}` },
@@ -43,7 +57,7 @@ async function calling(
     body: JSON.stringify(body),
     ...(signal && { signal }),
   });
-  return server.fetch(request);
+  return server.fetch(call);
 }
 
 describe("an answer as an event stream that its client does not read", () => {
@@ -99,6 +113,17 @@ describe("an answer as an event stream that its client does not read", () => {
     for (const text of dropped)
       expect(text).toMatch(/"id":1,"error":.*was dropped.*The request was carried out/);
     expect(unreadOf(countedUnder(ada))).toBe(0);
+  });
+
+  test("is whole for a caller who leaves nothing unread, though others leave no room at all", async () => {
+    const others = [1, 2, 3].map(
+      () => new Connection({ caller: crypto.randomUUID(), onOver: () => {} }),
+    );
+    for (const other of others) other.writeAny(LONG);
+    const answer = await call(bob);
+    await counted(bob, 100);
+    expect(await answer.text()).toContain(LONG);
+    for (const other of others) other.fail("The end.");
   });
 
   test.each(["cancels it", "leaves"])("counts no more once its client %s", async (how) => {
@@ -175,6 +200,32 @@ test("what a session is told faster than it stores it counts for its caller, and
   await events.drop();
 });
 
+test("a session's client is sent what it has missed, though others leave no room at all", async () => {
+  const ada = crypto.randomUUID();
+  const client = await begin({ server: await keyed(ada), ...as(ada) });
+  await tell(client, LONG);
+  limitTo(200_000);
+  const other = new Connection({ caller: crypto.randomUUID(), onOver: () => {} });
+  other.writeAny(LONG);
+  const events = await listened(client);
+  expect(textOf(await events.message())).toBe(LONG);
+  await events.drop();
+  other.fail("The end.");
+});
+
+test("what a session is told counts for its anonymous caller, though the session was woken by others", async () => {
+  const client = await begin({ headers: { "cf-connecting-ip": "192.0.2.77" } });
+  await dead(objectOf(client));
+  await tell(client, "which wakes it");
+  expect((await client.notify("notifications/any")).status).toBe(202);
+  await runInDurableObject(objectOf(client), async (session: Session) => {
+    const params = { level: "info", data: LONG };
+    const told = session.changed([{ method: "notifications/message", params }]);
+    expect(unreadOf("address 192.0.2.77", unstored)).toBeGreaterThan(LONG.length);
+    await told;
+  });
+});
+
 describe("streams that nobody reads break off once they have too much of one caller together, and those of others do not", () => {
   /** Of what one caller has unread, above its half of the room: one message. */
   const mostIn = (room: number) => room / 2 + LONG.length + 1000;
@@ -237,3 +288,31 @@ describe("streams that nobody reads break off once they have too much of one cal
     await again.drop();
   });
 });
+
+test.each(VERSIONS)(
+  "a reply for which a caller leaves no room elsewhere is sent when its client comes back: %s",
+  async (version) => {
+    const ada = crypto.randomUUID();
+    const client = await begin({ server: await keyed(ada), ...as(ada), version });
+    limitTo(500_000);
+    const other = new Connection({ caller: ada, onOver: () => {} });
+    const { resolve } = Registry.prototype;
+    vi.spyOn(Registry.prototype, "resolve").mockImplementationOnce(function (
+      this: Registry,
+      ...args
+    ) {
+      other.writeAny(LONG);
+      return resolve.apply(this, args);
+    });
+    const params = { name: "greet", arguments: { name: LONG } };
+    const accept = { accept: "text/event-stream" };
+    const response = await client.post(request(1, "tools/call", params), accept);
+    await expect.poll(() => unreadOf(ada)).toBeGreaterThan(LONG.length);
+    const events = await new Events(response).rest();
+    expect(events.flatMap(({ message }) => message ?? [])).toEqual([]);
+    other.fail("The end.");
+    const again = await listened(client, events.findLast(({ id }) => id)?.id);
+    expect(JSON.stringify(await again.message())).toContain(LONG);
+    await again.drop();
+  },
+);

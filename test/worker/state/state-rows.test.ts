@@ -2,6 +2,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
+import { limits } from "../../../src/core/limits.ts";
 import { StateRows } from "../../../src/state/state-rows.ts";
 import { sealingWith } from "../../../src/files/sealing.ts";
 import { BLOCK } from "../../../src/wasm/marks.ts";
@@ -56,4 +57,19 @@ test("what a guest writes behind its memory is zero for the next call, and not s
     expect([...write(rows, instance, LAST + 4, LAST).keys()]).toEqual([LAST]);
     expect(byteAt(instance, LAST + 4)).toBe(0);
     expect(byteAt(instance, LAST)).toBe(7);
+  }));
+
+test("an ending comes with what was said before it, as far as that is not larger than an output may be", () =>
+  withRows((rows) => {
+    const head = { version: 1, hash: "", input: "", seed: "seed", time: 0 };
+    const data = "x".repeat(limits.outputBytes / 4);
+    const notice = { method: "notifications/message", params: { data } };
+    const ending = { kind: "returned", output: "", fuelUsed: 0 } as const;
+    const call = { head, entries: [], notices: 0 };
+    const said = { after: 0, notices: [notice, notice, notice, notice, notice] };
+    rows.saveEnding(call, { ending, said });
+    expect(rows.ending(call)).toEqual({
+      ...{ ending, answers: [] },
+      said: { after: 0, notices: [notice, notice, notice] },
+    });
   }));

@@ -1,12 +1,35 @@
-import { expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { Tasks } from "../../../../src/calls/tasks.ts";
 import { Registry } from "../../../../src/servlets/registry.ts";
+import { SealedRows } from "../../../../src/storage/sealed-rows.ts";
 import { eventually } from "../../waiting.ts";
 import { ABLE, prepare } from "../../calls/client.ts";
 import { pause } from "../../calls/faults.ts";
-import { steps } from "../../calls/plans.ts";
-import { begin } from "./session-steps.ts";
+import { ELICIT, steps } from "../../calls/plans.ts";
+import { Events } from "./session-client.ts";
+import { begin, listened, planned, tell } from "./session-steps.ts";
 
 prepare();
+afterEach(() => void vi.restoreAllMocks());
+
+/** Has a method of these objects wait before it does anything, until `open` is called. */
+function held<T extends object>(
+  of: T,
+  name: keyof T & string,
+  isHeld: (argument: unknown) => boolean,
+) {
+  const methods = of as Record<string, (...args: unknown[]) => Promise<unknown>>;
+  const own = methods[name]!;
+  const gate = { isOpen: false, waiting: 0, open: () => void (gate.isOpen = true) };
+  vi.spyOn(methods, name).mockImplementation(async function (this: T, ...args) {
+    if (isHeld(args[0])) {
+      gate.waiting++;
+      while (!gate.isOpen) await pause();
+    }
+    return own.apply(this, args);
+  });
+  return gate;
+}
 
 test.each([{}, { task: {} }])(
   "a session that ends before its call has begun is no fault of the server: %j",
@@ -34,3 +57,65 @@ test.each([{}, { task: {} }])(
     expect(error.mock.calls).toEqual([]);
   },
 );
+
+describe("while a session ends", () => {
+  test("a stream ends whose client is still sent what it has missed", async () => {
+    const client = await begin();
+    await tell(client, "missed");
+    const reading = held(SealedRows.prototype, "text", (name) => name === "event 1");
+    const events = await listened(client);
+    await eventually(() => expect(reading.waiting).toBe(1));
+    expect((await client.end()).status).toBe(204);
+    reading.open();
+    expect((await events.rest()).length).toBe(1);
+  });
+
+  test("a stream ends that waits for messages to be stored", async () => {
+    const client = await begin();
+    const storing = held(SealedRows.prototype, "prepare", (data) =>
+      JSON.stringify(data).includes("slow"),
+    );
+    const told = tell(client, "slow");
+    await eventually(() => expect(storing.waiting).toBe(1));
+    const events = await listened(client);
+    expect((await client.end()).status).toBe(204);
+    storing.open();
+    await told;
+    expect((await events.rest()).length).toBe(1);
+  });
+
+  test("a call ends that begins meanwhile", async () => {
+    const client = await begin();
+    const events = await planned(client, ELICIT);
+    while ((await events.next())?.message?.["method"] !== "elicitation/create");
+    const ending = held(Tasks.prototype, "cancel", () => true);
+    const end = client.end();
+    await eventually(() => expect(ending.waiting).toBe(1));
+    const call = client.call("plan", steps(ELICIT));
+    const asked = held(Registry.prototype, "resolve", () => true);
+    await eventually(() => expect(asked.waiting).toBe(1));
+    ending.open();
+    expect((await end).status).toBe(204);
+    asked.open();
+    await (await call).text();
+  });
+});
+
+test("a call that its client has cancelled is cancelled, and its question withdrawn, though its task fails at first", async () => {
+  vi.spyOn(console, "error").mockImplementation(() => {});
+  const client = await begin();
+  const events = new Events(await client.call("plan", steps(ELICIT), {}, "cancelled"));
+  let asked: unknown;
+  while (asked === undefined) {
+    const message = await events.message();
+    if (message["method"] === "elicitation/create") asked = message["id"];
+  }
+  vi.spyOn(Tasks.prototype, "cancel").mockRejectedValueOnce(new Error("not now"));
+  const cancelled = await client.notify("notifications/cancelled", { requestId: "cancelled" });
+  expect(cancelled.status).toBe(202);
+  const [withdrawn] = (await events.rest()).flatMap(({ message }) => message ?? []);
+  expect(withdrawn).toMatchObject({
+    method: "notifications/cancelled",
+    params: { requestId: asked },
+  });
+});

@@ -1,0 +1,38 @@
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { Resumption } from "../../../src/calls/resumption.ts";
+
+/** What the requests that resume one call record of what they send. */
+
+test("a request that was recorded but not sent, as its client left meanwhile, may be sent by a retry", async () => {
+  const states = env.STATES!.get(env.STATES!.newUniqueId());
+  const attempt = () =>
+    new Resumption(
+      {
+        name: async () => "state and answers",
+        until: Date.now() + 60_000,
+        recorded: undefined,
+        countStored: async () => {},
+      },
+      async () => states,
+    );
+  const left = attempt();
+  await left.begin({ version: 1, hash: "", input: "", seed: "", time: 0 });
+  const sending = left.intend(0, "key", "once");
+  void left.release();
+  await expect(sending).rejects.toMatchObject({ code: "cancelled" });
+  const retry = attempt();
+  expect((await retry.earlier())?.kind).toBe("earlier");
+  expect(await retry.intend(0, "key", "once")).toBe(false);
+  // Now it is sent.
+  await retry.release();
+  const second = attempt();
+  await second.earlier();
+  const again = second.intend(0, "key", "once");
+  void second.release();
+  await expect(again).rejects.toMatchObject({ code: "cancelled" });
+  const third = attempt();
+  await third.earlier();
+  expect(await third.intend(0, "key", "once")).toBe(true);
+  await third.release();
+});
