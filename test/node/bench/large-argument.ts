@@ -116,12 +116,12 @@ async function peakOf(served: Served, work: () => Promise<void>): Promise<number
 /** Asks the Worker's isolate for the bytes that it holds after its garbage was collected. */
 async function heapOf(inspector: number): Promise<() => Promise<number>> {
   const socket = new WebSocket(`ws://127.0.0.1:${inspector}/main`);
-  await new Promise((resolve) => (socket.onopen = resolve));
+  await new Promise((resolve) => socket.addEventListener("open", resolve));
   const waiting = new Map<number, (result: Record<string, number>) => void>();
-  socket.onmessage = ({ data }) => {
+  socket.addEventListener("message", ({ data }) => {
     const { id, result } = JSON.parse(String(data));
     waiting.get(id)?.(result);
-  };
+  });
   const send = (method: string) =>
     new Promise<Record<string, number>>((resolve) => {
       waiting.set(waiting.size, resolve);
