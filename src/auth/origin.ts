@@ -1,3 +1,4 @@
+import { Notes } from "../core/notes.ts";
 import ipaddr from "ipaddr.js";
 import { runsOf, type Settings } from "../settings/env.ts";
 import { Fault } from "../core/errors.ts";
@@ -34,7 +35,7 @@ interface Arrival {
 }
 
 /** The original URL of each request whose URL was rewritten, and whether it came from this machine. */
-const arrivals = new WeakMap<Request, Arrival>();
+const arrivals = new Notes<Request, Arrival>();
 
 /** The origin of a request's URL. Those of the usual shape are not parsed. */
 export const originOf = ({ url }: Request): string =>

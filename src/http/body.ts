@@ -1,3 +1,4 @@
+import { Notes } from "../core/notes.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { excessOf } from "../core/shape.ts";
@@ -55,7 +56,7 @@ function checkShape(body: unknown): void {
 export type CountBytes = (bytes: number) => void;
 
 /** The counts of requests in flight, which `RateLimiter` keeps. */
-export const bodyCounts = new WeakMap<Request, CountBytes>();
+export const bodyCounts = new Notes<Request, CountBytes>();
 
 /** Responses of more than `limits.smallAnswer` characters that are complete: `RateLimiter` counts them until they are read. */
 export const largeAnswers = new WeakSet<Response>();
