@@ -74,16 +74,21 @@ export function textResponse(text: string, init: ResponseInit): Response {
  * are read. Throws `too_many`, `unavailable`, `too_slow`, `invalid_request` for a bad length, or where its sender leaves.
  */
 export async function bodyText(request: Request, most: number): Promise<string | undefined> {
-  const { body } = request;
   const announced = lengthOf(request);
   if (announced !== undefined && announced > most) return undefined;
-  if (body === null || announced === 0) return "";
+  if (announced === 0) return "";
   const count = bodyCounts.get(request);
-  if (announced === undefined) return inTime((late) => textWithin(body, most, { count, late }));
-  count?.(announced);
-  return announced <= limits.smallAnswer
-    ? shortText(request, announced)
-    : inTime((late) => textOfLength(body, announced, late));
+  if (announced !== undefined) count?.(announced);
+  // Without a look at its stream, which workerd makes only then.
+  if (announced !== undefined && announced <= limits.smallAnswer)
+    return shortText(request, announced);
+  const { body } = request;
+  if (body === null) return "";
+  return inTime((late) =>
+    announced === undefined
+      ? textWithin(body, most, { count, late })
+      : textOfLength(body, announced, late),
+  );
 }
 
 /** The text that `read` gives, unless it takes too long: then `late` rejects. Throws as `bodyText`. */
