@@ -6,7 +6,7 @@ const CELL = 16;
 export const CELLS = BLOCK / CELL;
 /** Before each piece, in one word: its first cell in the memory, and in the lowest byte how many follow that. */
 const HEAD = 4;
-const WORD = 8;
+const WORD = 4;
 
 /** The cells in these ranges that are not as their blocks are known, in order. A block that is not known is left out. */
 export function changedCells(
@@ -22,9 +22,14 @@ export function changedCells(
       if (block === undefined) continue;
       const before = words(block);
       const end = Math.min(to - nth * BLOCK, BLOCK) / WORD;
-      // Compared in words of 64 bits, as nothing that is faster is in Workers and in Node.
-      for (let word = 0, at = (nth * BLOCK) / WORD; word < end; word += 2, at += 2) {
-        if (now[at] !== before[word] || now[at + 1] !== before[word + 1]) changed.push(at / 2);
+      // In words of 32 bits: V8 makes an object of each word of 64 where it has not optimised this.
+      for (let word = 0, at = (nth * BLOCK) / WORD; word < end; word += 4, at += 4) {
+        const isSame =
+          now[at] === before[word] &&
+          now[at + 1] === before[word + 1] &&
+          now[at + 2] === before[word + 2] &&
+          now[at + 3] === before[word + 3];
+        if (!isSame) changed.push(at / 4);
       }
     }
   }
@@ -34,7 +39,7 @@ export function changedCells(
 /** True if a block of a memory is zero. */
 export function isZero(memory: Uint8Array, nth: number): boolean {
   const block = words(memory.subarray(nth * BLOCK, (nth + 1) * BLOCK));
-  for (let word = 0; word < block.length; word++) if (block[word] !== 0n) return false;
+  for (let word = 0; word < block.length; word++) if (block[word] !== 0) return false;
   return true;
 }
 
@@ -72,7 +77,7 @@ export function* inPieces(
 }
 
 const words = ({ buffer, byteOffset, length }: Uint8Array) =>
-  new BigInt64Array(buffer, byteOffset, length / WORD);
+  new Int32Array(buffer, byteOffset, length / WORD);
 
 /** Puts a piece into its block, where its bytes are known, and marks its cells as changed. */
 export function putPiece(
