@@ -170,19 +170,19 @@ const isHeld = (response: Response): boolean => largeAnswers.has(response) || is
 const isStream = ({ headers, body }: Response): boolean =>
   body !== null && headers.get("content-type") === "text/event-stream";
 
-/** Bytes of a stream that are read at least. */
+/** The size of the smallest piece, in bytes. */
 const LEAST_PIECE = 4096;
 
 /**
- * Reads a stream in pieces that grow while there is more: each takes a turn of the event loop, and one that waits holds the
- * room for it.
+ * Reads a stream in pieces that grow while each is full. Each read takes a turn of the event loop, so large streams need large
+ * pieces; a read that waits holds the memory of its piece, so silent streams need small ones.
  */
 function piecesOf(stream: ReadableStream<Uint8Array>) {
   let bytes: ReadableStreamBYOBReader;
   try {
     bytes = stream.getReader({ mode: "byob" });
   } catch {
-    // It is no stream of bytes, so that its pieces come as they were written.
+    // Not a stream of bytes: its pieces come as they were written.
     const whole = stream.getReader();
     return { read: () => whole.read(), cancel: (reason: unknown) => whole.cancel(reason) };
   }

@@ -13,7 +13,7 @@ export interface WorkerdOptions {
   files: string;
   /** Permits workerd's experimental features. */
   experimental?: boolean;
-  /** The port on which its inspector listens; absent, there is none. */
+  /** The port of its inspector. Without it, the inspector is off. */
   inspector?: number;
   /** Variables for the configuration. The process has no others, apart from those that name certificates. */
   variables?: Readonly<Record<string, string>>;

@@ -72,7 +72,7 @@ interface Running extends ScopeRun {
   files: Files | undefined;
   /** Notifications that are sent once the call is committed. */
   changes: ChangeNotification[];
-  /** What its client was told, after so many notifications of earlier runs. */
+  /** The notifications that this run has sent. Earlier runs had sent `after` others. */
   said: { after: number; notices: Notification[] };
   /** The blocks of its memory as they are stored, and those that a pristine instance uses. */
   memory: Pick<Kept, "blocks" | "used">;
@@ -104,7 +104,7 @@ export class ScopeState {
     const after = setup.recorded?.notices ?? 0;
     const before = setup.recorded && this.rows.ending(setup.recorded);
     if (before !== undefined) {
-      // Who has asked for it may have died before they passed it on.
+      // The caller of the earlier run may have died before it passed them on.
       const { notices, after: first } = before.said;
       for (const notice of notices.slice(Math.max(0, after - first))) setup.notify(notice);
       return before.ending;

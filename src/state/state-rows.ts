@@ -47,7 +47,7 @@ DELETE FROM ending_parts WHERE seed IN (
 /** How a call has ended. */
 export interface Ended {
   ending: PlainEnding;
-  /** What it has said, after so many notifications of earlier runs. Of more than `limits.outputBytes` the first are stored. */
+  /** The notifications of its last run: the first `limits.outputBytes` of them. Earlier runs had sent `after` others. */
   said: { after: number; notices: readonly Notification[] };
 }
 

@@ -9,7 +9,7 @@ import { median } from "./turns.ts";
 /**
  * `npm run bench -- largeArgument`: what the host keeps of one call whose argument, or whose result, is as large as it
  * may be: V8's heap and its array buffers after collections, by the inspector, beyond those of an idle Worker, and the
- * most resident memory of the process meanwhile. What guests have is none of it.
+ * most resident memory of the process meanwhile. The memory of guests is not counted.
  */
 export async function benchLargeArgument(): Promise<void> {
   const held: ServerResponse[] = [];

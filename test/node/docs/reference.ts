@@ -87,7 +87,10 @@ async function settingsTable(): Promise<string> {
   const defaults = readSettings({});
   const groups = await commented("src/settings/env.ts", "const settingsSchema = z.object({");
   const rows = groups.map(({ names, comment }) => {
-    const given = names.map((name) => defaults[name]).filter((value) => typeof value === "string");
+    const given = names.flatMap((name) => {
+      const value: unknown = defaults[name];
+      return typeof value === "string" || typeof value === "number" ? String(value) : [];
+    });
     return [names.map(code).join(", "), given.map(code).join(", "), comment];
   });
   return table(["variable", "default", "meaning"], rows);
