@@ -3,6 +3,8 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterAll, beforeAll, vi } from "vitest";
 import { configureLimits, limits } from "../../src/core/limits.ts";
+import { listDigests } from "../../src/mcp/legacy/list-digests.ts";
+import { bundle } from "../bundle.gen.ts";
 import { Reservation } from "../../src/wasm/budget.ts";
 import { counters } from "./index.ts";
 
@@ -15,6 +17,7 @@ import { counters } from "./index.ts";
 configureLimits({ changesMs: 50, usageMs: 50 });
 const usual = { ...limits };
 const { now } = Date;
+const listed = JSON.stringify(listDigests(bundle));
 
 beforeAll(async () => {
   // Files whose clock went ahead leave counts that end hours from now.
@@ -32,6 +35,8 @@ beforeAll(async () => {
 
 afterAll(() => {
   if (vi.isFakeTimers() || Date.now !== now) throw new Error("this file leaves a mocked clock");
+  if (JSON.stringify(listDigests(bundle)) !== listed)
+    throw new Error("this file leaves the bundle changed");
   const changed = Object.entries(usual).find(
     ([name, value]) => Reflect.get(limits, name) !== value,
   );

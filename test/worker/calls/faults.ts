@@ -179,6 +179,7 @@ async function holdAlarms(): Promise<() => void> {
 export function prepareFaults(watching: () => Promise<() => void> = watch) {
   const { manifest } = bundle.servlets.find(({ name }) => name === "durable")!;
   const { fetch } = globalThis;
+  const { isolation } = manifest;
   let undo = () => {};
   beforeAll(async () => {
     // To look at each instance that is put back would take as long as all the rest.
@@ -190,6 +191,8 @@ export function prepareFaults(watching: () => Promise<() => void> = watch) {
   afterAll(() => {
     undo();
     globalThis.fetch = fetch;
+    if (isolation === undefined) delete manifest.isolation;
+    else manifest.isolation = isolation;
   });
   return manifest;
 }
