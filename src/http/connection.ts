@@ -127,11 +127,12 @@ export class Connection {
   /** Gives the next piece to a read that waits for it; ends the stream after the last one. */
   #deliver(): void {
     const [piece] = this.#pieces;
-    if (piece === undefined && !this.#isOpen) {
+    if (piece === undefined) {
+      // What is left of the taken piece still counts.
+      if (this.#isOpen || this.#taken > 0) return;
       this.#controller?.close();
       return this.#forget();
     }
-    if (piece === undefined) return;
     const pulled = this.#pulled;
     if (pulled === undefined) return;
     this.#pieces.shift();

@@ -153,6 +153,27 @@ describe("an answer as an event stream that its client does not read", () => {
   });
 });
 
+test("a stream that has ended counts what its client has not read, also of the piece that it is reading", async () => {
+  const caller = crypto.randomUUID();
+  const connection = new Connection({ caller, onOver: () => {} });
+  const reader = connection.body.getReader({ mode: "byob" });
+  const read = async () => {
+    const { value, done } = await reader.read(new Uint8Array(1000));
+    return done ? undefined : value!.length;
+  };
+  let length = (await read())!;
+  const next = read();
+  connection.writeAny(LONG);
+  connection.close();
+  length += (await next)!;
+  while (length < LONG.length - 1000) {
+    expect(unreadOf(caller)).toBeGreaterThanOrEqual(LONG.length - length);
+    length += (await read())!;
+  }
+  while ((await read()) !== undefined);
+  expect(unreadOf(caller)).toBe(0);
+});
+
 test("a call that sends more than its client could read meanwhile has its reply, without the rest", async () => {
   const key = crypto.randomUUID();
   const server = await serverOf({ [key]: {} });
