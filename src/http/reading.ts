@@ -1,0 +1,79 @@
+/** How a response is handed to its client, and when that has read it. */
+import { limits } from "../core/limits.ts";
+import { largeAnswers } from "./body.ts";
+
+/** True for a response that counts until its client has read it. */
+export const isHeld = (response: Response): boolean => largeAnswers.has(response) || isStream(response);
+
+/** All other responses have a complete body. */
+export const isStream = ({ headers, body }: Response): boolean =>
+  body !== null && headers.get("content-type") === "text/event-stream";
+
+/** The size of the smallest piece, in bytes. */
+const LEAST_PIECE = 4096;
+
+/**
+ * Reads a stream in pieces that grow while each is full. Each read takes a turn of the event loop, so large streams need large
+ * pieces; a read that waits holds the memory of its piece, so silent streams need small ones.
+ */
+function piecesOf(stream: ReadableStream<Uint8Array>) {
+  let bytes: ReadableStreamBYOBReader;
+  try {
+    bytes = stream.getReader({ mode: "byob" });
+  } catch {
+    // Not a stream of bytes: its pieces come as they were written.
+    const whole = stream.getReader();
+    return { read: () => whole.read(), cancel: (reason: unknown) => whole.cancel(reason) };
+  }
+  let room = LEAST_PIECE;
+  return {
+    async read() {
+      const piece = await bytes.read(new Uint8Array(room));
+      const isFull = piece.value?.length === room;
+      room = isFull ? Math.min(4 * room, limits.answerPiece) : Math.max(room / 16, LEAST_PIECE);
+      return piece;
+    },
+    cancel: (reason: unknown) => bytes.cancel(reason),
+  };
+}
+
+/** The response; calls `ended` when its body is read to the end or cancelled. */
+export function untilEnd(response: Response, ended: () => void): Response {
+  const { read, cancel } = piecesOf(response.body!);
+  const source: UnderlyingSource<Uint8Array> = {
+    async pull(controller) {
+      try {
+        const { done, value } = await read();
+        if (!done) return controller.enqueue(value);
+        controller.close();
+      } catch (error) {
+        controller.error(error);
+      }
+      ended();
+    },
+    cancel(reason) {
+      ended();
+      return cancel(reason);
+    },
+  };
+  // No read-ahead, so that backpressure reaches the source of the stream.
+  return new Response(new ReadableStream(source, { highWaterMark: 0 }), response);
+}
+
+/** The response in pieces; it is broken off where its client does not read for `limits.bodyMs`. Calls `ended` at the end. */
+export function untilRead(response: Response, bytes: Uint8Array, ended: () => void): Response {
+  const { readable, writable } = new FixedLengthStream(bytes.length);
+  const writer = writable.getWriter();
+  const write = async () => {
+    for (let at = 0; at < bytes.length; at += limits.answerPiece) {
+      const timer = setTimeout(() => void writer.abort().catch(() => {}), limits.bodyMs);
+      const piece = bytes.subarray(at, at + limits.answerPiece);
+      await writer.write(piece).finally(() => clearTimeout(timer));
+    }
+    await writer.close();
+  };
+  void write()
+    .catch(() => {})
+    .finally(ended);
+  return new Response(readable, response);
+}
