@@ -6,7 +6,7 @@ import { limits } from "../core/limits.ts";
 import type { CallerQuota } from "../core/model.ts";
 import { type storageQuota, tooMany } from "./quotas.ts";
 import { Fault } from "../core/errors.ts";
-import { countedUnder, dropped, leavesTooMuch, Unread, unreadOf } from "../http/unread.ts";
+import { buffered, countedUnder, dropped, leavesTooMuch, Unread, unreadOf } from "../http/unread.ts";
 
 /** A request that was let in. */
 interface Visit {
@@ -100,7 +100,10 @@ export class RateLimiter {
           await response.body?.cancel();
           return new Response(null, response);
         }
-        if (isStream(response)) return untilEnd(response, leave);
+        if (isStream(response)) {
+          unread = new Unread(owner, buffered);
+          return untilEnd(response, unread, leave);
+        }
         const bytes = new Uint8Array(await response.arrayBuffer());
         // Many requests may have been let in before the first of them had an answer.
         if (leavesTooMuch(owner)) {

@@ -1,6 +1,7 @@
 /** How a response is handed to its client, and when that has read it. */
 import { limits } from "../core/limits.ts";
 import { largeAnswers } from "./body.ts";
+import type { Unread } from "./unread.ts";
 
 /** True for a response that counts until its client has read it. */
 export const isHeld = (response: Response): boolean => largeAnswers.has(response) || isStream(response);
@@ -9,14 +10,14 @@ export const isHeld = (response: Response): boolean => largeAnswers.has(response
 export const isStream = ({ headers, body }: Response): boolean =>
   body !== null && headers.get("content-type") === "text/event-stream";
 
-/** The size of the smallest piece, in bytes. */
-const LEAST_PIECE = 4096;
+/** The size of the smallest buffer, in bytes. */
+const LEAST_BUFFER = 4096;
 
 /**
- * Reads a stream in pieces that grow while each is full. Each read takes a turn of the event loop, so large streams need large
- * pieces; a read that waits holds the memory of its piece, so silent streams need small ones.
+ * Reads a stream into buffers that grow while each is filled. Each read takes a turn of the event loop, so large streams need
+ * large buffers; a read that waits holds its buffer, so large ones are counted, and small where the caller has too many.
  */
-function piecesOf(stream: ReadableStream<Uint8Array>) {
+function piecesOf(stream: ReadableStream<Uint8Array>, buffer: Unread) {
   let bytes: ReadableStreamBYOBReader;
   try {
     bytes = stream.getReader({ mode: "byob" });
@@ -25,21 +26,25 @@ function piecesOf(stream: ReadableStream<Uint8Array>) {
     const whole = stream.getReader();
     return { read: () => whole.read(), cancel: (reason: unknown) => whole.cancel(reason) };
   }
-  let room = LEAST_PIECE;
+  let size = LEAST_BUFFER;
   return {
     async read() {
-      const piece = await bytes.read(new Uint8Array(room));
-      const isFull = piece.value?.length === room;
-      room = isFull ? Math.min(4 * room, limits.answerPiece) : Math.max(room / 16, LEAST_PIECE);
+      const piece = await bytes.read(new Uint8Array(size));
+      if (piece.done) return piece;
+      const isFull = piece.value.length === size;
+      size = isFull ? Math.min(4 * size, limits.answerPiece) : Math.max(size / 16, LEAST_BUFFER);
+      buffer.bytes = 0;
+      if (buffer.leavesTooMuch(size)) size = LEAST_BUFFER;
+      if (size > LEAST_BUFFER) buffer.bytes = size;
       return piece;
     },
     cancel: (reason: unknown) => bytes.cancel(reason),
   };
 }
 
-/** The response; calls `ended` when its body is read to the end or cancelled. */
-export function untilEnd(response: Response, ended: () => void): Response {
-  const { read, cancel } = piecesOf(response.body!);
+/** The response, read through a buffer that counts; calls `ended` when its body is read to the end or cancelled. */
+export function untilEnd(response: Response, buffer: Unread, ended: () => void): Response {
+  const { read, cancel } = piecesOf(response.body!, buffer);
   const source: UnderlyingSource<Uint8Array> = {
     async pull(controller) {
       try {

@@ -18,6 +18,8 @@ interface Tally {
 const unread = new Ledger();
 /** Bytes of messages that are still to be stored, and written to a stream then. */
 export const unstored = new Ledger();
+/** Bytes of the large buffers into which streams are read. */
+export const buffered = new Ledger();
 
 /** Under which a caller's bytes are counted; callers of unknown address all together. */
 export const countedUnder = (caller: string | undefined): string =>

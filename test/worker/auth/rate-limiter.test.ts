@@ -1,4 +1,4 @@
-import { unreadOf } from "../../../src/http/unread.ts";
+import { buffered, unreadOf } from "../../../src/http/unread.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import { RateLimiter } from "../../../src/auth/rate-limiter.ts";
 import { textResponse } from "../../../src/http/body.ts";
@@ -91,5 +91,81 @@ describe("a large answer that its client does not read", () => {
       .poll(() => rateLimiter.enter("ada", request()) && "let in", { timeout: 2000 })
       .toBe("let in");
     await expect(answer.text()).rejects.toThrow();
+  });
+});
+
+describe("an event stream", () => {
+  /** A stream of bytes that `write` writes to, as its client is sent it. */
+  async function streamed(caller: string) {
+    let controller!: ReadableByteStreamController;
+    const cancelled = Promise.withResolvers<unknown>();
+    const body = new ReadableStream({
+      type: "bytes",
+      start: (one) => void (controller = one),
+      cancel: cancelled.resolve,
+    });
+    const answer = new Response(body, { headers: { "content-type": "text/event-stream" } });
+    const rateLimiter = new RateLimiter({}, storageQuota({}));
+    const response = await rateLimiter.enter(caller, request()).until(Promise.resolve(answer));
+    const write = (bytes: number) => controller.enqueue(new Uint8Array(bytes).fill(1));
+    const isOver = () => {
+      configureLimits({ concurrentCalls: 1 });
+      rateLimiter.enter(caller, request());
+    };
+    return { response, controller, write, cancelled: cancelled.promise, isOver };
+  }
+
+  test("is whole, in whatever pieces it is written and read", async () => {
+    const { response, controller, write, isOver } = await streamed("ada");
+    let length = 0;
+    for (const bytes of [1, 4096, 16_384, 65_536, 262_144, 1_000_000, 1, 86_016, 5]) {
+      write(bytes);
+      length += bytes;
+    }
+    controller.close();
+    expect((await response.bytes()).length).toBe(length);
+    isOver();
+  });
+
+  test("that fails midway fails for its client, and is over", async () => {
+    const { response, controller, write, isOver } = await streamed("ada");
+    const reader = response.body!.getReader();
+    write(10);
+    expect((await reader.read()).value?.length).toBe(10);
+    const next = reader.read();
+    controller.error(new Error("its object has died"));
+    await expect(next).rejects.toThrow("its object has died");
+    isOver();
+  });
+
+  test("that its client cancels while it waits for a piece is cancelled, and over", async () => {
+    const { response, cancelled, isOver } = await streamed("ada");
+    const reader = response.body!.getReader();
+    const next = reader.read();
+    await reader.cancel("enough");
+    expect((await next).done).toBe(true);
+    expect(await cancelled).toBe("enough");
+    isOver();
+  });
+
+  test("is read into a large buffer only while its caller's others leave room for one", async () => {
+    const ada = crypto.randomUUID();
+    configureLimits({ unreadBytes: 2_000_000 + unreadOf(undefined, buffered) });
+    const readers = [];
+    for (let nth = 0; nth < 10; nth++) {
+      const { response, write } = await streamed(ada);
+      const reader = response.body!.getReader();
+      readers.push(reader);
+      // Each fills the buffer that waits for it, so that the next one is larger.
+      for (const bytes of [4096, 16_384, 65_536]) {
+        write(bytes);
+        for (let read = 0; read < bytes;) read += (await reader.read()).value!.length;
+      }
+      void reader.read();
+      expect(unreadOf(ada, buffered)).toBeLessThanOrEqual(1_000_000);
+    }
+    expect(unreadOf(ada, buffered)).toBeGreaterThan(500_000);
+    await Promise.all(readers.map((reader) => reader.cancel()));
+    expect(unreadOf(ada, buffered)).toBe(0);
   });
 });
