@@ -4,7 +4,7 @@ import type { Sessions } from "./sessions.ts";
 import { Fault, report } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import { isObject, type Json } from "../../core/model.ts";
-import { stringBytes } from "../../core/text.ts";
+import { stringBytes, textIn } from "../../core/text.ts";
 import { traceIn, traceInHeaders, type Trace } from "../../observe/trace-context.ts";
 import { inRequestSpan, isListening, type Span } from "../../observe/spans.ts";
 import { afterSending, type UnrecordedCall } from "../../core/unknown-outcome.ts";
@@ -130,7 +130,7 @@ const needsSession = (message: Incoming): boolean =>
     (message.row.stateless === undefined || message.row.sessionFirst === true));
 
 const runsServlet = (message: unknown): boolean =>
-  isObject(message) && canAsk(rowOf(String(message["method"])));
+  isObject(message) && canAsk(rowOf(textIn(message["method"])));
 
 function responseOf(reply: Response | Reply): Response {
   if (reply instanceof Response) return reply;

@@ -126,8 +126,15 @@ test("of calls that succeed a share is logged, and all that fail", async () => {
   expect(await counts("0.5", 0.4)).toEqual([1, 1]);
   expect(await counts("0.5", 0.6)).toEqual([0, 1]);
   expect(await counts("1", 0.9)).toEqual([1, 1]);
-  expect(() => createServer(bundle, { ...env, RUN_LOG_SAMPLE: "5" })).toThrow("RUN_LOG_SAMPLE");
+  expect(await counts("1e-9", 1e-8)).toEqual([0, 1]);
 });
+
+test.each(["5", "-1", "1.01", "abc", "", "NaN", "1e999", "true", "null", "[0]", '"1"', 0.5])(
+  "a share of %j is refused",
+  (RUN_LOG_SAMPLE) => {
+    expect(() => createServer(bundle, { ...env, RUN_LOG_SAMPLE })).toThrow("RUN_LOG_SAMPLE");
+  },
+);
 
 test("the console has the same entry, and counts it as an error", async () => {
   const usageMs = limits.usageMs;

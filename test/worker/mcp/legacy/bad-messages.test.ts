@@ -1,5 +1,6 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { limits } from "../../../../src/core/limits.ts";
+import { Session } from "../../index.ts";
 import { post } from "../../server.ts";
 import { ABLE, accept, prepare, ROOTS, server, type Json } from "../../calls/client.ts";
 import { ELICIT, log, saidIn, steps } from "../../calls/plans.ts";
@@ -23,6 +24,16 @@ test.each([
   const client = await begin();
   const answer = await client.post(JSON.stringify(body));
   expect(await faultOf(answer)).toMatchObject({ status: 400, code: -32600 });
+});
+
+test("a batch whose object dies may have acted, also with a method that names toString", async () => {
+  const client = await begin({ version: "2025-03-26" });
+  const dying = vi.spyOn(Session.prototype, "post").mockRejectedValueOnce(new Error("it died"));
+  onTestFinished(() => dying.mockRestore());
+  const odd = { jsonrpc: "2.0", id: 1, method: { toString: 1 } };
+  const call = request(2, "tools/call", { name: "greet", arguments: { name: "Ada" } });
+  const answer = await client.post(JSON.stringify([odd, call]));
+  expect(await answer.text()).toContain("Its outcome is unknown");
 });
 
 test.each([["tasks/nope"], ["toString"], ["constructor"], [""], ["notifications/initialized"]])(
