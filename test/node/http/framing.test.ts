@@ -95,3 +95,39 @@ test("bodies that do not come in time are refused, also those that share a timer
   await expect.poll(async () => (await fetch(new URL("/health", slow.url))) && ended).toBe(true);
   expect(statuses(await late)).toEqual(["408"]);
 });
+
+/** A request as text, with its body in one of several framings. */
+function framed(id: number, how: "length" | "chunks" | "large", echo = "x"): string {
+  const filler = how === "large" ? "y".repeat(200_000) : "";
+  const body = JSON.stringify({ jsonrpc: "2.0", id, method: `no/${echo}`, params: { filler } });
+  const head = ["POST /mcp HTTP/1.1", "host: localhost", "content-type: application/json"];
+  if (how !== "chunks") return [...head, `content-length: ${body.length}`, "", body].join("\r\n");
+  const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+  return [...head, "transfer-encoding: chunked", "", chunks].join("\r\n");
+}
+
+test("requests that follow each other on a connection are answered each for itself, in their order", async () => {
+  const ways = ["length", "chunks", "large", "length", "large", "chunks", "chunks"] as const;
+  const socket = connect(port, "127.0.0.1");
+  let text = "";
+  socket.setEncoding("latin1").on("data", (more: string) => (text += more));
+  socket.write(Array.from({ length: 42 }, (_, id) => framed(id, ways[id % ways.length]!)).join(""));
+  const ids = () =>
+    [...text.matchAll(/"id":(\d+),"error":\{"code":-32601/g)].map(([, id]) => Number(id));
+  await expect.poll(ids).toEqual(Array.from({ length: 42 }, (_, id) => id));
+  socket.destroy();
+});
+
+test.each([
+  ["shorter than said: what is missing never comes", 10, "400"],
+  ["longer than said: the rest is no request", -10, "400,400"],
+])("a body %s", async (_what, more, expected) => {
+  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+  let text = "";
+  socket.setEncoding("latin1").on("data", (some: string) => (text += some));
+  const length = `content-length: ${BODY.length + more}`;
+  const head = ["POST /mcp HTTP/1.1", "host: localhost", "content-type: application/json", length];
+  socket.end([...head, "", BODY].join("\r\n"));
+  await once(socket, "close");
+  expect(statuses(text).join()).toBe(expected);
+});
