@@ -6,7 +6,14 @@ import { limits } from "../core/limits.ts";
 import type { CallerQuota } from "../core/model.ts";
 import { type storageQuota, tooMany } from "./quotas.ts";
 import { Fault } from "../core/errors.ts";
-import { buffered, countedUnder, dropped, leavesTooMuch, Unread, unreadOf } from "../http/unread.ts";
+import {
+  buffered,
+  countedUnder,
+  dropped,
+  leavesTooMuch,
+  Unread,
+  unreadOf,
+} from "../http/unread.ts";
 
 /** A request that was let in. */
 interface Visit {

@@ -4,7 +4,8 @@ import { largeAnswers } from "./body.ts";
 import type { Unread } from "./unread.ts";
 
 /** True for a response that counts until its client has read it. */
-export const isHeld = (response: Response): boolean => largeAnswers.has(response) || isStream(response);
+export const isHeld = (response: Response): boolean =>
+  largeAnswers.has(response) || isStream(response);
 
 /** All other responses have a complete body. */
 export const isStream = ({ headers, body }: Response): boolean =>

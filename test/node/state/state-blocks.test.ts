@@ -91,7 +91,7 @@ describe("a memory that calls change, some of which fail, and that grows", () =>
       if (below(50) === 0) length = Math.min(length + below(pages + 1) * PAGE, all.length);
       const memory = all.subarray(0, length);
       const before = memory.slice();
-      for (const { at, length } of change(memory, below, below(6))) mark(marks, at, length);
+      for (const one of change(memory, below, below(6))) mark(marks, one.at, one.length);
       const ranges = takeWritten(marks, length);
       if (below(10) === 0) {
         memory.set(before);

@@ -131,8 +131,9 @@ test("of calls that succeed a share is logged, and all that fail", async () => {
 
 test.each(["5", "-1", "1.01", "abc", "", "NaN", "1e999", "true", "null", "[0]", '"1"', 0.5])(
   "a share of %j is refused",
-  (RUN_LOG_SAMPLE) => {
-    expect(() => createServer(bundle, { ...env, RUN_LOG_SAMPLE })).toThrow("RUN_LOG_SAMPLE");
+  (share) => {
+    const settings: object = { RUN_LOG_SAMPLE: share };
+    expect(() => createServer(bundle, { ...env, ...settings })).toThrow("RUN_LOG_SAMPLE");
   },
 );
 
