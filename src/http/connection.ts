@@ -131,6 +131,8 @@ export class Connection {
       // What is left of the taken piece still counts.
       if (this.#isOpen || this.#taken > 0) return;
       this.#controller?.close();
+      // By the standard, a read into a buffer ends only then.
+      this.#controller?.byobRequest?.respond(0);
       return this.#forget();
     }
     const pulled = this.#pulled;
