@@ -81,9 +81,8 @@ export class FileStore {
   }
 
   /** Bytes of everything, as counted against `limits.fileBytes`. */
-  usage(): { bytes: number } {
-    const { bytes } = new Inodes(new Overlay(this.#sql, this.#sealing), 0n).totals;
-    return { bytes };
+  get bytes(): number {
+    return new Inodes(new Overlay(this.#sql, this.#sealing), 0n).totals.bytes;
   }
 
   /** True if anything was stored, and not deleted since. */

@@ -179,7 +179,7 @@ export class ScopeState {
 
   /** Bytes of memory and files that are stored. */
   get bytes(): number {
-    return this.rows.bytes + this.files.usage().bytes;
+    return this.rows.bytes + this.files.bytes;
   }
 
   /** Drops the instance that is kept for the next call, which then loads the stored state. */

@@ -1,7 +1,7 @@
 import { FileSystemError } from "../files/errors.ts";
-import type { PathTarget } from "../files/files.ts";
 import type { Descriptor } from "../files/records.ts";
 import { RIGHT_WRITE, RIGHTS_ALL } from "../files/rights.ts";
+import type { PathTarget } from "../files/walk.ts";
 import { limits } from "../core/limits.ts";
 import {
   demandWritable,
