@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { build } from "esbuild";
-import { readIfThere, writeWhole } from "./cache.ts";
+import { writeIfNew } from "./cache.ts";
 import { OWN_EXTENSION } from "./own.ts";
 
 /** The script of the pages, as assets of the deployment. */
@@ -30,11 +30,7 @@ export async function consoleScripts(assets: string): Promise<void> {
     },
   });
   await mkdir(folder, { recursive: true });
-  for (const { path, contents } of outputFiles) {
-    const before = await readIfThere(path);
-    if (before === undefined || Buffer.compare(before, contents) !== 0)
-      await writeWhole(path, contents);
-  }
+  for (const { path, contents } of outputFiles) await writeIfNew(path, contents);
   const names = new Set(outputFiles.map(({ path }) => basename(path)));
   for (const name of await readdir(folder))
     if (!names.has(name)) await rm(join(folder, name), { force: true });

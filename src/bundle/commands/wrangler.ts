@@ -6,7 +6,7 @@ type Output = "inherit" | ((chunk: string) => void);
 
 interface Hold {
   /** Takes what the process tells the one that has started it. */
-  hear?: (message: unknown) => void;
+  onMessage?: (message: unknown) => void;
   /** Ends the process. */
   signal?: AbortSignal;
 }
@@ -28,16 +28,16 @@ export function wrangler(
 export function runNodeScript(
   script: string[],
   output: Output = "inherit",
-  { hear, signal }: Hold = {},
+  { onMessage, signal }: Hold = {},
 ): Promise<number> {
   const [input, out] =
     output === "inherit" ? (["inherit", "inherit"] as const) : (["ignore", "pipe"] as const);
   const child = spawn(process.execPath, script, {
     // Nothing here reads what it would ask Cloudflare about this machine's network, with a stack trace where it is offline.
     env: { CLOUDFLARE_CF_FETCH_ENABLED: "false", ...process.env },
-    stdio: [input, out, out, ...(hear ? (["ipc"] as const) : [])],
+    stdio: [input, out, out, ...(onMessage ? (["ipc"] as const) : [])],
   });
-  if (hear) child.on("message", hear);
+  if (onMessage) child.on("message", onMessage);
   if (output !== "inherit") {
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding("utf8").on("data", output);
