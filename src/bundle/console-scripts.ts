@@ -1,10 +1,9 @@
+/** The script of the pages, as assets of the deployment. */
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { build } from "esbuild";
 import { writeIfNew } from "./cache.ts";
 import { OWN_EXTENSION } from "./own.ts";
-
-/** The script of the pages, as assets of the deployment. */
 
 const CLIENT = join(import.meta.dirname, "../pages/client");
 

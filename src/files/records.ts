@@ -1,6 +1,5 @@
-import type { Codec } from "./table.ts";
-
 /** The stored records of files, and their encoding as bytes. */
+import type { Codec } from "./table.ts";
 
 export type NodeKind = "file" | "folder" | "link";
 

@@ -1,3 +1,4 @@
+/** The page on which operators see the server's state, install servlets and revoke keys. */
 import { html } from "hono/html";
 import type { KeyRecord } from "../auth/key-records.ts";
 import type { InstalledVersion } from "../installs/installs-rows.ts";
@@ -6,8 +7,6 @@ import { scopesInWords } from "../core/key-name.ts";
 import { ADVICE } from "../servlets/run-log.ts";
 import type { CountedError } from "../observe/counts.ts";
 import { tableOf } from "./frame.ts";
-
-/** The page on which operators see the server's state, install servlets and revoke keys. */
 
 export interface ServedServlet {
   name: string;

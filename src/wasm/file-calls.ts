@@ -1,3 +1,4 @@
+/** Whole operations on files, for guests whose language has no WASI: those of the kit. */
 import { textIn } from "../core/text.ts";
 import { FileSystemError } from "../files/errors.ts";
 import type { Files } from "../files/files.ts";
@@ -6,8 +7,6 @@ import { limits } from "../core/limits.ts";
 import type { Json } from "../core/model.ts";
 import type { Guest } from "./guest.ts";
 import { charged } from "./wasi-files.ts";
-
-/** Whole operations on files, for guests whose language has no WASI: those of the kit. */
 
 type Operation = (
   files: Files,

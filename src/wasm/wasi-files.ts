@@ -1,3 +1,4 @@
+/** Types and helpers of the file functions of WASI. */
 import { FileSystemError } from "../files/errors.ts";
 import type { Files } from "../files/files.ts";
 import type { Descriptor, FileNode } from "../files/records.ts";
@@ -5,8 +6,6 @@ import { limits } from "../core/limits.ts";
 import type { Guest } from "./guest.ts";
 import type { HostFunction, HostFunctions } from "./host-function.ts";
 import { errno, isStandardStream, now } from "./wasi-abi.ts";
-
-/** Types and helpers of the file functions of WASI. */
 
 export interface FileCall {
   guest: Guest;

@@ -1,3 +1,4 @@
+/** WASI's functions on paths, each within an open folder. */
 import { FileSystemError } from "../files/errors.ts";
 import type { Descriptor } from "../files/records.ts";
 import { RIGHT_WRITE, RIGHTS_ALL } from "../files/rights.ts";
@@ -11,8 +12,6 @@ import {
   type FileCall,
   type FileFunction,
 } from "./wasi-files.ts";
-
-/** WASI's functions on paths, each within an open folder. */
 
 /** `lookupflags`. */
 const FOLLOW = 1;
