@@ -94,7 +94,7 @@ async function update(
     if (one === undefined) continue;
     const { changes, accept } = one;
     if (changes.length === 0) {
-      // The same wasm under a new manifest or by a new signer.
+      // Its wasm has not changed, but its manifest or signer may have.
       accept();
       console.log(`${found.name} has not changed`);
       continue;

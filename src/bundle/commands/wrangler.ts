@@ -4,8 +4,8 @@ import { dirname, join } from "node:path";
 
 type Output = "inherit" | ((chunk: string) => void);
 
-interface Hold {
-  /** Takes what the process tells the one that has started it. */
+interface ProcessOptions {
+  /** Receives the messages of the process. */
   onMessage?: (message: unknown) => void;
   /** Ends the process. */
   signal?: AbortSignal;
@@ -18,17 +18,17 @@ interface Hold {
 export function wrangler(
   args: string[],
   output: Output = "inherit",
-  hold: Hold = {},
+  options: ProcessOptions = {},
 ): Promise<number> {
   const folder = dirname(createRequire(import.meta.url).resolve("wrangler/package.json"));
-  return runNodeScript([join(folder, "bin/wrangler.js"), ...args], output, hold);
+  return runNodeScript([join(folder, "bin/wrangler.js"), ...args], output, options);
 }
 
 /** Runs a script with this Node; returns its exit code. */
 export function runNodeScript(
   script: string[],
   output: Output = "inherit",
-  { onMessage, signal }: Hold = {},
+  { onMessage, signal }: ProcessOptions = {},
 ): Promise<number> {
   const [input, out] =
     output === "inherit" ? (["inherit", "inherit"] as const) : (["ignore", "pipe"] as const);
