@@ -16,7 +16,7 @@ export interface InitialFiles {
   files(): Iterable<{ path: string; bytes: Uint8Array }>;
 }
 
-export interface BeginOptions {
+interface BeginOptions {
   /** Nanoseconds since 1970. */
   now: bigint;
   /** By host of a mount. They are put into its store when that is first used, and again where they differ and no mount may write. */

@@ -4,7 +4,7 @@ import type { Files } from "./files.ts";
 import type { NodeKind } from "./records.ts";
 import type { PathTarget } from "./walk.ts";
 
-export interface TreeItem {
+interface TreeItem {
   /** Within its store, without a slash before it. */
   path: string;
   kind: NodeKind;

@@ -8,7 +8,7 @@ import { ADVICE } from "../servlets/run-log.ts";
 import type { CountedError } from "../observe/counts.ts";
 import { tableOf } from "./frame.ts";
 
-export interface ServedServlet {
+interface ServedServlet {
   name: string;
   hash: string;
   dialect: string;
@@ -23,7 +23,7 @@ export interface ServedServlet {
 }
 
 /** A configured API key and its record of use. */
-export type ShownKey = {
+type ShownKey = {
   name: string;
   scopes: readonly string[] | undefined;
   /** Unix time in ms. */

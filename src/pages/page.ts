@@ -5,7 +5,7 @@ import { connectSection, connectStyle, type Endpoint } from "./connect.ts";
 import { exploreSection, type Offers } from "./explore.ts";
 import { consolePage, SIGN_IN_PATH, type ConsoleSite } from "./frame.ts";
 
-export interface StartPage extends ConsoleSite {
+interface StartPage extends ConsoleSite {
   endpoint: Endpoint;
   /** The entries that the visitor may use; undefined where authentication is required and nobody has signed in. */
   offers: Offers | undefined;
