@@ -10,7 +10,7 @@ const CRYPTO_FUEL = 20_000;
 const encoder = new TextEncoder();
 
 const bytesIn = (guest: Guest, body: bigint, who: string): Uint8Array<ArrayBuffer> =>
-  guest.bytesWithin(limits.httpBytes, body, `What is given to ${who}`) as Uint8Array<ArrayBuffer>;
+  guest.bytesWithin(limits.httpBytes, body, `The data given to ${who}`) as Uint8Array<ArrayBuffer>;
 
 /** The first so many of these bytes, by the member `name`, and the rest. */
 function split(bytes: Uint8Array<ArrayBuffer>, asked: Json, name: string) {
