@@ -1,9 +1,8 @@
+/** Askers that interrupt a call until its client answers. */
 import type { AskFailure, Asker, Asks } from "../core/asks.ts";
 import type { CallContext, ClientDescription } from "../core/call-context.ts";
 import { Wait } from "../core/suspension.ts";
 import { fittingAnswers, isComplete, unaskable } from "./answers.ts";
-
-/** Askers that interrupt a call until its client answers. */
 
 /** An asker that interrupts the call until its client answers, unless the client supports none of the asks. */
 export function sessionAsker(client: ClientDescription): Asker {

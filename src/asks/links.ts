@@ -1,3 +1,8 @@
+/**
+ * Calls whose client cannot ask its user, or hears nothing until they end and would have to wait for too long: they go on as
+ * tasks, the client gets a link instead of their result, and a person answers on a page of this server. What only a client
+ * can answer (sampling, roots) fails in them.
+ */
 import type { Asker, Asks } from "../core/asks.ts";
 import type { ClientDescription } from "../core/call-context.ts";
 import type { DetailedTask, TaskCall } from "../calls/task-object.ts";
@@ -10,12 +15,6 @@ import { limits } from "../core/limits.ts";
 import { stringBytes } from "../core/text.ts";
 import { linkResult } from "../servlets/links.ts";
 import { unanswered, unaskable } from "./answers.ts";
-
-/**
- * Calls whose client cannot ask its user, or hears nothing until they end and would have to wait for too long: they go on as
- * tasks, the client gets a link instead of their result, and a person answers on a page of this server. What only a client
- * can answer (sampling, roots) fails in them.
- */
 
 /** A client that can be asked nothing: that of a call which was handed over. */
 export const NOBODY: ClientDescription = { capabilities: {} };

@@ -1,3 +1,4 @@
+/** Refusals of the authorization server, on its page and at its token endpoint. */
 import {
   AuthorizationError,
   type AuthorizationErrorCode,
@@ -7,8 +8,6 @@ import { bodyText } from "../http/body.ts";
 import { Fault, httpStatus, retryAfterOf } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { SignInRefusal } from "./consent-page.ts";
-
-/** Refusals of the authorization server, on its page and at its token endpoint. */
 
 /** The refusal of a client's request, with the URL that leads back to the client. */
 export function refused(

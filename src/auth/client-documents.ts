@@ -1,3 +1,9 @@
+/**
+ * Clients whose id is the URL of a metadata document. The library would fetch it from any host and port,
+ * follow redirects, fetch the keys that it names, and do so for each request; it accepts no other `fetch`. So it is
+ * configured to look up all clients in its store, and the store that it is given also returns these.
+ * https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/client-registration#client-id-metadata-documents
+ */
 import type { ClientInfo } from "@cloudflare/workers-oauth-provider";
 import * as z from "zod/mini";
 import { once } from "../core/once.ts";
@@ -8,13 +14,6 @@ import { fetchJson, type Fetch } from "./fetch-json.ts";
 
 /** Size of a client's metadata document, as the draft recommends. https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document */
 const DOCUMENT_BYTES = 5 * 1024;
-
-/**
- * Clients whose id is the URL of a metadata document. The library would fetch it from any host and port,
- * follow redirects, fetch the keys that it names, and do so for each request; it accepts no other `fetch`. So it is
- * configured to look up all clients in its store, and the store that it is given also returns these.
- * https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/client-registration#client-id-metadata-documents
- */
 
 /** Prefix of the ids of such clients. */
 const SCHEME = "https://";

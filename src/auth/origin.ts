@@ -5,7 +5,7 @@ import { Fault } from "../core/errors.ts";
 import { isLoopback, NO_HOST } from "../http/private-hosts.ts";
 
 /** Which hosts and web pages this server answers, besides loopback ones. */
-export interface OriginPolicy extends Pick<Settings, "ALLOWED_ORIGINS" | "ALLOWED_HOSTS"> {
+interface OriginPolicy extends Pick<Settings, "ALLOWED_ORIGINS" | "ALLOWED_HOSTS"> {
   /** The server's public origin: PUBLIC_URL. */
   own: URL | undefined;
   /** The value of `RUNS`. */

@@ -12,7 +12,7 @@ import { fuelOf, keepsState, type Manifest } from "../servlets/manifest.ts";
 import { BUNDLE_FUEL } from "./wasm/fuel.ts";
 import { askServlets, type ListAnswer } from "./wasm/ask.ts";
 import { inspectLists } from "./inspect.ts";
-import { readIfThere, contentHash, writeWhole } from "./cache.ts";
+import { contentHash, writeIfNew } from "./cache.ts";
 import { refuseNameClashes } from "./clashes.ts";
 import { identified } from "./digests.ts";
 import type { PartDigests } from "../servlets/bundle.ts";
@@ -319,7 +319,7 @@ async function warmed(one: Ready, { patch, refusal }: ListAnswer, cache: string)
   const bytes = Uint8Array.fromBase64(patch);
   const hash = contentHash(prepared.hash, bytes);
   const path = join(cache, `${hash.slice(0, 32)}.warm.bin`);
-  if ((await readIfThere(path)) === undefined) await writeWhole(path, bytes);
+  await writeIfNew(path, bytes);
   const gzip = one.size.gzip + (found.source.kind === "typescript" ? 0 : gzipBytes(bytes));
   return {
     ...one,

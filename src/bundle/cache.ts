@@ -25,11 +25,11 @@ export async function readIfThere(path: string): Promise<Uint8Array<ArrayBuffer>
   }
 }
 
-/** Leaves a file alone that would stay the same: writing it would wake its watchers. */
-export async function writeIfNew(path: string, content: string): Promise<void> {
+/** Writes a file whole, unless it would stay the same: writing it would wake its watchers. */
+export async function writeIfNew(path: string, content: string | Uint8Array): Promise<void> {
   const old = await readIfThere(path);
-  if (old === undefined || new TextDecoder().decode(old) !== content)
-    await writeWhole(path, content);
+  const bytes = typeof content === "string" ? Buffer.from(content) : content;
+  if (old === undefined || Buffer.compare(old, bytes) !== 0) await writeWhole(path, bytes);
 }
 
 /** The output of a build, and every file that it read. */

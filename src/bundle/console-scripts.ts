@@ -1,10 +1,9 @@
+/** The script of the pages, as assets of the deployment. */
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { build } from "esbuild";
-import { readIfThere, writeWhole } from "./cache.ts";
+import { writeIfNew } from "./cache.ts";
 import { OWN_EXTENSION } from "./own.ts";
-
-/** The script of the pages, as assets of the deployment. */
 
 const CLIENT = join(import.meta.dirname, "../pages/client");
 
@@ -30,11 +29,7 @@ export async function consoleScripts(assets: string): Promise<void> {
     },
   });
   await mkdir(folder, { recursive: true });
-  for (const { path, contents } of outputFiles) {
-    const before = await readIfThere(path);
-    if (before === undefined || Buffer.compare(before, contents) !== 0)
-      await writeWhole(path, contents);
-  }
+  for (const { path, contents } of outputFiles) await writeIfNew(path, contents);
   const names = new Set(outputFiles.map(({ path }) => basename(path)));
   for (const name of await readdir(folder))
     if (!names.has(name)) await rm(join(folder, name), { force: true });

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { build } from "esbuild";
-import { readIfThere, contentHash, writeWhole } from "./cache.ts";
+import { contentHash, writeIfNew } from "./cache.ts";
 import { OWN_EXTENSION } from "./own.ts";
 
 /** The platform that the scripts are written for: that of wrangler.toml. */
@@ -36,6 +36,6 @@ async function scriptOf(name: string, cache: string): Promise<string> {
   });
   const { contents } = outputFiles[0]!;
   const path = join(cache, `${contentHash(contents).slice(0, 32)}.txt`);
-  if ((await readIfThere(path)) === undefined) await writeWhole(path, contents);
+  await writeIfNew(path, contents);
   return path;
 }

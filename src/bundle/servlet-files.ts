@@ -4,7 +4,7 @@ import { join, sep } from "node:path";
 import { archiveOf } from "../files/archive.ts";
 import { parseMounts } from "../files/mounts.ts";
 import { keepsState } from "../servlets/manifest.ts";
-import { readIfThere, writeWhole } from "./cache.ts";
+import { writeIfNew } from "./cache.ts";
 import { digestOf } from "./digests.ts";
 import { Refusal } from "./refusal.ts";
 import type { FoundServlet } from "./scan.ts";
@@ -46,7 +46,7 @@ export async function archivesOf(
     }
     const digest = digestOf(bytes);
     const path = join(cache, `${digest.slice(0, 32)}.files.bin`);
-    if ((await readIfThere(path)) === undefined) await writeWhole(path, bytes);
+    await writeIfNew(path, bytes);
     archives.push({ host, digest, path, bytes });
   }
   return archives;

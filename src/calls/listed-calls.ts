@@ -1,9 +1,8 @@
+/** The calls and sessions of a person, as the console lists them. */
 import { limits } from "../core/limits.ts";
 import { Connection } from "../http/connection.ts";
 import { ANONYMOUS, type Principal } from "../core/model.ts";
 import type { Sealer } from "../storage/vault.ts";
-
-/** The calls and sessions of a person, as the console lists them. */
 
 /** A call that outlives its request, or a session. */
 export interface ListedCall {

@@ -1,3 +1,4 @@
+/** The console's view of a task, and its actions. */
 import type { Serving } from "../serving.ts";
 import { callerKey } from "../core/callers.ts";
 import { inputOf, METHODS } from "./call-ref.ts";
@@ -14,8 +15,6 @@ import type { Look, TaskInspection, TaskTimeline } from "./task-object.ts";
 import type { Subject } from "./task-rows.ts";
 import type { TaskStore } from "./task-store.ts";
 import { realViewOf } from "./task-view.ts";
-
-/** The console's view of a task, and its actions. */
 
 /**
  * Keeps what the console shows of a task up to date: its entry in its caller's list, and the waiting calls of Usage. It

@@ -148,14 +148,16 @@ export class Task extends DurableObject<Env> {
     return wrong === undefined ? reply.isInTime && {} : { wrong };
   }
 
-  /** With `isForgotten` it is deleted, too. One that its client has ended with a link goes on, unless a person cancels it. */
+  /**
+   * Cancels the task; with `isForgotten` it is deleted, too. One that its client has ended with a link goes on, unless a person
+   * cancels it.
+   */
   async cancel(
     principal: string,
     { isForgotten = false, isByPerson = false } = {},
   ): Promise<boolean> {
     if (!this.#store.isOf(principal)) return false;
     if (isForgotten) await this.#listing.end();
-    // One that its client has ended with a link goes on for a person alone.
     const isLinked = this.#store.isHandedOver && this.#store.owner === undefined;
     if (!this.#store.isOver && (isForgotten || isByPerson || !isLinked)) {
       this.#stop();

@@ -1,5 +1,3 @@
-import { isObject } from "./model.ts";
-
 /**
  * Deviations from the protocol or a schema that the server accepts from clients, one row each: only
  * unambiguous ones, and never where the check protects security.
@@ -16,6 +14,7 @@ import { isObject } from "./model.ts";
  * | `registrationOf` (auth/token-requests.ts) | clients that write every member | members that are null or empty; grant types that no client can use here, beside others | they say nothing; a server may replace what is asked |
  * | `unified` (auth/authorization-server.ts), `toEndpoint` | clients that join scopes by tabs or lines | any white space between scopes | no scope contains any |
  */
+import { isObject } from "./model.ts";
 
 /** A place at which a value does not match its schema. */
 interface Issue {

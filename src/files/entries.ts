@@ -16,14 +16,11 @@ export interface PositionedEntry extends FolderEntry {
 export class Entries extends Table<string, FolderEntry> {
   constructor(backing: Backing) {
     super("file_entries", entryCodec, backing);
-    this.#tag = (folder, name) => backing.sealing.tag(name, String(folder));
   }
-
-  readonly #tag: (folder: number, name: string) => string;
 
   key(folder: number, name: string): string {
     this.countSealing(name.length);
-    return `${folder}/${this.#tag(folder, name)}`;
+    return `${folder}/${this.backing.sealing.tag(name, String(folder))}`;
   }
 
   /** At most `count` entries of a folder after a position, in their order; 0n is before the first. */

@@ -16,7 +16,7 @@ export interface InitialFiles {
   files(): Iterable<{ path: string; bytes: Uint8Array }>;
 }
 
-export interface BeginOptions {
+interface BeginOptions {
   /** Nanoseconds since 1970. */
   now: bigint;
   /** By host of a mount. They are put into its store when that is first used, and again where they differ and no mount may write. */
@@ -81,9 +81,8 @@ export class FileStore {
   }
 
   /** Bytes of everything, as counted against `limits.fileBytes`. */
-  usage(): { bytes: number } {
-    const { bytes } = new Inodes(new Overlay(this.#sql, this.#sealing), 0n).totals;
-    return { bytes };
+  get bytes(): number {
+    return new Inodes(new Overlay(this.#sql, this.#sealing), 0n).totals.bytes;
   }
 
   /** True if anything was stored, and not deleted since. */

@@ -1,4 +1,3 @@
-/** The files of a servlet, as one call sees and changes them. */
 import { Contents } from "./contents.ts";
 import { Descriptors } from "./descriptors.ts";
 import type { PositionedEntry } from "./entries.ts";
@@ -10,8 +9,6 @@ import type { Overlay } from "./overlay.ts";
 import type { Descriptor, FileNode } from "./records.ts";
 import type { Work } from "./table.ts";
 import { walk, type PathTarget } from "./walk.ts";
-
-export type { PathTarget } from "./walk.ts";
 
 /** Memory of a descriptor. */
 const DESCRIPTOR_BYTES = 300;

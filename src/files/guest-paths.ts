@@ -7,7 +7,7 @@ import { rootOfStore } from "./tree.ts";
 import type { PathTarget } from "./walk.ts";
 
 /** A path of the guest in one of its folders. */
-export interface InMount {
+interface InMount {
   mount: Mount;
   /** The folder's own number. */
   root: number;

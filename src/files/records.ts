@@ -1,6 +1,5 @@
-import type { Codec } from "./table.ts";
-
 /** The stored records of files, and their encoding as bytes. */
+import type { Codec } from "./table.ts";
 
 export type NodeKind = "file" | "folder" | "link";
 
@@ -70,7 +69,7 @@ export const BLOCK_BYTES = 16 * 1024;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** Bigints as texts that end in `n`: no other text in these records can be mistaken for one, as they are named. */
+/** Members that are bigints, which JSON has as texts of digits. */
 const BIGINTS = new Set(["accessed", "modified", "changed", "rights", "inheriting"]);
 
 /** Values as JSON. `extraBytes` is the memory that one takes beyond a few short fields. */

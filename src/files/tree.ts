@@ -1,11 +1,10 @@
+/** Whole files and trees of them: what a store begins with, and its export and import. */
 import type { PositionedEntry } from "./entries.ts";
 import type { Files } from "./files.ts";
 import type { NodeKind } from "./records.ts";
 import type { PathTarget } from "./walk.ts";
 
-/** Whole files and trees of them: what a store begins with, and its export and import. */
-
-export interface TreeItem {
+interface TreeItem {
   /** Within its store, without a slash before it. */
   path: string;
   kind: NodeKind;

@@ -7,7 +7,7 @@ import { NotStarted, type Workerd } from "./workerd.ts";
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 30_000;
 
-export interface SupervisorParts {
+interface SupervisorParts {
   start(): Promise<Workerd>;
   /** Writes a line to the log. */
   say(text: string): void;

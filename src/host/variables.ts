@@ -9,7 +9,7 @@ import type { Configuration } from "./configuration.ts";
 const LONGEST = 131_072 - 2;
 
 /** Where variables and secrets come from. */
-export interface VariableSources {
+interface VariableSources {
   /** A file like `.dev.vars`, with lines `NAME=value`. */
   file?: string | undefined;
   /** More names to take from the environment, beside settings, `vars` and required secrets. */

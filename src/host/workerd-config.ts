@@ -11,7 +11,7 @@ export interface WorkerdConfig {
 export const configText = (config: WorkerdConfig): string =>
   `using Workerd = import "/workerd/workerd.capnp";\nconst config :Workerd.Config = ${write({ ...config })};\n`;
 
-export interface WorkerService {
+interface WorkerService {
   name: string;
   /** Its files, by their paths below the import path; the first one is the main module. */
   files: readonly string[];

@@ -7,7 +7,7 @@ const binary = z
   .object({ default: z.string() })
   .parse(createRequire(import.meta.url)("workerd")).default;
 
-export interface WorkerdOptions {
+interface WorkerdOptions {
   config: string;
   /** The folder that paths of embedded files are relative to. */
   files: string;

@@ -53,7 +53,7 @@ function checkShape(body: unknown): void {
 }
 
 /** Counts bytes of a request's body for its caller. Throws `too_many`, or `unavailable` where the server is full. */
-export type CountBytes = (bytes: number) => void;
+type CountBytes = (bytes: number) => void;
 
 /** The counts of requests in flight, which `RateLimiter` keeps. */
 export const bodyCounts = new Notes<Request, CountBytes>();

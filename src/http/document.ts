@@ -1,10 +1,9 @@
+/** The document of every page, with a policy against frames, foreign content and inline script. */
 import { html, raw } from "hono/html";
 import { textResponse } from "./body.ts";
 import type { Settings } from "../settings/env.ts";
 import { limits } from "../core/limits.ts";
 import { beginningOf, printable } from "../core/text.ts";
-
-/** The document of every page, with a policy against frames, foreign content and inline script. */
 
 /** The server as people see it. */
 export interface Site {

@@ -13,7 +13,7 @@ import type { ServletLoader } from "./loaded.ts";
 import { overlapsOf, refuseClashes } from "./servable.ts";
 
 /** The version that an install has made, or found. */
-export interface InstallResult {
+interface InstallResult {
   name: string;
   version: number;
   hash: string;

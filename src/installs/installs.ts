@@ -24,7 +24,7 @@ export const REPLAYED_TASKS = 200;
 const COPY_MS = 1000;
 
 /** The builds of all installed servlets; `generation` grows with each change. */
-export interface InstalledBuilds {
+interface InstalledBuilds {
   generation: number;
   /** Each as JSON. */
   builds: string[];

@@ -20,7 +20,7 @@ export { runnerOf } from "./runner.ts";
 import { RunningCalls, type LoadedCode, type LoadedHooks, type LoadedRun } from "./runner.ts";
 
 /** A run of an export in the state of a scope. */
-export interface StateRun extends LoadedRun {
+interface StateRun extends LoadedRun {
   /** True if it may be run again from its record. */
   isDurable: boolean;
   /** Bytes of memory and files that may be stored, as far as is known. */
@@ -37,7 +37,7 @@ export interface StateHooks extends LoadedHooks {
 type Kept = Pick<PreparedServlet, "name" | "manifest">;
 
 /** The code of a servlet, and the files that its folders begin with. */
-export interface StateCode extends LoadedCode {
+interface StateCode extends LoadedCode {
   files?: PreparedServlet["files"];
 }
 

@@ -1,10 +1,9 @@
+/** Counters of runs, which can be added up. */
 import { limits } from "../core/limits.ts";
 import { beginningOf } from "../core/text.ts";
 
 /** Characters of a name that is counted by itself. */
 const USAGE_NAME_CHARACTERS = 200;
-
-/** Counters of runs, which can be added up. */
 
 /** A run of a servlet that has ended. */
 export interface CountedRun {

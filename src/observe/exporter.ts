@@ -55,7 +55,7 @@ class Exporter {
     return trace;
   }
 
-  /** Sends spans every `exportEveryMs` until none are left. Returns at once if another call is doing so. */
+  /** Sends spans every `EXPORT_EVERY_MS` until none are left. Returns at once if another call is doing so. */
   async run(): Promise<void> {
     const { endpoint } = this.#settings;
     // Twice the longest time that one round of another run can take.

@@ -17,7 +17,7 @@ export interface OtlpSpan {
   status: { code?: number };
 }
 
-export interface OtlpAttribute {
+interface OtlpAttribute {
   key: string;
   value:
     | { stringValue: string }

@@ -1,3 +1,7 @@
+/**
+ * Request bodies.
+ * https://github.com/OpenToolCalling/Specification/blob/45b1208/spec/http/1.0/openapi.json
+ */
 import * as z from "zod/mini";
 import { canonicalJson } from "../core/digest.ts";
 import { Fault } from "../core/errors.ts";
@@ -8,11 +12,6 @@ import { isObject, type Json, type ToolDefinition } from "../core/model.ts";
 
 /** Secrets of a call, and tokens of a call: tools need a few. */
 const CONTEXT_ENTRIES = 100;
-
-/**
- * Request bodies.
- * https://github.com/OpenToolCalling/Specification/blob/45b1208/spec/http/1.0/openapi.json
- */
 
 /** The default `$schema` of responses. */
 export const LATEST =

@@ -1,3 +1,4 @@
+/** The pages of a question, as markup. All of them work without scripts. */
 import type { Ways } from "./people.ts";
 import { html } from "hono/html";
 import type { Ask } from "../core/asks.ts";
@@ -9,8 +10,6 @@ import type { Field, Typed } from "../schema/fields.ts";
 
 /** Options of a choice that are shown one below the other; more become a list. */
 const SHOWN_OPTIONS = 12;
-
-/** The pages of a question, as markup. All of them work without scripts. */
 
 export interface Complaint {
   /** An error of the answer as a whole. */

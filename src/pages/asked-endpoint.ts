@@ -1,3 +1,4 @@
+/** The pages on which a person gives a servlet a secret, or lets it use an account. */
 import { unsettled, type Settled } from "../core/settled.ts";
 import { html } from "hono/html";
 import { hiddenFields, shown, type Markup } from "../http/document.ts";
@@ -17,8 +18,6 @@ import {
   type PersonPage,
   type View,
 } from "./view.ts";
-
-/** The pages on which a person gives a servlet a secret, or lets it use an account. */
 
 /** The token of the page's form, and why an earlier answer was not taken. */
 interface Shown {

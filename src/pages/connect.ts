@@ -1,10 +1,9 @@
+/** The section "Connect" of the start page: how to add this server to each client. */
 import { html } from "hono/html";
 import { isLoopback } from "../http/private-hosts.ts";
 import type { Markup } from "../http/document.ts";
 import { shellWord } from "../core/text.ts";
 import { KEY, programsFor, type Callee } from "./programs.ts";
-
-/** The section "Connect" of the start page: how to add this server to each client. */
 
 /** The facts about this server that clients need. */
 export interface Endpoint extends Callee {

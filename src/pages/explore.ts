@@ -1,3 +1,4 @@
+/** The section "Explore" of the start page: the servlets and entries that a visitor may use. */
 import { html } from "hono/html";
 import type { HtmlEscapedString } from "hono/utils/html";
 import { shown, type Markup } from "../http/document.ts";
@@ -16,8 +17,6 @@ import { tableOf } from "./frame.ts";
  */
 const EXPLORE_CHARACTERS = 4 * 1024 * 1024;
 const TABLE_CHARACTERS = 100_000;
-
-/** The section "Explore" of the start page: the servlets and entries that a visitor may use. */
 
 export interface Offers {
   servlets: readonly PreparedServlet[];

@@ -1,10 +1,9 @@
+/** The frame of every console page: header, navigation and shared style. */
 import { html } from "hono/html";
 import { documentOf, type Markup, type Site } from "../http/document.ts";
 import type { CallerQuota, Principal } from "../core/model.ts";
 import type { Person } from "./people.ts";
 import type { PersonPage } from "./view.ts";
-
-/** The frame of every console page: header, navigation and shared style. */
 
 /** The path of each page, in the order of the navigation. */
 export const PAGES = {

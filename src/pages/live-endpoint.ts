@@ -1,3 +1,4 @@
+/** The pages of a person's calls, and the stream of their changes. */
 import { demandOwnOrigin, isLocal } from "../auth/origin.ts";
 import { Fault } from "../core/errors.ts";
 import { ANONYMOUS } from "../core/model.ts";
@@ -7,8 +8,6 @@ import { pageFor, seeOther, type PersonPage, type View, type Visit } from "./vie
 import type { PersonObjects } from "./person-objects.ts";
 import { LIVE_PATH, livePage } from "./live.ts";
 import { callPage, forkPage } from "./timeline.ts";
-
-/** The pages of a person's calls, and the stream of their changes. */
 
 /** Makes the response of a page. */
 type Frame = (view: View) => Promise<Response>;

@@ -1,9 +1,8 @@
+/** The page on which people follow their calls and sessions. */
 import { html } from "hono/html";
 import { shown, type Markup } from "../http/document.ts";
 import type { ListedCall } from "../calls/listed-calls.ts";
 import { groupOf, GROUPS, STATUSES } from "./statuses.ts";
-
-/** The page on which people follow their calls and sessions. */
 
 export const LIVE_PATH = "/console/live";
 export const EVENTS_PATH = `${LIVE_PATH}/events`;

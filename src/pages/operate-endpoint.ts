@@ -1,3 +1,4 @@
+/** The pages for operators, and the actions of their buttons. */
 import { unsettled } from "../core/settled.ts";
 import { installerOf } from "../operator/builds.ts";
 import type { Installer } from "../installs/installer.ts";
@@ -22,8 +23,6 @@ import { html } from "hono/html";
 import { demandOwnOrigin } from "../auth/origin.ts";
 import type { Markup } from "../http/document.ts";
 import { chartStyle, questionIn, usagePage } from "./usage.ts";
-
-/** The pages for operators, and the actions of their buttons. */
 
 type Operated = Pick<Server, "usage" | "keyRecords" | "settings" | "serving">;
 

@@ -1,3 +1,4 @@
+/** The page on which operators see the server's state, install servlets and revoke keys. */
 import { html } from "hono/html";
 import type { KeyRecord } from "../auth/key-records.ts";
 import type { InstalledVersion } from "../installs/installs-rows.ts";
@@ -7,9 +8,7 @@ import { ADVICE } from "../servlets/run-log.ts";
 import type { CountedError } from "../observe/counts.ts";
 import { tableOf } from "./frame.ts";
 
-/** The page on which operators see the server's state, install servlets and revoke keys. */
-
-export interface ServedServlet {
+interface ServedServlet {
   name: string;
   hash: string;
   dialect: string;
@@ -24,7 +23,7 @@ export interface ServedServlet {
 }
 
 /** A configured API key and its record of use. */
-export type ShownKey = {
+type ShownKey = {
   name: string;
   scopes: readonly string[] | undefined;
   /** Unix time in ms. */

@@ -1,12 +1,11 @@
+/** The start page, for people who open the server in a browser. */
 import { html } from "hono/html";
 import type { Markup } from "../http/document.ts";
 import { connectSection, connectStyle, type Endpoint } from "./connect.ts";
 import { exploreSection, type Offers } from "./explore.ts";
 import { consolePage, SIGN_IN_PATH, type ConsoleSite } from "./frame.ts";
 
-/** The start page, for people who open the server in a browser. */
-
-export interface StartPage extends ConsoleSite {
+interface StartPage extends ConsoleSite {
   endpoint: Endpoint;
   /** The entries that the visitor may use; undefined where authentication is required and nobody has signed in. */
   offers: Offers | undefined;

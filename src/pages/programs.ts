@@ -1,7 +1,6 @@
+/** Programs that call this server, to copy. For the server's pages and their script. */
 import type { Json } from "../core/model.ts";
 import { shellWord } from "../core/text.ts";
-
-/** Programs that call this server, to copy. For the server's pages and their script. */
 
 /** The server to call. */
 export interface Callee {

@@ -1,3 +1,4 @@
+/** The console's routes, and who may open each page. */
 import type { Handler, Hono } from "hono";
 import { demandOwnOrigin, isLocal } from "../auth/origin.ts";
 import { anonymousAt } from "../auth/principal.ts";
@@ -21,8 +22,6 @@ import { EVENTS_PATH, LIVE_PATH, liveStyle } from "./live.ts";
 import { addOperatorPages } from "./operate-endpoint.ts";
 import { startPage } from "./page.ts";
 import type { Env } from "../bindings.ts";
-
-/** The console's routes, and who may open each page. */
 
 export interface ConsoleParts extends Server {
   /** Undefined where the pages for people are turned off (LINKS). */

@@ -1,3 +1,4 @@
+/** The page of one call: its timeline, and what its caller can do with it. */
 import { html } from "hono/html";
 import { hiddenFields, shown, timeTag, type Markup } from "../http/document.ts";
 import type { ReplayOutcome, TaskTimeline } from "../calls/task-object.ts";
@@ -8,8 +9,6 @@ import { STATUSES } from "./statuses.ts";
 
 /** Characters of a call's result that its page shows: what people read, and not what they search. */
 const SHOWN_END_CHARACTERS = 20_000;
-
-/** The page of one call: its timeline, and what its caller can do with it. */
 
 interface CallPage {
   id: string;

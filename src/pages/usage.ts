@@ -1,10 +1,9 @@
+/** The page on which operators see how much servlets run. */
 import { html } from "hono/html";
 import { shown, type Markup } from "../http/document.ts";
 import { DIMENSIONS, noSums, timeOf, type Dimension } from "../observe/counts.ts";
 import { SPANS, type Report, type UsageSpan } from "../observe/usage-object.ts";
 import { PAGES, tableOf } from "./frame.ts";
-
-/** The page on which operators see how much servlets run. */
 
 /** The selection that the page shows. */
 interface Question {

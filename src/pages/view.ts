@@ -1,3 +1,4 @@
+/** The frame of all pages for people: they take forms of their own, and fail in words. */
 import type { Provider } from "../auth/account-provider.ts";
 import { arrivalOf, pageAddresses } from "../auth/origin.ts";
 import { documentOf, type Markup, type Site } from "../http/document.ts";
@@ -12,8 +13,6 @@ import type { People, Person } from "./people.ts";
 
 /** Fields that a form sends, one for each option that was chosen: its page has a hundred bytes for each. */
 const FORM_FIELDS = 100_000;
-
-/** The frame of all pages for people: they take forms of their own, and fail in words. */
 
 /** A page, before it is a response. */
 export interface View {

@@ -1,11 +1,10 @@
+/** Elicitations of servlets, before a client sees them. */
 import type { Ask, Asks } from "../core/asks.ts";
 import { limits } from "../core/limits.ts";
 import { isObject, type Json } from "../core/model.ts";
 import { FORMATS } from "./formats.ts";
 import { Schema, SchemaError } from "./schema.ts";
 import { beginningOf } from "../core/text.ts";
-
-/** Elicitations of servlets, before a client sees them. */
 
 /**
  * The problem of the first elicitation that cannot be used, and what to do; undefined if all can. `spend` is called with

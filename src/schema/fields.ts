@@ -1,6 +1,5 @@
-import { isObject, type Json } from "../core/model.ts";
-
 /** The fields of a form, from the schema of an elicitation. */
+import { isObject, type Json } from "../core/model.ts";
 
 interface Option {
   value: unknown;

@@ -1,11 +1,10 @@
+/** The failures of requests to clients, in words for servlets and their callers. */
 import type { Ask, AskFailure } from "../core/asks.ts";
 import type { Json } from "../core/model.ts";
 import { beginningOf } from "../core/text.ts";
 
 /** Length of a client's error message as passed on to servlets and callers. */
 const CLIENT_ERROR_CHARACTERS = 500;
-
-/** The failures of requests to clients, in words for servlets and their callers. */
 
 /** The subject of each request. */
 const WANTED: Record<Ask["method"], string> = {

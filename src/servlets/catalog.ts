@@ -347,7 +347,7 @@ function placeOf(text: string) {
 }
 
 /** URIs that several servlets claim, for people. */
-export interface Overlap {
+interface Overlap {
   /** The servlets' names. */
   servlets: readonly string[];
   text: string;

@@ -1,3 +1,4 @@
+/** Config, secrets and tokens of a servlet, from the deployment and from callers. */
 import { Fault } from "../core/errors.ts";
 import type { CallCredentials } from "../core/call-context.ts";
 import type { GuestCredentials } from "../wasm/call.ts";
@@ -5,8 +6,6 @@ import type { PreparedServlet } from "./bundle.ts";
 import { isServersOwn } from "../settings/own-names.ts";
 import { hiding } from "./redaction.ts";
 import { REFERENCE, variableOf } from "./variables.ts";
-
-/** Config, secrets and tokens of a servlet, from the deployment and from callers. */
 
 type Variables = Readonly<Record<string, string>>;
 

@@ -8,7 +8,7 @@ import type { Scopes } from "./scopes.ts";
 import type { CollectedLists, Servlet } from "./servlet.ts";
 
 /** Format and destination of the run log. */
-export interface Recording {
+interface Recording {
   format: "json" | "text";
   /** Of the runs that do not fail, from 0 to 1. */
   share: number;

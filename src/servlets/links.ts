@@ -1,9 +1,8 @@
+/** The pages on which users answer, in words for models and as data. */
 import type { Asks } from "../core/asks.ts";
 import { limits } from "../core/limits.ts";
 import { isObject, type Json } from "../core/model.ts";
 import { beginningOf, printable } from "../core/text.ts";
-
-/** The pages on which users answer, in words for models and as data. */
 
 /** The address of the page of a call. */
 export const callPageUrl = (origin: string, id: string): string => `${origin}/ask/${id}`;

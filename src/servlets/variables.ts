@@ -1,7 +1,6 @@
+/** Names of the Worker's variables and secrets in manifests. */
 import { nearest } from "../core/nearest.ts";
 import { isServersOwn, SETTINGS } from "../settings/own-names.ts";
-
-/** Names of the Worker's variables and secrets in manifests. */
 
 /** A reference, `${NAME}` or `${NAME:-default}`; also `$${`, which is a literal `${`. */
 export const REFERENCE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;

@@ -1,7 +1,6 @@
+/** The settings of other authorization servers. */
 import * as z from "zod/mini";
 import { once } from "../core/once.ts";
-
-/** The settings of other authorization servers. */
 
 const SECURE = /^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?([/?#]|$))/;
 /** True for https, and for http to a loopback host. */

@@ -30,9 +30,9 @@ interface Held<T> {
   bytes: number;
 }
 
-/** The instances that objects of this isolate keep between calls, least recently used first. */
+/** The instances that objects of this isolate keep between calls. */
 const instances = new Map<object, Held<Evictable>>();
-/** The blocks of objects whose instances were evicted, so that they need not be read again; in the same order. */
+/** The blocks of objects whose instances were evicted, so that they need not be read again; the oldest first. */
 const memories = new Map<object, Held<KnownBlocks>>();
 let bytesOfAll = 0;
 
@@ -42,17 +42,19 @@ export function takeKept(object: object): Kept | { instance?: undefined; blocks?
 }
 
 /**
- * Keeps an instance for the next call of its object. Beyond `limits.keptInstanceBytes` in the isolate, the least recently
- * used are evicted: first instances, which go back to the pool of their servlet, then blocks.
+ * Keeps an instance for the next call of its object. Beyond `limits.keptInstanceBytes` in the isolate, others are evicted:
+ * first instances, which go back to the pool of their servlet, then the oldest blocks. An instance is evicted at random:
+ * where objects are called in turn and one too many is kept, the oldest is always the one that is called next.
  */
 export function keepInstance(object: object, kept: Evictable): void {
   const { memory, kernel } = kept.instance.body!;
   let bytes = memory.length + kernel.length + bytesOf(kept.blocks);
   for (const [name, value] of kept.vars) bytes += stringBytes(name) + value.length;
   put(instances, object, { kept, bytes });
-  for (const oldest of instances.keys()) {
-    if (bytesOfAll <= limits.keptInstanceBytes) return;
-    evict(oldest, take(instances, oldest)!);
+  while (bytesOfAll > limits.keptInstanceBytes && instances.size > 0) {
+    const nth = Math.floor(Math.random() * instances.size);
+    const chosen = instances.keys().drop(nth).next().value!;
+    evict(chosen, take(instances, chosen)!);
   }
   for (const oldest of memories.keys()) {
     if (bytesOfAll <= limits.keptInstanceBytes) return;

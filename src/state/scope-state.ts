@@ -50,7 +50,7 @@ export interface StateStorage {
 export type KeptServlet = Pick<PreparedServlet, "name" | "manifest" | "hash" | "files">;
 
 /** How an export of a servlet is run in its state. */
-export interface ScopeRun {
+interface ScopeRun {
   servlet: KeptServlet;
   program: Program;
   export: string;
@@ -179,7 +179,7 @@ export class ScopeState {
 
   /** Bytes of memory and files that are stored. */
   get bytes(): number {
-    return this.rows.bytes + this.files.usage().bytes;
+    return this.rows.bytes + this.files.bytes;
   }
 
   /** Drops the instance that is kept for the next call, which then loads the stored state. */

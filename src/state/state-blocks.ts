@@ -27,7 +27,7 @@ const MOST_KNOWN = 256;
 export type KnownBlocks = Map<number, Uint8Array>;
 
 /** A memory, and how much of it is stored. */
-export interface StoredMemory {
+interface StoredMemory {
   known: KnownBlocks;
   /** By the numbers of blocks: 1 if a pristine instance has something there. Others take no room where they are zero. */
   used: Uint8Array;

@@ -1,6 +1,5 @@
-import { Fault } from "../core/errors.ts";
-
 /** Streams from and to an object that others wait for while they are open: one that stands still is given up. */
+import { Fault } from "../core/errors.ts";
 
 const stalled = (ms: number) =>
   new Fault(

@@ -37,7 +37,7 @@ export async function askByPage(
     const found = await ownAnswer(guest, what, { ...lookUp, since, ms });
     const url = "result" in found ? found.result["url"] : undefined;
     if (typeof url !== "string") {
-      if (elicitationId !== undefined) tellDone(guest, elicitationId);
+      if (elicitationId !== undefined) notifyCompleted(guest, elicitationId);
       return { answer: found, isAsked: nth > 0 };
     }
     if (nth === limits.secretAsks) break;
@@ -56,7 +56,7 @@ const CANCELLED: Answer = { result: { action: "cancel" } };
 
 const ID_CHARACTERS = 32;
 
-const tellDone = (guest: Guest, elicitationId: string) =>
+const notifyCompleted = (guest: Guest, elicitationId: string) =>
   guest.notify(
     { method: "notifications/elicitation/complete", params: { elicitationId } },
     limits.entryBytes,

@@ -1,3 +1,4 @@
+/** Whole operations on files, for guests whose language has no WASI: those of the kit. */
 import { textIn } from "../core/text.ts";
 import { FileSystemError } from "../files/errors.ts";
 import type { Files } from "../files/files.ts";
@@ -6,8 +7,6 @@ import { limits } from "../core/limits.ts";
 import type { Json } from "../core/model.ts";
 import type { Guest } from "./guest.ts";
 import { charged } from "./wasi-files.ts";
-
-/** Whole operations on files, for guests whose language has no WASI: those of the kit. */
 
 type Operation = (
   files: Files,
@@ -133,34 +132,24 @@ export function fileCall(guest: Guest, head: bigint, body: bigint): bigint {
   const { files } = guest.setup;
   if (files === undefined) {
     const message = "this servlet has no folders: give it some by `allowed_paths` in servlet.json";
-    return guest.put(answer(1, { code: "ENOTSUP", message }));
+    return guest.putAnswer(1, bytesOf({ code: "ENOTSUP", message }));
   }
   const what = textIn(asked["what"]);
   const operation = Object.hasOwn(operations, what) ? operations[what]! : undefined;
   try {
     if (operation === undefined) throw new FileSystemError("inval");
     const data = body === 0n ? new Uint8Array() : guest.bytes(body);
-    return guest.put(
-      answer(
-        0,
-        charged(guest, files, () => operation(files, asked, data)),
-      ),
-    );
+    const answer = charged(guest, files, () => operation(files, asked, data));
+    return guest.putAnswer(0, bytesOf(answer));
   } catch (error) {
     if (!(error instanceof FileSystemError)) throw error;
     if (error.code === "io") guest.log("error", error.message);
     const code = `E${error.code.toUpperCase()}`;
-    return guest.put(answer(1, { code, message: MESSAGES[error.code] ?? error.code }));
+    return guest.putAnswer(1, bytesOf({ code, message: MESSAGES[error.code] ?? error.code }));
   }
 }
 
-function answer(status: 0 | 1, content: Uint8Array | Json | unknown[] | void): Uint8Array {
-  const bytes =
-    content instanceof Uint8Array
-      ? content
-      : encoder.encode(content === undefined ? "" : JSON.stringify(content));
-  const whole = new Uint8Array(1 + bytes.length);
-  whole[0] = status;
-  whole.set(bytes, 1);
-  return whole;
-}
+const bytesOf = (content: ReturnType<Operation>): Uint8Array =>
+  content instanceof Uint8Array
+    ? content
+    : encoder.encode(content === undefined ? "" : JSON.stringify(content));

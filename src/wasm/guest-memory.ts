@@ -142,6 +142,14 @@ export class GuestMemory {
     return BigInt(block >>> 0);
   }
 
+  /** Makes a block of a status, 0 for success and 1 for failure, and these bytes. */
+  putAnswer(status: 0 | 1, content: Uint8Array): bigint {
+    const whole = new Uint8Array(1 + content.length);
+    whole[0] = status;
+    whole.set(content, 1);
+    return this.put(whole);
+  }
+
   /** Encodes the input into the kernel, without a copy in between: what UTF-8 needs at most is reserved. */
   setInput(input: string | Uint8Array): void {
     if (input.length === 0) return;

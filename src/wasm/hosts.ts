@@ -1,8 +1,7 @@
+/** Which hosts may a guest reach, as far as their spelling tells? */
 import { fits } from "../core/glob.ts";
 import { oncePer } from "../core/once-per.ts";
 import { isPrivate } from "../http/private-hosts.ts";
-
-/** Which hosts may a guest reach, as far as their spelling tells? */
 
 /**
  * May a guest reach this URL? Patterns are globs on the host name (`*` for any run of characters, `?`

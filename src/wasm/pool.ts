@@ -125,14 +125,9 @@ function putOn({ base, patch }: Program, instance: Instance): void {
   instance.patch = patch;
 }
 
-/** A new instance in its pristine state. */
-async function makeInstance(program: Program, guest: Guest): Promise<Instance> {
-  return newborn(program, pools.get(keyOf(program)) ?? (await newPool(program)), guest);
-}
-
 /** A new instance in its pristine state, for a run that no caller has asked for. */
-export const newInstanceOf = (program: Program): Promise<Instance> =>
-  makeInstance(program, newGuest());
+export const newInstanceOf = async (program: Program): Promise<Instance> =>
+  newborn(program, pools.get(keyOf(program)) ?? (await newPool(program)), newGuest());
 
 function newborn(program: Program, { pristine }: Pool, guest: Guest): Instance {
   const instance = instantiate(program, guest);

@@ -1,10 +1,9 @@
+/** Size limits on guest data, checked before it is decoded. */
 import { mebibytes } from "../core/text.ts";
 import { GuestError } from "./budget.ts";
 
 /** Members and items of a message or an output of a guest: parsed, an empty object takes twenty times its text. */
 const GUEST_MEMBERS = 200_000;
-
-/** Size limits on guest data, checked before it is decoded. */
 
 const decoder = new TextDecoder();
 

@@ -47,10 +47,11 @@ export interface Setup {
   /** Takes notifications of changes instead, also those of replayed parts: nothing has changed until the call has ended. */
   changed?(notification: Notification): void;
   ask: Asker;
-  /** See `CallContext`. Absent where the server has nothing of a caller's. */
+  /** The server's own answer to an elicitation, by its params. Absent where the server has nothing of a caller's. */
   lookUp?: LookUp;
-  /** See `CallContext`. */
+  /** Called before the guest asks for something slow (`ms` if known): `CallContext` says what it throws. */
   gate?(ms: number): Promise<void> | void;
+  /** Called before an HTTP request is sent that must not be sent twice. */
   sending?(): Promise<void> | void;
   credentials?: GuestCredentials;
   /** The folders of the call, if it has any. Whoever provides them commits or drops their changes. */

@@ -1,10 +1,9 @@
+/** Numbers of WASI preview 1, and how its arguments lie in memory. */
 import type { FileErrorCode } from "../files/errors.ts";
 import type { Guest } from "./guest.ts";
 
 /** Fuel for each I/O vector that a guest passes to WASI. */
 const VECTOR_FUEL = 300;
-
-/** Numbers of WASI preview 1, and how its arguments lie in memory. */
 
 export const errno = {
   success: 0,

@@ -1,3 +1,4 @@
+/** WASI's functions on an open file or folder. */
 import { FileSystemError } from "../files/errors.ts";
 import type { Descriptor } from "../files/records.ts";
 import { RIGHT_READ, RIGHT_WRITE, RIGHTS_ALL } from "../files/rights.ts";
@@ -12,8 +13,6 @@ import {
   type FileCall,
   type FileFunction,
 } from "./wasi-files.ts";
-
-/** WASI's functions on an open file or folder. */
 
 const FLAG_APPEND = 1;
 const FLAGS_ALL = 0x1f;

@@ -1,3 +1,4 @@
+/** Types and helpers of the file functions of WASI. */
 import { FileSystemError } from "../files/errors.ts";
 import type { Files } from "../files/files.ts";
 import type { Descriptor, FileNode } from "../files/records.ts";
@@ -5,8 +6,6 @@ import { limits } from "../core/limits.ts";
 import type { Guest } from "./guest.ts";
 import type { HostFunction, HostFunctions } from "./host-function.ts";
 import { errno, isStandardStream, now } from "./wasi-abi.ts";
-
-/** Types and helpers of the file functions of WASI. */
 
 export interface FileCall {
   guest: Guest;
@@ -29,28 +28,21 @@ export function withFiles(
   functions: Readonly<Record<string, FileFunction>>,
   basic: HostFunctions,
 ): HostFunctions {
-  return Object.fromEntries(
-    Object.entries(functions).map(([name, call]) => [
+  const withFilesOf = ([name, given]: [string, FileFunction]): [string, HostFunction] => {
+    const call = given as (call: FileCall, ...args: number[]) => void;
+    const otherwise = basic[name] as (guest: Guest, ...args: number[]) => unknown;
+    const isOnDescriptor = name.startsWith("fd_");
+    return [
       name,
-      hostFunction(call as (call: FileCall, ...args: number[]) => void, basic[name]!, name),
-    ]),
-  );
-}
-
-function hostFunction(
-  call: (call: FileCall, ...args: number[]) => void,
-  basic: HostFunction,
-  name: string,
-): HostFunction {
-  const otherwise = basic as (guest: Guest, ...args: number[]) => unknown;
-  const isOnDescriptor = name.startsWith("fd_");
-  return (guest, ...args: number[]) => {
-    const { files } = guest.setup;
-    if (files === undefined || (isOnDescriptor && isStandardStream(args[0]!))) {
-      return otherwise(guest, ...args);
-    }
-    return charged(guest, files, () => codeOf(guest, () => call({ guest, files }, ...args)));
+      (guest, ...args: number[]) => {
+        const { files } = guest.setup;
+        return files === undefined || (isOnDescriptor && isStandardStream(args[0]!))
+          ? otherwise(guest, ...args)
+          : charged(guest, files, () => codeOf(guest, () => call({ guest, files }, ...args)));
+      },
+    ];
   };
+  return Object.fromEntries(Object.entries(functions).map(withFilesOf));
 }
 
 /** Does something with the files at the guest's time, and lets the guest pay for it, whether it fails or not. */

@@ -1,7 +1,8 @@
+/** WASI's functions on paths, each within an open folder. */
 import { FileSystemError } from "../files/errors.ts";
-import type { PathTarget } from "../files/files.ts";
 import type { Descriptor } from "../files/records.ts";
 import { RIGHT_WRITE, RIGHTS_ALL } from "../files/rights.ts";
+import type { PathTarget } from "../files/walk.ts";
 import { limits } from "../core/limits.ts";
 import {
   demandWritable,
@@ -11,8 +12,6 @@ import {
   type FileCall,
   type FileFunction,
 } from "./wasi-files.ts";
-
-/** WASI's functions on paths, each within an open folder. */
 
 /** `lookupflags`. */
 const FOLLOW = 1;

@@ -1,3 +1,7 @@
+/**
+ * WASI preview 1: clock, random numbers, output to the log, waiting; and files where a call has some.
+ * https://github.com/WebAssembly/WASI/blob/main/legacy/preview1/docs.md
+ */
 import { RIGHTS_ALL } from "../files/rights.ts";
 import { limits } from "../core/limits.ts";
 import { Exit, type Guest } from "./guest.ts";
@@ -9,11 +13,6 @@ import { pathFunctions } from "./wasi-paths.ts";
 
 /** Fuel for each random byte. */
 const RANDOM_BYTE_FUEL = 64;
-
-/**
- * WASI preview 1: clock, random numbers, output to the log, waiting; and files where a call has some.
- * https://github.com/WebAssembly/WASI/blob/main/legacy/preview1/docs.md
- */
 
 const CLOCK_RESOLUTION = 1_000_000n;
 const FILETYPE_CHARACTER_DEVICE = 2;

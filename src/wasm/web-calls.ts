@@ -10,14 +10,7 @@ const CRYPTO_FUEL = 20_000;
 const encoder = new TextEncoder();
 
 const bytesIn = (guest: Guest, body: bigint, who: string): Uint8Array<ArrayBuffer> =>
-  guest.bytesWithin(limits.httpBytes, body, `What is given to ${who}`) as Uint8Array<ArrayBuffer>;
-
-function answer(guest: Guest, status: 0 | 1, content: Uint8Array): bigint {
-  const whole = new Uint8Array(1 + content.length);
-  whole[0] = status;
-  whole.set(content, 1);
-  return guest.put(whole);
-}
+  guest.bytesWithin(limits.httpBytes, body, `The data given to ${who}`) as Uint8Array<ArrayBuffer>;
 
 /** The first so many of these bytes, by the member `name`, and the rest. */
 function split(bytes: Uint8Array<ArrayBuffer>, asked: Json, name: string) {
@@ -67,11 +60,11 @@ export async function cryptoCall(guest: Guest, head: bigint, body: bigint): Prom
   guest.pay(CRYPTO_FUEL);
   try {
     const bytes = bytesIn(guest, body, "crypto_call");
-    return answer(guest, 0, new Uint8Array(await operation(asked, bytes)));
+    return guest.putAnswer(0, new Uint8Array(await operation(asked, bytes)));
   } catch (error) {
     if (error instanceof GuestError || !(error instanceof Error)) throw error;
     const { name, message } = error;
-    return answer(guest, 1, encoder.encode(JSON.stringify({ name, message })));
+    return guest.putAnswer(1, encoder.encode(JSON.stringify({ name, message })));
   }
 }
 
@@ -92,7 +85,7 @@ export function decodeText(guest: Guest, head: bigint, body: bigint): bigint {
     });
     text = decoder.decode(bytes, { stream: stream === true });
   } catch {
-    return answer(guest, 1, new Uint8Array());
+    return guest.putAnswer(1, new Uint8Array());
   }
-  return answer(guest, 0, encoder.encode(text));
+  return guest.putAnswer(0, encoder.encode(text));
 }

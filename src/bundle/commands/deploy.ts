@@ -14,10 +14,9 @@ import { DOCS } from "../own.ts";
 import { Refusal, Refusals } from "../refusal.ts";
 import { scan } from "../scan.ts";
 import { inTurns } from "../work.ts";
-import { servletFolders } from "./folders.ts";
+import { CACHE, progress, servletFolders } from "./folders.ts";
 import { wrangler } from "./wrangler.ts";
 
-const CACHE = ".bundle";
 /** Records when each key was uploaded and from which file, because builds share code. */
 const NOTE = join(CACHE, "uploaded.json");
 const noteSchema = z.record(z.string(), z.object({ at: z.number(), file: z.string() }));
@@ -103,7 +102,6 @@ async function keepBuilds(asked: Asked, run: RunWrangler): Promise<void> {
     console.error(`note: calls that wait will fail where their servlet has changed: ${bucket}`);
     return;
   }
-  const progress = (what: string) => console.error(`  ${what} …`);
   const members = await makeBundle({ folders: servletFolders(), cache: CACHE, progress });
   const note = await readNote();
   const isFresh = ({ at }: { at: number }) => Date.now() - at < FRESH_MS;

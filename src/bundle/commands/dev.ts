@@ -203,8 +203,8 @@ export async function dev(given: string[]): Promise<number> {
   const bundler = await serveBundles();
   await prepareForWrangler();
   const stopped = new AbortController();
-  const hear = (message: unknown) => void ready(message).catch(() => {});
-  const ended = wrangler(args, "inherit", { hear, signal: stopped.signal });
+  const onMessage = (message: unknown) => void ready(message).catch(() => {});
+  const ended = wrangler(args, "inherit", { onMessage, signal: stopped.signal });
   const unserved = bundler.begin(async () => {
     const fault = await faultInSettings(all);
     return fault && `${fault} Mend it in .dev.vars or ${file}.`;

@@ -1,3 +1,4 @@
+/** The folders that commands work with, and where they report slow steps. */
 import { delimiter } from "node:path";
 
 /** The folders of servlets: those that SERVLETS names (a path list), or `plugins`. */
@@ -7,3 +8,16 @@ export function servletFolders(): [string, ...string[]] {
     .filter((folder) => folder !== "");
   return [first, ...others];
 }
+
+/** Everything that a command on servlets works with. */
+export interface Workspace {
+  folders: readonly [string, ...string[]];
+  cache: string;
+  progress(what: string): void;
+}
+
+/** Where earlier results are kept. */
+export const CACHE = ".bundle";
+
+/** Reports a slow step. */
+export const progress = (what: string): void => console.error(`  ${what} …`);

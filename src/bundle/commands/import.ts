@@ -17,13 +17,8 @@ import { LOCK_FILE } from "../sources/lock.ts";
 import { isImage, sourceInManifest } from "../sources/origin.ts";
 import { printableText } from "../../core/text.ts";
 import { DOCS } from "../own.ts";
+import type { Workspace } from "./folders.ts";
 import { aligned } from "./table.ts";
-
-interface Options {
-  folders: readonly [string, ...string[]];
-  cache: string;
-  progress: (what: string) => void;
-}
 
 const GIVE = "Give the path of one hyper-mcp config: a .json, .yaml or .toml file";
 
@@ -36,7 +31,7 @@ const PLUGIN_NAME = /^[A-Za-z][A-Za-z0-9]*([_-][A-Za-z0-9]+)*$/;
  *
  * Throws a `Refusal`.
  */
-export async function importConfig(args: readonly string[], options: Options): Promise<string> {
+export async function importConfig(args: readonly string[], options: Workspace): Promise<string> {
   const { file, flags } = readArguments(args);
   const { folders } = options;
   const unreadable = () => {
@@ -86,7 +81,7 @@ const isState = (text: string): text is NonNullable<Manifest["state"]> =>
 async function plansOf(
   file: string,
   { plugins }: HyperConfig,
-  { folders, state, literals }: Pick<Options, "folders"> & Pick<Flags, "state" | "literals">,
+  { folders, state, literals }: Pick<Workspace, "folders"> & Pick<Flags, "state" | "literals">,
 ): Promise<Plan[]> {
   // Servlets that are there already and have a mistake are no matter of an import.
   const present = await scan(folders, new Refusals());
@@ -172,7 +167,7 @@ function globOf(member: string, expression: string, option: string): string {
 }
 
 /** Makes the servlets; if one cannot be made, takes away those that were. */
-async function makeAll(plans: readonly Plan[], trust: Trust, options: Options): Promise<void> {
+async function makeAll(plans: readonly Plan[], trust: Trust, options: Workspace): Promise<void> {
   const { folders, cache, progress } = options;
   const lock = join(folders[0], LOCK_FILE);
   const hadLock = existsSync(lock);

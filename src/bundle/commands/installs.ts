@@ -18,6 +18,7 @@ import { mebibytes, printable, printableLines } from "../../core/text.ts";
 import { buildOf, type BuildFiles } from "../build-files.ts";
 import { bundleAll, makeBundle, type Member } from "../bundle.ts";
 import { locate } from "./examine.ts";
+import type { Workspace } from "./folders.ts";
 import { requestOperator, requestJson, withRetries } from "./operator.ts";
 import { differences, buildReport } from "./build-report.ts";
 import { agreed } from "./terminal.ts";
@@ -87,10 +88,7 @@ const COUNTS: Readonly<Record<string, [least: number, most: number]>> = {
   rollback: [1, 2],
 };
 
-interface InstallOptions {
-  folders: readonly [string, ...string[]];
-  cache: string;
-  progress(text: string): void;
+interface InstallOptions extends Workspace {
   /** The pause before a request is made again whose connection was lost, in ms; it doubles for each further one. */
   pauseMs?: number;
 }

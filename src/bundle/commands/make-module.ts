@@ -10,7 +10,7 @@ import { bundleSource, moduleChanges, newBuilds } from "../bundle-module.ts";
 import { readIfThere, writeIfNew } from "../cache.ts";
 import { ASSETS, MODULE, writeEntry } from "./entry.ts";
 import { placeOfRuns } from "./place-of-runs.ts";
-import { servletFolders } from "./folders.ts";
+import { CACHE, progress, servletFolders } from "./folders.ts";
 import { consoleScripts } from "../console-scripts.ts";
 import { isInstalled } from "../own.ts";
 import { localVariables } from "./local-variables.ts";
@@ -20,7 +20,6 @@ import { compileQuickly } from "../work.ts";
 import { table } from "./table.ts";
 import { demandComplete } from "./wrangler-config.ts";
 
-const CACHE = ".bundle";
 const OPTIONS = {
   /** Says only what is wrong. */
   quiet: { type: "boolean", default: false },
@@ -57,7 +56,6 @@ export async function makeModule(
   const began = performance.now();
   try {
     if (isInstalled) demandComplete();
-    const progress = (what: string) => console.error(`  ${what} …`);
     const [members, runner] = await Promise.all([
       makeBundle({ folders, cache: CACHE, progress, optimise: !isDev }),
       ownScripts(),

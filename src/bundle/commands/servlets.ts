@@ -3,7 +3,7 @@ import { describeMissing } from "../../servlets/variables.ts";
 import { printableText } from "../../core/text.ts";
 import { catalogOf, makeBundle } from "../bundle.ts";
 import { examine, locate } from "./examine.ts";
-import { servletFolders } from "./folders.ts";
+import { CACHE, progress, servletFolders, type Workspace } from "./folders.ts";
 import { LANGUAGES, newServlet } from "./new.ts";
 import { DOCS, isInstalled } from "../own.ts";
 import { argumentsIn } from "../arguments.ts";
@@ -29,9 +29,6 @@ npm run servlets -- state …           what servlets keep on a server: state --
 
 Servlets are in plugins/, or in the folders that SERVLETS names; \`new\` takes the first.`;
 
-const cache = ".bundle";
-const progress = (what: string) => console.error(`  ${what} …`);
-
 /**
  * Does one of the commands, and prints what it says. Sets `process.exitCode` where `inspect` finds that a servlet is
  * refused.
@@ -40,20 +37,21 @@ const progress = (what: string) => console.error(`  ${what} …`);
  */
 export async function servletCommand([command = "help", ...args]: string[]): Promise<void> {
   const folders = servletFolders();
+  const workspace: Workspace = { folders, cache: CACHE, progress };
   switch (command) {
     case "new":
       console.log(await make(args, folders));
       return;
     case "list": {
       if (args.length > 0) throw new Refusal("list takes nothing more: it shows all servlets");
-      const members = await makeBundle({ folders, cache, progress });
+      const members = await makeBundle(workspace);
       console.log(listing(members.map((member) => [member, catalogOf([member]).lists])));
       return;
     }
     case "inspect": {
       const what = only(args, "a servlet's name or the path of a .wasm file");
       const found = await locate(what, folders);
-      const examined = await examine(found, { cache, progress });
+      const examined = await examine(found, workspace);
       const has = await localVariables();
       const missing = describeMissing([found], (name) => has.has(name));
       const warnings = [...examined.warnings, ...(missing === undefined ? [] : [missing])];
@@ -62,12 +60,12 @@ export async function servletCommand([command = "help", ...args]: string[]): Pro
       return;
     }
     case "import":
-      console.log(await importConfig(args, { folders, cache, progress }));
+      console.log(await importConfig(args, workspace));
       return;
     case "add":
     case "update":
     case "remove":
-      await sources(command, args, { folders, cache, progress });
+      await sources(command, args, workspace);
       return;
     case "install":
     case "installed":
@@ -77,7 +75,7 @@ export async function servletCommand([command = "help", ...args]: string[]): Pro
     case "rollback":
     case "uninstall":
     case "versions":
-      console.log(printableText(await installs(command, args, { folders, cache, progress })));
+      console.log(printableText(await installs(command, args, workspace)));
       return;
     case "state":
       console.log(args.length === 0 || args[0] === "--help" ? STATE_USAGE : await state(args));

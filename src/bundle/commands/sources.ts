@@ -7,6 +7,7 @@ import { addSource, removeSource, TRUST_OPTIONS, trustIn, type Trust } from "../
 import { readPin } from "../sources/lock.ts";
 import { signerOf, updateOf } from "../sources/update.ts";
 import { examine, locate } from "./examine.ts";
+import type { Workspace } from "./folders.ts";
 import { servletReport } from "./report.ts";
 import { asked } from "./terminal.ts";
 
@@ -20,12 +21,6 @@ export const SOURCES_USAGE = `npm run servlets -- add SOURCE        adds a servl
 npm run servlets -- update [NAME]     shows what has changed at the sources, and asks; --yes accepts
 npm run servlets -- remove NAME       removes a servlet that was added`;
 
-interface Options {
-  folders: readonly [string, ...string[]];
-  cache: string;
-  progress(text: string): void;
-}
-
 const OPTIONS = {
   name: { type: "string" },
   yes: { type: "boolean" },
@@ -33,7 +28,7 @@ const OPTIONS = {
 } as const;
 
 /** Does one of the commands. Throws a `Refusal`. */
-export async function sources(command: string, args: string[], options: Options): Promise<void> {
+export async function sources(command: string, args: string[], options: Workspace): Promise<void> {
   const { values, positionals } = argumentsIn(
     { args, allowPositionals: true, options: OPTIONS },
     SOURCES_USAGE,
@@ -58,7 +53,12 @@ function nameFrom(source: string): string {
   return last.replace(/[@:].*$/, "").replace(/\.wasm$/, "");
 }
 
-async function add(source: string, name: string, trust: Trust, options: Options): Promise<string> {
+async function add(
+  source: string,
+  name: string,
+  trust: Trust,
+  options: Workspace,
+): Promise<string> {
   const { folders } = options;
   const { folder } = await addSource(source, { ...trust, ...options, name });
   const examined = await examine(await locate(name, folders), options);
@@ -73,7 +73,7 @@ async function add(source: string, name: string, trust: Trust, options: Options)
 async function update(
   name: string | undefined,
   { trust, yes }: { trust: Trust; yes: boolean },
-  options: Options,
+  options: Workspace,
 ): Promise<void> {
   const refusals = new Refusals();
   const all = (await scan(options.folders, refusals)).filter(
@@ -94,7 +94,7 @@ async function update(
     if (one === undefined) continue;
     const { changes, accept } = one;
     if (changes.length === 0) {
-      // The same wasm under a new manifest or by a new signer.
+      // Its wasm has not changed, but its manifest or signer may have.
       accept();
       console.log(`${found.name} has not changed`);
       continue;

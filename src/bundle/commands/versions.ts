@@ -29,7 +29,7 @@ const listSchema = z.object({
 });
 
 /** A servlet with its kept versions, the newest first. */
-export type InstalledServlet = z.infer<typeof installedSchema>;
+type InstalledServlet = z.infer<typeof installedSchema>;
 
 const pathOf = (name: string) => `servlet/${encodeURIComponent(name)}`;
 

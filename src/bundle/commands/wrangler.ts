@@ -4,9 +4,9 @@ import { dirname, join } from "node:path";
 
 type Output = "inherit" | ((chunk: string) => void);
 
-interface Hold {
-  /** Takes what the process tells the one that has started it. */
-  hear?: (message: unknown) => void;
+interface ProcessOptions {
+  /** Receives the messages of the process. */
+  onMessage?: (message: unknown) => void;
   /** Ends the process. */
   signal?: AbortSignal;
 }
@@ -18,26 +18,26 @@ interface Hold {
 export function wrangler(
   args: string[],
   output: Output = "inherit",
-  hold: Hold = {},
+  options: ProcessOptions = {},
 ): Promise<number> {
   const folder = dirname(createRequire(import.meta.url).resolve("wrangler/package.json"));
-  return runNodeScript([join(folder, "bin/wrangler.js"), ...args], output, hold);
+  return runNodeScript([join(folder, "bin/wrangler.js"), ...args], output, options);
 }
 
 /** Runs a script with this Node; returns its exit code. */
 export function runNodeScript(
   script: string[],
   output: Output = "inherit",
-  { hear, signal }: Hold = {},
+  { onMessage, signal }: ProcessOptions = {},
 ): Promise<number> {
   const [input, out] =
     output === "inherit" ? (["inherit", "inherit"] as const) : (["ignore", "pipe"] as const);
   const child = spawn(process.execPath, script, {
     // Nothing here reads what it would ask Cloudflare about this machine's network, with a stack trace where it is offline.
     env: { CLOUDFLARE_CF_FETCH_ENABLED: "false", ...process.env },
-    stdio: [input, out, out, ...(hear ? (["ipc"] as const) : [])],
+    stdio: [input, out, out, ...(onMessage ? (["ipc"] as const) : [])],
   });
-  if (hear) child.on("message", hear);
+  if (onMessage) child.on("message", onMessage);
   if (output !== "inherit") {
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding("utf8").on("data", output);

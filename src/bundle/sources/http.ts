@@ -9,7 +9,7 @@ import { isLoopback, isPrivate } from "../../http/private-hosts.ts";
 import { Refusal } from "../refusal.ts";
 
 /** How to ask for a URL: a GET, or a POST where there is a form. */
-export interface SourceRequest {
+interface SourceRequest {
   headers?: Record<string, string>;
   /** Headers that only the first URL's origin gets, until a redirect leaves it; with `from`, until any redirect. */
   credentials?: Record<string, string>;

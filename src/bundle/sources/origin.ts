@@ -9,7 +9,7 @@ import { openImage, wasmOf, type OciImage } from "./image.ts";
 import { AwsV4Signer } from "aws4fetch";
 
 /** The content of a source. The wasm is fetched when it is asked for, so that signatures can be checked before. */
-export interface SourceContent {
+interface SourceContent {
   /** Absent unless the source is an image; only images have signatures. */
   image?: OciImage;
   wasm(): Promise<Uint8Array<ArrayBuffer>>;

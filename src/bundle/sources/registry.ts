@@ -34,7 +34,7 @@ export type OciDescriptor = z.infer<typeof descriptorSchema>;
 export type OciManifest = z.infer<typeof manifestSchema>;
 
 /** A parsed `oci://` source. */
-export interface OciReference {
+interface OciReference {
   registry: URL;
   repository: string;
   tag: string;

@@ -17,7 +17,7 @@ interface Options {
 }
 
 /** A servlet's newer version: what it changes, and how to accept it. */
-export interface Update {
+interface Update {
   /** Lines for people; empty if the wasm is the same. */
   changes: string[];
   accept(): void;

@@ -3,7 +3,7 @@
 import { NO_HOST } from "../../http/private-hosts.ts";
 
 /** Properties that the configuration of workerd's socket passes on, as `ctx.props`. */
-export interface SocketProps {
+interface SocketProps {
   /** A trusted proxy is in front of the server, and says in `X-Forwarded-…` or `Forwarded` how its client came. */
   trustProxy?: boolean;
 }

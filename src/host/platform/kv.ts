@@ -1,12 +1,11 @@
-import { DurableObject } from "cloudflare:workers";
-import { Alarm } from "../../storage/alarm.ts";
-
 /**
  * A KV namespace for workerd, which has the binding but no store behind it: a Worker that answers the binding's requests
  * from the database of one Durable Object. It supports what this project uses: get, put and delete of single keys, and
  * list, with expiration and metadata. Unlike Cloudflare's KV, reads are never stale.
  * https://github.com/cloudflare/workerd/blob/main/src/workerd/api/kv.c++
  */
+import { DurableObject } from "cloudflare:workers";
+import { Alarm } from "../../storage/alarm.ts";
 
 /** A row of the database has at most 2 MB. */
 const VALUE_BYTES = 1_900_000;

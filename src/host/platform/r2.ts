@@ -1,12 +1,11 @@
-import { DurableObject } from "cloudflare:workers";
-import * as z from "zod/mini";
-
 /**
  * An R2 bucket for workerd, which has the binding but no store behind it: a Worker that answers the binding's requests
  * from the database of one Durable Object. It supports what the bucket of builds uses: head, get and put of whole objects with
  * a SHA-256, list by prefix, and delete.
  * https://github.com/cloudflare/workerd/blob/main/src/workerd/api/r2-api.capnp
  */
+import { DurableObject } from "cloudflare:workers";
+import * as z from "zod/mini";
 
 /** A row has at most 2 MB. */
 const PIECE_BYTES = 1024 * 1024;

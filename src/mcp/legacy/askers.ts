@@ -1,3 +1,4 @@
+/** Askers for the clients of sessions, and for clients that cannot be asked. */
 import type { Asker } from "../../core/asks.ts";
 import type { ClientDescription, CallContext } from "../../core/call-context.ts";
 import { Fault } from "../../core/errors.ts";
@@ -11,8 +12,6 @@ import { linkAsker, linkIn, type HandOver } from "../../asks/links.ts";
 
 /** How often a servlet may return input requests to a client that cannot be asked. */
 const UNABLE_RETRIES = 8;
-
-/** Askers for the clients of sessions, and for clients that cannot be asked. */
 
 /** The reason why a client cannot be asked, and what to do next. */
 const UNABLE = {

@@ -1,3 +1,4 @@
+/** Methods that clients without a session may also call. */
 import type { Json } from "../../core/model.ts";
 import { capabilities } from "../wire/capabilities.ts";
 import { LEGACY_VERSIONS } from "../wire/classify.ts";
@@ -5,8 +6,6 @@ import type { Exchange } from "../wire/exchange.ts";
 import { logLevelIn } from "../wire/notifications.ts";
 import { hasTasks, olderIntroduction } from "./shapes.ts";
 import { TASK_CAPABILITY } from "./tasks.ts";
-
-/** Methods that clients without a session may also call. */
 
 /** https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization */
 export async function initialize(

@@ -1,3 +1,4 @@
+/** Methods of sessions. */
 import type { CallRef } from "../../calls/call-ref.ts";
 import type { DetailedTask, TaskCall } from "../../calls/task-object.ts";
 import { Fault } from "../../core/errors.ts";
@@ -10,8 +11,6 @@ import { hasTasks, olderNotice } from "./shapes.ts";
 import { isOver, olderTask, related, TASK_RESULT } from "./tasks.ts";
 import { beginningOf } from "../../core/text.ts";
 import type { StoredCall } from "./session-rows.ts";
-
-/** Methods of sessions. */
 
 export function initializeAgain(): never {
   const message =

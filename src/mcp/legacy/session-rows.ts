@@ -1,8 +1,7 @@
+/** The tables of a session, and their rows. */
 import type { Ask } from "../../core/asks.ts";
 import type { RequestId } from "../wire/message.ts";
 import { SealedRows } from "../../storage/sealed-rows.ts";
-
-/** The tables of a session, and their rows. */
 
 /** A session's row: all that is not sealed. */
 export interface SessionRow extends Record<string, SqlStorageValue> {

@@ -1,9 +1,8 @@
+/** Converts messages to the shapes of the revisions before 2026-07-28. */
 import { rpcError, type Fault, type JsonRpcError } from "../../core/errors.ts";
 import type { Ask } from "../../core/asks.ts";
 import { isObject, type McpContentBlock, type Json, type Tool } from "../../core/model.ts";
 import { NOT_REPEATED } from "../../servlets/tidy/results.ts";
-
-/** Converts messages to the shapes of the revisions before 2026-07-28. */
 
 /** Tasks, pages that a client opens, and resumable polling streams came with 2025-11-25. */
 export const hasTasks = (version: string): boolean => version >= "2025-11-25";

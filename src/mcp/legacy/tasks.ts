@@ -1,3 +1,4 @@
+/** Tasks as 2025-11-25 has them. https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks */
 import type { DetailedTask } from "../../calls/task-object.ts";
 import { Fault, type JsonRpcError } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
@@ -5,8 +6,6 @@ import type { ClientDescription } from "../../core/call-context.ts";
 import { isObject, type Json, type Tool } from "../../core/model.ts";
 import { errorMessage, resultMessage, type RequestId } from "../wire/message.ts";
 import { olderResult, olderError } from "./shapes.ts";
-
-/** Tasks as 2025-11-25 has them. https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks */
 
 const RELATED_TASK_META = "io.modelcontextprotocol/related-task";
 

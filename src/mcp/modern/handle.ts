@@ -1,3 +1,4 @@
+/** Protocol 2026-07-28, without sessions. https://modelcontextprotocol.io/specification/2026-07-28 */
 import { Fault, httpStatus, report } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import type { ClientDescription } from "../../core/call-context.ts";
@@ -18,8 +19,6 @@ import { mcpSpan, tellFault, tellResult } from "../../observe/request-span.ts";
 import { clientName, listPage } from "../wire/params.ts";
 import { answerCall, type ModernCall } from "./call.ts";
 import { resumes } from "./input-required.ts";
-
-/** Protocol 2026-07-28, without sessions. https://modelcontextprotocol.io/specification/2026-07-28 */
 
 const META = "io.modelcontextprotocol/";
 

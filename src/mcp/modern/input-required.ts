@@ -1,3 +1,8 @@
+/**
+ * Calls that ask their client for input and resume with its next request: their record is sealed into the
+ * `requestState` that the client returns.
+ * https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
+ */
 import { sha256 as digester } from "@noble/hashes/sha2.js";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 import type { Waiting } from "../../calls/engine.ts";
@@ -22,12 +27,6 @@ import { hashText } from "../../core/parts.ts";
 import type { Resumption } from "../../calls/resumption.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { canAsk, type FoundRequest } from "../method.ts";
-
-/**
- * Calls that ask their client for input and resume with its next request: their record is sealed into the
- * `requestState` that the client returns.
- * https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
- */
 
 /** The content of a sealed `requestState`. */
 interface State {

@@ -1,3 +1,4 @@
+/** The tasks extension. https://modelcontextprotocol.io/seps/2663-tasks-extension */
 import type { Tasks } from "../../calls/tasks.ts";
 import type { DetailedTask } from "../../calls/task-object.ts";
 import { Fault } from "../../core/errors.ts";
@@ -9,8 +10,6 @@ import type { Method } from "../method.ts";
 import { stringParam } from "../wire/params.ts";
 import { TASKS_EXTENSION } from "../wire/tasks.ts";
 import { beginningOf } from "../../core/text.ts";
-
-/** The tasks extension. https://modelcontextprotocol.io/seps/2663-tasks-extension */
 
 export const takesTasks = ({ capabilities: { extensions } }: ClientDescription): boolean =>
   isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);

@@ -1,13 +1,12 @@
-import { Fault } from "../../core/errors.ts";
-import { isObject, type Tool } from "../../core/model.ts";
-import type { FoundRequest } from "../method.ts";
-import { paramHeaders } from "../../servlets/param-headers.ts";
-
 /**
  * The headers in which a modern request repeats parts of its body, so that intermediaries can route it without
  * reading the body. They must be present and agree with it.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#request-metadata
  */
+import { Fault } from "../../core/errors.ts";
+import { isObject, type Tool } from "../../core/model.ts";
+import type { FoundRequest } from "../method.ts";
+import { paramHeaders } from "../../servlets/param-headers.ts";
 
 /** Throws `header_mismatch`. */
 export function checkVersionHeader(headers: Headers, version: string): void {

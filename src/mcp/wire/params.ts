@@ -1,10 +1,9 @@
+/** Readers of a request's params. They throw `invalid_params` that names the param. */
 import { Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import { isObject, type Json, type Lists } from "../../core/model.ts";
 import type { CallRef, CompletionRequest } from "../../calls/call-ref.ts";
 import type { Registry } from "../../servlets/registry.ts";
-
-/** Readers of a request's params. They throw `invalid_params` that names the param. */
 
 export function stringParam(params: Json, key: string): string {
   const value = params[key];

@@ -1,11 +1,10 @@
-import type { Notification, Principal } from "../../core/model.ts";
-import type { RequestId } from "./message.ts";
-import { Fault } from "../../core/errors.ts";
-
 /**
  * Notifications on a stream opened by `subscriptions/listen`.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
  */
+import type { Notification, Principal } from "../../core/model.ts";
+import type { RequestId } from "./message.ts";
+import { Fault } from "../../core/errors.ts";
 
 /** The notifications that a client subscribed to. `taskIds` is part of the tasks extension. */
 export interface Filter {

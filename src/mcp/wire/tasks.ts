@@ -1,9 +1,8 @@
+/** Calls that outlive their request. https://modelcontextprotocol.io/seps/2663-tasks-extension */
 import { limits } from "../../core/limits.ts";
 import { Wait } from "../../core/suspension.ts";
 import type { CallContext } from "../../core/call-context.ts";
 import type { ToolEntry } from "../../servlets/catalog.ts";
-
-/** Calls that outlive their request. https://modelcontextprotocol.io/seps/2663-tasks-extension */
 
 /** https://modelcontextprotocol.io/seps/2663-tasks-extension#extension-identifier */
 export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";

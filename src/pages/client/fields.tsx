@@ -1,9 +1,8 @@
+/** A form made from a schema: for arguments, and for answers to a servlet's questions. */
 import { useRef, useState } from "hono/jsx/dom";
 import { isObject, type Json } from "../../core/model.ts";
 import { contentOf, fieldsOf, typedIn, type Field } from "../../schema/fields.ts";
 import { printableText } from "../../core/text.ts";
-
-/** A form made from a schema: for arguments, and for answers to a servlet's questions. */
 
 interface FormProps {
   /** Prefix of the ids of its fields; unique on the page. */

@@ -1,6 +1,5 @@
-import { groupOf, STATUSES, type Group } from "../statuses.ts";
-
 /** Keeps the list of calls and sessions up to date from the server's events. */
+import { groupOf, STATUSES, type Group } from "../statuses.ts";
 
 /** A call or session, as the server's `ListedCall` has it. */
 interface Listed {

@@ -1,3 +1,4 @@
+/** The page's connection to its server: the official client, with its messages recorded. */
 import {
   Client,
   StreamableHTTPClientTransport,
@@ -7,8 +8,6 @@ import {
 } from "@modelcontextprotocol/client";
 import { config } from "zod";
 import type { Json } from "../../core/model.ts";
-
-/** The page's connection to its server: the official client, with its messages recorded. */
 
 // Without jitless, zod compiles its checks by `eval`, which the page's policy forbids.
 config({ jitless: true });

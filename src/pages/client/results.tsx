@@ -1,9 +1,8 @@
+/** Results and messages of the server: shown as text, images and audio, never as markup. */
 import { useState } from "hono/jsx/dom";
 import { isObject, type Json } from "../../core/model.ts";
 import { printableText } from "../../core/text.ts";
 import type { TimedMessage } from "./mcp.ts";
-
-/** Results and messages of the server: shown as text, images and audio, never as markup. */
 
 /** Longer texts are cut, since a page with a megabyte of text is slow. */
 const CHARACTERS = 100_000;

@@ -1,11 +1,10 @@
+/** Entries of the catalog: the schemas of their forms, and how they are called. */
 import { UriTemplate } from "@modelcontextprotocol/client";
 import { isObject, type Json } from "../../core/model.ts";
 import { fieldsOf } from "../../schema/fields.ts";
 import type { Calling } from "../programs.ts";
 import type { CompleteField } from "./fields.tsx";
 import { Mcp, type Listener, type CallProgress } from "./mcp.ts";
-
-/** Entries of the catalog: the schemas of their forms, and how they are called. */
 
 export interface Target {
   kind: "tool" | "prompt" | "resource" | "template";

@@ -1,3 +1,4 @@
+/** Tries an entry in place: its form, progress, questions and result. */
 import type { Json } from "../../core/model.ts";
 import { render, useEffect, useRef, useState } from "hono/jsx/dom";
 import { printableText } from "../../core/text.ts";
@@ -14,8 +15,6 @@ import {
   formSchemaOf,
   type Target,
 } from "./targets.ts";
-
-/** Tries an entry in place: its form, progress, questions and result. */
 
 /** How many messages and log lines of a call are shown: the newest. */
 const SHOWN = 200;

@@ -1,11 +1,10 @@
-import { Fault } from "../../core/errors.ts";
-import type { Answer, AskFailure } from "../../core/asks.ts";
-import type { Json } from "../../core/model.ts";
-
 /**
  * Answers for guests that expect a result for each ask, in the shapes of hyper-mcp's host. Guests that distinguish
  * failures call `ask_client`, or read `request.inputAnswers`.
  */
+import { Fault } from "../../core/errors.ts";
+import type { Answer, AskFailure } from "../../core/asks.ts";
+import type { Json } from "../../core/model.ts";
 
 /**
  * The result, or the one that stands for a failure. A client that cannot be asked counts as declining, as on

@@ -8,11 +8,13 @@ import { makePrepared, unpackPrepared } from "../../../src/bundle/prepared.ts";
 /** The file `prepared.bin`, with which each checkout begins. */
 
 let cache: string;
-beforeAll(async () => void (cache = await mkdtemp(join(tmpdir(), "prepared-"))));
+beforeAll(async () => {
+  cache = await mkdtemp(join(tmpdir(), "prepared-"));
+  await unpackPrepared(cache);
+});
 afterAll(() => rm(cache, { recursive: true }));
 
 test("holds all that its sources make; where it is stale: npm run prepared", async () => {
-  await unpackPrepared(cache);
   const names = await readdir(cache);
   const anew: string[] = [];
   await makePrepared(await compiledServlets(), cache, (doing) => anew.push(doing));

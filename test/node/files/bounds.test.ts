@@ -38,7 +38,7 @@ describe("bytes of all files", () => {
     expect(wasi.statOf(fd).value?.size).toBe(size);
     expect(wasi.onPath("path_create_directory", "f")).toBe(OK);
     commit();
-    expect(store.store.usage().bytes).toBeLessThanOrEqual(limits.fileBytes);
+    expect(store.store.bytes).toBeLessThanOrEqual(limits.fileBytes);
 
     const { wasi: later } = guest(store);
     const file = later.open("a").value!;
@@ -51,7 +51,7 @@ describe("bytes of all files", () => {
   test("are given back by what is cut and removed, to the last one", () => {
     const { commit, store } = guest();
     commit();
-    const empty = store.store.usage().bytes;
+    const empty = store.store.bytes;
     const second = guest(store);
     const fd = second.wasi.open("a", { oflags: CREATE }).value!;
     second.wasi.write(fd, new Uint8Array(100_000).fill(1));
@@ -60,7 +60,7 @@ describe("bytes of all files", () => {
     second.wasi.onPath("path_create_directory", "f");
     second.wasi.symlink("a", "f/l");
     second.commit();
-    expect(store.store.usage().bytes - empty).toBeGreaterThan(100_000);
+    expect(store.store.bytes - empty).toBeGreaterThan(100_000);
 
     const third = guest(store);
     const file = third.wasi.open("a").value!;
@@ -69,7 +69,7 @@ describe("bytes of all files", () => {
     for (const path of ["a", "b", "f/l"]) third.wasi.onPath("path_unlink_file", path);
     third.wasi.onPath("path_remove_directory", "f");
     third.commit();
-    expect(store.store.usage().bytes).toBe(empty);
+    expect(store.store.bytes).toBe(empty);
     expect(store.database.count("file_blocks")).toBe(0);
   });
 
@@ -97,7 +97,7 @@ describe("bytes of all files", () => {
     expect(wasi.write(fd, "end", far).errno).toBe(OK);
     expect(wasi.read(fd, 100, far / 2n).value).toEqual(new Uint8Array(100));
     commit();
-    expect(store.store.usage().bytes).toBeLessThan(100_000);
+    expect(store.store.bytes).toBeLessThan(100_000);
     const { wasi: later } = guest(store);
     const file = later.open("a").value!;
     expect(new TextDecoder().decode(later.read(file, 100, far).value)).toBe("end");

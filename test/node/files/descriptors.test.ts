@@ -126,9 +126,9 @@ describe("a file without a name", () => {
     expect(wasi.open("a").errno).toBe(NOENT);
     expect(text(wasi.read(fd, 100, 0n).value)).toBe("still here");
     expect(wasi.statOf(fd).value?.links).toBe(0);
-    const before = store.usage().bytes;
+    const before = store.bytes;
     database.transaction(() => files.commit({ keepsOpen: false }));
-    expect(store.usage().bytes - before).toBe(2 * 512);
+    expect(store.bytes - before).toBe(2 * 512);
     expect(database.count("file_blocks")).toBe(0);
   });
 

@@ -18,7 +18,7 @@ const { port, url, served } = await serving({
   log: (text) => (log += text),
 });
 
-/** What guests fetch; it never answers. */
+/** The host that guests fetch from; it never answers. */
 const world = createServer(() => {});
 beforeAll(() => once(world.listen(0, "127.0.0.1"), "listening"));
 afterAll(() => {

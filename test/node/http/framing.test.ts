@@ -9,10 +9,10 @@ const slow = await serving({ variables: { TEST_LIMITS: JSON.stringify({ bodyMs: 
 
 const BODY = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" });
 const CHUNKED = `${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\n\r\n`;
-/** What hides behind the body. */
+/** A second request, hidden behind the body of the first. */
 const HIDDEN = "GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
-/** What the server answers before it closes the connection. */
+/** Everything that the server answers before it closes the connection. */
 async function answersTo(...lines: string[]): Promise<string> {
   const socket = connect(port, "127.0.0.1");
   let text = "";

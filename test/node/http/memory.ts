@@ -100,7 +100,7 @@ async function asked(way: string, content: Json = {}): Promise<Json> {
   return modern("tools/call", { ...params, requestState, inputResponses });
 }
 
-/** The same in a session. */
+/** Makes a call in a session, and answers what it asks. */
 async function askedInSession(way: string, content: Json = {}): Promise<Json> {
   const headers = await session();
   const response = await post(call(way), headers);

@@ -72,7 +72,7 @@ describe("what the host does with bytes is paid for by the byte", () => {
   test.each(["digest", "decode"])("%s of too much at once is refused", async (what) => {
     const { result } = await servlet.callTool("huge", { what, bytes: 24 << 20, times: 0 });
     expect(result.content).toEqual([
-      { type: "text", text: expect.stringMatching(/^What is given to \w+ is too large: 24 MiB/) },
+      { type: "text", text: expect.stringMatching(/^The data given to \w+ is too large: 24 MiB/) },
     ]);
   });
 });

@@ -24,7 +24,7 @@ const variables = {
   TEST_LIMITS: JSON.stringify(TEST_LIMITS),
 };
 
-/** What has arrived at the internet of the programs, and where that is. */
+/** A server that stands for the internet, and the requests that have arrived there. */
 async function newInternet() {
   const arrivals: Arrival[] = [];
   const internet = createServer((request, response) => {

@@ -15,7 +15,7 @@ interface Network {
 
 /** The connection of a call and of the targets that it was given: it breaks as a whole. */
 class Connection {
-  /** What is under way, each with what to do when the connection breaks. */
+  /** By request in progress, the function to be called when the connection breaks. */
   readonly underWay = new Set<(error: Error) => void>();
   isBroken = false;
 

@@ -177,13 +177,14 @@ async function holdAlarms(): Promise<() => void> {
 
 /** Has all tests of a file watched in this way. Gives the manifest of the servlet that they call. */
 export function prepareFaults(watching: () => Promise<() => void> = watch) {
-  const { manifest } = bundle.servlets.find(({ name }) => name === "durable")!;
+  const servlet = bundle.servlets.find(({ name }) => name === "durable")!;
+  const { manifest, restorable } = servlet;
   const { fetch } = globalThis;
-  const { isolation } = manifest;
   let undo = () => {};
   beforeAll(async () => {
-    // To look at each instance that is put back would take as long as all the rest.
-    manifest.isolation = "fresh";
+    // To look at each instance that is put back would take as long as all the rest. Its manifest stays: a server that
+    // begins meanwhile would keep a digest of it.
+    servlet.restorable = false;
     undo = await watching();
   });
   // Runs end when the test says so, and nobody should wait for that.
@@ -191,8 +192,7 @@ export function prepareFaults(watching: () => Promise<() => void> = watch) {
   afterAll(() => {
     undo();
     globalThis.fetch = fetch;
-    if (isolation === undefined) delete manifest.isolation;
-    else manifest.isolation = isolation;
+    servlet.restorable = restorable!;
   });
   return manifest;
 }

@@ -19,7 +19,7 @@ beforeEach(async () => {
 
 const keys = async (...args: string[]) => keyCommand(args, folder);
 
-/** The same command in a process of its own. */
+/** Runs `keys` in a process of its own. */
 const keysProcess = (...args: string[]) =>
   run("node", [resolve("src/bundle/commands/cli.ts"), "keys", ...args], { cwd: folder });
 

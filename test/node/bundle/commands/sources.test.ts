@@ -16,7 +16,7 @@ const at = (name: string) => join(folder, name);
 
 const servlets = (...args: string[]) => command(args, { SERVLETS: at("plugins") });
 
-/** The same for what must succeed. */
+/** Runs a command that must succeed. */
 async function done(...args: string[]) {
   const ended = await servlets(...args);
   if (ended.code !== 0) throw new Error(ended.stderr);

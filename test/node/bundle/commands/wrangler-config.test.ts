@@ -3,7 +3,7 @@ import { parse } from "smol-toml";
 import { expect, test } from "vitest";
 import { lackingLines } from "../../../../src/bundle/commands/wrangler-config.ts";
 
-/** What these tests look at of a configuration. */
+/** The members of a configuration that these tests read. */
 interface Config {
   durable_objects: { bindings: { name: string }[] };
   migrations: { tag: string; new_sqlite_classes: string[] }[];

@@ -3,7 +3,7 @@ import { makeBundle } from "../../../../src/bundle/bundle.ts";
 import { loadServlet } from "../../../../src/testing/index.ts";
 import { KIT, servletFolder, textOf, tool } from "./writing.ts";
 
-/** What the bundle step says of servlets in TypeScript that are wrong. */
+/** Messages of the bundle step about servlets in TypeScript that are wrong. */
 const folder = servletFolder();
 
 async function messageOf(files: Record<string, string>): Promise<string> {
@@ -13,7 +13,7 @@ async function messageOf(files: Record<string, string>): Promise<string> {
   return (error as Error).message;
 }
 
-/** What the bundle step says of several servlets, whose types are checked together. */
+/** The refusal of several servlets, whose types are checked together. */
 async function refusalOf(files: Record<string, string>): Promise<string> {
   await folder.write(files, ".");
   const options = { cache: ".bundle", progress: () => {} };

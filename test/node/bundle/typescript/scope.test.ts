@@ -3,7 +3,7 @@ import { makeBundle } from "../../../../src/bundle/bundle.ts";
 import { loadServlet } from "../../../../src/testing/index.ts";
 import { servletFolder, textOf, tool } from "./writing.ts";
 
-/** What happens at module scope, where stacks lead, and what a call leaves behind. */
+/** Module scope: warnings about time and chance in it, stacks that lead to it, and state that calls leave in it. */
 const folder = servletFolder();
 
 /** The warnings of the bundle step; rejects where it refuses the servlet. */

@@ -37,7 +37,7 @@ export abstract class RandomWrites extends RandomValues {
     }
   }
 
-  /** The same address, in the guest's memory and in the kernel's. */
+  /** Writes at one address in the guest's memory and in the kernel's. */
   protected bothMemories(): void {
     const local = this.local();
     this.address(1);

@@ -29,7 +29,7 @@ const [working, failing] = [true, false].map((works) =>
   CORPUS.filter(({ fails }) => (fails === undefined) === works),
 ) as [Used[], Used[]];
 
-/** What the servlet that uses a package gives, or says. */
+/** The result of a servlet that uses a package, or its error. */
 const outcomeIn = (path: string) =>
   loadServlet(path)
     .then((servlet) => servlet.callTool("use", {}, { fetch: answer }))

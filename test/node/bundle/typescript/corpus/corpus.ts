@@ -17,11 +17,11 @@ export interface Used {
   gives?: unknown;
   /** Why it does not work in a servlet: the error, and for readers. */
   fails?: { error: RegExp; because: string };
-  /** What works only in part, or how else than usual it is to be imported. */
+  /** The parts that do not work, or an import other than the usual one. */
   note?: string;
 }
 
-/** What the test answers to requests. */
+/** The test's answer to requests. */
 export const ANSWER = { id: 7, result: 7 };
 
 export const CORPUS: readonly Used[] = [

@@ -61,7 +61,7 @@ export default defineServlet({
   return servlet;
 }
 
-/** What the packages give in Node, by name; without those that ask a server. */
+/** The results of the packages in Node, by name; without those that ask a server. */
 export async function usedInNode(folder: string): Promise<Record<string, unknown>> {
   const asked = CORPUS.filter(({ gives }) => gives === undefined);
   const uses = asked.map((used) => [used.name, useOf(folder, used)]);
