@@ -130,7 +130,10 @@ export class Files {
     return this.#contents.write(id, at, bytes);
   }
 
-  /** Writes a file whole, or adds to its end; it is made where it is missing. Throws where not all of it can be done. */
+  /**
+   * Writes a file whole, or adds to its end; it is made where it is missing. Throws where not all of it can be done; where a
+   * part was done, since a row could not be read midway, an error that ends the call, so that nothing of it is stored.
+   */
   put(place: PathTarget, bytes: Uint8Array, { isAppended = false } = {}): void {
     const id = this.inodes.whole(() => {
       const node = place.node ?? this.create(place, "file");
@@ -138,7 +141,11 @@ export class Files {
       this.#contents.demandRoomAtEnd(node, bytes.length);
       return node;
     });
-    this.write(id, this.node(id).size, bytes);
+    const written = this.write(id, this.node(id).size, bytes);
+    if (written < bytes.length)
+      throw new Error(
+        `Only ${written} of ${bytes.length} bytes were written, as stored files could not be read.`,
+      );
   }
 
   resize(id: number, size: number): void {

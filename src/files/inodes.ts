@@ -1,4 +1,5 @@
 import { limits } from "../core/limits.ts";
+import { MAX_BLOCKS } from "./blocks.ts";
 import { FileSystemError } from "./errors.ts";
 import type { Overlay } from "./overlay.ts";
 import { BLOCK_BYTES, totalsCodec, type FileNode, type NodeKind, type Totals } from "./records.ts";
@@ -99,12 +100,16 @@ export class Inodes {
     this.#overlay.nodes.delete(id);
   }
 
-  /** Deletes a file without a name. One that is damaged is forgotten: nothing could delete it later. */
+  /**
+   * Deletes a file without a name. One that is damaged is forgotten, since nothing could delete it later; its bytes, which
+   * nobody knows, stay counted.
+   */
   deleteNameless(id: number): void {
     try {
       this.delete(id);
     } catch (error) {
       if (!(error instanceof FileSystemError && error.code === "io")) throw error;
+      this.#overlay.blocks.cut(id, 0, MAX_BLOCKS);
       this.#overlay.nodes.delete(id);
     }
   }

@@ -20,6 +20,13 @@ test.each([fileOverlayBytes, 20_000, 2000])(
   },
 );
 
+test("a file that the kit writes is never written in part, also where a row cannot be opened midway", () => {
+  for (const overlay of [20_000, 2000]) {
+    configureLimits({ fileOverlayBytes: overlay });
+    expect(play(318256851, { done: 0, failed: 0 })).toBeUndefined();
+  }
+});
+
 test("a process that dies in the middle of any call leaves what was there before it", () => {
   const count = { done: 0, failed: 0 };
   configureLimits({ fileOverlayBytes: 2000 });
