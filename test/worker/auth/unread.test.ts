@@ -39,7 +39,11 @@ beforeEach(() => {
   left = unreadOf();
 });
 // An object hears a little later that its client has gone: a test would begin with the room of the one before.
-afterEach(() => eventually(() => expect(unreadOf()).toBeLessThan(left + 10_000)));
+afterEach(() =>
+  eventually(() => {
+    if (unreadOf() > left + 10_000) throw new Error(`${unreadOf()} bytes are unread still`);
+  }),
+);
 
 /** Limits the unread bytes, or those of another ledger, to so many besides those that other files have left. */
 const limitTo = (bytes: number, ledger?: typeof unstored) =>
