@@ -75,7 +75,7 @@ export class Serving {
     const registry = this.registry.bind(this);
     const calls = hasPages ? tasks : undefined;
     const personal = calls && ((principal: Principal) => calls(principal, async () => {}));
-    let installing: Pick<Deployment, "runLoaded" | "oldBuild"> = {};
+    let installing: Pick<Deployment, "runLoaded" | "oldBuild" | "storedView"> = {};
     let loader: ServletLoader | undefined;
     const { runner } = bundle;
     const bucket = bucketOf(env);
@@ -90,7 +90,8 @@ export class Serving {
         ownNames: ownNamesOf(settings, env),
       });
       const runLoaded = loader.run.bind(loader);
-      installing = { runLoaded, oldBuild: this.#oldBuild.bind(this) };
+      const storedView = bucket.part.bind(bucket);
+      installing = { runLoaded, oldBuild: this.#oldBuild.bind(this), storedView };
     }
     const { installer } = this;
     const own = ownServlets({ installer, registry, tasksOf: personal });

@@ -11,21 +11,27 @@ export interface BuildFiles {
 /** The build of a servlet. */
 export function buildOf(member: Member): BuildFiles {
   const { found, dialect, prepared, parts, hash, startsOnce, neverWaits } = member;
-  const { lists, definitions, archives } = member;
+  const { lists, definitions, archives, views } = member;
   const { $schema: _, ...manifest } = found.manifest;
   const { path, wasm, base, patch, exports, unrestorable } = prepared;
   const code = new Map<string, Cached>([[parts.module, { path, bytes: wasm }]]);
   if (base !== undefined) code.set(parts.base!, base);
   if (patch !== undefined) code.set(parts.patch!, patch);
-  for (const { digest, path: file, bytes } of archives) code.set(digest, { path: file, bytes });
+  for (const { digest, path: file, bytes } of [...archives, ...views])
+    code.set(digest, { path: file, bytes });
   const files = Object.fromEntries(archives.map(({ host, digest }) => [host, digest]));
+  const documents = Object.fromEntries(views.map((view) => [view.name, view.digest]));
   const restorable = unrestorable === undefined;
   const known = { name: found.name, dialect, hash, startsOnce, restorable, neverWaits, exports };
   const listed = { ...(lists && { lists }), ...(definitions && { definitions }) };
   return {
     build: {
       ...known,
-      parts: archives.length === 0 ? parts : { ...parts, files },
+      parts: {
+        ...parts,
+        ...(archives.length > 0 && { files }),
+        ...(views.length > 0 && { views: documents }),
+      },
       manifest,
       ...listed,
     },

@@ -15,7 +15,7 @@ export function bundleSource(
     : path(`${relative(dirname(out), "src") || "."}/servlets/bundle.ts`);
   const entries = members.map((member, at) => {
     const { found, dialect, prepared, hash, startsOnce, neverWaits } = member;
-    const { lists, definitions, archives } = member;
+    const { lists, definitions, archives, views } = member;
     const { $schema: _, ...manifest } = found.manifest;
     return `{
   name: ${JSON.stringify(found.name)},
@@ -30,13 +30,15 @@ export function bundleSource(
   exports: ${JSON.stringify(prepared.exports)},
   manifest: ${JSON.stringify(manifest)},
   ${archives.length === 0 ? "" : `files: { ${archives.map(({ host, digest }, nth) => `${JSON.stringify(host)}: { archive: files${at}_${nth}, digest: "${digest}" }`).join(", ")} },`}
+  ${views.length === 0 ? "" : `views: { ${views.map((view, nth) => `${JSON.stringify(view.name)}: view${at}_${nth}`).join(", ")} },`}
   ${lists === undefined ? "" : `lists: ${JSON.stringify(lists)},`}
   ${definitions === undefined ? "" : `definitions: ${JSON.stringify(definitions)},`}
 }`;
   });
   const from = (file: string) => JSON.stringify(path(relative(dirname(out), file)));
-  const imports = members.flatMap(({ prepared, archives }, at) => [
+  const imports = members.flatMap(({ prepared, archives, views }, at) => [
     ...archives.map((archive, nth) => `import files${at}_${nth} from ${from(archive.path)};`),
+    ...views.map((view, nth) => `import view${at}_${nth} from ${from(view.path)};`),
     `import wasm${at} from ${from(prepared.path)};`,
     ...(prepared.base === undefined ? [] : [`import base${at} from ${from(prepared.base.path)};`]),
     ...(prepared.patch === undefined
@@ -78,7 +80,7 @@ const entriesIn = (source: string): Map<string, string> =>
   new Map(
     [...source.matchAll(/^ {2}name: "([^"]+)",$.*?^\}/gms)].map(([entry, name]) => [
       name!,
-      entry.replaceAll(/\b(wasm|base|patch|files)\d+/g, "$1"),
+      entry.replaceAll(/\b(wasm|base|patch|files|view)\d+/g, "$1"),
     ]),
   );
 

@@ -28,6 +28,7 @@ import { bundleScript, kitScript, type ServletScript } from "./typescript/script
 import { checkTypes } from "./typescript/types.ts";
 import { snapshot } from "./wasm/snapshot.ts";
 import { build } from "./source.ts";
+import { viewDocuments, type ViewDocument } from "./views.ts";
 import { buildWarnings } from "./toolchains.ts";
 import { inTurns } from "./work.ts";
 import { pluginNeverWaits, scriptNeverWaits } from "./waits.ts";
@@ -42,6 +43,8 @@ export interface Member {
   hash: string;
   /** The files that its folders begin with. */
   archives: Archived[];
+  /** The documents of its views. */
+  views: ViewDocument[];
   /** Bytes of the plugin as it was found or built, and of the prepared wasm, gzipped. */
   size: { before: number; gzip: number };
   /** True if its start functions depend on nothing, so that they run once for all calls. */
@@ -212,9 +215,18 @@ async function makeReady(
     }
     const size = { before: plugin.length, gzip: gzipBytes(prepared.wasm) };
     const archives = await archivesOf(found, cache);
+    const views = await viewDocuments(found, cache);
     const { wasm } = prepared;
     return {
-      ...{ found: withStateLists(found, plugin), dialect, prepared, size, archives, warnings },
+      ...{
+        found: withStateLists(found, plugin),
+        dialect,
+        prepared,
+        size,
+        archives,
+        views,
+        warnings,
+      },
       neverWaits: pluginNeverWaits({ wasm, dialect }, found.manifest),
       ...(remedy !== undefined && { remedy }),
     };
@@ -296,6 +308,7 @@ async function makeLoaded(
     found,
     dialect: "hyper-v2",
     archives: await archivesOf(found, cache),
+    views: await viewDocuments(found, cache),
     prepared: {
       ...interpreter,
       exports: z.array(z.string()).parse(output),
@@ -353,6 +366,7 @@ function withAnswer(one: Ready & Pick<Member, "parts" | "hash">, answer: ListAns
     );
   }
   const { lists, warnings } = inspectLists(answer.lists, place);
+  demandTools(one.found, lists);
   const { definitions, warnings: undefinable } = define(one.found, lists);
   const calls =
     answer.calls.length > 0 ? [`it calls ${answer.calls.join(", ")} while it lists. ${hint}`] : [];
@@ -378,6 +392,26 @@ function withAnswer(one: Ready & Pick<Member, "parts" | "hash">, answer: ListAns
         : empty!.map((kind) => `it can be asked for its ${KIND_NAMES[kind]}, but lists none`)),
     ],
   };
+}
+
+/** Throws a `Refusal` for a view of a tool that there is not, or that another view shows. */
+function demandTools({ manifest: { views = {} }, place }: FoundServlet, { tools }: Lists): void {
+  const shown = new Map<string, string>();
+  for (const [view, { tools: names = [] }] of Object.entries(views)) {
+    for (const name of names) {
+      if (!tools.some((tool) => tool.name === name)) {
+        const known = tools.map((tool) => tool.name).join(", ");
+        throw new Refusal(
+          `${place}: the view ${view} is for the tool ${name}, which it lacks: write one of ${known}`,
+        );
+      }
+      if (shown.has(name))
+        throw new Refusal(
+          `${place}: the views ${shown.get(name)} and ${view} are both for the tool ${name}: take it from one of them`,
+        );
+      shown.set(name, view);
+    }
+  }
 }
 
 const KINDS = ["tools", "resources", "resourceTemplates", "prompts"] as const;

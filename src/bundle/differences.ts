@@ -24,9 +24,13 @@ export const listLinesOf = ({ tools, resources, resourceTemplates, prompts }: Li
     ...prompts.map((one): [string, string[]] => [`prompt ${one.name}`, linesOf(one)]),
   ]);
 
-/** All of a build but its code. */
-export const buildLinesOf = ({ manifest, lists }: Build): BuildLines =>
+/** All of a build but its code; of its views' documents, the digests. */
+export const buildLinesOf = ({ manifest, lists, parts }: Build): BuildLines =>
   new Map([
+    ...Object.entries(parts.views ?? {}).map(([name, digest]): [string, string[]] => [
+      `view ${name}`,
+      [`document ${digest}`],
+    ]),
     ...Object.entries(manifest).map(([key, value]): [string, string[]] => [
       `manifest ${key}`,
       linesOf({ [key]: value }),

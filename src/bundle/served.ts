@@ -4,7 +4,7 @@ import type { Prepared } from "./wasm/prepare.ts";
 
 /** A servlet of the bundle in the form that the server runs. It has no stored lists, so the servlet itself is asked for them. */
 export async function servedFrom(member: Member): Promise<PreparedServlet> {
-  const { found, dialect, prepared, startsOnce, archives } = member;
+  const { found, dialect, prepared, startsOnce, archives, views } = member;
   return {
     name: found.name,
     dialect,
@@ -16,6 +16,7 @@ export async function servedFrom(member: Member): Promise<PreparedServlet> {
     hash: prepared.hash,
     exports: prepared.exports,
     manifest: found.manifest,
+    views: Object.fromEntries(views.map((view) => [view.name, view.bytes.buffer])),
     files: Object.fromEntries(
       archives.map(({ host, digest, bytes }) => [host, { digest, archive: bytes.buffer }]),
     ),

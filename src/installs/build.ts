@@ -28,6 +28,7 @@ const buildSchema = once(() =>
       base: z.optional(digest()),
       patch: z.optional(digest()),
       files: z.optional(z.record(z.string(), digest())),
+      views: z.optional(z.record(z.string(), digest())),
     }),
     startsOnce: z.boolean(),
     restorable: z.boolean(),
@@ -41,7 +42,7 @@ const buildSchema = once(() =>
 );
 
 /** A servlet without its code, as it is sent and stored. */
-export type Build = Omit<PreparedServlet, "module" | "base" | "patch" | "files"> &
+export type Build = Omit<PreparedServlet, "module" | "base" | "patch" | "files" | "views"> &
   Required<Pick<PreparedServlet, "parts">>;
 
 /** The hash of a program with these parts, 64 hex digits. A waiting call continues only with a program of the same hash. */
@@ -86,6 +87,6 @@ export const describeIssue = (issue?: { path: PropertyKey[]; message: string }):
   [issue?.path.join("."), issue?.message].filter(Boolean).join(" ");
 
 /** The digests of a build's parts, each once. */
-export const digestsOf = ({ parts: { files = {}, ...code } }: Build): string[] => [
-  ...new Set([...Object.values(code), ...Object.values(files)]),
+export const digestsOf = ({ parts: { files = {}, views = {}, ...code } }: Build): string[] => [
+  ...new Set([code, files, views].flatMap((digests) => Object.values(digests))),
 ];

@@ -15,6 +15,7 @@ export function permissionsOf({ manifest, lists }: Pick<Build, "manifest" | "lis
     ["It gets these settings", settingsOf(manifest)],
     ["It keeps memory and files for", keptFor(manifest)],
     ["It has these folders", allowed_paths?.map(asOne)],
+    ["It shows these pages in clients", viewsIn(manifest)],
     ["Calls of Open Tool Calling must bring it", requiredBy(manifest)],
     ["It may take", [boundsOf(manifest)]],
     // Last: a long list must not hide the others.
@@ -52,6 +53,21 @@ export const accountsOf = ({ accounts = {} }: Manifest): string[] =>
     ([name, { scopes = [], hosts }]) =>
       `${asOne(name)} (${scopes.length === 0 ? "no scopes" : scopes.map(asOne).join(" ")}) at ${hosts.map(asOne).join(" and ")}`,
   );
+
+/** The views of a servlet, each with what it may do in a client: load from and connect to hosts, and use devices. */
+const viewsIn = ({ views = {} }: Manifest): string[] =>
+  Object.entries(views).map(([name, { tools = [], csp = {}, permissions = [] }]) => {
+    const hosts = [...new Set(Object.values(csp).flat())];
+    const all: [string, readonly string[]][] = [
+      ["for", tools.map(asOne)],
+      ["with", hosts.map(asOne)],
+      ["may use", permissions],
+    ];
+    const facts = all.flatMap(([what, of]) =>
+      of.length === 0 ? [] : `${what} ${of.join(" and ")}`,
+    );
+    return facts.length === 0 ? name : `${name} (${facts.join(", ")})`;
+  });
 
 /** The credentials that callers must bring, for all of a servlet's tools or some. */
 function requiredBy({ requirements, tools = {} }: Manifest): string[] {

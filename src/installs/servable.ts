@@ -75,6 +75,13 @@ export function demandServable(build: Build): void {
   const { success, error } = servableSchema().safeParse(build);
   if (!success) throw invalidBuild(describeIssue(error.issues[0]));
   const { manifest, restorable } = build;
+  const [wanted, given] = [manifest.views ?? {}, build.parts.views ?? {}].map((of) =>
+    Object.keys(of).toSorted().join(", "),
+  );
+  if (wanted !== given)
+    throw invalidBuild(
+      `parts.views has ${given || "none"}, and manifest.views ${wanted || "none"}`,
+    );
   if (keepsState(manifest)) {
     if (restorable !== true)
       throw invalidBuild(

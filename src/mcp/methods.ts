@@ -7,6 +7,7 @@ import * as inSession from "./legacy/session-methods.ts";
 import { listen } from "./modern/listen.ts";
 import { cancelTask, getTask, updateTask } from "./modern/tasks.ts";
 import type { RpcRequest } from "./wire/message.ts";
+import type { ClientDescription } from "../core/call-context.ts";
 import type { Json } from "../core/model.ts";
 import { capabilities } from "./wire/capabilities.ts";
 import { LEGACY_VERSIONS, MODERN_VERSIONS } from "./wire/classify.ts";
@@ -60,10 +61,11 @@ export async function find(request: RpcRequest, registry: Registry): Promise<Fou
 async function discover(
   _request: RpcRequest,
   { introduction, registry, hub, tasks }: Exchange,
+  client: ClientDescription,
 ): Promise<Json> {
   return {
     supportedVersions: [...MODERN_VERSIONS, ...LEGACY_VERSIONS],
-    capabilities: await capabilities(registry, {
+    capabilities: await capabilities(registry, client.capabilities, {
       listens: hub !== undefined,
       tasks: tasks !== undefined,
     }),

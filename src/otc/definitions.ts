@@ -9,6 +9,7 @@ import {
 import { wholeMatch, withPortable } from "../servlets/catalog.ts";
 import type { Manifest } from "../servlets/manifest.ts";
 import { folded, toolkitOf, versionOf } from "../servlets/toolkit.ts";
+import { isForModels, withView } from "../servlets/views.ts";
 import { limits } from "../core/limits.ts";
 import { NAMED_SCHEMA_KEYWORDS, References, SCHEMA_KEYWORDS } from "../schema/references.ts";
 
@@ -36,7 +37,7 @@ export function define(owner: Owner, { tools }: Pick<Lists, "tools">): Defined {
   const isSkipped = wholeMatch(owner.manifest.skip_tools);
   const warnings: string[] = [];
   const defined = tools.flatMap((tool): [string, ToolDefinition][] => {
-    if (isSkipped(tool.name)) return [];
+    if (isSkipped(tool.name) || !isForModels(withView(tool, owner))) return [];
     try {
       return [[tool.name, definitionOf(owner, tool)]];
     } catch (error) {

@@ -26,6 +26,8 @@ export interface PreparedServlet {
   exports: readonly string[];
   /** The files that its folders begin with, by the host of `allowed_paths`: an archive, and its SHA-256 in hex. */
   files?: Readonly<Record<string, { archive: ArrayBuffer; digest: string }>>;
+  /** The documents of its views, by their names; absent if they are in the bucket of builds. */
+  views?: Readonly<Record<string, ArrayBuffer>>;
   manifest: Manifest;
   /** Its lists, by its own names; absent if they are dynamic. */
   lists?: Lists;
@@ -39,12 +41,14 @@ export interface PartDigests {
   base?: string | undefined;
   patch?: string | undefined;
   files?: Readonly<Record<string, string>> | undefined;
+  /** Of the documents of its views, by their names. */
+  views?: Readonly<Record<string, string>> | undefined;
 }
 
 /** A servlet whose code is in the bucket of builds, without its lists. */
 export type StoredServlet = Omit<
   PreparedServlet,
-  "module" | "base" | "patch" | "files" | "lists" | "definitions"
+  "module" | "base" | "patch" | "files" | "views" | "lists" | "definitions"
 >;
 
 /** A servlet by its name; with its build, if its code is in the bucket of builds. */
@@ -54,7 +58,7 @@ export interface ServletRef {
 }
 
 export function refOf(servlet: PreparedServlet): ServletRef {
-  const { lists: _, definitions: __, ...build } = servlet;
+  const { lists: _, definitions: __, views: ___, ...build } = servlet;
   const { name, module, parts } = build;
   return module !== undefined || parts === undefined ? { name } : { name, build };
 }

@@ -11,6 +11,7 @@ import { checkOf, type Check } from "./checks.ts";
 import { GET_RESULT, RESERVED_NAMES, type May } from "./scopes.ts";
 import { compareTemplates, sampleOf, templateMatcher, type TemplateMatcher } from "./templates.ts";
 import { newest } from "./toolkit.ts";
+import { viewResources, withView } from "./views.ts";
 
 /** The servlet that an entry comes from. */
 export interface EntrySource {
@@ -104,7 +105,8 @@ export function merge(
       const name = listedName(tool.name, manifest.prefix);
       const mode = manifest.tools?.[tool.name]?.task;
       const execution = mode && { ...tool.execution, taskSupport: TASK_SUPPORT[mode] };
-      const listed = { ...withPortable(tool), name, ...(execution && { execution }) };
+      const linked = withView(withPortable(tool), servlet);
+      const listed = { ...linked, name, ...(execution && { execution }) };
       const entry = { servlet, own: tool.name, tool: listed, ...checksOf(servlet, tool) };
       versions.push(entry);
       if (seen.has(servlet)) add("tools", tools, name, entry);
@@ -118,7 +120,7 @@ export function merge(
       add("prompts", prompts, name, { servlet, own: prompt.name, prompt: { ...prompt, name } });
     }
     const skipsResource = wholeMatch(manifest.skip_resources);
-    for (const resource of lists.resources) {
+    for (const resource of [...lists.resources, ...viewResources(servlet)]) {
       if (skipsResource(resource.uri) || !may(servlet.name, resource.uri)) continue;
       add("resources", resources, resource.uri, { servlet, resource });
     }

@@ -110,6 +110,8 @@ export interface Deployment {
   own?: ReadonlyMap<PreparedServlet, Servlet>;
   /** A build that is not served, by its hash; undefined if it is not kept. */
   oldBuild?(hash: string): Promise<PreparedServlet | undefined>;
+  /** The document with this digest in the bucket of builds. */
+  storedView?(digest: string): Promise<ArrayBuffer>;
   /** Clock, randomness and network; the real ones by default. */
   world?: World;
 }

@@ -53,6 +53,41 @@ const size = once(() =>
     ),
 );
 
+/** An origin as a policy of a page names it: with a wildcard for its subdomains, if need be. */
+const origins = () =>
+  z.array(
+    z
+      .string()
+      .regex(
+        /^(https?|wss?):\/\/(\*\.)?[\w-]+(\.[\w-]+)*(:\d{1,5})?$/,
+        'must be an origin, such as "https://api.example.com" or "https://*.example.com"',
+      ),
+  );
+
+const view = once(() =>
+  z.strictObject({
+    file: z.string().min(1).describe("Its HTML document, beside this file."),
+    tools: z.array(z.string()).describe("The tools whose results it shows.").optional(),
+    title: z.string().optional(),
+    description: z.string().optional(),
+    csp: z
+      .strictObject({
+        connectDomains: origins().describe("Origins that it fetches from."),
+        resourceDomains: origins().describe("Origins of its scripts, styles, images and fonts."),
+        frameDomains: origins().describe("Origins of frames in it."),
+        baseUriDomains: origins().describe("Origins of its base URI."),
+      })
+      .partial()
+      .describe("Where it may load from and connect to. Nowhere by default.")
+      .optional(),
+    permissions: z
+      .array(z.enum(["camera", "microphone", "geolocation", "clipboardWrite"]))
+      .describe("What it asks of the browser. Nothing by default.")
+      .optional(),
+    prefersBorder: z.boolean().describe("Whether hosts draw a border around it.").optional(),
+  }),
+);
+
 /**
  * A servlet's manifest, `servlet.json` beside its wasm. Keys that hyper-mcp's configuration also has
  * mean the same; camelCase is read as well. Every key is described, because editors complete from this.
@@ -199,6 +234,13 @@ export const manifestSchema = once(() =>
               .boolean()
               .describe("Whether its calls may ask the user, which the server's page then says.")
               .optional(),
+            visibility: z
+              .array(z.enum(["model", "app"]))
+              .min(1)
+              .describe(
+                'Who may call it: models, the servlet\'s views ("app"), or both (by default).',
+              )
+              .optional(),
             output: z
               .null()
               .describe("null if calls have no value in Open Tool Calling.")
@@ -210,6 +252,16 @@ export const manifestSchema = once(() =>
         )
         .describe(
           "Facts about tools that the servlet cannot state itself, by the tools' own names.",
+        ),
+      views: z
+        .record(
+          z
+            .string()
+            .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, "may have small letters, digits, _ and - only"),
+          view(),
+        )
+        .describe(
+          "Pages on which clients show results of its tools (MCP Apps), by name: the resource of each is ui://SERVLET/NAME.",
         ),
       single_use_state: z
         .boolean()

@@ -31,6 +31,7 @@ import { keepsState } from "./manifest.ts";
 import { mayBy, patternsBy, scopeFor, SERVER_SERVLET, type May } from "./scopes.ts";
 import type { Servlet } from "./servlet.ts";
 import { newest } from "./toolkit.ts";
+import { VIEW_TYPE, viewAt } from "./views.ts";
 
 /** Sets of scopes whose part of the catalog is cached in an isolate: few are in use at a time. */
 const NARROW_REGISTRIES = 100;
@@ -160,11 +161,12 @@ export class Registry {
     return (await (this.#seen ??= this.#lister.seenBy(this.#viewer))).catalog;
   }
 
-  /** True if there are such entries, or may be later. */
-  async offers(kind: keyof Lists): Promise<boolean> {
+  /** True if there are such entries in this part of the lists, or may be later. */
+  async offers(kind: keyof Lists, part = (lists: Lists): Lists => lists): Promise<boolean> {
     const { lists } = await this.#lister.shared();
     return (
-      lists[kind].length > 0 || this.#lister.stateful.some((one) => this.servlet(one).lists(kind))
+      part(lists)[kind].length > 0 ||
+      this.#lister.stateful.some((one) => this.servlet(one).lists(kind))
     );
   }
 
@@ -299,6 +301,8 @@ export class Registry {
   ): Promise<Outcome<ReadResourceResult>> {
     const { servlet: owner, own: uri } = found;
     if (owner !== undefined) {
+      const view = viewAt(owner, uri);
+      if (view !== undefined) return this.#readView(uri, view);
       return this.servlet(owner).readResource(uri, call);
     }
     for (const bundled of readersOf(await this.whole.catalog(), uri)) {
@@ -319,6 +323,17 @@ export class Registry {
       }
     }
     throw new Fault("not_found", `Resource not found: ${uri}`, { data: { uri } });
+  }
+
+  /** The document of a view: these bytes, or those with this digest in the bucket of builds. */
+  async #readView(uri: string, view: ArrayBuffer | string): Promise<ReadResourceResult> {
+    const html = typeof view === "string" ? await this.#deployment.storedView?.(view) : view;
+    if (html === undefined)
+      throw new Fault("not_found", `Resource not found: ${uri}`, { data: { uri } });
+    const resource = (await this.whole.catalog()).resources.get(uri)?.resource;
+    const { mimeType = VIEW_TYPE, _meta } = resource ?? {};
+    const text = new TextDecoder().decode(html);
+    return { contents: [{ uri, mimeType, text, ...(_meta && { _meta }) }] };
   }
 
   /** The prompt with this name. Throws `invalid_params`, `insufficient_scope`. */

@@ -188,6 +188,9 @@ function checkBatch(body: unknown[], version?: string): unknown[] {
   );
 }
 
+/** A client without a session says nothing of itself with its requests. */
+const NOBODY = { capabilities: {} };
+
 interface About {
   answering: Answering;
   meta: Json;
@@ -209,7 +212,7 @@ async function answer(
       return resultMessage(id, JSON.stringify(await row.stateless(params, exchange)));
     }
     if (row.list) {
-      const list = await listPage(row.list, params, exchange.registry);
+      const list = await listPage(row.list, params, exchange.registry, NOBODY);
       return resultMessage(id, JSON.stringify(olderResult(list, version)));
     }
     if (entry === undefined) throw methodNotFound(method);
@@ -217,7 +220,7 @@ async function answer(
     const wanted = { progressToken: progressTokenOf(meta), logLevel: "debug" } as const;
     const notify = notices(wanted, (message) => send(olderNotice(message, version)));
     const { principal, tasks, pages } = exchange;
-    const client = { protocolVersion: version, capabilities: {} };
+    const client = { protocolVersion: version, ...NOBODY };
     const own = { id, meta, principal, client, trace, ref: entry.ref };
     const kept = { ...own, ...linkOf(pages, entry.tool) };
     const handOver = handingOver(kept, tasks);

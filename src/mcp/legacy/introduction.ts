@@ -1,5 +1,5 @@
 /** Methods that clients without a session may also call. */
-import type { Json } from "../../core/model.ts";
+import { isObject, type Json } from "../../core/model.ts";
 import { capabilities } from "../wire/capabilities.ts";
 import { LEGACY_VERSIONS } from "../wire/classify.ts";
 import type { Exchange } from "../wire/exchange.ts";
@@ -9,7 +9,7 @@ import { TASK_CAPABILITY } from "./tasks.ts";
 
 /** https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization */
 export async function initialize(
-  { protocolVersion }: Json,
+  { protocolVersion, capabilities: client }: Json,
   { introduction, registry, sessions }: Exchange,
 ) {
   const version =
@@ -18,7 +18,9 @@ export async function initialize(
   const introduced = {
     protocolVersion: version,
     capabilities: {
-      ...(await capabilities(registry, { listens: sessions !== undefined })),
+      ...(await capabilities(registry, isObject(client) ? client : {}, {
+        listens: sessions !== undefined,
+      })),
       ...(offersTasks && { tasks: TASK_CAPABILITY }),
     },
     serverInfo: introduction.info,

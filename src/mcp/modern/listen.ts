@@ -93,7 +93,7 @@ function filterOf(params: Json, client: ClientDescription): AskedFilter {
 
 /** The part of the filter that is served: own tasks, lists that are declared as capabilities, resources that scopes grant. */
 async function agreed(filter: AskedFilter, { registry, tasks }: Exchange): Promise<Filter> {
-  const { prompts, resources } = await capabilities(registry, { listens: true });
+  const { prompts, resources } = await capabilities(registry, {}, { listens: true });
   const { toolsListChanged, promptsListChanged, resourcesListChanged } = filter;
   const { resourceSubscriptions: uris = [], taskIds = [] } = filter;
   const heard: string[] = [];

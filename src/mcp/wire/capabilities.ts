@@ -1,15 +1,22 @@
 import type { Json } from "../../core/model.ts";
 import type { Registry } from "../../servlets/registry.ts";
+import { showsViews, VIEW_SETTINGS, VIEWS_EXTENSION, withoutViews } from "../../servlets/views.ts";
 import { TASKS_EXTENSION } from "./tasks.ts";
 
-/** The server's capabilities. `listens`: clients can subscribe to changes; `tasks`: calls can become tasks. */
+/**
+ * The server's capabilities for a client with these. `listens`: clients can subscribe to changes; `tasks`: calls can become
+ * tasks.
+ */
 export async function capabilities(
   registry: Registry,
+  client: Json,
   { listens = false, tasks = false }: { listens?: boolean; tasks?: boolean } = {},
 ): Promise<Json> {
+  const { lists } = await registry.catalog();
+  const views = showsViews(client) && withoutViews(lists) !== lists;
   const servlets = registry.servlets.map((one) => registry.servlet(one));
   const offersResources =
-    (await registry.offers("resources")) ||
+    (await registry.offers("resources", showsViews(client) ? undefined : withoutViews)) ||
     (await registry.offers("resourceTemplates")) ||
     (await registry.catalog()).readers.length > 0;
   const listChanged = listens ? { listChanged: true } : {};
@@ -19,6 +26,11 @@ export async function capabilities(
     ...((await registry.offers("prompts")) && { prompts: listChanged }),
     ...(servlets.some(({ completes }) => completes) && { completions: {} }),
     logging: {},
-    ...(tasks && { extensions: { [TASKS_EXTENSION]: {} } }),
+    ...((tasks || views) && {
+      extensions: {
+        ...(tasks && { [TASKS_EXTENSION]: {} }),
+        ...(views && { [VIEWS_EXTENSION]: VIEW_SETTINGS }),
+      },
+    }),
   };
 }

@@ -3,7 +3,9 @@ import { Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import { isObject, type Json, type Lists } from "../../core/model.ts";
 import type { CallRef, CompletionRequest } from "../../calls/call-ref.ts";
+import type { ClientDescription } from "../../core/call-context.ts";
 import type { Registry } from "../../servlets/registry.ts";
+import { showsViews, withoutViews } from "../../servlets/views.ts";
 
 export function stringParam(params: Json, key: string): string {
   const value = params[key];
@@ -79,12 +81,16 @@ export function completionIn(params: Json): CallRef {
   return { kind: "completion", name: ref.type === "ref/prompt" ? ref.name : ref.uri, input };
 }
 
-/** One page of a list. Throws `invalid_params` for a cursor that is not known. */
-export const listPage = async (
+/** One page of a list, as it is for this client. Throws `invalid_params` for a cursor that is not known. */
+export async function listPage(
   kind: keyof Lists,
   { cursor }: Json,
   registry: Registry,
-): Promise<Json> => page(kind, (await registry.catalog()).lists[kind], cursor);
+  { capabilities }: Pick<ClientDescription, "capabilities">,
+): Promise<Json> {
+  const { lists } = await registry.catalog();
+  return page(kind, (showsViews(capabilities) ? lists : withoutViews(lists))[kind], cursor);
+}
 
 /** One page of a list. A cursor holds the start of its page and the length of the list, so that a stale one is detected. */
 function page<K extends keyof Lists>(kind: K, whole: Lists[K], cursor: unknown): Json {

@@ -55,6 +55,47 @@ describe("files that are no servlet", () => {
   });
 });
 
+describe("views", () => {
+  const withView = (view: object, document?: string | Uint8Array) => ({
+    "a/a.wat": lists("draw"),
+    "a/servlet.json": JSON.stringify({ views: { board: { file: "v.html", ...view } } }),
+    ...(document !== undefined && { "a/v.html": document }),
+  });
+  const page = "<!-- ours -->\n<!doctype html><p>x</p>";
+
+  test.each<[string, object, string | Uint8Array | undefined, RegExp]>([
+    ["is missing", {}, undefined, /the view board: there is no file v\.html: write it there/],
+    ["is no HTML", {}, "hello", /v\.html is not an HTML document: begin it with/],
+    ["is no text", {}, new Uint8Array([60, 255]), /v\.html is not UTF-8/],
+    ["is too large", {}, page + "x".repeat(1024 * 1024), /has \d+ bytes, and 1048576 is the limit/],
+    ["is elsewhere", { file: "../b.html" }, page, /there is no file|outside of the servlet/],
+    [
+      "is for no tool",
+      { tools: ["drew"] },
+      page,
+      /the tool drew, which it lacks: write one of draw/,
+    ],
+    [
+      "has no origin",
+      { csp: { connectDomains: ["api.x.com;"] } },
+      page,
+      /must be an origin, such as/,
+    ],
+    ["may do all", { permissions: ["all"] }, page, /permissions/],
+  ])("one that %s", async (_what, view, document, message) => {
+    await expect(bundle(withView(view, document))).rejects.toThrow(message);
+  });
+
+  test("two for one tool", async () => {
+    const view = { file: "v.html", tools: ["draw"] };
+    const files = {
+      ...withView({}, page),
+      "a/servlet.json": JSON.stringify({ views: { one: view, two: view } }),
+    };
+    await expect(bundle(files)).rejects.toThrow(/the views one and two are both for the tool draw/);
+  });
+});
+
 describe("manifests", () => {
   test.each<[string, RegExp]>([
     ["{", /servlet\.json: it is not JSON: line 1, column 2: .*: correct it there/],

@@ -1,5 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { buildLinesOf, compare } from "../../../src/bundle/differences.ts";
+import { permissionsOf } from "../../../src/installs/permissions.ts";
 import { begun, built, serveLoading, type Operator } from "./installing.ts";
 
 /** Servlets are installed on a server that runs, called, replaced and removed. */
@@ -122,6 +124,36 @@ describe("a servlet that is installed", { shuffle: false }, () => {
       reasons: [expect.stringContaining("the same with other content")],
     });
     await operator.json("DELETE", "servlet/patient");
+    await client.close();
+  });
+
+  test("has its views served, and says when their documents differ", async () => {
+    const { client } = await connected();
+    const view = { file: "v.html", tools: ["list"], permissions: ["camera"] };
+    const shown = (text: string) =>
+      built(
+        "shown",
+        source("one").replaceAll("say:", "list:"),
+        { prefix: "shown", views: { board: view } },
+        { "v.html": `<!doctype html><p>${text}</p>` },
+      );
+    const [first, second] = [await shown("first"), await shown("second")];
+    await operator.put(first);
+    const read = () =>
+      client.readResource({ uri: "ui://shown/board" }).then(({ contents }) => contents[0]);
+    await expect.poll(read, EVENTUALLY).toMatchObject({
+      ...{ mimeType: "text/html;profile=mcp-app", text: "<!doctype html><p>first</p>" },
+      _meta: { ui: { permissions: { camera: {} } } },
+    });
+    await operator.put(second);
+    await expect.poll(read, EVENTUALLY).toMatchObject({ text: "<!doctype html><p>second</p>" });
+    expect(compare(buildLinesOf(first.build), buildLinesOf(second.build)).join()).toContain(
+      "view board",
+    );
+    expect(permissionsOf(first.build)).toContain(
+      "It shows these pages in clients: board (for list, may use camera).",
+    );
+    await operator.json("DELETE", "servlet/shown");
     await client.close();
   });
 

@@ -1,0 +1,56 @@
+/** The documents of a servlet's views, as the bundle step finds them. */
+import { readFile, realpath } from "node:fs/promises";
+import { join, sep } from "node:path";
+import { writeIfNew } from "./cache.ts";
+import { digestOf } from "./digests.ts";
+import { Refusal } from "./refusal.ts";
+import type { FoundServlet } from "./scan.ts";
+
+/** The most bytes of one view: hosts fetch it before they show anything. */
+const VIEW_BYTES = 1024 * 1024;
+
+/** The document of one view, in the cache. */
+export interface ViewDocument {
+  name: string;
+  digest: string;
+  path: string;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** The documents of the views in a servlet's manifest. Throws a `Refusal`. */
+export async function viewDocuments(
+  { manifest: { views = {} }, place }: FoundServlet,
+  cache: string,
+): Promise<ViewDocument[]> {
+  return Promise.all(
+    Object.entries(views).map(async ([name, { file }]) => {
+      const bytes = await documentIn(place, file).catch((error: unknown) => {
+        throw error instanceof Refusal ? new Refusal(`the view ${name}: ${error.message}`) : error;
+      });
+      const digest = digestOf(bytes);
+      const path = join(cache, `${digest.slice(0, 32)}.view.bin`);
+      await writeIfNew(path, bytes);
+      return { name, digest, path, bytes };
+    }),
+  );
+}
+
+async function documentIn(folder: string, file: string): Promise<Uint8Array<ArrayBuffer>> {
+  const path = await realpath(join(folder, file)).catch(() => {
+    throw new Refusal(`there is no file ${file}: write it there, or take the view from "views"`);
+  });
+  if (!path.startsWith(`${await realpath(folder)}${sep}`))
+    throw new Refusal(`${file} is outside of the servlet's folder: copy it there`);
+  const bytes = new Uint8Array(await readFile(path));
+  if (bytes.length > VIEW_BYTES)
+    throw new Refusal(`${file} has ${bytes.length} bytes, and ${VIEW_BYTES} is the limit`);
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new Refusal(`${file} is not UTF-8: save it so`);
+  }
+  if (!/^(?:\s|<!--[^]*?-->)*<(?:!doctype\s+html|html)\b/i.test(text))
+    throw new Refusal(`${file} is not an HTML document: begin it with <!doctype html>`);
+  return bytes;
+}

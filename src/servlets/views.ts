@@ -1,0 +1,101 @@
+/**
+ * Views: pages of a servlet that clients show for the results of its tools, as resources that the server serves.
+ * https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx
+ */
+import { isObject, type Json, type Lists, type Resource, type Tool } from "../core/model.ts";
+import { oncePer } from "../core/once-per.ts";
+import type { PreparedServlet } from "./bundle.ts";
+import type { Manifest } from "./manifest.ts";
+
+/** The extension by which clients and server say that they know views. */
+export const VIEWS_EXTENSION = "io.modelcontextprotocol/ui";
+/** The media type of a view. */
+export const VIEW_TYPE = "text/html;profile=mcp-app";
+/** The settings of the extension. */
+export const VIEW_SETTINGS = { mimeTypes: [VIEW_TYPE] };
+
+type View = NonNullable<Manifest["views"]>[string];
+
+const uriOf = (servlet: string, view: string): string => `ui://${servlet}/${view}`;
+
+/** True for a client with these capabilities that shows views. */
+export function showsViews({ extensions }: Json): boolean {
+  const settings = isObject(extensions) ? extensions[VIEWS_EXTENSION] : undefined;
+  const types = isObject(settings) ? settings["mimeTypes"] : undefined;
+  return Array.isArray(types) && types.includes(VIEW_TYPE);
+}
+
+/** The resources that are a servlet's views. */
+export const viewResources = ({ name, manifest: { views = {} } }: PreparedServlet): Resource[] =>
+  Object.entries(views).map(([own, view]) => ({
+    uri: uriOf(name, own),
+    name: own,
+    ...(view.title !== undefined && { title: view.title }),
+    ...(view.description !== undefined && { description: view.description }),
+    mimeType: VIEW_TYPE,
+    ...metaOf(view),
+  }));
+
+/** What a host must know before it shows a view. */
+function metaOf({ csp, permissions = [], prefersBorder }: View): { _meta?: Json } {
+  const ui = {
+    ...(csp && { csp }),
+    ...(permissions.length > 0 && {
+      permissions: Object.fromEntries(permissions.map((one) => [one, {}])),
+    }),
+    ...(prefersBorder !== undefined && { prefersBorder }),
+  };
+  return Object.keys(ui).length === 0 ? {} : { _meta: { ui } };
+}
+
+/** A tool with the view that shows its results, and who may call it, as the manifest says. */
+export function withView(
+  tool: Tool,
+  { name, manifest }: Pick<PreparedServlet, "name" | "manifest">,
+): Tool {
+  const view = Object.entries(manifest.views ?? {}).find(([, { tools = [] }]) =>
+    tools.includes(tool.name),
+  );
+  const { visibility } = manifest.tools?.[tool.name] ?? {};
+  if (view === undefined && visibility === undefined) return tool;
+  const own = tool._meta?.["ui"];
+  const ui = {
+    ...(isObject(own) && own),
+    ...(view && { resourceUri: uriOf(name, view[0]) }),
+    ...(visibility && { visibility }),
+  };
+  return { ...tool, _meta: { ...tool._meta, ui } };
+}
+
+/** The bytes of the servlet's view with this URI, or its digest where they are in the bucket of builds; undefined for another URI. */
+export function viewAt({ name, views, parts }: PreparedServlet, uri: string) {
+  const start = uriOf(name, "");
+  if (!uri.startsWith(start)) return undefined;
+  const own = uri.slice(start.length);
+  const { [own]: html } = views ?? {};
+  const { [own]: digest } = parts?.views ?? {};
+  return html ?? digest;
+}
+
+/** True for a tool that a model may call: others are for the server's views. */
+export function isForModels({ _meta }: Tool): boolean {
+  const ui = _meta?.["ui"];
+  const visibility = isObject(ui) ? ui["visibility"] : undefined;
+  return !Array.isArray(visibility) || visibility.includes("model");
+}
+
+/** The lists for a client that shows no views: these where they have none. */
+export const withoutViews = oncePer((lists: Lists): Lists => {
+  const isView = ({ uri, mimeType }: Resource) => mimeType === VIEW_TYPE && uri.startsWith("ui://");
+  if (!lists.resources.some(isView) && !lists.tools.some(({ _meta }) => _meta?.["ui"]))
+    return lists;
+  const tools = lists.tools.filter(isForModels).map(plain);
+  return { ...lists, tools, resources: lists.resources.filter((one) => !isView(one)) };
+});
+
+function plain(tool: Tool): Tool {
+  if (tool._meta?.["ui"] === undefined) return tool;
+  const { ui: _, ...others } = tool._meta;
+  const { _meta: __, ...rest } = tool;
+  return Object.keys(others).length === 0 ? rest : { ...rest, _meta: others };
+}

@@ -1,0 +1,114 @@
+import { describe, expect, test } from "vitest";
+import { bundle } from "../../bundle.gen.ts";
+import { send, serverOf } from "../calls/client.ts";
+import { resultIn, SessionClient } from "../mcp/legacy/session-client.ts";
+import { list as listForAgents, server as agents } from "../otc/client.ts";
+import { ask } from "../server.ts";
+
+/** Views of a servlet: what clients that show them see, and that others see what they saw before. */
+const EXTENSION = "io.modelcontextprotocol/ui";
+const TYPE = "text/html;profile=mcp-app";
+const VIEWS = { extensions: { [EXTENSION]: { mimeTypes: [TYPE] } } };
+const URI = "ui://viewing/board";
+const shows = { "io.modelcontextprotocol/clientCapabilities": VIEWS };
+
+interface Listed {
+  name: string;
+  uri: string;
+  _meta?: unknown;
+}
+const named = (all: Listed[], name: string) => all.find((one) => one.name === name);
+const UI = {
+  csp: { connectDomains: ["https://api.example.com"] },
+  permissions: { clipboardWrite: {} },
+  prefersBorder: true,
+};
+
+describe("a client that shows views", () => {
+  test("sees them, the tools that they show, and the tools that are for them alone", async () => {
+    const { result: tools } = await ask("tools/list", {}, shows);
+    expect(named(tools!["tools"], "list")).toMatchObject({ _meta: { ui: { resourceUri: URI } } });
+    expect(named(tools!["tools"], "move")).toMatchObject({
+      _meta: { ui: { visibility: ["app"] } },
+    });
+    const { result: resources } = await ask("resources/list", {}, shows);
+    expect(named(resources!["resources"], "board")).toEqual({
+      ...{ uri: URI, name: "board", title: "Board", mimeType: TYPE, _meta: { ui: UI } },
+    });
+    const { result: found } = await ask("server/discover", {}, shows);
+    expect(found!["capabilities"]["extensions"]).toEqual({ [EXTENSION]: { mimeTypes: [TYPE] } });
+  });
+
+  test("reads a view with what it may load, without a run of the servlet", async () => {
+    const { result } = await ask("resources/read", { uri: URI }, shows);
+    expect(result!["contents"]).toEqual([
+      { uri: URI, mimeType: TYPE, text: expect.stringContaining("A board"), _meta: { ui: UI } },
+    ]);
+    const { error } = await ask("resources/read", { uri: "ui://viewing/other" }, shows);
+    expect(error?.message).toContain("not found");
+  });
+
+  test("also in a session of an older revision", async () => {
+    const client = await SessionClient.begin({ capabilities: VIEWS });
+    expect(client.introduced).toMatchObject({
+      capabilities: { extensions: { [EXTENSION]: { mimeTypes: [TYPE] } } },
+    });
+    const { result } = await resultIn(await client.request("tools/list"));
+    expect(named((result as any).tools, "move")).toBeDefined();
+    const read = await resultIn(await client.request("resources/read", { uri: URI }));
+    expect((read as any).result.contents[0].text).toContain("A board");
+  });
+});
+
+describe("any other client", () => {
+  const without = {
+    ...bundle,
+    servlets: bundle.servlets.map((servlet) => {
+      if (servlet.name !== "viewing") return servlet;
+      const { views: _, ...rest } = servlet;
+      const lists = {
+        ...servlet.lists!,
+        tools: servlet.lists!.tools.filter(({ name }) => name !== "move"),
+      };
+      return { ...rest, manifest: {}, lists };
+    }),
+  };
+  const texts = async (server: ReturnType<typeof serverOf>) =>
+    Promise.all(
+      ["tools/list", "resources/list", "server/discover"].map(async (method) =>
+        JSON.stringify(await send(method, {}, { server })),
+      ),
+    );
+
+  test("sees what it saw before, to the byte", async () => {
+    expect(await texts(serverOf(bundle))).toEqual(await texts(serverOf(without)));
+  });
+
+  test("may call a tool that is for views alone, as its scopes say, and is not shown it", async () => {
+    const { result } = await ask("tools/call", { name: "move", arguments: {} });
+    expect(result!["content"][0].text).toBe("moved");
+    const session = await SessionClient.begin();
+    const { result: listed } = await resultIn(await session.request("tools/list"));
+    expect(named((listed as any).tools, "move")).toBeUndefined();
+    expect(JSON.stringify(listed)).not.toContain("ui://");
+  });
+
+  test("finds no tool of views alone in Open Tool Calling", async () => {
+    const text = JSON.stringify(await listForAgents(agents));
+    expect(text).toContain("viewing.list");
+    expect(text).not.toContain("viewing.move");
+  });
+});
+
+test("scopes apply to views as to tools", async () => {
+  const key = crypto.randomUUID();
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
+  const hash = new Uint8Array(digest).toHex();
+  const headers = { authorization: `Bearer ${key}` };
+  const read = async (...scopes: string[]) => {
+    const variables = { API_KEYS: JSON.stringify({ ada: { hash, scopes } }) };
+    return send("resources/read", { uri: URI }, { server: serverOf(bundle, variables), headers });
+  };
+  expect(JSON.stringify(await read("hello:*"))).toContain("lacks the scope");
+  expect(JSON.stringify(await read("viewing:*"))).toContain("A board");
+});
