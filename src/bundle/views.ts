@@ -37,7 +37,9 @@ export async function viewDocuments(
 
 async function documentIn(folder: string, file: string): Promise<Uint8Array<ArrayBuffer>> {
   const path = await realpath(join(folder, file)).catch(() => {
-    throw new Refusal(`there is no file ${file}: write it there, or take the view from "views"`);
+    throw new Refusal(
+      `there is no file ${file}: write it there, or leave the view out of servlet.json`,
+    );
   });
   if (!path.startsWith(`${await realpath(folder)}${sep}`))
     throw new Refusal(`${file} is outside of the servlet's folder: copy it there`);
