@@ -128,6 +128,6 @@ export const kindsWith = (proofs: Record<"key" | "token", Record<string, string>
     megabyte: {
       ...modern("tools/call", large, "echo"),
       check: (body: string) => body.includes("200 OK") && body.length > 1 << 20,
-      connections: 4,
+      connections: 2,
     },
   }) satisfies Record<string, Wanted>;
