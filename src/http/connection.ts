@@ -128,7 +128,7 @@ export class Connection {
   #deliver(): void {
     const [piece] = this.#pieces;
     if (piece === undefined) {
-      // What is left of the taken piece still counts.
+      // The client has not read the taken piece to its end, so it still counts.
       if (this.#isOpen || this.#taken > 0) return;
       this.#controller?.close();
       // By the standard, a read into a buffer ends only then.

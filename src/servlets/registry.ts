@@ -31,7 +31,7 @@ import { keepsState } from "./manifest.ts";
 import { mayBy, patternsBy, scopeFor, SERVER_SERVLET, type May } from "./scopes.ts";
 import type { Servlet } from "./servlet.ts";
 import { newest } from "./toolkit.ts";
-import { VIEW_TYPE, viewAt } from "./views.ts";
+import { viewAt } from "./views.ts";
 
 /** Sets of scopes whose part of the catalog is cached in an isolate: few are in use at a time. */
 const NARROW_REGISTRIES = 100;
@@ -302,7 +302,7 @@ export class Registry {
     const { servlet: owner, own: uri } = found;
     if (owner !== undefined) {
       const view = viewAt(owner, uri);
-      if (view !== undefined) return this.#readView(uri, view);
+      if (view !== undefined) return this.#readView(view);
       return this.servlet(owner).readResource(uri, call);
     }
     for (const bundled of readersOf(await this.whole.catalog(), uri)) {
@@ -325,13 +325,14 @@ export class Registry {
     throw new Fault("not_found", `Resource not found: ${uri}`, { data: { uri } });
   }
 
-  /** The document of a view: these bytes, or those with this digest in the bucket of builds. */
-  async #readView(uri: string, view: ArrayBuffer | string): Promise<ReadResourceResult> {
-    const html = typeof view === "string" ? await this.#deployment.storedView?.(view) : view;
+  async #readView({
+    resource: { uri, mimeType, _meta },
+    document,
+  }: NonNullable<ReturnType<typeof viewAt>>): Promise<ReadResourceResult> {
+    const { storedView } = this.#deployment;
+    const html = typeof document === "string" ? await storedView?.(document) : document;
     if (html === undefined)
       throw new Fault("not_found", `Resource not found: ${uri}`, { data: { uri } });
-    const resource = (await this.whole.catalog()).resources.get(uri)?.resource;
-    const { mimeType = VIEW_TYPE, _meta } = resource ?? {};
     const text = new TextDecoder().decode(html);
     return { contents: [{ uri, mimeType, text, ...(_meta && { _meta }) }] };
   }

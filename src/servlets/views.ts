@@ -36,7 +36,7 @@ export const viewResources = ({ name, manifest: { views = {} } }: PreparedServle
     ...metaOf(view),
   }));
 
-/** What a host must know before it shows a view. */
+/** The origins and permissions that a host grants a view, and how it frames it. */
 function metaOf({ csp, permissions = [], prefersBorder }: View): { _meta?: Json } {
   const ui = {
     ...(csp && { csp }),
@@ -67,14 +67,12 @@ export function withView(
   return { ...tool, _meta: { ...tool._meta, ui } };
 }
 
-/** The bytes of the servlet's view with this URI, or its digest where they are in the bucket of builds; undefined for another URI. */
-export function viewAt({ name, views, parts }: PreparedServlet, uri: string) {
-  const start = uriOf(name, "");
-  if (!uri.startsWith(start)) return undefined;
-  const own = uri.slice(start.length);
-  const { [own]: html } = views ?? {};
-  const { [own]: digest } = parts?.views ?? {};
-  return html ?? digest;
+/** The servlet's view with this URI: its document, or the digest of that where it is in the bucket of builds. */
+export function viewAt(servlet: PreparedServlet, uri: string) {
+  const resource = viewResources(servlet).find((view) => view.uri === uri);
+  if (resource === undefined) return undefined;
+  const { views = {}, parts } = servlet;
+  return { resource, document: views[resource.name] ?? parts?.views?.[resource.name] };
 }
 
 /** True for a tool that a model may call: others are for the server's views. */

@@ -22,7 +22,7 @@ export async function listen(
 ): Promise<Response> {
   if (exchange.hub === undefined) throw methodNotFound(method);
   demandStream(exchange.accepts);
-  const filter = await agreed(filterOf(params, client), exchange);
+  const filter = await agreed(filterOf(params, client), exchange, client);
   const acknowledged = "notifications/subscriptions/acknowledged";
   const meta = {
     [SUBSCRIPTION_ID_META]: id,
@@ -92,8 +92,14 @@ function filterOf(params: Json, client: ClientDescription): AskedFilter {
 }
 
 /** The part of the filter that is served: own tasks, lists that are declared as capabilities, resources that scopes grant. */
-async function agreed(filter: AskedFilter, { registry, tasks }: Exchange): Promise<Filter> {
-  const { prompts, resources } = await capabilities(registry, {}, { listens: true });
+async function agreed(
+  filter: AskedFilter,
+  { registry, tasks }: Exchange,
+  client: ClientDescription,
+): Promise<Filter> {
+  const { prompts, resources } = await capabilities(registry, client.capabilities, {
+    listens: true,
+  });
   const { toolsListChanged, promptsListChanged, resourcesListChanged } = filter;
   const { resourceSubscriptions: uris = [], taskIds = [] } = filter;
   const heard: string[] = [];

@@ -12,11 +12,12 @@ export async function capabilities(
   client: Json,
   { listens = false, tasks = false }: { listens?: boolean; tasks?: boolean } = {},
 ): Promise<Json> {
-  const { lists } = await registry.catalog();
-  const views = showsViews(client) && withoutViews(lists) !== lists;
+  const isShown = showsViews(client);
+  const lists = isShown ? (await registry.catalog()).lists : undefined;
+  const views = lists !== undefined && withoutViews(lists) !== lists;
   const servlets = registry.servlets.map((one) => registry.servlet(one));
   const offersResources =
-    (await registry.offers("resources", showsViews(client) ? undefined : withoutViews)) ||
+    (await registry.offers("resources", isShown ? undefined : withoutViews)) ||
     (await registry.offers("resourceTemplates")) ||
     (await registry.catalog()).readers.length > 0;
   const listChanged = listens ? { listChanged: true } : {};

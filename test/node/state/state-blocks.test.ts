@@ -4,7 +4,7 @@ import { forgetOldest, StateBlocks } from "../../../src/state/state-blocks.ts";
 import { BLOCK, mark, marksOf, takeWritten } from "../../../src/wasm/marks.ts";
 import { Database, random, sealing } from "../files/database.ts";
 
-/** What is stored of a memory that calls change, beside the memory itself. */
+/** A memory that calls change, and its stored blocks: both always hold the same bytes. */
 
 const PAGE = 65536;
 const CELL = 16;

@@ -228,7 +228,7 @@ test("what a session is told faster than it stores it counts for its caller, and
       { method: "notifications/message", params: { ...params, data: "end" } },
     ]);
   });
-  // What other files have left unread leaves less room here.
+  // Bytes that other files have left unread leave less room here.
   configureLimits(usual);
   const events = await listened(client);
   expect(textOf(await events.message())).toBe(LONG);

@@ -44,8 +44,10 @@ describe("a client that shows views", () => {
     expect(result!["contents"]).toEqual([
       { uri: URI, mimeType: TYPE, text: expect.stringContaining("A board"), _meta: { ui: UI } },
     ]);
-    const { error } = await ask("resources/read", { uri: "ui://viewing/other" }, shows);
-    expect(error?.message).toContain("not found");
+    for (const name of ["other", "constructor", "__proto__"]) {
+      const { error } = await ask("resources/read", { uri: `ui://viewing/${name}` }, shows);
+      expect(error?.message).toContain("not found");
+    }
   });
 
   test("also in a session of an older revision", async () => {
