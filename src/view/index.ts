@@ -88,6 +88,10 @@ export interface ConnectedView<S = unknown, K = ToolsOf<S>> {
   read(uri: string): Promise<ResourceContents[]>;
   /** Answers the question; without an answer, the user declines. */
   answer(content?: Record<string, unknown>): void;
+  /** What the client can do, by the names of the specification, such as `openLinks` and `downloadFile`. */
+  readonly capabilities: Record<string, unknown>;
+  /** Gives the user a file, which the client may ask them about. Bytes, or a text. */
+  save(name: string, mimeType: string, content: Uint8Array | string): Promise<void>;
   /** Opens a page in the user's browser, which the client may ask them about. */
   open(url: string): Promise<void>;
   /** Says something in the conversation, in the name of the user. */
@@ -145,6 +149,10 @@ export async function connect<S = unknown, K extends string = ToolsOf<S>>({
       waiting.set(++last, { resolve, reject });
       send({ id: last, method, params });
     });
+  const done = async (method: string, params: object) => {
+    const { isError } = await request(method, params);
+    if (isError) throw new Error("The client, or its user, has refused it");
+  };
   const change = (changes: Partial<ViewState<S, K>>) => {
     view.state = { ...view.state, ...changes };
     for (const draw of drawings) draw(view.state);
@@ -190,9 +198,14 @@ export async function connect<S = unknown, K extends string = ToolsOf<S>>({
       send({ id: asked, result: content ? { action: "accept", content } : { action: "decline" } });
       asked = undefined;
     },
-    open: async (url: string) => void (await request("ui/open-link", { url })),
-    say: async (text: string) =>
-      void (await request("ui/message", { role: "user", content: [{ type: "text", text }] })),
+    capabilities: {},
+    save: (name: string, mimeType: string, content: Uint8Array | string) => {
+      const inside = typeof content === "string" ? { text: content } : { blob: base64(content) };
+      const resource = { uri: `file:///${encodeURIComponent(name)}`, mimeType, ...inside };
+      return done("ui/download-file", { contents: [{ type: "resource", resource }] });
+    },
+    open: (url: string) => done("ui/open-link", { url }),
+    say: (text: string) => done("ui/message", { role: "user", content: [{ type: "text", text }] }),
     async tell({ text, ...context }: { text?: string; structuredContent?: Json }) {
       const content = text === undefined ? {} : { content: [{ type: "text", text }] };
       await request("ui/update-model-context", { ...content, ...context });
@@ -224,16 +237,23 @@ export async function connect<S = unknown, K extends string = ToolsOf<S>>({
     else if (!known) send({ id, error: { code: -32601, message: `There is no ${method}.` } });
   });
 
-  const { hostContext = {} } = await request("ui/initialize", {
+  const { hostContext = {}, hostCapabilities = {} } = await request("ui/initialize", {
     protocolVersion: VERSION,
     appInfo: { name, version: "1" },
     appCapabilities: { availableDisplayModes: ["inline", "fullscreen"], elicitation: {} },
   });
   view.state.frame = hostContext as ViewFrame;
+  view.capabilities = hostCapabilities as Json;
   dress(view.state.frame);
   send({ method: "ui/notifications/initialized", params: {} });
   if (resize) watchSize((params) => send({ method: "ui/notifications/size-changed", params }));
   return view as unknown as ConnectedView<S, K>;
+}
+
+function base64(bytes: Uint8Array): string {
+  let text = "";
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return btoa(text);
 }
 
 /** Gives the page the client's colours, fonts and sizes. */

@@ -100,18 +100,14 @@ const settingsFor = (entries: readonly string[]): string =>
 
 const settingsForViews = (entries: readonly string[]): string =>
   JSON.stringify({
-    extends: join(sdk, "servlets.tsconfig.json"),
+    extends: join(VIEW_LIBRARY, "views.tsconfig.json"),
     compilerOptions: {
-      lib: ["esnext", "dom", "dom.iterable"],
-      jsx: "react-jsx",
-      jsxImportSource: "preact",
-      // Types of assets that a view imports.
-      types: [],
       paths: {
         "edge-servlets/servlet": [join(sdk, "servlet")],
         "edge-servlets/files": [join(sdk, "files")],
-        "zod/mini": [join(sdk, "zod-mini")],
         "edge-servlets/view": [join(VIEW_LIBRARY, "index")],
+        "zod/mini": [join(sdk, "zod-mini")],
+        // A view need not install it.
         ...preactTypes(),
       },
     },
