@@ -54,11 +54,12 @@ export function defineServlet<
  * A servlet, by whose type a view knows the tools: by name, the schemas of their arguments and of their results.
  *
  * @example
- * const servlet = defineServlet({
+ * import { defineServlet, type TypedServlet } from "edge-servlets/servlet";
+ *
+ * const servlet: TypedServlet<{}, { now: { type: "string" } }> = defineServlet({
  *   tools: { now: { output: { type: "string" }, handler: () => new Date().toISOString() } },
  * });
- * const typed: TypedServlet<{}, { now: { type: "string" } }> = servlet;
- * return typed.exports; // → ["list_tools", "call_tool"]
+ * export default servlet;
  */
 export interface TypedServlet<I, O> extends ServletEntry {
   /** There for its type alone. */

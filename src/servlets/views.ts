@@ -62,12 +62,17 @@ export function viewAt(servlet: PreparedServlet, uri: string) {
   return { resource, document: views[resource.name] ?? parts?.views?.[resource.name] };
 }
 
-/** True for a tool that a model may call: others are for the server's views. */
-export function isForModels({ _meta }: Tool): boolean {
+const isVisibleTo = ({ _meta }: Tool, whom: "model" | "app"): boolean => {
   const ui = _meta?.["ui"];
   const visibility = isObject(ui) ? ui["visibility"] : undefined;
-  return !Array.isArray(visibility) || visibility.includes("model");
-}
+  return !Array.isArray(visibility) || visibility.includes(whom);
+};
+
+/** True for a tool that a model may call: others are for the servlet's views. */
+export const isForModels = (tool: Tool): boolean => isVisibleTo(tool, "model");
+
+/** True for a tool that views of its servlet may call. */
+export const isForViews = (tool: Tool): boolean => isVisibleTo(tool, "app");
 
 /** The lists for a client that shows no views: these where they have none. */
 export const withoutViews = oncePer((lists: Lists): Lists => {

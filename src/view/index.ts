@@ -14,10 +14,22 @@ type Member<T, K> = K extends keyof T ? T[K] : unknown;
 type InputsOf<S> = S extends TypedServlet<infer I, infer _> ? I : Record<string, unknown>;
 type OutputsOf<S> = S extends TypedServlet<infer _, infer O> ? O : unknown;
 
-/** The names of a servlet's tools. */
+/**
+ * The names of a servlet's tools.
+ *
+ * @example
+ * type Poll = TypedServlet<{ vote: { type: "object" } }, {}>;
+ * const tool: ToolsOf<Poll> = "vote";
+ */
 export type ToolsOf<S> = Extract<keyof InputsOf<S> | keyof OutputsOf<S>, string>;
 
-/** The arguments of a tool, as its caller gives them. */
+/**
+ * The arguments of a tool, as its caller gives them.
+ *
+ * @example
+ * type Poll = TypedServlet<{ vote: { type: "object"; properties: { for: { type: "string" } } } }, {}>;
+ * const args: ArgumentsOf<Poll, "vote"> = { for: "yes" };
+ */
 export type ArgumentsOf<S, K> =
   unknown extends Member<InputsOf<S>, K>
     ? Record<string, unknown>
@@ -43,17 +55,29 @@ type ResultOf<S, K> = Result<
   unknown extends Member<OutputsOf<S>, K> ? unknown : OutputOf<Member<OutputsOf<S>, K>>
 >;
 
-/** What the client asks of its user by this view, in place of a form. */
+/**
+ * What the client asks of its user by this view, in place of a form. `schema` is the JSON Schema of an answer.
+ *
+ * @example
+ * view.show(({ question }) => {
+ *   const asked: ViewQuestion | undefined = question;
+ *   document.body.textContent = asked?.message ?? "";
+ * });
+ */
 export interface ViewQuestion {
   message: string;
-  /** The JSON Schema of an answer. */
   schema: Record<string, unknown>;
 }
 
-/** How and where the client shows the view. */
+/**
+ * How and where the client shows the view. `locale` is as in BCP 47, such as `de-CH`.
+ *
+ * @example
+ * const frame: ViewFrame = view.state.frame;
+ * document.body.textContent = new Date().toLocaleString(frame.locale);
+ */
 export interface ViewFrame {
   theme?: "light" | "dark";
-  /** BCP 47, such as `de-CH`. */
   locale?: string;
   timeZone?: string;
   displayMode?: "inline" | "fullscreen" | "pip";
@@ -62,7 +86,13 @@ export interface ViewFrame {
   [other: string]: unknown;
 }
 
-/** What the view has been told so far: nothing of `input` and `result` before there is a call. */
+/**
+ * What the view has been told so far: nothing of `input` and `result` before there is a call.
+ *
+ * @example
+ * const state: ViewState = view.state;
+ * if (state.isPartial) document.title = "…";
+ */
 export interface ViewState<S = unknown, K = ToolsOf<S>> {
   frame: ViewFrame;
   /** The arguments of the call; while `isPartial`, those that the model has written so far. */
@@ -77,6 +107,11 @@ export interface ViewState<S = unknown, K = ToolsOf<S>> {
 /**
  * The functions of a view. Those that ask the client reject with an `Error` whose message says what is wrong; so does `call`
  * where the tool says that it has failed.
+ *
+ * @example
+ * const connected: ConnectedView = view;
+ * await connected.call("vote", { for: "yes" });
+ * await connected.display("fullscreen");
  */
 export interface ConnectedView<S = unknown, K = ToolsOf<S>> {
   readonly state: ViewState<S, K>;
@@ -104,10 +139,15 @@ export interface ConnectedView<S = unknown, K = ToolsOf<S>> {
   log(level: LoggingLevel, data: unknown): void;
 }
 
-/** What a view says of itself. */
+/**
+ * What a view says of itself. `resize: false` leaves its size to the client: else the frame becomes as high as the page.
+ *
+ * @example
+ * const options: ConnectOptions = { name: "poll", resize: false };
+ * await connect(options);
+ */
 export interface ConnectOptions {
   name?: string;
-  /** False leaves its size to the client: else the frame becomes as high as the page. */
   resize?: boolean;
 }
 
