@@ -77,7 +77,7 @@ interface Answer {
   top?: Markup;
   /** Added to the style of all pages. */
   extraStyle?: string;
-  /** The path of the page's script, which may call this server. */
+  /** The path of the page's script, which may call this server, and show views of servlets in frames. */
   script?: string;
 }
 
@@ -98,7 +98,9 @@ export async function documentOf(
     `form-action ${["'self'", ...targets].join(" ")}`,
     "frame-ancestors 'none'",
     "base-uri 'none'",
-    ...(script === undefined ? [] : ["script-src 'self'", "connect-src 'self'", "media-src data:"]),
+    ...(script === undefined
+      ? []
+      : ["script-src 'self'", "connect-src 'self'", "media-src data:", "frame-src 'self'"]),
     ...(images.length === 0 ? [] : [`img-src ${images.join(" ")}`]),
   ];
   headers.set("content-security-policy", policy.join("; "));

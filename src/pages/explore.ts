@@ -9,6 +9,7 @@ import { shownOf, type Catalog, type ToolEntry } from "../servlets/catalog.ts";
 import { concernsOf } from "../servlets/concerns.ts";
 import type { Manifest } from "../servlets/manifest.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
+import { isForModels } from "../servlets/views.ts";
 import { tableOf } from "./frame.ts";
 
 /**
@@ -139,11 +140,8 @@ function toolEntry(entry: ToolEntry): Entry {
 }
 
 /** The tool's annotations and its servlet's manifest, in words. `own` is its name there. */
-function badgesOf(
-  { annotations = {}, execution }: Tool,
-  own: string,
-  manifest: Manifest,
-): string[] {
+function badgesOf(tool: Tool, own: string, manifest: Manifest): string[] {
+  const { annotations = {}, execution } = tool;
   const { readOnlyHint, destructiveHint, openWorldHint } = annotations;
   const said = {
     "reads only": readOnlyHint === true,
@@ -151,6 +149,7 @@ function badgesOf(
     "reaches outside": openWorldHint === true,
     "may ask you": manifest.tools?.[own]?.asks === true,
     "may take long": ["optional", "required"].includes(execution?.taskSupport ?? ""),
+    "for views alone": !isForModels(tool),
     "keeps state": (manifest.state ?? "call") !== "call",
   };
   const accounts = Object.keys(manifest.accounts ?? {}).map((one) => `uses your account ${one}`);

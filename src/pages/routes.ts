@@ -20,6 +20,7 @@ import {
 import { callEndpoint, eventsEndpoint, liveEndpoint } from "./live-endpoint.ts";
 import { EVENTS_PATH, LIVE_PATH, liveStyle } from "./live.ts";
 import { addOperatorPages } from "./operate-endpoint.ts";
+import { VIEW_PATH, viewEndpoint } from "./framed-view.ts";
 import { startPage } from "./page.ts";
 import type { Env } from "../bindings.ts";
 
@@ -115,6 +116,20 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
   }
 
   addOperatorPages(app, { ...parts, visited, visitorOf, siteFor });
+
+  app.get(VIEW_PATH, ({ req: { raw } }) =>
+    visited(raw, ({ caller }, quota) =>
+      viewEndpoint(raw, async () => {
+        if (caller === undefined)
+          throw new Fault("unauthorized", "Sign in again to see this view.");
+        await quota.admit?.();
+        return {
+          registry: (await serving.registry()).for({ principal: caller }),
+          principal: caller,
+        };
+      }),
+    ),
+  );
 
   // The pages' script calls MCP here, as the person who has signed in.
   const identify = async (raw: Request): Promise<Principal> => {

@@ -53,13 +53,18 @@ const size = once(() =>
     ),
 );
 
-/** An origin as a policy of a page names it: with a wildcard for its subdomains, if need be. */
+/**
+ * An origin as a policy of a page names it: with a wildcard for its subdomains, if need be. Nothing that ends a directive or is
+ * another kind of source fits it.
+ */
+export const ORIGIN = /^(https?|wss?):\/\/(\*\.)?[\w-]+(\.[\w-]+)*(:\d{1,5})?$/;
+
 const origins = () =>
   z.array(
     z
       .string()
       .regex(
-        /^(https?|wss?):\/\/(\*\.)?[\w-]+(\.[\w-]+)*(:\d{1,5})?$/,
+        ORIGIN,
         'must be an origin, such as "https://api.example.com" or "https://*.example.com"',
       ),
   );

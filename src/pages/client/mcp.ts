@@ -17,6 +17,8 @@ export interface TimedMessage {
   isSent: boolean;
   at: number;
   json: unknown;
+  /** True if it was exchanged with a view, instead of the server. */
+  isOfView?: true;
 }
 
 /** A question for the user. */
@@ -40,6 +42,9 @@ interface Listening {
 /** How long a call may take, in ms: its user may take a while to answer. */
 const CALL_MS = 60 * 60_000;
 
+/** The media type of a view. */
+export const VIEW_TYPE = "text/html;profile=mcp-app";
+
 const META = "io.modelcontextprotocol/";
 
 export class Mcp {
@@ -60,7 +65,11 @@ export class Mcp {
     const client = new Client(
       { name: "edge-servlets-console", version: "1.0.0" },
       {
-        capabilities: { elicitation: { form: {}, url: {} }, sampling: {} },
+        capabilities: {
+          elicitation: { form: {}, url: {} },
+          sampling: {},
+          extensions: { "io.modelcontextprotocol/ui": { mimeTypes: [VIEW_TYPE] } },
+        },
         versionNegotiation: { mode: "auto" },
       },
     );

@@ -125,10 +125,11 @@ export const Messages = ({ messages }: { messages: readonly TimedMessage[] }) =>
     <details class="messages" onToggle={toggled}>
       <summary>Messages ({messages.length})</summary>
       {isOpen &&
-        messages.map(({ isSent, at, json }) => (
+        messages.map(({ isSent, at, json, isOfView }) => (
           <>
             <p class="dim">
-              {isSent ? "sent" : "received"} {new Date(at).toISOString().slice(11, 23)}
+              {isOfView ? (isSent ? "to the view" : "from the view") : isSent ? "sent" : "received"}{" "}
+              {new Date(at).toISOString().slice(11, 23)}
             </p>
             <Text text={pretty(json)} most={MESSAGE_CHARACTERS} />
           </>

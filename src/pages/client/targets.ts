@@ -14,7 +14,7 @@ export interface Target {
 const connections = new WeakMap<Target, Promise<Mcp>>();
 
 /** One connection for each entry that is tried, so that all it receives belongs to that entry. A failed one is replaced. */
-function connected(target: Target, address: string): Promise<Mcp> {
+export function connected(target: Target, address: string): Promise<Mcp> {
   const connection = connections.get(target) ?? Mcp.connect(address);
   connections.set(target, connection);
   connection.catch(() => connections.delete(target));

@@ -15,6 +15,7 @@ import {
   formSchemaOf,
   type Target,
 } from "./targets.ts";
+import { viewsIn } from "./view.ts";
 
 /** How many messages and log lines of a call are shown: the newest. */
 const SHOWN = 200;
@@ -42,12 +43,14 @@ interface Tried {
   callee: Callee;
 }
 
-/** Puts the form of an entry into the page. */
+/** Puts the form of an entry into the page, and below it the place for views. */
 export function mountTry(place: HTMLElement, tried: Tried): void {
-  render(<Try {...tried} />, place);
+  const [form, views] = [document.createElement("div"), document.createElement("div")];
+  place.append(form, views);
+  render(<Try {...tried} show={viewsIn(views, tried)} />, form);
 }
 
-const Try = ({ target, address, callee }: Tried) => {
+const Try = ({ target, address, callee, show }: Tried & { show: ReturnType<typeof viewsIn> }) => {
   const { kind, name } = target;
   const id = `try-${kind}-${encodeURIComponent(name)}`;
   const [schema, setSchema] = useState<Json | undefined>(undefined);
@@ -89,9 +92,13 @@ const Try = ({ target, address, callee }: Tried) => {
     };
     const onprogress = (progress: CallProgress) => update({ progress });
     const during = { listener, signal: stop.signal, onprogress };
-    callTarget(target, address, { content, ...during }).then(
+    const outcome = callTarget(target, address, { content, ...during }).catch((error: unknown) => {
+      throw stop.signal.aborted ? new Error("Cancelled.") : error;
+    });
+    if (kind === "tool") show({ input: content, outcome, listener });
+    outcome.then(
       (result) => end({ result: result as Json }),
-      (error: unknown) => end({ error: stop.signal.aborted ? "Cancelled." : reasonOf(error) }),
+      (error: unknown) => end({ error: reasonOf(error) }),
     );
   };
   const answer = (asked: PendingAsk, result: Json) => {

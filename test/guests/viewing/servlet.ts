@@ -1,10 +1,21 @@
 import { defineServlet } from "edge-servlets/servlet";
 
-/** Has a view, and a tool that is for the view alone. */
+/** Has views, a tool that is for views alone, and one that is not for views. */
 export default defineServlet({
   tools: {
-    list: { description: "Lists", handler: () => ({ cards: ["water"] }) },
+    list: {
+      description: "Lists",
+      input: { type: "object", properties: { card: { type: "string" } } },
+      handler: ({ card = "water" }) => ({ cards: [card] }),
+    },
+    pause: {
+      description: "Asks whether to go on",
+      handler: async (_given, { elicit }) =>
+        (await elicit({ message: "Go on?", schema: { type: "object", properties: {} } })).action,
+    },
+    stay_silent: { description: "Has a view that never starts", handler: () => "quiet" },
     move: { description: "Moves", handler: () => "moved" },
+    think: { description: "Thinks", handler: () => "thought" },
   },
   resources: { "board://text": { name: "text", read: () => "water" } },
 });

@@ -1,0 +1,307 @@
+/** Shows a servlet's view in a frame, as its host: by the official host side of MCP Apps, loaded when a view is opened. */
+import {
+  AppBridge,
+  buildAllowAttribute,
+  PostMessageTransport,
+  type McpUiHostContext,
+  type McpUiResourceMeta,
+} from "@modelcontextprotocol/ext-apps/app-bridge";
+import type { CallToolResult, ReadResourceResult, Tool } from "@modelcontextprotocol/client";
+import type { Json } from "../../core/model.ts";
+import { printable } from "../../core/text.ts";
+import type { TimedMessage } from "./mcp.ts";
+
+/** How long a view may take to start, and to end, in ms. */
+const START_MS = 10_000;
+const END_MS = 1000;
+/** The height to which a view in the page may grow, in pixels. */
+const HEIGHT = 800;
+/** The calls and reads of a view that may run at a time. */
+const RUNNING = 4;
+/** Messages of a view in a second, and what one of them may measure: as many characters, or an eighth as many values. */
+const MESSAGES = 1000;
+const MESSAGE_SIZE = 4_000_000;
+const LINK_CHARACTERS = 2000;
+
+/** A view, the call that it is for, and what it may do besides. */
+export interface Hosted {
+  /** The address of its document. */
+  address: string;
+  title: string;
+  ui: McpUiResourceMeta;
+  tool: Tool;
+  input: Json;
+  /** The result of the call, or why there is none. */
+  outcome: Promise<{ result: CallToolResult } | { reason: string }>;
+  /** Calls a tool, or reads a resource, for the view. Throws where that is not the view's to do. */
+  call(name: string, given: Json, signal: AbortSignal): Promise<CallToolResult>;
+  read(uri: string, signal: AbortSignal): Promise<ReadResourceResult>;
+  onMessage(message: TimedMessage): void;
+  onLog(params: Json): void;
+}
+
+/**
+ * Shows a view until `closing` aborts and the view has heard of that. Throws an error for people where the view does not
+ * start, floods the page, or leaves.
+ */
+export async function hostView(
+  place: HTMLElement,
+  view: Hosted,
+  closing: AbortSignal,
+): Promise<void> {
+  const { frame, dialog, leave } = framed(view);
+  const failed = Promise.withResolvers<never>();
+  const fail = (why: string) => failed.reject(new Error(why));
+  const over = new AbortController();
+  const { signal } = over;
+  const context = contextFor(view, dialog);
+  const bridge = new AppBridge(
+    null,
+    { name: "edge-servlets-console", version: "1.0.0" },
+    {
+      ...{ openLinks: {}, serverTools: {}, serverResources: {}, logging: {} },
+      ...{ message: { text: {} }, updateModelContext: { text: {}, structuredContent: {} } },
+      sandbox: {
+        ...(view.ui.csp && { csp: view.ui.csp }),
+        ...(view.ui.permissions && { permissions: view.ui.permissions }),
+      },
+    },
+    { hostContext: context() },
+  );
+  const tellContext = () => bridge.setHostContext(context());
+
+  let running = 0;
+  const bounded = async <T>(work: () => Promise<T>): Promise<T> => {
+    if (running >= RUNNING)
+      throw new Error(`This view has ${RUNNING} calls running, which is the limit. Wait for one.`);
+    running++;
+    try {
+      return await work();
+    } finally {
+      running--;
+    }
+  };
+  bridge.oncalltool = ({ name, arguments: given = {} }, { mcpReq }) =>
+    bounded(() => view.call(name, given, AbortSignal.any([mcpReq.signal, signal])));
+  bridge.onreadresource = ({ uri }, { mcpReq }) =>
+    bounded(() => view.read(uri, AbortSignal.any([mcpReq.signal, signal])));
+  // There is no model: the list of messages shows both.
+  bridge.onmessage = async () => ({});
+  bridge.onupdatemodelcontext = async () => ({});
+  bridge.onloggingmessage = (params) => view.onLog(params);
+  bridge.onsizechange = ({ height = 0 }) => {
+    frame.style.height = `${Math.min(Math.max(height, 0), HEIGHT)}px`;
+  };
+  bridge.onopenlink = async ({ url }) => ({ isError: !(await isOpened(dialog, url)) });
+  bridge.onrequestdisplaymode = async ({ mode }) => {
+    const { availableDisplayModes: known = [mode] } = bridge.getAppCapabilities() ?? {};
+    // A view takes the whole window only when somebody has just used the page or the view.
+    const mayEnter = known.includes(mode) && navigator.userActivation?.isActive !== false;
+    if (mode === "fullscreen" && !dialog.open && mayEnter) {
+      dialog.showModal();
+      leave.focus();
+    }
+    if (mode === "inline" && dialog.open) dialog.close();
+    tellContext();
+    return { mode: dialog.open ? "fullscreen" : "inline" };
+  };
+  leave.addEventListener("click", () => dialog.close());
+  dialog.addEventListener("close", tellContext);
+
+  const start = setTimeout(
+    () => fail(`The view did not start within ${START_MS / 1000} seconds.`),
+    START_MS,
+  );
+  let hasStarted = false;
+  bridge.oninitialized = () => {
+    if (hasStarted) return;
+    hasStarted = true;
+    clearTimeout(start);
+    void bridge.sendToolInput({ arguments: view.input });
+    void view.outcome.then((ended) => {
+      if (signal.aborted) return undefined;
+      return "result" in ended
+        ? bridge.sendToolResult(ended.result)
+        : bridge.sendToolCancelled(ended);
+    });
+  };
+  let loads = 0;
+  frame.addEventListener("load", () => {
+    if (++loads > 1) fail("The view has left its page, so it was closed.");
+  });
+
+  place.append(dialog);
+  const { contentWindow } = frame;
+  const guard = guardOf(contentWindow!, fail);
+  addEventListener("message", guard, { signal });
+  const transport = new PostMessageTransport(contentWindow!, contentWindow!);
+  await bridge.connect(transport);
+  record(transport, view.onMessage);
+  const resized = new ResizeObserver(tellContext);
+  resized.observe(frame);
+  DARK.addEventListener("change", tellContext, { signal });
+
+  const closed = new Promise<void>((resolve) => {
+    if (closing.aborted) resolve();
+    closing.addEventListener("abort", () => resolve());
+  });
+  try {
+    await Promise.race([closed, failed.promise]);
+    if (hasStarted) await bridge.teardownResource({}, { timeout: END_MS }).catch(() => undefined);
+  } finally {
+    clearTimeout(start);
+    over.abort();
+    resized.disconnect();
+    await bridge.close();
+    dialog.remove();
+  }
+}
+
+const element = <K extends keyof HTMLElementTagNameMap>(
+  name: K,
+  made: Partial<HTMLElementTagNameMap[K]>,
+  ...children: (Node | string)[]
+): HTMLElementTagNameMap[K] => {
+  const one = Object.assign(document.createElement(name), made);
+  one.append(...children);
+  return one;
+};
+
+/** A dialog that is shown in its place while it is closed, so that its frame is never moved: moving loads it anew. */
+function framed({ address, title, ui: { permissions, prefersBorder } }: Hosted) {
+  const frame = element("iframe", { title, src: address, allow: buildAllowAttribute(permissions) });
+  frame.setAttribute("sandbox", "allow-scripts");
+  frame.referrerPolicy = "no-referrer";
+  if (prefersBorder === false) frame.className = "plain";
+  const leave = element("button", { type: "button", textContent: "Leave full screen" });
+  const bar = element("p", { className: "acts" }, element("span", { textContent: title }), leave);
+  const dialog = element("dialog", { className: "view", ariaLabel: title }, bar, frame);
+  return { frame, dialog, leave };
+}
+
+const DARK = matchMedia("(prefers-color-scheme: dark)");
+
+/** The context of a view, as it is whenever the function is called. */
+function contextFor({ tool }: Hosted, dialog: HTMLDialogElement) {
+  const style = getComputedStyle(document.documentElement);
+  const variables = Object.fromEntries(
+    Object.entries(VARIABLES).map(([name, own]) => [
+      name,
+      own.startsWith("--") ? style.getPropertyValue(own).trim() : own,
+    ]),
+  ) as NonNullable<NonNullable<McpUiHostContext["styles"]>["variables"]>;
+  const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
+  const isTouched = matchMedia("(any-pointer: coarse)").matches;
+  const hovers = matchMedia("(any-hover: hover)").matches;
+  return (): McpUiHostContext => {
+    const { clientWidth: width = 0, clientHeight: height = 0 } = dialog.querySelector("iframe")!;
+    return {
+      toolInfo: { tool },
+      theme: DARK.matches ? "dark" : "light",
+      styles: { variables },
+      displayMode: dialog.open ? "fullscreen" : "inline",
+      availableDisplayModes: ["inline", "fullscreen"],
+      containerDimensions: dialog.open ? { width, height } : { width, maxHeight: HEIGHT },
+      ...{ locale: navigator.language, timeZone, platform: "web" },
+      userAgent: "edge-servlets-console",
+      deviceCapabilities: { touch: isTouched, hover: hovers },
+    };
+  };
+}
+
+/** The protocol's names of the colours and sizes of the console's pages, which `src/http/document.ts` has. */
+const VARIABLES = {
+  "--color-background-primary": "--paper",
+  "--color-background-secondary": "--panel",
+  "--color-background-inverse": "--ink",
+  "--color-text-primary": "--ink",
+  "--color-text-secondary": "--dim",
+  "--color-text-inverse": "--paper",
+  "--color-text-info": "--link",
+  "--color-text-danger": "--wrong",
+  "--color-text-warning": "--warn",
+  "--color-border-primary": "--edge",
+  "--color-border-secondary": "--line",
+  "--color-ring-primary": "--link",
+  "--font-sans": "system-ui, sans-serif",
+  "--font-mono": "ui-monospace, monospace",
+  "--border-radius-md": "0.5rem",
+  "--border-width-regular": "1px",
+};
+
+/** Keeps messages from the host side that are too large, or not of an opaque origin; too many end the view. */
+function guardOf(from: Window, fail: (why: string) => void) {
+  let count = 0;
+  return (event: MessageEvent) => {
+    if (event.source !== from) return;
+    if (count++ === 0) setTimeout(() => (count = 0), 1000);
+    if (count > MESSAGES)
+      fail(`The view sent more than ${MESSAGES} messages in a second, so it was closed.`);
+    if (count > MESSAGES || event.origin !== "null" || !isWithin(event.data, MESSAGE_SIZE))
+      event.stopImmediatePropagation();
+  };
+}
+
+/** True for data that measures no more. Data with a cycle measures more than anything. */
+function isWithin(data: unknown, most: number): boolean {
+  let left = most;
+  const all: unknown[] = [data];
+  while (left > 0 && all.length > 0) {
+    const one = all.pop();
+    left -= typeof one === "string" ? one.length : 8;
+    // What JSON has no word for, such as a buffer, is no message.
+    if (typeof one === "object" && one !== null) {
+      if (!Array.isArray(one) && Object.getPrototypeOf(one) !== Object.prototype) return false;
+      for (const [key, value] of Object.entries(one)) all.push(key, value);
+    }
+  }
+  return left > 0;
+}
+
+function record(transport: PostMessageTransport, onMessage: Hosted["onMessage"]): void {
+  const { onmessage } = transport;
+  const send = transport.send.bind(transport);
+  const note = (isSent: boolean, json: unknown) =>
+    onMessage({ isSent, at: Date.now(), json, isOfView: true });
+  transport.onmessage = (...given) => {
+    note(false, given[0]);
+    onmessage?.(...given);
+  };
+  transport.send = (...given) => {
+    note(true, given[0]);
+    return send(...given);
+  };
+}
+
+/** Asks whether a page may be opened. False for what is not of the web, or is asked for beside another question. */
+async function isOpened(dialog: HTMLElement, text: string): Promise<boolean> {
+  const url = text.length > LINK_CHARACTERS ? null : URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username + url.password !== "")
+    return false;
+  if (dialog.querySelector(".link") !== null) return false;
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const open = element("a", {
+    ...{ className: "button", textContent: `Open ${url.host}`, href: url.href },
+    ...{ target: "_blank", rel: "noopener noreferrer" },
+  });
+  const deny = element("button", { type: "button", textContent: "Deny" });
+  const question = element(
+    "section",
+    { className: "note link", ariaLabel: "A link" },
+    element(
+      "p",
+      {},
+      "The view asks to open a page at ",
+      element("strong", { textContent: url.host }),
+      ":",
+    ),
+    element("p", {}, element("code", { textContent: printable(url.href) })),
+    element("p", { className: "acts" }, open, deny),
+  );
+  open.addEventListener("click", () => resolve(true));
+  deny.addEventListener("click", () => resolve(false));
+  dialog.querySelector("iframe")!.before(question);
+  const isOpen = await promise;
+  question.remove();
+  return isOpen;
+}
