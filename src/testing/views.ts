@@ -1,10 +1,10 @@
 /** Views in tests: the calls that a view may make, and its page in a real browser. */
 import type { CallToolResult, Json, Lists, ReadResourceResult } from "../core/model.ts";
 import { isObject } from "../core/model.ts";
-import { viewHeaders } from "../pages/framed-view.ts";
+import { viewHeaders } from "../servlets/view-headers.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import { isForViews, viewAt, viewResources } from "../servlets/views.ts";
-import type { Script, Tested } from "./index.ts";
+import type { Script, Tested } from "./script.ts";
 
 /**
  * What a test needs of a browser's page, as playwright has it.
@@ -81,6 +81,8 @@ export function viewUnderTest(name: string, of: ViewsServlet): ViewUnderTest {
     throw new Error(`There is no view ${name}: ${known.join(", ") || "the servlet has none"}.`);
   }
   const html = new TextDecoder().decode(found.document);
+  const ui = found.resource._meta?.["ui"];
+  const declared = isObject(ui) ? ui : {};
   const call: ViewUnderTest["call"] = async (tool, args = {}, script = {}) => {
     const listed = lists.tools.find((one) => one.name === tool);
     if (listed !== undefined && !isForViews(listed))
@@ -142,7 +144,7 @@ export function viewUnderTest(name: string, of: ViewsServlet): ViewUnderTest {
       await page.exposeFunction("edgeServletsHeard", heard);
       await page.route(`${ORIGIN}/**`, (route) => route.fulfill({ headers: HTML, body: HOST }));
       await page.route(VIEW_URL, (route) =>
-        route.fulfill({ headers: viewHeaders(found.resource), body: html }),
+        route.fulfill({ headers: viewHeaders("text/html", declared), body: html }),
       );
       await page.goto(ORIGIN);
       await connected.promise;
