@@ -115,7 +115,7 @@ function Chart({ data, isWriting }: { data: Data; isWriting: boolean }) {
 
   return (
     <figure>
-      {data.title !== "" && <figcaption>{data.title}</figcaption>}
+      <h1>{data.title || "Chart"}</h1>
       {data.lines.length > 1 && (
         <div class="legend" role="group" aria-label="Series">
           {data.lines.map(({ name, colour }) => (
@@ -139,7 +139,7 @@ function Chart({ data, isWriting }: { data: Data; isWriting: boolean }) {
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
         role="img"
         aria-label={`${data.title || "Chart"}: ${shown.map(({ name, values }) => `${name} ${values.length} values`).join(", ")}. Arrow keys read the values.`}
-        tabIndex={0}
+        tabindex={0}
         onKeyDown={byKey}
         onPointerMove={(event) => setAt(positionUnder(event))}
         onPointerLeave={() => (setAt(undefined), setDragged(undefined))}

@@ -37,6 +37,11 @@ function Board({ tasks }: { tasks: Tasks }) {
   const [dragged, setDragged] = useState<number>();
   const [over, setOver] = useState<Column>();
   const [text, setText] = useState("");
+  // Frames of clients may not submit forms.
+  const add = () => {
+    if (text.trim() !== "") void change(view.call("add_task", { text: text.trim() }));
+    setText("");
+  };
   const drop = (event: DragEvent, column: Column, before?: number) => {
     event.preventDefault();
     event.stopPropagation();
@@ -46,22 +51,20 @@ function Board({ tasks }: { tasks: Tasks }) {
   };
   return (
     <main>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (text.trim() !== "") void change(view.call("add_task", { text: text.trim() }));
-          setText("");
-        }}
-      >
+      <h1>Tasks</h1>
+      <div class="add">
         <input
           aria-label="New task"
           placeholder="New task"
           maxLength={500}
           value={text}
           onInput={(event) => setText(event.currentTarget.value)}
+          onKeyDown={(event) => event.key === "Enter" && add()}
         />
-        <button type="submit">Add</button>
-      </form>
+        <button type="button" onClick={add}>
+          Add
+        </button>
+      </div>
       {trouble !== "" && <p role="alert">{trouble}</p>}
       <div class="board">
         {COLUMNS.map((column, nth) => {

@@ -15,22 +15,26 @@ interface Counted {
 function Words({ words }: { words: Counted[] }) {
   const [text, setText] = useState("");
   const [shown, setShown] = useState(words);
-  // A view may call the servlet's tools itself.
+  // A view may call the servlet's tools itself. It may not submit forms.
   const count = async () => {
     const { structuredContent } = await view.call("my_servlet_words", { text });
     setShown(structuredContent?.words ?? []);
   };
   return (
     <main>
-      <form onSubmit={(event) => (event.preventDefault(), void count())}>
+      <h1>Words</h1>
+      <div>
         <input
           aria-label="Another text"
           placeholder="Another text"
           value={text}
           onInput={(event) => setText(event.currentTarget.value)}
+          onKeyDown={(event) => event.key === "Enter" && count()}
         />
-        <button type="submit">Count</button>
-      </form>
+        <button type="button" onClick={count}>
+          Count
+        </button>
+      </div>
       <ol>
         {shown.map(({ word, count }) => (
           <li key={word}>

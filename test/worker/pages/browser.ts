@@ -1,3 +1,4 @@
+import { eventually } from "../waiting.ts";
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { env } from "cloudflare:workers";
 import { createApp } from "../../../src/app.ts";
@@ -55,9 +56,14 @@ export function browser(at: Server = server, origin = "http://localhost:8787") {
     return page.status === 303 ? fetch(page.response.headers.get("location")!) : page;
   }
 
-  /** Opens a page, and answers its question. */
+  /** Opens a page, which may be that of a call that has not asked yet, and answers its question. */
   async function answer(url: string, fields: Json, decision = "accept") {
-    const { hidden } = await fetch(url);
+    const { hidden } = await eventually(async () => {
+      const page = await fetch(url);
+      if (Object.keys(page.hidden).length === 0)
+        throw new Error(`${url} asks nothing: ${page.text}`);
+      return page;
+    });
     return send(url, { ...hidden, ...fields, decision });
   }
 
