@@ -280,9 +280,8 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       const content = [{ type: "text", text: "<b>Go on</b>" }];
       expect(await asked(frame, "ui/message", { role: "user", content })).toEqual({});
       expect(await asked(frame, "ui/update-model-context", { content })).toEqual({});
-      const text = await messagesOf(place);
-      expect(text.match(/<b>Go on<\/b>/g)).toHaveLength(2);
-      expect(text).toContain("ui/update-model-context");
+      const both = /"ui\/message"[^]*<b>Go on<\/b>[^]*"ui\/update-model-context"[^]*<b>Go on<\/b>/;
+      await expect.poll(() => messagesOf(place), SOON).toMatch(both);
     });
 
     test("for the full screen, with two ways out", async () => {
@@ -349,7 +348,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     });
   });
 
-  /** A page with a view, and what has come through to this server from its frame, or to another. */
+  /** A page with a view, and what has come through from its frame to this server or another. */
   async function attacked(page: Page) {
     const reached: string[] = [];
     await page.context().route(/evil\.example|api\.example\.com/, (route) => {
@@ -361,72 +360,63 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     return { place, frame, reached };
   }
 
-  /** An error, or the value, of what a view does. */
+  /** What becomes of something that a view tries: its value, or the name of its error. */
   const tries = (frame: Frame, code: string): Promise<string> =>
     frame.evaluate(`(async () => { ${code} })().then(String, ({ name }) => name)`);
 
-  describe("a hostile view cannot", () => {
-    const own = `${server.url.origin}`;
-    const image = (of: string) =>
-      `return new Promise((end) => { const one = document.createElement(${of}); one.onload = () => end("loaded"); one.onerror = () => end("refused"); one.SOURCE; document.body.append(one); })`;
-    const loads = (tag: string, set: string) =>
-      image(JSON.stringify(tag)).replace("one.SOURCE", set);
+  /** The code that puts an element into a view, and says what becomes of it. */
+  const adding = (tag: string, properties: object) =>
+    `return new Promise((end) => document.body.append(Object.assign(document.createElement("${tag}"),
+      ${JSON.stringify(properties)}, { onload: () => end("loaded"), onerror: () => end("refused") })))`;
+  /** The code that says what is called first. */
+  const calling = (code: string) =>
+    `return new Promise((end) => { const one = ${code}; one.onmessage = one.onopen = () => end("there"); one.onerror = () => end("refused"); })`;
 
+  const { origin } = server.url;
+  const SILENT = `${origin}/console/view?uri=ui%3A%2F%2Fviewing%2Fsilent`;
+  const EVIL = "https://evil.example/";
+
+  describe("a hostile view cannot", () => {
     test.each([
       ["read the page's document", "return parent.document.title", "SecurityError"],
       ["read the page's storage", "return parent.localStorage.length", "SecurityError"],
       ["read the page's variables", "return parent.name", "SecurityError"],
       ["read cookies", "return document.cookie", "SecurityError"],
       ["keep anything", "return localStorage.length", "SecurityError"],
-      ["lead the page away", 'top.location = "https://evil.example/"', "SecurityError"],
-      ["open a window", 'return open("https://evil.example/")', "null"],
+      ["lead the page away", `top.location = "${EVIL}"`, "SecurityError"],
+      ["open a window", `return open("${EVIL}")`, "null"],
       ["show a dialog", "return confirm('?')", "false"],
-      ["fetch from this server", `return fetch("${own}/health")`, "TypeError"],
+      ["fetch from this server", `return fetch("${origin}/health")`, "TypeError"],
+      ["fetch another view", `return fetch("${SILENT}")`, "TypeError"],
+      ["fetch from what it has not declared", `return fetch("${EVIL}")`, "TypeError"],
+      // A beacon says whether it was queued.
+      ["send a beacon", `return navigator.sendBeacon("${origin}/mcp", "x")`, "false|true"],
+      ["hear events", calling(`new EventSource("${origin}/console/live/events")`), "refused"],
+      ["open a socket", calling(`new WebSocket("${origin}/")`), "refused"],
+      ["load a picture", adding("img", { src: EVIL }), "refused"],
+      ["load a script", adding("script", { src: `${origin}/console/main.js` }), "refused"],
+      ["load a style", adding("link", { rel: "stylesheet", href: EVIL }), "refused"],
       [
-        "fetch another view",
-        `return fetch("${own}/console/view?uri=ui://viewing/silent")`,
-        "TypeError",
+        "run a string",
+        "return new Promise((end, fail) => setTimeout(() => { try { end(eval('1')); } catch (error) { fail(error); } }))",
+        "EvalError",
       ],
-      [
-        "fetch from a host that it has not declared",
-        'return fetch("https://evil.example/")',
-        "TypeError",
-      ],
-      ["send a beacon", `return navigator.sendBeacon("${own}/mcp", "x")`, "false|true"],
-      [
-        "listen to events",
-        `return new Promise((end) => { new EventSource("${own}/console/live/events").onerror = () => end("refused"); })`,
-        "refused",
-      ],
-      [
-        "open a socket",
-        `return new Promise((end) => { new WebSocket("${own.replace("http", "ws")}/").onerror = () => end("refused"); })`,
-        "SecurityError|refused",
-      ],
-      ["load a picture", loads("img", 'one.src = "https://evil.example/p.png"'), "refused"],
-      ["load a script", loads("script", `one.src = "${own}/console/main.js"`), "refused"],
-      [
-        "load a style",
-        loads("link", 'one.rel = "stylesheet"; one.href = "https://evil.example/s.css"'),
-        "refused",
-      ],
-      ["run a string", "return eval('1')", "EvalError"],
       [
         "start a worker",
-        `return new Promise((end) => { new Worker(URL.createObjectURL(new Blob(["postMessage(1)"]))).onerror = () => end("refused"); })`,
-        "SecurityError|refused",
+        calling('new Worker(URL.createObjectURL(new Blob(["postMessage(1)"])))'),
+        "refused",
       ],
       ["register a service worker", "return navigator.serviceWorker.register('x.js')", "\\w+Error"],
       [
         "change what its links are relative to",
-        'document.head.append(Object.assign(document.createElement("base"), { href: "https://evil.example/" })); return document.baseURI.includes("evil")',
+        `document.head.append(Object.assign(document.createElement("base"), { href: "${EVIL}" })); return document.baseURI.includes("evil")`,
         "false",
       ],
       ["use a camera", "return navigator.mediaDevices.getUserMedia({ video: true })", "\\w+Error"],
       [
         "know where somebody is",
         "return new Promise((end) => navigator.geolocation.getCurrentPosition(() => end('there'), () => end('refused')))",
-        "refused|TypeError",
+        "refused",
       ],
     ])("%s", async (_what, code, expected) => {
       const page = await open();
@@ -438,82 +428,75 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     });
 
     test.each([
-      [
-        "another view",
-        `const one = document.createElement("iframe"); one.src = "${own}/console/view?uri=ui://viewing/silent"; document.body.append(one);`,
-      ],
-      [
-        "the console",
-        `const one = document.createElement("iframe"); one.src = "${own}/"; document.body.append(one);`,
-      ],
-      [
-        "another site",
-        `const one = document.createElement("iframe"); one.src = "https://evil.example/"; document.body.append(one);`,
-      ],
-    ])("frame %s", async (_what, code) => {
+      ["another view", SILENT],
+      ["the console", `${origin}/`],
+      ["another site", EVIL],
+    ])("frame %s", async (_what, src) => {
       const page = await open();
       const { frame, reached } = await attacked(page);
-      await tries(frame, `${code} return new Promise((end) => (one.onload = () => end("")));`);
-      const [child] = frame.childFrames();
-      expect(child!.url()).toMatch(/^(chrome-error:|about:blank)/);
+      await tries(frame, adding("iframe", { src }));
+      expect(frame.childFrames()[0]!.url()).toMatch(/^(chrome-error:|about:blank)/);
       expect(reached).toEqual([]);
     });
 
     test.each([
-      ["by its location", `location = "${own}/console/view?uri=ui://viewing/silent"`],
+      ["another view", `location = "${SILENT}"`],
       [
-        "by a refresh",
-        `document.head.append(Object.assign(document.createElement("meta"), { httpEquiv: "refresh", content: "0;url=${own}/console/view?uri=ui%3A%2F%2Fviewing%2Fsilent" }))`,
+        "another view, by a refresh",
+        adding("meta", { httpEquiv: "refresh", content: `0;url=${SILENT}` }),
       ],
       [
-        "by a link",
-        `document.body.append(Object.assign(document.createElement("a"), { href: "${own}/" })); document.querySelector("a").click()`,
+        "the console, by a link",
+        `const one = Object.assign(document.createElement("a"), { href: "/" }); document.body.append(one); one.click()`,
       ],
-      ["to another site", 'location = "https://evil.example/?secret"'],
-      ["to data", 'location = "data:text/html,<p>other"'],
-    ])("lead its frame to another page %s", async (_what, code) => {
+      ["another site", `location = "${EVIL}?secret"`],
+      ["data", 'location = "data:text/html,<p>other"'],
+      ["itself", "location.reload()"],
+    ])("lead its frame to %s", async (_what, code) => {
       const page = await open();
       const { place, frame, reached } = await attacked(page);
-      const statuses: number[] = [];
-      page.on("response", (one) => void statuses.push(one.status()));
-      await tries(frame, `${code};`).catch(() => undefined);
+      const shown: string[] = [];
+      page.on("response", async (one) => {
+        if (one.status() === 200) shown.push(one.url());
+      });
+      // Its document is gone before it could say what became of it.
+      await frame.evaluate(`setTimeout(() => { (() => { ${code} })(); })`);
       await place.getByText("The view has left its page, so it was closed.").waitFor();
       expect(await place.locator("iframe").count()).toBe(0);
       expect(reached.join()).not.toContain("evil");
-      // What is in the way of the console itself is its own policy, in the browser.
-      expect(statuses.every((one) => one === 403 || one === 200)).toBe(true);
+      expect(shown).not.toContain(SILENT);
     });
 
     test("send a form", async () => {
       const page = await open();
       const { frame, reached } = await attacked(page);
-      await tries(
-        frame,
-        `const form = document.createElement("form"); form.action = "${own}/mcp"; form.method = "post"; document.body.append(form); form.submit();`,
+      const form = { action: `${origin}/mcp`, method: "post" };
+      await frame.evaluate(
+        `document.body.append(Object.assign(document.createElement("form"), ${JSON.stringify(form)})); document.forms[0].submit()`,
       );
-      expect(await tries(frame, 'return "still here"')).toBe("still here");
+      expect(await called(frame, "think")).toHaveProperty("error");
       expect(reached).toEqual([]);
     });
 
-    test("have others speak for it: frames in it, and the page's own messages", async () => {
+    test("have others speak for it: frames in it, and the page itself", async () => {
       const page = await open();
       const { place, frame } = await attacked(page);
-      const message = JSON.stringify({
-        ...{ jsonrpc: "2.0", id: 1, method: "tools/call" },
-        params: { name: "move", arguments: {} },
-      });
-      await tries(
-        frame,
-        `const one = document.createElement("iframe"); one.srcdoc = ${JSON.stringify(`<script>top.postMessage(${message}, "*"); parent.sent = 1;</script>`.replaceAll("</", "<\\/"))}; document.body.append(one); return new Promise((end) => (one.onload = () => end("")));`,
-      );
+      const params = { name: "move", arguments: {} };
+      const message = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
+      await page.evaluate(`
+        globalThis.heard = 0;
+        addEventListener("message", ({ source }) => {
+          if (source !== document.querySelector("iframe").contentWindow) heard++;
+        });
+      `);
+      const srcdoc = `<script>top.postMessage(${message}, "*")</script>`;
+      await tries(frame, adding("iframe", { srcdoc }));
       await page.evaluate(`postMessage(${message}, "*")`);
+      await expect.poll(() => page.evaluate("heard"), SOON).toBe(2);
       await called(frame, "move");
-      const ids = [
-        ...(await settled(place)).matchAll(
-          /from the view[^{]*(\{[^]*?\n {0,}\})(?=to the|sent|from|$)/g,
-        ),
-      ];
-      expect(ids.filter(([, one]) => one!.includes('"tools/call"'))).toHaveLength(1);
+      const [, ...parts] = (await settled(place)).split("from the view");
+      const own = parts.map((one) => one.split(/to the view|sent |received /)[0]);
+      expect(own.filter((one) => one!.includes('"tools/call"'))).toHaveLength(1);
     });
 
     test("have markup of its own shown by the page", async () => {
