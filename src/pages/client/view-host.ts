@@ -2,9 +2,9 @@
 import {
   AppBridge,
   buildAllowAttribute,
+  McpUiResourceMetaSchema,
   PostMessageTransport,
   type McpUiHostContext,
-  type McpUiResourceMeta,
 } from "@modelcontextprotocol/ext-apps/app-bridge";
 import type { CallToolResult, ReadResourceResult, Tool } from "@modelcontextprotocol/client";
 import type { Json } from "../../core/model.ts";
@@ -21,6 +21,8 @@ const RUNNING = 4;
 /** Messages of a view in a second, and what one of them may measure: as many characters, or an eighth as many values. */
 const MESSAGES = 1000;
 const MESSAGE_SIZE = 4_000_000;
+/** How much one that is kept to be shown may measure. */
+const KEPT_SIZE = 100_000;
 const LINK_CHARACTERS = 2000;
 
 /** A view, the call that it is for, and what it may do besides. */
@@ -28,7 +30,8 @@ export interface Hosted {
   /** The address of its document. */
   address: string;
   title: string;
-  ui: McpUiResourceMeta;
+  /** What its resource says of it, as its servlet gave it. */
+  meta: unknown;
   tool: Tool;
   input: Json;
   /** The result of the call, or why there is none. */
@@ -49,7 +52,10 @@ export async function hostView(
   view: Hosted,
   closing: AbortSignal,
 ): Promise<void> {
-  const { frame, dialog, leave } = framed(view);
+  const { csp, permissions, prefersBorder } =
+    McpUiResourceMetaSchema.safeParse(view.meta).data ?? {};
+  const { frame, dialog, leave } = framed(view, buildAllowAttribute(permissions));
+  if (prefersBorder === false) frame.className = "plain";
   const failed = Promise.withResolvers<never>();
   const fail = (why: string) => failed.reject(new Error(why));
   const over = new AbortController();
@@ -61,10 +67,7 @@ export async function hostView(
     {
       ...{ openLinks: {}, serverTools: {}, serverResources: {}, logging: {} },
       ...{ message: { text: {} }, updateModelContext: { text: {}, structuredContent: {} } },
-      sandbox: {
-        ...(view.ui.csp && { csp: view.ui.csp }),
-        ...(view.ui.permissions && { permissions: view.ui.permissions }),
-      },
+      sandbox: { ...(csp && { csp }), ...(permissions && { permissions }) },
     },
     { hostContext: context() },
   );
@@ -168,11 +171,9 @@ const element = <K extends keyof HTMLElementTagNameMap>(
 };
 
 /** A dialog that is shown in its place while it is closed, so that its frame is never moved: moving loads it anew. */
-function framed({ address, title, ui: { permissions, prefersBorder } }: Hosted) {
-  const frame = element("iframe", { title, src: address, allow: buildAllowAttribute(permissions) });
+function framed({ address, title }: Hosted, allow: string) {
+  const frame = element("iframe", { title, src: address, allow, referrerPolicy: "no-referrer" });
   frame.setAttribute("sandbox", "allow-scripts");
-  frame.referrerPolicy = "no-referrer";
-  if (prefersBorder === false) frame.className = "plain";
   const leave = element("button", { type: "button", textContent: "Leave full screen" });
   const bar = element("p", { className: "acts" }, element("span", { textContent: title }), leave);
   const dialog = element("dialog", { className: "view", ariaLabel: title }, bar, frame);
@@ -261,8 +262,10 @@ function isWithin(data: unknown, most: number): boolean {
 function record(transport: PostMessageTransport, onMessage: Hosted["onMessage"]): void {
   const { onmessage } = transport;
   const send = transport.send.bind(transport);
-  const note = (isSent: boolean, json: unknown) =>
+  const note = (isSent: boolean, message: unknown) => {
+    const json = isWithin(message, KEPT_SIZE) ? message : "It is too large to be kept here.";
     onMessage({ isSent, at: Date.now(), json, isOfView: true });
+  };
   transport.onmessage = (...given) => {
     note(false, given[0]);
     onmessage?.(...given);

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import type { BrowserContextOptions, Frame, Locator, Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
@@ -17,6 +18,16 @@ import { serving } from "./serving.ts";
 const { browser, why } = await realBrowser();
 const variables = { TEST_SERVLETS: "hello,viewing" };
 const server = await serving({ assets: ".bundle/assets", variables });
+
+const keyed = await serving({
+  assets: ".bundle/assets",
+  variables: {
+    ...variables,
+    API_KEYS: JSON.stringify({
+      ada: { hash: hash("sha256", "key-of-ada"), scopes: ["viewing:*"] },
+    }),
+  },
+});
 
 const open = (options: BrowserContextOptions = {}) =>
   opened(browser!, new URL("/", server.url).href, options);
@@ -78,7 +89,8 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       const page = await open(DRESSES[dress]);
       const { place } = await board(page);
       await mkdir(PICTURES, { recursive: true });
-      await page.screenshot({ path: `${PICTURES}/view-${dress}.png`, fullPage: true });
+      await place.locator("iframe").scrollIntoViewIfNeeded();
+      await page.screenshot({ path: `${PICTURES}/view-${dress}.png` });
       expect(complaints.get(page)).toEqual([]);
       const width = await page.evaluate("document.documentElement.scrollWidth");
       expect(width).toBe(DRESSES[dress]!.viewport!.width);
@@ -304,8 +316,13 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       }
       const [first] = await gotBy(frame, "notifications/tool-input");
       expect(first).toBeDefined();
-      const inline = await asked(frame, "ui/request-display-mode", { mode: "pip" });
-      expect(inline).toEqual({ mode: "inline" });
+      const inline = { mode: "inline" };
+      expect(await asked(frame, "ui/request-display-mode", { mode: "pip" })).toEqual(inline);
+      // Nobody has used the page or the view.
+      await page.evaluate(
+        'Object.defineProperty(navigator, "userActivation", { value: { isActive: false } })',
+      );
+      expect(await asked(frame, "ui/request-display-mode", mode)).toEqual(inline);
     });
 
     test("in vain for a method that its host does not have", async () => {
@@ -314,6 +331,19 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       expect(await asked(frame, "sampling/createMessage", {})).toHaveProperty("error");
       expect(await asked(frame, "tools/list")).toHaveProperty("error");
       expect(await asked(frame, "ping")).toEqual({});
+    });
+  });
+
+  test("where callers must be known, a view is shown to who has signed in, and calls as them", async () => {
+    const page = await opened(browser!, new URL("/sign-in?back=%2F", keyed.url).href);
+    await page.getByLabel("API key").fill("key-of-ada");
+    await page.getByRole("button", { name: "Continue" }).click();
+    await page.getByText("Account of").waitFor();
+    const { frame } = await board(page);
+    expect(await called(frame, "move")).toMatchObject({ content: [{ text: "moved" }] });
+    await page.context().clearCookies();
+    expect(await called(frame, "move")).toMatchObject({
+      error: { message: expect.stringMatching(/sign in/i) },
     });
   });
 
