@@ -43,7 +43,7 @@ interface Listening {
 const CALL_MS = 60 * 60_000;
 
 /** The media type of a view. */
-export const VIEW_TYPE = "text/html;profile=mcp-app";
+const VIEW_TYPE = "text/html;profile=mcp-app";
 
 const META = "io.modelcontextprotocol/";
 
@@ -133,6 +133,14 @@ export class Mcp {
   read(uri: string, listener: Listener, signal: AbortSignal) {
     this.#listening.by = listener;
     return this.#client.readResource({ uri }, { signal, timeout: CALL_MS });
+  }
+
+  /** The view with this URI. Throws if there is none. */
+  async view(uri: string, listener: Listener, signal: AbortSignal) {
+    const { contents } = await this.read(uri, listener, signal);
+    const view = contents.find(({ mimeType }) => mimeType === VIEW_TYPE);
+    if (view === undefined) throw new Error(`The resource ${uri} is not a view.`);
+    return view;
   }
 
   /** Completions of an argument; empty where the server has none. */

@@ -26,7 +26,7 @@ const KEPT_SIZE = 100_000;
 const LINK_CHARACTERS = 2000;
 
 /** A view, the call that it is for, and what it may do besides. */
-export interface Hosted {
+export interface FramedView {
   /** The address of its document. */
   address: string;
   title: string;
@@ -49,7 +49,7 @@ export interface Hosted {
  */
 export async function hostView(
   place: HTMLElement,
-  view: Hosted,
+  view: FramedView,
   closing: AbortSignal,
 ): Promise<void> {
   const { csp, permissions, prefersBorder } =
@@ -171,7 +171,7 @@ const element = <K extends keyof HTMLElementTagNameMap>(
 };
 
 /** A dialog that is shown in its place while it is closed, so that its frame is never moved: moving loads it anew. */
-function framed({ address, title }: Hosted, allow: string) {
+function framed({ address, title }: FramedView, allow: string) {
   const frame = element("iframe", { title, src: address, allow, referrerPolicy: "no-referrer" });
   frame.setAttribute("sandbox", "allow-scripts");
   const leave = element("button", { type: "button", textContent: "Leave full screen" });
@@ -183,7 +183,7 @@ function framed({ address, title }: Hosted, allow: string) {
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 
 /** The context of a view, as it is whenever the function is called. */
-function contextFor({ tool }: Hosted, dialog: HTMLDialogElement) {
+function contextFor({ tool }: FramedView, dialog: HTMLDialogElement) {
   const style = getComputedStyle(document.documentElement);
   const variables = Object.fromEntries(
     Object.entries(VARIABLES).map(([name, own]) => [
@@ -259,7 +259,7 @@ function isWithin(data: unknown, most: number): boolean {
   return left > 0;
 }
 
-function record(transport: PostMessageTransport, onMessage: Hosted["onMessage"]): void {
+function record(transport: PostMessageTransport, onMessage: FramedView["onMessage"]): void {
   const { onmessage } = transport;
   const send = transport.send.bind(transport);
   const note = (isSent: boolean, message: unknown) => {

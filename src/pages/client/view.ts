@@ -2,8 +2,8 @@
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import { isObject, type Json } from "../../core/model.ts";
 import { printableText } from "../../core/text.ts";
-import { VIEW_TYPE, type Listener } from "./mcp.ts";
-import { connected, reasonOf, type Target } from "./targets.ts";
+import type { Listener } from "./mcp.ts";
+import { connectionFor, reasonOf, type Target } from "./targets.ts";
 
 /** A call whose view is shown. */
 interface Shown {
@@ -21,6 +21,7 @@ export function viewsIn(place: HTMLElement, { target, address }: Opened) {
   let last = Promise.resolve();
   return (call: Shown) => {
     closing.abort();
+    said.textContent = "";
     const { signal } = (closing = new AbortController());
     last = last
       .then(() => shown(call, { place, target, address, signal }))
@@ -44,20 +45,18 @@ async function shown(
   { input, outcome, listener }: Shown,
   { place, target, address, signal }: Opened & { place: HTMLElement; signal: AbortSignal },
 ): Promise<void> {
-  const mcp = await connected(target, address);
+  const mcp = await connectionFor(target, address);
   const tool = await mcp.tool(target.name);
   const { resourceUri: uri } = uiOf(tool);
   if (tool === undefined || typeof uri !== "string" || signal.aborted) return;
   const isOwn = entriesAround(place);
   if (!isOwn("resource", uri)) throw new Error(`The view ${uri} is no resource of this servlet.`);
-  const [{ hostView }, { contents }] = await Promise.all([
+  const [{ hostView }, content] = await Promise.all([
     import("./view-host.ts"),
-    mcp.read(uri, listener, signal).catch((error: unknown) => {
+    mcp.view(uri, listener, signal).catch((error: unknown) => {
       throw new Error(`The view ${uri} could not be loaded: ${reasonOf(error)}`);
     }),
   ]);
-  const content = contents.find(({ mimeType }) => mimeType === VIEW_TYPE);
-  if (content === undefined) throw new Error(`The resource ${uri} is not a view.`);
   const view = {
     address: `/console/view?${new URLSearchParams({ uri })}`,
     title: `View of ${tool.title ?? tool.name}`,
