@@ -90,6 +90,7 @@ await writeManifest(main, {
     "./servlet": exported("sdk/servlet"),
     "./files": exported("sdk/files"),
     "./testing": exported("testing/index"),
+    "./view": exported("view/index"),
     "./package.json": "./package.json",
   },
   engines,

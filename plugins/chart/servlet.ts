@@ -19,9 +19,17 @@ const VALUES = {
 } as const;
 
 export default defineServlet({
+  views: {
+    chart: {
+      file: "./chart.tsx",
+      title: "Chart",
+      description: "The chart, to read values from, enlarge and save",
+    },
+  },
   tools: {
     draw_chart: {
       title: "Draw a chart",
+      view: "chart",
       description:
         "Draws numbers as a line or bar chart: one list (values), or several with a legend (values and series). Returns the minimum, maximum, mean and count of each list as text, and the chart as a PNG image.",
       input: {

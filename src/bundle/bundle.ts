@@ -23,12 +23,12 @@ import { parseMounts } from "../files/mounts.ts";
 import { archivesOf, type Archived } from "./servlet-files.ts";
 import { isInstalled } from "./own.ts";
 import { Refusal, Refusals } from "./refusal.ts";
-import { scan, type FoundServlet } from "./scan.ts";
+import { checkManifest, scan, type FoundServlet } from "./scan.ts";
 import { bundleScript, kitScript, type ServletScript } from "./typescript/script.ts";
-import { checkTypes } from "./typescript/types.ts";
+import { checkTypes, checkViewTypes } from "./typescript/types.ts";
 import { snapshot } from "./wasm/snapshot.ts";
 import { build } from "./source.ts";
-import { viewDocuments, type ViewDocument } from "./views.ts";
+import { viewDocuments, viewScripts, type ViewDocument } from "./views.ts";
 import { buildWarnings } from "./toolchains.ts";
 import { inTurns } from "./work.ts";
 import { pluginNeverWaits, scriptNeverWaits } from "./waits.ts";
@@ -116,6 +116,10 @@ export async function bundleAll(
     ),
   ]);
   const ready = all.flatMap((found) => made.get(found) ?? []);
+  const scriptsOfViews = ready.flatMap(({ found }) => viewScripts(found));
+  const viewsChecked = refusals.collect(async () => {
+    await checkViewTypes(scriptsOfViews, typed(scripts), cache, progress);
+  });
   const answers = await askServlets(
     ready.map(({ found, prepared, dialect, archives }) => ({
       name: found.name,
@@ -148,7 +152,7 @@ export async function bundleAll(
     ];
     members.push({ ...member, warnings });
   }
-  await checked;
+  await Promise.all([checked, viewsChecked]);
   refusals.throwAll();
   const catalog = catalogOf(members);
   refuseNameClashes(members, catalog);
@@ -301,17 +305,19 @@ async function makeLoaded(
   const { patch, output } = await loaded.catch((error: unknown) => {
     throw error instanceof Refusal ? new Refusal(explain(error.message)) : error;
   });
+  const { exports, manifest } = loadedSchema.parse(output);
+  const shown = withManifest(found, manifest);
   const mayAsk = /\b(?:Date|random|performance)\b/.test(text);
   const asked =
     mayAsk && (await snapshot(interpreter, { name: "servlet.js", text: watched }, cache, base));
   return {
-    found,
+    found: shown,
     dialect: "hyper-v2",
     archives: await archivesOf(found, cache),
-    views: await viewDocuments(found, cache),
+    views: await viewDocuments(shown, cache),
     prepared: {
       ...interpreter,
-      exports: z.array(z.string()).parse(output),
+      exports,
       hash: contentHash(interpreter.hash, base.bytes, patch.bytes),
       base,
       patch,
@@ -320,6 +326,35 @@ async function makeLoaded(
     size: { before: Buffer.byteLength(text), gzip: gzipBytes(patch.bytes) },
     warnings: asked ? warningsFor(asked.output) : [],
   };
+}
+
+const manifestPart = z.record(z.string(), z.looseObject({}));
+const loadedSchema = z.object({
+  exports: z.array(z.string()),
+  manifest: z.object({ views: manifestPart, tools: manifestPart }),
+});
+
+/** The servlet with the views that its script defines. Throws a `Refusal`. */
+function withManifest(
+  found: FoundServlet,
+  { views, tools }: z.infer<typeof loadedSchema>["manifest"],
+): FoundServlet {
+  const { manifest, place } = found;
+  const twice = Object.keys(views).find((name) => Object.hasOwn(manifest.views ?? {}, name));
+  if (twice !== undefined)
+    throw new Refusal(`${place}: servlet.json has a view ${twice} as well: leave it out there`);
+  if (Object.keys(views).length + Object.keys(tools).length === 0) return found;
+  const merged = {
+    ...manifest,
+    views: { ...manifest.views, ...views },
+    tools: Object.fromEntries(
+      Object.keys({ ...tools, ...manifest.tools }).map((name) => [
+        name,
+        { ...tools[name], ...manifest.tools?.[name] },
+      ]),
+    ),
+  };
+  return { ...found, manifest: checkManifest("defineServlet", merged) };
 }
 
 /** Adds the patch of the warmed-up instance, in which its calls begin. */

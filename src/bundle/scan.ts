@@ -146,7 +146,8 @@ export function checkManifest(path: string, value: unknown): Manifest {
   if (read.success) return read.data;
   const messages = read.error.issues.map((issue) => {
     if (issue.code === "unrecognized_keys") return issue.keys.map(unknownKey).join("; ");
-    return [...(issue.path.length > 0 ? [issue.path.join(".")] : []), issue.message].join(": ");
+    const why = issue.code === "invalid_key" ? issue.issues[0]!.message : issue.message;
+    return [...(issue.path.length > 0 ? [issue.path.join(".")] : []), why].join(": ");
   });
   throw new Refusal(`${path}: ${messages.join("; ")}`);
 }

@@ -5,6 +5,7 @@ import { writeIfNew } from "./cache.ts";
 import { digestOf } from "./digests.ts";
 import { Refusal } from "./refusal.ts";
 import type { FoundServlet } from "./scan.ts";
+import { isViewScript, pageOfDocument, pageOfScript, type ManifestView } from "./view-page.ts";
 
 /** The most bytes of one view: hosts fetch it before they show anything. */
 const VIEW_BYTES = 1024 * 1024;
@@ -23,10 +24,15 @@ export async function viewDocuments(
   cache: string,
 ): Promise<ViewDocument[]> {
   return Promise.all(
-    Object.entries(views).map(async ([name, { file }]) => {
-      const bytes = await documentIn(place, file).catch((error: unknown) => {
+    Object.entries(views).map(async ([name, view]) => {
+      const page = await pageOf(view, place).catch((error: unknown) => {
         throw error instanceof Refusal ? new Refusal(`the view ${name}: ${error.message}`) : error;
       });
+      const bytes = new TextEncoder().encode(page);
+      if (bytes.length > VIEW_BYTES)
+        throw new Refusal(
+          `the view ${name}: its page has ${bytes.length} bytes, and ${VIEW_BYTES} is the limit: make its images or packages smaller`,
+        );
       const digest = digestOf(bytes);
       const path = join(cache, `${digest.slice(0, 32)}.view.bin`);
       await writeIfNew(path, bytes);
@@ -35,17 +41,19 @@ export async function viewDocuments(
   );
 }
 
-async function documentIn(folder: string, file: string): Promise<Uint8Array<ArrayBuffer>> {
+/** The files of the scripts of which the views in a servlet's manifest are made. */
+export const viewScripts = ({ manifest: { views = {} }, place }: FoundServlet): string[] =>
+  Object.values(views).flatMap(({ file }) => (isViewScript(file) ? join(place, file) : []));
+
+async function pageOf(view: ManifestView, folder: string): Promise<string> {
+  const { file } = view;
   const path = await realpath(join(folder, file)).catch(() => {
-    throw new Refusal(
-      `there is no file ${file}: write it there, or leave the view out of servlet.json`,
-    );
+    throw new Refusal(`there is no file ${file}: write it, or leave the view out`);
   });
   if (!path.startsWith(`${await realpath(folder)}${sep}`))
     throw new Refusal(`${file} is outside of the servlet's folder: copy it there`);
-  const bytes = new Uint8Array(await readFile(path));
-  if (bytes.length > VIEW_BYTES)
-    throw new Refusal(`${file} has ${bytes.length} bytes, and ${VIEW_BYTES} is the limit`);
+  if (isViewScript(file)) return pageOfScript(path, view);
+  const bytes = await readFile(path);
   let text: string;
   try {
     text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -53,6 +61,8 @@ async function documentIn(folder: string, file: string): Promise<Uint8Array<Arra
     throw new Refusal(`${file} is not UTF-8: save it so`);
   }
   if (!/^(?:\s|<!--[^]*?-->)*<(?:!doctype\s+html|html)\b/i.test(text))
-    throw new Refusal(`${file} is not an HTML document: begin it with <!doctype html>`);
-  return bytes;
+    throw new Refusal(
+      `${file} is not an HTML document: begin it with <!doctype html>, or name a script (.tsx, .ts)`,
+    );
+  return pageOfDocument(text, path, view);
 }

@@ -4,9 +4,9 @@ import { perform, whateverFor } from "../calls/engine.ts";
 import { Fault, httpStatus, report } from "../core/errors.ts";
 import { isObject, type Json, type Principal, type ReadResourceResult } from "../core/model.ts";
 import { textResponse } from "../http/body.ts";
-import { ORIGIN } from "../servlets/manifest.ts";
 import type { Registry } from "../servlets/registry.ts";
-import { VIEW_TYPE } from "../servlets/views.ts";
+import { VIEW_TYPE } from "../core/views.ts";
+import { viewHeaders } from "../servlets/view-headers.ts";
 
 /** The path of a view, whose URI the parameter `uri` has. */
 export const VIEW_PATH = "/console/view";
@@ -26,11 +26,11 @@ export async function viewEndpoint(
       throw new Fault("forbidden", "Views are shown on this server's own pages only.");
     const uri = new URL(request.url).searchParams.get("uri") ?? "";
     const { html, ui } = await viewOf(uri, request, await by());
-    return textResponse(html, { headers: headersOf("text/html", ui) });
+    return textResponse(html, { headers: viewHeaders("text/html", ui) });
   } catch (error) {
     const fault = report(error);
     const status = httpStatus(fault);
-    const headers = headersOf("text/plain", {});
+    const headers = viewHeaders("text/plain", {});
     return textResponse(fault.message, { status: status === 200 ? 404 : status, headers });
   }
 }
@@ -65,52 +65,4 @@ async function viewOf(
       : new TextDecoder().decode(Uint8Array.fromBase64(content.blob));
   const ui = content._meta?.["ui"];
   return { html, ui: isObject(ui) ? ui : {} };
-}
-
-/** Features of the browser by the permissions of a view. */
-const FEATURES = {
-  camera: "camera",
-  microphone: "microphone",
-  geolocation: "geolocation",
-  clipboardWrite: "clipboard-write",
-};
-
-/** https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx#4-content-security-policy-enforcement */
-function headersOf(type: "text/html" | "text/plain", { csp, permissions }: Json) {
-  const declared = isObject(csp) ? csp : {};
-  const granted = isObject(permissions) ? permissions : {};
-  // Of an opaque origin nothing is 'self'. A servlet that makes its views itself may declare anything.
-  const of = (key: string, ...others: string[]): string => {
-    const given = declared[key];
-    const origins = Array.isArray(given)
-      ? given.filter((one) => typeof one === "string" && ORIGIN.test(one))
-      : [];
-    return [...others, ...origins].join(" ") || "'none'";
-  };
-  const policy = [
-    "sandbox allow-scripts",
-    "default-src 'none'",
-    `script-src ${of("resourceDomains", "'unsafe-inline'")}`,
-    `style-src ${of("resourceDomains", "'unsafe-inline'")}`,
-    `img-src ${of("resourceDomains", "data:")}`,
-    `media-src ${of("resourceDomains", "data:")}`,
-    `font-src ${of("resourceDomains")}`,
-    `connect-src ${of("connectDomains")}`,
-    `frame-src ${of("frameDomains")}`,
-    `base-uri ${of("baseUriDomains")}`,
-    "worker-src 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'self'",
-  ];
-  const denied = Object.entries(FEATURES).filter(([key]) => !isObject(granted[key]));
-  return {
-    "content-type": `${type}; charset=utf-8`,
-    "content-security-policy": policy.join("; "),
-    "permissions-policy": denied.map(([, feature]) => `${feature}=()`).join(", "),
-    "cache-control": "no-store",
-    "referrer-policy": "no-referrer",
-    "cross-origin-resource-policy": "same-origin",
-    "x-content-type-options": "nosniff",
-    "x-dns-prefetch-control": "off",
-  };
 }

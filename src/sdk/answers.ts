@@ -115,7 +115,7 @@ function callable(name: string, { handler, input, output }: ToolSpec): Callable 
 
 /** The list entry. Without `input`, a handler without parameters takes no arguments, any other takes any. */
 function listedTool(name: string, tool: ToolSpec): Json {
-  const { input, output, handler, ...rest } = tool;
+  const { input, output, handler, view: _, visibility: __, ...rest } = tool;
   const what = (side: string) => `The ${side} of the tool "${name}"`;
   return {
     name,

@@ -1,4 +1,5 @@
 import { isObject } from "../core/model.ts";
+import { showsViews } from "../core/views.ts";
 import { ask, type AskAnswer, AskError, requestOne, resultsOf } from "./asks.ts";
 import { fetch } from "./globals/fetch.ts";
 import { hostFor, running } from "./host.ts";
@@ -166,7 +167,9 @@ export const context: Context = {
     return member(given("context"), "_meta");
   },
   get client() {
-    return { capabilities: {}, ...member(given("context"), "client") };
+    const client = member(given("context"), "client");
+    const capabilities = member(client, "capabilities");
+    return { ...client, capabilities, views: showsViews(capabilities) };
   },
   get signal() {
     return NEVER;

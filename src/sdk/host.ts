@@ -39,6 +39,8 @@ export type HostLogLevel = 0 | 1 | 2 | 3 | 4;
 export interface ServletEntry {
   /** The Wasm exports that this servlet answers. */
   readonly exports: readonly string[];
+  /** What it adds to its manifest. */
+  readonly manifest: { views?: object; tools?: object };
   /** Starts a call of an export. */
   begin(name: string): void;
   /**

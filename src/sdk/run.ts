@@ -51,7 +51,9 @@ function fail(error: unknown): void {
 }
 
 /** The entry points for the shim. A promise of an answer settles while the shim runs jobs and `turn` runs timers. */
-export function entryOf(answers: Readonly<Record<string, ExportHandler>>): ServletEntry {
+export function entryOf(
+  answers: Readonly<Record<string, ExportHandler>>,
+): Omit<ServletEntry, "manifest"> {
   return {
     exports: Object.keys(answers),
 

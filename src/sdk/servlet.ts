@@ -3,7 +3,7 @@ import { type AnySpec, answersOf } from "./answers.ts";
 import type { ServletEntry } from "./host.ts";
 import { random } from "./random.ts";
 import { entryOf } from "./run.ts";
-import type { ServletSpec, ToolSpec } from "./specs.ts";
+import type { ServletSpec, ToolSpec, ViewSpec } from "./specs.ts";
 
 export { AskError } from "./asks.ts";
 export { RpcError } from "./run.ts";
@@ -37,7 +37,7 @@ export function defineServlet<
   const I extends Record<string, unknown>,
   const O extends Record<string, unknown>,
   const P extends Record<string, unknown>,
->(spec: ServletSpec<I, O, P>): ServletEntry {
+>(spec: ServletSpec<I, O, P>): TypedServlet<I, O> {
   if ("__servlet" in globalThis) throw new Error("A servlet calls defineServlet once.");
   const answers = answersOf(spec as unknown as AnySpec);
   if (Object.keys(answers).length === 0) {
@@ -46,8 +46,44 @@ export function defineServlet<
     );
   }
   Math.random = random;
-  globalThis.__servlet = entryOf(answers);
+  globalThis.__servlet = { ...entryOf(answers), manifest: viewsIn(spec) };
   return globalThis.__servlet;
+}
+
+/**
+ * A servlet, by whose type a view knows the tools: by name, the schemas of their arguments and of their results.
+ *
+ * @example
+ * import { defineServlet, type TypedServlet } from "edge-servlets/servlet";
+ *
+ * const servlet: TypedServlet<{}, { now: { type: "string" } }> = defineServlet({
+ *   tools: { now: { output: { type: "string" }, handler: () => new Date().toISOString() } },
+ * });
+ * export default servlet;
+ */
+export interface TypedServlet<I, O> extends ServletEntry {
+  /** There for its type alone. */
+  readonly "~schemas"?: { inputs: I; outputs: O };
+}
+
+interface Viewed {
+  tools?: Record<string, { view?: string; visibility?: readonly string[] }>;
+  views?: Record<string, ViewSpec>;
+}
+
+/** The views, with the tools that each shows, and who may call which tool, as a manifest has them. */
+function viewsIn({ tools = {}, views = {} }: Viewed): ServletEntry["manifest"] {
+  const shown = Object.entries(views).map(([name, view]) => [name, { ...view, tools: [] }]);
+  const all = Object.fromEntries(shown) as Record<string, { tools: string[] }>;
+  const manifest = { views: all, tools: {} as Record<string, object> };
+  for (const [name, { view, visibility }] of Object.entries(tools)) {
+    if (visibility) manifest.tools[name] = { visibility };
+    if (view === undefined) continue;
+    if (!Object.hasOwn(all, view))
+      throw new Error(`The tool "${name}" has the view "${view}", which \`views\` lacks.`);
+    all[view]!.tools.push(name);
+  }
+  return manifest;
 }
 
 /**

@@ -72,6 +72,42 @@ export interface ToolFrame<I> extends Described {
   annotations?: ToolAnnotations;
   /** Whether the tool may be, or must be, run as a task. */
   execution?: { taskSupport?: "forbidden" | "optional" | "required" };
+  /** The view that shows its results: one of the servlet's `views`. */
+  view?: string;
+  /** Who may call it: models, the servlet's views ("app"), or both, which is the default. */
+  visibility?: readonly ("model" | "app")[];
+}
+
+/**
+ * A view: a page that clients show for the results of tools that name it. `file` is beside the servlet's: an HTML document
+ * (`.html`), or a script (`.tsx`, `.ts`), of which a page is made. It loads nothing from elsewhere but from the origins in `csp`.
+ *
+ * @example
+ * const board: ViewSpec = {
+ *   file: "./board.tsx",
+ *   title: "Task board",
+ *   csp: { connectDomains: ["https://api.example.com"] },
+ * };
+ */
+export interface ViewSpec {
+  file: string;
+  title?: string;
+  description?: string;
+  /** Origins, such as `https://cdn.example.com`. */
+  csp?: {
+    /** Of what it fetches. */
+    connectDomains?: readonly string[];
+    /** Of its scripts, styles, images and fonts. */
+    resourceDomains?: readonly string[];
+    /** Of frames in it. */
+    frameDomains?: readonly string[];
+    /** Of its base URI. */
+    baseUriDomains?: readonly string[];
+  };
+  /** What it asks of the browser; nothing by default. */
+  permissions?: readonly ("camera" | "microphone" | "geolocation" | "clipboardWrite")[];
+  /** Whether clients draw a border around it. */
+  prefersBorder?: boolean;
 }
 
 /**
@@ -264,6 +300,8 @@ export interface ServletSpec<
     };
     // `handler` here as well: where no tool has an inferable member, `I` has no keys, and this alone names them.
   } & { [K in keyof O]: { output?: O[K]; handler: unknown } };
+  /** By name: of small letters, digits, "-" and "_". */
+  views?: Record<string, ViewSpec>;
   /** By URI. */
   resources?: Record<string, ResourceSpec>;
   /** By URI template (RFC 6570). */

@@ -242,6 +242,8 @@ export interface Client {
   version?: string;
   /** The revision of MCP that it speaks. */
   protocolVersion?: string;
+  /** Whether it shows views. */
+  views: boolean;
   /** Who is calling: `anonymous`, or the name that their credential proves. */
   principal?: string;
 }

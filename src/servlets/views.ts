@@ -1,29 +1,16 @@
-/**
- * Views: pages of a servlet that clients show for the results of its tools, as resources that the server serves.
- * https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx
- */
+/** The views of a servlet, as resources that the server serves and as its tools name them. */
 import { isObject, type Json, type Lists, type Resource, type Tool } from "../core/model.ts";
 import { oncePer } from "../core/once-per.ts";
+import { VIEW_TYPE } from "../core/views.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import type { Manifest } from "./manifest.ts";
 
-/** The extension by which clients and server say that they know views. */
-export const VIEWS_EXTENSION = "io.modelcontextprotocol/ui";
-/** The media type of a view. */
-export const VIEW_TYPE = "text/html;profile=mcp-app";
 /** The settings of the extension. */
 export const VIEW_SETTINGS = { mimeTypes: [VIEW_TYPE] };
 
 type View = NonNullable<Manifest["views"]>[string];
 
 const uriOf = (servlet: string, view: string): string => `ui://${servlet}/${view}`;
-
-/** True for a client with these capabilities that shows views. */
-export function showsViews({ extensions }: Json): boolean {
-  const settings = isObject(extensions) ? extensions[VIEWS_EXTENSION] : undefined;
-  const types = isObject(settings) ? settings["mimeTypes"] : undefined;
-  return Array.isArray(types) && types.includes(VIEW_TYPE);
-}
 
 /** The resources that are a servlet's views. */
 export const viewResources = ({ name, manifest: { views = {} } }: PreparedServlet): Resource[] =>
@@ -75,12 +62,17 @@ export function viewAt(servlet: PreparedServlet, uri: string) {
   return { resource, document: views[resource.name] ?? parts?.views?.[resource.name] };
 }
 
-/** True for a tool that a model may call: others are for the server's views. */
-export function isForModels({ _meta }: Tool): boolean {
+const isVisibleTo = ({ _meta }: Tool, whom: "model" | "app"): boolean => {
   const ui = _meta?.["ui"];
   const visibility = isObject(ui) ? ui["visibility"] : undefined;
-  return !Array.isArray(visibility) || visibility.includes("model");
-}
+  return !Array.isArray(visibility) || visibility.includes(whom);
+};
+
+/** True for a tool that a model may call: others are for the servlet's views. */
+export const isForModels = (tool: Tool): boolean => isVisibleTo(tool, "model");
+
+/** True for a tool that views of its servlet may call. */
+export const isForViews = (tool: Tool): boolean => isVisibleTo(tool, "app");
 
 /** The lists for a client that shows no views: these where they have none. */
 export const withoutViews = oncePer((lists: Lists): Lists => {

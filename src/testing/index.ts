@@ -30,83 +30,14 @@ import { keepsState } from "../servlets/manifest.ts";
 import { Registry } from "../servlets/registry.ts";
 import { Again, perform, whateverFor, type Waiting } from "../calls/engine.ts";
 import type { CallRef, CompletionRequest } from "../calls/call-ref.ts";
+import type { Script, ScriptedAnswer, Tested } from "./script.ts";
 import { principalOf, TestStates, type Whose } from "./states.ts";
+import { viewUnderTest, type ViewUnderTest } from "./views.ts";
 import type { World } from "../wasm/world.ts";
 
+export type { Script, ScriptedAnswer, Tested } from "./script.ts";
 export type { Whose } from "./states.ts";
-
-/**
- * The client's answer to an ask: its result; or a failure, which a servlet of the kit gets as an `AskError` with this reason.
- *
- * @example
- * const allowed: ScriptedAnswer = { action: "accept", content: { approve: true } };
- * const unable: ScriptedAnswer = { failed: "cannot-ask" };
- */
-export type ScriptedAnswer =
-  | Json
-  | (Pick<AskFailure, "failed" | "requiredCapabilities"> & { message?: string });
-
-/**
- * The world of a call in a test. Anything left out fails when the servlet uses it.
- *
- * @example
- * const script: Script = {
- *   caller: "ada",
- *   now: Date.UTC(2026, 0, 1),
- *   fetch: () => Response.json({ celsius: 22 }),
- * };
- */
-export interface Script {
-  /** Answers to what the servlet asks of the client, by method: in their order, or by a function. */
-  answers?: { [M in Ask["method"]]?: ScriptedAnswer[] | ((params: Json) => ScriptedAnswer) };
-  /** Stands for the network; allow lists are applied all the same. */
-  fetch?: (request: Request) => Response | Promise<Response>;
-  /** Unix time in ms when the call begins; it goes on only when the servlet sleeps. 0 by default. Or a clock. */
-  now?: number | (() => number);
-  /** The secrets that its caller has given it before, by name; the caller must be known (`caller`). */
-  secrets?: Record<string, string>;
-  /** The accounts that its caller has connected before: access tokens by the account's name; the caller must be known. */
-  accounts?: Record<string, string>;
-  /** The Worker's variables and secrets. */
-  variables?: Record<string, string>;
-  /** The request's `_meta`; a progress token by default. */
-  meta?: Json;
-  /** The client's capabilities. */
-  capabilities?: Json;
-  /**
-   * Ends the run after every answer of the host and begins it again from what is recorded, as a crash
-   * would: a servlet that does not do the same each time shows itself. Or after the answers with these
-   * numbers only, from 0.
-   */
-  alwaysReplay?: boolean | readonly number[];
-  /** The record of an earlier call, perhaps of an earlier build: this one must do the same up to its end. */
-  recorded?: Recorded;
-  /** Name of the caller; anonymous by default. A servlet may keep state for each caller. */
-  caller?: string;
-  /** Id of the session; without sessions by default. A servlet may keep state for each session. */
-  session?: string;
-}
-
-/**
- * The outcome of a call.
- *
- * @example
- * const hello = await loadServlet("plugins/hello");
- * const { result, logs }: Tested<{ isError?: boolean }> = await hello.callTool("greet", { name: "Ada" });
- * result.isError ?? false; // → false
- * logs; // → []
- */
-export interface Tested<T> {
-  result: T;
-  /** Notifications sent to the client, in order. */
-  notifications: Notification[];
-  /** Requests made to the client, in order. */
-  asked: Ask[];
-  /** Lines that it wrote to the server's log. */
-  logs: string[];
-  /** The journal, for a test that replays it; absent if nothing was recorded. */
-  recorded?: Recorded;
-}
+export type { ViewUnderTest } from "./views.ts";
 
 /**
  * A servlet under test. Its methods reject with a `Fault` where the server would answer with an error.
@@ -133,6 +64,8 @@ export interface ServletUnderTest {
   files(whose?: Whose): Promise<Record<string, string | Uint8Array>>;
   /** Writes files into its folders, which are made where they are missing; into read-only ones, too. */
   writeFiles(files: Readonly<Record<string, string | Uint8Array>>, whose?: Whose): Promise<void>;
+  /** One of its views. Rejects where it has none of this name. */
+  view(name: string): Promise<ViewUnderTest>;
 }
 
 /**
@@ -236,11 +169,15 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
         }),
       }),
     );
+  const list = async () => (await tested({}, (registry) => registry.catalog())).result.lists;
+  const callTool: ServletUnderTest["callTool"] = (name, args = {}, script = {}) =>
+    called({ kind: "tool", name, input: asSent(args) }, script);
+  const readResource: ServletUnderTest["readResource"] = (uri, script = {}) =>
+    called({ kind: "resource", name: uri }, script);
   return {
-    list: async () => (await tested({}, (registry) => registry.catalog())).result.lists,
-    callTool: (name, args = {}, script = {}) =>
-      called({ kind: "tool", name, input: asSent(args) }, script),
-    readResource: (uri, script = {}) => called({ kind: "resource", name: uri }, script),
+    ...{ list, callTool, readResource },
+    view: async (name) =>
+      viewUnderTest(name, { servlet, lists: await list(), callTool, readResource }),
     getPrompt: (name, args = {}, script = {}) =>
       called({ kind: "prompt", name, input: args }, script),
     complete: (input, script = {}) => {

@@ -18,7 +18,7 @@ const BELONGS = [
   { what: /\.setAlarm\(/, rooms: ["storage"] },
   { what: /from "node:/, rooms: ["bundle", "host", "testing"] },
   { what: /hyper-v|mcp-run/, rooms: ["servlets", "bundle"] },
-  { what: /"(modern|legacy|20\d\d-\d\d-\d\d)"/, rooms: ["mcp", "bundle"] },
+  { what: /"(modern|legacy|20\d\d-\d\d-\d\d)"/, rooms: ["mcp", "bundle", "view"] },
 ];
 
 const files = await sourceFiles();

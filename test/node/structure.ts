@@ -62,6 +62,7 @@ export const ROOMS = [
   "worker.ts",
   "index.ts",
   "sdk",
+  "view",
   "bundle",
   "host",
   "testing",

@@ -14,6 +14,8 @@ interface Template {
   folders: readonly [from: string, to: string][];
   /** The file with the tool. */
   main: string;
+  /** The file with its view. */
+  view?: string;
   /** How it is built; absent where the bundle step does it. */
   toolchain?: Toolchain;
 }
@@ -35,6 +37,13 @@ const TEMPLATES: Readonly<Record<string, Template>> = {
   },
 };
 
+/** A servlet in TypeScript with a view. */
+const WITH_VIEW: Template = {
+  folders: [["templates/view", "."]],
+  main: "servlet.ts",
+  view: "words.tsx",
+};
+
 /** The languages that `--lang` accepts, for messages. */
 export const LANGUAGES = Object.keys(TEMPLATES).join("|");
 
@@ -49,12 +58,21 @@ const PREFIX = "my_servlet";
 export async function newServlet(
   name: string,
   folders: readonly [string, ...string[]],
-  language = "ts",
+  {
+    lang: language = "ts",
+    view = false,
+  }: { lang?: string | undefined; view?: boolean | undefined } = {},
 ): Promise<string> {
   refuseName(name, /^[a-z][a-z0-9-]*$/, "lower-case letters a-z, digits and -");
   const folder = join(folders[0], name);
   if (language === "python") throw new Refusal(withoutPython(folder));
-  const template = Object.hasOwn(TEMPLATES, language) ? TEMPLATES[language] : undefined;
+  if (view && language !== "ts") {
+    throw new Refusal(
+      `--view makes a servlet in TypeScript. In other languages, write an HTML document beside the servlet and name it in servlet.json: ${DOCS}/views.md`,
+    );
+  }
+  const known = Object.hasOwn(TEMPLATES, language) ? TEMPLATES[language] : undefined;
+  const template = view ? WITH_VIEW : known;
   if (template === undefined) {
     throw new Refusal(`There is no template for the language "${language}": take ${LANGUAGES}`);
   }
@@ -90,7 +108,7 @@ function withSchema(manifest: string, folder: string): string {
   return `${JSON.stringify({ ...JSON.parse(manifest), $schema: schema }, null, 2)}\n`;
 }
 
-async function instructions(folder: string, { main, toolchain }: Template): Promise<string> {
+async function instructions(folder: string, { main, view, toolchain }: Template): Promise<string> {
   const [build] = toolchain?.builds ?? [];
   const needs = (toolchain?.needs ?? []).map(async ({ name, get, isThere }) =>
     (await isThere()) ? `  ${name}: it is there` : `  ${name}: not found here; ${get}`,
@@ -100,6 +118,7 @@ async function instructions(folder: string, { main, toolchain }: Template): Prom
     `${folder} is made:`,
     ...rows([
       [main, "the tool: change it into your own"],
+      ...(view === undefined ? [] : [[view, `its view (${DOCS}/views.md)`] as [string, string]]),
       [
         "servlet.json",
         `its manifest: the hosts that it may reach, its config (${DOCS}/manifest.md)`,

@@ -18,6 +18,7 @@ import { state, STATE_USAGE } from "./state.ts";
 const USAGE = `npm run servlets -- new NAME          makes a servlet that works, and a test of it
     --lang ${LANGUAGES}
                                       its language; TypeScript by default
+    --view                            with a page that clients show for its results
 npm run servlets -- list              shows the servlets of the bundle and what they offer
 npm run servlets -- inspect SERVLET   shows all about one, also where it would be refused:
                                       its name, or the path of a .wasm file
@@ -94,9 +95,9 @@ export async function servletCommand([command = "help", ...args]: string[]): Pro
 
 /** Throws a `Refusal`. */
 function make(args: string[], folders: [string, ...string[]]): Promise<string> {
-  const options = { lang: { type: "string" } } as const;
+  const options = { lang: { type: "string" }, view: { type: "boolean" } } as const;
   const { values, positionals } = argumentsIn({ args, options, allowPositionals: true }, USAGE);
-  return newServlet(only(positionals, "the servlet's name"), folders, values.lang);
+  return newServlet(only(positionals, "the servlet's name"), folders, values);
 }
 
 function only([first, ...others]: string[], what: string): string {

@@ -150,7 +150,7 @@ if (servlet === undefined || servlet !== globalThis.__servlet) {
   throw ${JSON.stringify(`${await placeOfDefault(entry)}: the default export is not what defineServlet returns: write export default defineServlet({ … })`)};
 }
 if (__servlet.misuse() !== undefined) throw __servlet.misuse();
-__host.output(JSON.stringify(__servlet.exports));`,
+__host.output(JSON.stringify({ exports: __servlet.exports, manifest: __servlet.manifest }));`,
   resolveDir: dirname(resolve(entry)),
   sourcefile: START_MODULE,
 });

@@ -1,12 +1,14 @@
 /** Checks the types of servlets with the same settings as an editor: `src/sdk/servlets.tsconfig.json`. */
 import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, resolve, sep } from "node:path";
 import { promisify } from "node:util";
 import { filesDigest, readIfThere, contentHash, writeWhole } from "../cache.ts";
 import { Refusal } from "../refusal.ts";
 import { instead } from "./messages.ts";
+import { PREACT, VIEW_LIBRARY } from "../view-page.ts";
 import { sdk } from "./script.ts";
 
 const run = promisify(execFile);
@@ -26,6 +28,44 @@ export async function checkTypes(
   cache: string,
   progress: (doing: string) => void,
 ): Promise<void> {
+  await checkAll(entries, { cache, progress, settingsFor, whose: "servlet" });
+}
+
+/**
+ * Checks the types of scripts of views, with the globals of a page. A view imports types of its servlet, which is written for
+ * other globals: it is checked by `checkTypes`, and what is wrong there is not told twice.
+ *
+ * Throws a `Refusal` with the compiler's messages.
+ */
+export async function checkViewTypes(
+  scripts: readonly string[],
+  servlets: readonly string[],
+  cache: string,
+  progress: (doing: string) => void,
+): Promise<void> {
+  const beside = new Set(servlets.map((path) => resolve(path)));
+  const isTheirs = (file: string) => beside.has(file) || file.startsWith(`${sdk}${sep}`);
+  const how = { cache, progress, settingsFor: settingsForViews, whose: "view", isTheirs };
+  await checkAll(
+    scripts.filter((path) => /\.tsx?$/.test(path)),
+    how,
+  );
+}
+
+interface Checking {
+  cache: string;
+  progress: (doing: string) => void;
+  settingsFor: (entries: readonly string[]) => string;
+  /** For messages. */
+  whose: string;
+  /** True for files whose messages are not told. */
+  isTheirs?: (file: string) => boolean;
+}
+
+async function checkAll(
+  entries: readonly string[],
+  { cache, progress, settingsFor, whose, isTheirs = () => false }: Checking,
+): Promise<void> {
   if (entries.length === 0) return;
   const settings = settingsFor(entries);
   const note = noteOf(settings, cache);
@@ -42,9 +82,10 @@ export async function checkTypes(
     { maxBuffer: 1 << 26 },
   ).catch((error: unknown) => {
     if (!(error instanceof Error) || !("stdout" in error)) throw error;
-    throw new Refusal(
-      `The servlet's types are not right. Correct these errors:\n${messagesIn(String(error.stdout))}`,
-    );
+    const output = messagesBut(isTheirs, String(error.stdout));
+    const messages = messagesIn(output);
+    if (messages === "") return { stdout: output };
+    throw new Refusal(`The ${whose}'s types are not right. Correct these errors:\n${messages}`);
   });
   const files = stdout.split("\n").filter((line) => line !== "");
   const passed = JSON.stringify({ files, digest: await filesDigest(files) });
@@ -56,6 +97,48 @@ const settingsFor = (entries: readonly string[]): string =>
     extends: join(sdk, "servlets.tsconfig.json"),
     files: [join(sdk, "ambient.d.ts"), ...entries.map((entry) => resolve(entry))],
   });
+
+const settingsForViews = (entries: readonly string[]): string =>
+  JSON.stringify({
+    extends: join(VIEW_LIBRARY, "views.tsconfig.json"),
+    compilerOptions: {
+      paths: {
+        "edge-servlets/servlet": [join(sdk, "servlet")],
+        "edge-servlets/files": [join(sdk, "files")],
+        "edge-servlets/view": [join(VIEW_LIBRARY, "index")],
+        "zod/mini": [join(sdk, "zod-mini")],
+        // A view need not install it.
+        ...preactTypes(),
+      },
+    },
+    files: [join(VIEW_LIBRARY, "assets.d.ts"), ...entries.map((entry) => resolve(entry))],
+  });
+
+/** By the names of its modules: where the types of preact are. */
+function preactTypes(): Record<string, string[]> {
+  const { exports } = JSON.parse(readFileSync(join(PREACT, "package.json"), "utf8")) as {
+    exports: Record<string, { types?: string }>;
+  };
+  return Object.fromEntries(
+    Object.entries(exports).flatMap(([name, { types }]) =>
+      types === undefined ? [] : [[`preact${name.slice(1)}`, [join(PREACT, types)]]],
+    ),
+  );
+}
+
+/** The compiler's output without messages of these files, which begin with their path; their further lines are indented. */
+function messagesBut(isTheirs: (file: string) => boolean, output: string): string {
+  let isTold = true;
+  return output
+    .split("\n")
+    .filter((line) => {
+      const [, file] = /^(\S[^(]*)\(\d+,\d+\): /.exec(line) ?? [];
+      if (file !== undefined) isTold = !isTheirs(resolve(file));
+      else if (!line.startsWith(" ")) isTold = true;
+      return isTold;
+    })
+    .join("\n");
+}
 
 const nameOf = (settings: string): string => contentHash(settings).slice(0, 32);
 

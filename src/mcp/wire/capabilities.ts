@@ -1,6 +1,7 @@
 import type { Json } from "../../core/model.ts";
 import type { Registry } from "../../servlets/registry.ts";
-import { showsViews, VIEW_SETTINGS, VIEWS_EXTENSION, withoutViews } from "../../servlets/views.ts";
+import { showsViews, VIEWS_EXTENSION } from "../../core/views.ts";
+import { VIEW_SETTINGS, withoutViews } from "../../servlets/views.ts";
 import { TASKS_EXTENSION } from "./tasks.ts";
 
 /**

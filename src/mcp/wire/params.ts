@@ -5,7 +5,8 @@ import { isObject, type Json, type Lists } from "../../core/model.ts";
 import type { CallRef, CompletionRequest } from "../../calls/call-ref.ts";
 import type { ClientDescription } from "../../core/call-context.ts";
 import type { Registry } from "../../servlets/registry.ts";
-import { showsViews, withoutViews } from "../../servlets/views.ts";
+import { showsViews } from "../../core/views.ts";
+import { withoutViews } from "../../servlets/views.ts";
 
 export function stringParam(params: Json, key: string): string {
   const value = params[key];

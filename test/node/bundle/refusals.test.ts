@@ -64,7 +64,7 @@ describe("views", () => {
   const page = "<!-- ours -->\n<!doctype html><p>x</p>";
 
   test.each<[string, object, string | Uint8Array | undefined, RegExp]>([
-    ["is missing", {}, undefined, /the view board: there is no file v\.html: write it there/],
+    ["is missing", {}, undefined, /the view board: there is no file v\.html: write it, or leave/],
     ["is no HTML", {}, "hello", /v\.html is not an HTML document: begin it with/],
     ["is no text", {}, new Uint8Array([60, 255]), /v\.html is not UTF-8/],
     ["is too large", {}, page + "x".repeat(1024 * 1024), /has \d+ bytes, and 1048576 is the limit/],

@@ -113,6 +113,27 @@ describe("in a test", async () => {
   });
 });
 
+test("those of views fit their types, and make pages", async () => {
+  const examples = examplesOf("edge-servlets/view");
+  const folder = join(FOLDER, "views");
+  await mkdir(folder);
+  const names = EXPORTED["edge-servlets/view"].map(({ name, isType }) =>
+    isType ? `type ${name}` : name,
+  );
+  const views: Record<string, object> = {};
+  for (const { name, example } of examples) {
+    const file = `${name}.ts`;
+    views[name.toLowerCase()] = { file };
+    const own = /^const view /m.test(example) ? "" : "const view = await connect();\n";
+    const head = `import { ${names.join(", ")} } from "edge-servlets/view";\nimport type { TypedServlet } from "edge-servlets/servlet";\n`;
+    await writeFile(join(folder, file), `${head}${own}${example}\nvoid view;`);
+  }
+  const source = `import { defineServlet } from "edge-servlets/servlet";
+export default defineServlet({ views: ${JSON.stringify(views)}, tools: { one: { handler: () => "" } } });`;
+  await writeFile(join(folder, "servlet.ts"), source);
+  await expect(loadServlet(folder)).resolves.toBeDefined();
+});
+
 test("the entry file of createWorker serves the bundle", async () => {
   const { example } = examplesOf("edge-servlets")[0]!;
   const contents = example

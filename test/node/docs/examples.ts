@@ -8,6 +8,7 @@ export const FACES = {
   "edge-servlets/servlet": "src/sdk/servlet.ts",
   "edge-servlets/files": "src/sdk/files.ts",
   "edge-servlets/testing": "src/testing/index.ts",
+  "edge-servlets/view": "src/view/index.ts",
 };
 
 /** One name that a face exports. */

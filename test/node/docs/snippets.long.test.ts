@@ -159,6 +159,7 @@ const PAGES = await Promise.all(
     "docs/self-hosting.md",
     "docs/sources.md",
     "docs/state.md",
+    "docs/views.md",
     "docs/waiting-calls.md",
     "docs/watching.md",
     "docs/writing-servlets.md",
@@ -172,7 +173,7 @@ describe.each(PAGES)("$path", async ({ path, blocks }: Page) => {
   const folder = await copyOfProject(join(FOLDER, basename(path, ".md")));
 
   test("has no block that nobody runs", () => {
-    const known = of("sh", "ts", "js", "json", "ini", "toml", "mermaid");
+    const known = of("sh", "ts", "tsx", "css", "js", "json", "ini", "toml", "mermaid");
     expect(blocks.filter((block) => !known.includes(block))).toEqual([]);
     expect(of("ts", "js").filter(({ file }) => file === "")).toEqual([]);
   });
@@ -206,7 +207,7 @@ describe.each(PAGES)("$path", async ({ path, blocks }: Page) => {
   describe.runIf(files.length > 0)("its servlets", async () => {
     const copy = await copyOfProject(join(FOLDER, `servlets-${basename(path, ".md")}`));
     const manifests = of("json").filter(({ file }) => file.endsWith("/servlet.json"));
-    for (const { text, ...block } of [...files, ...manifests]) {
+    for (const { text, ...block } of [...files, ...manifests, ...of("tsx", "css")]) {
       // Tests run here, and not in the folder of the project.
       const there = text.replaceAll('loadServlet("', `loadServlet("${copy}/`);
       await place(copy, { ...block, text: there });

@@ -70,6 +70,7 @@ describe.each(Object.entries(clients))("%s", (_name, connect) => {
       "rfc_report",
       "scratchpad-run",
       "scratchpad-reset",
+      ...["list_tasks", "add_task", "move_task", "remove_task"],
       "translate",
       "fetch_page",
       "get_result",

@@ -1,6 +1,6 @@
 import { Ajv } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { isObject, type Json } from "../../../src/core/model.ts";
 import { portable } from "../../../src/schema/portable.ts";
 import { Schema } from "../../../src/schema/schema.ts";
@@ -164,7 +164,9 @@ test.each([1, 2, 3, 4, 5, 6])(
   },
 );
 
-test("many of them are changed, and many of the values fit", () => {
+// Of those that have run: each may run alone, and in any order.
+afterAll(() => {
+  if (seen.documents === 0) return;
   expect(seen.changed).toBeGreaterThan(seen.documents / 3);
   expect(seen.fitting).toBeGreaterThan(seen.changed);
 });

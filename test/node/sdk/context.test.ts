@@ -223,10 +223,18 @@ test("a call is given its id, its meta and its client", async () => {
   expect(result.structuredContent).toEqual({
     id: "test",
     meta: { progressToken: "7", "example.com/a": [1] },
-    client: { capabilities: { roots: {} }, principal: "anonymous" },
+    client: { capabilities: { roots: {} }, principal: "anonymous", views: false },
     aborted: false,
     first: true,
   });
+});
+
+test("a handler knows whether its client shows views", async () => {
+  const extensions = {
+    "io.modelcontextprotocol/ui": { mimeTypes: ["text/html;profile=mcp-app"] },
+  };
+  const { result } = await servlet.callTool("given", {}, { capabilities: { extensions } });
+  expect(result.structuredContent).toMatchObject({ client: { views: true } });
 });
 
 test("sleeps at once wait for the longest, and a year is none too long", async () => {

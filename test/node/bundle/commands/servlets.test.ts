@@ -114,11 +114,11 @@ describe("new", () => {
     expect(inspected.stdout).toContain("The host takes it.");
   });
 
-  describe("makes a test that passes", async () => {
+  describe.each([{}, { view: true }])("makes a test that passes, %j", async (options) => {
     await mkdir(".bundle", { recursive: true });
     const made = await mkdtemp(join(".bundle", "test-servlets-"));
     afterAll(() => rm(made, { recursive: true }));
-    await newServlet("sample", [made]);
+    await newServlet("sample", [made], options);
     // Its tests are tests of this file.
     await import(resolve(made, "sample/servlet.test.ts"));
   });
@@ -126,7 +126,7 @@ describe("new", () => {
   // That they are built and work: docs/languages.long.test.ts, and languages.slow.test.ts.
   test("makes servlets in the languages whose compilers are here, with nothing to build", async () => {
     for (const language of ["c", "as"]) {
-      const made = await newServlet(`in-${language}`, [folder], language);
+      const made = await newServlet(`in-${language}`, [folder], { lang: language });
       expect(made).not.toMatch(/To build it|&&/);
     }
     expect(await unformatted(folder)).toEqual([]);
@@ -149,8 +149,17 @@ describe("new", () => {
     );
   });
 
+  test("makes a view in TypeScript, and says how others get one", async () => {
+    const { stdout } = await servlets(["new", "shout", "--view"]);
+    expect(stdout).toMatch(/words\.tsx +its view \(docs\/views\.md\)/);
+    expect(await unformatted(folder)).toEqual([]);
+    expect(await refused(["new", "other", "--view", "--lang", "rust"])).toMatch(
+      /--view makes a servlet in TypeScript.*name it in servlet\.json: docs\/views\.md/,
+    );
+  });
+
   test("takes a .wasm where cargo leaves it", async () => {
-    await newServlet("shout", [folder], "rust");
+    await newServlet("shout", [folder], { lang: "rust" });
     await put("shout/target/wasm32-unknown-unknown/release/servlet.wasm", "");
     const { source } = await locate("shout", [folder]);
     expect(source.files).toEqual([expect.stringMatching(/unknown-unknown.release.servlet\.wasm$/)]);
@@ -159,7 +168,7 @@ describe("new", () => {
   });
 
   test("warns where a source is newer than what was built of it", async () => {
-    await newServlet("shout", [folder], "go");
+    await newServlet("shout", [folder], { lang: "go" });
     const wat = '(module (func (export "call_tool") (result i32) (i32.const 0)))';
     const wasm = await put("shout/servlet.wasm", await assemble(await put("shout.txt", wat)));
     const source = join(folder, "shout/main.go");

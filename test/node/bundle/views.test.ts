@@ -1,0 +1,260 @@
+import { gzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import { bundling } from "./bundling.ts";
+
+/** Pages that the bundle step makes of views, and what it says of those that it cannot make. */
+const { bundle } = bundling();
+
+const servlet = (
+  views: object,
+  tools = "",
+) => `import { defineServlet } from "edge-servlets/servlet";
+export default defineServlet({
+  views: ${JSON.stringify(views)},
+  tools: {
+    list: {
+      view: "board",
+      output: {
+        type: "object",
+        properties: { cards: { type: "array", items: { type: "string" } } },
+        required: ["cards"],
+      },
+      handler: () => ({ cards: ["water"] }),
+    },
+    move: {
+      visibility: ["app"],
+      input: { type: "object", properties: { to: { type: "string" } }, required: ["to"] },
+      handler: ({ to }) => to,
+    },
+    ${tools}
+  },
+});`;
+
+const CONNECTED = `import { connect } from "edge-servlets/view";
+import type servlet from "./servlet.ts";
+const view = await connect<typeof servlet, "list">();`;
+
+/** The files of a servlet with one view. In JavaScript, no types are checked. */
+const withBoard = (file: string, text: string, more: object = {}, others: object = {}) => ({
+  [`a/servlet.${text.startsWith(CONNECTED) ? "ts" : "js"}`]: servlet({ board: { file, ...more } }),
+  [`a/${file}`]: text,
+  ...others,
+});
+
+async function pageOf(files: Record<string, string>): Promise<string> {
+  const [member] = await bundle(files);
+  return new TextDecoder().decode(member!.views[0]!.bytes);
+}
+
+const gzipped = (page: string) => gzipSync(page, { level: 9 }).length;
+const PNG = "\x89PNG\r\n";
+
+test("a servlet's script says what its manifest has, and its lists do not", async () => {
+  const [member] = await bundle({
+    ...withBoard("v.html", "<!doctype html><p>x", { title: "Board", prefersBorder: true }),
+    "a/servlet.json": JSON.stringify({ tools: { list: { asks: false } } }),
+  });
+  expect(member!.found.manifest).toEqual({
+    tools: { list: { asks: false }, move: { visibility: ["app"] } },
+    views: { board: { file: "v.html", tools: ["list"], title: "Board", prefersBorder: true } },
+  });
+  for (const tool of member!.lists!.tools) {
+    expect(tool).not.toHaveProperty("view");
+    expect(tool).not.toHaveProperty("visibility");
+  }
+});
+
+describe("a page of a script", () => {
+  test("has all within that it imports, and is small", async () => {
+    const files = withBoard(
+      "v.tsx",
+      `${CONNECTED}
+import { render } from "preact";
+import { useState } from "preact/hooks";
+import dot from "./dot.png";
+import "./v.css";
+function Board({ cards }: { cards: string[] }) {
+  const [moved, setMoved] = useState("");
+  const move = async (to: string) => {
+    const { content } = await view.call("move", { to });
+    setMoved(JSON.stringify(content));
+  };
+  return <ul>{cards.map((card) => <li onClick={() => move(card)}><img src={dot} />{card}{moved}</li>)}</ul>;
+}
+view.show(({ result }) => render(<Board cards={result?.structuredContent?.cards ?? []} />, document.body));`,
+      { title: "Cards & more" },
+      { "a/v.css": "li { background: url(dot.png) }", "a/dot.png": PNG },
+    );
+    const page = await pageOf(files);
+    expect(page).toMatch(/^<!doctype html>\n<html lang="en">/);
+    expect(page).toContain("<title>Cards &amp; more</title>");
+    expect(page).toMatch(/li\{background:url\("?data:image\/png/);
+    expect(page.match(/<script/g)).toHaveLength(1);
+    expect(gzipped(page)).toBeLessThan(9000);
+  });
+
+  test("of one line is at most 4 KB, with its connection", async () => {
+    const line = 'view.show(({ result }) => document.body.append(result ? "done" : "…"));';
+    expect(gzipped(await pageOf(withBoard("v.ts", `${CONNECTED}\n${line}`)))).toBeLessThan(4096);
+  });
+
+  test.each([
+    ["</script><b>", /<\\\/script>/],
+    ["<!--<script>", /\\x3c!--/],
+  ])("ends where it should, whatever texts it has: %s", async (text, written) => {
+    const page = await pageOf(withBoard("v.js", `document.title = ${JSON.stringify(text)};`));
+    expect(page).toMatch(written);
+    expect(page.match(/<\/script>/g)).toHaveLength(1);
+    expect(page).not.toContain("<!--");
+  });
+});
+
+describe("a page of a document", () => {
+  test("has the files within that it names, and the rest as it was", async () => {
+    const files = withBoard(
+      "v.html",
+      `<!doctype html>
+<title>Board</title>
+<link rel="stylesheet" href="v.css" media="print">
+<link rel="icon" href="dot.png">
+<style>@import "./v.css";</style>
+<p class=x>A <img src="./dot.png" alt="dot"> <a href="https://example.com">link</a>
+<script>var kept = 1 < 2;</script>
+<script src="old.js"></script>
+<script type="module">
+import { connect } from "edge-servlets/view";
+const view = await connect();
+</script>
+<script type="module" src="./more.ts"></script>`,
+      {},
+      {
+        "a/v.css": "p { color: red }",
+        "a/dot.png": PNG,
+        "a/old.js": "function go() { return 1 }",
+        "a/more.ts": "const more: number = 1; document.title = String(more);",
+      },
+    );
+    const page = await pageOf(files);
+    expect(page).toContain('<style media="print">p{color:red}</style>');
+    expect(page).toContain("<style>p{color:red}</style>");
+    expect(page).toContain('<link rel="icon" href="data:image/png');
+    expect(page).toMatch(/<p class=x>A <img src="data:image\/png[^"]+" alt="dot"> <a href/);
+    expect(page).toContain("<script>var kept = 1 < 2;</script>");
+    expect(page).toContain("<script>function go(){return 1}</script>");
+    expect(page).toContain("ui/initialize");
+    expect(page).not.toMatch(/src="?\.|edge-servlets\/view|: number/);
+  });
+
+  test("is byte for byte the document where that names none", async () => {
+    const text = "<!-- Ä -->\n<!DOCTYPE html><body onload='x()'>&amp;<svg><use href='#a'/></svg>";
+    expect(await pageOf(withBoard("v.html", text))).toBe(text);
+  });
+
+  test("may load from origins that it names", async () => {
+    const text = `<!doctype html><script src="https://a.cdn.example.com/x.js"></script>
+<style>@import url(https://cdn.example.com/x.css);</style><iframe src="https://maps.example.com/"></iframe>`;
+    const csp = {
+      resourceDomains: ["https://cdn.example.com", "https://*.cdn.example.com"],
+      frameDomains: ["https://maps.example.com"],
+    };
+    const page = await pageOf(withBoard("v.html", text, { csp }));
+    expect(page).toContain('src="https://a.cdn.example.com/x.js"');
+    expect(page).toContain("https://cdn.example.com/x.css");
+  });
+});
+
+describe("a view is refused that", () => {
+  const html = (inside: string) => `<!doctype html>${inside}`;
+  test.each<[string, Record<string, string>, RegExp]>([
+    [
+      "has a wrong argument",
+      withBoard("v.ts", `${CONNECTED}\nvoid view.call("move", { to: 3 });`),
+      /The view's types are not right.*\n.*v\.ts\(4,\d+\).*'number' is not assignable to type 'string'/,
+    ],
+    [
+      "calls no tool",
+      withBoard("v.ts", `${CONNECTED}\nvoid view.call("mvoe", {});`),
+      /v\.ts\(4,\d+\).*"mvoe"/,
+    ],
+    [
+      "reads what a result lacks",
+      withBoard(
+        "v.ts",
+        `${CONNECTED}\nview.show(({ result }) => result?.structuredContent?.crads);`,
+      ),
+      /v\.ts\(4,\d+\).*crads.*Did you mean 'cards'/,
+    ],
+    [
+      "runs its servlet",
+      withBoard("v.js", 'import servlet from "./servlet.js";\nconsole.log(servlet);'),
+      /the view board: it could not be made:[^]*"edge-servlets\/servlet" is for servlets\. Write `import type`/,
+    ],
+    [
+      "imports what is not there",
+      withBoard("v.js", 'import "./w.ts";'),
+      /the view board: it could not be made:[^]*Could not resolve "\.\/w\.ts"/,
+    ],
+    [
+      "loads a script from elsewhere",
+      withBoard("v.html", html('<script src="https://cdn.example.com/x.js"></script>')),
+      /the view board: it loads https:\/\/cdn\.example\.com\/x\.js: put it beside the view, or add "https:\/\/cdn\.example\.com" to csp\.resourceDomains/,
+    ],
+    [
+      "loads an image from elsewhere",
+      withBoard("v.html", html('<template><img src="//x.example.com/a.png"></template>')),
+      /csp\.resourceDomains/,
+    ],
+    [
+      "imports from elsewhere",
+      withBoard("v.js", 'import "https://esm.example.com/x";'),
+      /it loads https:\/\/esm\.example\.com\/x/,
+    ],
+    [
+      "has a style from elsewhere",
+      withBoard("v.html", html("<style>a { background: url(http://x.example.com/a.png) }</style>")),
+      /it loads http:\/\/x\.example\.com\/a\.png/,
+    ],
+    [
+      "has a style of an origin that only looks like its own",
+      withBoard("v.html", html('<link rel=stylesheet href="https://evilcdn.example.com/x.css">'), {
+        csp: { resourceDomains: ["https://*.cdn.example.com"] },
+      }),
+      /it loads https:\/\/evilcdn/,
+    ],
+    [
+      "frames a page beside it",
+      withBoard("v.html", html('<iframe src="other.html"></iframe>')),
+      /frames of other origins only/,
+    ],
+    [
+      "lacks an image",
+      withBoard("v.html", html('<img src="none.png">')),
+      /Could not resolve "\.\/none\.png"/,
+    ],
+    [
+      "has a module as a script",
+      withBoard("v.html", html('<script src="x.js"></script>'), {}, { "a/x.js": "export {}" }),
+      /x\.js is no script: .*If it is a module, write <script type="module"/,
+    ],
+    [
+      "is named by a tool alone",
+      { "a/servlet.js": servlet({ other: { file: "v.html" } }), "a/v.html": html("x") },
+      /The tool "list" has the view "board", which `views` lacks/,
+    ],
+    [
+      "is in servlet.json as well",
+      {
+        ...withBoard("v.html", html("x")),
+        "a/servlet.json": JSON.stringify({ views: { board: { file: "v.html" } } }),
+      },
+      /servlet\.json has a view board as well: leave it out there/,
+    ],
+    [
+      "has no name",
+      { "a/servlet.js": servlet({ board: { file: "v.html" }, "B!": { file: "v.html" } }) },
+      /may have small letters/,
+    ],
+  ])("%s", async (_what, files, message) => {
+    await expect(bundle(files)).rejects.toThrow(message);
+  });
+});
