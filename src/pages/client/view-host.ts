@@ -7,7 +7,7 @@ import {
   type McpUiHostContext,
 } from "@modelcontextprotocol/ext-apps/app-bridge";
 import type { CallToolResult, ReadResourceResult, Tool } from "@modelcontextprotocol/client";
-import type { Json } from "../../core/model.ts";
+import { isObject, type Json } from "../../core/model.ts";
 import { printable } from "../../core/text.ts";
 import type { TimedMessage } from "./mcp.ts";
 
@@ -65,7 +65,7 @@ export async function hostView(
     null,
     { name: "edge-servlets-console", version: "1.0.0" },
     {
-      ...{ openLinks: {}, serverTools: {}, serverResources: {}, logging: {} },
+      ...{ openLinks: {}, downloadFile: {}, serverTools: {}, serverResources: {}, logging: {} },
       ...{ message: { text: {} }, updateModelContext: { text: {}, structuredContent: {} } },
       sandbox: { ...(csp && { csp }), ...(permissions && { permissions }) },
     },
@@ -95,7 +95,12 @@ export async function hostView(
   bridge.onsizechange = ({ height = 0 }) => {
     frame.style.height = `${Math.min(Math.max(height, 0), HEIGHT)}px`;
   };
-  bridge.onopenlink = async ({ url }) => ({ isError: !(await isOpened(dialog, url)) });
+  bridge.onopenlink = async ({ url }) => ({ isError: !(await isAgreed(dialog, linkTo(url))) });
+  bridge.ondownloadfile = async ({ contents }) => {
+    for (const one of contents)
+      if (!(await isAgreed(dialog, savingOf(one, signal)))) return { isError: true };
+    return {};
+  };
   bridge.onrequestdisplaymode = async ({ mode }) => {
     const { availableDisplayModes: known = [mode] } = bridge.getAppCapabilities() ?? {};
     // A view takes the whole window only when somebody has just used the page or the view.
@@ -276,35 +281,51 @@ function record(transport: PostMessageTransport, onMessage: FramedView["onMessag
   };
 }
 
-/** Asks whether a page may be opened. False for what is not of the web, or is asked for beside another question. */
-async function isOpened(dialog: HTMLElement, text: string): Promise<boolean> {
+/** The link to a page; undefined for what is not of the web, or names somebody. */
+function linkTo(text: string) {
   const url = text.length > LINK_CHARACTERS ? null : URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol) || url.username + url.password !== "")
-    return false;
-  if (dialog.querySelector(".link") !== null) return false;
+    return undefined;
+  const { href, host } = url;
+  const link = element("a", { textContent: `Open ${host}`, href, target: "_blank" });
+  link.rel = "noopener noreferrer";
+  return { link, asks: `The view asks to open a page at ${host}:`, what: href };
+}
+
+/** The link that saves a file; undefined where the view has not sent it. The file is kept until `over` aborts. */
+function savingOf({ type, resource }: Json, over: AbortSignal) {
+  if (type !== "resource" || !isObject(resource)) return undefined;
+  const { uri, mimeType, text, blob } = resource;
+  const content = typeof blob === "string" ? Uint8Array.fromBase64(blob) : String(text);
+  const file = new Blob([content], { type: String(mimeType ?? "") });
+  const href = URL.createObjectURL(file);
+  over.addEventListener("abort", () => URL.revokeObjectURL(href));
+  const name = decodeURIComponent(/[^/]*$/.exec(String(uri))![0]);
+  const link = element("a", { textContent: "Save", href, download: name });
+  return { link, asks: `The view asks to save a file of ${file.size} bytes:`, what: name };
+}
+
+/** Asks whether somebody wants what a link does. False without a link, and beside another question. */
+async function isAgreed(
+  dialog: HTMLElement,
+  question: { link: HTMLAnchorElement; asks: string; what: string } | undefined,
+): Promise<boolean> {
+  if (question === undefined || dialog.querySelector(".asked") !== null) return false;
+  const { link, asks, what } = question;
   const { promise, resolve } = Promise.withResolvers<boolean>();
-  const open = element("a", {
-    ...{ className: "button", textContent: `Open ${url.host}`, href: url.href },
-    ...{ target: "_blank", rel: "noopener noreferrer" },
-  });
   const deny = element("button", { type: "button", textContent: "Deny" });
-  const question = element(
-    "section",
-    { className: "note link", ariaLabel: "A link" },
-    element(
-      "p",
-      {},
-      "The view asks to open a page at ",
-      element("strong", { textContent: url.host }),
-      ":",
-    ),
-    element("p", {}, element("code", { textContent: printable(url.href) })),
-    element("p", { className: "acts" }, open, deny),
-  );
-  open.addEventListener("click", () => resolve(true));
+  link.className = "button";
+  link.addEventListener("click", () => resolve(true));
   deny.addEventListener("click", () => resolve(false));
-  dialog.querySelector("iframe")!.before(question);
-  const isOpen = await promise;
-  question.remove();
-  return isOpen;
+  const shown = element(
+    "section",
+    { className: "note asked", ariaLabel: "The view asks" },
+    element("p", { textContent: asks }),
+    element("p", {}, element("code", { textContent: printable(what) })),
+    element("p", { className: "acts" }, link, deny),
+  );
+  dialog.querySelector("iframe")!.before(shown);
+  const isWanted = await promise;
+  shown.remove();
+  return isWanted;
 }

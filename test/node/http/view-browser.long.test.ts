@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { mkdir } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import type { BrowserContextOptions, Frame, Locator, Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import {
@@ -16,7 +16,7 @@ import { serving } from "./serving.ts";
 /** The console as a host of views in a real browser: what a view is told and given, and what it cannot reach. */
 
 const { browser, why } = await realBrowser();
-const variables = { TEST_SERVLETS: "hello,viewing" };
+const variables = { TEST_SERVLETS: "chart,hello,viewing" };
 const server = await serving({ assets: ".bundle/assets", variables });
 
 const keyed = await serving({
@@ -112,6 +112,20 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     expect(scripts.some((one) => one.includes("view-host"))).toBe(false);
     await board(page);
     expect(scripts.some((one) => one.includes("view-host"))).toBe(true);
+  });
+
+  test("a view that the kit has made starts, draws, and fits its height", async () => {
+    const page = await open();
+    const place = await toolOf(page, "draw_chart");
+    await place.getByRole("textbox", { name: /^values/ }).fill("[1, 2, 3]");
+    await run(place);
+    const view = place.frameLocator("iframe");
+    await view.getByRole("button", { name: "Save as picture" }).click();
+    await place.getByLabel("The view asks").getByRole("link", { name: "Save" }).waitFor();
+    const { height } = (await place.locator("iframe").boundingBox())!;
+    expect(height).toBeGreaterThan(200);
+    expect(height).toBeLessThan(800);
+    expect(complaints.get(page)).toEqual([]);
   });
 
   test("tools for views alone are marked", async () => {
@@ -267,9 +281,9 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
         "",
       ])
         expect(await asked(frame, "ui/open-link", { url })).toEqual({ isError: true });
-      const link = place.getByLabel("A link");
+      const link = place.getByLabel("The view asks");
       const denied = asked(frame, "ui/open-link", { url: "https://a.evil.example:444/b?c" });
-      await link.getByText("a.evil.example:444", { exact: true }).waitFor();
+      await link.getByText("open a page at a.evil.example:444:", { exact: false }).waitFor();
       const second = await asked(frame, "ui/open-link", { url: "https://other.example/" });
       expect(second).toEqual({ isError: true });
       await link.getByRole("button", { name: "Deny" }).click();
@@ -284,6 +298,31 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await popup.waitForURL(url);
       expect(await popup.evaluate("opener === null && document.referrer === ''")).toBe(true);
       expect(await link.count()).toBe(0);
+    });
+
+    test("to save files, which a person does", async () => {
+      const page = await open();
+      const { place, frame } = await board(page);
+      const question = place.getByLabel("The view asks");
+      const save = (one: object) =>
+        asked(frame, "ui/download-file", { contents: [{ type: "resource", resource: one }] });
+      const denied = save({ uri: "file:///evil.exe", blob: "AAAA" });
+      await question.getByText("evil.exe").waitFor();
+      await question.getByRole("button", { name: "Deny" }).click();
+      expect(await denied).toEqual({ isError: true });
+      const saved = save({ uri: "file:///a%20b.svg", mimeType: "image/svg+xml", text: "<svg/>" });
+      const [download] = await Promise.all([
+        page.waitForEvent("download"),
+        question.getByRole("link", { name: "Save" }).click(),
+      ]);
+      expect(await saved).toEqual({});
+      expect(download.suggestedFilename()).toBe("a b.svg");
+      expect(await readFile(await download.path(), "utf8")).toBe("<svg/>");
+      const linked = { type: "resource_link", uri: "https://evil.example/", name: "a" };
+      const elsewhere = await asked(frame, "ui/download-file", { contents: [linked] });
+      expect(elsewhere).toEqual({ isError: true });
+      for (const uri of ["%", "file:///%ff"])
+        expect(await save({ uri, text: "" })).toHaveProperty("error");
     });
 
     test("for messages to a model, which are shown", async () => {
