@@ -8,6 +8,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { config } from "zod";
 import type { Json } from "../../core/model.ts";
+import { VIEW_TYPE, VIEWS_EXTENSION } from "../../core/views.ts";
 
 // Without jitless, zod compiles its checks by `eval`, which the page's policy forbids.
 config({ jitless: true });
@@ -42,9 +43,6 @@ interface Listening {
 /** How long a call may take, in ms: its user may take a while to answer. */
 const CALL_MS = 60 * 60_000;
 
-/** The media type of a view. */
-export const VIEW_TYPE = "text/html;profile=mcp-app";
-
 const META = "io.modelcontextprotocol/";
 
 export class Mcp {
@@ -68,7 +66,7 @@ export class Mcp {
         capabilities: {
           elicitation: { form: {}, url: {} },
           sampling: {},
-          extensions: { "io.modelcontextprotocol/ui": { mimeTypes: [VIEW_TYPE] } },
+          extensions: { [VIEWS_EXTENSION]: { mimeTypes: [VIEW_TYPE] } },
         },
         versionNegotiation: { mode: "auto" },
       },
@@ -133,6 +131,14 @@ export class Mcp {
   read(uri: string, listener: Listener, signal: AbortSignal) {
     this.#listening.by = listener;
     return this.#client.readResource({ uri }, { signal, timeout: CALL_MS });
+  }
+
+  /** The view with this URI. Throws if there is none. */
+  async view(uri: string, listener: Listener, signal: AbortSignal) {
+    const { contents } = await this.read(uri, listener, signal);
+    const view = contents.find(({ mimeType }) => mimeType === VIEW_TYPE);
+    if (view === undefined) throw new Error(`The resource ${uri} is not a view.`);
+    return view;
   }
 
   /** Completions of an argument; empty where the server has none. */

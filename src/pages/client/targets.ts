@@ -14,7 +14,7 @@ export interface Target {
 const connections = new WeakMap<Target, Promise<Mcp>>();
 
 /** One connection for each entry that is tried, so that all it receives belongs to that entry. A failed one is replaced. */
-export function connected(target: Target, address: string): Promise<Mcp> {
+export function connectionFor(target: Target, address: string): Promise<Mcp> {
   const connection = connections.get(target) ?? Mcp.connect(address);
   connections.set(target, connection);
   connection.catch(() => connections.delete(target));
@@ -24,7 +24,7 @@ export function connected(target: Target, address: string): Promise<Mcp> {
 /** The schema of an entry's form. Throws an error that says why the entry cannot be tried. */
 export async function formSchemaOf(target: Target, address: string): Promise<Json> {
   const { kind, name } = target;
-  const mcp = await connected(target, address);
+  const mcp = await connectionFor(target, address);
   if (kind === "resource") return {};
   if (kind === "template") {
     const { variableNames } = new UriTemplate(name);
@@ -55,7 +55,7 @@ export function completionsOf(
       : { type: "ref/resource" as const, uri: name };
   const names = new Map(fieldsOf(schema).map((field) => [field.id, field.name]));
   return async (argument, value, others) => {
-    const mcp = await connected(target, address);
+    const mcp = await connectionFor(target, address);
     const given = Object.entries(others).flatMap(([id, text]) => {
       const known = names.get(id);
       return known === undefined || text === "" ? [] : [[known, text] as const];
@@ -103,7 +103,7 @@ export async function callTarget(
   },
 ): Promise<object> {
   const { kind, name } = target;
-  const mcp = await connected(target, address);
+  const mcp = await connectionFor(target, address);
   const texts = content as Record<string, string>;
   switch (kind) {
     case "tool":

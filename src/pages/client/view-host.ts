@@ -2,12 +2,12 @@
 import {
   AppBridge,
   buildAllowAttribute,
+  McpUiResourceMetaSchema,
   PostMessageTransport,
   type McpUiHostContext,
-  type McpUiResourceMeta,
 } from "@modelcontextprotocol/ext-apps/app-bridge";
 import type { CallToolResult, ReadResourceResult, Tool } from "@modelcontextprotocol/client";
-import type { Json } from "../../core/model.ts";
+import { isObject, type Json } from "../../core/model.ts";
 import { printable } from "../../core/text.ts";
 import type { TimedMessage } from "./mcp.ts";
 
@@ -21,14 +21,17 @@ const RUNNING = 4;
 /** Messages of a view in a second, and what one of them may measure: as many characters, or an eighth as many values. */
 const MESSAGES = 1000;
 const MESSAGE_SIZE = 4_000_000;
+/** How much one that is kept to be shown may measure. */
+const KEPT_SIZE = 100_000;
 const LINK_CHARACTERS = 2000;
 
 /** A view, the call that it is for, and what it may do besides. */
-export interface Hosted {
+export interface FramedView {
   /** The address of its document. */
   address: string;
   title: string;
-  ui: McpUiResourceMeta;
+  /** What its resource says of it, as its servlet gave it. */
+  meta: unknown;
   tool: Tool;
   input: Json;
   /** The result of the call, or why there is none. */
@@ -46,10 +49,13 @@ export interface Hosted {
  */
 export async function hostView(
   place: HTMLElement,
-  view: Hosted,
+  view: FramedView,
   closing: AbortSignal,
 ): Promise<void> {
-  const { frame, dialog, leave } = framed(view);
+  const { csp, permissions, prefersBorder } =
+    McpUiResourceMetaSchema.safeParse(view.meta).data ?? {};
+  const { frame, dialog, leave } = framed(view, buildAllowAttribute(permissions));
+  if (prefersBorder === false) frame.className = "plain";
   const failed = Promise.withResolvers<never>();
   const fail = (why: string) => failed.reject(new Error(why));
   const over = new AbortController();
@@ -59,12 +65,9 @@ export async function hostView(
     null,
     { name: "edge-servlets-console", version: "1.0.0" },
     {
-      ...{ openLinks: {}, serverTools: {}, serverResources: {}, logging: {} },
+      ...{ openLinks: {}, downloadFile: {}, serverTools: {}, serverResources: {}, logging: {} },
       ...{ message: { text: {} }, updateModelContext: { text: {}, structuredContent: {} } },
-      sandbox: {
-        ...(view.ui.csp && { csp: view.ui.csp }),
-        ...(view.ui.permissions && { permissions: view.ui.permissions }),
-      },
+      sandbox: { ...(csp && { csp }), ...(permissions && { permissions }) },
     },
     { hostContext: context() },
   );
@@ -92,7 +95,12 @@ export async function hostView(
   bridge.onsizechange = ({ height = 0 }) => {
     frame.style.height = `${Math.min(Math.max(height, 0), HEIGHT)}px`;
   };
-  bridge.onopenlink = async ({ url }) => ({ isError: !(await isOpened(dialog, url)) });
+  bridge.onopenlink = async ({ url }) => ({ isError: !(await isAgreed(dialog, linkTo(url))) });
+  bridge.ondownloadfile = async ({ contents }) => {
+    for (const one of contents)
+      if (!(await isAgreed(dialog, savingOf(one, signal)))) return { isError: true };
+    return {};
+  };
   bridge.onrequestdisplaymode = async ({ mode }) => {
     const { availableDisplayModes: known = [mode] } = bridge.getAppCapabilities() ?? {};
     // A view takes the whole window only when somebody has just used the page or the view.
@@ -168,11 +176,9 @@ const element = <K extends keyof HTMLElementTagNameMap>(
 };
 
 /** A dialog that is shown in its place while it is closed, so that its frame is never moved: moving loads it anew. */
-function framed({ address, title, ui: { permissions, prefersBorder } }: Hosted) {
-  const frame = element("iframe", { title, src: address, allow: buildAllowAttribute(permissions) });
+function framed({ address, title }: FramedView, allow: string) {
+  const frame = element("iframe", { title, src: address, allow, referrerPolicy: "no-referrer" });
   frame.setAttribute("sandbox", "allow-scripts");
-  frame.referrerPolicy = "no-referrer";
-  if (prefersBorder === false) frame.className = "plain";
   const leave = element("button", { type: "button", textContent: "Leave full screen" });
   const bar = element("p", { className: "acts" }, element("span", { textContent: title }), leave);
   const dialog = element("dialog", { className: "view", ariaLabel: title }, bar, frame);
@@ -182,7 +188,7 @@ function framed({ address, title, ui: { permissions, prefersBorder } }: Hosted) 
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 
 /** The context of a view, as it is whenever the function is called. */
-function contextFor({ tool }: Hosted, dialog: HTMLDialogElement) {
+function contextFor({ tool }: FramedView, dialog: HTMLDialogElement) {
   const style = getComputedStyle(document.documentElement);
   const variables = Object.fromEntries(
     Object.entries(VARIABLES).map(([name, own]) => [
@@ -258,11 +264,13 @@ function isWithin(data: unknown, most: number): boolean {
   return left > 0;
 }
 
-function record(transport: PostMessageTransport, onMessage: Hosted["onMessage"]): void {
+function record(transport: PostMessageTransport, onMessage: FramedView["onMessage"]): void {
   const { onmessage } = transport;
   const send = transport.send.bind(transport);
-  const note = (isSent: boolean, json: unknown) =>
+  const note = (isSent: boolean, message: unknown) => {
+    const json = isWithin(message, KEPT_SIZE) ? message : "It is too large to be kept here.";
     onMessage({ isSent, at: Date.now(), json, isOfView: true });
+  };
   transport.onmessage = (...given) => {
     note(false, given[0]);
     onmessage?.(...given);
@@ -273,35 +281,51 @@ function record(transport: PostMessageTransport, onMessage: Hosted["onMessage"])
   };
 }
 
-/** Asks whether a page may be opened. False for what is not of the web, or is asked for beside another question. */
-async function isOpened(dialog: HTMLElement, text: string): Promise<boolean> {
+/** The link to a page; undefined for what is not of the web, or names somebody. */
+function linkTo(text: string) {
   const url = text.length > LINK_CHARACTERS ? null : URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol) || url.username + url.password !== "")
-    return false;
-  if (dialog.querySelector(".link") !== null) return false;
+    return undefined;
+  const { href, host } = url;
+  const link = element("a", { textContent: `Open ${host}`, href, target: "_blank" });
+  link.rel = "noopener noreferrer";
+  return { link, asks: `The view asks to open a page at ${host}:`, what: href };
+}
+
+/** The link that saves a file; undefined where the view has not sent it. The file is kept until `over` aborts. */
+function savingOf({ type, resource }: Json, over: AbortSignal) {
+  if (type !== "resource" || !isObject(resource)) return undefined;
+  const { uri, mimeType, text, blob } = resource;
+  const content = typeof blob === "string" ? Uint8Array.fromBase64(blob) : String(text);
+  const file = new Blob([content], { type: String(mimeType ?? "") });
+  const href = URL.createObjectURL(file);
+  over.addEventListener("abort", () => URL.revokeObjectURL(href));
+  const name = decodeURIComponent(/[^/]*$/.exec(String(uri))![0]);
+  const link = element("a", { textContent: "Save", href, download: name });
+  return { link, asks: `The view asks to save a file of ${file.size} bytes:`, what: name };
+}
+
+/** Asks whether somebody wants what a link does. False without a link, and beside another question. */
+async function isAgreed(
+  dialog: HTMLElement,
+  question: { link: HTMLAnchorElement; asks: string; what: string } | undefined,
+): Promise<boolean> {
+  if (question === undefined || dialog.querySelector(".asked") !== null) return false;
+  const { link, asks, what } = question;
   const { promise, resolve } = Promise.withResolvers<boolean>();
-  const open = element("a", {
-    ...{ className: "button", textContent: `Open ${url.host}`, href: url.href },
-    ...{ target: "_blank", rel: "noopener noreferrer" },
-  });
   const deny = element("button", { type: "button", textContent: "Deny" });
-  const question = element(
-    "section",
-    { className: "note link", ariaLabel: "A link" },
-    element(
-      "p",
-      {},
-      "The view asks to open a page at ",
-      element("strong", { textContent: url.host }),
-      ":",
-    ),
-    element("p", {}, element("code", { textContent: printable(url.href) })),
-    element("p", { className: "acts" }, open, deny),
-  );
-  open.addEventListener("click", () => resolve(true));
+  link.className = "button";
+  link.addEventListener("click", () => resolve(true));
   deny.addEventListener("click", () => resolve(false));
-  dialog.querySelector("iframe")!.before(question);
-  const isOpen = await promise;
-  question.remove();
-  return isOpen;
+  const shown = element(
+    "section",
+    { className: "note asked", ariaLabel: "The view asks" },
+    element("p", { textContent: asks }),
+    element("p", {}, element("code", { textContent: printable(what) })),
+    element("p", { className: "acts" }, link, deny),
+  );
+  dialog.querySelector("iframe")!.before(shown);
+  const isWanted = await promise;
+  shown.remove();
+  return isWanted;
 }

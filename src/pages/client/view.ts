@@ -1,9 +1,9 @@
 /** Which view a tool's calls have, and what it may do: opened below the tool's form, one at a time. */
-import { UriTemplate, type CallToolResult } from "@modelcontextprotocol/client";
+import type { CallToolResult } from "@modelcontextprotocol/client";
 import { isObject, type Json } from "../../core/model.ts";
 import { printableText } from "../../core/text.ts";
-import { VIEW_TYPE, type Listener, type Mcp } from "./mcp.ts";
-import { connected, reasonOf, type Target } from "./targets.ts";
+import type { Listener } from "./mcp.ts";
+import { connectionFor, reasonOf, type Target } from "./targets.ts";
 
 /** A call whose view is shown. */
 interface Shown {
@@ -21,6 +21,7 @@ export function viewsIn(place: HTMLElement, { target, address }: Opened) {
   let last = Promise.resolve();
   return (call: Shown) => {
     closing.abort();
+    said.textContent = "";
     const { signal } = (closing = new AbortController());
     last = last
       .then(() => shown(call, { place, target, address, signal }))
@@ -44,23 +45,22 @@ async function shown(
   { input, outcome, listener }: Shown,
   { place, target, address, signal }: Opened & { place: HTMLElement; signal: AbortSignal },
 ): Promise<void> {
-  const mcp = await connected(target, address);
+  const mcp = await connectionFor(target, address);
   const tool = await mcp.tool(target.name);
   const { resourceUri: uri } = uiOf(tool);
   if (tool === undefined || typeof uri !== "string" || signal.aborted) return;
-  const [{ hostView }, { contents }] = await Promise.all([
+  const isOwn = entriesAround(place);
+  if (!isOwn("resource", uri)) throw new Error(`The view ${uri} is no resource of this servlet.`);
+  const [{ hostView }, content] = await Promise.all([
     import("./view-host.ts"),
-    mcp.read(uri, listener, signal).catch((error: unknown) => {
+    mcp.view(uri, listener, signal).catch((error: unknown) => {
       throw new Error(`The view ${uri} could not be loaded: ${reasonOf(error)}`);
     }),
   ]);
-  const content = contents.find(({ mimeType }) => mimeType === VIEW_TYPE);
-  if (content === undefined) throw new Error(`The resource ${uri} is not a view.`);
-  const own = place.closest<HTMLElement>(".servlet");
   const view = {
     address: `/console/view?${new URLSearchParams({ uri })}`,
     title: `View of ${tool.title ?? tool.name}`,
-    ...{ ui: uiOf(content), tool, input },
+    ...{ meta: uiOf(content), tool, input },
     outcome: outcome.then(
       (result) => ({ result: result as CallToolResult }),
       (error: unknown) => ({ reason: reasonOf(error) }),
@@ -68,11 +68,15 @@ async function shown(
     onMessage: listener.onMessage,
     onLog: listener.onLog,
     async call(name: string, given: Json, until: AbortSignal) {
-      await demandTool(name, mcp, own);
+      const called = isOwn("tool", name) ? await mcp.tool(name) : undefined;
+      const { visibility } = uiOf(called);
+      if (called === undefined || (Array.isArray(visibility) && !visibility.includes("app")))
+        throw new Error(`This view may not call ${name}: only its servlet's tools for views.`);
       return mcp.call(name, given, listener, { signal: until, onprogress() {} });
     },
     async read(named: string, until: AbortSignal) {
-      demandResource(named, own);
+      if (!isOwn("resource", named))
+        throw new Error(`This view may not read ${named}: only what its servlet lists.`);
       return mcp.read(named, listener, until);
     },
   };
@@ -85,25 +89,12 @@ function uiOf(entry: { _meta?: Json | undefined } | undefined): Json {
   return isObject(ui) ? ui : {};
 }
 
-/** The names of a servlet's entries on this page. */
-const namesIn = (servlet: HTMLElement | null, kind: Target["kind"]): string[] =>
-  [...(servlet?.querySelectorAll<HTMLElement>(`.entry[data-kind="${kind}"]`) ?? [])].map(
-    ({ dataset }) => dataset["name"] ?? "",
-  );
-
-/** A server is the whole of MCP's servers here: a view calls the tools of its own servlet alone. */
-async function demandTool(name: string, mcp: Mcp, servlet: HTMLElement | null): Promise<void> {
-  const tool = namesIn(servlet, "tool").includes(name) ? await mcp.tool(name) : undefined;
-  const { visibility } = uiOf(tool);
-  if (tool === undefined || (Array.isArray(visibility) && !visibility.includes("app")))
-    throw new Error(
-      `This view may not call ${name}: only tools of its own servlet that are for views.`,
-    );
-}
-
-function demandResource(uri: string, servlet: HTMLElement | null): void {
-  const isOwn =
-    namesIn(servlet, "resource").includes(uri) ||
-    namesIn(servlet, "template").some((one) => new UriTemplate(one).match(uri) !== null);
-  if (!isOwn) throw new Error(`This view may not read ${uri}: only resources of its own servlet.`);
+/**
+ * True for an entry of the servlet in whose section a place is. For MCP the whole server is one, and a view may call all its
+ * tools; here, it is its servlet's alone. The server says whose each name is; a URI that is not listed may be another's.
+ */
+function entriesAround(place: HTMLElement) {
+  const servlet = place.closest(".servlet");
+  return (kind: Target["kind"], name: string): boolean =>
+    servlet?.querySelector(`.entry[data-kind="${kind}"][data-name="${CSS.escape(name)}"]`) != null;
 }

@@ -2,7 +2,15 @@ import { hash } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { barriers, complaints, DRESSES, opened, PICTURES, realBrowser } from "./real-browser.ts";
+import {
+  barriers,
+  complaints,
+  DRESSES,
+  opened,
+  PICTURES,
+  realBrowser,
+  tried,
+} from "./real-browser.ts";
 import { serving } from "./serving.ts";
 
 /** The start page in a real browser: how to connect, what there is, and trying it. */
@@ -30,22 +38,6 @@ const open = (path = "/", { at = server, ...options }: Opened = {}) =>
 
 interface Opened extends BrowserContextOptions {
   at?: typeof server;
-}
-
-/** The form of an entry, once its client is connected. */
-async function tried(page: Page, name: string, label = "Try it") {
-  const entry = page.locator(`details.entry[data-name="${name}"]`);
-  if (!(await entry.evaluate((one: any) => one.open as boolean)))
-    await entry.locator("summary").first().click();
-  await page.getByRole("button", { name: `${label}: ${name}`, exact: true }).click();
-  await entry
-    .locator(".try form")
-    .first()
-    .waitFor({ timeout: 10_000 })
-    .catch(async (error: Error) => {
-      throw new Error(`${error.message}\n${await entry.locator(".try").textContent()}`);
-    });
-  return entry.locator(".try");
 }
 
 /** Runs a list of steps of the test guest. */

@@ -60,3 +60,19 @@ export async function opened(
   await page.goto(address);
   return page;
 }
+
+/** The form of an entry of the console, once its client is connected. */
+export async function tried(page: Page, name: string, label = "Try it") {
+  const entry = page.locator(`details.entry[data-name="${name}"]`);
+  if (!(await entry.evaluate((one: any) => one.open as boolean)))
+    await entry.locator("summary").first().click();
+  await page.getByRole("button", { name: `${label}: ${name}`, exact: true }).click();
+  await entry
+    .locator(".try form")
+    .first()
+    .waitFor({ timeout: 10_000 })
+    .catch(async (error: Error) => {
+      throw new Error(`${error.message}\n${await entry.locator(".try").textContent()}`);
+    });
+  return entry.locator(".try");
+}
