@@ -104,9 +104,9 @@ async function show(servlet: ServletUnderTest, name: string, width = 800): Promi
     told,
     tell: (method, params) =>
       page.evaluate(
-        ([name, given]) =>
+        ([own, given]) =>
           (globalThis as unknown as { bridge: Record<string, (all: object) => Promise<void>> })
-            .bridge[name]!(given),
+            .bridge[own]!(given),
         [method, params] as const,
       ),
   };
