@@ -6,8 +6,14 @@ import {
   PostMessageTransport,
   type McpUiHostContext,
 } from "@modelcontextprotocol/ext-apps/app-bridge";
-import type { CallToolResult, ReadResourceResult, Tool } from "@modelcontextprotocol/client";
-import { isObject, type Json } from "../../core/model.ts";
+import type {
+  CallToolResult,
+  EmbeddedResource,
+  ReadResourceResult,
+  ResourceLink,
+  Tool,
+} from "@modelcontextprotocol/client";
+import type { Json } from "../../core/model.ts";
 import { printable } from "../../core/text.ts";
 import type { TimedMessage } from "./mcp.ts";
 
@@ -89,8 +95,8 @@ export async function hostView(
   bridge.onreadresource = ({ uri }, { mcpReq }) =>
     bounded(() => view.read(uri, AbortSignal.any([mcpReq.signal, signal])));
   // There is no model: the list of messages shows both.
-  bridge.onmessage = async () => ({});
-  bridge.onupdatemodelcontext = async () => ({});
+  const taken = async () => ({});
+  Object.assign(bridge, { onmessage: taken, onupdatemodelcontext: taken });
   bridge.onloggingmessage = (params) => view.onLog(params);
   bridge.onsizechange = ({ height = 0 }) => {
     frame.style.height = `${Math.min(Math.max(height, 0), HEIGHT)}px`;
@@ -104,7 +110,7 @@ export async function hostView(
   bridge.onrequestdisplaymode = async ({ mode }) => {
     const { availableDisplayModes: known = [mode] } = bridge.getAppCapabilities() ?? {};
     // A view takes the whole window only when somebody has just used the page or the view.
-    const mayEnter = known.includes(mode) && navigator.userActivation?.isActive !== false;
+    const mayEnter = known.includes(mode) && navigator.userActivation.isActive;
     if (mode === "fullscreen" && !dialog.open && mayEnter) {
       dialog.showModal();
       leave.focus();
@@ -200,7 +206,7 @@ function contextFor({ tool }: FramedView, dialog: HTMLDialogElement) {
   const isTouched = matchMedia("(any-pointer: coarse)").matches;
   const hovers = matchMedia("(any-hover: hover)").matches;
   return (): McpUiHostContext => {
-    const { clientWidth: width = 0, clientHeight: height = 0 } = dialog.querySelector("iframe")!;
+    const { clientWidth: width, clientHeight: height } = dialog.querySelector("iframe")!;
     return {
       toolInfo: { tool },
       theme: DARK.matches ? "dark" : "light",
@@ -271,14 +277,16 @@ function record(transport: PostMessageTransport, onMessage: FramedView["onMessag
     const json = isWithin(message, KEPT_SIZE) ? message : "It is too large to be kept here.";
     onMessage({ isSent, at: Date.now(), json, isOfView: true });
   };
-  transport.onmessage = (...given) => {
-    note(false, given[0]);
-    onmessage?.(...given);
-  };
-  transport.send = (...given) => {
-    note(true, given[0]);
-    return send(...given);
-  };
+  Object.assign(transport, {
+    onmessage(...given: Parameters<NonNullable<typeof onmessage>>) {
+      note(false, given[0]);
+      onmessage?.(...given);
+    },
+    send(...given: Parameters<typeof send>) {
+      note(true, given[0]);
+      return send(...given);
+    },
+  });
 }
 
 /** The link to a page; undefined for what is not of the web, or names somebody. */
@@ -293,14 +301,15 @@ function linkTo(text: string) {
 }
 
 /** The link that saves a file; undefined where the view has not sent it. The file is kept until `over` aborts. */
-function savingOf({ type, resource }: Json, over: AbortSignal) {
-  if (type !== "resource" || !isObject(resource)) return undefined;
-  const { uri, mimeType, text, blob } = resource;
-  const content = typeof blob === "string" ? Uint8Array.fromBase64(blob) : String(text);
-  const file = new Blob([content], { type: String(mimeType ?? "") });
+function savingOf(item: EmbeddedResource | ResourceLink, over: AbortSignal) {
+  if (item.type !== "resource") return undefined;
+  const { uri, mimeType: type = "" } = item.resource;
+  const content =
+    "text" in item.resource ? item.resource.text : Uint8Array.fromBase64(item.resource.blob);
+  const file = new Blob([content], { type });
   const href = URL.createObjectURL(file);
   over.addEventListener("abort", () => URL.revokeObjectURL(href));
-  const name = decodeURIComponent(/[^/]*$/.exec(String(uri))![0]);
+  const name = decodeURIComponent(/[^/]*$/.exec(uri)![0]);
   const link = element("a", { textContent: "Save", href, download: name });
   return { link, asks: `The view asks to save a file of ${file.size} bytes:`, what: name };
 }

@@ -23,15 +23,18 @@ export function viewsIn(place: HTMLElement, { target, address }: Opened) {
     closing.abort();
     said.textContent = "";
     const { signal } = (closing = new AbortController());
-    last = last
-      .then(() => shown(call, { place, target, address, signal }))
-      .then(
-        () => "",
-        (error: unknown) => `${reasonOf(error)} The result is shown without its view.`,
-      )
-      .then((why) => {
-        said.textContent = signal.aborted ? "" : printableText(why.slice(0, 2000));
-      });
+    const before = last;
+    const show = async () => {
+      await before;
+      try {
+        await shown(call, { place, target, address, signal });
+      } catch (error) {
+        if (signal.aborted) return;
+        const why = `${reasonOf(error)} The result is shown without its view.`;
+        said.textContent = printableText(why.slice(0, 2000));
+      }
+    };
+    last = show();
   };
 }
 
@@ -96,5 +99,5 @@ function uiOf(entry: { _meta?: Json | undefined } | undefined): Json {
 function entriesAround(place: HTMLElement) {
   const servlet = place.closest(".servlet");
   return (kind: Target["kind"], name: string): boolean =>
-    servlet?.querySelector(`.entry[data-kind="${kind}"][data-name="${CSS.escape(name)}"]`) != null;
+    Boolean(servlet?.querySelector(`.entry[data-kind="${kind}"][data-name="${CSS.escape(name)}"]`));
 }
