@@ -1,6 +1,6 @@
 import type { Json } from "../../core/model.ts";
 import type { Registry } from "../../servlets/registry.ts";
-import { showsViews, VIEWS_EXTENSION } from "../../core/views.ts";
+import { asksByViews, showsViews, VIEWS_EXTENSION } from "../../core/views.ts";
 import { VIEW_SETTINGS, withoutViews } from "../../servlets/views.ts";
 import { TASKS_EXTENSION } from "./tasks.ts";
 
@@ -31,7 +31,9 @@ export async function capabilities(
     ...((tasks || views) && {
       extensions: {
         ...(tasks && { [TASKS_EXTENSION]: {} }),
-        ...(views && { [VIEWS_EXTENSION]: VIEW_SETTINGS }),
+        ...(views && {
+          [VIEWS_EXTENSION]: { ...VIEW_SETTINGS, ...(asksByViews(client) && { elicitation: {} }) },
+        }),
       },
     }),
   };
