@@ -8,15 +8,23 @@ import {
 } from "@modelcontextprotocol/ext-apps/app-bridge";
 import type {
   CallToolResult,
+  ElicitResult,
   EmbeddedResource,
   ReadResourceResult,
   ResourceLink,
   Tool,
 } from "@modelcontextprotocol/client";
-import type { Json } from "../../core/model.ts";
+import { ElicitResultSchema } from "@modelcontextprotocol/core";
+import { config } from "zod";
+import { isObject, type Json } from "../../core/model.ts";
 import { printable } from "../../core/text.ts";
 import type { TimedMessage } from "./mcp.ts";
 
+// Without jitless, zod compiles its checks by `eval`, which the page's policy forbids.
+config({ jitless: true });
+
+/** How long somebody may take to answer a question, in ms. */
+const ANSWER_MS = 7 * 24 * 3_600_000;
 /** How long a view may take to start, and to end, in ms. */
 const START_MS = 10_000;
 const END_MS = 1000;
@@ -31,27 +39,33 @@ const MESSAGE_SIZE = 4_000_000;
 const KEPT_SIZE = 100_000;
 const LINK_CHARACTERS = 2000;
 
-/** A view, the call that it is for, and what it may do besides. */
+/** A view, what it is told, and what it may do. */
 export interface FramedView {
   /** The address of its document. */
   address: string;
   title: string;
   /** What its resource says of it, as its servlet gave it. */
   meta: unknown;
-  tool: Tool;
-  input: Json;
-  /** The result of the call, or why there is none. */
-  outcome: Promise<{ result: CallToolResult } | { reason: string }>;
-  /** Calls a tool, or reads a resource, for the view. Throws where that is not the view's to do. */
-  call(name: string, given: Json, signal: AbortSignal): Promise<CallToolResult>;
-  read(uri: string, signal: AbortSignal): Promise<ReadResourceResult>;
-  onMessage(message: TimedMessage): void;
-  onLog(params: Json): void;
+  /** The call whose result it shows, which ends with the result or with why there is none. */
+  call?: {
+    tool: Tool;
+    input: Json;
+    outcome: Promise<{ result: CallToolResult } | { reason: string }>;
+  };
+  /** The elicitation that it answers. */
+  question?: { params: Json; answer(result: ElicitResult): void };
+  /** How it calls a tool, or reads a resource. Throws where that is not the view's to do. Absent where no view may. */
+  uses?: {
+    callTool(name: string, given: Json, signal: AbortSignal): Promise<CallToolResult>;
+    readResource(uri: string, signal: AbortSignal): Promise<ReadResourceResult>;
+  };
+  onMessage?(message: TimedMessage): void;
+  onLog?(params: Json): void;
 }
 
 /**
  * Shows a view until `closing` aborts and the view has heard of that. Throws an error for people where the view does not
- * start, floods the page, or leaves.
+ * start, floods the page, leaves, or does not answer its question.
  */
 export async function hostView(
   place: HTMLElement,
@@ -71,7 +85,9 @@ export async function hostView(
     null,
     { name: "edge-servlets-console", version: "1.0.0" },
     {
-      ...{ openLinks: {}, downloadFile: {}, serverTools: {}, serverResources: {}, logging: {} },
+      ...{ openLinks: {}, downloadFile: {}, logging: {} },
+      ...(view.uses && { serverTools: {}, serverResources: {} }),
+      ...(view.question && { elicitation: {} }),
       ...{ message: { text: {} }, updateModelContext: { text: {}, structuredContent: {} } },
       sandbox: { ...(csp && { csp }), ...(permissions && { permissions }) },
     },
@@ -90,14 +106,17 @@ export async function hostView(
       running--;
     }
   };
-  bridge.oncalltool = ({ name, arguments: given = {} }, { mcpReq }) =>
-    bounded(() => view.call(name, given, AbortSignal.any([mcpReq.signal, signal])));
-  bridge.onreadresource = ({ uri }, { mcpReq }) =>
-    bounded(() => view.read(uri, AbortSignal.any([mcpReq.signal, signal])));
+  if (view.uses) {
+    const { callTool, readResource } = view.uses;
+    bridge.oncalltool = ({ name, arguments: given = {} }, { mcpReq }) =>
+      bounded(() => callTool(name, given, AbortSignal.any([mcpReq.signal, signal])));
+    bridge.onreadresource = ({ uri }, { mcpReq }) =>
+      bounded(() => readResource(uri, AbortSignal.any([mcpReq.signal, signal])));
+  }
   // There is no model: the list of messages shows both.
   const taken = async () => ({});
   Object.assign(bridge, { onmessage: taken, onupdatemodelcontext: taken });
-  bridge.onloggingmessage = (params) => view.onLog(params);
+  bridge.onloggingmessage = (params) => view.onLog?.(params);
   bridge.onsizechange = ({ height = 0 }) => {
     frame.style.height = `${Math.min(Math.max(height, 0), HEIGHT)}px`;
   };
@@ -126,18 +145,30 @@ export async function hostView(
     () => fail(`The view did not start within ${START_MS / 1000} seconds.`),
     START_MS,
   );
+  const tell = async ({ input, outcome }: NonNullable<FramedView["call"]>) => {
+    await bridge.sendToolInput({ arguments: input });
+    const ended = await outcome;
+    if (signal.aborted) return;
+    if ("result" in ended) await bridge.sendToolResult(ended.result);
+    else await bridge.sendToolCancelled(ended);
+  };
+  const ask = async ({ params, answer }: NonNullable<FramedView["question"]>) => {
+    if (!seen.answers) return fail("The view answers no questions.");
+    const request = { method: "elicitation/create", params };
+    const wait = { signal, timeout: ANSWER_MS };
+    try {
+      answer(await bridge.request(request, ElicitResultSchema, wait));
+    } catch {
+      fail("The view has given no answer to the question.");
+    }
+  };
   let hasStarted = false;
   bridge.oninitialized = () => {
     if (hasStarted) return;
     hasStarted = true;
     clearTimeout(start);
-    void bridge.sendToolInput({ arguments: view.input });
-    void view.outcome.then((ended) => {
-      if (signal.aborted) return undefined;
-      return "result" in ended
-        ? bridge.sendToolResult(ended.result)
-        : bridge.sendToolCancelled(ended);
-    });
+    if (view.call) void tell(view.call);
+    if (view.question) void ask(view.question);
   };
   let loads = 0;
   frame.addEventListener("load", () => {
@@ -150,7 +181,7 @@ export async function hostView(
   addEventListener("message", guard, { signal });
   const transport = new PostMessageTransport(contentWindow!, contentWindow!);
   await bridge.connect(transport);
-  record(transport, view.onMessage);
+  const seen = record(transport, view.onMessage);
   const resized = new ResizeObserver(tellContext);
   resized.observe(frame);
   DARK.addEventListener("change", tellContext, { signal });
@@ -194,7 +225,7 @@ function framed({ address, title }: FramedView, allow: string) {
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 
 /** The context of a view, as it is whenever the function is called. */
-function contextFor({ tool }: FramedView, dialog: HTMLDialogElement) {
+function contextFor({ call }: FramedView, dialog: HTMLDialogElement) {
   const style = getComputedStyle(document.documentElement);
   const variables = Object.fromEntries(
     Object.entries(VARIABLES).map(([name, own]) => [
@@ -208,7 +239,7 @@ function contextFor({ tool }: FramedView, dialog: HTMLDialogElement) {
   return (): McpUiHostContext => {
     const { clientWidth: width, clientHeight: height } = dialog.querySelector("iframe")!;
     return {
-      toolInfo: { tool },
+      ...(call && { toolInfo: { tool: call.tool } }),
       theme: DARK.matches ? "dark" : "light",
       styles: { variables },
       displayMode: dialog.open ? "fullscreen" : "inline",
@@ -270,16 +301,24 @@ function isWithin(data: unknown, most: number): boolean {
   return left > 0;
 }
 
-function record(transport: PostMessageTransport, onMessage: FramedView["onMessage"]): void {
+/** Records what a view says and is told. `answers` is true once it has said that it answers questions. */
+function record(transport: PostMessageTransport, onMessage: FramedView["onMessage"]) {
+  const seen = { answers: false };
   const { onmessage } = transport;
   const send = transport.send.bind(transport);
   const note = (isSent: boolean, message: unknown) => {
     const json = isWithin(message, KEPT_SIZE) ? message : "It is too large to be kept here.";
-    onMessage({ isSent, at: Date.now(), json, isOfView: true });
+    onMessage?.({ isSent, at: Date.now(), json, isOfView: true });
   };
   Object.assign(transport, {
     onmessage(...given: Parameters<NonNullable<typeof onmessage>>) {
-      note(false, given[0]);
+      const [message] = given;
+      note(false, message);
+      // The library does not know this capability yet.
+      if ("method" in message && message.method === "ui/initialize") {
+        const { appCapabilities: known } = message.params ?? {};
+        seen.answers = isObject(known) && isObject(known["elicitation"]);
+      }
       onmessage?.(...given);
     },
     send(...given: Parameters<typeof send>) {
@@ -287,6 +326,7 @@ function record(transport: PostMessageTransport, onMessage: FramedView["onMessag
       return send(...given);
     },
   });
+  return seen;
 }
 
 /** The link to a page; undefined for what is not of the web, or names somebody. */
