@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, extname, join } from "node:path";
-import { Script } from "node:vm";
+import { compileFunction } from "node:vm";
 import {
   build,
   type BuildFailure,
@@ -11,7 +11,7 @@ import {
   type Plugin,
   transform,
 } from "esbuild";
-import { type DefaultTreeAdapterTypes, parse, type Token } from "parse5";
+import { type DefaultTreeAdapterTypes, parse } from "parse5";
 import type { Manifest } from "../servlets/manifest.ts";
 import { DOCS, OWN_EXTENSION } from "./own.ts";
 import { Refusal } from "./refusal.ts";
@@ -110,7 +110,7 @@ async function editsFor(element: Element, text: string, around: Around): Promise
   const whole = (by: string): Edit[] => [{ from: place.startOffset, to: place.endOffset, by }];
   const resolveDir = dirname(around.path);
   const inside = () => {
-    const { startTag, endTag } = place as Token.ElementLocation;
+    const { startTag, endTag } = place;
     return text.slice(startTag!.endOffset, endTag?.startOffset ?? place.endOffset);
   };
   const src = attributes.get("src");
@@ -190,7 +190,7 @@ async function classic(file: string): Promise<string> {
   try {
     const loader = extname(file).slice(1) as "js" | "ts";
     const { code } = await transform(text, { loader, minifyWhitespace: true, target: "es2022" });
-    new Script(code);
+    compileFunction(code);
     return withoutComments(code);
   } catch (error) {
     throw new Refusal(

@@ -126,7 +126,7 @@ export interface ConnectedView<S = unknown, K = ToolsOf<S>> {
   /** What the client can do, by the names of the specification, such as `openLinks` and `downloadFile`. */
   readonly capabilities: Record<string, unknown>;
   /** Gives the user a file, which the client may ask them about. Bytes, or a text. */
-  save(name: string, mimeType: string, content: Uint8Array | string): Promise<void>;
+  save(file: string, mimeType: string, content: Uint8Array | string): Promise<void>;
   /** Opens a page in the user's browser, which the client may ask them about. */
   open(url: string): Promise<void>;
   /** Says something in the conversation, in the name of the user. */
@@ -239,9 +239,9 @@ export async function connect<S = unknown, K extends string = ToolsOf<S>>({
       asked = undefined;
     },
     capabilities: {},
-    save: (name: string, mimeType: string, content: Uint8Array | string) => {
+    save: (file: string, mimeType: string, content: Uint8Array | string) => {
       const inside = typeof content === "string" ? { text: content } : { blob: base64(content) };
-      const resource = { uri: `file:///${encodeURIComponent(name)}`, mimeType, ...inside };
+      const resource = { uri: `file:///${encodeURIComponent(file)}`, mimeType, ...inside };
       return done("ui/download-file", { contents: [{ type: "resource", resource }] });
     },
     open: (url: string) => done("ui/open-link", { url }),
@@ -287,7 +287,7 @@ export async function connect<S = unknown, K extends string = ToolsOf<S>>({
   dress(view.state.frame);
   send({ method: "ui/notifications/initialized", params: {} });
   if (resize) watchSize((params) => send({ method: "ui/notifications/size-changed", params }));
-  return view as unknown as ConnectedView<S, K>;
+  return view as ConnectedView<S, K>;
 }
 
 function base64(bytes: Uint8Array): string {
