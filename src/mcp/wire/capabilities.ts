@@ -1,6 +1,6 @@
 import type { Json } from "../../core/model.ts";
 import type { Registry } from "../../servlets/registry.ts";
-import { showsViews, VIEWS_EXTENSION } from "../../core/views.ts";
+import { asksByViews, showsViews, VIEWS_EXTENSION } from "../../core/views.ts";
 import { VIEW_SETTINGS, withoutViews } from "../../servlets/views.ts";
 import { SKILLS_EXTENSION, skillsOf } from "./skills.ts";
 import { TASKS_EXTENSION } from "./tasks.ts";
@@ -34,7 +34,9 @@ export async function capabilities(
       extensions: {
         ...(skills && { [SKILLS_EXTENSION]: { directoryRead: true } }),
         ...(tasks && { [TASKS_EXTENSION]: {} }),
-        ...(views && { [VIEWS_EXTENSION]: VIEW_SETTINGS }),
+        ...(views && {
+          [VIEWS_EXTENSION]: { ...VIEW_SETTINGS, ...(asksByViews(client) && { elicitation: {} }) },
+        }),
       },
     }),
   };
