@@ -35,6 +35,17 @@ export function viewIn(params: Json): unknown {
   return isObject(ui) ? ui["resourceUri"] : undefined;
 }
 
+/** A question that names the view with this URI. */
+export function withViewAt(ask: Ask, uri: string): Ask {
+  const { _meta: meta } = ask.params;
+  const others = isObject(meta) ? meta : {};
+  const ui = isObject(others["ui"]) ? others["ui"] : {};
+  return {
+    ...ask,
+    params: { ...ask.params, _meta: { ...others, ui: { ...ui, resourceUri: uri } } },
+  };
+}
+
 /** A question without the view that it names. */
 export function withoutView(ask: Ask): Ask {
   const { _meta: meta, ...params } = ask.params;

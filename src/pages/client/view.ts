@@ -29,7 +29,8 @@ export function viewsIn(place: HTMLElement, { target, address }: Opened) {
     const next = async () => {
       await before;
       try {
-        await shown(call, { place, target, address, listener: call.listener, signal });
+        const saved = (one: string) => void whenSaved(one, signal).then((is) => is && show(call));
+        await shown(call, { place, target, address, listener: call.listener, signal, saved });
       } catch (error) {
         if (signal.aborted) return;
         const why = `${reasonOf(error)} The result is shown without its view.`;
@@ -53,6 +54,26 @@ interface Shared extends Opened {
   place: HTMLElement;
   listener: Listener;
   signal: AbortSignal;
+  /** Called with the address of the view that is shown. */
+  saved?(address: string): void;
+}
+
+/** How often the machine of who writes a view is asked whether it has been saved, in ms. */
+const SAVED_MS = 1000;
+const LOCAL = new Set(["localhost", "127.0.0.1", "[::1]"]);
+
+/** Resolves with true when the document of a view has changed, on the machine of who writes it; else with false in the end. */
+async function whenSaved(address: string, signal: AbortSignal): Promise<boolean> {
+  let first: string | undefined;
+  while (LOCAL.has(location.hostname) && !signal.aborted) {
+    // The server starts anew meanwhile.
+    const response = await fetch(address, { signal }).catch(() => undefined);
+    const text = response?.ok ? await response.text().catch(() => undefined) : undefined;
+    first ??= text;
+    if (text !== undefined && text !== first) return !signal.aborted;
+    await new Promise((done) => setTimeout(done, SAVED_MS));
+  }
+  return false;
 }
 
 async function shown({ input, outcome }: Shown, by: Shared): Promise<void> {
@@ -117,7 +138,7 @@ const CHARACTERS = 10_000;
 /** Shows a view of this servlet until `signal` aborts. Throws an error for people where there is none, or it fails. */
 async function hosted(
   uri: string,
-  { place, target, address, listener, signal }: Shared,
+  { place, target, address, listener, signal, saved }: Shared,
   what: Pick<FramedView, "title" | "call" | "question">,
 ): Promise<void> {
   const mcp = await connectionFor(target, address);
@@ -144,6 +165,7 @@ async function hosted(
     },
   };
   const { onMessage, onLog } = listener;
+  saved?.(addressOf(uri));
   const view = { ...what, address: addressOf(uri), meta: uiOf(content), uses, onMessage, onLog };
   await hostView(place, view, signal);
 }

@@ -115,6 +115,20 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     expect(scripts.some((one) => one.includes("view-host"))).toBe(true);
   });
 
+  test("a view is shown anew with its result when it was saved", async () => {
+    const page = await open();
+    const { place } = await board(page);
+    const before = await place.locator("iframe").elementHandle();
+    await page.route("**/console/view?**", async (route) => {
+      const response = await route.fetch();
+      const body = (await response.text()).replace("</title>", " saved</title>");
+      await route.fulfill({ response, body });
+    });
+    await expect.poll(async () => (await frameIn(place)).title(), SOON).toContain("saved");
+    await place.frameLocator("iframe").getByText("water").waitFor();
+    expect(await before!.isVisible()).toBe(false);
+  });
+
   test("a view that the kit has made starts, draws, and fits its height", async () => {
     const page = await open();
     const place = await toolOf(page, "draw_chart");
