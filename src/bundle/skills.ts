@@ -139,12 +139,13 @@ function valueIn(written: string, refuse: (why: string) => never): Json {
     const [first = ""] = error.message.split("\n");
     return refuse(`has frontmatter that is not YAML: ${first.replace(/:$/, "")}`);
   }
+  let value: unknown;
   try {
-    const value: unknown = JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: 20 })));
-    return isObject(value) ? value : refuse("has frontmatter that is no map of names to values");
+    value = JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: 20 })));
   } catch {
     return refuse("has frontmatter with too many aliases: write the values out");
   }
+  return isObject(value) ? value : refuse("has frontmatter that is no map of names to values");
 }
 
 /** Throws a `Refusal` for a skill that is too large, or whose texts link to files that are not in it. */
