@@ -9,6 +9,9 @@ import type { ContentBlock, LoggingLevel, ResourceContents } from "../sdk/types.
 
 const VERSION = "2026-01-26";
 
+/** What the manifest's `prefix` adds to the names of the servlet's tools; set when the page is made. */
+declare const EDGE_SERVLETS_TOOL_PREFIX: string;
+
 type Json = Record<string, unknown>;
 type Member<T, K> = K extends keyof T ? T[K] : unknown;
 type InputsOf<S> = S extends TypedServlet<infer I, infer _> ? I : Record<string, unknown>;
@@ -226,7 +229,10 @@ export async function connect<S = unknown, K extends string = ToolsOf<S>>({
       draw(view.state);
     },
     async call(tool: string, args: Json = {}) {
-      const result = (await request("tools/call", { name: tool, arguments: args })) as never;
+      const result = (await request("tools/call", {
+        name: EDGE_SERVLETS_TOOL_PREFIX + tool,
+        arguments: args,
+      })) as never;
       const { isError, content } = result as Result;
       if (!isError) return result;
       const texts = content.map((block) => (block.type === "text" ? block.text : ""));
