@@ -11,7 +11,7 @@ import { checkOf, type Check } from "./checks.ts";
 import { GET_RESULT, RESERVED_NAMES, type May } from "./scopes.ts";
 import { compareTemplates, sampleOf, templateMatcher, type TemplateMatcher } from "./templates.ts";
 import { newest } from "./toolkit.ts";
-import { viewResources, withView } from "./views.ts";
+import { viewOf, viewResources, withoutView, withView } from "./views.ts";
 
 /** The servlet that an entry comes from. */
 export interface EntrySource {
@@ -81,6 +81,9 @@ export function merge(
   const templates = new Map<string, TemplateEntry>();
   const versions: ToolEntry[] = [];
   const seen = new Set(shown);
+  const views = new Map(
+    shown.flatMap((servlet) => viewResources(servlet).map(({ uri }) => [uri, servlet])),
+  );
 
   for (const { servlet, lists } of servlets) {
     const { manifest } = servlet;
@@ -99,6 +102,10 @@ export function merge(
         onClash({ kind, name, servlets: [servlet.name, first.servlet.name] });
     };
 
+    const skipsResource = wholeMatch(manifest.skip_resources);
+    // A view of a manifest is its servlet's: others neither list it nor show their results on it.
+    const mayShow = (uri: unknown) =>
+      typeof uri === "string" && !skipsResource(uri) && (views.get(uri) ?? servlet) === servlet;
     const skipsTool = wholeMatch(manifest.skip_tools);
     for (const tool of lists.tools) {
       if (skipsTool(tool.name) || !may(servlet.name, tool.name)) continue;
@@ -106,7 +113,9 @@ export function merge(
       const mode = manifest.tools?.[tool.name]?.task;
       const execution = mode && { ...tool.execution, taskSupport: TASK_SUPPORT[mode] };
       const linked = withView(withPortable(tool), servlet);
-      const listed = { ...linked, name, ...(execution && { execution }) };
+      const view = viewOf(linked);
+      const allowed = view === undefined || mayShow(view) ? linked : withoutView(linked);
+      const listed = { ...allowed, name, ...(execution && { execution }) };
       const entry = { servlet, own: tool.name, tool: listed, ...checksOf(servlet, tool) };
       versions.push(entry);
       if (seen.has(servlet)) add("tools", tools, name, entry);
@@ -119,10 +128,13 @@ export function merge(
         manifest.prefix === undefined ? prompt.name : `${manifest.prefix}-${prompt.name}`;
       add("prompts", prompts, name, { servlet, own: prompt.name, prompt: { ...prompt, name } });
     }
-    const skipsResource = wholeMatch(manifest.skip_resources);
-    for (const resource of [...lists.resources, ...viewResources(servlet)]) {
-      if (skipsResource(resource.uri) || !may(servlet.name, resource.uri)) continue;
-      add("resources", resources, resource.uri, { servlet, resource });
+    const own = new Set(viewResources(servlet));
+    for (const resource of [...lists.resources, ...own]) {
+      const { uri } = resource;
+      if (skipsResource(uri) || !may(servlet.name, uri)) continue;
+      const owner = own.has(resource) ? undefined : views.get(uri);
+      if (owner === undefined) add("resources", resources, uri, { servlet, resource });
+      else onClash({ kind: "resources", name: uri, servlets: [owner.name, servlet.name] });
     }
     const skipsTemplate = wholeMatch(manifest.skip_resource_templates);
     for (const template of lists.resourceTemplates) {
