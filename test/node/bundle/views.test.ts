@@ -1,5 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
+import { FILES } from "../../../src/bundle/view-page.ts";
 import { bundling } from "./bundling.ts";
 
 /** Pages that the bundle step makes of views, and what it says of those that it cannot make. */
@@ -107,6 +108,35 @@ view.show(({ result }) => render(<Board cards={result?.structuredContent?.cards 
     expect(page.match(/<\/script>/g)).toHaveLength(1);
     expect(page).not.toContain("<!--");
   });
+});
+
+test("a script may import every file that becomes a part of its page", async () => {
+  const imports = FILES.map((ending, at) => `import file${at} from "./a.${ending}";`);
+  const uses = `const all: string[] = [${FILES.map((_, at) => `file${at}`).join()}];\nself.name = all.join();`;
+  const files = withBoard("v.ts", [CONNECTED, ...imports, uses, "void view;"].join("\n"));
+  const named = FILES.map((ending) => [`a/a.${ending}`, "x"]);
+  expect(await pageOf({ ...files, ...Object.fromEntries(named) })).toContain("data:");
+});
+
+const refusalOf = async (files: Record<string, string>): Promise<string> => {
+  const [made] = await Promise.allSettled([bundle(files)]);
+  return made.status === "rejected" ? made.reason.message : "";
+};
+
+test("a fault in a file that servlet and view share is told once", async () => {
+  const { "a/servlet.ts": text, ...files } = withBoard("v.ts", `${CONNECTED}\nvoid view;`);
+  const message = await refusalOf({
+    ...files,
+    "a/servlet.ts": `import { kept } from "./kept.ts";\n${text!.replace("() => (", "() => kept(")}`,
+    "a/kept.ts": "export const kept = <T>(one: T): T => one.kept;",
+  });
+  expect(message.match(/kept\.ts\(1,\d+\)/g)).toHaveLength(1);
+});
+
+test("a message about types names the file with the fault, and no other", async () => {
+  const faulty = `${CONNECTED}\nimport all from "./all.json";\nvoid [all, view.bord];`;
+  const message = await refusalOf({ ...withBoard("v (1).ts", faulty), "a/all.json": "{}" });
+  expect(message.match(/\/a\/.*/g)).toEqual([expect.stringMatching(/v \(1\)\.ts\(5,\d+\).*bord/)]);
 });
 
 test("a view calls tools by the names that clients see", async () => {
