@@ -25,7 +25,7 @@ import { operatorEndpoint, operatorRefusal } from "./operator/endpoint.ts";
 import { callTool, listTools } from "./otc/endpoint.ts";
 import { errorResponse } from "./otc/reply.ts";
 import { LATEST } from "./otc/request.ts";
-import { SIGN_IN_PATH } from "./pages/frame.ts";
+import { ANSWER_SCRIPT_PATH, SIGN_IN_PATH } from "./pages/frame.ts";
 import { HOW_TO_CLOSE } from "./pages/page.ts";
 import { addConsole } from "./pages/routes.ts";
 import { accountEndpoint } from "./pages/account-endpoint.ts";
@@ -107,7 +107,8 @@ export function createApp(server: Server) {
       const { quota, until } = rateLimiter.enter(key, raw);
       const tasksOf = (principal: Principal) => tasks!(principal, quota.countStored);
       const { forgetCaller } = server.states;
-      const page = { people, ...server.site, person, tasksOf, persons, providers, forgetCaller };
+      const own = { person, tasksOf, persons, providers, forgetCaller };
+      const page = { people, ...server.site, ...own, script: env.ASSETS && ANSWER_SCRIPT_PATH };
       return until(endpoint({ ...page, admit: quota.admit }));
     });
 

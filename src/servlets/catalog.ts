@@ -9,6 +9,7 @@ import { StepsExceeded, Steps } from "../schema/steps.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import { checkOf, type Check } from "./checks.ts";
 import { GET_RESULT, RESERVED_NAMES, type May } from "./scopes.ts";
+import { skillResources, type SkillResource } from "./skills.ts";
 import { compareTemplates, sampleOf, templateMatcher, type TemplateMatcher } from "./templates.ts";
 import { newest } from "./toolkit.ts";
 import { viewOf, viewResources, withoutView, withView } from "./views.ts";
@@ -34,6 +35,8 @@ export interface PromptEntry extends EntrySource {
 interface ResourceEntry {
   servlet: PreparedServlet;
   resource: Resource;
+  /** For a file of a skill: only those with a skill are listed. */
+  file?: SkillResource;
 }
 
 interface TemplateEntry {
@@ -136,6 +139,11 @@ export function merge(
       if (owner === undefined) add("resources", resources, uri, { servlet, resource });
       else onClash({ kind: "resources", name: uri, servlets: [owner.name, servlet.name] });
     }
+    for (const file of skillResources(servlet)) {
+      const { resource } = file;
+      if (skipsResource(resource.uri) || !may(servlet.name, resource.uri)) continue;
+      add("resources", resources, resource.uri, { servlet, resource, file });
+    }
     const skipsTemplate = wholeMatch(manifest.skip_resource_templates);
     for (const template of lists.resourceTemplates) {
       if (skipsTemplate(template.uriTemplate)) continue;
@@ -184,7 +192,9 @@ export function joinedCatalogs(first: Catalog, second: Catalog): Catalog {
 
 const listsOf = (all: Pick<Catalog, "tools" | "prompts" | "resources" | "templates">): Lists => ({
   tools: shownOf(all.tools.values()).map(({ tool }) => tool),
-  resources: [...all.resources.values()].map(({ resource }) => resource),
+  resources: [...all.resources.values()]
+    .filter(({ file }) => file === undefined || file.skill !== undefined)
+    .map(({ resource }) => resource),
   resourceTemplates: all.templates.map(({ template }) => template),
   prompts: [...all.prompts.values()].map(({ prompt }) => prompt),
 });

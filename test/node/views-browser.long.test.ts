@@ -1,3 +1,4 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { build } from "esbuild";
 import type { Browser, Frame, Page } from "playwright-core";
 import axe from "axe-core";
@@ -298,8 +299,52 @@ describe("tasks", async () => {
   });
 });
 
+/** Where pictures of views are written: `PICTURES=docs/pictures` has those of docs/views.md made anew. */
+const PICTURES = process.env["PICTURES"] ?? ".bundle/pictures";
+
+test("pictures of views are made", async () => {
+  await mkdir(PICTURES, { recursive: true });
+  const [chart, tasks] = await Promise.all(["plugins/chart", "plugins/tasks"].map(loadServlet));
+  const args = {
+    ...{ title: "Rain in Zurich", y_title: "mm in a month", name: "2025" },
+    labels: ["Jan", "Feb", "Mar", "Apr", "May", "Jun"],
+    values: [63, 60, 75, 82, 115, 123],
+    series: [{ name: "2026", values: [71, 44, 90, 78, 131, 104] }],
+  };
+  const drawn = await show(chart!, "chart", 560);
+  await drawn.tell("sendHostContextChange", LIGHT);
+  await drawn.tell("sendToolInput", { arguments: args });
+  await drawn.view.locator("svg").focus();
+  for (const _ of args.values.slice(1)) await drawn.view.locator("svg").press("ArrowRight");
+  await expect.poll(() => textOf(drawn.view)).toContain("May: 2025 115, 2026 131");
+  const cards = [
+    ...[{ text: "Book the room" }, { text: "Print the programme" }],
+    ...[
+      { text: "Invite the speakers", column: "doing" },
+      { text: "Find a date", column: "done" },
+    ],
+  ];
+  let last: CallToolResult | undefined;
+  for (const card of cards)
+    last = (await tasks!.callTool("add_task", card, { caller: "ada" })).result;
+  const board = await show(tasks!, "board", 640);
+  await board.tell("sendHostContextChange", LIGHT);
+  await board.tell("sendToolResult", last!);
+  await expect.poll(() => textOf(board.view)).toContain("Find a date");
+  for (const [name, { page }] of Object.entries({ chart: drawn, tasks: board })) {
+    const picture = await page.locator("iframe").screenshot({ path: `${PICTURES}/${name}.png` });
+    expect(picture.length).toBeGreaterThan(5000);
+  }
+});
+
+const LIGHT = {
+  theme: "light",
+  styles: {
+    variables: { "--color-text-primary": "#141414", "--color-background-primary": "#fafafa" },
+  },
+};
+
 test("a view asks for more room, opens, says and logs by its client", async () => {
-  const { mkdtemp, rm, writeFile } = await import("node:fs/promises");
   const folder = await mkdtemp(".bundle/asking-");
   await writeFile(
     `${folder}/servlet.js`,

@@ -102,6 +102,25 @@ console.log(JSON.stringify(result));`,
   expect(await inFolder(project, "try.mjs")).toContain("Hello, Bob!");
 });
 
+test("a servlet with a view is made, bundled and tested there, and editors know its types", async () => {
+  const command = join("node_modules/edge-servlets/bin/edge-servlets.js");
+  await inFolder(project, command, "new", "words", "--view");
+  await writeFile(
+    join(project, "view.mjs"),
+    `import { loadServlet } from "edge-servlets/testing";
+const view = await (await loadServlet("plugins/words")).view("words");
+const { result } = await view.call("words_words", { text: "one two two" });
+console.log(view.html.length > 5000, JSON.stringify(result.structuredContent));`,
+  );
+  expect(await inFolder(project, "view.mjs")).toContain(
+    'true {"words":[{"word":"two","count":2},{"word":"one","count":1}]}',
+  );
+  for (const config of ["tsconfig.servlets.json", "tsconfig.views.json"])
+    expect(
+      await inFolder(project, "node_modules/typescript/bin/tsc", "--noEmit", "-p", config),
+    ).toBe("");
+}, 180_000);
+
 test("both packages are ready to publish, with where they were made", async () => {
   // To make them, `package/build.ts` has had npm try to publish both.
   for (const name of ["edge-servlets", "create-edge-servlets"]) {

@@ -5,8 +5,8 @@ import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { merge, type Clash } from "../../../src/servlets/catalog.ts";
 import { NO_ENTRIES } from "../../../src/servlets/servlet.ts";
 import { bundle } from "../../bundle.gen.ts";
-import { send, serverOf } from "../calls/client.ts";
-import { resultIn, SessionClient } from "../mcp/legacy/session-client.ts";
+import { begin, send, serverOf } from "../calls/client.ts";
+import { Events, resultIn, SessionClient } from "../mcp/legacy/session-client.ts";
 import { list as listForAgents, server as agents } from "../otc/client.ts";
 import { ask } from "../server.ts";
 
@@ -187,4 +187,63 @@ test("scopes apply to views as to tools", async () => {
   };
   expect(JSON.stringify(await read("hello:*"))).toContain("lacks the scope");
   expect(JSON.stringify(await read("viewing:*"))).toContain("A board");
+});
+
+describe("a question that names a view", () => {
+  const elicitation = { form: {} };
+  const asking = (settings: object) => ({
+    elicitation,
+    extensions: { [EXTENSION]: { mimeTypes: [TYPE], ...settings } },
+  });
+  const question = async (capabilities: object, args: object = {}) => {
+    const sent = { capabilities };
+    const { requests } = await begin("tools/call", { name: "pick", arguments: args }, sent);
+    return Object.values<any>(requests)[0].params;
+  };
+
+  test("does so to a client that has views answer, which the server says it knows", async () => {
+    const able = asking({ elicitation: {} });
+    expect(await question(able)).toMatchObject({
+      message: "Which seat?",
+      _meta: { ui: { resourceUri: URI } },
+    });
+    const client = { "io.modelcontextprotocol/clientCapabilities": able };
+    const { result } = await ask("server/discover", {}, client);
+    expect(result!["capabilities"]["extensions"][EXTENSION]).toEqual({
+      mimeTypes: [TYPE],
+      elicitation: {},
+    });
+  });
+
+  test.each([
+    ["shows views alone", asking({})],
+    ["shows none", { elicitation }],
+    [
+      "shows views of another kind",
+      { elicitation, extensions: { [EXTENSION]: { mimeTypes: [], elicitation: {} } } },
+    ],
+  ])("does not to a client that %s", async (_what, capabilities) => {
+    expect(await question(capabilities)).not.toHaveProperty("_meta");
+  });
+
+  test.each([
+    "ui://hello/board",
+    "ui://viewing/other",
+    "https://a.example/",
+    "ui://viewing/constructor",
+  ])("names its own servlet's, or none: %s", async (view) => {
+    expect(await question(asking({ elicitation: {} }), { view })).not.toHaveProperty("_meta");
+  });
+
+  test("also in a session", async () => {
+    const asked = async (settings: object) => {
+      const client = await SessionClient.begin({ capabilities: asking(settings) });
+      const response = await client.request("tools/call", { name: "pick", arguments: {} });
+      const events = new Events(response);
+      const { params } = await events.message();
+      return JSON.stringify(params);
+    };
+    expect(await asked({ elicitation: {} })).toContain(URI);
+    expect(await asked({})).not.toContain(URI);
+  });
 });
