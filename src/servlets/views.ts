@@ -55,7 +55,7 @@ export function withView(
 }
 
 /** The view that a tool names, as hosts read it: also by the key of the extension's first revision. */
-export function viewOf({ _meta }: Tool): unknown {
+export function viewOfTool({ _meta }: Tool): unknown {
   const ui = _meta?.["ui"];
   return (isObject(ui) ? ui["resourceUri"] : undefined) ?? _meta?.[FLAT_KEY];
 }
@@ -63,7 +63,7 @@ export function viewOf({ _meta }: Tool): unknown {
 const FLAT_KEY = "ui/resourceUri";
 
 /** The tool without the view that it names. */
-export function withoutView(tool: Tool): Tool {
+export function toolWithoutView(tool: Tool): Tool {
   const { ui, [FLAT_KEY]: _, ...meta } = tool._meta ?? {};
   if (!isObject(ui)) return { ...tool, _meta: meta };
   const { resourceUri: __, ...others } = ui;
