@@ -103,7 +103,10 @@ export async function bundleAll(
   const { cache, progress } = options;
   await unpackPrepared(cache);
   const scripts = await bundleScripts(all, refusals);
-  const checked = refusals.collect(() => checkTypes(typed(scripts), cache, progress));
+  const checked = refusals.collect(async () => {
+    await checkTypes(typed(scripts), cache, progress);
+    return true;
+  });
   const made = new Map<FoundServlet, Ready>();
   const make = (found: FoundServlet) =>
     refusals.collect(async () =>
@@ -120,7 +123,8 @@ export async function bundleAll(
   const ready = all.flatMap((found) => made.get(found) ?? []);
   const scriptsOfViews = ready.flatMap(({ found }) => viewScripts(found));
   const viewsChecked = refusals.collect(async () => {
-    await checkViewTypes(scriptsOfViews, typed(scripts), cache, progress);
+    // Faults of a servlet are also found from its views.
+    if (await checked) await checkViewTypes(scriptsOfViews, typed(scripts), cache, progress);
   });
   const answers = await askServlets(
     ready.map(({ found, prepared, dialect, archives }) => ({
@@ -157,7 +161,7 @@ export async function bundleAll(
     ];
     members.push({ ...member, warnings });
   }
-  await Promise.all([checked, viewsChecked]);
+  await viewsChecked;
   refusals.throwAll();
   const catalog = catalogOf(members);
   refuseNameClashes(members, catalog);

@@ -447,5 +447,9 @@ test("a test shows a view by edge-servlets/testing", async () => {
   expect(requests[0]!.result).toMatchObject({
     structuredContent: { tasks: [{ column: "doing" }] },
   });
+  const { frame: again } = await board.open(page, { tool: "list_tasks" }, { caller: "ada" });
+  await expect
+    .poll(() => again.locator("section").nth(1).innerText())
+    .toContain("Water the plants");
   await expect(servlet.view("other")).rejects.toThrow("There is no view other: board.");
 });

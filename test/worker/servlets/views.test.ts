@@ -1,4 +1,9 @@
 import { describe, expect, test } from "vitest";
+import type { Json, Lists, Tool } from "../../../src/core/model.ts";
+import { directoryOf } from "../../../src/otc/directory.ts";
+import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
+import { merge, type Clash } from "../../../src/servlets/catalog.ts";
+import { NO_ENTRIES } from "../../../src/servlets/servlet.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { begin, send, serverOf } from "../calls/client.ts";
 import { Events, resultIn, SessionClient } from "../mcp/legacy/session-client.ts";
@@ -100,6 +105,75 @@ describe("any other client", () => {
     expect(text).toContain("viewing.list");
     expect(text).not.toContain("viewing.move");
   });
+});
+
+describe("another servlet", () => {
+  const viewing = bundle.servlets.find(({ name }) => name === "viewing")!;
+  const { lists: _, definitions: __, ...dynamic } = viewing;
+  const tool = (meta: object, name = "take"): Tool => ({
+    ...{ name, inputSchema: { type: "object" }, _meta: meta as Json },
+  });
+  const merged = (lists: Partial<Lists>, of: PreparedServlet = dynamic, manifest = {}) => {
+    const other = { ...dynamic, name: "another", manifest };
+    const clashes: Clash[] = [];
+    const all = [
+      { servlet: other, lists: { ...NO_ENTRIES, ...lists } },
+      { servlet: of, lists: NO_ENTRIES },
+    ];
+    return { clashes, ...merge(all, (clash) => clashes.push(clash)) };
+  };
+
+  test.each([
+    ["whose lists are known", viewing],
+    ["whose lists are asked for", dynamic],
+  ])("cannot list a view of one %s", (_what, of) => {
+    const listed = [{ uri: URI, name: "board", mimeType: TYPE }];
+    const { resources, clashes } = merged({ resources: listed }, of);
+    expect(resources.get(URI)?.servlet.name).toBe("viewing");
+    const clash = { kind: "resources", name: URI, servlets: ["viewing", "another"] };
+    expect(clashes).toEqual([clash]);
+    const shared = merge(
+      [{ servlet: { ...viewing, name: "another" }, lists: { ...NO_ENTRIES, resources: listed } }],
+      () => {},
+      () => true,
+      [viewing, dynamic],
+    );
+    expect(shared.resources.has(URI)).toBe(false);
+  });
+
+  test.each([
+    { ui: { resourceUri: URI, visibility: ["app"] }, kept: 1 },
+    { "ui/resourceUri": URI, kept: 1 },
+    { ui: { resourceUri: 7 }, kept: 1 },
+  ])("cannot show its results on it: %j", (meta) => {
+    const { lists } = merged({ tools: [tool(meta)] });
+    expect(JSON.stringify(lists.tools)).not.toMatch(/viewing|resourceUri/);
+    expect(lists.tools[0]!._meta).toMatchObject({ kept: 1 });
+  });
+
+  test("shows them on views that it lists itself", () => {
+    const meta = { ui: { resourceUri: "ui://viewing/other" } };
+    expect(merged({ tools: [tool(meta)] }).lists.tools[0]!._meta).toEqual(meta);
+  });
+
+  test("has no view where that is skipped", () => {
+    const meta = { ui: { resourceUri: "ui://any/page" } };
+    const manifest = { skip_resources: ["ui://.*"] };
+    const { lists } = merged({ tools: [tool(meta)] }, dynamic, manifest);
+    expect(JSON.stringify(lists.tools)).not.toContain("resourceUri");
+    const own = { ...viewing, manifest: { ...viewing.manifest, ...manifest } };
+    const { lists: seen } = merge([{ servlet: own, lists: viewing.lists! }], () => {});
+    expect(JSON.stringify(seen)).not.toContain("ui://");
+  });
+
+  test.each(["constructor", "toString", "move"])(
+    "may have a tool %s for views alone, and leaves Open Tool Calling whole",
+    (name) => {
+      const meta = { ui: { visibility: ["app"] } };
+      const { definitions } = directoryOf(merged({ tools: [tool(meta, name), tool({})] }));
+      expect(definitions.map(({ id }) => id)).toEqual(["another.take@1.0.0"]);
+    },
+  );
 });
 
 test("scopes apply to views as to tools", async () => {
