@@ -1,7 +1,5 @@
-import type { Asks } from "../core/asks.ts";
 import { callerKey } from "../core/callers.ts";
 import type { CallContext, CallCredentials } from "../core/call-context.ts";
-import { viewIn, withoutView } from "../core/views.ts";
 import type { Trace } from "../observe/trace-context.ts";
 import type { Setup } from "../wasm/setup.ts";
 import { liveWorld } from "../wasm/world.ts";
@@ -64,25 +62,11 @@ export function setupOf(
     signal: call.signal,
     log: (level, text) => log(bundled.name, level, text),
     notify: call.notify,
-    ask: (asks, signal) => call.ask(withOwnViews(asks, bundled, deployment), signal),
+    ask: call.ask,
+    hasView: (uri) => viewAt(bundled, uri) !== undefined,
     ...(call.lookUp && { lookUp: call.lookUp }),
     ...(call.gate && { gate: call.gate }),
     ...(call.sending && { sending: call.sending }),
     ...(credentials && { credentials: guestCredentials(bundled, credentials) }),
   };
-}
-
-/** A servlet's questions, each without its view unless that is the servlet's own. */
-function withOwnViews(asks: Asks, bundled: PreparedServlet, { log }: Deployment): Asks {
-  const kept = Object.entries(asks).map(([key, ask]) => {
-    const uri = viewIn(ask.params);
-    if (uri === undefined || (typeof uri === "string" && viewAt(bundled, uri))) return [key, ask];
-    log(
-      bundled.name,
-      "warn",
-      `A question names ${JSON.stringify(uri)}, which is no view of this servlet: it is asked by a form.`,
-    );
-    return [key, withoutView(ask)];
-  });
-  return Object.fromEntries(kept) as Asks;
 }
