@@ -1,6 +1,7 @@
 import type { Lists, ToolDefinition } from "../core/model.ts";
 import type { DialectName } from "./dialects.ts";
 import type { Manifest } from "./manifest.ts";
+import type { ServedSkills } from "./skills.ts";
 
 /** A servlet as the bundle step has prepared it: one of the bundle, or one that is kept as a build. */
 export interface PreparedServlet {
@@ -28,6 +29,7 @@ export interface PreparedServlet {
   files?: Readonly<Record<string, { archive: ArrayBuffer; digest: string }>>;
   /** The documents of its views, by their names; absent if they are in the bucket of builds. */
   views?: Readonly<Record<string, ArrayBuffer>>;
+  skills?: ServedSkills;
   manifest: Manifest;
   /** Its lists, by its own names; absent if they are dynamic. */
   lists?: Lists;
@@ -43,12 +45,14 @@ export interface PartDigests {
   files?: Readonly<Record<string, string>> | undefined;
   /** Of the documents of its views, by their names. */
   views?: Readonly<Record<string, string>> | undefined;
+  /** Of the archive of its skills. */
+  skills?: string | undefined;
 }
 
 /** A servlet whose code is in the bucket of builds, without its lists. */
 export type StoredServlet = Omit<
   PreparedServlet,
-  "module" | "base" | "patch" | "files" | "views" | "lists" | "definitions"
+  "module" | "base" | "patch" | "files" | "views" | "skills" | "lists" | "definitions"
 >;
 
 /** A servlet by its name; with its build, if its code is in the bucket of builds. */
@@ -58,7 +62,7 @@ export interface ServletRef {
 }
 
 export function refOf(servlet: PreparedServlet): ServletRef {
-  const { lists: _, definitions: __, views: ___, ...build } = servlet;
+  const { lists: _, definitions: __, views: ___, skills: ____, ...build } = servlet;
   const { name, module, parts } = build;
   return module !== undefined || parts === undefined ? { name } : { name, build };
 }
@@ -70,6 +74,8 @@ export interface Served {
 /** The module that `npm run bundle` writes, with all servlets: {@link createWorker} serves it. */
 export interface Bundle extends Served {
   servlets: readonly (PreparedServlet & { module: WebAssembly.Module })[];
+  /** Those of the project, which no servlet has. */
+  skills?: ServedSkills;
   /** The scripts that run a servlet in an isolate of its own (see `src/bundle/runner-scripts.ts`). */
   runner?: { script: string; stateScript: string; compatibilityDate: string };
 }

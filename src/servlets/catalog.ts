@@ -9,6 +9,7 @@ import { StepsExceeded, Steps } from "../schema/steps.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import { checkOf, type Check } from "./checks.ts";
 import { GET_RESULT, RESERVED_NAMES, type May } from "./scopes.ts";
+import { skillResources, type SkillResource } from "./skills.ts";
 import { compareTemplates, sampleOf, templateMatcher, type TemplateMatcher } from "./templates.ts";
 import { newest } from "./toolkit.ts";
 import { viewResources, withView } from "./views.ts";
@@ -34,6 +35,8 @@ export interface PromptEntry extends EntrySource {
 interface ResourceEntry {
   servlet: PreparedServlet;
   resource: Resource;
+  /** For a file of a skill: only those with a skill are listed. */
+  file?: SkillResource;
 }
 
 interface TemplateEntry {
@@ -124,6 +127,11 @@ export function merge(
       if (skipsResource(resource.uri) || !may(servlet.name, resource.uri)) continue;
       add("resources", resources, resource.uri, { servlet, resource });
     }
+    for (const file of skillResources(servlet)) {
+      const { resource } = file;
+      if (skipsResource(resource.uri) || !may(servlet.name, resource.uri)) continue;
+      add("resources", resources, resource.uri, { servlet, resource, file });
+    }
     const skipsTemplate = wholeMatch(manifest.skip_resource_templates);
     for (const template of lists.resourceTemplates) {
       if (skipsTemplate(template.uriTemplate)) continue;
@@ -172,7 +180,9 @@ export function joinedCatalogs(first: Catalog, second: Catalog): Catalog {
 
 const listsOf = (all: Pick<Catalog, "tools" | "prompts" | "resources" | "templates">): Lists => ({
   tools: shownOf(all.tools.values()).map(({ tool }) => tool),
-  resources: [...all.resources.values()].map(({ resource }) => resource),
+  resources: [...all.resources.values()]
+    .filter(({ file }) => file === undefined || file.skill !== undefined)
+    .map(({ resource }) => resource),
   resourceTemplates: all.templates.map(({ template }) => template),
   prompts: [...all.prompts.values()].map(({ prompt }) => prompt),
 });

@@ -31,6 +31,7 @@ import { keepsState } from "./manifest.ts";
 import { mayBy, patternsBy, scopeFor, SERVER_SERVLET, type May } from "./scopes.ts";
 import type { Servlet } from "./servlet.ts";
 import { newest } from "./toolkit.ts";
+import { readSkill } from "./skills.ts";
 import { viewAt } from "./views.ts";
 
 /** Sets of scopes whose part of the catalog is cached in an isolate: few are in use at a time. */
@@ -303,6 +304,8 @@ export class Registry {
     if (owner !== undefined) {
       const view = viewAt(owner, uri);
       if (view !== undefined) return this.#readView(view);
+      const skill = await readSkill(owner, uri, this.#deployment.storedPart);
+      if (skill !== undefined) return skill;
       return this.servlet(owner).readResource(uri, call);
     }
     for (const bundled of readersOf(await this.whole.catalog(), uri)) {
@@ -329,8 +332,8 @@ export class Registry {
     resource: { uri, mimeType, _meta },
     document,
   }: NonNullable<ReturnType<typeof viewAt>>): Promise<ReadResourceResult> {
-    const { storedView } = this.#deployment;
-    const html = typeof document === "string" ? await storedView?.(document) : document;
+    const { storedPart } = this.#deployment;
+    const html = typeof document === "string" ? await storedPart?.(document) : document;
     if (html === undefined)
       throw new Fault("not_found", `Resource not found: ${uri}`, { data: { uri } });
     const text = new TextDecoder().decode(html);
