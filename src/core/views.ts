@@ -11,8 +11,9 @@ export const VIEWS_EXTENSION = "io.modelcontextprotocol/ui";
 export const VIEW_TYPE = "text/html;profile=mcp-app";
 
 /** True for a client with these capabilities that shows views. */
-export function showsViews(capabilities: Json): boolean {
-  const types = settingsIn(capabilities)["mimeTypes"];
+export function showsViews({ extensions }: Json): boolean {
+  const settings = isObject(extensions) ? extensions[VIEWS_EXTENSION] : undefined;
+  const types = isObject(settings) ? settings["mimeTypes"] : undefined;
   return Array.isArray(types) && types.includes(VIEW_TYPE);
 }
 
@@ -20,12 +21,10 @@ export function showsViews(capabilities: Json): boolean {
  * True for a client with these capabilities that has views answer the questions of servlets. Experimental:
  * https://github.com/modelcontextprotocol/modelcontextprotocol/pull/3118
  */
-export const asksByViews = (capabilities: Json): boolean =>
-  showsViews(capabilities) && isObject(settingsIn(capabilities)["elicitation"]);
-
-function settingsIn({ extensions }: Json): Json {
+export function asksByViews(capabilities: Json): boolean {
+  const { extensions } = capabilities;
   const settings = isObject(extensions) ? extensions[VIEWS_EXTENSION] : undefined;
-  return isObject(settings) ? settings : {};
+  return showsViews(capabilities) && isObject(settings) && isObject(settings["elicitation"]);
 }
 
 /** The URI of the view that a question names; undefined if it names none. */

@@ -1,7 +1,5 @@
-import type { Asks } from "../core/asks.ts";
 import { callerKey } from "../core/callers.ts";
 import type { CallContext, CallCredentials } from "../core/call-context.ts";
-import { viewIn, withoutView, withViewAt } from "../core/views.ts";
 import type { Trace } from "../observe/trace-context.ts";
 import type { Setup } from "../wasm/setup.ts";
 import { liveWorld } from "../wasm/world.ts";
@@ -64,29 +62,15 @@ export function setupOf(
     signal: call.signal,
     log: (level, text) => log(bundled.name, level, text),
     notify: call.notify,
-    ask: (asks, signal) => call.ask(withOwnViews(asks, bundled, deployment), signal),
+    ask: call.ask,
+    // A servlet need not know under which name it is served.
+    viewUri: (named) => {
+      const uri = named.includes(":") ? named : `ui://${bundled.name}/${named}`;
+      return viewAt(bundled, uri) && uri;
+    },
     ...(call.lookUp && { lookUp: call.lookUp }),
     ...(call.gate && { gate: call.gate }),
     ...(call.sending && { sending: call.sending }),
     ...(credentials && { credentials: guestCredentials(bundled, credentials) }),
   };
-}
-
-/** A servlet's questions, each without its view unless that is the servlet's own. */
-function withOwnViews(asks: Asks, bundled: PreparedServlet, { log }: Deployment): Asks {
-  const kept = Object.entries(asks).map(([key, ask]) => {
-    const named = viewIn(ask.params);
-    if (named === undefined) return [key, ask];
-    // A servlet need not know under which name it is served.
-    const isName = typeof named === "string" && !named.includes(":");
-    const uri = isName ? `ui://${bundled.name}/${named}` : named;
-    if (typeof uri === "string" && viewAt(bundled, uri)) return [key, withViewAt(ask, uri)];
-    log(
-      bundled.name,
-      "warn",
-      `A question names ${JSON.stringify(named)}, which is no view of this servlet: it is asked by a form.`,
-    );
-    return [key, withoutView(ask)];
-  });
-  return Object.fromEntries(kept) as Asks;
 }
