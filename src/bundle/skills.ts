@@ -8,7 +8,7 @@ import { getMimeType } from "hono/utils/mime";
 import { parseDocument } from "yaml";
 import * as z from "zod";
 import { isObject, type Json } from "../core/model.ts";
-import type { Skill, SkillFile, Skills } from "../servlets/skills.ts";
+import type { Skill, SkillFile, Skills } from "../servlets/bundle.ts";
 import { writeIfNew } from "./cache.ts";
 import { digestOf } from "./digests.ts";
 import { Refusal } from "./refusal.ts";

@@ -9,7 +9,7 @@ import { Fault } from "../core/errors.ts";
 import { isObject } from "../core/model.ts";
 import type { PreparedServlet, PartDigests } from "../servlets/bundle.ts";
 import { dialectNames } from "../servlets/dialects.ts";
-import type { Skills } from "../servlets/skills.ts";
+import type { Skills } from "../servlets/bundle.ts";
 
 const DIGEST = /^[0-9a-f]{64}$/;
 const digest = () => z.string().check(z.regex(DIGEST, "must be a SHA-256 in hex"));

@@ -7,7 +7,7 @@ import { OPERATOR_SCOPE, type CallToolResult, type Json, type Principal } from "
 import { errorResult, ownServlet, type OwnTool } from "../servlets/own.ts";
 import { OPERATOR_SERVLET, SERVER_SERVLET, type RESERVED_TOOLS } from "../servlets/scopes.ts";
 import { shownOf } from "../servlets/catalog.ts";
-import type { ServedSkills } from "../servlets/skills.ts";
+import type { ServedSkills } from "../servlets/bundle.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { Wait } from "../core/suspension.ts";
 import type { Build } from "../installs/build.ts";

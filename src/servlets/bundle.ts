@@ -1,7 +1,6 @@
 import type { Lists, ToolDefinition } from "../core/model.ts";
 import type { DialectName } from "./dialects.ts";
 import type { Manifest } from "./manifest.ts";
-import type { ServedSkills } from "./skills.ts";
 
 /** A servlet as the bundle step has prepared it: one of the bundle, or one that is kept as a build. */
 export interface PreparedServlet {
@@ -35,6 +34,35 @@ export interface PreparedServlet {
   lists?: Lists;
   /** Definitions for Open Tool Calling by the tools' own names; absent if `lists` is. */
   definitions?: Readonly<Record<string, ToolDefinition>>;
+}
+
+/** A file of a skill; its path is below the folder of all skills of the servlet. */
+export interface SkillFile {
+  path: string;
+  type: string;
+  isText: boolean;
+  /** SHA-256, in hex. */
+  digest: string;
+  /** In bytes. */
+  size: number;
+}
+
+/** A skill; its path is that of its folder. `frontmatter` is that of its SKILL.md, as it is written. */
+export interface Skill {
+  path: string;
+  frontmatter: { name: string; description: string; [key: string]: unknown };
+}
+
+/** The skills of a servlet, and their files in the order in which their archive has them, one after the other. */
+export interface Skills {
+  skills: readonly Skill[];
+  files: readonly SkillFile[];
+}
+
+/** Skills that are served. */
+export interface ServedSkills extends Skills {
+  /** Absent if it is in the bucket of builds. */
+  archive?: ArrayBuffer;
 }
 
 /** The digests of what a program consists of, in hex: see `Program`; and of the archives of its folders, by host. */

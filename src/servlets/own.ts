@@ -5,7 +5,7 @@ import { Suspended, Wait } from "../core/suspension.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import { SERVER_SERVLET } from "./scopes.ts";
 import type { Servlet } from "./servlet.ts";
-import type { ServedSkills } from "./skills.ts";
+import type { ServedSkills } from "./bundle.ts";
 
 /** A tool of the server itself. */
 export interface OwnTool {

@@ -3,37 +3,8 @@
  * https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx
  */
 import type { Json, ReadResourceResult, Resource } from "../core/model.ts";
-import type { PreparedServlet } from "./bundle.ts";
+import type { PreparedServlet, Skill } from "./bundle.ts";
 import { SERVER_SERVLET } from "./scopes.ts";
-
-/** A file of a skill; its path is below the folder of all skills of the servlet. */
-export interface SkillFile {
-  path: string;
-  type: string;
-  isText: boolean;
-  /** SHA-256, in hex. */
-  digest: string;
-  /** In bytes. */
-  size: number;
-}
-
-/** A skill; its path is that of its folder. `frontmatter` is that of its SKILL.md, as it is written. */
-export interface Skill {
-  path: string;
-  frontmatter: { name: string; description: string; [key: string]: unknown };
-}
-
-/** The skills of a servlet, and their files in the order in which their archive has them, one after the other. */
-export interface Skills {
-  skills: readonly Skill[];
-  files: readonly SkillFile[];
-}
-
-/** Skills that are served. */
-export interface ServedSkills extends Skills {
-  /** Absent if it is in the bucket of builds. */
-  archive?: ArrayBuffer;
-}
 
 /** Those that no servlet has, but the project, are the server's own. */
 const rootOf = ({ name }: Pick<PreparedServlet, "name">): string =>

@@ -67,7 +67,7 @@ export interface ViewUnderTest {
 export interface ViewsServlet {
   servlet: PreparedServlet;
   lists: Lists;
-  callTool(name: string, args: Json, script?: Script): Promise<Tested<CallToolResult>>;
+  callTool(tool: string, args: Json, script?: Script): Promise<Tested<CallToolResult>>;
   readResource(uri: string, script?: Script): Promise<Tested<ReadResourceResult>>;
 }
 

@@ -30,7 +30,9 @@ const entryOf = async (uri: string) => (await all()).find((one) => one.uri === u
 async function bytesOf(uri: string): Promise<Uint8Array<ArrayBuffer>> {
   const { contents } = await resultOf("resources/read", { uri });
   const { text, blob } = contents[0];
-  return blob === undefined ? new TextEncoder().encode(text) : Uint8Array.fromBase64(blob);
+  return new Uint8Array(
+    blob === undefined ? new TextEncoder().encode(text) : Uint8Array.fromBase64(blob),
+  );
 }
 
 test("the server declares skills, folders and resources", async () => {

@@ -41,7 +41,9 @@ describe("a client that shows views", () => {
       ...{ uri: URI, name: "board", title: "Board", mimeType: TYPE, _meta: { ui: UI } },
     });
     const { result: found } = await ask("server/discover", {}, shows);
-    expect(found!["capabilities"]["extensions"]).toEqual({ [EXTENSION]: { mimeTypes: [TYPE] } });
+    expect(found!["capabilities"]["extensions"]).toMatchObject({
+      [EXTENSION]: { mimeTypes: [TYPE] },
+    });
   });
 
   test("reads a view with what it may load, without a run of the servlet", async () => {
