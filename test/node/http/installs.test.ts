@@ -162,7 +162,7 @@ describe("a servlet that is installed", { shuffle: false }, () => {
     const { build, code } = await built(
       "taught",
       source("one").replaceAll("say:", "teach:"),
-      {},
+      { prefix: "taught" },
       {
         "skills/teach/SKILL.md": "---\nname: teach\ndescription: Teaches.\n---\nSay it.",
         "skills/teach/deep/more.md": "More, ä.",
