@@ -103,7 +103,7 @@ const LOADING = new Map<string, readonly string[]>(
   }),
 );
 
-function editsFor(node: Element, text: string, around: Around): Edit[] | Promise<Edit[]> {
+async function editsFor(node: Element, text: string, around: Around): Promise<Edit[]> {
   if (!node.sourceCodeLocation) return [];
   const element = new Written(node, node.sourceCodeLocation, text);
   const relations = element.wordOf("rel").split(/\s+/);

@@ -304,7 +304,7 @@ export async function connect<S = unknown, K extends string = ToolsOf<S>>({
   dress(view.state.frame);
   send({ method: "ui/notifications/initialized", params: {} });
   if (resize) watchSize((params) => send({ method: "ui/notifications/size-changed", params }));
-  return view as ConnectedView<S, K>;
+  return view;
 }
 
 function base64(bytes: Uint8Array): string {
