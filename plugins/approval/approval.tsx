@@ -7,13 +7,13 @@ import "./approval.css";
 
 const view = await connect<typeof servlet, "request_approval">({ name: "approval" });
 
-/** What the user has decided here. */
-let decided: "Approved" | "Rejected" | undefined;
+/** What the user has decided here, and of which question: a client may ask again. */
+let decided: { of: typeof view.state.question; as: "Approved" | "Rejected" } | undefined;
 
 function Decision({ what, details }: { what: string; details: string }) {
   const [note, setNote] = useState("");
   const decide = (approve: boolean) => {
-    decided = approve ? "Approved" : "Rejected";
+    decided = { of: view.state.question, as: approve ? "Approved" : "Rejected" };
     view.answer({ approve, ...(note.trim() !== "" && { note: note.trim() }) });
     draw();
   };
@@ -58,9 +58,9 @@ function draw(): void {
         <h1>{matter || "Approval"}</h1>
         <p>It was cancelled.</p>
       </main>
-    ) : decided !== undefined ? (
+    ) : decided !== undefined && decided.of === question ? (
       <main>
-        <h1>{decided}</h1>
+        <h1>{decided.as}</h1>
       </main>
     ) : question !== undefined ? (
       <Decision what={question.message} details={String(question.schema["description"] ?? "")} />

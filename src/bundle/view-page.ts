@@ -21,6 +21,7 @@ export type PageView = NonNullable<Manifest["views"]>[string] & Pick<Manifest, "
 type Csp = NonNullable<PageView["csp"]>;
 type Element = DefaultTreeAdapterTypes.Element;
 type Node = DefaultTreeAdapterTypes.Node;
+type Location = NonNullable<Element["sourceCodeLocation"]>;
 
 /** The folder of the library for views. */
 export const VIEW_LIBRARY = join(import.meta.dirname, "../view");
@@ -102,78 +103,126 @@ const LOADING = new Map<string, readonly string[]>(
   }),
 );
 
-/** Attributes of a link that its style sheet does not need within the document. */
-const OF_LINKS = new Set(["rel", "href", "type", "as", "crossorigin", "integrity"]);
+async function editsFor(node: Element, text: string, around: Around): Promise<Edit[]> {
+  if (!node.sourceCodeLocation) return [];
+  const element = new Written(node, node.sourceCodeLocation, text);
+  const relations = element.wordOf("rel").split(/\s+/);
+  if (node.tagName === "script") return scriptEdits(element, around);
+  if (node.tagName === "style") return styleEdits(element, around);
+  if (node.tagName !== "link") return fileEdits(element, LOADING.get(node.tagName), around);
+  if (relations.includes("stylesheet")) return sheetEdits(element, around);
+  // Other links name pages, and say what will be loaded elsewhere in the document.
+  const isIcon = relations.some((one) => one.endsWith("icon"));
+  return fileEdits(element, isIcon ? ["href"] : [], around);
+}
 
-async function editsFor(element: Element, text: string, around: Around): Promise<Edit[]> {
-  const { tagName, sourceCodeLocation: place } = element;
-  if (!place) return [];
-  const attributes = new Map(element.attrs.map(({ name, value }) => [name, value.trim()]));
-  const wordOf = (name: string) => attributes.get(name)?.toLowerCase() ?? "";
-  const isElsewhere = (url: string, key: keyof Csp = "resourceDomains") =>
-    isOutside(url, around.view.csp?.[key], key);
-  const [startsAt, endsAt] = [
-    place.startTag?.endOffset ?? place.endOffset,
-    place.endTag?.startOffset ?? place.endOffset,
-  ];
-  const within = (by: string): Edit => ({ from: startsAt, to: endsAt, by });
+/** An element as it is written in the document. */
+class Written {
+  readonly name: string;
+  readonly attributes: ReadonlyMap<string, string>;
+  readonly #place: Location;
+  readonly #text: string;
+
+  constructor({ tagName, attrs }: Element, place: Location, text: string) {
+    this.name = tagName;
+    this.attributes = new Map(attrs.map(({ name, value }) => [name, value.trim()]));
+    this.#place = place;
+    this.#text = text;
+  }
+
+  /** The value of an attribute that is a word, whose case does not matter. */
+  wordOf(name: string): string {
+    return this.attributes.get(name)?.toLowerCase() ?? "";
+  }
+
+  get inside(): string {
+    const { from, to } = this.within("");
+    return this.#text.slice(from, to);
+  }
+
+  within(by: string): Edit {
+    const { startTag, endTag, endOffset } = this.#place;
+    return { from: startTag?.endOffset ?? endOffset, to: endTag?.startOffset ?? endOffset, by };
+  }
+
+  before(by: string): Edit {
+    const { startOffset } = this.#place;
+    return { from: startOffset, to: startOffset, by };
+  }
+
+  instead(by: string): Edit {
+    return { from: this.#place.startOffset, to: this.#place.endOffset, by };
+  }
+
   /** Gives an attribute another value, or removes it with the space before it. */
-  const attribute = (name: string, value?: string): Edit[] => {
-    const at = place.attrs?.[name] ?? place.attrs?.[`xlink:${name}`];
+  attribute(name: string, value?: string): Edit[] {
+    const at = this.#place.attrs?.[name] ?? this.#place.attrs?.[`xlink:${name}`];
     if (at === undefined) return [];
     const { startOffset: from, endOffset: to } = at;
     if (value !== undefined) return [{ from, to, by: `${name}="${escaped(value)}"` }];
-    return [{ from: /\s/.test(text[from - 1]!) ? from - 1 : from, to, by: "" }];
-  };
+    return [{ from: /\s/.test(this.#text[from - 1]!) ? from - 1 : from, to, by: "" }];
+  }
+}
 
-  const src = attributes.get("src");
-  if (tagName === "script") {
-    const type = wordOf("type");
-    const isModule = type === "module";
-    // Of any other type it is data.
-    if (!isModule && !/^$|(java|ecma)script$/.test(type)) return [];
-    if (src === undefined ? !isModule : isElsewhere(src)) return [];
-    if (!isModule && attributes.has("defer"))
-      throw new Refusal(
-        `${basename(around.path)} has a script with defer, which it cannot have within: write <script type="module" src="${src}">, or put it at the end of the body without defer`,
-      );
-    const contents =
-      src === undefined ? text.slice(startsAt, endsAt) : `import ${JSON.stringify(beside(src))};`;
-    const { script, style } = isModule
-      ? await bundled({ stdin: inputOf(contents, around) }, around.view)
-      : { script: await classic(join(dirname(around.path), beside(src!))), style: "" };
-    const [from, to] = [place.startOffset, place.startOffset];
-    const styles = style === "" ? [] : [{ from, to, by: `<style>${style}</style>` }];
-    return [...styles, ...attribute("src"), within(script)];
-  }
-  if (tagName === "style" && /^$|^text\/css$/.test(wordOf("type")))
-    return [within(await sheet(text.slice(startsAt, endsAt), around))];
-  const relations = wordOf("rel").split(/\s+/);
-  if (tagName === "link" && relations.includes("stylesheet")) {
-    const href = attributes.get("href") ?? "";
-    if (isElsewhere(href)) return [];
-    const kept = element.attrs.filter(({ name }) => !OF_LINKS.has(name));
-    const open = kept.map(({ name, value }) => ` ${name}="${escaped(value)}"`).join("");
-    const style = await sheet(`@import ${JSON.stringify(beside(href))};`, around);
-    const [from, to] = [place.startOffset, place.endOffset];
-    return [{ from, to, by: `<style${open}>${style}</style>` }];
-  }
-  // Other links name pages, and say what will be loaded elsewhere in the document.
-  const isIcon = tagName === "link" && relations.some((one) => one.endsWith("icon"));
-  const named = isIcon ? ["href"] : (LOADING.get(tagName) ?? []);
-  const edits = named.map(async (name): Promise<Edit[]> => {
-    const url = attributes.get(name) ?? "";
+async function scriptEdits(element: Written, around: Around): Promise<Edit[]> {
+  const src = element.attributes.get("src");
+  const type = element.wordOf("type");
+  const isModule = type === "module";
+  // Of any other type it is data.
+  if (!isModule && !/^$|(java|ecma)script$/.test(type)) return [];
+  if (src === undefined ? !isModule : isOutside(src, around.view)) return [];
+  if (!isModule && element.attributes.has("defer"))
+    throw new Refusal(
+      `${basename(around.path)} has a script with defer, which it cannot have within: write <script type="module" src="${src}">, or put it at the end of the body without defer`,
+    );
+  const contents = src === undefined ? element.inside : `import ${JSON.stringify(beside(src))};`;
+  const { script, style } = isModule
+    ? await bundled({ stdin: inputOf(contents, around) }, around.view)
+    : { script: await classic(join(dirname(around.path), beside(src!))), style: "" };
+  return [
+    ...(style === "" ? [] : [element.before(`<style>${style}</style>`)]),
+    ...element.attribute("src"),
+    element.within(script),
+  ];
+}
+
+async function styleEdits(element: Written, around: Around): Promise<Edit[]> {
+  if (!/^$|^text\/css$/.test(element.wordOf("type"))) return [];
+  return [element.within(await sheet(element.inside, around))];
+}
+
+/** Attributes of a link that its style sheet does not need within the document. */
+const OF_LINKS = new Set(["rel", "href", "type", "as", "crossorigin", "integrity"]);
+
+async function sheetEdits(element: Written, around: Around): Promise<Edit[]> {
+  const href = element.attributes.get("href") ?? "";
+  if (isOutside(href, around.view)) return [];
+  const kept = [...element.attributes].filter(([name]) => !OF_LINKS.has(name));
+  const open = kept.map(([name, value]) => ` ${name}="${escaped(value)}"`).join("");
+  const style = await sheet(`@import ${JSON.stringify(beside(href))};`, around);
+  return [element.instead(`<style${open}>${style}</style>`)];
+}
+
+/** Edits of an element whose attributes with these names are URLs of files, and of its own style. */
+async function fileEdits(
+  element: Written,
+  names: readonly string[] = [],
+  around: Around,
+): Promise<Edit[]> {
+  const edits = names.map(async (name): Promise<Edit[]> => {
+    const url = element.attributes.get(name) ?? "";
     if (url === "" || url.startsWith("#")) return [];
-    const key = tagName === "iframe" ? "frameDomains" : "resourceDomains";
-    if (name !== "srcset" && isElsewhere(url, key)) return [];
-    if (name === "srcset" || tagName === "iframe")
+    const isFrame = element.name === "iframe";
+    const key = isFrame ? "frameDomains" : "resourceDomains";
+    if (name !== "srcset" && isOutside(url, around.view, key)) return [];
+    if (name === "srcset" || isFrame)
       throw new Refusal(`${basename(around.path)} has ${name}="${url}": ${UNNAMED}`);
-    return attribute(name, await dataUrl(url, around));
+    return element.attribute(name, await dataUrl(url, around));
   });
-  const style = attributes.get("style") ?? "";
+  const style = element.attributes.get("style") ?? "";
   const own = /url\(/i.test(style) ? await sheet(`a{${style}}`, around) : "";
   const [, declarations] = /^a\{([^{}]*)\}$/.exec(own) ?? [];
-  const styled = declarations === undefined ? [] : attribute("style", declarations);
+  const styled = declarations === undefined ? [] : element.attribute("style", declarations);
   return [...styled, ...(await Promise.all(edits)).flat()];
 }
 
@@ -181,15 +230,19 @@ const UNNAMED = "a view has one file of each image within, and frames of other o
 
 const BESIDE = "https://beside.invalid";
 
-/** True for a URL of another origin, or without one. Throws a `Refusal` for an origin that is not among these. */
-function isOutside(url: string, origins: readonly string[] = [], key: keyof Csp): boolean {
+/** True for a URL of another origin, or without one. Throws a `Refusal` for an origin that the view does not declare. */
+function isOutside(
+  url: string,
+  { csp }: Pick<PageView, "csp">,
+  key: keyof Csp = "resourceDomains",
+): boolean {
   if (/^(data|blob|about):/i.test(url)) return true;
   const found = URL.parse(url, BESIDE);
   if (found === null) throw new Refusal(`it loads ${url}, which is not a URL: correct it`);
   // A path beside the view has neither a scheme nor a host.
   const { origin, protocol, host } = found;
   if (origin === BESIDE) return false;
-  const fits = origins.some((one) => {
+  const fits = csp?.[key]?.some((one) => {
     const allowed = URL.parse(one.replace("://*.", "://"));
     const isOfHost = one.includes("://*.")
       ? host.endsWith(`.${allowed?.host}`)
@@ -308,7 +361,7 @@ async function built(
   try {
     const made = await build({ ...OPTIONS, ...input, define, plugins: [viewPackage] });
     for (const { imports } of Object.values(made.metafile.outputs)) {
-      for (const { path } of imports) isOutside(path, csp?.resourceDomains, "resourceDomains");
+      for (const { path } of imports) isOutside(path, { csp });
     }
     return made.outputFiles.map(({ text }) => text);
   } catch (error) {

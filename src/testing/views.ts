@@ -141,10 +141,10 @@ export function viewUnderTest(name: string, of: ViewsServlet): ViewUnderTest {
             return answer({ result: method === "ui/request-display-mode" ? given : {} });
         }
       };
-      const name = `edgeServletsHeard${opened++}`;
-      await page.exposeFunction(name, heard);
+      const hearing = `edgeServletsHeard${opened++}`;
+      await page.exposeFunction(hearing, heard);
       await page.route(`${ORIGIN}/**`, (route) =>
-        route.fulfill({ headers: HTML, body: clientPage(name) }),
+        route.fulfill({ headers: HTML, body: clientPage(hearing) }),
       );
       await page.route(VIEW_URL, (route) =>
         route.fulfill({ headers: viewHeaders("text/html", declared), body: html }),

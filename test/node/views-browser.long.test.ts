@@ -345,6 +345,14 @@ describe("approval", async () => {
       .poll(() => answersOf(page))
       .toEqual([{ action: "accept", content: { approve: false, note: "In red." } }]);
     await expect.poll(() => textOf(view)).toBe("Rejected");
+    // Once more, and then in place of that.
+    for (const _ of ["one", "other"]) await ask(page, params);
+    await expect.poll(async () => (await answersOf(page)).at(-1)).toEqual({ action: "cancel" });
+    await view.getByRole("button", { name: "Approve" }).click();
+    await expect
+      .poll(async () => (await answersOf(page)).at(-1))
+      .toMatchObject({ action: "accept", content: { approve: true } });
+    await expect.poll(() => textOf(view)).toBe("Approved");
     await tell("sendToolResult", result);
     await expect.poll(() => textOf(view)).toContain("Approved: Paint the bridge (120 EUR)");
   });
