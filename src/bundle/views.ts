@@ -1,14 +1,12 @@
 /** The documents of a servlet's views, as the bundle step finds them. */
 import { readFile, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
+import { limits } from "../core/limits.ts";
 import { writeIfNew } from "./cache.ts";
 import { digestOf } from "./digests.ts";
 import { Refusal } from "./refusal.ts";
 import type { FoundServlet } from "./scan.ts";
 import { isViewScript, pageOfDocument, pageOfScript, type PageView } from "./view-page.ts";
-
-/** The most bytes of one view: hosts fetch it before they show anything. */
-const VIEW_BYTES = 1024 * 1024;
 
 /** The document of one view, in the cache. */
 export interface ViewDocument {
@@ -29,9 +27,9 @@ export async function viewDocuments(
         throw error instanceof Refusal ? new Refusal(`the view ${name}: ${error.message}`) : error;
       });
       const bytes = new TextEncoder().encode(page);
-      if (bytes.length > VIEW_BYTES)
+      if (bytes.length > limits.viewBytes)
         throw new Refusal(
-          `the view ${name}: its page has ${bytes.length} bytes, and ${VIEW_BYTES} is the limit: make its images or packages smaller`,
+          `the view ${name}: its page has ${bytes.length} bytes, and ${limits.viewBytes} is the limit: make its images or packages smaller`,
         );
       const digest = digestOf(bytes);
       const path = join(cache, `${digest.slice(0, 32)}.view.bin`);

@@ -1,4 +1,5 @@
 import { checkWithoutNulls } from "../core/deviations.ts";
+import { limits } from "../core/limits.ts";
 import { Fault } from "../core/errors.ts";
 import type { CallRef, CompletionRequest } from "../calls/call-ref.ts";
 import type { CallContext } from "../core/call-context.ts";
@@ -336,6 +337,11 @@ export class Registry {
     const html = typeof document === "string" ? await storedPart?.(document) : document;
     if (html === undefined)
       throw new Fault("not_found", `Resource not found: ${uri}`, { data: { uri } });
+    // The bundle step may not have made what is installed.
+    if (html.byteLength > limits.viewBytes) {
+      const size = `${html.byteLength} bytes (limit ${limits.viewBytes})`;
+      throw new Fault("servlet_failed", `The view ${uri} has ${size}. Report this to its author.`);
+    }
     const text = new TextDecoder().decode(html);
     return { contents: [{ uri, mimeType, text, ...(_meta && { _meta }) }] };
   }

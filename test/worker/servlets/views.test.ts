@@ -1,5 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Json, Lists, Tool } from "../../../src/core/model.ts";
+import type { CallContext } from "../../../src/core/call-context.ts";
+import type { Deployment } from "../../../src/servlets/deployment.ts";
+import { Registry } from "../../../src/servlets/registry.ts";
 import { directoryOf } from "../../../src/otc/directory.ts";
 import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { merge, type Clash } from "../../../src/servlets/catalog.ts";
@@ -176,6 +179,23 @@ describe("another servlet", () => {
       expect(definitions.map(({ id }) => id)).toEqual(["another.take@1.0.0"]);
     },
   );
+});
+
+test.each([
+  [1024 * 1024, /^ /],
+  [1024 * 1024 + 1, /has 1048577 bytes \(limit 1048576\)/],
+])("an installed view of %i bytes is read if it is not too large", async (size, expected) => {
+  const { views: _, ...viewing } = bundle.servlets.find(({ name }) => name === "viewing")!;
+  const servlet = { ...viewing, parts: { module: "m", views: { board: "d" } } };
+  const deployment = { storedPart: async () => new TextEncoder().encode(" ".repeat(size)).buffer };
+  const registry = new Registry({ servlets: [servlet] }, deployment as unknown as Deployment);
+  const { run } = await registry.resolve({ kind: "resource", name: URI });
+  const read = async () => JSON.stringify(await run({} as CallContext));
+  const text = await read().then(
+    (result) => JSON.parse(result).contents[0].text,
+    ({ message }: Error) => message,
+  );
+  expect(text).toMatch(expected);
 });
 
 test("scopes apply to views as to tools", async () => {
