@@ -343,10 +343,11 @@ function linkTo(text: string) {
 /** The link that saves a file; undefined where the view has not sent it. The file is kept until `over` aborts. */
 function savingOf(item: EmbeddedResource | ResourceLink, over: AbortSignal) {
   if (item.type !== "resource") return undefined;
-  const { uri, mimeType: type = "" } = item.resource;
+  const { uri } = item.resource;
   const content =
     "text" in item.resource ? item.resource.text : Uint8Array.fromBase64(item.resource.blob);
-  const file = new Blob([content], { type });
+  // Of a type that no browser shows: a page of the view's would have this page's origin.
+  const file = new Blob([content], { type: "application/octet-stream" });
   const href = URL.createObjectURL(file);
   over.addEventListener("abort", () => URL.revokeObjectURL(href));
   const name = decodeURIComponent(/[^/]*$/.exec(uri)![0]);
