@@ -67,7 +67,7 @@ function cardOf({ introduction: { info }, registered }: Introduced, origin: stri
     description: shortened(String(words ?? "An MCP server"), WORDS - 1),
     ...(typeof title === "string" && title !== "" && { title: shortened(title, WORDS - 1) }),
     ...(websiteUrl !== undefined && { websiteUrl }),
-    ...(icons !== undefined && { icons }),
+    ...(Array.isArray(icons) && { icons: icons.map(iconOf) }),
     remotes: [
       {
         type: "streamable-http",
@@ -97,7 +97,13 @@ function nameFor(origin: string, name: string): string {
   const host = new URL(origin).hostname;
   const isNamed = /[a-z]/i.test(host) && !host.startsWith("[");
   const namespace = isNamed ? reversed(host) : host.replaceAll(/[^0-9a-f]+/gi, ".");
-  return `${namespace}/${name.replaceAll(/[^a-zA-Z0-9._-]+/g, "-") || "server"}`;
+  const own = name.replaceAll(/[^a-zA-Z0-9._-]+/g, "-") || "server";
+  return `${namespace.slice(0, WORDS)}/${own.slice(0, WORDS - 1)}`;
 }
+
+/** The members of an icon that a card may have. */
+const iconOf = ({ src, mimeType, sizes, theme }: Json): Json => ({
+  ...{ src, mimeType, sizes, theme },
+});
 
 const reversed = (name: string): string => name.split(".").toReversed().join(".");

@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
+import { Schema } from "../../../src/schema/schema.ts";
 import { createServer } from "../../../src/server.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { ask } from "../server.ts";
@@ -41,6 +42,60 @@ test("the card says who the server is and how to connect, as it says itself then
       },
     ],
   });
+});
+
+/** What the schema of cards demands of the members that we write; it allows no others. */
+const URI = { type: "string", pattern: "^https?://[^\\s]+$" };
+const CARD_SCHEMA = {
+  type: "object",
+  additionalProperties: false,
+  required: ["$schema", "description", "name", "version"],
+  properties: {
+    $schema: {
+      const: "https://static.modelcontextprotocol.io/schemas/v2/server-card.schema.json",
+    },
+    name: {
+      ...{ type: "string", minLength: 3, maxLength: 200 },
+      pattern: "^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$",
+    },
+    version: { type: "string", maxLength: 255 },
+    title: { type: "string", minLength: 1, maxLength: 100 },
+    description: { type: "string", minLength: 1, maxLength: 100 },
+    websiteUrl: URI,
+    icons: {
+      type: "array",
+      items: {
+        ...{ type: "object", additionalProperties: false, required: ["src"] },
+        properties: {
+          ...{ src: { type: "string" }, mimeType: { type: "string" } },
+          sizes: { type: "array", items: { type: "string" } },
+          theme: { enum: ["dark", "light"] },
+        },
+      },
+    },
+    remotes: {
+      type: "array",
+      items: {
+        ...{ type: "object", additionalProperties: false, required: ["type", "url"] },
+        properties: {
+          ...{ type: { enum: ["sse", "streamable-http"] }, url: URI },
+          supportedProtocolVersions: { type: "array", items: { type: "string" } },
+        },
+      },
+    },
+  },
+};
+
+test.each([
+  {},
+  { SERVER_NAME: "", SERVER_TITLE: "", SERVER_DESCRIPTION: "" },
+  { SERVER_NAME: "x".repeat(400), SERVER_TITLE: "y".repeat(400), SERVER_VERSION: "1" },
+  { SERVER_ICONS: '[{"src":"https://a.example/i.png","sizes":["48x48"],"other":1}]' },
+])("it fits the schema of cards, with %j", async (settings) => {
+  for (const host of ["localhost:8787", `${"a.".repeat(100)}example`, "[::1]"]) {
+    const { body } = await get(CARD, { settings, host });
+    expect(new Schema(CARD_SCHEMA).issues(body())).toBeUndefined();
+  }
 });
 
 test("the catalogue lists it, under both names", async () => {
