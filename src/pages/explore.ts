@@ -5,8 +5,8 @@ import { shown, type Markup } from "../http/document.ts";
 import { type Tool, isObject, type Json } from "../core/model.ts";
 import { beginningOf, printable, printableText } from "../core/text.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
-import { shownOf, type Catalog, type ToolEntry } from "../servlets/catalog.ts";
-import { concernsOf } from "../servlets/concerns.ts";
+import { isListed, shownOf, type Catalog, type ToolEntry } from "../servlets/catalog.ts";
+import { concernsOf, tokensOf } from "../servlets/concerns.ts";
 import type { Manifest } from "../servlets/manifest.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { isForModels } from "../servlets/views.ts";
@@ -110,7 +110,7 @@ function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
       details,
     });
   }
-  for (const { servlet, resource } of catalog.resources.values()) {
+  for (const { servlet, resource } of [...catalog.resources.values()].filter(isListed)) {
     const { uri, name, description, mimeType } = resource;
     const badges = mimeType === undefined ? [] : [mimeType];
     add(servlet, uri, { kind: "resource", name: uri, about: description ?? name, badges });
@@ -136,7 +136,8 @@ function toolEntry(entry: ToolEntry): Entry {
     ${schemaTable("Arguments", rowsOf(inputSchema))}
     ${outputSchema === undefined ? "" : schemaTable("Result", rowsOf(outputSchema))}`;
   const about = description ?? title ?? "";
-  return { kind: "tool", name, about, badges: badgesOf(tool, own, servlet.manifest), details };
+  const badges = [...badgesOf(tool, own, servlet.manifest), `about ${tokensOf(tool)} tokens`];
+  return { kind: "tool", name, about, badges, details };
 }
 
 /** The tool's annotations and its servlet's manifest, in words. `own` is its name there. */

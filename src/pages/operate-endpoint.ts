@@ -1,4 +1,5 @@
 /** The pages for operators, and the actions of their buttons. */
+import { isListed } from "../servlets/catalog.ts";
 import { unsettled } from "../core/settled.ts";
 import { installerOf } from "../operator/builds.ts";
 import type { Installer } from "../installs/installer.ts";
@@ -151,8 +152,9 @@ async function overviewOf(
     problem = report(error).message;
   });
   const entries = new Map<string, number>();
-  for (const kind of [catalog?.tools, catalog?.prompts, catalog?.resources]) {
-    for (const { servlet } of kind?.values() ?? [])
+  const resources = [...(catalog?.resources.values() ?? [])].filter(isListed);
+  for (const kind of [catalog?.tools.values(), catalog?.prompts.values(), resources]) {
+    for (const { servlet } of kind ?? [])
       entries.set(servlet.name, (entries.get(servlet.name) ?? 0) + 1);
   }
   const usage = counters?.();

@@ -61,6 +61,10 @@ export interface Catalog {
   failures?: ReadonlyMap<string, readonly string[]>;
 }
 
+/** False for a file of a skill that is not its SKILL.md: it can be read, and is in the skill's entry. */
+export const isListed = ({ file }: ResourceEntry): boolean =>
+  file === undefined || file.skill !== undefined;
+
 /** Two servlets list the same name; the entry of the later one is left out. */
 export interface Clash {
   kind: keyof Lists;
@@ -196,9 +200,7 @@ export function joinedCatalogs(first: Catalog, second: Catalog): Catalog {
 
 const listsOf = (all: Pick<Catalog, "tools" | "prompts" | "resources" | "templates">): Lists => ({
   tools: shownOf(all.tools.values()).map(({ tool }) => tool),
-  resources: [...all.resources.values()]
-    .filter(({ file }) => file === undefined || file.skill !== undefined)
-    .map(({ resource }) => resource),
+  resources: [...all.resources.values()].filter(isListed).map(({ resource }) => resource),
   resourceTemplates: all.templates.map(({ template }) => template),
   prompts: [...all.prompts.values()].map(({ prompt }) => prompt),
 });

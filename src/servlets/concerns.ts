@@ -1,8 +1,24 @@
-/** Parts of a tool that clients and the APIs of models refuse. */
+/** How a tool looks to models: what it takes of their context, and its parts that clients and the APIs of models refuse. */
+import { estimateTokenCount } from "tokenx";
 import { limits } from "../core/limits.ts";
-import { isObject, type Json } from "../core/model.ts";
+import { isObject, type Json, type Tool } from "../core/model.ts";
 import { Steps, StepsExceeded } from "../schema/steps.ts";
 import type { ToolEntry } from "./catalog.ts";
+
+/** What a model is given of a tool in each conversation. */
+export const asModelsSee = ({ name, description = "", inputSchema }: Tool) => ({
+  ...{ name, description, parameters: inputSchema },
+});
+
+/** Characters that are looked at: the estimate takes the longer the more there are. */
+const SAMPLE_CHARACTERS = 5000;
+
+/** About how many tokens that is: tokenizers differ by a fifth or so. */
+export function tokensOf(tool: Tool): number {
+  const text = JSON.stringify(asModelsSee(tool));
+  const sample = text.slice(0, SAMPLE_CHARACTERS);
+  return Math.round((estimateTokenCount(sample) * text.length) / sample.length);
+}
 
 /** Sentences for the author of a tool, each with the tool's name and the place in its schema. */
 export function concernsOf({ own, tool, servlet }: Pick<ToolEntry, "own" | "tool" | "servlet">) {

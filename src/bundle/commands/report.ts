@@ -7,6 +7,8 @@ import type { Member } from "../bundle.ts";
 import type { Examined } from "./examine.ts";
 import { SERVLET_EXPORTS } from "../wasm/check.ts";
 import { type Prepared } from "../wasm/prepare.ts";
+import { asModelsSee, tokensOf } from "../../servlets/concerns.ts";
+import { isForModels } from "../../servlets/views.ts";
 import { DOCS } from "../own.ts";
 import type { Cost, ToolCost } from "./cost.ts";
 import { FREE_CPU_MS, kilobytes, WORKER_BYTES } from "./table.ts";
@@ -86,6 +88,30 @@ export function servletReport(examined: Examined): string {
     "",
     ...warnings.map((warning) => `warning: ${printableLines(warning)}`),
     refusal === undefined ? "The host takes it." : `The host refuses it.\n${refusal}`,
+  ].join("\n");
+}
+
+/** What a model sees of a servlet's tools, and about how much of its context that takes. */
+export function modelReport({ found, lists, refusal, warnings }: Examined): string {
+  const tools = lists?.tools.filter(isForModels) ?? [];
+  const sum = tools.reduce((tokens, tool) => tokens + tokensOf(tool), 0);
+  return [
+    ...tools.flatMap((tool) => {
+      const { name, description, parameters } = asModelsSee(tool);
+      return [
+        `${printable(name)}: about ${tokensOf(tool)} tokens`,
+        ...(description === "" ? [] : [row("says", description)]),
+        ...JSON.stringify(parameters, null, 2)
+          .split("\n")
+          .map((line) => `  ${printable(line)}`),
+        "",
+      ];
+    }),
+    tools.length === 0
+      ? `${printable(found.name)} lists no tools for models${lists === undefined ? " before it is asked at run time" : ""}.`
+      : `${printable(found.name)}: about ${sum} tokens of each conversation, ${tools.length} ${tools.length === 1 ? "tool" : "tools"}. Tokenizers differ by a fifth or so.`,
+    ...warnings.map((warning) => `warning: ${printableLines(warning)}`),
+    ...(refusal === undefined ? [] : [`The host refuses it.\n${refusal}`]),
   ].join("\n");
 }
 

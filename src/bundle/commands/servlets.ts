@@ -11,7 +11,7 @@ import { localVariables } from "./local-variables.ts";
 import { Refusal } from "../refusal.ts";
 import { importConfig } from "./import.ts";
 import { installs, INSTALLS_USAGE } from "./installs.ts";
-import { listing, servletReport } from "./report.ts";
+import { listing, modelReport, servletReport } from "./report.ts";
 import { sources, SOURCES_USAGE } from "./sources.ts";
 import { state, STATE_USAGE } from "./state.ts";
 
@@ -22,6 +22,7 @@ const USAGE = `npm run servlets -- new NAME          makes a servlet that works,
 npm run servlets -- list              shows the servlets of the bundle and what they offer
 npm run servlets -- inspect SERVLET   shows all about one, also where it would be refused:
                                       its name, or the path of a .wasm file
+    --as-model                        what a model sees of it, and how many tokens that takes
 npm run servlets -- import FILE       makes a servlet of each plugin of a hyper-mcp config: ${DOCS}/hyper-mcp.md
                                       [--dry-run] [--state caller] [--literals]
 ${SOURCES_USAGE}
@@ -50,13 +51,15 @@ export async function servletCommand([command = "help", ...args]: string[]): Pro
       return;
     }
     case "inspect": {
-      const what = only(args, "a servlet's name or the path of a .wasm file");
+      const isForModel = args.includes("--as-model");
+      const named = args.filter((one) => one !== "--as-model");
+      const what = only(named, "a servlet's name or the path of a .wasm file");
       const found = await locate(what, folders);
       const examined = await examine(found, workspace);
       const has = await localVariables();
       const missing = describeMissing([found], (name) => has.has(name));
       const warnings = [...examined.warnings, ...(missing === undefined ? [] : [missing])];
-      console.log(servletReport({ ...examined, warnings }));
+      console.log((isForModel ? modelReport : servletReport)({ ...examined, warnings }));
       if (examined.refusal !== undefined) process.exitCode = 1;
       return;
     }

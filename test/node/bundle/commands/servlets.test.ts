@@ -149,6 +149,15 @@ describe("new", () => {
     );
   });
 
+  test("shows what a model sees of it, and what that takes", async () => {
+    await newServlet("shout", [folder]);
+    const { stdout } = await servlets(["inspect", "shout", "--as-model"]);
+    expect(stdout).toMatch(/^shout_count: about \d+ tokens\n {2}says +Counts the words/m);
+    expect(stdout).toContain('"description": "The text to look at."');
+    expect(stdout).toMatch(/\nshout: about \d+ tokens of each conversation, 1 tool\./);
+    expect(stdout).not.toContain("outputSchema");
+  });
+
   test("makes a view in TypeScript, and says how others get one", async () => {
     const { stdout } = await servlets(["new", "shout", "--view"]);
     expect(stdout).toMatch(/words\.tsx +its view \(docs\/views\.md\)/);
