@@ -136,7 +136,9 @@ function toolEntry(entry: ToolEntry): Entry {
     ${schemaTable("Arguments", rowsOf(inputSchema))}
     ${outputSchema === undefined ? "" : schemaTable("Result", rowsOf(outputSchema))}`;
   const about = description ?? title ?? "";
-  const badges = [...badgesOf(tool, own, servlet.manifest), `about ${tokensOf(tool)} tokens`];
+  const size = tokensOf(tool);
+  const tokens = size === undefined ? "very many tokens" : `about ${size} tokens`;
+  const badges = [...badgesOf(tool, own, servlet.manifest), tokens];
   return { kind: "tool", name, about, badges, details };
 }
 

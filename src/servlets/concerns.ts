@@ -10,14 +10,29 @@ export const asModelsSee = ({ name, description = "", inputSchema }: Tool) => ({
   ...{ name, description, parameters: inputSchema },
 });
 
-/** Characters that are looked at: the estimate takes the longer the more there are. */
+/** What is looked at of a tool: texts of so many characters, and so many values. */
 const SAMPLE_CHARACTERS = 5000;
+const MOST_VALUES = 5000;
 
-/** About how many tokens that is: tokenizers differ by a fifth or so. */
-export function tokensOf(tool: Tool): number {
-  const text = JSON.stringify(asModelsSee(tool));
-  const sample = text.slice(0, SAMPLE_CHARACTERS);
-  return Math.round((estimateTokenCount(sample) * text.length) / sample.length);
+/** About how many tokens that is: tokenizers differ by a fifth or so. Undefined for a schema that is too large to say. */
+export function tokensOf(tool: Tool): number | undefined {
+  let values = 0;
+  let cut = 0;
+  const sampled = (_key: string, value: unknown) => {
+    values += 1;
+    if (values > MOST_VALUES) throw new RangeError("too many values");
+    if (typeof value !== "string" || value.length <= SAMPLE_CHARACTERS) return value;
+    cut += value.length - SAMPLE_CHARACTERS;
+    return value.slice(0, SAMPLE_CHARACTERS);
+  };
+  try {
+    const text = JSON.stringify(asModelsSee(tool), sampled);
+    const sample = text.slice(0, SAMPLE_CHARACTERS);
+    return Math.round((estimateTokenCount(sample) * (text.length + cut)) / sample.length);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
 }
 
 /** Sentences for the author of a tool, each with the tool's name and the place in its schema. */

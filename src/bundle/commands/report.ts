@@ -94,12 +94,12 @@ export function servletReport(examined: Examined): string {
 /** What a model sees of a servlet's tools, and about how much of its context that takes. */
 export function modelReport({ found, lists, refusal, warnings }: Examined): string {
   const tools = lists?.tools.filter(isForModels) ?? [];
-  const sum = tools.reduce((tokens, tool) => tokens + tokensOf(tool), 0);
+  const sum = tools.reduce((tokens, tool) => tokens + (tokensOf(tool) ?? Infinity), 0);
   return [
     ...tools.flatMap((tool) => {
       const { name, description, parameters } = asModelsSee(tool);
       return [
-        `${printable(name)}: about ${tokensOf(tool)} tokens`,
+        `${printable(name)}: about ${tokensOf(tool) ?? "very many"} tokens`,
         ...(description === "" ? [] : [row("says", description)]),
         ...JSON.stringify(parameters, null, 2)
           .split("\n")
@@ -109,7 +109,7 @@ export function modelReport({ found, lists, refusal, warnings }: Examined): stri
     }),
     tools.length === 0
       ? `${printable(found.name)} lists no tools for models${lists === undefined ? " before it is asked at run time" : ""}.`
-      : `${printable(found.name)}: about ${sum} tokens of each conversation, ${tools.length} ${tools.length === 1 ? "tool" : "tools"}. Tokenizers differ by a fifth or so.`,
+      : `${printable(found.name)}: about ${Number.isFinite(sum) ? sum : "very many"} tokens of each conversation, ${tools.length} ${tools.length === 1 ? "tool" : "tools"}. Tokenizers differ by a fifth or so.`,
     ...warnings.map((warning) => `warning: ${printableLines(warning)}`),
     ...(refusal === undefined ? [] : [`The host refuses it.\n${refusal}`]),
   ].join("\n");
