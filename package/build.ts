@@ -172,6 +172,8 @@ async function fillTemplate(): Promise<void> {
     name === "name" || name === "version" ? mark : versions[name]!,
   );
   await writeFile(path, filled);
+  const skill = await text("skills/write-servlets/SKILL.md");
+  await writeFile(join(template, "AGENTS.md"), skill.replace(/^---\n[^]*?\n---\n+/, ""));
   await cp(join(ROOT, "Dockerfile"), join(template, "Dockerfile"));
   await cp(join(ROOT, ".dockerignore"), join(template, "_dockerignore"));
   await writeFile(join(template, "wrangler.toml"), projectConfig(await text("wrangler.toml")));

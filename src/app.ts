@@ -17,6 +17,7 @@ import { demandAudience } from "./settings/env.ts";
 import { Fault, report } from "./core/errors.ts";
 import { limits } from "./core/limits.ts";
 import { hubNameOf } from "./calls/changes.ts";
+import { FINDING_PATHS, findingResponse } from "./mcp/card.ts";
 import { mcpEndpoint } from "./mcp/endpoint.ts";
 import { errorMessage, idOf } from "./mcp/wire/message.ts";
 import { replyResponse, refusalResponse } from "./mcp/wire/reply.ts";
@@ -25,7 +26,7 @@ import { operatorEndpoint, operatorRefusal } from "./operator/endpoint.ts";
 import { callTool, listTools } from "./otc/endpoint.ts";
 import { errorResponse } from "./otc/reply.ts";
 import { LATEST } from "./otc/request.ts";
-import { SIGN_IN_PATH } from "./pages/frame.ts";
+import { ANSWER_SCRIPT_PATH, SIGN_IN_PATH } from "./pages/frame.ts";
 import { HOW_TO_CLOSE } from "./pages/page.ts";
 import { addConsole } from "./pages/routes.ts";
 import { accountEndpoint } from "./pages/account-endpoint.ts";
@@ -75,6 +76,9 @@ export function createApp(server: Server) {
     if (!hasWarned && missing !== undefined) console.warn(missing);
     if (!hasWarned) for (const one of misspelt) console.warn(`Settings: ${printable(one)}`);
     hasWarned = true;
+    // What everybody may read, pages of any origin may.
+    const isFinding = FINDING_PATHS.includes(c.req.path.replace(/\/$/, ""));
+    if (isFinding) c.req.raw = withoutOrigin(c.req.raw);
     const origin = c.req.raw.headers.get("origin");
     if (origin !== null || !isProbe(c.req)) checkOrigin(c.req.raw, policy);
     return origin === null ? next() : readable(c, next);
@@ -107,11 +111,18 @@ export function createApp(server: Server) {
       const { quota, until } = rateLimiter.enter(key, raw);
       const tasksOf = (principal: Principal) => tasks!(principal, quota.countStored);
       const { forgetCaller } = server.states;
-      const page = { people, ...server.site, person, tasksOf, persons, providers, forgetCaller };
+      const own = { person, tasksOf, persons, providers, forgetCaller };
+      const page = { people, ...server.site, ...own, script: env.ASSETS && ANSWER_SCRIPT_PATH };
       return until(endpoint({ ...page, admit: quota.admit }));
     });
 
   addConsole(app, { ...server, paged, mcpFor });
+
+  const registered = settings.SERVER_REGISTERED;
+  const { introduction } = server;
+  app.on(["GET", "OPTIONS"], FINDING_PATHS, ({ req: { raw } }) =>
+    enterUnknown(raw).until(findingResponse(raw, { introduction, registered })),
+  );
 
   app.on("GET", METADATA_PATHS, (c) => {
     const metadata = authenticator.metadata(c.req.raw);
@@ -236,6 +247,12 @@ export function createApp(server: Server) {
   });
 
   return app;
+}
+
+function withoutOrigin(request: Request): Request {
+  const headers = new Headers(request.headers);
+  headers.delete("origin");
+  return new Request(request, { headers });
 }
 
 /** True for a health check, which may name any host: those who make it often know only an address. */

@@ -75,7 +75,7 @@ export class Serving {
     const registry = this.registry.bind(this);
     const calls = hasPages ? tasks : undefined;
     const personal = calls && ((principal: Principal) => calls(principal, async () => {}));
-    let installing: Pick<Deployment, "runLoaded" | "oldBuild" | "storedView"> = {};
+    let installing: Pick<Deployment, "runLoaded" | "oldBuild" | "storedPart"> = {};
     let loader: ServletLoader | undefined;
     const { runner } = bundle;
     const bucket = bucketOf(env);
@@ -90,11 +90,11 @@ export class Serving {
         ownNames: ownNamesOf(settings, env),
       });
       const runLoaded = loader.run.bind(loader);
-      const storedView = bucket.part.bind(bucket);
-      installing = { runLoaded, oldBuild: this.#oldBuild.bind(this), storedView };
+      const storedPart = bucket.part.bind(bucket);
+      installing = { runLoaded, oldBuild: this.#oldBuild.bind(this), storedPart };
     }
     const { installer } = this;
-    const own = ownServlets({ installer, registry, tasksOf: personal });
+    const own = ownServlets({ installer, registry, tasksOf: personal, skills: bundle.skills });
     this.facets = facetsWith(loader);
     this.deployment = { ...plain, ...installing, own };
     this.#bundle = bundle;

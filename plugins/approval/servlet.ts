@@ -21,9 +21,17 @@ const OUTCOMES = {
 };
 
 export default defineServlet({
+  views: {
+    approval: {
+      file: "./approval.tsx",
+      title: "Approval",
+      description: "What is to be approved, by whom and until when; approve or reject, with a note",
+    },
+  },
   tools: {
     request_approval: {
       title: "Request the user's approval",
+      view: "approval",
       description:
         "Asks the user to approve something before it is done, and waits for the answer: days, if need be, with reminders. Do it only where the outcome is `approved`, and keep to the conditions in the note.",
       input: {
@@ -67,9 +75,16 @@ export default defineServlet({
         for (let asked = 1; asked <= asks; asked++) {
           const due = Date.now() + wait;
           context.progress(asked - 1, asks, `Waits for an answer; asked ${asked} of ${asks} times`);
+          const by = context.client.name === undefined ? "" : `Asked by ${context.client.name}. `;
+          const until = `${new Date(due).toISOString().slice(0, 16).replace("T", " ")} UTC`;
           const form = {
             message: `${asked === 1 ? "Please approve" : "Reminder: please approve"}: ${matter}`,
-            schema: FORM,
+            schema: {
+              ...FORM,
+              description:
+                by + (asks > 1 ? `It waits until ${until}.` : "It waits for your answer."),
+            },
+            view: "approval",
             ...(asks > 1 && { timeout: wait }),
           };
           const { action, content } = await context.elicit(form).catch((error: unknown) => {

@@ -51,7 +51,7 @@ function dataOf(input: (typeof view.state)["input"] = {}): Data {
 type Part = readonly [number, number];
 
 function Chart({ data, isWriting }: { data: Data; isWriting: boolean }) {
-  const [hidden, setHidden] = useState<readonly string[]>([]);
+  const [hidden, setHidden] = useState<readonly number[]>([]);
   const [chosen, setChosen] = useState<Part>();
   const [at, setAt] = useState<number>();
   const [dragged, setDragged] = useState<number>();
@@ -59,7 +59,7 @@ function Chart({ data, isWriting }: { data: Data; isWriting: boolean }) {
   const plot = useRef<SVGSVGElement>(null);
   const all: Part = [0, data.labels.length - 1];
   const [from, to] = chosen && chosen[1] <= all[1] ? chosen : all;
-  const shown = data.lines.filter(({ name }) => !hidden.includes(name));
+  const shown = data.lines.filter((_line, nth) => !hidden.includes(nth));
   const inside = shown.flatMap(({ values }) => values.slice(from, to + 1));
   if (inside.length === 0 && hidden.length === 0)
     return <p class="empty">{isWriting ? "Drawing …" : "There are no values yet."}</p>;
@@ -118,13 +118,13 @@ function Chart({ data, isWriting }: { data: Data; isWriting: boolean }) {
       <h1>{data.title || "Chart"}</h1>
       {data.lines.length > 1 && (
         <div class="legend" role="group" aria-label="Series">
-          {data.lines.map(({ name, colour }) => (
+          {data.lines.map(({ name, colour }, nth) => (
             <button
               type="button"
-              aria-pressed={!hidden.includes(name)}
+              aria-pressed={!hidden.includes(nth)}
               onClick={() =>
                 setHidden(
-                  hidden.includes(name) ? hidden.filter((one) => one !== name) : [...hidden, name],
+                  hidden.includes(nth) ? hidden.filter((one) => one !== nth) : [...hidden, nth],
                 )
               }
             >

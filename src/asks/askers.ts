@@ -1,6 +1,7 @@
 /** Askers that interrupt a call until its client answers. */
 import type { AskFailure, Asker, Asks } from "../core/asks.ts";
 import type { CallContext, ClientDescription } from "../core/call-context.ts";
+import { asksByViews, withoutView } from "../core/views.ts";
 import { Wait } from "../core/suspension.ts";
 import { fittingAnswers, isComplete, unaskable } from "./answers.ts";
 
@@ -9,9 +10,15 @@ export function sessionAsker(client: ClientDescription): Asker {
   return async (asks) => {
     const given = sessionFailures(asks, client);
     if (Object.keys(given).length === Object.keys(asks).length) return given;
-    throw new Wait({ kind: "input", asks, given });
+    throw new Wait({ kind: "input", asks: asksFor(client, asks), given });
   };
 }
+
+/** Questions as this client gets them: without views, unless it has views answer them. */
+const asksFor = ({ capabilities }: ClientDescription, asks: Asks): Asks =>
+  asksByViews(capabilities)
+    ? asks
+    : Object.fromEntries(Object.entries(asks).map(([key, ask]) => [key, withoutView(ask)]));
 
 /** A failure for each ask that a session's client does not support; none ends the call by itself. */
 export const sessionFailures = (
@@ -39,6 +46,6 @@ export function inputAsker({ client, input }: Pick<CallContext, "client" | "inpu
     const given = fittingAnswers(asks, unused, Date.now());
     for (const key of Object.keys(given)) used.add(key);
     if (isComplete(asks, given)) return Promise.resolve(given);
-    return Promise.reject(new Wait({ kind: "input", asks, given }));
+    return Promise.reject(new Wait({ kind: "input", asks: asksFor(client, asks), given }));
   };
 }

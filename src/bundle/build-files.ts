@@ -11,13 +11,13 @@ export interface BuildFiles {
 /** The build of a servlet. */
 export function buildOf(member: Member): BuildFiles {
   const { found, dialect, prepared, parts, hash, startsOnce, neverWaits } = member;
-  const { lists, definitions, archives, views } = member;
+  const { lists, definitions, archives, views, skills } = member;
   const { $schema: _, ...manifest } = found.manifest;
   const { path, wasm, base, patch, exports, unrestorable } = prepared;
   const code = new Map<string, Cached>([[parts.module, { path, bytes: wasm }]]);
   if (base !== undefined) code.set(parts.base!, base);
   if (patch !== undefined) code.set(parts.patch!, patch);
-  for (const { digest, path: file, bytes } of [...archives, ...views])
+  for (const { digest, path: file, bytes } of [...archives, ...views, ...(skills ? [skills] : [])])
     code.set(digest, { path: file, bytes });
   const files = Object.fromEntries(archives.map(({ host, digest }) => [host, digest]));
   const documents = Object.fromEntries(views.map((view) => [view.name, view.digest]));
@@ -31,7 +31,9 @@ export function buildOf(member: Member): BuildFiles {
         ...parts,
         ...(archives.length > 0 && { files }),
         ...(views.length > 0 && { views: documents }),
+        ...(skills && { skills: skills.digest }),
       },
+      ...(skills && { skills: skills.skills }),
       manifest,
       ...listed,
     },

@@ -3,19 +3,21 @@ import { keepsState } from "../servlets/manifest.ts";
 import type { Member } from "./bundle.ts";
 import { isInstalled } from "./own.ts";
 import { COMPATIBILITY_DATE, type RunnerScripts } from "./runner-scripts.ts";
+import type { SkillArchive } from "./skills.ts";
 
 /** The module that the Worker imports; the same bytes for the same members. `runner` has the paths of `runnerScripts`. */
 export function bundleSource(
   members: readonly Member[],
   out: string,
   runner?: RunnerScripts,
+  skills?: SkillArchive,
 ): string {
   const types = isInstalled
     ? "edge-servlets"
     : path(`${relative(dirname(out), "src") || "."}/servlets/bundle.ts`);
   const entries = members.map((member, at) => {
     const { found, dialect, prepared, hash, startsOnce, neverWaits } = member;
-    const { lists, definitions, archives, views } = member;
+    const { lists, definitions, archives, views, skills: own } = member;
     const { $schema: _, ...manifest } = found.manifest;
     return `{
   name: ${JSON.stringify(found.name)},
@@ -31,12 +33,14 @@ export function bundleSource(
   manifest: ${JSON.stringify(manifest)},
   ${archives.length === 0 ? "" : `files: { ${archives.map(({ host, digest }, nth) => `${JSON.stringify(host)}: { archive: files${at}_${nth}, digest: "${digest}" }`).join(", ")} },`}
   ${views.length === 0 ? "" : `views: { ${views.map((view, nth) => `${JSON.stringify(view.name)}: view${at}_${nth}`).join(", ")} },`}
+  ${own === undefined ? "" : `skills: { ...${JSON.stringify(own.skills)}, archive: skills${at} },`}
   ${lists === undefined ? "" : `lists: ${JSON.stringify(lists)},`}
   ${definitions === undefined ? "" : `definitions: ${JSON.stringify(definitions)},`}
 }`;
   });
   const from = (file: string) => JSON.stringify(path(relative(dirname(out), file)));
-  const imports = members.flatMap(({ prepared, archives, views }, at) => [
+  const imports = members.flatMap(({ prepared, archives, views, skills: own }, at) => [
+    ...(own === undefined ? [] : [`import skills${at} from ${from(own.path)};`]),
     ...archives.map((archive, nth) => `import files${at}_${nth} from ${from(archive.path)};`),
     ...views.map((view, nth) => `import view${at}_${nth} from ${from(view.path)};`),
     `import wasm${at} from ${from(prepared.path)};`,
@@ -49,7 +53,7 @@ export function bundleSource(
 import type { Bundle } from ${JSON.stringify(types)};
 ${imports.join("\n")}
 ${runner === undefined ? "" : `import script from ${from(runner.script)};\nimport stateScript from ${from(runner.stateScript)};`}
-export const bundle: Bundle = { ${runner === undefined ? "" : `runner: { script, stateScript, compatibilityDate: "${COMPATIBILITY_DATE}" }, `}servlets: [${entries.join(", ")}] };
+${skills === undefined ? "" : `import skills from ${from(skills.path)};\n`}export const bundle: Bundle = { ${skills === undefined ? "" : `skills: { ...${JSON.stringify(skills.skills)}, archive: skills }, `}${runner === undefined ? "" : `runner: { script, stateScript, compatibilityDate: "${COMPATIBILITY_DATE}" }, `}servlets: [${entries.join(", ")}] };
 `;
 }
 
@@ -80,7 +84,7 @@ const entriesIn = (source: string): Map<string, string> =>
   new Map(
     [...source.matchAll(/^ {2}name: "([^"]+)",$.*?^\}/gms)].map(([entry, name]) => [
       name!,
-      entry.replaceAll(/\b(wasm|base|patch|files|view)\d+/g, "$1"),
+      entry.replaceAll(/\b(wasm|base|patch|files|view|skills)\d+/g, "$1"),
     ]),
   );
 

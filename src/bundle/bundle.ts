@@ -29,6 +29,7 @@ import { checkTypes, checkViewTypes } from "./typescript/types.ts";
 import { snapshot } from "./wasm/snapshot.ts";
 import { build } from "./source.ts";
 import { viewDocuments, viewScripts, type ViewDocument } from "./views.ts";
+import { skillsIn, type SkillArchive } from "./skills.ts";
 import { buildWarnings } from "./toolchains.ts";
 import { inTurns } from "./work.ts";
 import { pluginNeverWaits, scriptNeverWaits } from "./waits.ts";
@@ -45,6 +46,7 @@ export interface Member {
   archives: Archived[];
   /** The documents of its views. */
   views: ViewDocument[];
+  skills?: SkillArchive;
   /** Bytes of the plugin as it was found or built, and of the prepared wasm, gzipped. */
   size: { before: number; gzip: number };
   /** True if its start functions depend on nothing, so that they run once for all calls. */
@@ -101,7 +103,10 @@ export async function bundleAll(
   const { cache, progress } = options;
   await unpackPrepared(cache);
   const scripts = await bundleScripts(all, refusals);
-  const checked = refusals.collect(() => checkTypes(typed(scripts), cache, progress));
+  const checked = refusals.collect(async () => {
+    await checkTypes(typed(scripts), cache, progress);
+    return true;
+  });
   const made = new Map<FoundServlet, Ready>();
   const make = (found: FoundServlet) =>
     refusals.collect(async () =>
@@ -118,7 +123,8 @@ export async function bundleAll(
   const ready = all.flatMap((found) => made.get(found) ?? []);
   const scriptsOfViews = ready.flatMap(({ found }) => viewScripts(found));
   const viewsChecked = refusals.collect(async () => {
-    await checkViewTypes(scriptsOfViews, typed(scripts), cache, progress);
+    // Faults of a servlet are also found from its views.
+    if (await checked) await checkViewTypes(scriptsOfViews, typed(scripts), cache, progress);
   });
   const answers = await askServlets(
     ready.map(({ found, prepared, dialect, archives }) => ({
@@ -142,7 +148,10 @@ export async function bundleAll(
   for (const [at, one] of ready.entries()) {
     const answer = answers[at]!;
     const member = await refusals.collect(async () =>
-      withAnswer(await identified(await warmed(one, answer, cache)), answer),
+      withAnswer(
+        await withSkills(await identified(await warmed(one, answer, cache)), cache),
+        answer,
+      ),
     );
     if (member === undefined) continue;
     const warnings = [
@@ -152,7 +161,7 @@ export async function bundleAll(
     ];
     members.push({ ...member, warnings });
   }
-  await Promise.all([checked, viewsChecked]);
+  await viewsChecked;
   refusals.throwAll();
   const catalog = catalogOf(members);
   refuseNameClashes(members, catalog);
@@ -268,6 +277,16 @@ function hostWarnings({ allowed_hosts = [] }: Manifest): string[] {
         meant === undefined ? "a host name, such as api.example.com" : JSON.stringify(meant);
       return `allowed_hosts has ${JSON.stringify(entry)}, which no host fits: write ${hint}`;
     });
+}
+
+/** A servlet with the skills beside it. A lone file has none. */
+async function withSkills<T extends Ready>(one: T, cache: string): Promise<T> {
+  const { place, source } = one.found;
+  if (source.files[0] === place) return one;
+  const skills = await skillsIn(place, cache).catch((error: unknown) => {
+    throw error instanceof Refusal ? new Refusal(`${place}: ${error.message}`) : error;
+  });
+  return skills === undefined ? one : { ...one, skills };
 }
 
 /** Says what the imports and exports of a plugin show: that it was built as a program, and that it fetches in vain. */

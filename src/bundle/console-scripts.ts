@@ -11,7 +11,10 @@ const CLIENT = join(import.meta.dirname, "../pages/client");
 export async function consoleScripts(assets: string): Promise<void> {
   const folder = join(assets, "console");
   const { outputFiles } = await build({
-    entryPoints: { main: join(CLIENT, `main${OWN_EXTENSION}`) },
+    entryPoints: {
+      main: join(CLIENT, `main${OWN_EXTENSION}`),
+      answer: join(CLIENT, `answer${OWN_EXTENSION}`),
+    },
     outdir: folder,
     bundle: true,
     splitting: true,

@@ -25,8 +25,17 @@ export const listLinesOf = ({ tools, resources, resourceTemplates, prompts }: Li
   ]);
 
 /** All of a build but its code; of its views' documents, the digests. */
-export const buildLinesOf = ({ manifest, lists, parts }: Build): BuildLines =>
+export const buildLinesOf = ({ manifest, lists, parts, skills }: Build): BuildLines =>
   new Map([
+    ...(skills?.skills ?? []).map(({ path, frontmatter }): [string, string[]] => [
+      `skill ${path}`,
+      [
+        ...linesOf(frontmatter),
+        ...skills!.files
+          .filter((file) => file.path.startsWith(`${path}/`))
+          .map((file) => `file ${file.path} ${file.digest}`),
+      ],
+    ]),
     ...Object.entries(parts.views ?? {}).map(([name, digest]): [string, string[]] => [
       `view ${name}`,
       [`document ${digest}`],

@@ -145,14 +145,16 @@ export function checkManifest(path: string, value: unknown): Manifest {
   const read = manifestSchema().safeParse(normaliseKeys(value));
   if (read.success) return read.data;
   const messages = read.error.issues.map((issue) => {
-    if (issue.code === "unrecognized_keys") return issue.keys.map(unknownKey).join("; ");
+    if (issue.code === "unrecognized_keys")
+      return issue.keys.map((key) => unknownKey(key, issue.path)).join("; ");
     const why = issue.code === "invalid_key" ? issue.issues[0]!.message : issue.message;
     return [...(issue.path.length > 0 ? [issue.path.join(".")] : []), why].join(": ");
   });
   throw new Refusal(`${path}: ${messages.join("; ")}`);
 }
 
-function unknownKey(key: string): string {
+function unknownKey(key: string, path: readonly PropertyKey[]): string {
+  if (path.length > 0) return `${path.join(".")} has no key ${key}: correct it, or leave it out`;
   const known = Object.keys(manifestSchema().shape);
   const meant = nearest(key, known);
   const hint = meant === undefined ? `known are ${known.join(", ")}` : `did you mean ${meant}?`;

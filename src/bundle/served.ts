@@ -4,7 +4,7 @@ import type { Prepared } from "./wasm/prepare.ts";
 
 /** A servlet of the bundle in the form that the server runs. It has no stored lists, so the servlet itself is asked for them. */
 export async function servedFrom(member: Member): Promise<PreparedServlet> {
-  const { found, dialect, prepared, startsOnce, archives, views } = member;
+  const { found, dialect, prepared, startsOnce, archives, views, skills } = member;
   return {
     name: found.name,
     dialect,
@@ -17,6 +17,7 @@ export async function servedFrom(member: Member): Promise<PreparedServlet> {
     exports: prepared.exports,
     manifest: found.manifest,
     views: Object.fromEntries(views.map((view) => [view.name, view.bytes.buffer])),
+    ...(skills && { skills: { ...skills.skills, archive: skills.bytes.buffer } }),
     files: Object.fromEntries(
       archives.map(({ host, digest, bytes }) => [host, { digest, archive: bytes.buffer }]),
     ),

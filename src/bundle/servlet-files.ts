@@ -61,7 +61,7 @@ function mountsOf(paths: readonly string[]) {
 }
 
 /** Throws a `Refusal` where a link makes a host of a folder elsewhere: a plugin must not take files of who bundles it. */
-async function demandInside(place: string, host: string): Promise<void> {
+export async function demandInside(place: string, host: string): Promise<void> {
   const folder = await realpath(join(place, host)).catch(() => undefined);
   if (folder === undefined || `${folder}${sep}`.startsWith(`${await realpath(place)}${sep}`))
     return;
@@ -71,7 +71,7 @@ async function demandInside(place: string, host: string): Promise<void> {
 }
 
 /** All files below a folder, in the order of their paths, without links; none if there is no such folder. */
-async function filesOf(folder: string) {
+export async function filesOf(folder: string) {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
   // `readdir` follows links to folders.
   const links = entries.filter((entry) => entry.isSymbolicLink());

@@ -16,10 +16,12 @@ import type { Manifest } from "../servlets/manifest.ts";
 import { DOCS, OWN_EXTENSION } from "./own.ts";
 import { Refusal } from "./refusal.ts";
 
-export type ManifestView = NonNullable<Manifest["views"]>[string];
-type Csp = NonNullable<ManifestView["csp"]>;
+/** A view of a manifest, and its `prefix`. */
+export type PageView = NonNullable<Manifest["views"]>[string] & Pick<Manifest, "prefix">;
+type Csp = NonNullable<PageView["csp"]>;
 type Element = DefaultTreeAdapterTypes.Element;
 type Node = DefaultTreeAdapterTypes.Node;
+type Location = NonNullable<Element["sourceCodeLocation"]>;
 
 /** The folder of the library for views. */
 export const VIEW_LIBRARY = join(import.meta.dirname, "../view");
@@ -31,7 +33,7 @@ export const PREACT = dirname(createRequire(import.meta.url).resolve("preact/pac
 export const isViewScript = (file: string): boolean => /\.[jt]sx?$/.test(file);
 
 /** The page of a view whose script is this file. Throws a `Refusal`. */
-export async function pageOfScript(path: string, view: ManifestView): Promise<string> {
+export async function pageOfScript(path: string, view: PageView): Promise<string> {
   const { script, style } = await bundled({ entryPoints: [path] }, view);
   const title = view.title ?? basename(path, extname(path));
   return `<!doctype html>
@@ -53,11 +55,7 @@ const FRAME_STYLE =
   ":root{color-scheme:light dark}body{margin:0;font-family:var(--font-sans,system-ui,sans-serif)}";
 
 /** The document with the scripts, styles and images within that it names beside `path`. Throws a `Refusal`. */
-export async function pageOfDocument(
-  text: string,
-  path: string,
-  view: ManifestView,
-): Promise<string> {
+export async function pageOfDocument(text: string, path: string, view: PageView): Promise<string> {
   const edits = await Promise.all(
     elementsIn(parse(text, { sourceCodeLocationInfo: true })).map((element) =>
       editsFor(element, text, { path, view }),
@@ -79,7 +77,7 @@ interface Edit {
 interface Around {
   /** The document's file. */
   path: string;
-  view: ManifestView;
+  view: PageView;
 }
 
 function elementsIn(node: Node): Element[] {
@@ -89,89 +87,168 @@ function elementsIn(node: Node): Element[] {
 }
 
 /** By element: its attributes that name a file to load. */
-const LOADING: Readonly<Record<string, readonly string[]>> = {
-  audio: ["src"],
-  embed: ["src"],
-  iframe: ["src"],
-  image: ["href"],
-  img: ["src", "srcset"],
-  input: ["src"],
-  object: ["data"],
-  source: ["src", "srcset"],
-  track: ["src"],
-  use: ["href"],
-  video: ["src", "poster"],
-};
+const LOADING = new Map<string, readonly string[]>(
+  Object.entries({
+    audio: ["src"],
+    embed: ["src"],
+    iframe: ["src"],
+    image: ["href"],
+    img: ["src", "srcset"],
+    input: ["src"],
+    object: ["data"],
+    source: ["src", "srcset"],
+    track: ["src"],
+    use: ["href"],
+    video: ["src", "poster"],
+  }),
+);
 
-async function editsFor(element: Element, text: string, around: Around): Promise<Edit[]> {
-  const { tagName, sourceCodeLocation: place } = element;
-  if (!place) return [];
-  const attributes = new Map(element.attrs.map(({ name, value }) => [name, value]));
-  const whole = (by: string): Edit[] => [{ from: place.startOffset, to: place.endOffset, by }];
-  const resolveDir = dirname(around.path);
-  const inside = () => {
-    const { startTag, endTag } = place;
-    return text.slice(startTag!.endOffset, endTag?.startOffset ?? place.endOffset);
-  };
-  const src = attributes.get("src");
-  if (tagName === "script") {
-    const isModule = attributes.get("type") === "module";
-    if (src !== undefined && isOutside(src, around.view.csp?.resourceDomains, "resourceDomains"))
-      return [];
-    if (!isModule) {
-      const script = src === undefined ? undefined : await classic(join(resolveDir, src));
-      return script === undefined ? [] : whole(`<script>${script}</script>`);
-    }
-    const stdin = {
-      contents: src === undefined ? inside() : `import ${JSON.stringify(own(src))};`,
-    };
-    const { script, style } = await bundled(
-      { stdin: { ...stdin, resolveDir, sourcefile: around.path } },
-      around.view,
+async function editsFor(node: Element, text: string, around: Around): Promise<Edit[]> {
+  if (!node.sourceCodeLocation) return [];
+  const element = new Written(node, node.sourceCodeLocation, text);
+  const relations = element.wordOf("rel").split(/\s+/);
+  if (node.tagName === "script") return scriptEdits(element, around);
+  if (node.tagName === "style") return styleEdits(element, around);
+  if (node.tagName !== "link") return fileEdits(element, LOADING.get(node.tagName), around);
+  if (relations.includes("stylesheet")) return sheetEdits(element, around);
+  // Other links name pages, and say what will be loaded elsewhere in the document.
+  const isIcon = relations.some((one) => one.endsWith("icon"));
+  return fileEdits(element, isIcon ? ["href"] : [], around);
+}
+
+/** An element as it is written in the document. */
+class Written {
+  readonly name: string;
+  readonly attributes: ReadonlyMap<string, string>;
+  readonly #place: Location;
+  readonly #text: string;
+
+  constructor({ tagName, attrs }: Element, place: Location, text: string) {
+    this.name = tagName;
+    this.attributes = new Map(attrs.map(({ name, value }) => [name, value.trim()]));
+    this.#place = place;
+    this.#text = text;
+  }
+
+  /** The value of an attribute that is a word, whose case does not matter. */
+  wordOf(name: string): string {
+    return this.attributes.get(name)?.toLowerCase() ?? "";
+  }
+
+  get inside(): string {
+    const { from, to } = this.within("");
+    return this.#text.slice(from, to);
+  }
+
+  within(by: string): Edit {
+    const { startTag, endTag, endOffset } = this.#place;
+    return { from: startTag?.endOffset ?? endOffset, to: endTag?.startOffset ?? endOffset, by };
+  }
+
+  before(by: string): Edit {
+    const { startOffset } = this.#place;
+    return { from: startOffset, to: startOffset, by };
+  }
+
+  instead(by: string): Edit {
+    return { from: this.#place.startOffset, to: this.#place.endOffset, by };
+  }
+
+  /** Gives an attribute another value, or removes it with the space before it. */
+  attribute(name: string, value?: string): Edit[] {
+    const at = this.#place.attrs?.[name] ?? this.#place.attrs?.[`xlink:${name}`];
+    if (at === undefined) return [];
+    const { startOffset: from, endOffset: to } = at;
+    if (value !== undefined) return [{ from, to, by: `${name}="${escaped(value)}"` }];
+    return [{ from: /\s/.test(this.#text[from - 1]!) ? from - 1 : from, to, by: "" }];
+  }
+}
+
+async function scriptEdits(element: Written, around: Around): Promise<Edit[]> {
+  const src = element.attributes.get("src");
+  const type = element.wordOf("type");
+  const isModule = type === "module";
+  // Of any other type it is data.
+  if (!isModule && !/^$|(java|ecma)script$/.test(type)) return [];
+  if (src === undefined ? !isModule : isOutside(src, around.view)) return [];
+  if (!isModule && element.attributes.has("defer"))
+    throw new Refusal(
+      `${basename(around.path)} has a script with defer, which it cannot have within: write <script type="module" src="${src}">, or put it at the end of the body without defer`,
     );
-    const styles = style === "" ? "" : `<style>${style}</style>`;
-    return whole(`${styles}<script type="module">${script}</script>`);
-  }
-  const href = attributes.get("href") ?? "";
-  const isSheet = tagName === "link" && attributes.get("rel")?.toLowerCase() === "stylesheet";
-  if (tagName === "style" || isSheet) {
-    if (isSheet && isOutside(href, around.view.csp?.resourceDomains, "resourceDomains")) return [];
-    const contents = isSheet ? `@import ${JSON.stringify(own(href))};` : inside();
-    const stdin = { contents, loader: "css" as const, resolveDir, sourcefile: around.path };
-    const media = attributes.get("media");
-    const open = media === undefined ? "<style>" : `<style media="${escaped(media)}">`;
-    return whole(`${open}${(await bundled({ stdin }, around.view)).script}</style>`);
-  }
-  const named = tagName === "link" ? ["href"] : (LOADING[tagName] ?? []);
-  const edits = named.map(async (attribute): Promise<Edit[]> => {
-    const url = attributes.get(attribute) ?? "";
-    const at = place.attrs?.[attribute];
-    if (url === "" || url.startsWith("#") || at === undefined) return [];
-    const key = tagName === "iframe" ? "frameDomains" : "resourceDomains";
-    if (attribute !== "srcset" && isOutside(url, around.view.csp?.[key], key)) return [];
-    if (attribute === "srcset" || tagName === "iframe")
-      throw new Refusal(`${basename(around.path)} has ${attribute}="${url}": ${UNNAMED}`);
-    const by = `${attribute}="${escaped(await dataUrl(url, around))}"`;
-    return [{ from: at.startOffset, to: at.endOffset, by }];
+  const contents = src === undefined ? element.inside : `import ${JSON.stringify(beside(src))};`;
+  const { script, style } = isModule
+    ? await bundled({ stdin: inputOf(contents, around) }, around.view)
+    : { script: await classic(join(dirname(around.path), beside(src!))), style: "" };
+  return [
+    ...(style === "" ? [] : [element.before(`<style>${style}</style>`)]),
+    ...element.attribute("src"),
+    element.within(script),
+  ];
+}
+
+async function styleEdits(element: Written, around: Around): Promise<Edit[]> {
+  if (!/^$|^text\/css$/.test(element.wordOf("type"))) return [];
+  return [element.within(await sheet(element.inside, around))];
+}
+
+/** Attributes of a link that its style sheet does not need within the document. */
+const OF_LINKS = new Set(["rel", "href", "type", "as", "crossorigin", "integrity"]);
+
+async function sheetEdits(element: Written, around: Around): Promise<Edit[]> {
+  const href = element.attributes.get("href") ?? "";
+  if (isOutside(href, around.view)) return [];
+  const kept = [...element.attributes].filter(([name]) => !OF_LINKS.has(name));
+  const open = kept.map(([name, value]) => ` ${name}="${escaped(value)}"`).join("");
+  const style = await sheet(`@import ${JSON.stringify(beside(href))};`, around);
+  return [element.instead(`<style${open}>${style}</style>`)];
+}
+
+/** Edits of an element whose attributes with these names are URLs of files, and of its own style. */
+async function fileEdits(
+  element: Written,
+  names: readonly string[] = [],
+  around: Around,
+): Promise<Edit[]> {
+  const edits = names.map(async (name): Promise<Edit[]> => {
+    const url = element.attributes.get(name) ?? "";
+    if (url === "" || url.startsWith("#")) return [];
+    const isFrame = element.name === "iframe";
+    const key = isFrame ? "frameDomains" : "resourceDomains";
+    if (name !== "srcset" && isOutside(url, around.view, key)) return [];
+    if (name === "srcset" || isFrame)
+      throw new Refusal(`${basename(around.path)} has ${name}="${url}": ${UNNAMED}`);
+    return element.attribute(name, await dataUrl(url, around));
   });
-  return (await Promise.all(edits)).flat();
+  const style = element.attributes.get("style") ?? "";
+  const own = /url\(/i.test(style) ? await sheet(`a{${style}}`, around) : "";
+  const [, declarations] = /^a\{([^{}]*)\}$/.exec(own) ?? [];
+  const styled = declarations === undefined ? [] : element.attribute("style", declarations);
+  return [...styled, ...(await Promise.all(edits)).flat()];
 }
 
 const UNNAMED = "a view has one file of each image within, and frames of other origins only";
 
 const BESIDE = "https://beside.invalid";
 
-/** True for a URL of another origin, or without one. Throws a `Refusal` for an origin that is not among these. */
-function isOutside(url: string, origins: readonly string[] = [], key: keyof Csp): boolean {
+/** True for a URL of another origin, or without one. Throws a `Refusal` for an origin that the view does not declare. */
+function isOutside(
+  url: string,
+  { csp }: Pick<PageView, "csp">,
+  key: keyof Csp = "resourceDomains",
+): boolean {
   if (/^(data|blob|about):/i.test(url)) return true;
+  const found = URL.parse(url, BESIDE);
+  if (found === null) throw new Refusal(`it loads ${url}, which is not a URL: correct it`);
   // A path beside the view has neither a scheme nor a host.
-  const { origin, protocol, host } = new URL(url, BESIDE);
+  const { origin, protocol, host } = found;
   if (origin === BESIDE) return false;
-  const fits = origins.some((one) =>
-    one.includes("://*.")
-      ? one.startsWith(protocol) && host.endsWith(one.slice(one.indexOf("*") + 1))
-      : one === origin,
-  );
+  const fits = csp?.[key]?.some((one) => {
+    const allowed = URL.parse(one.replace("://*.", "://"));
+    const isOfHost = one.includes("://*.")
+      ? host.endsWith(`.${allowed?.host}`)
+      : host === allowed?.host;
+    return isOfHost && protocol === allowed?.protocol;
+  });
   if (!fits)
     throw new Refusal(
       `it loads ${url}: put it beside the view, or add ${JSON.stringify(origin)} to csp.${key}`,
@@ -179,16 +256,27 @@ function isOutside(url: string, origins: readonly string[] = [], key: keyof Csp)
   return true;
 }
 
-/** The import of a file that a document names. */
-const own = (url: string): string => (/^\.{1,2}\//.test(url) ? url : `./${url}`);
+/** The import of a file that a document names by a URL. */
+function beside(url: string): string {
+  const path = url.includes("%") ? decoded(url) : url;
+  return /^\.{1,2}\//.test(path) ? path : `./${path}`;
+}
+
+function decoded(url: string): string {
+  try {
+    return decodeURI(url);
+  } catch {
+    return url; // A name with a % of its own.
+  }
+}
 
 /** A script that is no module, whose names are those of the page. */
 async function classic(file: string): Promise<string> {
-  const text = await readFile(file, "utf8").catch(() => {
+  const text = await readFile(file.replace(/[?#].*$/, ""), "utf8").catch(() => {
     throw new Refusal(`there is no file ${file}: write it`);
   });
   try {
-    const loader = extname(file).slice(1) as "js" | "ts";
+    const loader = extname(file) === ".ts" ? "ts" : "js";
     const { code } = await transform(text, { loader, minifyWhitespace: true, target: "es2022" });
     compileFunction(code);
     return withoutComments(code);
@@ -203,18 +291,20 @@ async function classic(file: string): Promise<string> {
 const withoutComments = (script: string): string => script.replaceAll("<!--", "\\x3c!--").trim();
 
 /** A file that a document names, as a `data:` URL: esbuild knows the types. */
-async function dataUrl(url: string, { path, view }: Around): Promise<string> {
-  const contents = `a{background:url(${JSON.stringify(own(url))})}`;
-  const stdin = { contents, loader: "css" as const, resolveDir: dirname(path), sourcefile: path };
-  const { script } = await bundled({ stdin }, view);
-  return /url\("?(data:[^"]*?)"?\)/.exec(script)![1]!;
+async function dataUrl(url: string, around: Around): Promise<string> {
+  const text = await sheet(`a{background:url(${JSON.stringify(beside(url))})}`, around);
+  const [, , written] = /^a\{background:url\((["']?)([^]*)\1\)\}$/.exec(text)!;
+  return written!.replaceAll(/\\([^])/g, "$1");
 }
 
 const escaped = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;");
 
-const ASSETS = ["png", "jpg", "jpeg", "gif", "webp", "avif", "svg", "ico"];
-const OTHERS = ["woff", "woff2", "ttf", "otf", "mp3", "ogg", "wav", "mp4", "webm"];
+/** The endings of files that become `data:` URLs. */
+export const FILES = [
+  ...["png", "jpg", "jpeg", "gif", "webp", "avif", "svg", "ico"],
+  ...["woff", "woff2", "ttf", "otf", "mp3", "ogg", "wav", "mp4", "webm"],
+];
 
 const OPTIONS = {
   bundle: true,
@@ -231,23 +321,49 @@ const OPTIONS = {
   jsxImportSource: "preact",
   tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
   define: { "process.env.NODE_ENV": '"production"' },
-  loader: Object.fromEntries([...ASSETS, ...OTHERS].map((ending) => [`.${ending}`, "dataurl"])),
+  loader: Object.fromEntries(
+    FILES.flatMap((ending) => [ending, ending.toUpperCase()]).map((one) => [`.${one}`, "dataurl"]),
+  ),
   metafile: true,
   nodePaths: [dirname(PREACT)],
 } satisfies BuildOptions;
 
-/** What a page has of a script, or of a style sheet, with all that it imports. Throws a `Refusal`. */
+/** A part of the document as an input, whose imports are beside it. */
+const inputOf = (contents: string, { path }: Around) => ({
+  contents,
+  resolveDir: dirname(path),
+  sourcefile: path,
+});
+
+/** A style sheet with all that it imports. Throws a `Refusal`. */
+async function sheet(contents: string, around: Around): Promise<string> {
+  const stdin = { ...inputOf(contents, around), loader: "css" as const };
+  const [text] = await built({ stdin }, around.view);
+  return text!.trim();
+}
+
+/** What a page has of a script, with all that it imports. Throws a `Refusal`. */
 async function bundled(
   input: Pick<BuildOptions, "entryPoints" | "stdin">,
-  { csp }: ManifestView,
+  view: PageView,
 ): Promise<{ script: string; style: string }> {
+  const [script, style = ""] = await built(input, view);
+  return { script: withoutComments(script!), style: style.trim() };
+}
+
+/** The outputs of esbuild: of a script, it and its styles. */
+async function built(
+  input: Pick<BuildOptions, "entryPoints" | "stdin">,
+  { csp, prefix }: PageView,
+): Promise<string[]> {
+  const toolPrefix = prefix === undefined ? "" : `${prefix}-`;
+  const define = { ...OPTIONS.define, EDGE_SERVLETS_TOOL_PREFIX: JSON.stringify(toolPrefix) };
   try {
-    const made = await build({ ...OPTIONS, ...input, plugins: [viewPackage] });
+    const made = await build({ ...OPTIONS, ...input, define, plugins: [viewPackage] });
     for (const { imports } of Object.values(made.metafile.outputs)) {
-      for (const { path } of imports) isOutside(path, csp?.resourceDomains, "resourceDomains");
+      for (const { path } of imports) isOutside(path, { csp });
     }
-    const [first, second] = made.outputFiles;
-    return { script: withoutComments(first!.text), style: second?.text.trim() ?? "" };
+    return made.outputFiles.map(({ text }) => text);
   } catch (error) {
     if (!(error instanceof Error && "errors" in error)) throw error;
     const messages = await formatMessages((error as BuildFailure).errors, { kind: "error" });

@@ -1,14 +1,12 @@
 /** The documents of a servlet's views, as the bundle step finds them. */
 import { readFile, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
+import { limits } from "../core/limits.ts";
 import { writeIfNew } from "./cache.ts";
 import { digestOf } from "./digests.ts";
 import { Refusal } from "./refusal.ts";
 import type { FoundServlet } from "./scan.ts";
-import { isViewScript, pageOfDocument, pageOfScript, type ManifestView } from "./view-page.ts";
-
-/** The most bytes of one view: hosts fetch it before they show anything. */
-const VIEW_BYTES = 1024 * 1024;
+import { isViewScript, pageOfDocument, pageOfScript, type PageView } from "./view-page.ts";
 
 /** The document of one view, in the cache. */
 export interface ViewDocument {
@@ -20,18 +18,18 @@ export interface ViewDocument {
 
 /** The documents of the views in a servlet's manifest. Throws a `Refusal`. */
 export async function viewDocuments(
-  { manifest: { views = {} }, place }: FoundServlet,
+  { manifest: { views = {}, prefix }, place }: FoundServlet,
   cache: string,
 ): Promise<ViewDocument[]> {
   return Promise.all(
     Object.entries(views).map(async ([name, view]) => {
-      const page = await pageOf(view, place).catch((error: unknown) => {
+      const page = await pageOf({ ...view, prefix }, place).catch((error: unknown) => {
         throw error instanceof Refusal ? new Refusal(`the view ${name}: ${error.message}`) : error;
       });
       const bytes = new TextEncoder().encode(page);
-      if (bytes.length > VIEW_BYTES)
+      if (bytes.length > limits.viewBytes)
         throw new Refusal(
-          `the view ${name}: its page has ${bytes.length} bytes, and ${VIEW_BYTES} is the limit: make its images or packages smaller`,
+          `the view ${name}: its page has ${bytes.length} bytes, and ${limits.viewBytes} is the limit: make its images or packages smaller`,
         );
       const digest = digestOf(bytes);
       const path = join(cache, `${digest.slice(0, 32)}.view.bin`);
@@ -45,7 +43,7 @@ export async function viewDocuments(
 export const viewScripts = ({ manifest: { views = {} }, place }: FoundServlet): string[] =>
   Object.values(views).flatMap(({ file }) => (isViewScript(file) ? join(place, file) : []));
 
-async function pageOf(view: ManifestView, folder: string): Promise<string> {
+async function pageOf(view: PageView, folder: string): Promise<string> {
   const { file } = view;
   const path = await realpath(join(folder, file)).catch(() => {
     throw new Refusal(`there is no file ${file}: write it, or leave the view out`);
@@ -53,14 +51,16 @@ async function pageOf(view: ManifestView, folder: string): Promise<string> {
   if (!path.startsWith(`${await realpath(folder)}${sep}`))
     throw new Refusal(`${file} is outside of the servlet's folder: copy it there`);
   if (isViewScript(file)) return pageOfScript(path, view);
-  const bytes = await readFile(path);
+  const bytes = await readFile(path).catch(() => {
+    throw new Refusal(`${file} is not a file: name one`);
+  });
   let text: string;
   try {
     text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
     throw new Refusal(`${file} is not UTF-8: save it so`);
   }
-  if (!/^(?:\s|<!--[^]*?-->)*<(?:!doctype\s+html|html)\b/i.test(text))
+  if (!/^(?:\s|<!--(?:(?!-->)[^])*-->)*<(?:!doctype\s+html|html)\b/i.test(text))
     throw new Refusal(
       `${file} is not an HTML document: begin it with <!doctype html>, or name a script (.tsx, .ts)`,
     );

@@ -436,6 +436,8 @@ const all = {
   /** One part of a build in the bucket: as much as a Worker may have. Its JSON: a row has 2 MB. */
   partBytes: 64 * 1024 * 1024,
   buildBytes: 1024 * 1024,
+  /** The document of one view: clients fetch it before they show anything. */
+  viewBytes: 1024 * 1024,
   /** How long an isolate serves what it knows of installed servlets before it asks for news: five seconds are promised. */
   installsMs: 3000,
   installsStaleMs: 4500,

@@ -2,6 +2,7 @@
  * Views: pages of servlets that clients show for results of their tools.
  * https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx
  */
+import type { Ask } from "./asks.ts";
 import { isObject, type Json } from "./model.ts";
 
 /** The extension by which clients and server say that they know views. */
@@ -14,4 +15,43 @@ export function showsViews({ extensions }: Json): boolean {
   const settings = isObject(extensions) ? extensions[VIEWS_EXTENSION] : undefined;
   const types = isObject(settings) ? settings["mimeTypes"] : undefined;
   return Array.isArray(types) && types.includes(VIEW_TYPE);
+}
+
+/**
+ * True for a client with these capabilities that has views answer the questions of servlets. Experimental:
+ * https://github.com/modelcontextprotocol/modelcontextprotocol/pull/3118
+ */
+export function asksByViews(capabilities: Json): boolean {
+  const { extensions } = capabilities;
+  const settings = isObject(extensions) ? extensions[VIEWS_EXTENSION] : undefined;
+  return showsViews(capabilities) && isObject(settings) && isObject(settings["elicitation"]);
+}
+
+/** The URI of the view that a question names; undefined if it names none. */
+export function viewIn(params: Json): unknown {
+  const { _meta: meta } = params;
+  const ui = isObject(meta) ? meta["ui"] : undefined;
+  return isObject(ui) ? ui["resourceUri"] : undefined;
+}
+
+/** A question that names the view with this URI. */
+export function withViewAt(ask: Ask, uri: string): Ask {
+  const { _meta: meta } = ask.params;
+  const others = isObject(meta) ? meta : {};
+  const ui = isObject(others["ui"]) ? others["ui"] : {};
+  return {
+    ...ask,
+    params: { ...ask.params, _meta: { ...others, ui: { ...ui, resourceUri: uri } } },
+  };
+}
+
+/** A question without the view that it names. */
+export function withoutView(ask: Ask): Ask {
+  const { _meta: meta, ...params } = ask.params;
+  if (!isObject(meta) || meta["ui"] === undefined) return ask;
+  const { ui: _, ...others } = meta;
+  return {
+    ...ask,
+    params: Object.keys(others).length === 0 ? params : { ...params, _meta: others },
+  };
 }

@@ -9,6 +9,7 @@ import { Fault } from "../core/errors.ts";
 import { isObject } from "../core/model.ts";
 import type { PreparedServlet, PartDigests } from "../servlets/bundle.ts";
 import { dialectNames } from "../servlets/dialects.ts";
+import type { Skills } from "../servlets/bundle.ts";
 
 const DIGEST = /^[0-9a-f]{64}$/;
 const digest = () => z.string().check(z.regex(DIGEST, "must be a SHA-256 in hex"));
@@ -29,7 +30,9 @@ const buildSchema = once(() =>
       patch: z.optional(digest()),
       files: z.optional(z.record(z.string(), digest())),
       views: z.optional(z.record(z.string(), digest())),
+      skills: z.optional(digest()),
     }),
+    skills: z.optional(object()),
     startsOnce: z.boolean(),
     restorable: z.boolean(),
     neverWaits: z.optional(z.boolean()),
@@ -42,8 +45,11 @@ const buildSchema = once(() =>
 );
 
 /** A servlet without its code, as it is sent and stored. */
-export type Build = Omit<PreparedServlet, "module" | "base" | "patch" | "files" | "views"> &
-  Required<Pick<PreparedServlet, "parts">>;
+export type Build = Omit<
+  PreparedServlet,
+  "module" | "base" | "patch" | "files" | "views" | "skills"
+> &
+  Required<Pick<PreparedServlet, "parts">> & { skills?: Skills };
 
 /** The hash of a program with these parts, 64 hex digits. A waiting call continues only with a program of the same hash. */
 export async function hashOf({ module, base = "", patch = "" }: PartDigests): Promise<string> {

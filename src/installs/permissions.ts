@@ -1,12 +1,17 @@
 import { limits } from "../core/limits.ts";
 import type { Lists } from "../core/model.ts";
+import type { Skill } from "../servlets/bundle.ts";
 import { fuelOf, type Manifest } from "../servlets/manifest.ts";
 import { namesIn, variableOf } from "../servlets/variables.ts";
 import { mebibytes, memoryBytes, printable, shortened } from "../core/text.ts";
 import type { Build } from "./build.ts";
 
 /** The permissions and lists of a servlet, as lines for the person who approves it. Of settings, the variables that go into them are named. */
-export function permissionsOf({ manifest, lists }: Pick<Build, "manifest" | "lists">): string[] {
+export function permissionsOf({
+  manifest,
+  lists,
+  skills,
+}: Pick<Build, "manifest" | "lists" | "skills">): string[] {
   const { allowed_hosts, allowed_paths } = manifest;
   const all: [string, readonly string[] | undefined][] = [
     ["It may reach these hosts", allowed_hosts?.map(asOne)],
@@ -16,6 +21,7 @@ export function permissionsOf({ manifest, lists }: Pick<Build, "manifest" | "lis
     ["It keeps memory and files for", keptFor(manifest)],
     ["It has these folders", allowed_paths?.map(asOne)],
     ["It shows these pages in clients", viewsIn(manifest)],
+    ["It brings these instructions, which models obey", skills?.skills.map(instructionOf)],
     ["Calls of Open Tool Calling must bring it", requiredBy(manifest)],
     ["It may take", [boundsOf(manifest)]],
     // Last: a long list must not hide the others.
@@ -68,6 +74,9 @@ const viewsIn = ({ views = {} }: Manifest): string[] =>
     );
     return facts.length === 0 ? name : `${name} (${facts.join(", ")})`;
   });
+
+const instructionOf = ({ path, frontmatter }: Skill): string =>
+  `${asOne(path)} (${shortened(frontmatter.description, 200)})`;
 
 /** The credentials that callers must bring, for all of a servlet's tools or some. */
 function requiredBy({ requirements, tools = {} }: Manifest): string[] {

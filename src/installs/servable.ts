@@ -54,6 +54,22 @@ const servableSchema = once(() => {
         ),
       }),
     ),
+    skills: z.optional(
+      z.strictObject({
+        skills: list(
+          z.strictObject({
+            path: text,
+            frontmatter: z.looseObject({ name: text, description: text }),
+          }),
+        ),
+        files: list(
+          z.strictObject({
+            ...{ path: text, type: text, isText: z.boolean(), digest: text },
+            size: z.int().check(z.minimum(0)),
+          }),
+        ),
+      }),
+    ),
     definitions: z.optional(
       z.record(
         z.string(),
@@ -82,6 +98,8 @@ export function demandServable(build: Build): void {
     throw invalidBuild(
       `parts.views has ${given || "none"}, and manifest.views ${wanted || "none"}`,
     );
+  if ((build.skills === undefined) !== (build.parts.skills === undefined))
+    throw invalidBuild("skills and parts.skills are there together, or not at all");
   if (keepsState(manifest)) {
     if (restorable !== true)
       throw invalidBuild(

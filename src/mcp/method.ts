@@ -3,13 +3,13 @@ import type { Fault } from "../core/errors.ts";
 import type { CallRef } from "../calls/call-ref.ts";
 import type { ClientDescription } from "../core/call-context.ts";
 import type { Json, Lists } from "../core/model.ts";
-import type { Entry } from "../servlets/registry.ts";
+import type { Entry, Registry } from "../servlets/registry.ts";
 import type { Exchange } from "./wire/exchange.ts";
 import type { Message, RpcRequest, UnreadableMessage } from "./wire/message.ts";
 
 /**
  * Everything about one MCP method: a row of the table in `methods.ts`. Its handlers tell where it exists:
- * `ref` and `list` in both eras, `modern` and `stream` in 2026-07-28, `stateless` and `session` before.
+ * `ref`, `list` and `look` in both eras, `modern` and `stream` in 2026-07-28, `stateless` and `session` before.
  * Handlers throw `invalid_params` for params that do not fit.
  */
 export interface Method {
@@ -17,6 +17,8 @@ export interface Method {
   ref?(params: Json): CallRef;
   /** Answers with a page of this list, which is the member of the result with that name. */
   list?: keyof Lists;
+  /** Answers from what is served, without a run of a servlet. */
+  look?(params: Json, registry: Registry): Promise<Json>;
   modern?(request: RpcRequest, exchange: Exchange, client: ClientDescription): Promise<Json>;
   /** Answers with a stream of its own. */
   stream?(request: RpcRequest, exchange: Exchange, client: ClientDescription): Promise<Response>;
@@ -46,12 +48,15 @@ export type MethodName =
   | "ping"
   | "prompts/get"
   | "prompts/list"
+  | "resources/directory/read"
   | "resources/list"
   | "resources/read"
   | "resources/subscribe"
   | "resources/templates/list"
   | "resources/unsubscribe"
   | "server/discover"
+  | "skills/get"
+  | "skills/list"
   | "subscriptions/listen"
   | "tasks/cancel"
   | "tasks/get"
@@ -61,7 +66,7 @@ export type MethodName =
   | "tools/call"
   | "tools/list";
 
-type Handler = "ref" | "list" | "modern" | "stream" | "stateless" | "session";
+type Handler = "ref" | "list" | "look" | "modern" | "stream" | "stateless" | "session";
 
 /** A method with at least one handler. */
 export type MethodRow = { [K in Handler]: Method & Required<Pick<Method, K>> }[Handler];

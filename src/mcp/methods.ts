@@ -10,6 +10,7 @@ import type { RpcRequest } from "./wire/message.ts";
 import type { ClientDescription } from "../core/call-context.ts";
 import type { Json } from "../core/model.ts";
 import { capabilities } from "./wire/capabilities.ts";
+import { getSkill, listSkills, readDirectory, withSkillsNamed } from "./wire/skills.ts";
 import { LEGACY_VERSIONS, MODERN_VERSIONS } from "./wire/classify.ts";
 import type { Exchange } from "./wire/exchange.ts";
 
@@ -23,6 +24,9 @@ const methods: Readonly<Record<MethodName, MethodRow>> = {
   "prompts/list": { list: "prompts", cache: "as lists" },
   "prompts/get": { ref: promptIn, namedBy: "name" },
   "completion/complete": { ref: completionIn },
+  "skills/list": { look: listSkills, cache: "as lists" },
+  "skills/get": { look: getSkill, cache: "as lists" },
+  "resources/directory/read": { look: readDirectory },
 
   "server/discover": { modern: discover, cache: "as lists" },
   "subscriptions/listen": { stream: listen },
@@ -69,6 +73,6 @@ async function discover(
       listens: hub !== undefined,
       tasks: tasks !== undefined,
     }),
-    ...(introduction.instructions !== undefined && { instructions: introduction.instructions }),
+    ...(await withSkillsNamed(introduction, registry, client.capabilities)),
   };
 }

@@ -7,6 +7,7 @@ import { OPERATOR_SCOPE, type CallToolResult, type Json, type Principal } from "
 import { errorResult, ownServlet, type OwnTool } from "../servlets/own.ts";
 import { OPERATOR_SERVLET, SERVER_SERVLET, type RESERVED_TOOLS } from "../servlets/scopes.ts";
 import { shownOf } from "../servlets/catalog.ts";
+import type { ServedSkills } from "../servlets/bundle.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { Wait } from "../core/suspension.ts";
 import type { Build } from "../installs/build.ts";
@@ -22,12 +23,14 @@ interface OwnParts {
   registry: () => Promise<Registry>;
   /** Absent where no call waits for a person. */
   tasksOf: ((principal: Principal) => Tasks) | undefined;
+  /** Those of the project. */
+  skills: ServedSkills | undefined;
 }
 
 type OwnTools = { [name in (typeof RESERVED_TOOLS)[number]]?: OwnTool };
 
 /** These servlets, each with the function that runs its tools. */
-export function ownServlets({ installer, registry, tasksOf }: OwnParts) {
+export function ownServlets({ installer, registry, tasksOf, skills }: OwnParts) {
   const server: OwnTools = {
     ...(installer && { list_servlets: listServlets(installer, registry) }),
     ...(tasksOf && { get_result: getResult(tasksOf) }),
@@ -37,7 +40,9 @@ export function ownServlets({ installer, registry, tasksOf }: OwnParts) {
     uninstall_servlet: uninstallServlet(installer),
   };
   return new Map([
-    ...(Object.keys(server).length > 0 ? [ownServlet(SERVER_SERVLET, server)] : []),
+    ...(Object.keys(server).length > 0 || skills
+      ? [ownServlet(SERVER_SERVLET, server, skills)]
+      : []),
     ...(operator ? [ownServlet(OPERATOR_SERVLET, operator)] : []),
   ]);
 }

@@ -31,8 +31,8 @@ export const directoryOf = oncePer(({ versions }: Catalog): Directory => {
   for (const [servlet, entries] of Map.groupBy(versions, (entry) => entry.servlet)) {
     const definitions = servlet.definitions ?? defineNow(servlet, entries);
     for (const entry of entries) {
-      const definition = definitions[entry.own];
-      if (definition === undefined) continue;
+      const definition = Object.hasOwn(definitions, entry.own) && definitions[entry.own];
+      if (!definition) continue;
       const first = offers.get(definition.id)?.entry.servlet.name;
       if (first === undefined) offers.set(definition.id, { entry, definition });
       else warn(servlet, `its tool ${definition.id} is hidden by that of ${first}`);

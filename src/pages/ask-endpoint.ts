@@ -4,6 +4,8 @@ import type { HandedOver } from "../calls/task-object.ts";
 import type { Tasks } from "../calls/tasks.ts";
 import { limits } from "../core/limits.ts";
 import { isObject, type Json } from "../core/model.ts";
+import { parseJson } from "../core/text.ts";
+import { viewIn } from "../core/views.ts";
 import { FORMATS } from "../schema/formats.ts";
 import { brief } from "../schema/run.ts";
 import { checkOf } from "../servlets/checks.ts";
@@ -98,7 +100,7 @@ async function show(found: HandedOver, call: Call, again?: Again): Promise<View>
     token: await people.token(person, id, key),
     expires,
   });
-  return { status: again?.status ?? 200, body };
+  return { status: again?.status ?? 200, body, isFramed: viewIn(ask.params) !== undefined };
 }
 
 const goesOn = ({ status }: HandedOver["view"]): string =>
@@ -132,7 +134,8 @@ async function take(
   if (ask === undefined) return refused(409, USED);
   const fields = fieldsIn(ask);
   const typed = typedIn(fields, form);
-  const result = resultOf(ask, form.get("decision"), contentOf(fields, typed));
+  const content = contentBy(form.get("content")) ?? contentOf(fields, typed);
+  const result = resultOf(ask, form.get("decision"), content);
   if (result === undefined) return refused(400, "Choose one of the buttons.");
   const complaint = complaintOf(ask, result, fields);
   if (complaint !== undefined) return show(found, visit, { status: 422, typed, complaint, key });
@@ -179,6 +182,16 @@ export async function answerWaitingCall(
   if (key !== undefined) await tasks.reply(id, key, { action }, true);
   await nextOf(found, { id, tasks });
   return seeOther(`/ask/${id}`);
+}
+
+/** The answer of a view, which its page's script sends as JSON; undefined where the form has its fields. */
+function contentBy(text: string | null): Json | undefined {
+  try {
+    const content = text === null ? undefined : parseJson(text);
+    return isObject(content) ? content : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 const FOREIGN =

@@ -5,6 +5,8 @@ import type { Ask } from "../core/asks.ts";
 import { hiddenFields, shown, timeTag, type Markup } from "../http/document.ts";
 import type { HandedOver } from "../calls/task-object.ts";
 import { isObject } from "../core/model.ts";
+import { viewIn } from "../core/views.ts";
+import { viewAddress } from "./framed-view.ts";
 import { printable, printableText } from "../core/text.ts";
 import type { Field, Typed } from "../schema/fields.ts";
 
@@ -97,8 +99,8 @@ export function questionPage(question: Question): Markup {
     ${complaint ? summary(complaint, fields) : ""} ${about(called)}
     <h2>The question</h2>
     <p class="text">${typeof message === "string" ? printableText(message) : ""}</p>
-    ${isPage ? address(url) : ""}
-    <form method="post">
+    ${isPage ? address(url) : viewPlace(ask)}
+    <form method="post" id="answer">
       ${hiddenFields({ ask: key, token })} ${fields.map((field) => control(field, question))}
       <button class="allow" name="decision" value="accept">
         ${isPage ? "I have done so" : fields.length === 0 ? "Accept" : "Send this answer"}
@@ -109,6 +111,15 @@ export function questionPage(question: Question): Markup {
       Answer by ${timeTag(until)}. You can close this page and open the link again until then.
       ${others === 0 ? "" : `${others} more will be asked.`}
     </p>`;
+}
+
+/** Where the page's script shows the view that a question names; nothing without script. */
+function viewPlace({ params }: Ask): Markup {
+  const uri = viewIn(params);
+  if (typeof uri !== "string") return html``;
+  const { message, requestedSchema } = params;
+  const asked = JSON.stringify({ mode: "form", message, requestedSchema });
+  return html`<div id="view" data-address="${viewAddress(uri)}" data-asked="${asked}"></div>`;
 }
 
 /** The errors, with links to the fields. */

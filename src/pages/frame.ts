@@ -17,6 +17,9 @@ type PageName = keyof typeof PAGES;
 /** The path of the page on which people sign in. */
 export const SIGN_IN_PATH = "/sign-in";
 
+/** The path of the script by which a view answers a question. */
+export const ANSWER_SCRIPT_PATH = "/console/answer.js";
+
 /** The path at which the pages' script calls MCP, authenticated by the sign-in cookie. */
 export const CONSOLE_MCP_PATH = "/console/mcp";
 

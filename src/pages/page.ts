@@ -3,6 +3,7 @@ import { html } from "hono/html";
 import type { Markup } from "../http/document.ts";
 import { connectSection, connectStyle, type Endpoint } from "./connect.ts";
 import { exploreSection, type Offers } from "./explore.ts";
+import { viewStyle } from "./framed-view.ts";
 import { consolePage, SIGN_IN_PATH, type ConsoleSite } from "./frame.ts";
 
 interface StartPage extends ConsoleSite {
@@ -32,7 +33,9 @@ export function startPage(page: StartPage): Promise<Response> {
     ${proof && html`<p>${PROOFS[proof]}</p>`}
     ${isExposed ? html`<p class="note warn">This server requires no authentication. ${HOW_TO_CLOSE}</p>` : ""}
     ${connectSection(endpoint)} ${offers === undefined ? hidden(hasSignIn) : exploreSection(offers)}`;
-  return consolePage(page, "Start", body, { extraStyle: style + connectStyle(endpoint) });
+  return consolePage(page, "Start", body, {
+    extraStyle: style + viewStyle + connectStyle(endpoint),
+  });
 }
 
 const hidden = (hasSignIn: boolean): Markup =>
@@ -67,8 +70,4 @@ const style = `
   .qr { width: 12rem; height: 12rem; background: #fff; padding: .7rem; display: block; margin: .6rem 0; }
   .picture { max-width: 100%; background: #fff; border: 1px solid var(--line); border-radius: .5rem; } figure { margin: .6rem 0; }
   .try { border-top: 1px solid var(--line); margin-top: .8rem; padding-top: .3rem; } .try textarea, .try input, .try select { margin: .2rem 0; } .try > form > div { margin: .6rem 0; } progress { width: 100%; }
-  dialog.view { display: block; position: static; width: 100%; max-width: none; margin: .6rem 0; padding: 0; border: 0; background: none; color: inherit; }
-  .view iframe { display: block; width: 100%; height: 10rem; border: 1px solid var(--line); border-radius: .5rem; } .view iframe.plain { border-color: transparent; }
-  .view .acts { display: none; } .view .asked .acts { display: flex; } dialog.view[open] { position: fixed; inset: 0; height: 100%; max-height: none; margin: 0; padding: .6rem; display: flex; flex-direction: column; background: var(--paper); }
-  .view[open] > .acts { display: flex; justify-content: space-between; margin: 0 0 .5rem; } .view[open] iframe { flex: 1; height: auto !important; }
 `;

@@ -8,6 +8,7 @@ import type { PersonObjects } from "./person-objects.ts";
 import type { Tasks } from "../calls/tasks.ts";
 import { limits } from "../core/limits.ts";
 import type { CallerQuota, Principal } from "../core/model.ts";
+import { viewStyle } from "./framed-view.ts";
 import { signInPage, wordsPage } from "./ask-page.ts";
 import type { People, Person } from "./people.ts";
 
@@ -19,9 +20,13 @@ export interface View {
   status: number;
   body: Markup;
   headers?: Record<string, string>;
+  /** True if the page's script has something to show in a frame. */
+  isFramed?: boolean;
 }
 
 export interface PersonPage extends Site {
+  /** The path of the script by which views answer questions; absent where the deployment has no assets. */
+  script: string | undefined;
   people: People;
   /** Who has sent the request, if that is proven. */
   person: Person | undefined;
@@ -98,8 +103,11 @@ export async function pageFor(
   return answer(await made().catch(refusal));
 }
 
-const plain = (page: PersonPage, { status, body, headers }: View): Promise<Response> =>
-  documentOf(page, body, { status, headers: new Headers(headers) });
+const plain = (page: PersonPage, { status, body, headers, isFramed }: View): Promise<Response> =>
+  documentOf(page, body, {
+    ...{ status, headers: new Headers(headers) },
+    ...(isFramed && page.script !== undefined && { script: page.script, extraStyle: viewStyle }),
+  });
 
 /** Has its visitor sign in, and leads on to the path in `?back=`. */
 export const signedInEndpoint = (request: Request, page: PersonPage): Promise<Response> =>

@@ -86,11 +86,13 @@ export interface Context {
   readonly requestState: string | undefined;
   /**
    * Asks the user to fill in a form: a flat object of strings, numbers, booleans and choices. `timeout`
-   * is in ms; after it the form counts as cancelled.
+   * is in ms; after it the form counts as cancelled. `view` names a view of the servlet that stands for the form where the
+   * client can.
    */
   elicit<const S>(params: {
     message: string;
     schema: S & Form<S>;
+    view?: string;
     timeout?: number;
   }): Promise<ElicitResult<OutputOf<S>>>;
   /** Asks the user to open a page, which must be https, for data that must not pass through the client. */
@@ -185,15 +187,18 @@ export const context: Context = {
 
   async elicit({
     schema,
+    view,
     ...rest
   }: {
     message: string;
     schema: unknown;
+    view?: string;
     timeout?: number;
   }): Promise<ElicitResult<never>> {
     const requestedSchema = objectSchemaOf(schema, "input", "The schema of a form");
     const method = "elicitation/create";
-    const answer = requestOne(method, { mode: "form", ...rest, requestedSchema });
+    const shown = view !== undefined && { _meta: { ui: { resourceUri: view } } };
+    const answer = requestOne(method, { mode: "form", ...rest, requestedSchema, ...shown });
     if (answer["action"] !== "accept") return declined(answer);
     try {
       const what = "The user's answer does not fit";

@@ -28,11 +28,41 @@ export interface PreparedServlet {
   files?: Readonly<Record<string, { archive: ArrayBuffer; digest: string }>>;
   /** The documents of its views, by their names; absent if they are in the bucket of builds. */
   views?: Readonly<Record<string, ArrayBuffer>>;
+  skills?: ServedSkills;
   manifest: Manifest;
   /** Its lists, by its own names; absent if they are dynamic. */
   lists?: Lists;
   /** Definitions for Open Tool Calling by the tools' own names; absent if `lists` is. */
   definitions?: Readonly<Record<string, ToolDefinition>>;
+}
+
+/** A file of a skill; its path is below the folder of all skills of the servlet. */
+export interface SkillFile {
+  path: string;
+  type: string;
+  isText: boolean;
+  /** SHA-256, in hex. */
+  digest: string;
+  /** In bytes. */
+  size: number;
+}
+
+/** A skill; its path is that of its folder. `frontmatter` is that of its SKILL.md, as it is written. */
+export interface Skill {
+  path: string;
+  frontmatter: { name: string; description: string; [key: string]: unknown };
+}
+
+/** The skills of a servlet, and their files in the order in which their archive has them, one after the other. */
+export interface Skills {
+  skills: readonly Skill[];
+  files: readonly SkillFile[];
+}
+
+/** Skills that are served. */
+export interface ServedSkills extends Skills {
+  /** Absent if it is in the bucket of builds. */
+  archive?: ArrayBuffer;
 }
 
 /** The digests of what a program consists of, in hex: see `Program`; and of the archives of its folders, by host. */
@@ -43,12 +73,14 @@ export interface PartDigests {
   files?: Readonly<Record<string, string>> | undefined;
   /** Of the documents of its views, by their names. */
   views?: Readonly<Record<string, string>> | undefined;
+  /** Of the archive of its skills. */
+  skills?: string | undefined;
 }
 
 /** A servlet whose code is in the bucket of builds, without its lists. */
 export type StoredServlet = Omit<
   PreparedServlet,
-  "module" | "base" | "patch" | "files" | "views" | "lists" | "definitions"
+  "module" | "base" | "patch" | "files" | "views" | "skills" | "lists" | "definitions"
 >;
 
 /** A servlet by its name; with its build, if its code is in the bucket of builds. */
@@ -58,7 +90,7 @@ export interface ServletRef {
 }
 
 export function refOf(servlet: PreparedServlet): ServletRef {
-  const { lists: _, definitions: __, views: ___, ...build } = servlet;
+  const { lists: _, definitions: __, views: ___, skills: ____, ...build } = servlet;
   const { name, module, parts } = build;
   return module !== undefined || parts === undefined ? { name } : { name, build };
 }
@@ -70,6 +102,8 @@ export interface Served {
 /** The module that `npm run bundle` writes, with all servlets: {@link createWorker} serves it. */
 export interface Bundle extends Served {
   servlets: readonly (PreparedServlet & { module: WebAssembly.Module })[];
+  /** Those of the project, which no servlet has. */
+  skills?: ServedSkills;
   /** The scripts that run a servlet in an isolate of its own (see `src/bundle/runner-scripts.ts`). */
   runner?: { script: string; stateScript: string; compatibilityDate: string };
 }

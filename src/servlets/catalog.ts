@@ -9,9 +9,10 @@ import { StepsExceeded, Steps } from "../schema/steps.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import { checkOf, type Check } from "./checks.ts";
 import { GET_RESULT, RESERVED_NAMES, type May } from "./scopes.ts";
+import { skillResources, type SkillResource } from "./skills.ts";
 import { compareTemplates, sampleOf, templateMatcher, type TemplateMatcher } from "./templates.ts";
 import { newest } from "./toolkit.ts";
-import { viewResources, withView } from "./views.ts";
+import { toolWithoutView, viewOfTool, viewResources, withView } from "./views.ts";
 
 /** The servlet that an entry comes from. */
 export interface EntrySource {
@@ -34,6 +35,8 @@ export interface PromptEntry extends EntrySource {
 interface ResourceEntry {
   servlet: PreparedServlet;
   resource: Resource;
+  /** For a file of a skill: only those with a skill are listed. */
+  file?: SkillResource;
 }
 
 interface TemplateEntry {
@@ -81,6 +84,9 @@ export function merge(
   const templates = new Map<string, TemplateEntry>();
   const versions: ToolEntry[] = [];
   const seen = new Set(shown);
+  const owners = new Map(
+    shown.flatMap((servlet) => fixedOf(servlet).map(({ resource }) => [resource.uri, servlet])),
+  );
 
   for (const { servlet, lists } of servlets) {
     const { manifest } = servlet;
@@ -99,6 +105,10 @@ export function merge(
         onClash({ kind, name, servlets: [servlet.name, first.servlet.name] });
     };
 
+    const skipsResource = wholeMatch(manifest.skip_resources);
+    // Nor does a tool show its results on the view of another servlet.
+    const mayShow = (uri: unknown) =>
+      typeof uri === "string" && !skipsResource(uri) && (owners.get(uri) ?? servlet) === servlet;
     const skipsTool = wholeMatch(manifest.skip_tools);
     for (const tool of lists.tools) {
       if (skipsTool(tool.name) || !may(servlet.name, tool.name)) continue;
@@ -106,7 +116,9 @@ export function merge(
       const mode = manifest.tools?.[tool.name]?.task;
       const execution = mode && { ...tool.execution, taskSupport: TASK_SUPPORT[mode] };
       const linked = withView(withPortable(tool), servlet);
-      const listed = { ...linked, name, ...(execution && { execution }) };
+      const view = viewOfTool(linked);
+      const allowed = view === undefined || mayShow(view) ? linked : toolWithoutView(linked);
+      const listed = { ...allowed, name, ...(execution && { execution }) };
       const entry = { servlet, own: tool.name, tool: listed, ...checksOf(servlet, tool) };
       versions.push(entry);
       if (seen.has(servlet)) add("tools", tools, name, entry);
@@ -119,10 +131,16 @@ export function merge(
         manifest.prefix === undefined ? prompt.name : `${manifest.prefix}-${prompt.name}`;
       add("prompts", prompts, name, { servlet, own: prompt.name, prompt: { ...prompt, name } });
     }
-    const skipsResource = wholeMatch(manifest.skip_resources);
-    for (const resource of [...lists.resources, ...viewResources(servlet)]) {
-      if (skipsResource(resource.uri) || !may(servlet.name, resource.uri)) continue;
-      add("resources", resources, resource.uri, { servlet, resource });
+    const mayList = ({ uri }: Resource) => !skipsResource(uri) && may(servlet.name, uri);
+    for (const resource of lists.resources.filter(mayList)) {
+      const { uri } = resource;
+      const owner = owners.get(uri);
+      if (owner === undefined) add("resources", resources, uri, { servlet, resource });
+      else onClash({ kind: "resources", name: uri, servlets: [owner.name, servlet.name] });
+    }
+    for (const fixed of fixedOf(servlet)) {
+      if (mayList(fixed.resource))
+        add("resources", resources, fixed.resource.uri, { servlet, ...fixed });
     }
     const skipsTemplate = wholeMatch(manifest.skip_resource_templates);
     for (const template of lists.resourceTemplates) {
@@ -136,6 +154,12 @@ export function merge(
   const readers = shown.filter(({ exports }) => exports.includes("read_resource"));
   return { lists: listsOf(all), versions, ...all, readers };
 }
+
+/** The resources that are a servlet's own, whatever is listed: its views, and the files of its skills. */
+const fixedOf = (servlet: PreparedServlet): Omit<ResourceEntry, "servlet">[] => [
+  ...viewResources(servlet).map((resource) => ({ resource })),
+  ...skillResources(servlet).map((file) => ({ resource: file.resource, file })),
+];
 
 /**
  * True if a servlet that comes later has a name, rather than the earlier one. Of lists that are known before, two with the
@@ -172,7 +196,9 @@ export function joinedCatalogs(first: Catalog, second: Catalog): Catalog {
 
 const listsOf = (all: Pick<Catalog, "tools" | "prompts" | "resources" | "templates">): Lists => ({
   tools: shownOf(all.tools.values()).map(({ tool }) => tool),
-  resources: [...all.resources.values()].map(({ resource }) => resource),
+  resources: [...all.resources.values()]
+    .filter(({ file }) => file === undefined || file.skill !== undefined)
+    .map(({ resource }) => resource),
   resourceTemplates: all.templates.map(({ template }) => template),
   prompts: [...all.prompts.values()].map(({ prompt }) => prompt),
 });

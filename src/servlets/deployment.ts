@@ -111,7 +111,7 @@ export interface Deployment {
   /** A build that is not served, by its hash; undefined if it is not kept. */
   oldBuild?(hash: string): Promise<PreparedServlet | undefined>;
   /** The document with this digest in the bucket of builds. */
-  storedView?(digest: string): Promise<ArrayBuffer>;
+  storedPart?(digest: string): Promise<ArrayBuffer>;
   /** Clock, randomness and network; the real ones by default. */
   world?: World;
 }

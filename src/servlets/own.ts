@@ -5,6 +5,7 @@ import { Suspended, Wait } from "../core/suspension.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import { SERVER_SERVLET } from "./scopes.ts";
 import type { Servlet } from "./servlet.ts";
+import type { ServedSkills } from "./bundle.ts";
 
 /** A tool of the server itself. */
 export interface OwnTool {
@@ -19,10 +20,11 @@ export const errorResult = (text: string): CallToolResult => ({
   isError: true,
 });
 
-/** A servlet that is part of the server: it has these tools, and no code of its own. */
+/** A servlet that is part of the server: it has these tools and skills, and no code of its own. */
 export function ownServlet(
   name: string,
   tools: Readonly<Record<string, OwnTool>>,
+  skills?: ServedSkills,
 ): [PreparedServlet, Servlet] {
   const listed = Object.entries(tools).map(([own, { tool }]) => ({ ...tool, name: own }));
   const lists = { tools: listed, resources: [], resourceTemplates: [], prompts: [] };
@@ -47,6 +49,14 @@ export function ownServlet(
     complete: refuse,
   };
   const neverWaits = name === SERVER_SERVLET;
-  const prepared = { name, hash: name, neverWaits, exports: [], manifest: {}, lists };
+  const prepared = {
+    name,
+    hash: name,
+    neverWaits,
+    exports: [],
+    manifest: {},
+    lists,
+    ...(skills && { skills }),
+  };
   return [{ ...prepared, dialect: "hyper-v2" }, servlet];
 }

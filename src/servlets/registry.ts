@@ -1,4 +1,5 @@
 import { checkWithoutNulls } from "../core/deviations.ts";
+import { limits } from "../core/limits.ts";
 import { Fault } from "../core/errors.ts";
 import type { CallRef, CompletionRequest } from "../calls/call-ref.ts";
 import type { CallContext } from "../core/call-context.ts";
@@ -31,6 +32,7 @@ import { keepsState } from "./manifest.ts";
 import { mayBy, patternsBy, scopeFor, SERVER_SERVLET, type May } from "./scopes.ts";
 import type { Servlet } from "./servlet.ts";
 import { newest } from "./toolkit.ts";
+import { readSkill } from "./skills.ts";
 import { viewAt } from "./views.ts";
 
 /** Sets of scopes whose part of the catalog is cached in an isolate: few are in use at a time. */
@@ -303,6 +305,8 @@ export class Registry {
     if (owner !== undefined) {
       const view = viewAt(owner, uri);
       if (view !== undefined) return this.#readView(view);
+      const skill = await readSkill(owner, uri, this.#deployment.storedPart);
+      if (skill !== undefined) return skill;
       return this.servlet(owner).readResource(uri, call);
     }
     for (const bundled of readersOf(await this.whole.catalog(), uri)) {
@@ -329,10 +333,15 @@ export class Registry {
     resource: { uri, mimeType, _meta },
     document,
   }: NonNullable<ReturnType<typeof viewAt>>): Promise<ReadResourceResult> {
-    const { storedView } = this.#deployment;
-    const html = typeof document === "string" ? await storedView?.(document) : document;
+    const { storedPart } = this.#deployment;
+    const html = typeof document === "string" ? await storedPart?.(document) : document;
     if (html === undefined)
       throw new Fault("not_found", `Resource not found: ${uri}`, { data: { uri } });
+    // The bundle step may not have made what is installed.
+    if (html.byteLength > limits.viewBytes) {
+      const size = `${html.byteLength} bytes (limit ${limits.viewBytes})`;
+      throw new Fault("servlet_failed", `The view ${uri} has ${size}. Report this to its author.`);
+    }
     const text = new TextDecoder().decode(html);
     return { contents: [{ uri, mimeType, text, ...(_meta && { _meta }) }] };
   }

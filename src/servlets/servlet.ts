@@ -14,6 +14,7 @@ import {
   type ReadResourceResult,
 } from "../core/model.ts";
 import { Suspended, type Outcome } from "../core/suspension.ts";
+import { withoutView } from "../core/views.ts";
 import { sentAsks, wrongElicitation } from "../schema/elicitations.ts";
 import { excessOf } from "../core/shape.ts";
 import type { Ending } from "../wasm/call.ts";
@@ -152,7 +153,10 @@ function inputRequired(
     if (states > limits.patternSizes) throw bad("the patterns of its forms are too large");
   });
   if (wrong !== undefined) throw bad(wrong);
-  const reason = { kind: "input" as const, asks: sentAsks(asked), given: {} };
+  const plain = Object.entries(sentAsks(asked)).map(
+    ([key, ask]) => [key, withoutView(ask)] as const,
+  );
+  const reason = { kind: "input" as const, asks: Object.fromEntries(plain), given: {} };
   return new Suspended(reason, fuelUsed, { state, isSingleUse });
 }
 

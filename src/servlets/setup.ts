@@ -8,6 +8,7 @@ import type { PreparedServlet } from "./bundle.ts";
 import { configOf, guestCredentials, secretOf } from "./config.ts";
 import type { Deployment } from "./deployment.ts";
 import { fuelOf, keepsState } from "./manifest.ts";
+import { viewAt } from "./views.ts";
 
 /** The parts of a call that its guest may use. */
 export interface CallParts {
@@ -62,6 +63,11 @@ export function setupOf(
     log: (level, text) => log(bundled.name, level, text),
     notify: call.notify,
     ask: call.ask,
+    // A servlet need not know under which name it is served.
+    viewUri: (named) => {
+      const uri = named.includes(":") ? named : `ui://${bundled.name}/${named}`;
+      return viewAt(bundled, uri) && uri;
+    },
     ...(call.lookUp && { lookUp: call.lookUp }),
     ...(call.gate && { gate: call.gate }),
     ...(call.sending && { sending: call.sending }),

@@ -31,7 +31,7 @@ export function viewHeaders(type: "text/html" | "text/plain", { csp, permissions
     `style-src ${of("resourceDomains", "'unsafe-inline'")}`,
     `img-src ${of("resourceDomains", "data:")}`,
     `media-src ${of("resourceDomains", "data:")}`,
-    `font-src ${of("resourceDomains")}`,
+    `font-src ${of("resourceDomains", "data:")}`,
     `connect-src ${of("connectDomains")}`,
     `frame-src ${of("frameDomains")}`,
     `base-uri ${of("baseUriDomains")}`,

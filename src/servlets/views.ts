@@ -54,6 +54,22 @@ export function withView(
   return { ...tool, _meta: { ...tool._meta, ui } };
 }
 
+/** The view that a tool names, as hosts read it: also by the key of the extension's first revision. */
+export function viewOfTool({ _meta }: Tool): unknown {
+  const ui = _meta?.["ui"];
+  return (isObject(ui) ? ui["resourceUri"] : undefined) ?? _meta?.[FLAT_KEY];
+}
+
+const FLAT_KEY = "ui/resourceUri";
+
+/** The tool without the view that it names. */
+export function toolWithoutView(tool: Tool): Tool {
+  const { ui, [FLAT_KEY]: _, ...meta } = tool._meta ?? {};
+  if (!isObject(ui)) return { ...tool, _meta: meta };
+  const { resourceUri: __, ...others } = ui;
+  return { ...tool, _meta: { ...meta, ui: others } };
+}
+
 /** The servlet's view with this URI: its document, or the digest of that where it is in the bucket of builds. */
 export function viewAt(servlet: PreparedServlet, uri: string) {
   const resource = viewResources(servlet).find((view) => view.uri === uri);

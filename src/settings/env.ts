@@ -117,6 +117,17 @@ const settingsSchema = z.object({
   SERVER_TITLE: z.optional(z.string()),
   /** Its version; that of this project by default. */
   SERVER_VERSION: z._default(z.string(), VERSION),
+  /** Its name in registries and on its [card](clients.md#how-a-server-is-found), such as `com.example/weather`; made of its host and name by default. */
+  SERVER_REGISTERED: z.optional(
+    z
+      .string()
+      .check(
+        z.regex(
+          /^[a-zA-Z0-9.-]{1,100}\/[a-zA-Z0-9._-]{1,99}$/,
+          "must be a domain backwards, a slash and a name: com.example/weather",
+        ),
+      ),
+  ),
   /** Its description, instructions for models, and home page. */
   SERVER_DESCRIPTION: z.optional(z.string()),
   SERVER_INSTRUCTIONS: z.optional(z.string()),

@@ -67,7 +67,7 @@ export interface ViewUnderTest {
 export interface ViewsServlet {
   servlet: PreparedServlet;
   lists: Lists;
-  callTool(name: string, args: Json, script?: Script): Promise<Tested<CallToolResult>>;
+  callTool(tool: string, args: Json, script?: Script): Promise<Tested<CallToolResult>>;
   readResource(uri: string, script?: Script): Promise<Tested<ReadResourceResult>>;
 }
 
@@ -141,8 +141,11 @@ export function viewUnderTest(name: string, of: ViewsServlet): ViewUnderTest {
             return answer({ result: method === "ui/request-display-mode" ? given : {} });
         }
       };
-      await page.exposeFunction("edgeServletsHeard", heard);
-      await page.route(`${ORIGIN}/**`, (route) => route.fulfill({ headers: HTML, body: HOST }));
+      const hearing = `edgeServletsHeard${opened++}`;
+      await page.exposeFunction(hearing, heard);
+      await page.route(`${ORIGIN}/**`, (route) =>
+        route.fulfill({ headers: HTML, body: clientPage(hearing) }),
+      );
       await page.route(VIEW_URL, (route) =>
         route.fulfill({ headers: viewHeaders("text/html", declared), body: html }),
       );
@@ -164,13 +167,16 @@ const OFFERED = {
   logging: {},
 };
 
-/** The page of the client, which carries messages between the view and the test. */
-const HOST = `<!doctype html>
+/** How many views were opened: a page keeps the functions of each. */
+let opened = 0;
+
+/** The page of the client, which carries messages between the view and the test, by this function. */
+const clientPage = (heard: string) => `<!doctype html>
 <style>html, body, iframe { width: 100%; height: 100%; margin: 0; border: 0 }</style>
 <script>
 addEventListener("message", async ({ source, data }) => {
   if (source !== frames[0]) return;
-  for (const answer of await edgeServletsHeard(data)) frames[0].postMessage(answer, "*");
+  for (const answer of await ${heard}(data)) frames[0].postMessage(answer, "*");
 });
 </script>
 <iframe sandbox="allow-scripts" src="/view"></iframe>`;

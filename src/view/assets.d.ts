@@ -8,7 +8,11 @@ declare module "*.jpg" {
   const url: string;
   export default url;
 }
-declare module "*.svg" {
+declare module "*.jpeg" {
+  const url: string;
+  export default url;
+}
+declare module "*.gif" {
   const url: string;
   export default url;
 }
@@ -16,7 +20,51 @@ declare module "*.webp" {
   const url: string;
   export default url;
 }
+declare module "*.avif" {
+  const url: string;
+  export default url;
+}
+declare module "*.svg" {
+  const url: string;
+  export default url;
+}
+declare module "*.ico" {
+  const url: string;
+  export default url;
+}
+declare module "*.woff" {
+  const url: string;
+  export default url;
+}
 declare module "*.woff2" {
+  const url: string;
+  export default url;
+}
+declare module "*.ttf" {
+  const url: string;
+  export default url;
+}
+declare module "*.otf" {
+  const url: string;
+  export default url;
+}
+declare module "*.mp3" {
+  const url: string;
+  export default url;
+}
+declare module "*.ogg" {
+  const url: string;
+  export default url;
+}
+declare module "*.wav" {
+  const url: string;
+  export default url;
+}
+declare module "*.mp4" {
+  const url: string;
+  export default url;
+}
+declare module "*.webm" {
   const url: string;
   export default url;
 }

@@ -9,6 +9,9 @@ import type { ContentBlock, LoggingLevel, ResourceContents } from "../sdk/types.
 
 const VERSION = "2026-01-26";
 
+/** What the manifest's `prefix` adds to the names of the servlet's tools; set when the page is made. */
+declare const EDGE_SERVLETS_TOOL_PREFIX: string;
+
 type Json = Record<string, unknown>;
 type Member<T, K> = K extends keyof T ? T[K] : unknown;
 type InputsOf<S> = S extends TypedServlet<infer I, infer _> ? I : Record<string, unknown>;
@@ -193,6 +196,11 @@ export async function connect<S = unknown, K extends string = ToolsOf<S>>({
     const { isError } = await request(method, params);
     if (isError) throw new Error("The client, or its user, has refused it");
   };
+  /** Answers the open question, if there is one. */
+  const reply = (result: Json) => {
+    if (asked !== undefined) send({ id: asked, result });
+    asked = undefined;
+  };
   const change = (changes: Partial<ViewState<S, K>>) => {
     view.state = { ...view.state, ...changes };
     for (const draw of drawings) draw(view.state);
@@ -213,7 +221,16 @@ export async function connect<S = unknown, K extends string = ToolsOf<S>>({
       dress(frame);
       change({ frame });
     },
+    "notifications/cancelled": ({ requestId }) => {
+      if (requestId !== asked) return;
+      asked = undefined;
+      const { question: _, ...others } = view.state;
+      view.state = others;
+      change({});
+    },
+    // A question takes the place of one that is open.
     "elicitation/create": ({ message, requestedSchema }, id) => {
+      reply({ action: "cancel" });
       asked = id;
       change({ question: { message: String(message), schema: requestedSchema as Json } });
     },
@@ -226,18 +243,18 @@ export async function connect<S = unknown, K extends string = ToolsOf<S>>({
       draw(view.state);
     },
     async call(tool: string, args: Json = {}) {
-      const result = (await request("tools/call", { name: tool, arguments: args })) as never;
-      const { isError, content } = result as Result;
+      const result = (await request("tools/call", {
+        name: EDGE_SERVLETS_TOOL_PREFIX + tool,
+        arguments: args,
+      })) as never;
+      const { isError, content = [] } = result as Partial<Result>;
       if (!isError) return result;
       const texts = content.map((block) => (block.type === "text" ? block.text : ""));
       throw new Error(texts.join("\n") || `${tool} has failed`);
     },
     read: async (uri: string) => (await request("resources/read", { uri }))["contents"] as never,
-    answer(content?: Json) {
-      if (asked === undefined) return;
-      send({ id: asked, result: content ? { action: "accept", content } : { action: "decline" } });
-      asked = undefined;
-    },
+    answer: (content?: Json) =>
+      reply(content ? { action: "accept", content } : { action: "decline" }),
     capabilities: {},
     save: (file: string, mimeType: string, content: Uint8Array | string) => {
       const inside = typeof content === "string" ? { text: content } : { blob: base64(content) };
@@ -282,12 +299,12 @@ export async function connect<S = unknown, K extends string = ToolsOf<S>>({
     appInfo: { name, version: "1" },
     appCapabilities: { availableDisplayModes: ["inline", "fullscreen"], elicitation: {} },
   });
-  view.state.frame = hostContext as ViewFrame;
+  view.state.frame = { ...view.state.frame, ...(hostContext as ViewFrame) };
   view.capabilities = hostCapabilities as Json;
   dress(view.state.frame);
   send({ method: "ui/notifications/initialized", params: {} });
   if (resize) watchSize((params) => send({ method: "ui/notifications/size-changed", params }));
-  return view as ConnectedView<S, K>;
+  return view;
 }
 
 function base64(bytes: Uint8Array): string {

@@ -1,6 +1,7 @@
 import { Fault } from "../core/errors.ts";
 import type { Answer, Answers, Ask, Asks } from "../core/asks.ts";
 import { sentAsks, wrongElicitation } from "../schema/elicitations.ts";
+import { viewIn, withoutView, withViewAt } from "../core/views.ts";
 import { Wait } from "../core/suspension.ts";
 import { inSpan, type Span, type SpanStart } from "../observe/spans.ts";
 import { GuestError, type Guest } from "./guest.ts";
@@ -15,7 +16,24 @@ export function checkedAsks(guest: Guest, asks: Asks): Asks {
   const spend = (states: number) => guest.pay(states * PATTERN_STATE_FUEL);
   const wrong = wrongElicitation(asks, spend);
   if (wrong !== undefined) throw new GuestError(`The servlet asked for input, but ${wrong}.`);
-  return sentAsks(asks);
+  return withOwnViews(guest, sentAsks(asks));
+}
+
+/** Questions without the views that they name, unless those are the servlet's own. */
+function withOwnViews(guest: Guest, asks: Asks): Asks {
+  const kept = Object.entries(asks).map(([key, ask]): [string, Ask] => {
+    const named = viewIn(ask.params);
+    if (named === undefined) return [key, ask];
+    const uri = typeof named === "string" ? guest.setup.viewUri?.(named) : undefined;
+    if (uri !== undefined) return [key, withViewAt(ask, uri)];
+    const shown = JSON.stringify(named).slice(0, 200);
+    guest.log(
+      "warn",
+      `A question names ${shown}, which is no view of this servlet: it goes without.`,
+    );
+    return [key, withoutView(ask)];
+  });
+  return Object.fromEntries(kept);
 }
 
 /**

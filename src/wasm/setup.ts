@@ -47,6 +47,8 @@ export interface Setup {
   /** Takes notifications of changes instead, also those of replayed parts: nothing has changed until the call has ended. */
   changed?(notification: Notification): void;
   ask: Asker;
+  /** The URI of a view of the servlet, by that or by its name; undefined if it has none. */
+  viewUri?(named: string): string | undefined;
   /** The server's own answer to an elicitation, by its params. Absent where the server has nothing of a caller's. */
   lookUp?: LookUp;
   /** Called before the guest asks for something slow (`ms` if known): `CallContext` says what it throws. */

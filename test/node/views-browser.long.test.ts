@@ -299,6 +299,65 @@ describe("tasks", async () => {
   });
 });
 
+describe("approval", async () => {
+  const servlet = await loadServlet("plugins/approval");
+  /** Asks by the bridge; its answer is a promise of the page. */
+  const ask = (page: Page, params: Json) =>
+    page.evaluate((given) => {
+      const { bridge, answered } = globalThis as unknown as {
+        bridge: { request(request: object, schema: object): Promise<object> };
+        answered: object[];
+      };
+      const any = {
+        "~standard": { version: 1, vendor: "test", validate: (value: unknown) => ({ value }) },
+      };
+      const answer = bridge.request({ method: "elicitation/create", params: given }, any);
+      void answer.then((one) => answered.push(one));
+    }, params);
+  const answersOf = (page: Page) =>
+    page.evaluate(() => (globalThis as unknown as { answered: object[] }).answered);
+  /** The question of a call, as its client gets it. */
+  const asked = async () => {
+    const { asked: all, result } = await servlet.callTool(
+      "request_approval",
+      { what: "Paint the bridge", amount: "120 EUR" },
+      { answers: { "elicitation/create": [{ action: "accept", content: { approve: true } }] } },
+    );
+    return { params: all[0]!.params, result };
+  };
+
+  test("shows what is to be approved until when, and takes a decision with a note", async () => {
+    const { params, result } = await asked();
+    expect(params).toMatchObject({ _meta: { ui: { resourceUri: "ui://approval/approval" } } });
+    const shown = await show(servlet, "approval", 390);
+    const { page, view, tell } = shown;
+    await page.evaluate(() => void Object.assign(globalThis, { answered: [] }));
+    await tell("sendToolInput", { arguments: { what: "Paint the bridge" } });
+    await expect.poll(() => textOf(view)).toContain("Waits for an answer.");
+    await ask(page, params);
+    await expect.poll(() => textOf(view)).toContain("Please approve: Paint the bridge (120 EUR)");
+    expect(await textOf(view)).toContain("It waits for your answer.");
+    expect(await faultsOf(shown)).toEqual([]);
+    expect(await overflowOf(view)).toBe(0);
+    await view.getByLabel("Note, such as a condition").fill("In red.");
+    await view.getByRole("button", { name: "Reject" }).click();
+    await expect
+      .poll(() => answersOf(page))
+      .toEqual([{ action: "accept", content: { approve: false, note: "In red." } }]);
+    await expect.poll(() => textOf(view)).toBe("Rejected");
+    // Once more, and then in place of that.
+    for (const _ of ["one", "other"]) await ask(page, params);
+    await expect.poll(async () => (await answersOf(page)).at(-1)).toEqual({ action: "cancel" });
+    await view.getByRole("button", { name: "Approve" }).click();
+    await expect
+      .poll(async () => (await answersOf(page)).at(-1))
+      .toMatchObject({ action: "accept", content: { approve: true } });
+    await expect.poll(() => textOf(view)).toBe("Approved");
+    await tell("sendToolResult", result);
+    await expect.poll(() => textOf(view)).toContain("Approved: Paint the bridge (120 EUR)");
+  });
+});
+
 /** Where pictures of views are written: `PICTURES=docs/pictures` has those of docs/views.md made anew. */
 const PICTURES = process.env["PICTURES"] ?? ".bundle/pictures";
 
@@ -396,5 +455,9 @@ test("a test shows a view by edge-servlets/testing", async () => {
   expect(requests[0]!.result).toMatchObject({
     structuredContent: { tasks: [{ column: "doing" }] },
   });
+  const { frame: again } = await board.open(page, { tool: "list_tasks" }, { caller: "ada" });
+  await expect
+    .poll(() => again.locator("section").nth(1).innerText())
+    .toContain("Water the plants");
   await expect(servlet.view("other")).rejects.toThrow("There is no view other: board.");
 });

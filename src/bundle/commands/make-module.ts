@@ -16,6 +16,7 @@ import { isInstalled } from "../own.ts";
 import { localVariables } from "./local-variables.ts";
 import { Refusal } from "../refusal.ts";
 import { runnerScripts, type RunnerScripts } from "../runner-scripts.ts";
+import { skillsIn } from "../skills.ts";
 import { compileQuickly } from "../work.ts";
 import { table } from "./table.ts";
 import { demandComplete } from "./wrangler-config.ts";
@@ -56,12 +57,13 @@ export async function makeModule(
   const began = performance.now();
   try {
     if (isInstalled) demandComplete();
-    const [members, runner] = await Promise.all([
+    const [members, runner, skills] = await Promise.all([
       makeBundle({ folders, cache: CACHE, progress, optimise: !isDev }),
       ownScripts(),
+      skillsIn(".", CACHE),
     ]);
     const before = new TextDecoder().decode(await readIfThere(values.out));
-    const source = bundleSource(members, values.out, runner);
+    const source = bundleSource(members, values.out, runner, skills);
     await writeIfNew(values.out, source);
     if (isInstalled) await writeEntry(values.out);
     else {

@@ -47,8 +47,8 @@ export function table(members: readonly Member[]): string {
   ]);
   // Servlets share some: an interpreter, its base.
   const files = new Map(
-    members.flatMap(({ prepared: { path, wasm, base, patch }, archives, views }) =>
-      [{ path, bytes: wasm }, base, patch, ...archives, ...views]
+    members.flatMap(({ prepared: { path, wasm, base, patch }, archives, views, skills }) =>
+      [{ path, bytes: wasm }, base, patch, skills, ...archives, ...views]
         .filter((file) => file !== undefined)
         .map((file) => [file.path, file.bytes.length]),
     ),

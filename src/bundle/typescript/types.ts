@@ -163,7 +163,7 @@ async function areUpToDate(notes: readonly string[]): Promise<boolean> {
 /** The compiler's messages, without the list of files that follows them, and with advice for servlets. */
 function messagesIn(output: string): string {
   const messages = output
-    .replace(/^(?:\/|[A-Za-z]:[\\/])[^\n(]*\.[cm]?[jt]sx?$\n?/gm, "")
+    .replace(/^(?:\/|[A-Za-z]:[\\/])(?![^\n]*\(\d+,\d+\): )[^\n]*$\n?/gm, "")
     .replace(
       /(Cannot find name '(?:node:)?([\w/]+)')\. Do you need[^\n]*/g,
       (_, found: string, name: string) => `${found}. ${instead(name)}`,

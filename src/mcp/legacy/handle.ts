@@ -215,6 +215,9 @@ async function answer(
       const list = await listPage(row.list, params, exchange.registry, NOBODY);
       return resultMessage(id, JSON.stringify(olderResult(list, version)));
     }
+    if (row.look) {
+      return resultMessage(id, JSON.stringify(await row.look(params, exchange.registry)));
+    }
     if (entry === undefined) throw methodNotFound(method);
     if (entry instanceof Fault) throw entry;
     const wanted = { progressToken: progressTokenOf(meta), logLevel: "debug" } as const;

@@ -4,6 +4,7 @@ import { capabilities } from "../wire/capabilities.ts";
 import { LEGACY_VERSIONS } from "../wire/classify.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { logLevelIn } from "../wire/notifications.ts";
+import { withSkillsNamed } from "../wire/skills.ts";
 import { hasTasks, olderIntroduction } from "./shapes.ts";
 import { TASK_CAPABILITY } from "./tasks.ts";
 
@@ -15,16 +16,15 @@ export async function initialize(
   const version =
     LEGACY_VERSIONS.find((one) => one === protocolVersion) ?? String(LEGACY_VERSIONS[0]);
   const offersTasks = sessions !== undefined && hasTasks(version);
+  const declared = isObject(client) ? client : {};
   const introduced = {
     protocolVersion: version,
     capabilities: {
-      ...(await capabilities(registry, isObject(client) ? client : {}, {
-        listens: sessions !== undefined,
-      })),
+      ...(await capabilities(registry, declared, { listens: sessions !== undefined })),
       ...(offersTasks && { tasks: TASK_CAPABILITY }),
     },
     serverInfo: introduction.info,
-    ...(introduction.instructions !== undefined && { instructions: introduction.instructions }),
+    ...(await withSkillsNamed(introduction, registry, declared)),
   };
   return olderIntroduction(introduced, version);
 }

@@ -183,6 +183,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
       return row.session(params, { store, tasks, enlist, registry, awaitTask }, call);
     }
     if (row.list) return listPage(row.list, params, seen, await this.#parts.store.client());
+    if (row.look) return row.look(params, seen);
     if (entry === undefined) throw methodNotFound(method);
     if (entry instanceof Fault) throw entry;
     const task = await this.#asTask(call, entry, params, meta);

@@ -78,6 +78,7 @@ const replyTo =
       let result: Json;
       if (entry !== undefined) result = await answerCall(request, exchange, call);
       else if (row.list) result = await listPage(row.list, params, exchange.registry, call.client);
+      else if (row.look) result = await row.look(params, exchange.registry);
       else if (row.modern !== undefined) result = await row.modern(request, exchange, call.client);
       else throw methodNotFound(method);
       tellResult(span, result);

@@ -1,7 +1,8 @@
 import type { Json } from "../../core/model.ts";
 import type { Registry } from "../../servlets/registry.ts";
-import { showsViews, VIEWS_EXTENSION } from "../../core/views.ts";
+import { asksByViews, showsViews, VIEWS_EXTENSION } from "../../core/views.ts";
 import { VIEW_SETTINGS, withoutViews } from "../../servlets/views.ts";
+import { SKILLS_EXTENSION, skillsOf } from "./skills.ts";
 import { TASKS_EXTENSION } from "./tasks.ts";
 
 /**
@@ -21,6 +22,7 @@ export async function capabilities(
     (await registry.offers("resources", isShown ? undefined : withoutViews)) ||
     (await registry.offers("resourceTemplates")) ||
     (await registry.catalog()).readers.length > 0;
+  const skills = skillsOf(await registry.catalog()).length > 0;
   const listChanged = listens ? { listChanged: true } : {};
   return {
     tools: listChanged,
@@ -28,10 +30,13 @@ export async function capabilities(
     ...((await registry.offers("prompts")) && { prompts: listChanged }),
     ...(servlets.some(({ completes }) => completes) && { completions: {} }),
     logging: {},
-    ...((tasks || views) && {
+    ...((tasks || views || skills) && {
       extensions: {
+        ...(skills && { [SKILLS_EXTENSION]: { directoryRead: true } }),
         ...(tasks && { [TASKS_EXTENSION]: {} }),
-        ...(views && { [VIEWS_EXTENSION]: VIEW_SETTINGS }),
+        ...(views && {
+          [VIEWS_EXTENSION]: { ...VIEW_SETTINGS, ...(asksByViews(client) && { elicitation: {} }) },
+        }),
       },
     }),
   };

@@ -90,11 +90,14 @@ export async function listPage(
   { capabilities }: Pick<ClientDescription, "capabilities">,
 ): Promise<Json> {
   const { lists } = await registry.catalog();
-  return page(kind, (showsViews(capabilities) ? lists : withoutViews(lists))[kind], cursor);
+  return pageOf(kind, (showsViews(capabilities) ? lists : withoutViews(lists))[kind], cursor);
 }
 
-/** One page of a list. A cursor holds the start of its page and the length of the list, so that a stale one is detected. */
-function page<K extends keyof Lists>(kind: K, whole: Lists[K], cursor: unknown): Json {
+/**
+ * One page of a list, which is the member `kind` of the result. A cursor holds the start of its page and the length of the
+ * list, so that a stale one is detected: it throws `invalid_params`.
+ */
+export function pageOf(kind: string, whole: readonly unknown[], cursor: unknown): Json {
   const start = cursor === undefined ? 0 : startOf(cursor, kind, whole.length);
   const end = start + limits.pageItems;
   const items = start === 0 && end >= whole.length ? whole : whole.slice(start, end);

@@ -26,6 +26,8 @@ export interface TimedMessage {
 export interface PendingAsk {
   method: string;
   params: Json;
+  /** Aborts when no answer is wanted any more. */
+  signal: AbortSignal;
   answer(result: Json): void;
 }
 
@@ -33,7 +35,7 @@ export interface PendingAsk {
 export interface Listener {
   onMessage(message: TimedMessage): void;
   onLog(params: Json): void;
-  onAsk(asked: PendingAsk): void;
+  onAsk(asked: PendingAsk): unknown;
 }
 
 interface Listening {
@@ -66,7 +68,7 @@ export class Mcp {
         capabilities: {
           elicitation: { form: {}, url: {} },
           sampling: {},
-          extensions: { [VIEWS_EXTENSION]: { mimeTypes: [VIEW_TYPE] } },
+          extensions: { [VIEWS_EXTENSION]: { mimeTypes: [VIEW_TYPE], elicitation: {} } },
         },
         versionNegotiation: { mode: "auto" },
       },
@@ -79,7 +81,7 @@ export class Mcp {
       client.setRequestHandler(method, ({ params }, { mcpReq: { signal } }) => {
         const { promise, resolve, reject } = Promise.withResolvers<Json>();
         signal.addEventListener("abort", () => reject(new Error("The call was cancelled.")));
-        listening.by?.onAsk({ method, params, answer: resolve });
+        listening.by?.onAsk({ method, params, signal, answer: resolve });
         return promise as never;
       });
     }

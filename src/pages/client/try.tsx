@@ -45,12 +45,12 @@ interface Tried {
 
 /** Puts the form of an entry into the page, and below it the place for views. */
 export function mountTry(place: HTMLElement, tried: Tried): void {
-  const [form, views] = [document.createElement("div"), document.createElement("div")];
-  place.append(form, views);
-  render(<Try {...tried} show={viewsIn(views, tried)} />, form);
+  const [form, below] = [document.createElement("div"), document.createElement("div")];
+  place.append(form, below);
+  render(<Try {...tried} views={viewsIn(below, tried)} />, form);
 }
 
-const Try = ({ target, address, callee, show }: Tried & { show: ReturnType<typeof viewsIn> }) => {
+const Try = ({ target, address, callee, views }: Tried & { views: ReturnType<typeof viewsIn> }) => {
   const { kind, name } = target;
   const id = `try-${kind}-${encodeURIComponent(name)}`;
   const [schema, setSchema] = useState<Json | undefined>(undefined);
@@ -88,14 +88,18 @@ const Try = ({ target, address, callee, show }: Tried & { show: ReturnType<typeo
         const line = typeof data === "string" ? data : JSON.stringify(data);
         update({ log: [...now.current!.log, `${String(level)}: ${line}`].slice(-SHOWN) });
       },
-      onAsk: (asked) => update({ asked: [...now.current!.asked, asked] }),
+      async onAsk(asked) {
+        if (await views.isAnswered(asked, listener)) return;
+        if (now.current?.stop === stop && !asked.signal.aborted)
+          update({ asked: [...now.current.asked, asked] });
+      },
     };
     const onprogress = (progress: CallProgress) => update({ progress });
     const during = { listener, signal: stop.signal, onprogress };
     const outcome = callTarget(target, address, { content, ...during }).catch((error: unknown) => {
       throw stop.signal.aborted ? new Error("Cancelled.") : error;
     });
-    if (kind === "tool") show({ input: content, outcome, listener });
+    if (kind === "tool") views.show({ input: content, outcome, listener });
     outcome.then(
       (result) => end({ result: result as Json }),
       (error: unknown) => end({ error: reasonOf(error) }),

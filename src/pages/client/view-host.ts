@@ -6,11 +6,25 @@ import {
   PostMessageTransport,
   type McpUiHostContext,
 } from "@modelcontextprotocol/ext-apps/app-bridge";
-import type { CallToolResult, ReadResourceResult, Tool } from "@modelcontextprotocol/client";
+import type {
+  CallToolResult,
+  ElicitResult,
+  EmbeddedResource,
+  ReadResourceResult,
+  ResourceLink,
+  Tool,
+} from "@modelcontextprotocol/client";
+import { ElicitResultSchema } from "@modelcontextprotocol/core";
+import { config } from "zod";
 import { isObject, type Json } from "../../core/model.ts";
 import { printable } from "../../core/text.ts";
 import type { TimedMessage } from "./mcp.ts";
 
+// Without jitless, zod compiles its checks by `eval`, which the page's policy forbids.
+config({ jitless: true });
+
+/** How long somebody may take to answer a question, in ms. */
+const ANSWER_MS = 7 * 24 * 3_600_000;
 /** How long a view may take to start, and to end, in ms. */
 const START_MS = 10_000;
 const END_MS = 1000;
@@ -25,27 +39,33 @@ const MESSAGE_SIZE = 4_000_000;
 const KEPT_SIZE = 100_000;
 const LINK_CHARACTERS = 2000;
 
-/** A view, the call that it is for, and what it may do besides. */
+/** A view, what it is told, and what it may do. */
 export interface FramedView {
   /** The address of its document. */
   address: string;
   title: string;
   /** What its resource says of it, as its servlet gave it. */
   meta: unknown;
-  tool: Tool;
-  input: Json;
-  /** The result of the call, or why there is none. */
-  outcome: Promise<{ result: CallToolResult } | { reason: string }>;
-  /** Calls a tool, or reads a resource, for the view. Throws where that is not the view's to do. */
-  call(name: string, given: Json, signal: AbortSignal): Promise<CallToolResult>;
-  read(uri: string, signal: AbortSignal): Promise<ReadResourceResult>;
-  onMessage(message: TimedMessage): void;
-  onLog(params: Json): void;
+  /** The call whose result it shows, which ends with the result or with why there is none. */
+  call?: {
+    tool: Tool;
+    input: Json;
+    outcome: Promise<{ result: CallToolResult } | { reason: string }>;
+  };
+  /** The elicitation that it answers. */
+  question?: { params: Json; answer(result: ElicitResult): void };
+  /** How it calls a tool, or reads a resource. Throws where that is not the view's to do. Absent where no view may. */
+  uses?: {
+    callTool(name: string, given: Json, signal: AbortSignal): Promise<CallToolResult>;
+    readResource(uri: string, signal: AbortSignal): Promise<ReadResourceResult>;
+  };
+  onMessage?(message: TimedMessage): void;
+  onLog?(params: Json): void;
 }
 
 /**
  * Shows a view until `closing` aborts and the view has heard of that. Throws an error for people where the view does not
- * start, floods the page, or leaves.
+ * start, floods the page, leaves, or does not answer its question.
  */
 export async function hostView(
   place: HTMLElement,
@@ -65,7 +85,9 @@ export async function hostView(
     null,
     { name: "edge-servlets-console", version: "1.0.0" },
     {
-      ...{ openLinks: {}, downloadFile: {}, serverTools: {}, serverResources: {}, logging: {} },
+      ...{ openLinks: {}, downloadFile: {}, logging: {} },
+      ...(view.uses && { serverTools: {}, serverResources: {} }),
+      ...(view.question && { elicitation: {} }),
       ...{ message: { text: {} }, updateModelContext: { text: {}, structuredContent: {} } },
       sandbox: { ...(csp && { csp }), ...(permissions && { permissions }) },
     },
@@ -84,14 +106,17 @@ export async function hostView(
       running--;
     }
   };
-  bridge.oncalltool = ({ name, arguments: given = {} }, { mcpReq }) =>
-    bounded(() => view.call(name, given, AbortSignal.any([mcpReq.signal, signal])));
-  bridge.onreadresource = ({ uri }, { mcpReq }) =>
-    bounded(() => view.read(uri, AbortSignal.any([mcpReq.signal, signal])));
+  if (view.uses) {
+    const { callTool, readResource } = view.uses;
+    bridge.oncalltool = ({ name, arguments: given = {} }, { mcpReq }) =>
+      bounded(() => callTool(name, given, AbortSignal.any([mcpReq.signal, signal])));
+    bridge.onreadresource = ({ uri }, { mcpReq }) =>
+      bounded(() => readResource(uri, AbortSignal.any([mcpReq.signal, signal])));
+  }
   // There is no model: the list of messages shows both.
-  bridge.onmessage = async () => ({});
-  bridge.onupdatemodelcontext = async () => ({});
-  bridge.onloggingmessage = (params) => view.onLog(params);
+  const taken = async () => ({});
+  Object.assign(bridge, { onmessage: taken, onupdatemodelcontext: taken });
+  bridge.onloggingmessage = (params) => view.onLog?.(params);
   bridge.onsizechange = ({ height = 0 }) => {
     frame.style.height = `${Math.min(Math.max(height, 0), HEIGHT)}px`;
   };
@@ -104,7 +129,7 @@ export async function hostView(
   bridge.onrequestdisplaymode = async ({ mode }) => {
     const { availableDisplayModes: known = [mode] } = bridge.getAppCapabilities() ?? {};
     // A view takes the whole window only when somebody has just used the page or the view.
-    const mayEnter = known.includes(mode) && navigator.userActivation?.isActive !== false;
+    const mayEnter = known.includes(mode) && navigator.userActivation.isActive;
     if (mode === "fullscreen" && !dialog.open && mayEnter) {
       dialog.showModal();
       leave.focus();
@@ -120,18 +145,30 @@ export async function hostView(
     () => fail(`The view did not start within ${START_MS / 1000} seconds.`),
     START_MS,
   );
+  const tell = async ({ input, outcome }: NonNullable<FramedView["call"]>) => {
+    await bridge.sendToolInput({ arguments: input });
+    const ended = await outcome;
+    if (signal.aborted) return;
+    if ("result" in ended) await bridge.sendToolResult(ended.result);
+    else await bridge.sendToolCancelled(ended);
+  };
+  const ask = async ({ params, answer }: NonNullable<FramedView["question"]>) => {
+    if (!seen.answers) return fail("The view answers no questions.");
+    const request = { method: "elicitation/create", params };
+    const wait = { signal, timeout: ANSWER_MS };
+    try {
+      answer(await bridge.request(request, ElicitResultSchema, wait));
+    } catch {
+      fail("The view has given no answer to the question.");
+    }
+  };
   let hasStarted = false;
   bridge.oninitialized = () => {
     if (hasStarted) return;
     hasStarted = true;
     clearTimeout(start);
-    void bridge.sendToolInput({ arguments: view.input });
-    void view.outcome.then((ended) => {
-      if (signal.aborted) return undefined;
-      return "result" in ended
-        ? bridge.sendToolResult(ended.result)
-        : bridge.sendToolCancelled(ended);
-    });
+    if (view.call) void tell(view.call);
+    if (view.question) void ask(view.question);
   };
   let loads = 0;
   frame.addEventListener("load", () => {
@@ -144,7 +181,7 @@ export async function hostView(
   addEventListener("message", guard, { signal });
   const transport = new PostMessageTransport(contentWindow!, contentWindow!);
   await bridge.connect(transport);
-  record(transport, view.onMessage);
+  const seen = record(transport, view.onMessage);
   const resized = new ResizeObserver(tellContext);
   resized.observe(frame);
   DARK.addEventListener("change", tellContext, { signal });
@@ -188,7 +225,7 @@ function framed({ address, title }: FramedView, allow: string) {
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 
 /** The context of a view, as it is whenever the function is called. */
-function contextFor({ tool }: FramedView, dialog: HTMLDialogElement) {
+function contextFor({ call }: FramedView, dialog: HTMLDialogElement) {
   const style = getComputedStyle(document.documentElement);
   const variables = Object.fromEntries(
     Object.entries(VARIABLES).map(([name, own]) => [
@@ -200,9 +237,9 @@ function contextFor({ tool }: FramedView, dialog: HTMLDialogElement) {
   const isTouched = matchMedia("(any-pointer: coarse)").matches;
   const hovers = matchMedia("(any-hover: hover)").matches;
   return (): McpUiHostContext => {
-    const { clientWidth: width = 0, clientHeight: height = 0 } = dialog.querySelector("iframe")!;
+    const { clientWidth: width, clientHeight: height } = dialog.querySelector("iframe")!;
     return {
-      toolInfo: { tool },
+      ...(call && { toolInfo: { tool: call.tool } }),
       theme: DARK.matches ? "dark" : "light",
       styles: { variables },
       displayMode: dialog.open ? "fullscreen" : "inline",
@@ -264,21 +301,32 @@ function isWithin(data: unknown, most: number): boolean {
   return left > 0;
 }
 
-function record(transport: PostMessageTransport, onMessage: FramedView["onMessage"]): void {
+/** Records what a view says and is told. `answers` is true once it has said that it answers questions. */
+function record(transport: PostMessageTransport, onMessage: FramedView["onMessage"]) {
+  const seen = { answers: false };
   const { onmessage } = transport;
   const send = transport.send.bind(transport);
   const note = (isSent: boolean, message: unknown) => {
     const json = isWithin(message, KEPT_SIZE) ? message : "It is too large to be kept here.";
-    onMessage({ isSent, at: Date.now(), json, isOfView: true });
+    onMessage?.({ isSent, at: Date.now(), json, isOfView: true });
   };
-  transport.onmessage = (...given) => {
-    note(false, given[0]);
-    onmessage?.(...given);
-  };
-  transport.send = (...given) => {
-    note(true, given[0]);
-    return send(...given);
-  };
+  Object.assign(transport, {
+    onmessage(...given: Parameters<NonNullable<typeof onmessage>>) {
+      const [message] = given;
+      note(false, message);
+      // The library does not know this capability yet.
+      if ("method" in message && message.method === "ui/initialize") {
+        const { appCapabilities: known } = message.params ?? {};
+        seen.answers = isObject(known) && isObject(known["elicitation"]);
+      }
+      onmessage?.(...given);
+    },
+    send(...given: Parameters<typeof send>) {
+      note(true, given[0]);
+      return send(...given);
+    },
+  });
+  return seen;
 }
 
 /** The link to a page; undefined for what is not of the web, or names somebody. */
@@ -293,14 +341,16 @@ function linkTo(text: string) {
 }
 
 /** The link that saves a file; undefined where the view has not sent it. The file is kept until `over` aborts. */
-function savingOf({ type, resource }: Json, over: AbortSignal) {
-  if (type !== "resource" || !isObject(resource)) return undefined;
-  const { uri, mimeType, text, blob } = resource;
-  const content = typeof blob === "string" ? Uint8Array.fromBase64(blob) : String(text);
-  const file = new Blob([content], { type: String(mimeType ?? "") });
+function savingOf(item: EmbeddedResource | ResourceLink, over: AbortSignal) {
+  if (item.type !== "resource") return undefined;
+  const { uri } = item.resource;
+  const content =
+    "text" in item.resource ? item.resource.text : Uint8Array.fromBase64(item.resource.blob);
+  // Of a type that no browser shows: a page of the view's would have this page's origin.
+  const file = new Blob([content], { type: "application/octet-stream" });
   const href = URL.createObjectURL(file);
   over.addEventListener("abort", () => URL.revokeObjectURL(href));
-  const name = decodeURIComponent(/[^/]*$/.exec(String(uri))![0]);
+  const name = decodeURIComponent(/[^/]*$/.exec(uri)![0]);
   const link = element("a", { textContent: "Save", href, download: name });
   return { link, asks: `The view asks to save a file of ${file.size} bytes:`, what: name };
 }

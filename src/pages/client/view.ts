@@ -2,7 +2,9 @@
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import { isObject, type Json } from "../../core/model.ts";
 import { printableText } from "../../core/text.ts";
-import type { Listener } from "./mcp.ts";
+import { viewIn } from "../../core/views.ts";
+import type { Listener, PendingAsk } from "./mcp.ts";
+import type { FramedView } from "./view-host.ts";
 import { connectionFor, reasonOf, type Target } from "./targets.ts";
 
 /** A call whose view is shown. */
@@ -19,20 +21,27 @@ export function viewsIn(place: HTMLElement, { target, address }: Opened) {
   place.append(said);
   let closing = new AbortController();
   let last = Promise.resolve();
-  return (call: Shown) => {
+  const show = (call: Shown) => {
     closing.abort();
     said.textContent = "";
     const { signal } = (closing = new AbortController());
-    last = last
-      .then(() => shown(call, { place, target, address, signal }))
-      .then(
-        () => "",
-        (error: unknown) => `${reasonOf(error)} The result is shown without its view.`,
-      )
-      .then((why) => {
-        said.textContent = signal.aborted ? "" : printableText(why.slice(0, 2000));
-      });
+    const before = last;
+    const next = async () => {
+      await before;
+      try {
+        const saved = (one: string) => void whenSaved(one, signal).then((is) => is && show(call));
+        await shown(call, { place, target, address, listener: call.listener, signal, saved });
+      } catch (error) {
+        if (signal.aborted) return;
+        const why = `${reasonOf(error)} The result is shown without its view.`;
+        said.textContent = printableText(why.slice(0, 2000));
+      }
+    };
+    last = next();
   };
+  const isAnswered = (asked: PendingAsk, listener: Listener) =>
+    isAnsweredByView(asked, { place, target, address, listener });
+  return { show, isAnswered };
 }
 
 interface Opened {
@@ -41,14 +50,98 @@ interface Opened {
   address: string;
 }
 
-async function shown(
-  { input, outcome, listener }: Shown,
-  { place, target, address, signal }: Opened & { place: HTMLElement; signal: AbortSignal },
+interface Shared extends Opened {
+  place: HTMLElement;
+  listener: Listener;
+  signal: AbortSignal;
+  /** Called with the address of the view that is shown. */
+  saved?(address: string): void;
+}
+
+/** How often the machine of who writes a view is asked whether it has been saved, in ms. */
+const SAVED_MS = 1000;
+const LOCAL = new Set(["localhost", "127.0.0.1", "[::1]"]);
+
+/** Resolves with true when the document of a view has changed, on the machine of who writes it; else with false in the end. */
+async function whenSaved(address: string, signal: AbortSignal): Promise<boolean> {
+  let first: string | undefined;
+  while (LOCAL.has(location.hostname) && !signal.aborted) {
+    // The server starts anew meanwhile.
+    const response = await fetch(address, { signal }).catch(() => undefined);
+    const text = response?.ok ? await response.text().catch(() => undefined) : undefined;
+    first ??= text;
+    if (text !== undefined && text !== first) return !signal.aborted;
+    await new Promise((done) => setTimeout(done, SAVED_MS));
+  }
+  return false;
+}
+
+async function shown({ input, outcome }: Shown, by: Shared): Promise<void> {
+  const mcp = await connectionFor(by.target, by.address);
+  const tool = await mcp.tool(by.target.name);
+  const { resourceUri: uri } = uiOf(tool);
+  if (tool === undefined || typeof uri !== "string" || by.signal.aborted) return;
+  const ended = outcome.then(
+    (result) => ({ result: result as CallToolResult }),
+    (error: unknown) => ({ reason: reasonOf(error) }),
+  );
+  const title = `View of ${tool.title ?? tool.name}`;
+  await hosted(uri, by, { title, call: { tool, input, outcome: ended } });
+}
+
+/**
+ * Has the view that a question names answer it. Resolves with false where the question names none, the view cannot, or
+ * somebody prefers the form.
+ */
+async function isAnsweredByView(
+  { params, signal: over, answer }: PendingAsk,
+  { place, ...by }: Omit<Shared, "signal">,
+): Promise<boolean> {
+  const uri = viewIn(params);
+  if (typeof uri !== "string") return false;
+  const closing = new AbortController();
+  let isAnswered = false;
+  const form = document.createElement("button");
+  Object.assign(form, { type: "button", textContent: "Use the form instead" });
+  form.addEventListener("click", () => closing.abort());
+  over.addEventListener("abort", () => closing.abort());
+  const words = document.createElement("p");
+  words.className = "text";
+  words.textContent = printableText(String(params["message"]).slice(0, CHARACTERS));
+  const section = document.createElement("section");
+  section.className = "note";
+  section.ariaLabel = "A question";
+  const shownIn = document.createElement("div");
+  section.append(words, shownIn, form);
+  place.prepend(section);
+  const question = {
+    params,
+    answer(result: Json) {
+      isAnswered = true;
+      answer(result);
+      closing.abort();
+    },
+  };
+  try {
+    const { signal } = closing;
+    await hosted(uri, { ...by, place: shownIn, signal }, { title: "A question for you", question });
+  } catch {
+    // The form has the question.
+  }
+  section.remove();
+  return isAnswered;
+}
+
+/** Characters of a question above its view. */
+const CHARACTERS = 10_000;
+
+/** Shows a view of this servlet until `signal` aborts. Throws an error for people where there is none, or it fails. */
+async function hosted(
+  uri: string,
+  { place, target, address, listener, signal, saved }: Shared,
+  what: Pick<FramedView, "title" | "call" | "question">,
 ): Promise<void> {
   const mcp = await connectionFor(target, address);
-  const tool = await mcp.tool(target.name);
-  const { resourceUri: uri } = uiOf(tool);
-  if (tool === undefined || typeof uri !== "string" || signal.aborted) return;
   const isOwn = entriesAround(place);
   if (!isOwn("resource", uri)) throw new Error(`The view ${uri} is no resource of this servlet.`);
   const [{ hostView }, content] = await Promise.all([
@@ -57,31 +150,28 @@ async function shown(
       throw new Error(`The view ${uri} could not be loaded: ${reasonOf(error)}`);
     }),
   ]);
-  const view = {
-    address: `/console/view?${new URLSearchParams({ uri })}`,
-    title: `View of ${tool.title ?? tool.name}`,
-    ...{ meta: uiOf(content), tool, input },
-    outcome: outcome.then(
-      (result) => ({ result: result as CallToolResult }),
-      (error: unknown) => ({ reason: reasonOf(error) }),
-    ),
-    onMessage: listener.onMessage,
-    onLog: listener.onLog,
-    async call(name: string, given: Json, until: AbortSignal) {
+  const uses: FramedView["uses"] = {
+    async callTool(name, given, until) {
       const called = isOwn("tool", name) ? await mcp.tool(name) : undefined;
       const { visibility } = uiOf(called);
       if (called === undefined || (Array.isArray(visibility) && !visibility.includes("app")))
         throw new Error(`This view may not call ${name}: only its servlet's tools for views.`);
       return mcp.call(name, given, listener, { signal: until, onprogress() {} });
     },
-    async read(named: string, until: AbortSignal) {
+    async readResource(named, until) {
       if (!isOwn("resource", named))
         throw new Error(`This view may not read ${named}: only what its servlet lists.`);
       return mcp.read(named, listener, until);
     },
   };
+  const { onMessage, onLog } = listener;
+  saved?.(addressOf(uri));
+  const view = { ...what, address: addressOf(uri), meta: uiOf(content), uses, onMessage, onLog };
   await hostView(place, view, signal);
 }
+
+/** The address of a view's document. */
+const addressOf = (uri: string): string => `/console/view?${new URLSearchParams({ uri })}`;
 
 /** What an entry says about views. */
 function uiOf(entry: { _meta?: Json | undefined } | undefined): Json {
@@ -96,5 +186,5 @@ function uiOf(entry: { _meta?: Json | undefined } | undefined): Json {
 function entriesAround(place: HTMLElement) {
   const servlet = place.closest(".servlet");
   return (kind: Target["kind"], name: string): boolean =>
-    servlet?.querySelector(`.entry[data-kind="${kind}"][data-name="${CSS.escape(name)}"]`) != null;
+    Boolean(servlet?.querySelector(`.entry[data-kind="${kind}"][data-name="${CSS.escape(name)}"]`));
 }

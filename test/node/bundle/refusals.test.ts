@@ -106,6 +106,10 @@ describe("manifests", () => {
     ["[]", /servlet\.json/],
     ['{"allowed_host": []}', /allowed_host is unknown; did you mean allowed_hosts\?/],
     ['{"alowedHosts": []}', /did you mean allowed_hosts\?/],
+    [
+      '{"views": {"a": {"file": "a.html", "csp": {"connect": []}}}}',
+      /json: views\.a\.csp has no key connect: correct it, or leave it out$/,
+    ],
     ['{"qwertyuiop": 1}', /qwertyuiop is unknown; known are/],
     ['{"memory_limit": "lots"}', /memory_limit.*64Mi/],
     ['{"skip_tools": ["("]}', /skip_tools.*regular expression/],

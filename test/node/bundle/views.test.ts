@@ -1,5 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
+import { FILES } from "../../../src/bundle/view-page.ts";
 import { bundling } from "./bundling.ts";
 
 /** Pages that the bundle step makes of views, and what it says of those that it cannot make. */
@@ -109,6 +110,44 @@ view.show(({ result }) => render(<Board cards={result?.structuredContent?.cards 
   });
 });
 
+test("a script may import every file that becomes a part of its page", async () => {
+  const imports = FILES.map((ending, at) => `import file${at} from "./a.${ending}";`);
+  const uses = `const all: string[] = [${FILES.map((_, at) => `file${at}`).join()}];\nself.name = all.join();`;
+  const files = withBoard("v.ts", [CONNECTED, ...imports, uses, "void view;"].join("\n"));
+  const named = FILES.map((ending) => [`a/a.${ending}`, "x"]);
+  expect(await pageOf({ ...files, ...Object.fromEntries(named) })).toContain("data:");
+});
+
+const refusalOf = async (files: Record<string, string>): Promise<string> => {
+  const [made] = await Promise.allSettled([bundle(files)]);
+  return made.status === "rejected" ? made.reason.message : "";
+};
+
+test("a fault in a file that servlet and view share is told once", async () => {
+  const { "a/servlet.ts": text, ...files } = withBoard("v.ts", `${CONNECTED}\nvoid view;`);
+  const message = await refusalOf({
+    ...files,
+    "a/servlet.ts": `import { kept } from "./kept.ts";\n${text!.replace("() => (", "() => kept(")}`,
+    "a/kept.ts": "export const kept = <T>(one: T): T => one.kept;",
+  });
+  expect(message.match(/kept\.ts\(1,\d+\)/g)).toHaveLength(1);
+});
+
+test("a message about types names the file with the fault, and no other", async () => {
+  const faulty = `${CONNECTED}\nimport all from "./all.json";\nvoid [all, view.bord];`;
+  const message = await refusalOf({ ...withBoard("v (1).ts", faulty), "a/all.json": "{}" });
+  expect(message.match(/\/a\/.*/g)).toEqual([expect.stringMatching(/v \(1\)\.ts\(5,\d+\).*bord/)]);
+});
+
+test("a view calls tools by the names that clients see", async () => {
+  const call = 'void view.call("move", { to: "a" });';
+  const page = await pageOf({
+    ...withBoard("v.ts", `${CONNECTED}\n${call}`),
+    "a/servlet.json": JSON.stringify({ prefix: "my" }),
+  });
+  expect(page).toMatch(/name:"my-"\+/);
+});
+
 describe("a page of a document", () => {
   test("has the files within that it names, and the rest as it was", async () => {
     const files = withBoard(
@@ -145,9 +184,58 @@ const view = await connect();
     expect(page).not.toMatch(/src="?\.|edge-servlets\/view|: number/);
   });
 
+  test.each<[string, string, string | RegExp]>([
+    [
+      "an image of vectors",
+      "<img src=dot.svg>",
+      /<img src="data:image\/svg\+xml,&lt;svg a='\(1\)'/,
+    ],
+    ["a part of one", '<img src="dot.svg#a">', /&lt;\/svg>#a">/],
+    ["an image of vectors in one", "<svg><image xlink:href=dot.png /></svg>", /<image href="data:/],
+    ["a name with a space", '<img src="a%20b.png"><img src="a b.png">', /^(.*"data:image\/png){2}/],
+    ["a name with a percent sign", "<img src=5%.png>", /"data:image\/png/],
+    ["an ending in capitals", "<IMG SRC=UP.PNG>", /<IMG src="data:image\/png/],
+    ["a style of its own", "<p style='background:url(dot.png)'>", /style="background:url\(data:/],
+    ["a gradient", "<p style='fill:url(#a)'>", '<p style="fill:url(#a)">'],
+    ["attributes of a style", "<style id=a title=b>p { top: 0 }</style>", "<style id=a title=b>p{"],
+    ["attributes of a sheet", "<link id=a rel=stylesheet href=v.css>", '<style id="a">p{'],
+    ["the mark of a comment", '<style>p::after{content:"<!--"}</style>', 'content:"<!--"'],
+    [
+      "a module in capitals",
+      '<script type="MODULE" id=a src=m.js>',
+      /"MODULE" id=a>.*=1;<\/script>/,
+    ],
+    ["data", '<script type="text/x" src="https://a.example/x"></script>', "https://a.example/x"],
+    ["a link to a page", '<link rel="canonical" href="https://a.example/">', "https://a.example/"],
+    ["an element without a file", "<constructor>", "<constructor>"],
+  ])("has %s", async (_what, inside, expected) => {
+    const files = withBoard(
+      "v.html",
+      `<!doctype html>${inside}</script>`,
+      {},
+      {
+        ...{ "a/dot.png": PNG, "a/a b.png": PNG, "a/5%.png": PNG, "a/UP.PNG": PNG },
+        ...{
+          "a/dot.svg": "<svg a='(1)'></svg>",
+          "a/v.css": "p { top: 0 }",
+          "a/m.js": "self.a = 1",
+        },
+      },
+    );
+    const page = (await pageOf(files)).replace("<!doctype html>", "");
+    expect(page).toMatch(expected);
+  });
+
   test("is byte for byte the document where that names none", async () => {
     const text = "<!-- Ä -->\n<!DOCTYPE html><body onload='x()'>&amp;<svg><use href='#a'/></svg>";
     expect(await pageOf(withBoard("v.html", text))).toBe(text);
+  });
+
+  test("may load from origins that it names, however they are written", async () => {
+    const text =
+      '<!doctype html><img src="https://CDN.example.com/a.png"><img src="https://b.example:443/">';
+    const csp = { resourceDomains: ["https://cdn.EXAMPLE.com", "https://b.example:443"] };
+    expect(await pageOf(withBoard("v.html", text, { csp }))).toBe(text);
   });
 
   test("may load from origins that it names", async () => {
@@ -220,6 +308,26 @@ describe("a view is refused that", () => {
         csp: { resourceDomains: ["https://*.cdn.example.com"] },
       }),
       /it loads https:\/\/evilcdn/,
+    ],
+    [
+      "loads from no URL",
+      withBoard("v.html", html('<img src="http://">')),
+      /the view board: it loads http:\/\/, which is not a URL/,
+    ],
+    [
+      "has a script that waits for the rest of it",
+      withBoard("v.html", html('<script defer src="x.js"></script>'), {}, { "a/x.js": "" }),
+      /v\.html has a script with defer.*write <script type="module" src="x\.js">/,
+    ],
+    [
+      "is a folder",
+      { "a/servlet.js": servlet({ board: { file: "v" } }), "a/v/x": "" },
+      /the view board: v is not a file/,
+    ],
+    [
+      "is no document, after many comments",
+      withBoard("v.html", `${"<!-- a -->".repeat(60)}<p>`),
+      /v\.html is not an HTML document/,
     ],
     [
       "frames a page beside it",

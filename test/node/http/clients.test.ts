@@ -76,7 +76,12 @@ describe.each(Object.entries(clients))("%s", (_name, connect) => {
       "get_result",
     ]);
     const { resources } = await client.listResources();
-    expect(resources.map(({ uri }) => uri)).toEqual(["http-status://index", "note://all"]);
+    expect(resources.map(({ uri }) => uri)).toEqual([
+      "skill://write-servlets/SKILL.md",
+      "skill://approval/ask-before-acting/SKILL.md",
+      ...["http-status://index", "note://all"],
+      "skill://tasks/keep-a-task-board/SKILL.md",
+    ]);
     const { resourceTemplates } = await client.listResourceTemplates();
     expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual([
       "http-status://{code}",

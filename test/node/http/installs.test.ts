@@ -157,6 +157,32 @@ describe("a servlet that is installed", { shuffle: false }, () => {
     await client.close();
   });
 
+  test("has its skills served, and says what they are", async () => {
+    const { client } = await connected();
+    const { build, code } = await built(
+      "taught",
+      source("one").replaceAll("say:", "teach:"),
+      { prefix: "taught" },
+      {
+        "skills/teach/SKILL.md": "---\nname: teach\ndescription: Teaches.\n---\nSay it.",
+        "skills/teach/deep/more.md": "More, ä.",
+      },
+    );
+    expect(permissionsOf(build)).toContain(
+      "It brings these instructions, which models obey: teach (Teaches.).",
+    );
+    await operator.put({ build, code });
+    const read = (uri: string) => client.readResource({ uri }).then(({ contents }) => contents[0]);
+    await expect
+      .poll(() => read("skill://taught/teach/deep/more.md"), EVENTUALLY)
+      .toMatchObject({ mimeType: "text/markdown", text: "More, ä." });
+    expect(await read("skill://taught/teach/SKILL.md")).toMatchObject({
+      text: "---\nname: teach\ndescription: Teaches.\n---\nSay it.",
+    });
+    await operator.json("DELETE", "servlet/taught");
+    await client.close();
+  });
+
   test("can be rolled back and uninstalled", async () => {
     const { client, call, names } = await connected();
     const { versions, current } = await operator.json("GET", "servlet/words");

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { mkdir, readFile } from "node:fs/promises";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { BrowserContextOptions, Frame, Locator, Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import {
@@ -112,6 +113,20 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     expect(scripts.some((one) => one.includes("view-host"))).toBe(false);
     await board(page);
     expect(scripts.some((one) => one.includes("view-host"))).toBe(true);
+  });
+
+  test("a view is shown anew with its result when it was saved", async () => {
+    const page = await open();
+    const { place } = await board(page);
+    const before = await place.locator("iframe").elementHandle();
+    await page.route("**/console/view?**", async (route) => {
+      const response = await route.fetch();
+      const body = (await response.text()).replace("</title>", " saved</title>");
+      await route.fulfill({ response, body });
+    });
+    await expect.poll(async () => (await frameIn(place)).title(), SOON).toContain("saved");
+    await place.frameLocator("iframe").getByText("water").waitFor();
+    expect(await before!.isVisible()).toBe(false);
   });
 
   test("a view that the kit has made starts, draws, and fits its height", async () => {
@@ -370,6 +385,182 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       expect(await asked(frame, "sampling/createMessage", {})).toHaveProperty("error");
       expect(await asked(frame, "tools/list")).toHaveProperty("error");
       expect(await asked(frame, "ping")).toEqual({});
+    });
+  });
+
+  describe("a question that names a view", () => {
+    /** A call that asks for a seat, by this view. */
+    async function picking(page: Page, view: string) {
+      const place = await toolOf(page, "pick");
+      await place.getByLabel("view").fill(view);
+      await run(place);
+      return place;
+    }
+    const answered = (frame: Frame, result: object) =>
+      frame.evaluate(`post({ id: question.id, result: ${JSON.stringify(result)} })`);
+
+    test("is answered by it, as the form would be", async () => {
+      const page = await open();
+      const place = await picking(page, "ui://viewing/board");
+      await place.getByLabel("A question").getByText("Which seat?").waitFor();
+      const frame = await frameIn(place);
+      await expect
+        .poll(() => frame.evaluate("question?.params"), SOON)
+        .toMatchObject({ message: "Which seat?", requestedSchema: { required: ["seat"] } });
+      await answered(frame, { action: "accept", content: { seat: 7 } });
+      await place.getByText('{"action":"accept","content":{"seat":7}}').waitFor();
+      expect(await place.locator("iframe").count()).toBe(0);
+      expect(await place.getByText("A question for you").count()).toBe(0);
+    });
+
+    test("is a form where somebody prefers that", async () => {
+      const page = await open();
+      const place = await picking(page, "ui://viewing/board");
+      await place.getByRole("button", { name: "Use the form instead" }).click();
+      await place.getByLabel("seat").fill("8");
+      await place.getByRole("button", { name: "Send this answer" }).click();
+      await place.getByText('{"action":"accept","content":{"seat":8}}').waitFor();
+      expect(await place.locator("iframe").count()).toBe(0);
+    });
+
+    test.each([
+      ["is another servlet's", "ui://hello/board"],
+      ["does not exist", "ui://viewing/other"],
+    ])("is a form where the view %s", async (_what, view) => {
+      const page = await open();
+      const place = await picking(page, view);
+      await place.getByText("A question for you").waitFor();
+      expect(await place.locator("iframe").count()).toBe(0);
+    });
+
+    test("is a form where the view does not start", async () => {
+      const page = await open();
+      await page.clock.install();
+      const place = await picking(page, "ui://viewing/silent");
+      await place.frameLocator("iframe").getByText("It never starts.").waitFor();
+      await page.clock.fastForward(10_000);
+      await place.getByText("A question for you").waitFor();
+      expect(await place.locator("iframe").count()).toBe(0);
+    });
+
+    test("is a form where the view's answer is none", async () => {
+      const page = await open();
+      const place = await picking(page, "ui://viewing/board");
+      await place.locator("iframe").waitFor();
+      const frame = await frameIn(place);
+      await expect.poll(() => frame.evaluate("question?.id"), SOON).toBeDefined();
+      await answered(frame, { action: "agree" });
+      await place.getByLabel("seat").waitFor();
+    });
+
+    test("gets no answer that its schema refuses", async () => {
+      const page = await open();
+      const place = await picking(page, "ui://viewing/board");
+      await place.locator("iframe").waitFor();
+      const frame = await frameIn(place);
+      await expect.poll(() => frame.evaluate("question?.id"), SOON).toBeDefined();
+      await answered(frame, { action: "accept", content: { seat: 70 } });
+      await place.getByText("Failed after").waitFor();
+      expect(await place.getByRole("alert").textContent()).toContain("seat");
+    });
+
+    test("is gone with its call", async () => {
+      const page = await open();
+      const place = await picking(page, "ui://viewing/board");
+      await place.locator("iframe").waitFor();
+      await place.getByRole("button", { name: "Cancel" }).click();
+      await place.getByText("Cancelled.").waitFor();
+      await expect.poll(() => place.locator("iframe").count(), SOON).toBe(0);
+      expect(await place.getByText("A question for you").count()).toBe(0);
+    });
+  });
+
+  describe("the page of a question that names a view", () => {
+    /** The link for a call of a client that cannot ask its user. */
+    async function linked(args: Record<string, string> = {}) {
+      const client = new Client(
+        { name: "plain", version: "1.0.0" },
+        { versionNegotiation: { mode: { pin: "2026-07-28" } } },
+      );
+      await client.connect(new StreamableHTTPClientTransport(server.url));
+      const { structuredContent } = await client.callTool({ name: "pick", arguments: args });
+      const { id, url } = structuredContent as { id: string; url: string };
+      const result = async () => {
+        const { content } = await client.callTool({ name: "get_result", arguments: { id } });
+        return JSON.stringify(content);
+      };
+      return { url, result };
+    }
+
+    async function shownAt(url: string) {
+      const page = await opened(browser!, url);
+      await page.locator("iframe").waitFor();
+      const frame = await frameIn(page.locator("body"));
+      await expect.poll(() => frame.evaluate("question?.id"), SOON).toBeDefined();
+      return { page, frame };
+    }
+    const answered = (frame: Frame, result: object) =>
+      frame.evaluate(`post({ id: question.id, result: ${JSON.stringify(result)} })`);
+
+    test("shows it, and takes its answer", async () => {
+      const { url, result } = await linked();
+      const { page, frame } = await shownAt(url);
+      expect(await page.getByLabel("seat").isVisible()).toBe(false);
+      expect(await frame.evaluate("question.params")).toMatchObject({ message: "Which seat?" });
+      // It may use nothing: its page lists no tools.
+      expect(await called(frame, "move")).toHaveProperty("error");
+      await answered(frame, { action: "accept", content: { seat: 7 } });
+      await page.getByText("Thank you").waitFor();
+      expect(await result()).toContain('\\"seat\\":7');
+      expect(complaints.get(page)).toEqual([]);
+    });
+
+    test("takes no answer that its schema refuses, and asks again", async () => {
+      const { url, result } = await linked();
+      const { page, frame } = await shownAt(url);
+      await answered(frame, { action: "accept", content: { seat: 70, other: 1 } });
+      await page.getByText("This was not sent").waitFor();
+      await page.getByRole("button", { name: "Use the form instead" }).click();
+      await page.getByLabel("seat").fill("8");
+      await page.getByRole("button", { name: "Send this answer" }).click();
+      await page.getByText("Thank you").waitFor();
+      expect(await result()).toContain('\\"seat\\":8');
+    });
+
+    test("has the form where the view declines, cancels or leaves", async () => {
+      const { url, result } = await linked();
+      for (const [code, seen] of [
+        ['post({ id: question.id, result: { action: "cancel" } })', ""],
+        ["setTimeout(() => location.reload())", "The view has left its page"],
+      ]) {
+        const { page, frame } = await shownAt(url);
+        await frame.evaluate(code!);
+        await page.getByLabel("seat").waitFor();
+        if (seen !== "") await page.getByText(seen!).waitFor();
+      }
+      const { page, frame } = await shownAt(url);
+      await answered(frame, { action: "decline" });
+      await page.getByText("Thank you").waitFor();
+      expect(await result()).toContain("decline");
+    });
+
+    test("is a form without script, and where the view is not the servlet's own", async () => {
+      const { url } = await linked();
+      const page = await opened(browser!, url, { javaScriptEnabled: false });
+      expect(await page.getByLabel("seat").isVisible()).toBe(true);
+      const foreign = await linked({ view: "ui://hello/board" });
+      const other = await opened(browser!, foreign.url);
+      expect(await other.getByLabel("seat").isVisible()).toBe(true);
+      expect(await other.locator("script, #view").count()).toBe(0);
+    });
+
+    test.each(Object.keys(DRESSES))("has no barrier and no overflow, %s", async (dress) => {
+      const { url } = await linked();
+      const page = await opened(browser!, url, { ...DRESSES[dress], bypassCSP: true });
+      await page.locator("iframe").waitFor();
+      expect(await barriers(page)).toEqual([]);
+      const width = await page.evaluate("document.documentElement.scrollWidth");
+      expect(width).toBe(DRESSES[dress]!.viewport!.width);
     });
   });
 

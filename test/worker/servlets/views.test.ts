@@ -1,7 +1,15 @@
 import { describe, expect, test } from "vitest";
+import type { Json, Lists, Tool } from "../../../src/core/model.ts";
+import type { CallContext } from "../../../src/core/call-context.ts";
+import type { Deployment } from "../../../src/servlets/deployment.ts";
+import { Registry } from "../../../src/servlets/registry.ts";
+import { directoryOf } from "../../../src/otc/directory.ts";
+import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
+import { merge, type Clash } from "../../../src/servlets/catalog.ts";
+import { NO_ENTRIES } from "../../../src/servlets/servlet.ts";
 import { bundle } from "../../bundle.gen.ts";
-import { send, serverOf } from "../calls/client.ts";
-import { resultIn, SessionClient } from "../mcp/legacy/session-client.ts";
+import { begin, send, serverOf } from "../calls/client.ts";
+import { Events, resultIn, SessionClient } from "../mcp/legacy/session-client.ts";
 import { list as listForAgents, server as agents } from "../otc/client.ts";
 import { ask } from "../server.ts";
 
@@ -36,7 +44,9 @@ describe("a client that shows views", () => {
       ...{ uri: URI, name: "board", title: "Board", mimeType: TYPE, _meta: { ui: UI } },
     });
     const { result: found } = await ask("server/discover", {}, shows);
-    expect(found!["capabilities"]["extensions"]).toEqual({ [EXTENSION]: { mimeTypes: [TYPE] } });
+    expect(found!["capabilities"]["extensions"]).toMatchObject({
+      [EXTENSION]: { mimeTypes: [TYPE] },
+    });
   });
 
   test("reads a view with what it may load, without a run of the servlet", async () => {
@@ -102,6 +112,92 @@ describe("any other client", () => {
   });
 });
 
+describe("another servlet", () => {
+  const viewing = bundle.servlets.find(({ name }) => name === "viewing")!;
+  const { lists: _, definitions: __, ...dynamic } = viewing;
+  const tool = (meta: object, name = "take"): Tool => ({
+    ...{ name, inputSchema: { type: "object" }, _meta: meta as Json },
+  });
+  const merged = (lists: Partial<Lists>, of: PreparedServlet = dynamic, manifest = {}) => {
+    const other = { ...dynamic, name: "another", manifest };
+    const clashes: Clash[] = [];
+    const all = [
+      { servlet: other, lists: { ...NO_ENTRIES, ...lists } },
+      { servlet: of, lists: NO_ENTRIES },
+    ];
+    return { clashes, ...merge(all, (clash) => clashes.push(clash)) };
+  };
+
+  test.each([
+    ["whose lists are known", viewing],
+    ["whose lists are asked for", dynamic],
+  ])("cannot list a view of one %s", (_what, of) => {
+    const listed = [{ uri: URI, name: "board", mimeType: TYPE }];
+    const { resources, clashes } = merged({ resources: listed }, of);
+    expect(resources.get(URI)?.servlet.name).toBe("viewing");
+    const clash = { kind: "resources", name: URI, servlets: ["viewing", "another"] };
+    expect(clashes).toEqual([clash]);
+    const shared = merge(
+      [{ servlet: { ...viewing, name: "another" }, lists: { ...NO_ENTRIES, resources: listed } }],
+      () => {},
+      () => true,
+      [viewing, dynamic],
+    );
+    expect(shared.resources.has(URI)).toBe(false);
+  });
+
+  test.each([
+    { ui: { resourceUri: URI, visibility: ["app"] }, kept: 1 },
+    { "ui/resourceUri": URI, kept: 1 },
+    { ui: { resourceUri: 7 }, kept: 1 },
+  ])("cannot show its results on it: %j", (meta) => {
+    const { lists } = merged({ tools: [tool(meta)] });
+    expect(JSON.stringify(lists.tools)).not.toMatch(/viewing|resourceUri/);
+    expect(lists.tools[0]!._meta).toMatchObject({ kept: 1 });
+  });
+
+  test("shows them on views that it lists itself", () => {
+    const meta = { ui: { resourceUri: "ui://viewing/other" } };
+    expect(merged({ tools: [tool(meta)] }).lists.tools[0]!._meta).toEqual(meta);
+  });
+
+  test("has no view where that is skipped", () => {
+    const meta = { ui: { resourceUri: "ui://any/page" } };
+    const manifest = { skip_resources: ["ui://.*"] };
+    const { lists } = merged({ tools: [tool(meta)] }, dynamic, manifest);
+    expect(JSON.stringify(lists.tools)).not.toContain("resourceUri");
+    const own = { ...viewing, manifest: { ...viewing.manifest, ...manifest } };
+    const { lists: seen } = merge([{ servlet: own, lists: viewing.lists! }], () => {});
+    expect(JSON.stringify(seen)).not.toContain("ui://");
+  });
+
+  test.each(["constructor", "toString", "move"])(
+    "may have a tool %s for views alone, and leaves Open Tool Calling whole",
+    (name) => {
+      const meta = { ui: { visibility: ["app"] } };
+      const { definitions } = directoryOf(merged({ tools: [tool(meta, name), tool({})] }));
+      expect(definitions.map(({ id }) => id)).toEqual(["another.take@1.0.0"]);
+    },
+  );
+});
+
+test.each([
+  [1024 * 1024, /^ /],
+  [1024 * 1024 + 1, /has 1048577 bytes \(limit 1048576\)/],
+])("an installed view of %i bytes is read if it is not too large", async (size, expected) => {
+  const { views: _, ...viewing } = bundle.servlets.find(({ name }) => name === "viewing")!;
+  const servlet = { ...viewing, parts: { module: "m", views: { board: "d" } } };
+  const deployment = { storedPart: async () => new TextEncoder().encode(" ".repeat(size)).buffer };
+  const registry = new Registry({ servlets: [servlet] }, deployment as unknown as Deployment);
+  const { run } = await registry.resolve({ kind: "resource", name: URI });
+  const read = async () => JSON.stringify(await run({} as CallContext));
+  const text = await read().then(
+    (result) => JSON.parse(result).contents[0].text,
+    ({ message }: Error) => message,
+  );
+  expect(text).toMatch(expected);
+});
+
 test("scopes apply to views as to tools", async () => {
   const key = crypto.randomUUID();
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
@@ -113,4 +209,63 @@ test("scopes apply to views as to tools", async () => {
   };
   expect(JSON.stringify(await read("hello:*"))).toContain("lacks the scope");
   expect(JSON.stringify(await read("viewing:*"))).toContain("A board");
+});
+
+describe("a question that names a view", () => {
+  const elicitation = { form: {} };
+  const asking = (settings: object) => ({
+    elicitation,
+    extensions: { [EXTENSION]: { mimeTypes: [TYPE], ...settings } },
+  });
+  const question = async (capabilities: object, args: object = {}) => {
+    const sent = { capabilities };
+    const { requests } = await begin("tools/call", { name: "pick", arguments: args }, sent);
+    return Object.values<any>(requests)[0].params;
+  };
+
+  test("does so to a client that has views answer, which the server says it knows", async () => {
+    const able = asking({ elicitation: {} });
+    expect(await question(able)).toMatchObject({
+      message: "Which seat?",
+      _meta: { ui: { resourceUri: URI } },
+    });
+    const client = { "io.modelcontextprotocol/clientCapabilities": able };
+    const { result } = await ask("server/discover", {}, client);
+    expect(result!["capabilities"]["extensions"][EXTENSION]).toEqual({
+      mimeTypes: [TYPE],
+      elicitation: {},
+    });
+  });
+
+  test.each([
+    ["shows views alone", asking({})],
+    ["shows none", { elicitation }],
+    [
+      "shows views of another kind",
+      { elicitation, extensions: { [EXTENSION]: { mimeTypes: [], elicitation: {} } } },
+    ],
+  ])("does not to a client that %s", async (_what, capabilities) => {
+    expect(await question(capabilities)).not.toHaveProperty("_meta");
+  });
+
+  test.each([
+    "ui://hello/board",
+    "ui://viewing/other",
+    "https://a.example/",
+    "ui://viewing/constructor",
+  ])("names its own servlet's, or none: %s", async (view) => {
+    expect(await question(asking({ elicitation: {} }), { view })).not.toHaveProperty("_meta");
+  });
+
+  test("also in a session", async () => {
+    const asked = async (settings: object) => {
+      const client = await SessionClient.begin({ capabilities: asking(settings) });
+      const response = await client.request("tools/call", { name: "pick", arguments: {} });
+      const events = new Events(response);
+      const { params } = await events.message();
+      return JSON.stringify(params);
+    };
+    expect(await asked({ elicitation: {} })).toContain(URI);
+    expect(await asked({})).not.toContain(URI);
+  });
 });

@@ -1,0 +1,197 @@
+/**
+ * The skills of a servlet, as the bundle step finds and checks them: folders in `skills/`, each with a `SKILL.md`.
+ * https://agentskills.io/specification
+ */
+import { lstat } from "node:fs/promises";
+import { join, posix } from "node:path";
+import { getMimeType } from "hono/utils/mime";
+import { parseDocument } from "yaml";
+import * as z from "zod";
+import { isObject, type Json } from "../core/model.ts";
+import type { Skill, SkillFile, Skills } from "../servlets/bundle.ts";
+import { writeIfNew } from "./cache.ts";
+import { digestOf } from "./digests.ts";
+import { Refusal } from "./refusal.ts";
+import { demandInside, filesOf } from "./servlet-files.ts";
+
+/** What every client accepts of one skill: https://github.com/modelcontextprotocol/ext-skills (Limits). */
+const MOST_FILES = 512;
+const MOST_BYTES = 16 * 1024 * 1024;
+const MOST_FRONTMATTER = 64 * 1024;
+
+/** Skills in the cache: what they are, and their files one after the other. */
+export interface SkillArchive {
+  skills: Skills;
+  digest: string;
+  path: string;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** The skills in the folder `skills` of a servlet's or project's folder; undefined if there are none. Throws a `Refusal`. */
+export async function skillsIn(folder: string, cache: string): Promise<SkillArchive | undefined> {
+  await demandInside(folder, "skills");
+  const place = join(folder, "skills");
+  if (!(await lstat(place).catch(() => undefined))?.isDirectory()) return undefined;
+  const all = await filesOf(place);
+  const files = all.filter(({ path }) => !path.split("/").some((part) => part.startsWith(".")));
+  if (files.length === 0) return undefined;
+  const texts = new Map<string, string>();
+  const described = files.map(({ path, bytes }): SkillFile => {
+    const text = textOf(bytes);
+    if (text !== undefined) texts.set(path, text);
+    const size = bytes.length;
+    return { path, size, digest: digestOf(bytes), ...typeOf(path, text !== undefined) };
+  });
+  const skills = described
+    .filter(({ path }) => posix.basename(path) === "SKILL.md")
+    .map(({ path }) => skillAt(posix.dirname(path), texts.get(path)));
+  for (const { path } of described) {
+    const own = path.split("/")[0]!;
+    if (skills.some((skill) => skill.path === own)) continue;
+    throw new Refusal(
+      path === own
+        ? `skills/${path} is in no skill: move it into the folder of one`
+        : `skills/${own} has no SKILL.md: write it, with a name and a description, or remove the folder`,
+    );
+  }
+  for (const skill of skills) demandWhole(skill, described, texts);
+  const bytes = new Uint8Array(files.reduce((sum, file) => sum + file.bytes.length, 0));
+  let at = 0;
+  for (const file of files) {
+    bytes.set(file.bytes, at);
+    at += file.bytes.length;
+  }
+  const digest = digestOf(bytes);
+  const path = join(cache, `${digest.slice(0, 32)}.skills.bin`);
+  await writeIfNew(path, bytes);
+  return { skills: { skills, files: described }, digest, path, bytes };
+}
+
+function textOf(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Types of files that instructions have, and the library does not know. */
+const TYPES: Readonly<Record<string, string>> = {
+  md: "text/markdown",
+  py: "text/x-python",
+  sh: "text/x-shellscript",
+  ts: "text/x-typescript",
+  yaml: "application/yaml",
+  yml: "application/yaml",
+};
+
+function typeOf(path: string, isText: boolean): Pick<SkillFile, "type" | "isText"> {
+  const ending = posix.extname(path).slice(1).toLowerCase();
+  const known = TYPES[ending] ?? getMimeType(path)?.replace(/;.*/, "");
+  return { type: known ?? (isText ? "text/plain" : "application/octet-stream"), isText };
+}
+
+const frontmatterSchema = z.looseObject({
+  name: z
+    .string()
+    .max(64)
+    .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, "must be small letters and digits, with single hyphens"),
+  description: z.string().trim().min(1, "is missing").max(1024),
+  license: z.string().optional(),
+  compatibility: z.string().min(1).max(500).optional(),
+  metadata: z.record(z.string(), z.unknown()).optional(),
+});
+
+/** The skill in this folder below `skills/`, of which `text` is the SKILL.md. */
+function skillAt(path: string, text: string | undefined): Skill {
+  const refuse = (why: string): never => {
+    throw new Refusal(`skills/${path}/SKILL.md ${why}`);
+  };
+  const [, written] = /^---\r?\n([^]*?)\r?\n---[ \t]*(?:\r?\n|$)/.exec(text ?? "") ?? [];
+  if (written === undefined)
+    return refuse(
+      "does not begin with frontmatter: write --- and, on lines of their own, name, description and --- again",
+    );
+  if (written.length > MOST_FRONTMATTER)
+    return refuse(
+      `has ${written.length} characters of frontmatter, and ${MOST_FRONTMATTER} is the limit`,
+    );
+  const frontmatter = valueIn(written, refuse);
+  const read = frontmatterSchema.safeParse(frontmatter);
+  if (!read.success) {
+    const faults = read.error.issues.map(
+      ({ path: [key = "it"], message }) => `${String(key)} ${message}`,
+    );
+    return refuse(`has frontmatter that cannot be used: ${faults.join("; ")}`);
+  }
+  const name = posix.basename(path);
+  if (read.data.name !== name)
+    return refuse(
+      `names the skill ${read.data.name}, and its folder is ${name}: give both one name`,
+    );
+  return { path, frontmatter: frontmatter as Skill["frontmatter"] };
+}
+
+function valueIn(written: string, refuse: (why: string) => never): Json {
+  const document = parseDocument(written, { uniqueKeys: true });
+  const [error] = document.errors;
+  if (error) {
+    const [first = ""] = error.message.split("\n");
+    return refuse(`has frontmatter that is not YAML: ${first.replace(/:$/, "")}`);
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: 20 })));
+  } catch {
+    return refuse("has frontmatter with too many aliases: write the values out");
+  }
+  return isObject(value) ? value : refuse("has frontmatter that is no map of names to values");
+}
+
+/** Throws a `Refusal` for a skill that is too large, or whose texts link to files that are not in it. */
+function demandWhole(
+  { path: root }: Skill,
+  files: readonly SkillFile[],
+  texts: ReadonlyMap<string, string>,
+): void {
+  const own = files.filter(({ path }) => path.startsWith(`${root}/`));
+  const size = own.reduce((sum, file) => sum + file.size, 0);
+  if (own.length > MOST_FILES || size > MOST_BYTES) {
+    const has = `has ${own.length} files of ${size} bytes in all`;
+    throw new Refusal(
+      `skills/${root} ${has}, and ${MOST_FILES} files of ${MOST_BYTES} bytes are the limit: move what is large elsewhere, and link to it`,
+    );
+  }
+  for (const { path } of own) {
+    if (!path.endsWith(".md")) continue;
+    for (const link of linksIn(texts.get(path) ?? "")) {
+      const places = [root, posix.dirname(path)].map((from) => posix.join(from, link));
+      const isThere = places.some((place) =>
+        files.some(
+          (file) => file.path === place || file.path.startsWith(`${place.replace(/\/$/, "")}/`),
+        ),
+      );
+      if (isThere && places.some((place) => place.startsWith(`${root}/`))) continue;
+      throw new Refusal(
+        `skills/${path} links to ${link}, which is no file of the skill ${root}: write the file, or correct the link`,
+      );
+    }
+  }
+}
+
+/** The relative links in a text in Markdown, outside of code. */
+function linksIn(text: string): string[] {
+  const prose = text.replaceAll(/^(```|~~~)[^]*?^\1/gm, "").replaceAll(/`[^`\n]*`/g, "");
+  return [...prose.matchAll(/\]\(\s*<?([^)<>\s]+)>?(?:\s+["'(][^)]*)?\)/g)].flatMap(([, link]) => {
+    const [path = ""] = link!.split(/[#?]/);
+    return path === "" || /^[a-z][a-z0-9+.-]*:|^\/\//i.test(path) ? [] : [decodedPath(path)];
+  });
+}
+
+function decodedPath(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * How a server is found before a client connects: its card, and the catalogue that lists it. Both are for everybody, and say
+ * nothing of what the server offers.
+ * https://github.com/modelcontextprotocol/experimental-ext-server-card/blob/main/docs/discovery.md
+ */
+import { hexDigest } from "../core/digest.ts";
+import type { Json } from "../core/model.ts";
+import { shortened } from "../core/text.ts";
+import { LEGACY_VERSIONS, MODERN_VERSIONS } from "./wire/classify.ts";
+import type { Introduction } from "./wire/exchange.ts";
+
+const SCHEMA = "https://static.modelcontextprotocol.io/schemas/v2/server-card.schema.json";
+const CARD_TYPE = "application/mcp-server-card+json";
+const CATALOGUE_TYPE = "application/ai-catalog+json";
+/** Characters of a card's title and description. */
+const WORDS = 100;
+
+const CARD_PATH = "/mcp/server-card";
+
+/** By path: how each document is made. The second path of the catalogue is its earlier name. */
+const DOCUMENTS: Readonly<
+  Record<string, { type: string; make(server: Introduced, origin: string): Json }>
+> = {
+  [CARD_PATH]: { type: CARD_TYPE, make: cardOf },
+  "/.well-known/ai-catalog.json": { type: CATALOGUE_TYPE, make: catalogueOf("1.0") },
+  "/.well-known/mcp/catalog.json": { type: "application/json", make: catalogueOf("draft") },
+};
+
+/** The paths of the documents by which a server is found. */
+export const FINDING_PATHS = Object.keys(DOCUMENTS);
+
+/** How the server introduces itself, and its name in registries (reverse DNS), if it has one. */
+export interface Introduced {
+  introduction: Introduction;
+  registered: string | undefined;
+}
+
+/** Answers a request for one of these documents at the server's own origin. */
+export async function findingResponse(request: Request, server: Introduced): Promise<Response> {
+  const headers = new Headers({
+    "access-control-allow-origin": "*",
+    "access-control-allow-methods": "GET",
+    "access-control-allow-headers": "Content-Type, If-None-Match",
+  });
+  if (request.method === "OPTIONS") return new Response(null, { status: 204, headers });
+  const { pathname, origin } = new URL(request.url);
+  const { type, make } = DOCUMENTS[pathname.replace(/\/$/, "")]!;
+  const text = JSON.stringify(make(server, origin));
+  const etag = `"${(await hexDigest(text)).slice(0, 32)}"`;
+  headers.set("etag", etag);
+  headers.set("cache-control", "public, max-age=3600");
+  headers.set("x-content-type-options", "nosniff");
+  const known = request.headers.get("if-none-match") ?? "";
+  if (known === "*" || known.split(/,\s*/).some((one) => one.replace(/^W\//, "") === etag))
+    return new Response(null, { status: 304, headers });
+  headers.set("content-type", `${type}; charset=utf-8`);
+  return new Response(request.method === "HEAD" ? null : text, { headers });
+}
+
+function cardOf({ introduction: { info }, registered }: Introduced, origin: string): Json {
+  const { name, version, title, description, websiteUrl, icons } = info;
+  const words = [description, title, name].find((one) => typeof one === "string" && one !== "");
+  return {
+    $schema: SCHEMA,
+    name: registered ?? nameFor(origin, String(name)),
+    version,
+    description: shortened(String(words ?? "An MCP server"), WORDS - 1),
+    ...(typeof title === "string" && title !== "" && { title: shortened(title, WORDS - 1) }),
+    ...(websiteUrl !== undefined && { websiteUrl }),
+    ...(Array.isArray(icons) && { icons: icons.map(iconOf) }),
+    remotes: [
+      {
+        type: "streamable-http",
+        url: `${origin}/mcp`,
+        supportedProtocolVersions: [...MODERN_VERSIONS, ...LEGACY_VERSIONS],
+      },
+    ],
+  };
+}
+
+function catalogueOf(specVersion: string) {
+  return (server: Introduced, origin: string): Json => {
+    const { name, title } = cardOf(server, origin);
+    const [namespace = "", own = ""] = String(name).split("/");
+    const entry = {
+      identifier: `urn:air:${reversed(namespace)}:${own}`,
+      displayName: title ?? own,
+      type: CARD_TYPE,
+      url: origin + CARD_PATH,
+    };
+    return { specVersion, entries: [entry] };
+  };
+}
+
+/** The name of a server that has none in registries: that of its host, backwards, and its own. */
+function nameFor(origin: string, name: string): string {
+  const host = new URL(origin).hostname;
+  const isNamed = /[a-z]/i.test(host) && !host.startsWith("[");
+  const namespace = isNamed ? reversed(host) : host.replaceAll(/[^0-9a-f]+/gi, ".");
+  const own = name.replaceAll(/[^a-zA-Z0-9._-]+/g, "-") || "server";
+  return `${namespace.slice(0, WORDS)}/${own.slice(0, WORDS - 1)}`;
+}
+
+/** The members of an icon that a card may have. */
+const iconOf = ({ src, mimeType, sizes, theme }: Json): Json => ({
+  ...{ src, mimeType, sizes, theme },
+});
+
+const reversed = (name: string): string => name.split(".").toReversed().join(".");

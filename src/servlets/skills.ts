@@ -1,0 +1,70 @@
+/**
+ * Skills: folders of instructions that a servlet brings for models, as resources that the server serves.
+ * https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx
+ */
+import type { Json, ReadResourceResult, Resource } from "../core/model.ts";
+import type { PreparedServlet, Skill } from "./bundle.ts";
+import { SERVER_SERVLET } from "./scopes.ts";
+
+/** Those that no servlet has, but the project, are the server's own. */
+const rootOf = ({ name }: Pick<PreparedServlet, "name">): string =>
+  name === SERVER_SERVLET ? "skill://" : `skill://${name}/`;
+
+const uriOf = (servlet: Pick<PreparedServlet, "name">, path: string): string =>
+  rootOf(servlet) + path.split("/").map(encodeURIComponent).join("/");
+
+/** A file of a servlet's skills as a resource. Only a `SKILL.md` is listed, with its skill. */
+export interface SkillResource {
+  resource: Resource;
+  skill?: Skill;
+}
+
+/** All files of a servlet's skills. */
+export const skillResources = (servlet: PreparedServlet): SkillResource[] =>
+  (servlet.skills?.files ?? []).map(({ path, type, size }) => {
+    const skill = servlet.skills!.skills.find((one) => path === `${one.path}/SKILL.md`);
+    const file = { uri: uriOf(servlet, path), mimeType: type, size };
+    if (skill === undefined)
+      return { resource: { ...file, name: path.slice(path.lastIndexOf("/") + 1) } };
+    const { name, description } = skill.frontmatter;
+    return { resource: { ...file, name, description }, skill };
+  });
+
+/** A skill as `skills/list` and `skills/get` describe it: with all of its files. */
+export const skillEntry = (servlet: PreparedServlet, { path, frontmatter }: Skill): Json => ({
+  uri: uriOf(servlet, `${path}/SKILL.md`),
+  frontmatter,
+  resources: servlet
+    .skills!.files.filter((file) => file.path.startsWith(`${path}/`))
+    .map((file) => ({
+      uri: uriOf(servlet, file.path),
+      digest: `sha256:${file.digest}`,
+      size: file.size,
+    })),
+});
+
+/** The content of a file of a servlet's skills; undefined for another URI. `stored` gives an archive by its digest. */
+export async function readSkill(
+  servlet: PreparedServlet,
+  uri: string,
+  stored: ((digest: string) => Promise<ArrayBuffer>) | undefined,
+): Promise<ReadResourceResult | undefined> {
+  let from = 0;
+  for (const { path, size, type, isText } of servlet.skills?.files ?? []) {
+    if (uriOf(servlet, path) !== uri) {
+      from += size;
+      continue;
+    }
+    const digest = servlet.parts?.skills;
+    const archive = servlet.skills!.archive ?? (digest && (await stored?.(digest)));
+    if (!archive) return undefined;
+    const bytes = new Uint8Array(archive, from, size);
+    const about = { uri, mimeType: type };
+    // Digests are of all bytes, also of a byte order mark.
+    const text = () => new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(bytes);
+    return {
+      contents: [isText ? { ...about, text: text() } : { ...about, blob: bytes.toBase64() }],
+    };
+  }
+  return undefined;
+}

@@ -1,0 +1,168 @@
+import { mkdir, symlink } from "node:fs/promises";
+import { expect, test } from "vitest";
+import { buildOf } from "../../../src/bundle/build-files.ts";
+import { buildLinesOf, compare } from "../../../src/bundle/differences.ts";
+import { skillsIn } from "../../../src/bundle/skills.ts";
+import { bundling } from "./bundling.ts";
+import { lists } from "./modules.ts";
+
+/** Skills as the bundle step checks them. https://agentskills.io/specification */
+const { at, bundle, makeOf } = bundling();
+
+const skill = (name: string, more = "", body = "Do it.") =>
+  `---\nname: ${name}\ndescription: Does it.\n${more}---\n${body}\n`;
+
+/** A servlet with files in its folder of skills. */
+const withSkills = (files: Record<string, string | Uint8Array>) => ({
+  "a/a.wat": lists("draw"),
+  ...Object.fromEntries(Object.entries(files).map(([path, text]) => [`a/skills/${path}`, text])),
+});
+
+test("files of any kind are part of a skill; hidden ones are not", async () => {
+  const [member] = await bundle(
+    withSkills({
+      "one/SKILL.md": skill(
+        "one",
+        "",
+        "[a](a.py) [b](deep/b.txt) [c](deep/) [d](https://x.y) [e](#e)",
+      ),
+      "one/a.py": "print(1)",
+      "one/deep/b.txt": "b",
+      "one/deep/c.bin": new Uint8Array([0, 255]),
+      "one/.DS_Store": "x",
+      ".hidden/x": "x",
+    }),
+  );
+  const { skills, bytes } = member!.skills!;
+  expect(skills.skills).toEqual([
+    { path: "one", frontmatter: { name: "one", description: "Does it." } },
+  ]);
+  expect(skills.files.map(({ path, type, isText }) => [path, type, isText])).toEqual([
+    ["one/SKILL.md", "text/markdown", true],
+    ["one/a.py", "text/x-python", true],
+    ["one/deep/b.txt", "text/plain", true],
+    ["one/deep/c.bin", "application/octet-stream", false],
+  ]);
+  expect(bytes.length).toBe(skills.files.reduce((sum, { size }) => sum + size, 0));
+});
+
+test("a lone file, and a servlet without the folder, have none", async () => {
+  const members = await bundle({
+    "a.wat": lists("draw"),
+    "skills/x/SKILL.md": skill("x"),
+    "b/b.wat": lists("paint"),
+  }).catch((error: Error) => error.message);
+  expect(members).toMatchObject([{ found: { name: "a" } }, { found: { name: "b" } }]);
+  expect((members as object[]).some((one) => "skills" in one)).toBe(false);
+});
+
+test("those of a project are read as well", async () => {
+  await bundle({ "p/a/a.wat": lists("draw"), "skills/both/SKILL.md": skill("both") }).catch(
+    () => {},
+  );
+  expect((await skillsIn(at(""), ".bundle"))?.skills.skills).toMatchObject([{ path: "both" }]);
+});
+
+test("a change of a skill is shown before an update", async () => {
+  const lines = async (text: string) => {
+    const [member] = await bundle(withSkills({ "one/SKILL.md": text, "one/a.md": "a" }));
+    return buildLinesOf(buildOf(member!).build);
+  };
+  const [before, worded, described] = [
+    await lines(skill("one")),
+    await lines(skill("one", "", "Do more.")),
+    await lines(skill("one").replace("Does it", "Deletes it")),
+  ];
+  expect(compare(before, worded)).toEqual([
+    "  skill one",
+    expect.stringMatching(/^- file one\/SKILL\.md [0-9a-f]{64}$/),
+    expect.stringMatching(/^\+ file one\/SKILL\.md [0-9a-f]{64}$/),
+  ]);
+  expect(compare(before, described)).toContain('+   "description": "Deletes it.",');
+});
+
+test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
+  ["has no SKILL.md", { "one/a.md": "a" }, /skills\/one has no SKILL\.md: write it/],
+  ["is a file", { "README.md": "a" }, /skills\/README\.md is in no skill: move it/],
+  ["has no frontmatter", { "one/SKILL.md": "# One" }, /does not begin with frontmatter: write ---/],
+  [
+    "has open frontmatter",
+    { "one/SKILL.md": "---\nname: one\n" },
+    /does not begin with frontmatter/,
+  ],
+  ["is no text", { "one/SKILL.md": new Uint8Array([255]) }, /does not begin with frontmatter/],
+  ["is not YAML", { "one/SKILL.md": "---\nname: [\n---\n" }, /frontmatter that is not YAML: .+/],
+  ["has a list", { "one/SKILL.md": "---\n- a\n---\n" }, /no map of names to values/],
+  [
+    "is an alias bomb",
+    {
+      "one/SKILL.md": `---\na: &a [1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c,*c]\n---\n`,
+    },
+    /too many aliases/,
+  ],
+  [
+    "has a key twice",
+    { "one/SKILL.md": skill("one", "name: two\n") },
+    /not YAML: Map keys must be unique/,
+  ],
+  [
+    "has another name",
+    { "one/SKILL.md": skill("two") },
+    /names the skill two, and its folder is one/,
+  ],
+  ["has capitals", { "One/SKILL.md": skill("One") }, /name must be small letters and digits/],
+  ["has two hyphens", { "a--b/SKILL.md": skill("a--b") }, /single hyphens/],
+  [
+    "describes nothing",
+    { "one/SKILL.md": skill("one").replace("Does it.", "' '") },
+    /description is missing/,
+  ],
+  ["has no description", { "one/SKILL.md": "---\nname: one\n---\n" }, /description/],
+  [
+    "describes too much",
+    { "one/SKILL.md": skill("one").replace("Does it.", "x".repeat(1025)) },
+    /description .*1024/,
+  ],
+  [
+    "links to nothing",
+    { "one/SKILL.md": skill("one", "", "[a](references/A.md)") },
+    /skills\/one\/SKILL\.md links to references\/A\.md, which is no file of the skill one/,
+  ],
+  [
+    "links to another skill",
+    { "one/SKILL.md": skill("one", "", "[a](../two/SKILL.md)"), "two/SKILL.md": skill("two") },
+    /links to \.\.\/two\/SKILL\.md/,
+  ],
+  [
+    "links out",
+    { "one/SKILL.md": skill("one", "", "![a](/etc/passwd)") },
+    /links to \/etc\/passwd/,
+  ],
+  [
+    "has a bad skill within",
+    { "one/SKILL.md": skill("one"), "one/two/SKILL.md": skill("three") },
+    /names the skill three, and its folder is two/,
+  ],
+  [
+    "has too many files",
+    {
+      "one/SKILL.md": skill("one"),
+      ...Object.fromEntries(Array.from({ length: 512 }, (_, nth) => [`one/${nth}.md`, ""])),
+    },
+    /has 513 files .* 512 files/,
+  ],
+  [
+    "has 50 MB",
+    { "one/SKILL.md": skill("one"), "one/a.bin": new Uint8Array(50 * 1024 * 1024) },
+    /has 2 files of 52\d+ bytes in all, .* are the limit/,
+  ],
+])("a skill is refused that %s", async (_what, files, message) => {
+  await expect(bundle(withSkills(files))).rejects.toThrow(message);
+});
+
+test("a folder of skills that is a link elsewhere is refused", async () => {
+  await expect(bundle({ "b/b.wat": lists("draw") })).resolves.toHaveLength(1);
+  await mkdir(at("elsewhere"));
+  await symlink(at("elsewhere"), at("b/skills"));
+  await expect(makeOf(at(""))).rejects.toThrow(/skills is a link to .*elsewhere, outside/);
+});

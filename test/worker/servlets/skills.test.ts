@@ -1,0 +1,170 @@
+import { env } from "cloudflare:workers";
+import { describe, expect, test } from "vitest";
+import { createApp } from "../../../src/app.ts";
+import { createServer } from "../../../src/server.ts";
+import { bundle } from "../../bundle.gen.ts";
+import { hashed } from "../auth/key-holders.ts";
+import { newAddress, send, type Json } from "../calls/client.ts";
+import { resultIn, SessionClient } from "../mcp/legacy/session-client.ts";
+import { ask } from "../server.ts";
+
+/** Skills on the wire: each MUST of the specification that is a server's. */
+const EXTENSION = "io.modelcontextprotocol/skills";
+const GUIDE = "skill://viewing/guide/SKILL.md";
+const FILES = [
+  ...["skill://viewing/guide/SKILL.md", "skill://viewing/guide/assets/a%20dot.png"],
+  ...["skill://viewing/guide/deeper/SKILL.md", "skill://viewing/guide/references/FORMS.md"],
+];
+
+interface Entry {
+  uri: string;
+  frontmatter: Json;
+  resources: { uri: string; digest: string; size: number }[];
+}
+
+const resultOf = async (method: string, params: object = {}): Promise<any> =>
+  (await ask(method, params)).result;
+const all = async (): Promise<Entry[]> => (await resultOf("skills/list")).skills;
+const entryOf = async (uri: string) => (await all()).find((one) => one.uri === uri)!;
+
+async function bytesOf(uri: string): Promise<Uint8Array<ArrayBuffer>> {
+  const { contents } = await resultOf("resources/read", { uri });
+  const { text, blob } = contents[0];
+  return new Uint8Array(
+    blob === undefined ? new TextEncoder().encode(text) : Uint8Array.fromBase64(blob),
+  );
+}
+
+test("the server declares skills, folders and resources", async () => {
+  const { capabilities } = await resultOf("server/discover");
+  expect(capabilities.extensions[EXTENSION]).toEqual({ directoryRead: true });
+  expect(capabilities.resources).toBeDefined();
+});
+
+test("a listed skill has its frontmatter as it is written, and all of its files", async () => {
+  const listed = await resultOf("skills/list");
+  expect(listed).toMatchObject({ resultType: "complete", cacheScope: "public" });
+  expect(listed.ttlMs).toBeGreaterThan(0);
+  const { frontmatter, resources } = await entryOf(GUIDE);
+  expect(frontmatter).toEqual({
+    ...{ name: "guide", description: "Guides through the board.", license: "Apache-2.0" },
+    metadata: { version: "1.0", tags: ["a", "b"] },
+    "allowed-tools": "Bash",
+  });
+  expect(resources.map(({ uri }) => uri)).toEqual(FILES);
+});
+
+test("each file reads as its digest and size say, a mark of byte order too", async () => {
+  for (const { resources } of await all()) {
+    for (const { uri, digest, size } of resources) {
+      const bytes = await bytesOf(uri);
+      expect({ uri, size: bytes.length }).toEqual({ uri, size });
+      const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
+      expect({ uri, digest: `sha256:${hash}` }).toEqual({ uri, digest });
+    }
+  }
+  expect((await bytesOf("skill://viewing/guide/references/FORMS.md"))[0]).toBe(0xef);
+});
+
+test("a nested skill has an entry of its own", async () => {
+  const { frontmatter, resources } = await entryOf(FILES[2]!);
+  expect(frontmatter["name"]).toBe("deeper");
+  expect(resources.map(({ uri }) => uri)).toEqual([FILES[2]]);
+});
+
+test("skills/get gives the entry of a listed skill, and knows no others", async () => {
+  const { skill, ttlMs, cacheScope, resultType } = await resultOf("skills/get", { uri: GUIDE });
+  expect(skill).toEqual(await entryOf(GUIDE));
+  expect({ cacheScope, resultType }).toEqual({ cacheScope: "public", resultType: "complete" });
+  expect(ttlMs).toBeGreaterThan(0);
+  for (const uri of [
+    "skill://viewing/guide",
+    FILES[3],
+    "skill://other/SKILL.md",
+    "ui://viewing/board",
+  ]) {
+    const { error } = await ask("skills/get", { uri });
+    expect(error).toMatchObject({ code: -32602, message: expect.stringContaining("no skill") });
+  }
+  expect((await ask("skills/get")).error?.code).toBe(-32602);
+  const gone = await ask("resources/read", { uri: "skill://viewing/guide/none.md" });
+  expect(gone.error?.code).toBe(-32602);
+});
+
+describe("resources/directory/read", () => {
+  const childrenOf = async (uri: string) => {
+    const { resources } = await resultOf("resources/directory/read", { uri });
+    return resources.map((one: Json) => `${one["uri"]} ${one["name"]} ${one["mimeType"]}`);
+  };
+
+  test("gives the children of each folder", async () => {
+    const guide = "skill://viewing/guide";
+    const folder = "inode/directory";
+    expect(await childrenOf(guide)).toEqual([
+      `${guide}/SKILL.md guide text/markdown`,
+      ...[`${guide}/assets assets ${folder}`, `${guide}/deeper deeper ${folder}`],
+      `${guide}/references references ${folder}`,
+    ]);
+    expect(await childrenOf(`${guide}/assets`)).toEqual([
+      `${guide}/assets/a%20dot.png a dot.png image/png`,
+    ]);
+    expect(await childrenOf("skill://viewing")).toEqual([`${guide} guide ${folder}`]);
+  });
+
+  test.each([GUIDE, "skill://viewing/guide/", "skill://viewing/gui", "skill://none", "x:y", ""])(
+    "refuses %j",
+    async (uri) => {
+      const { error } = await ask("resources/directory/read", { uri });
+      expect(error).toMatchObject({ code: -32602, message: expect.stringContaining("no folder") });
+    },
+  );
+});
+
+test("other clients see a skill as a resource, and read of it in the instructions", async () => {
+  const { resources } = await resultOf("resources/list");
+  expect(resources).toContainEqual({
+    ...{ uri: GUIDE, name: "guide", description: "Guides through the board." },
+    ...{ mimeType: "text/markdown", size: expect.any(Number) },
+  });
+  expect(resources.map(({ uri }: Json) => uri)).not.toContain(FILES[3]);
+  const { instructions } = await resultOf("server/discover");
+  expect(instructions).toContain(`- ${GUIDE}: Guides through the board.`);
+  const clientCapabilities = { extensions: { [EXTENSION]: {} } };
+  const known = await ask(
+    "server/discover",
+    {},
+    {
+      "io.modelcontextprotocol/clientCapabilities": clientCapabilities,
+    },
+  );
+  expect(known.result!["instructions"] ?? "").not.toContain("skill://");
+});
+
+test("in a session of an older revision, the same", async () => {
+  const client = await SessionClient.begin({ capabilities: {} });
+  const { result } = (await resultIn(await client.request("skills/get", { uri: GUIDE }))) as any;
+  expect(result.skill.uri).toBe(GUIDE);
+  const read = (await resultIn(await client.request("resources/read", { uri: GUIDE }))) as any;
+  expect(read.result.contents[0].text).toContain("# Guide");
+});
+
+test("who may not use a servlet does not see its skills", async () => {
+  const keys = {
+    ada: { hash: (JSON.parse(await hashed(["ada"])) as Json)["ada"], scopes: ["hello:*"] },
+    bob: { hash: (JSON.parse(await hashed(["bob"])) as Json)["bob"], scopes: ["viewing:*"] },
+  };
+  const server = createApp(createServer(bundle, { ...env, API_KEYS: JSON.stringify(keys) }));
+  const by = (name: string) => ({
+    server,
+    headers: { authorization: `Bearer ${name}`, "cf-connecting-ip": newAddress() },
+  });
+  const { result: hers } = await send("skills/list", {}, by("ada"));
+  expect(hers!["skills"]).toEqual([]);
+  expect((await send("skills/get", { uri: GUIDE }, by("ada"))).error?.code).toBe(-32602);
+  const folder = { uri: "skill://viewing/guide" };
+  const refused = await send("resources/directory/read", folder, by("ada"));
+  expect(refused.error?.code).toBe(-32602);
+  expect((await send("resources/read", { uri: GUIDE }, by("ada"))).error).toBeDefined();
+  const { result: his } = await send("skills/list", {}, by("bob"));
+  expect(his!["skills"].map(({ uri }: Json) => uri)).toContain(GUIDE);
+});
