@@ -10,7 +10,7 @@ import { bodyOf, requestSource } from "../sources/http.ts";
 /** The parts of a description that matter here. https://spec.openapis.org/oas/v3.1.1.html#openapi-object */
 export interface Document {
   openapi: string;
-  info: { title: string; version: string };
+  info: { title: string; version: string | number };
   servers?: ApiServer[];
   paths: Record<string, Reference | PathItem>;
   components?: Record<string, Record<string, unknown>>;

@@ -1,5 +1,6 @@
 /** Writes a servlet in TypeScript whose tools are operations of an API. */
 import { format } from "oxfmt";
+import { DOCS } from "../own.ts";
 import { Refusal } from "../refusal.ts";
 import { accessOf, chosenCredentials, type Credentials } from "./credentials.ts";
 import {
@@ -293,7 +294,7 @@ function signInNotes(name: string, { schemes, account, keys, others }: Credentia
     "",
     ...(account
       ? [
-          "Callers connect an account; the server needs an app of yours at its provider (docs/accounts.md):",
+          `Callers connect an account; the server needs an app of yours at its provider (${DOCS}/accounts.md):`,
           `  ACCOUNTS='${JSON.stringify({ [name]: { ...account.settings, client_id: "…", client_secret: variable(name).replace(/KEY$/, "SECRET") } })}'`,
         ]
       : []),
