@@ -265,7 +265,8 @@ async function textOf(from: string): Promise<string> {
   if (about.size > maxBytes) {
     throw new Refusal(`${from}: it is larger than ${maxBytes} bytes, which is the limit`);
   }
-  return readFile(from, "utf8");
+  // Without a byte order mark, which JSON must not have.
+  return new TextDecoder().decode(await readFile(from));
 }
 
 function parsed(text: string, from: string): unknown {

@@ -189,6 +189,11 @@ describe("is made", () => {
     expect(await code()).toContain("sample_get_a:");
   });
 
+  test("of JSON with a byte order mark", async () => {
+    await made(`\uFEFF${JSON.stringify(described())}`);
+    expect(await code()).toContain("sample_get_a:");
+  });
+
   test("of a version that YAML takes for a number", async () => {
     await made(
       "openapi: 3.0.0\ninfo: { title: T, version: 1.0 }\nservers: [{ url: https://a.example }]\npaths: { /a: { get: { responses: { 200: { description: OK } } } } }\n",
