@@ -89,6 +89,7 @@ await writeManifest(main, {
     ".": exported("worker"),
     "./servlet": exported("sdk/servlet"),
     "./files": exported("sdk/files"),
+    "./api": exported("sdk/api"),
     "./testing": exported("testing/index"),
     "./view": exported("view/index"),
     "./package.json": "./package.json",

@@ -451,6 +451,8 @@ const all = {
   sweepMs: 86_400_000,
   /** A servlet that is fetched when the bundle is made, packed and unpacked: as much as a Worker may have. */
   sourceBytes: 64 * 1024 * 1024,
+  /** A description of an API: the largest public ones have some 40 MB. */
+  descriptionBytes: 64 * 1024 * 1024,
   /** An image's manifest, signature or token: registries must take manifests of 4 MiB. */
   sourceManifestBytes: 4 * 1024 * 1024,
   /** Silence of a registry, and the time of one request to it, on a slow line. */

@@ -1,6 +1,7 @@
 /** Makes a new servlet from a template: one tool that works, its manifest, and a test. */
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
-import { dirname, join, relative, resolve, sep } from "node:path";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import type { Choice } from "../openapi/operations.ts";
 import { DOCS, isInstalled, OWN_FOLDER } from "../own.ts";
 import { Refusal } from "../refusal.ts";
 import { refuseName, refuseTaken } from "../servlet-name.ts";
@@ -50,18 +51,23 @@ export const LANGUAGES = Object.keys(TEMPLATES).join("|");
 /** The prefix of tool names in templates. The servlet's name replaces it, so that tools of different servlets differ. */
 const PREFIX = "my_servlet";
 
+interface NewOptions extends Choice {
+  lang?: string | undefined;
+  view?: boolean | undefined;
+  /** The file or the URL of an OpenAPI description, of which the tools are made. */
+  openapi?: string | undefined;
+}
+
 /**
  * Makes the servlet in the first of these folders; returns the text to print.
  *
- * Throws a `Refusal` for a name that is not valid or is taken, and for a language without a template.
+ * Throws a `Refusal` for a name that is not valid or is taken, for a language without a template, and for a description
+ * of which no servlet can be made. Then nothing is written.
  */
 export async function newServlet(
   name: string,
   folders: readonly [string, ...string[]],
-  {
-    lang: language = "ts",
-    view = false,
-  }: { lang?: string | undefined; view?: boolean | undefined } = {},
+  { lang: language = "ts", view = false, openapi, ...choice }: NewOptions = {},
 ): Promise<string> {
   refuseName(name, /^[a-z][a-z0-9-]*$/, "lower-case letters a-z, digits and -");
   const folder = join(folders[0], name);
@@ -76,16 +82,46 @@ export async function newServlet(
   if (template === undefined) {
     throw new Refusal(`There is no template for the language "${language}": take ${LANGUAGES}`);
   }
-  refuseTaken(name, folders);
-  for (const [path, text] of await filesOf(template, name, folder)) {
-    await mkdir(dirname(path), { recursive: true });
-    await writeFile(path, text);
+  if (openapi !== undefined && (view || language !== "ts")) {
+    throw new Refusal(
+      "--openapi makes a servlet in TypeScript, without a view: leave out --lang and --view",
+    );
   }
-  return instructions(folder, template);
+  if (openapi === undefined && (choice.only !== undefined || choice.tag !== undefined)) {
+    throw new Refusal(
+      "--only and --tag choose operations of a description: give --openapi FILE or URL too",
+    );
+  }
+  refuseTaken(name, folders);
+  if (openapi === undefined) {
+    await writeWhole(folder, await filesOf(template, name));
+    return instructions(folder, template);
+  }
+  // Formatter and validator take a moment to load.
+  const { servletOf } = await import("../openapi/servlet.ts");
+  const { files, notes } = await servletOf(name, openapi, choice);
+  await writeWhole(folder, files);
+  return [await instructions(folder, { ...template, main: "servlet.ts" }), "", ...notes].join("\n");
 }
 
-/** The files of the new servlet, by their paths. */
-async function filesOf({ folders }: Template, name: string, folder: string) {
+/** Writes the files of a servlet's folder, which appears whole or not at all. */
+async function writeWhole(folder: string, files: ReadonlyMap<string, string>): Promise<void> {
+  const unfinished = join(dirname(folder), `.${basename(folder)}.${process.pid}`);
+  try {
+    for (const [name, text] of files) {
+      const path = join(unfinished, name);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, name === "servlet.json" ? withSchema(text, folder) : text);
+    }
+    await rename(unfinished, folder);
+  } catch (error) {
+    await rm(unfinished, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** The files of the new servlet, by their paths in its folder. */
+async function filesOf({ folders }: Template, name: string) {
   const files = new Map<string, string>();
   // Names have no underscores, so two names cannot become the same prefix.
   const prefix = name.replaceAll("-", "_");
@@ -96,16 +132,16 @@ async function filesOf({ folders }: Template, name: string, folder: string) {
       const own = relative(inside, join(entry.parentPath, entry.name));
       const text = (await readFile(join(inside, own), "utf8")).replaceAll(PREFIX, prefix);
       // npm leaves .gitignore files out of packages.
-      const path = join(folder, to, own === "gitignore" ? ".gitignore" : own);
-      files.set(path, own === "servlet.json" ? withSchema(text, folder) : text);
+      files.set(join(to, own === "gitignore" ? ".gitignore" : own), text);
     }
   }
   return files;
 }
 
+/** A manifest with the way from its folder to the schema of manifests. */
 function withSchema(manifest: string, folder: string): string {
   const schema = relative(folder, SCHEMA).replaceAll("\\", "/");
-  return `${JSON.stringify({ ...JSON.parse(manifest), $schema: schema }, null, 2)}\n`;
+  return manifest.replace(/"\$schema": "[^"]*"/, () => `"$schema": ${JSON.stringify(schema)}`);
 }
 
 async function instructions(folder: string, { main, view, toolchain }: Template): Promise<string> {

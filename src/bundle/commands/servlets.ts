@@ -19,6 +19,8 @@ const USAGE = `npm run servlets -- new NAME          makes a servlet that works,
     --lang ${LANGUAGES}
                                       its language; TypeScript by default
     --view                            with a page that clients show for its results
+    --openapi FILE|URL                with a tool for each operation of an API's description:
+                                      [--only GLOB]… [--tag TAG]…; ${DOCS}/openapi.md
 npm run servlets -- list              shows the servlets of the bundle and what they offer
 npm run servlets -- inspect SERVLET   shows all about one, also where it would be refused:
                                       its name, or the path of a .wasm file
@@ -98,7 +100,13 @@ export async function servletCommand([command = "help", ...args]: string[]): Pro
 
 /** Throws a `Refusal`. */
 function make(args: string[], folders: [string, ...string[]]): Promise<string> {
-  const options = { lang: { type: "string" }, view: { type: "boolean" } } as const;
+  const options = {
+    lang: { type: "string" },
+    view: { type: "boolean" },
+    openapi: { type: "string" },
+    only: { type: "string", multiple: true },
+    tag: { type: "string", multiple: true },
+  } as const;
   const { values, positionals } = argumentsIn({ args, options, allowPositionals: true }, USAGE);
   return newServlet(only(positionals, "the servlet's name"), folders, values);
 }

@@ -229,7 +229,11 @@ function lazyModulesIn(text: string): string[] {
 const isBuildFailure = (error: unknown): error is BuildFailure =>
   error instanceof Error && "errors" in error;
 
-const zodMini = join(sdk, `zod-mini${OWN_EXTENSION}`);
+/** Modules that are part of the script of a servlet that imports them, by the names of their imports. */
+const OWN_MODULES: Readonly<Record<string, string>> = {
+  "zod/mini": join(sdk, `zod-mini${OWN_EXTENSION}`),
+  "edge-servlets/api": join(sdk, `api${OWN_EXTENSION}`),
+};
 const KIT = "kit";
 /** The names that each module of the kit exports. */
 const KIT_NAMES: Readonly<Record<string, string[]>> = {
@@ -241,13 +245,22 @@ const KIT_NAMES: Readonly<Record<string, string[]>> = {
 const ownPackage: Plugin = {
   name: "edge-servlets",
   setup(on) {
+    // The schemas of zod/mini cannot be converted to JSON Schema; those of the kit's zod-mini.ts can.
+    on.onResolve({ filter: /^(zod\/mini|edge-servlets\/api)$/ }, ({ path }) => ({
+      path: OWN_MODULES[path]!,
+    }));
+    on.onResolve({ filter: /^\.\/schema\.[jt]s$/ }, ({ importer }) =>
+      Object.values(OWN_MODULES).includes(importer)
+        ? { path: "servlet", namespace: KIT }
+        : undefined,
+    );
     on.onResolve({ filter: /^edge-servlets(\/|$)/ }, ({ path }) =>
       /^edge-servlets\/(servlet|files)$/.test(path)
         ? { path: basename(path), namespace: KIT }
         : {
             errors: [
               {
-                text: `A servlet has edge-servlets/servlet and edge-servlets/files; "${path}" is not for it`,
+                text: `A servlet has edge-servlets/servlet, edge-servlets/files and edge-servlets/api; "${path}" is not for it`,
               },
             ],
           },
@@ -255,10 +268,5 @@ const ownPackage: Plugin = {
     on.onLoad({ filter: /^/, namespace: KIT }, ({ path }) => ({
       contents: `export const { ${KIT_NAMES[path]!.join(", ")} } = __kit.${path};`,
     }));
-    // The schemas of zod/mini cannot be converted to JSON Schema; those of the kit's zod-mini.ts can.
-    on.onResolve({ filter: /^zod\/mini$/ }, () => ({ path: zodMini }));
-    on.onResolve({ filter: /^\.\/schema\.[jt]s$/ }, ({ importer }) =>
-      importer === zodMini ? { path: "servlet", namespace: KIT } : undefined,
-    );
   },
 };

@@ -105,6 +105,7 @@ const settingsForViews = (entries: readonly string[]): string =>
       paths: {
         "edge-servlets/servlet": [join(sdk, "servlet")],
         "edge-servlets/files": [join(sdk, "files")],
+        "edge-servlets/api": [join(sdk, "api")],
         "edge-servlets/view": [join(VIEW_LIBRARY, "index")],
         "zod/mini": [join(sdk, "zod-mini")],
         // A view need not install it.

@@ -7,6 +7,7 @@ export const FACES = {
   "edge-servlets": "src/worker.ts",
   "edge-servlets/servlet": "src/sdk/servlet.ts",
   "edge-servlets/files": "src/sdk/files.ts",
+  "edge-servlets/api": "src/sdk/api.ts",
   "edge-servlets/testing": "src/testing/index.ts",
   "edge-servlets/view": "src/view/index.ts",
 };

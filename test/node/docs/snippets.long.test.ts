@@ -153,6 +153,7 @@ const PAGES = await Promise.all(
     "docs/installing.md",
     "docs/manifest.md",
     "docs/open-tool-calling.md",
+    "docs/openapi.md",
     "docs/operating.md",
     "docs/packages.md",
     "docs/projects.md",
@@ -173,7 +174,7 @@ describe.each(PAGES)("$path", async ({ path, blocks }: Page) => {
   const folder = await copyOfProject(join(FOLDER, basename(path, ".md")));
 
   test("has no block that nobody runs", () => {
-    const known = of("sh", "ts", "tsx", "css", "js", "json", "ini", "toml", "mermaid");
+    const known = of(...["sh", "ts", "tsx", "css", "js", "json", "yaml", "ini", "toml", "mermaid"]);
     expect(blocks.filter((block) => !known.includes(block))).toEqual([]);
     expect(of("ts", "js").filter(({ file }) => file === "")).toEqual([]);
   });
@@ -197,7 +198,7 @@ describe.each(PAGES)("$path", async ({ path, blocks }: Page) => {
   });
 
   test.runIf(of("sh").length > 0)("its shell lines do what it says", async () => {
-    for (const block of of("js")) await place(folder, at(block));
+    for (const block of of("js", "yaml")) await place(folder, at(block));
     const lines = of("sh").map(({ text }) => text);
     expect(await missingIn(folder, lines)).toEqual([]);
   });

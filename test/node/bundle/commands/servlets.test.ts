@@ -123,6 +123,18 @@ describe("new", () => {
     await import(resolve(made, "sample/servlet.test.ts"));
   });
 
+  // What it makes: ../openapi.
+  test("makes one of the operations that are chosen of a description", async () => {
+    const description = "test/node/bundle/openapi/excerpts/forge.json";
+    const choice = ["--tag", "repos", "--only", "repos/*", "--only", "activity/*"];
+    const { code, stdout } = await servlets(["new", "forge", "--openapi", description, ...choice]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("2 tools, of 7 operations");
+    expect(await refused(["new", "b", "--openapi", description, "--only", "x"])).toMatch(
+      /nothing in it is chosen/,
+    );
+  });
+
   // That they are built and work: docs/languages.long.test.ts, and languages.slow.test.ts.
   test("makes servlets in the languages whose compilers are here, with nothing to build", async () => {
     for (const language of ["c", "as"]) {

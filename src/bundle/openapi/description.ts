@@ -1,0 +1,279 @@
+/** Reads OpenAPI descriptions, 3.0 and newer, as YAML or JSON, from files and by https. */
+import { readFile, stat } from "node:fs/promises";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { parse } from "yaml";
+import { limits } from "../../core/limits.ts";
+import { isObject, type Json } from "../../core/model.ts";
+import { Refusal } from "../refusal.ts";
+import { bodyOf, requestSource } from "../sources/http.ts";
+
+/** The parts of a description that matter here. https://spec.openapis.org/oas/v3.1.1.html#openapi-object */
+export interface Document {
+  openapi: string;
+  info: { title: string; version: string | number };
+  servers?: ApiServer[];
+  paths: Record<string, Reference | PathItem>;
+  components?: Record<string, Record<string, unknown>>;
+  security?: SecurityRequirement[];
+}
+
+export interface ApiServer {
+  url: string;
+  variables?: Record<string, { default: string }>;
+}
+
+export interface Reference {
+  $ref: string;
+}
+
+/** By the name of a scheme: its scopes. */
+export type SecurityRequirement = Record<string, string[]>;
+
+export const HTTP_METHODS = ["get", "post", "put", "patch", "delete"] as const;
+export type HttpMethod = (typeof HTTP_METHODS)[number];
+
+export type PathItem = { [M in HttpMethod]?: OperationObject } & {
+  parameters?: (Reference | Parameter)[];
+  servers?: ApiServer[];
+};
+
+export interface OperationObject {
+  operationId?: string;
+  summary?: string;
+  description?: string;
+  tags?: string[];
+  deprecated?: boolean;
+  parameters?: (Reference | Parameter)[];
+  requestBody?: Reference | RequestBody;
+  responses?: Record<string, Reference | ResponseObject>;
+  security?: SecurityRequirement[];
+  servers?: ApiServer[];
+}
+
+export interface Parameter {
+  name: string;
+  in: "path" | "query" | "header" | "cookie";
+  description?: string;
+  required?: boolean;
+  style?: string;
+  explode?: boolean;
+  schema?: unknown;
+  content?: Record<string, MediaType>;
+}
+
+export interface MediaType {
+  schema?: unknown;
+  encoding?: Record<string, { style?: string }>;
+}
+
+export interface RequestBody {
+  description?: string;
+  required?: boolean;
+  content: Record<string, MediaType>;
+}
+
+export interface ResponseObject {
+  headers?: Record<string, unknown>;
+  content?: Record<string, MediaType>;
+}
+
+/** https://spec.openapis.org/oas/v3.1.1.html#security-scheme-object */
+export interface SecurityScheme {
+  type: "apiKey" | "http" | "oauth2" | "openIdConnect" | "mutualTLS";
+  name?: string;
+  in?: "query" | "header" | "cookie";
+  scheme?: string;
+  openIdConnectUrl?: string;
+  flows?: {
+    authorizationCode?: { authorizationUrl: string; tokenUrl: string; scopes?: object };
+  };
+}
+
+/** A description, and where it is from. */
+export class Description {
+  readonly from: string;
+  readonly document: Document;
+
+  constructor(from: string, document: Document) {
+    this.from = from;
+    this.document = document;
+  }
+
+  /** The URL that relative ones start from; undefined for a file. */
+  get base(): URL | undefined {
+    return isUrl(this.from) ? new URL(this.from) : undefined;
+  }
+
+  /** What a reference stands for, or the value itself. Throws a `Refusal` for a reference that leads nowhere. */
+  resolved<T extends object>(value: T | Reference): T {
+    let found: unknown = value;
+    for (let steps = 0; isObject(found) && typeof found["$ref"] === "string"; steps++) {
+      if (steps > 50) throw new Refusal(`${this.from}: ${found["$ref"]} refers to itself`);
+      found = this.#at(found["$ref"]);
+    }
+    return found as T;
+  }
+
+  #elsewhere(references: readonly string[]): Refusal {
+    const more = references.length > 3 ? ` and ${references.length - 3} more` : "";
+    return new Refusal(
+      `${this.from}: it refers to ${references.slice(0, 3).join(", ")}${more}, and other documents are not read: put all into one, for example by \`npx @redocly/cli bundle FILE -o openapi.yaml\``,
+    );
+  }
+
+  #at(reference: string): unknown {
+    if (!reference.startsWith("#/")) throw this.#elsewhere([reference]);
+    const found = namesIn(reference).reduce<unknown>(
+      (at, name) =>
+        typeof at === "object" && at !== null && Object.hasOwn(at, name)
+          ? (at as Json)[name]
+          : undefined,
+      this.document,
+    );
+    if (found !== undefined) return found;
+    throw new Refusal(
+      `${this.from}: ${reference} is not in it: add it, or remove what refers to it`,
+    );
+  }
+
+  /**
+   * Checks these path items, and all that they refer to; the rest of the document may be wrong. Gives a note for what is not
+   * valid in their schemas, of which less can be said.
+   *
+   * Throws a `Refusal` for references to other documents, and for what is not valid OpenAPI.
+   */
+  async check(paths: Record<string, PathItem>): Promise<string[]> {
+    const { openapi, info, components = {} } = this.document;
+    const part = {
+      openapi,
+      // YAML makes a number of many a version.
+      info: { ...info, version: String(info.version) },
+      paths: { ...paths } as Json,
+      components: {} as Record<string, Json>,
+    };
+    const schemes = components["securitySchemes"];
+    if (schemes !== undefined) part.components["securitySchemes"] = schemes;
+    const queue: unknown[] = [paths, schemes];
+    const outside = new Set<string>();
+    const known = new Set<string>();
+    for (const value of queue) {
+      for (const reference of referencesIn(value)) {
+        if (known.has(reference)) continue;
+        known.add(reference);
+        if (!reference.startsWith("#/")) {
+          outside.add(reference);
+          continue;
+        }
+        const [first, second, third] = namesIn(reference);
+        const target = this.#at(reference);
+        queue.push(target);
+        if (first === "paths") part.paths[second!] ??= this.document.paths[second!];
+        else if (first === "components" && third !== undefined) {
+          (part.components[second!] ??= {})[third] ??= components[second!]?.[third];
+          queue.push(components[second!]?.[third]);
+        }
+      }
+    }
+    if (outside.size > 0) throw this.#elsewhere([...outside]);
+    const { errors = [] } = await new Validator({ allErrors: true }).validate(part);
+    if (typeof errors === "string") throw new Refusal(`${this.from}: ${errors}`);
+    // Where one of several forms is expected, the deepest error is about the one that was meant.
+    const [error] = errors.toSorted(
+      (a, b) => b.instancePath.split("/").length - a.instancePath.split("/").length,
+    );
+    if (error === undefined) return [];
+    const where = `it is not valid OpenAPI ${openapi} at ${error.instancePath || "its root"}: it ${error.message}`;
+    const isInSchema = /\/(schema|components\/schemas\/[^/]+)(\/|$)/.test(error.instancePath);
+    if (!isInSchema) throw new Refusal(`${this.from}: ${where}`);
+    return [`${where}. Such schemas were taken as far as they are understood.`];
+  }
+}
+
+const isUrl = (from: string): boolean => /^https?:/i.test(from);
+
+/** The names that a reference within a document leads through. */
+const namesIn = (reference: string): string[] =>
+  reference
+    .slice(2)
+    .split("/")
+    .map((name) => decoded(name).replaceAll("~1", "/").replaceAll("~0", "~"));
+
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
+
+/** Values in which nothing is a reference. */
+const LITERALS = new Set(["example", "examples", "default", "enum", "const"]);
+
+/** All references in a value, at any depth. */
+function referencesIn(value: unknown): string[] {
+  const found: string[] = [];
+  const inner: unknown[] = [value];
+  for (const one of inner) {
+    if (Array.isArray(one)) inner.push(...(one as unknown[]));
+    if (!isObject(one)) continue;
+    if (typeof one["$ref"] === "string") found.push(one["$ref"]);
+    for (const [key, member] of Object.entries(one)) {
+      if (!LITERALS.has(key) || isObject(member)) {
+        if (!key.startsWith("x-") && typeof member === "object") inner.push(member);
+      }
+    }
+  }
+  return found;
+}
+
+/** Reads a description. Throws a `Refusal` where there is none. */
+export async function readDescription(from: string): Promise<Description> {
+  const document = parsed(await textOf(from), from);
+  const no = (why: string) => new Refusal(`${from}: ${why}`);
+  if (!isObject(document)) throw no("it is not an OpenAPI description: it is no object");
+  const { swagger, openapi, paths, info } = document;
+  if (swagger !== undefined) {
+    throw no(
+      `it is Swagger ${textIn(swagger)}, and OpenAPI 3 is needed: convert it, for example by \`npx swagger2openapi FILE -o openapi.json\` or at https://converter.swagger.io`,
+    );
+  }
+  if (typeof openapi !== "string" || !/^3\.[0-2](\.|$)/.test(openapi)) {
+    throw no(
+      openapi === undefined
+        ? "it is not an OpenAPI description: it has no `openapi: 3.…`"
+        : `it is OpenAPI ${textIn(openapi)}, and 3.0 to 3.2 are read`,
+    );
+  }
+  if (!isObject(info) || typeof info["title"] !== "string") throw no("its `info` has no `title`");
+  if (!isObject(paths) || Object.keys(paths).length === 0) throw no("it has no `paths`");
+  return new Description(from, document as unknown as Document);
+}
+
+const textIn = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
+
+async function textOf(from: string): Promise<string> {
+  const maxBytes = limits.descriptionBytes;
+  if (isUrl(from)) {
+    if (!URL.canParse(from)) throw new Refusal(`${from}: it is not a URL`);
+    const got = await requestSource(new URL(from), { maxBytes });
+    return new TextDecoder().decode(bodyOf(got));
+  }
+  const about = await stat(from).catch(() => undefined);
+  if (about === undefined || !about.isFile()) {
+    throw new Refusal(`${from}: there is no such file: give the path or the URL of a description`);
+  }
+  if (about.size > maxBytes) {
+    throw new Refusal(`${from}: it is larger than ${maxBytes} bytes, which is the limit`);
+  }
+  // Without a byte order mark, which JSON must not have.
+  return new TextDecoder().decode(await readFile(from));
+}
+
+function parsed(text: string, from: string): unknown {
+  try {
+    return /^\s*\{/.test(text) ? JSON.parse(text) : parse(text, { logLevel: "error" });
+  } catch (error) {
+    const [first] = (error as Error).message.split("\n");
+    throw new Refusal(`${from}: it is neither YAML nor JSON: ${first}`);
+  }
+}

@@ -1,0 +1,423 @@
+/** Schemas of an OpenAPI description, as the zod schemas of a servlet. */
+import { isObject, type Json } from "../../core/model.ts";
+import type { Description } from "./description.ts";
+import { called, sentences } from "./words.ts";
+
+/** The most members of all objects in one tool's input: more is nested too deeply for a model. */
+const MOST_MEMBERS = 120;
+/** The most levels of objects within one argument. */
+const DEEPEST = 4;
+/** The most values of an enumeration that are written out. */
+const MOST_VALUES = 60;
+const MOST_CHOICES = 8;
+/** Characters of an argument's description. */
+const DESCRIPTION = 120;
+
+/** A schema with its references and parts (`allOf`) put together. */
+export interface Shape {
+  type:
+    | "object"
+    | "array"
+    | "string"
+    | "integer"
+    | "number"
+    | "boolean"
+    | "values"
+    | "choice"
+    | "any";
+  isNullable: boolean;
+  /** All its keywords. */
+  keywords: Json;
+  properties: Record<string, unknown>;
+  required: ReadonlySet<string>;
+  /** The alternatives of a choice. */
+  choices: unknown[];
+  /** The values of an enumeration. */
+  values: (string | number | boolean)[];
+  /** References that led here: a schema that has one of them in it is circular. */
+  references: readonly string[];
+}
+
+export class Schemas {
+  readonly #description: Description;
+  /** Components that are used as they are, by their references: how often, and their code. */
+  readonly #used = new Map<string, { name: string; code: string; times: number }>();
+  readonly #sizes = new Map<string, number>();
+  /** What could not be written as it is. */
+  readonly notes = new Set<string>();
+
+  constructor(description: Description) {
+    this.#description = description;
+  }
+
+  /** Puts a schema together with what it refers to. */
+  shapeOf(schema: unknown, references: readonly string[] = []): Shape {
+    const seen = [...references];
+    const parts = this.#partsOf(schema, seen);
+    const keywords: Json = Object.assign({}, ...parts.toReversed());
+    const properties: Json = {};
+    for (const part of parts) {
+      const own = isObject(part["properties"]) ? part["properties"] : {};
+      for (const [name, one] of Object.entries(own)) properties[name] ??= one;
+    }
+    const required = new Set(parts.flatMap((part) => textsIn(part["required"])));
+    let isNullable = keywords["nullable"] === true;
+    let choices = [...listIn(keywords["oneOf"]), ...listIn(keywords["anyOf"])];
+    const types = [keywords["type"] ?? []].flat();
+    if (types.length > 1) {
+      choices = types.map((type) => ({ ...keywords, type, oneOf: undefined, anyOf: undefined }));
+    }
+    const isNull = (one: unknown) =>
+      isObject(one) &&
+      (one["type"] === "null" ||
+        (listIn(one["enum"]).length === 1 && listIn(one["enum"])[0] === null));
+    if (choices.some(isNull)) isNullable = true;
+    choices = choices.filter((one) => !isNull(one));
+    if (choices.length === 1) {
+      const { oneOf: _one, anyOf: _any, type: _type, ...rest } = keywords;
+      const only = this.shapeOf({ ...rest, allOf: [choices[0]] }, seen);
+      return { ...only, isNullable: isNullable || only.isNullable };
+    }
+    // Alternatives of an object are told by its members, all of which are optional then.
+    if (Object.keys(properties).length > 0 && choices.length > 0) {
+      for (const choice of choices) {
+        for (const [name, one] of Object.entries(this.shapeOf(choice, seen).properties)) {
+          properties[name] ??= one;
+        }
+      }
+      choices = [];
+    }
+    const all = "const" in keywords ? [keywords["const"]] : listIn(keywords["enum"]);
+    if (all.includes(null)) isNullable = true;
+    const values = all.filter((one) => ["string", "number", "boolean"].includes(typeof one));
+    const shape = {
+      isNullable,
+      keywords,
+      properties,
+      required,
+      choices,
+      values: [...new Set(values)] as Shape["values"],
+      references: seen,
+    };
+    return { ...shape, type: typeOf(shape, types[0]) };
+  }
+
+  #partsOf(schema: unknown, references: string[]): Json[] {
+    if (!isObject(schema)) return [];
+    const { $ref: reference, allOf, ...own } = schema;
+    const others = listIn(allOf).flatMap((one) => this.#partsOf(one, references));
+    if (typeof reference !== "string" || references.includes(reference)) return [own, ...others];
+    references.push(reference);
+    const target = this.#description.resolved<Json>({ $ref: reference });
+    return [own, ...others, ...this.#partsOf(target, references)];
+  }
+
+  /** The deepest that objects of these schemas can be written, such that they have not too many members. */
+  depthFor(schemas: readonly unknown[]): number {
+    for (let depth = DEEPEST; depth > 0; depth--) {
+      const size = schemas.reduce<number>((sum, one) => sum + this.#sizeOf(one, depth, []), 0);
+      if (size <= MOST_MEMBERS) return depth;
+    }
+    return 0;
+  }
+
+  /** The number of members of a schema with so many levels. */
+  #sizeOf(schema: unknown, depth: number, references: readonly string[]): number {
+    const reference = referenceIn(schema);
+    const key = `${depth} ${reference}`;
+    const known = reference === undefined ? undefined : this.#sizes.get(key);
+    if (known !== undefined) return known;
+    if (reference !== undefined && references.includes(reference)) return 1;
+    const shape = this.shapeOf(schema, references);
+    const inner = (one: unknown, deeper: number) => this.#sizeOf(one, deeper, shape.references);
+    let size = 1;
+    const { items, additionalProperties } = shape.keywords;
+    if (shape.type === "array") size = inner(items, depth);
+    if (shape.type === "choice")
+      size = shape.choices.reduce<number>((sum, one) => sum + inner(one, depth), 0);
+    if (shape.type === "object" && depth > 0) {
+      for (const one of [...Object.values(shape.properties), additionalProperties ?? []].flat()) {
+        if (size > MOST_MEMBERS) break;
+        size += inner(one, depth - 1);
+      }
+    }
+    if (reference !== undefined) this.#sizes.set(key, size);
+    return size;
+  }
+
+  /** The code of a schema, with its description. Read-only members are left out of it. */
+  codeOf(
+    schema: unknown,
+    depth: number,
+    description?: string,
+    references: readonly string[] = [],
+  ): string {
+    const reference = referenceIn(schema);
+    if (reference !== undefined && references.includes(reference)) {
+      const name = called(reference);
+      this.notes.add(`${name} has itself in it: there, any object is taken`);
+      return described("z.looseObject({})", `As the ${name} around it`);
+    }
+    const shape = this.shapeOf(schema, references);
+    const text = this.describe(shape, description);
+    const bare =
+      reference !== undefined && this.#isReusable(reference, shape)
+        ? this.#use(reference, shape)
+        : this.#bare(shape, depth);
+    return described(nullable(bare, shape), text);
+  }
+
+  #bare(shape: Shape, depth: number): string {
+    const inner = (one: unknown, deeper: number) =>
+      this.codeOf(one, deeper, undefined, shape.references);
+    const { keywords, values } = shape;
+    switch (shape.type) {
+      case "values":
+        if (values.length > MOST_VALUES)
+          return typeof values[0] === "string" ? "z.string()" : "z.number()";
+        if (values.every((one) => typeof one === "string"))
+          return `z.enum(${JSON.stringify(values)})`;
+        return `z.literal(${JSON.stringify(values)})`;
+      case "string":
+        return checked("z.string()", [
+          least("z.minLength", keywords["minLength"]),
+          least("z.maxLength", keywords["maxLength"]),
+        ]);
+      case "integer":
+      case "number":
+        return checked(shape.type === "integer" ? "z.int()" : "z.number()", rangeOf(keywords));
+      case "boolean":
+        return "z.boolean()";
+      case "array":
+        return checked(`z.array(${inner(keywords["items"], depth)})`, [
+          least("z.minLength", keywords["minItems"]),
+          least("z.maxLength", keywords["maxItems"]),
+        ]);
+      case "choice": {
+        const codes = [...new Set(shape.choices.map((one) => inner(one, depth)))];
+        return codes.length === 1 ? codes[0]! : `z.union([${codes.join(", ")}])`;
+      }
+      case "object":
+        return this.#objectOf(shape, depth);
+      case "any":
+        return "z.unknown()";
+    }
+  }
+
+  #objectOf({ properties, required, keywords, references }: Shape, depth: number): string {
+    const members = Object.entries(properties).filter(
+      ([name, one]) =>
+        name !== "__proto__" && this.shapeOf(one, references).keywords["readOnly"] !== true,
+    );
+    const more = keywords["additionalProperties"];
+    if (members.length === 0) {
+      return isObject(more) && Object.keys(more).length > 0 && depth > 0
+        ? `z.record(z.string(), ${this.codeOf(more, depth - 1, undefined, references)})`
+        : "z.looseObject({})";
+    }
+    if (depth === 0) {
+      this.notes.add("Objects that are nested deeply, or are large, are taken with any members");
+      return "z.looseObject({})";
+    }
+    const lines = members.map(([name, one]) => {
+      const code = this.codeOf(one, depth - 1, undefined, references);
+      return `${JSON.stringify(name)}: ${required.has(name) ? code : `z.optional(${code})`},`;
+    });
+    return `z.object({\n${lines.join("\n")}\n})`;
+  }
+
+  /** A component of moderate size is written once, where it is used more than once. */
+  #isReusable(reference: string, { type }: Shape): boolean {
+    if (!reference.startsWith("#/components/schemas/") || type !== "object") return false;
+    const size = this.#sizeOf({ $ref: reference }, DEEPEST, []);
+    return size > 2 && size <= MOST_MEMBERS / 3 && !this.#isCircular(reference);
+  }
+
+  #isCircular(reference: string): boolean {
+    const queue: unknown[] = [this.shapeOf({ $ref: reference })];
+    const known = new Set<string>();
+    for (const one of queue) {
+      if (Array.isArray(one)) queue.push(...(one as unknown[]));
+      if (!isObject(one)) continue;
+      const { $ref: inner } = one;
+      if (inner === reference) return true;
+      if (typeof inner === "string" && !known.has(inner)) {
+        known.add(inner);
+        queue.push(this.#description.resolved<Json>({ $ref: inner }));
+      }
+      queue.push(
+        ...Object.entries(one).flatMap(([key, value]) => (key === "references" ? [] : [value])),
+      );
+    }
+    return false;
+  }
+
+  #use(reference: string, shape: Shape): string {
+    const known = this.#used.get(reference);
+    if (known !== undefined) {
+      known.times++;
+      return mark(reference);
+    }
+    const names = new Set([...this.#used.values()].map(({ name }) => name));
+    const base = called(reference);
+    let name = base;
+    for (let count = 2; names.has(name) || RESERVED.has(name); count++) name = `${base}${count}`;
+    const entry = { name, code: "", times: 1 };
+    this.#used.set(reference, entry);
+    entry.code = this.#bare(shape, DEEPEST);
+    return mark(reference);
+  }
+
+  /** The code with the components that it uses, and the declarations of those that are used more than once. */
+  linked(code: string): { code: string; declarations: string[] } {
+    const declarations: string[] = [];
+    const declared = new Set<string>();
+    const linkOne = (reference: string): string => {
+      const { name, code: own, times } = this.#used.get(reference)!;
+      if (times === 1) return link(own);
+      if (!declared.has(reference)) {
+        declared.add(reference);
+        declarations.push(`const ${name} = ${link(own)};`);
+      }
+      return name;
+    };
+    const link = (text: string): string =>
+      text
+        .split(MARK)
+        .map((part, at) => (at % 2 === 0 ? part : linkOne(part)))
+        .join("");
+    return { code: link(code), declarations };
+  }
+
+  /** The description of a value, with its default, and its form where that is not a part of the code. */
+  describe({ keywords, values }: Shape, description?: string): string | undefined {
+    const own = description ?? keywords["description"];
+    const text = sentences(typeof own === "string" ? own : "", DESCRIPTION);
+    const { default: usual, format, pattern } = keywords;
+    const more: string[] = [];
+    if (values.length > MOST_VALUES) more.push(`Such as ${values.slice(0, 5).join(", ")}.`);
+    if (
+      ["string", "number", "boolean"].includes(typeof usual) &&
+      usual !== "" &&
+      !/default/i.test(text)
+    ) {
+      more.push(`Default: ${String(usual)}.`);
+    }
+    if (
+      typeof format === "string" &&
+      Object.hasOwn(FORMATS, format) &&
+      !FORMATS[format]![0].test(text)
+    ) {
+      more.push(FORMATS[format]![1]);
+    }
+    if (typeof pattern === "string" && pattern.length <= 40 && values.length === 0) {
+      more.push(`It matches ${pattern}.`);
+    }
+    if (more.length === 0) return text || undefined;
+    const ended = text === "" || /[.!?:]$/.test(text) ? text : `${text}.`;
+    return `${ended} ${more.join(" ")}`.trim();
+  }
+}
+
+/** By a format: how to say it, unless the description does. */
+const FORMATS: Readonly<Record<string, readonly [RegExp, string]>> = {
+  "date-time": [/ISO|RFC ?3339|YYYY/i, "As 2026-01-31T12:00:00Z."],
+  date: [/ISO|RFC ?3339|YYYY/i, "As 2026-01-31."],
+  uuid: [/uuid/i, "A UUID."],
+  uri: [/ur[il]/i, "A URL."],
+  email: [/mail/i, "An email address."],
+};
+
+/** Names that a servlet's file has itself. */
+const RESERVED = new Set([
+  "Array",
+  "Object",
+  "String",
+  "Number",
+  "Boolean",
+  "Date",
+  "Error",
+  "Map",
+  "Set",
+  "Promise",
+  "Record",
+  "Symbol",
+  "Uint8Array",
+]);
+
+/** What is between marks is a reference: nothing that was made JSON has this character. */
+const MARK = "\0";
+const mark = (reference: string) => `${MARK}${reference}${MARK}`;
+
+const referenceIn = (schema: unknown): string | undefined =>
+  isObject(schema) && typeof schema["$ref"] === "string" ? schema["$ref"] : undefined;
+
+function typeOf(
+  { values, choices, properties, keywords }: Omit<Shape, "type">,
+  type: unknown,
+): Shape["type"] {
+  if (values.length > 0) return "values";
+  if (choices.length > MOST_CHOICES) return "any";
+  if (choices.length > 1) return "choice";
+  switch (type) {
+    case "object":
+    case "array":
+    case "string":
+    case "integer":
+    case "number":
+    case "boolean":
+      return type;
+    default:
+      if (Object.keys(properties).length > 0 || isObject(keywords["additionalProperties"]))
+        return "object";
+      return isObject(keywords["items"]) ? "array" : "any";
+  }
+}
+
+const listIn = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+const textsIn = (value: unknown): string[] =>
+  listIn(value).filter((one) => typeof one === "string");
+
+const nullable = (code: string, { isNullable, type }: Shape) =>
+  isNullable && type !== "any" ? `z.nullable(${code})` : code;
+
+/** A schema with checks; those that are undefined are left out. */
+function checked(code: string, checks: readonly (string | undefined)[]): string {
+  const all = checks.filter((check) => check !== undefined);
+  return all.length === 0 ? code : `${code}.check(${all.join(", ")})`;
+}
+
+/** A schema with a description, as one more check where it has some. */
+export function described(code: string, text: string | undefined): string {
+  if (text === undefined || text === "") return code;
+  const describe = `z.describe(${JSON.stringify(text)})`;
+  const [, before] = /^(z\.(?:string|int|number)\(\)\.check\(.*)\)$/s.exec(code) ?? [];
+  return before === undefined ? `${code}.check(${describe})` : `${before}, ${describe})`;
+}
+
+const least = (check: string, value: unknown): string | undefined =>
+  typeof value === "number" && Number.isSafeInteger(value) && value > 0
+    ? `${check}(${value})`
+    : undefined;
+
+function rangeOf(keywords: Json): string[] {
+  const number = (key: string): number | undefined => {
+    const value = keywords[key];
+    // The ends of 64 bits are no numbers of JavaScript.
+    return typeof value === "number" && Math.abs(value) < Number.MAX_SAFE_INTEGER
+      ? value
+      : undefined;
+  };
+  const [from, to] = [number("minimum"), number("maximum")];
+  const [above, below] = [number("exclusiveMinimum"), number("exclusiveMaximum")];
+  return [
+    ...(from === undefined
+      ? []
+      : [`z.${keywords["exclusiveMinimum"] === true ? "gt" : "gte"}(${from})`]),
+    ...(to === undefined
+      ? []
+      : [`z.${keywords["exclusiveMaximum"] === true ? "lt" : "lte"}(${to})`]),
+    ...(above === undefined ? [] : [`z.gt(${above})`]),
+    ...(below === undefined ? [] : [`z.lt(${below})`]),
+  ];
+}

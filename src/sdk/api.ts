@@ -1,0 +1,429 @@
+/**
+ * `edge-servlets/api`: a client of an HTTP API, for servlets whose tools are calls of it. It is part of the servlets that import
+ * it, and of no other. `servlets new --openapi` writes such servlets.
+ */
+import { isObject } from "../core/model.ts";
+import type { Context } from "./context.ts";
+import { ToolError } from "./schema.ts";
+import type { ContentBlock, ToolResult } from "./types.ts";
+
+/** The most characters of JSON or text in one result: some ten thousand tokens. */
+const MOST = 40_000;
+/** The most bytes of a file in a result. */
+const MOST_BYTES = 1024 * 1024;
+/** How often one request waits because the API wants it to, and the longest such wait in ms. */
+const WAITS = 3;
+const LONGEST_WAIT = 60_000;
+
+/**
+ * A key that requests carry: `Authorization: Bearer KEY`, `Authorization: Basic` (the key is `user:password`), or the value of
+ * a header or a parameter of the query. It is the server's secret (`allowed_secrets`, with the user `key`), else the caller is
+ * asked for theirs.
+ *
+ * @example
+ * const key: ApiKey = { secret: "weather", as: { header: "x-api-key" }, message: "Your key of Example Weather" };
+ * const weather = defineApi({ name: "Weather", url: "https://api.example.com", keys: [key] });
+ */
+export interface ApiKey {
+  secret: string;
+  as: "bearer" | "basic" | { header: string } | { query: string };
+  message?: string;
+}
+
+/**
+ * An API: its name in messages, the URL before all paths, and the headers and credentials of every request.
+ *
+ * @example
+ * const options: ApiOptions = { name: "GitHub", url: "https://api.github.com", account: "github" };
+ * const github = defineApi(options);
+ */
+export interface ApiOptions {
+  name: string;
+  url: string;
+  headers?: Readonly<Record<string, string>>;
+  /** One of `accounts` in the manifest: the server adds its caller's token. */
+  account?: string;
+  keys?: readonly ApiKey[];
+}
+
+/**
+ * Parameters and members by name. Lists repeat their name, objects become JSON; what is `undefined` is left out.
+ *
+ * @example
+ * const query: Values = { state: "open", label: ["bug", "help"], since: undefined };
+ */
+export type Values = Readonly<Record<string, unknown>>;
+
+/**
+ * The parts of a request besides its path, of which at most one is the body, and how its answer is read.
+ *
+ * @example
+ * const request: ApiRequest = { query: { state: "open" }, fields: ["id", "user.login"] };
+ */
+export interface ApiRequest {
+  query?: Values;
+  headers?: Values;
+  /** A body as JSON. */
+  json?: unknown;
+  /** A body as `application/x-www-form-urlencoded`. */
+  form?: Values;
+  /** A body as `multipart/form-data`; bytes are files. */
+  multipart?: Values;
+  /** A body as it is; `headers` has its content-type. */
+  body?: string | Uint8Array<ArrayBuffer>;
+  /** The only members of the answer to keep, such as `id` or `items.user.login`; lists are gone through. All by default. */
+  fields?: readonly string[] | undefined;
+  /** The `next` of an earlier answer, in place of `query`. */
+  next?: string | undefined;
+  /** The member that names the next page, such as `meta.next_cursor`. By default the header `Link` does. */
+  nextAt?: string;
+  /** True for a request without credentials. */
+  anonymous?: boolean;
+}
+
+/**
+ * A client: each method makes a request and gives the tool's result.
+ *
+ * @example
+ * const api: Api = defineApi({ name: "Example", url: "https://api.example.com" });
+ */
+export type Api = Record<
+  "get" | "post" | "put" | "patch" | "delete",
+  (context: Context, path: string, request?: ApiRequest) => Promise<ToolResult>
+>;
+
+/**
+ * A client of an API, for handlers. JSON becomes structured content, a list as its member `items`; text, images and files become
+ * content. `next` is there where there is a next page. An answer that is too large for a model is cut, and its `note` says how.
+ * A request that the API refuses for now is repeated when it says (`Retry-After`), within three minutes; any other refusal is a
+ * `ToolError` with its message.
+ *
+ * @example
+ * import { defineApi, path } from "edge-servlets/api";
+ * import { defineServlet } from "edge-servlets/servlet";
+ * import * as z from "zod/mini";
+ *
+ * const github = defineApi({ name: "GitHub", url: "https://api.github.com" });
+ *
+ * export default defineServlet({
+ *   tools: {
+ *     list_issues: {
+ *       description: "Lists the issues of a repository",
+ *       input: z.object({ owner: z.string(), repo: z.string(), state: z.optional(z.string()) }),
+ *       handler: ({ owner, repo, ...query }, context) =>
+ *         github.get(context, path`/repos/${owner}/${repo}/issues`, { query }),
+ *     },
+ *   },
+ * });
+ */
+export function defineApi(options: ApiOptions): Api {
+  const call =
+    (method: string) =>
+    async (context: Context, to: string, request: ApiRequest = {}) => {
+      const response = await send(options, context, { method, to, request });
+      if (!response.ok) throw await refusal(options.name, response);
+      return resultOf(response, options, request);
+    };
+  return {
+    get: call("GET"),
+    post: call("POST"),
+    put: call("PUT"),
+    patch: call("PATCH"),
+    delete: call("DELETE"),
+  };
+}
+
+/**
+ * A path with values in it, which are encoded; of a list, commas are between them. Throws a `ToolError` for a value that would
+ * change which path it is: an empty one, `.` or `..`.
+ *
+ * @example
+ * const [owner, repo] = ["ada", "a/b"];
+ * path`/repos/${owner}/${repo}`; // → "/repos/ada/a%2Fb"
+ */
+export function path(
+  parts: TemplateStringsArray,
+  ...values: (string | number | boolean | readonly (string | number | boolean)[])[]
+): string {
+  const encoded = values.map((value) => [value].flat().map(encodeURIComponent).join(","));
+  const whole = String.raw({ raw: parts }, ...encoded);
+  const isOther = encoded.includes("") || whole.split("/").some((part) => /^\.\.?$/.test(part));
+  if (!isOther) return whole;
+  throw new ToolError(
+    `"${values.join('", "')}" cannot be in a path: each must be a name or an id.`,
+  );
+}
+
+/**
+ * Parameters whose lists and objects are written with brackets, as `filter[state]=open`.
+ *
+ * @example
+ * deepObject({ created: { gte: 5 }, expand: ["customer"] }); // → { "created[gte]": 5, "expand[0]": "customer" }
+ */
+export function deepObject(values: Values): Values {
+  const flat: Record<string, unknown> = {};
+  const add = (name: string, value: unknown): void => {
+    if (typeof value !== "object" || value === null) flat[name] = value;
+    else for (const [key, one] of Object.entries(value)) add(`${name}[${key}]`, one);
+  };
+  for (const [name, value] of Object.entries(values)) add(name, value);
+  return flat;
+}
+
+type Answer = Awaited<ReturnType<Context["fetch"]>>;
+
+interface Sent {
+  method: string;
+  /** The path. */
+  to: string;
+  request: ApiRequest;
+}
+
+/** Makes a request; again where the API says when. */
+async function send(options: ApiOptions, context: Context, { method, to, request }: Sent) {
+  const { name, url, account } = options;
+  const headers = new Headers({ accept: "application/json", ...options.headers });
+  for (const [key, value] of pairsOf(request.headers)) headers.set(key, value);
+  const query = request.next === undefined ? pairsOf(request.query) : pairsIn(request.next);
+  if (!request.anonymous) {
+    for (const key of options.keys ?? []) {
+      const value = await keyOf(key, name, context);
+      if (key.as === "bearer") headers.set("authorization", `Bearer ${value}`);
+      else if (key.as === "basic") headers.set("authorization", `Basic ${base64(value)}`);
+      else if ("header" in key.as) headers.set(key.as.header, value);
+      else query.push([key.as.query, value]);
+    }
+  }
+  const body = bodyOf(request, headers);
+  const search = query.map(([key, value]) => `${encodeURIComponent(key)}=${encoded(value)}`);
+  const address = `${url}${to}${search.length > 0 ? `?${search.join("&")}` : ""}`;
+  const given = account === undefined || request.anonymous ? {} : { account };
+  for (let waits = 0; ; waits++) {
+    const response = await context.fetch(address, { method, headers, body, ...given });
+    const wait = waitOf(response);
+    if (wait === undefined || wait > LONGEST_WAIT || waits === WAITS) return response;
+    await context.sleep(wait);
+  }
+}
+
+/** Commas are left as they are: lists in one parameter have them. */
+const encoded = (value: string) => encodeURIComponent(value).replaceAll("%2C", ",");
+
+const base64 = (text: string) => new TextEncoder().encode(text).toBase64();
+
+async function keyOf({ secret, message }: ApiKey, api: string, context: Context): Promise<string> {
+  const key =
+    context.secret(secret, "key") ??
+    (await context.askSecret({ name: secret, message: message ?? `Your key of ${api}` }));
+  if (key !== undefined) return key;
+  throw new ToolError(`There is no key of ${api}. Call again, and enter yours when asked.`);
+}
+
+/** How long the API wants a request to wait before it is made again, in ms; undefined if it does not say. */
+function waitOf({ status, headers }: Answer): number | undefined {
+  const after = headers.get("retry-after");
+  if (![403, 429, 503].includes(status) || after === null) return undefined;
+  const wait = /^\d+$/.test(after) ? Number(after) * 1000 : Date.parse(after) - Date.now();
+  return Number.isNaN(wait) ? undefined : Math.max(wait, 0);
+}
+
+/** Values as text, one pair for each item of a list. */
+const pairsOf = (values: Values = {}): [string, string][] =>
+  Object.entries(values).flatMap(([key, value]) =>
+    [value]
+      .flat()
+      .filter((one) => one !== undefined && one !== null)
+      .map((one): [string, string] => [key, textOf(one)]),
+  );
+
+const pairsIn = (search: string): [string, string][] => [...new URLSearchParams(search)];
+
+const textOf = (value: unknown): string =>
+  typeof value === "string" ? value : JSON.stringify(value);
+
+function bodyOf({ json, form, multipart, body }: ApiRequest, headers: Headers) {
+  const ofType = (type: string, text: string) => {
+    if (!headers.has("content-type")) headers.set("content-type", type);
+    return text;
+  };
+  if (json !== undefined) return ofType("application/json", JSON.stringify(json));
+  if (form !== undefined) {
+    const pairs = pairsOf(form).map((pair) => pair.map(encodeURIComponent).join("="));
+    return ofType("application/x-www-form-urlencoded", pairs.join("&"));
+  }
+  if (multipart === undefined) return body;
+  const data = new FormData();
+  for (const [key, value] of Object.entries(multipart)) {
+    if (value instanceof Uint8Array) data.append(key, new Blob([value.slice()]), key);
+    else for (const [, text] of pairsOf({ [key]: value })) data.append(key, text);
+  }
+  return data;
+}
+
+/** The error of a request that was refused: by the API's own message, if it has one. */
+async function refusal(api: string, response: Answer): Promise<ToolError> {
+  const text = await response.text();
+  const message = messageIn(jsonIn(text) ?? text);
+  const wait = waitOf(response);
+  const hint = wait === undefined ? "" : ` Try again in ${Math.ceil(wait / 1000)} seconds.`;
+  const status = `${response.status} ${response.statusText}`.trim();
+  return new ToolError(
+    `${api} answered ${status}${message ? `: ${shortened(message)}` : "."}${hint}`,
+  );
+}
+
+/** The message of an error, wherever APIs have it; the page of a proxy has none. */
+function messageIn(body: unknown): string {
+  if (typeof body === "string") return body.trimStart().startsWith("<") ? "" : body.trim();
+  if (!isObject(body)) return Array.isArray(body) ? messageIn(body[0]) : "";
+  const { error, errors, details = errors } = body;
+  const keys = ["message", "error_description", "description", "detail", "title", "msg", "reason"];
+  const own = keys.map((key) => body[key]).find((one) => typeof one === "string" && one !== "");
+  const inner = messageIn(error);
+  const said = own === undefined ? inner : messageIn(own);
+  const more = isObject(details) || Array.isArray(details) ? JSON.stringify(details) : "";
+  return [said, more].filter((one) => one !== "").join(" ");
+}
+
+const shortened = (text: string, most = 1000) =>
+  text.length > most ? `${text.slice(0, most)}…` : text;
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+async function resultOf(
+  response: Answer,
+  { name, keys = [] }: ApiOptions,
+  request: ApiRequest,
+): Promise<ToolResult> {
+  const type = (response.headers.get("content-type") ?? "").split(";")[0]!.trim().toLowerCase();
+  const isText = type === "" || type.startsWith("text/") || /[/+](json|xml)$/.test(type);
+  if (!isText) return { content: [fileOf(new Uint8Array(await response.arrayBuffer()), response)] };
+  const text = await response.text();
+  if (text === "") return { content: [{ type: "text", text: `${name}: done.` }] };
+  const value = jsonIn(text);
+  if (value === undefined) return { content: [{ type: "text", text: shortened(text, MOST) }] };
+  // Some APIs answer 200 to what they refuse.
+  if (isObject(value) && value["ok"] === false)
+    throw new ToolError(`${name} refused: ${messageIn(value) || textOf(value)}`);
+  const next = withoutKeys(nextOf(value, response, request.nextAt), keys);
+  const wanted = request.fields?.map((field) => field.split("."));
+  const { shown, note } = cut(
+    wanted ? picked(value, wanted) : value,
+    "fields" in request && !wanted,
+  );
+  const members = isObject(shown) ? shown : { [Array.isArray(shown) ? "items" : "value"]: shown };
+  const structuredContent = { ...members, ...(next && { next }), ...(note && { note }) };
+  const json = JSON.stringify(structuredContent);
+  return { content: [{ type: "text", text: json }], structuredContent };
+}
+
+function fileOf(bytes: Uint8Array, { headers, url }: Answer): ContentBlock {
+  const mimeType = headers.get("content-type") ?? "application/octet-stream";
+  if (bytes.length > MOST_BYTES) {
+    throw new ToolError(
+      `The answer is a file of ${bytes.length} bytes (${mimeType}); the most is ${MOST_BYTES}.`,
+    );
+  }
+  const data = bytes.toBase64();
+  const [kind] = mimeType.split("/");
+  if (kind === "image" || kind === "audio") return { type: kind, data, mimeType };
+  // The query may have a key.
+  return { type: "resource", resource: { uri: url.split("?")[0]!, mimeType, blob: data } };
+}
+
+/** What leads to the next page: the query of its URL, or a cursor. */
+function nextOf(value: unknown, { headers }: Answer, at?: string): string | undefined {
+  const found =
+    at === undefined
+      ? /<([^>]*)>[^,<]*;\s*rel="?next\b/i.exec(headers.get("link") ?? "")?.[1]
+      : memberAt(value, at);
+  if (typeof found !== "string" || found === "") return undefined;
+  const isUrl = at === undefined || /^(https?:\/\/|\/|\?)/.test(found);
+  return isUrl ? found.replace(/^[^?]*\?/, "") : found;
+}
+
+/** A query without keys, which an API may repeat. */
+function withoutKeys(next: string | undefined, keys: readonly ApiKey[]): string | undefined {
+  const names = keys.flatMap(({ as }) =>
+    typeof as === "object" && "query" in as ? [as.query] : [],
+  );
+  if (next === undefined || names.length === 0 || !next.includes("=")) return next;
+  const query = new URLSearchParams(next);
+  for (const name of names) query.delete(name);
+  return query.toString();
+}
+
+/** A member by its name, which may have dots (`@odata.nextLink`), or by the names that lead to it. */
+function memberAt(value: unknown, at: string): unknown {
+  if (isObject(value) && at in value) return value[at];
+  return at
+    .split(".")
+    .reduce<unknown>((inner, name) => (isObject(inner) ? inner[name] : undefined), value);
+}
+
+/** The value with these members only. */
+function picked(value: unknown, fields: readonly (readonly string[])[]): unknown {
+  if (Array.isArray(value)) return value.map((one) => picked(one, fields));
+  if (!isObject(value)) return value;
+  const names = [...new Set(fields.map(([name]) => name!))].filter((name) => name in value);
+  return Object.fromEntries(
+    names.map((name) => {
+      const inner = fields.filter(([first]) => first === name).map(([, ...rest]) => rest);
+      const whole = inner.some(({ length }) => length === 0);
+      return [name, whole ? value[name] : picked(value[name], inner)] as const;
+    }),
+  );
+}
+
+/** How much of a large answer is kept: characters of texts, items of lists, levels of objects. The first that fits is taken. */
+const CUTS = [
+  { text: 2000, items: 100, depth: 8 },
+  { text: 500, items: 50, depth: 6 },
+  { text: 200, items: 20, depth: 4 },
+  { text: 100, items: 10, depth: 3 },
+  { text: 50, items: 5, depth: 2 },
+];
+
+/** A value that is small enough for a model; `note` says what was cut, and how to get the rest. */
+function cut(value: unknown, takesFields: boolean): { shown: unknown; note?: string } {
+  const { length } = JSON.stringify(value);
+  if (length <= MOST) return { shown: value };
+  let most = CUTS[0]!;
+  let shown = value;
+  for (most of CUTS) {
+    shown = within(value, most, 0);
+    if (JSON.stringify(shown).length <= MOST) break;
+  }
+  const advice = takesFields
+    ? `Name the members that you need in \`fields\`. There are: ${membersOf(value).join(", ")}.`
+    : "Ask for less.";
+  const note = `Cut from ${length} characters: lists to ${most.items} items, texts to ${most.text} characters, objects to ${most.depth} levels. ${advice}`;
+  return { shown, note };
+}
+
+function within(value: unknown, most: (typeof CUTS)[number], depth: number): unknown {
+  if (typeof value === "string") return shortened(value, most.text);
+  if (typeof value !== "object" || value === null) return value;
+  const list = Array.isArray(value);
+  if (depth === most.depth) return list ? `${value.length} items` : "…";
+  if (list) return value.slice(0, most.items).map((one) => within(one, most, depth + 1));
+  const members = Object.entries(value).slice(0, 2 * most.items);
+  return Object.fromEntries(members.map(([key, one]) => [key, within(one, most, depth + 1)]));
+}
+
+/** The names of a value's members, and of those in its lists. */
+function membersOf(value: unknown): string[] {
+  const names = Array.isArray(value)
+    ? membersOf(value[0])
+    : Object.entries(isObject(value) ? value : {}).flatMap(([key, one]) => {
+        const inner = Array.isArray(one) ? membersOf(one) : [];
+        return inner.length > 0 ? inner.map((name) => `${key}.${name}`) : [key];
+      });
+  return names.slice(0, 60);
+}

@@ -1,0 +1,245 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { configureLimits, limits } from "../../../../src/core/limits.ts";
+import { loadServlet } from "../../../../src/testing/index.ts";
+import { newServlet } from "../../../../src/bundle/commands/new.ts";
+
+/** Descriptions of which no servlet is made, or not of all: the message says why, and nothing is written. */
+let folder: string;
+let server: Server;
+let origin: string;
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    if (request.url === "/page") response.setHeader("content-type", "text/html");
+    response.statusCode = request.url === "/none" ? 404 : 200;
+    response.end(
+      request.url === "/page" ? "<html>" : JSON.stringify(described({ servers: undefined })),
+    );
+  });
+  await new Promise<void>((done) => void server.listen(0, "127.0.0.1", done));
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => void server.close());
+beforeEach(async () => {
+  await mkdir(".bundle", { recursive: true });
+  folder = await mkdtemp(join(".bundle", "test-refusals-"));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const OK = { responses: { 200: { description: "OK" } } };
+
+const described = (others: object = {}) => ({
+  openapi: "3.1.0",
+  info: { title: "Example", version: "1" },
+  servers: [{ url: "https://api.example.com" }],
+  paths: { "/a": { get: { operationId: "getA", ...OK } } },
+  ...others,
+});
+
+async function made(content: unknown, choice: object = {}): Promise<string> {
+  const path = join(folder, "description.yaml");
+  await writeFile(path, typeof content === "string" ? content : JSON.stringify(content));
+  return newServlet("sample", [join(folder, "servlets")], { openapi: path, ...choice });
+}
+
+const written = () => readdir(join(folder, "servlets")).catch(() => []);
+
+const withSchema = (schema: object, components: object = {}) =>
+  described({
+    paths: {
+      "/a": { post: { ...OK, requestBody: { content: { "application/json": { schema } } } } },
+    },
+    components: { schemas: components },
+  });
+
+describe("is refused", () => {
+  const many = Object.fromEntries(
+    Array.from({ length: 5000 }, (_, at) => [
+      `/group${at % 50}/{id}/item${at}`,
+      { get: { operationId: `op${at}`, tags: [`tag${at % 3}`], ...OK } },
+    ]),
+  );
+
+  test.each<[what: string, content: unknown, message: RegExp, choice?: object]>([
+    ["text that is not YAML", "a: b: c", /neither YAML nor JSON: Nested mappings/],
+    ["JSON that ends early", '{"openapi": ', /neither YAML nor JSON/],
+    ["a text", "hello", /it is no object/],
+    ["a file of something else", { name: "x" }, /no `openapi: 3/],
+    ["Swagger 2.0", { swagger: "2.0", info: {}, paths: {} }, /Swagger 2\.0.*swagger2openapi/],
+    ["OpenAPI 4", { openapi: "4.0.0" }, /OpenAPI 4\.0\.0, and 3\.0 to 3\.2/],
+    ["no paths", described({ paths: {} }), /no `paths`/],
+    [
+      "references to other hosts",
+      withSchema({ $ref: "https://schemas.example.com/pet.json#/Pet" }),
+      /refers to https:\/\/schemas\.example\.com\/pet\.json#\/Pet, and other documents are not read.*bundle/,
+    ],
+    [
+      "paths in other files",
+      described({ paths: { "/a": { $ref: "./paths/a.yaml" } } }),
+      /refers to \.\/paths\/a\.yaml, and other documents are not read/,
+    ],
+    ["references to files", withSchema({ $ref: "./pet.yaml" }), /refers to \.\/pet\.yaml/],
+    [
+      "a reference to nothing",
+      withSchema({ $ref: "#/components/schemas/Pet" }),
+      /Pet is not in it/,
+    ],
+    [
+      "a reference to itself",
+      described({
+        paths: { "/a": { get: { ...OK, parameters: [{ $ref: "#/components/parameters/p" }] } } },
+        components: { parameters: { p: { $ref: "#/components/parameters/p" } } },
+      }),
+      /parameters\/p refers to itself/,
+    ],
+    [
+      "what is not valid",
+      described({ paths: { "/a": { get: { ...OK, parameters: [{ in: "query", schema: {} }] } } } }),
+      /not valid OpenAPI 3\.1\.0 at \/paths\/~1a\/get\/parameters\/0: it must have required property 'name'/,
+    ],
+    ["5,000 operations", described({ paths: many }), /5000 operations.*1667 {2}--tag "tag0"/s],
+    [
+      "a tag of many operations",
+      described({ paths: many }),
+      /1667 operations.*34 {2}--only "\/group0\/\*"/s,
+      { tag: ["tag0"] },
+    ],
+    [
+      "a choice of nothing",
+      described(),
+      /nothing in it is chosen.*--only "getA"/s,
+      { only: ["b*"] },
+    ],
+    [
+      "a choice of what is deprecated",
+      described({ paths: { "/a": { get: { deprecated: true, ...OK } } } }),
+      /all that is chosen is deprecated/,
+    ],
+    [
+      "a server without a host",
+      described({ servers: [{ url: "/api/v3" }] }),
+      /its server is \/api\/v3.*under `servers`, such as https:\/\/api\.example\.com\/api\/v3/,
+    ],
+    [
+      "only what servlets cannot do",
+      described({
+        paths: {
+          "/a": {
+            get: { ...OK, parameters: [{ name: "s", in: "cookie", required: true, schema: {} }] },
+          },
+        },
+      }),
+      /nothing can be made of it:\n {2}GET \/a: it needs the cookie s/,
+    ],
+    ["another language", described(), /leave out --lang/, { lang: "c" }],
+  ])("%s", async (_what, content, message, choice) => {
+    await expect(made(content, choice)).rejects.toThrow(message);
+    expect(await written()).toEqual([]);
+  });
+
+  test("a choice without a description", async () => {
+    const choosing = newServlet("sample", [folder], { only: ["a"] });
+    await expect(choosing).rejects.toThrow(/give --openapi/);
+  });
+
+  test.each([
+    ["none", /status 404: there is nothing/],
+    ["page", /a web page/],
+  ])("the address /%s", async (path, message) => {
+    const making = newServlet("sample", [folder], { openapi: `${origin}/${path}` });
+    await expect(making).rejects.toThrow(message);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  test("a URL that is not encrypted", async () => {
+    const making = newServlet("sample", [folder], { openapi: "http://example.com/openapi.json" });
+    await expect(making).rejects.toThrow(/not encrypted/);
+  });
+
+  test("a file that is not there, or too large", async () => {
+    const making = newServlet("sample", [folder], { openapi: join(folder, "none.yaml") });
+    await expect(making).rejects.toThrow(/no such file/);
+    const { descriptionBytes } = limits;
+    configureLimits({ descriptionBytes: 10 });
+    await expect(made(described())).rejects.toThrow(/larger than 10 bytes/);
+    await expect(newServlet("sample", [folder], { openapi: origin })).rejects.toThrow(
+      /larger than 10/,
+    );
+    configureLimits({ descriptionBytes });
+  });
+});
+
+describe("is made", () => {
+  const code = () => readFile(join(folder, "servlets/sample/servlet.ts"), "utf8");
+
+  test("of a URL, from which its server is told", async () => {
+    await newServlet("sample", [join(folder, "servlets")], {
+      openapi: `${origin}/v2/openapi.json`,
+    });
+    expect(await code()).toContain(`url: "${origin}",`);
+  });
+
+  test("of what is chosen, though the rest is not valid", async () => {
+    const { paths } = described();
+    const rest = { "/b": { get: { parameters: [{ $ref: "https://other.example" }] } } };
+    await made(described({ paths: { ...paths, ...rest } }), { only: ["getA"] });
+    expect(await code()).toContain("sample_get_a:");
+  });
+
+  test("of JSON with a byte order mark", async () => {
+    await made(`\uFEFF${JSON.stringify(described())}`);
+    expect(await code()).toContain("sample_get_a:");
+  });
+
+  test("of a version that YAML takes for a number", async () => {
+    await made(
+      "openapi: 3.0.0\ninfo: { title: T, version: 1.0 }\nservers: [{ url: https://a.example }]\npaths: { /a: { get: { responses: { 200: { description: OK } } } } }\n",
+    );
+    expect(await code()).toContain("sample_get_a:");
+  });
+
+  test("with a note of a schema that is not valid", async () => {
+    const text = await made({
+      ...withSchema({ type: "object", properties: { a: { type: "text" } } }),
+      openapi: "3.0.3",
+    });
+    expect(text).toMatch(/not valid OpenAPI 3\.0\.3 at .*schema/);
+  });
+
+  test("of the same names, whatever is chosen of them", async () => {
+    const paths = {
+      "/a": { get: { operationId: "get-a", ...OK } },
+      "/b": { get: { operationId: "getA", tags: ["b"], ...OK } },
+    };
+    await made(described({ paths }), { tag: ["b"] });
+    expect(await code()).toContain("sample_get_a_2:");
+  });
+
+  test("of schemas that refer to each other", async () => {
+    const node = {
+      type: "object",
+      properties: {
+        next: { $ref: "#/components/schemas/Node" },
+        all: { type: "array", items: { $ref: "#/components/schemas/Node" } },
+      },
+    };
+    const text = await made(withSchema({ $ref: "#/components/schemas/Node" }, { Node: node }));
+    expect(text).toContain("Node has itself in it");
+    expect(await code()).toContain('z.describe("As the Node around it")');
+  });
+
+  test("of texts that would end a comment, a text or a template", async () => {
+    const evil = 'a */ ` ${x} " \\ \u2028 end';
+    const get = {
+      description: evil,
+      ...OK,
+      parameters: [{ name: "b`${y}", in: "query", description: evil, schema: { type: "string" } }],
+    };
+    await made(described({ info: { title: evil, version: "1" }, paths: { "/a`${z}": { get } } }));
+    expect(await code()).toContain("path`/a\\`$${z_}`");
+    await expect(loadServlet(join(folder, "servlets/sample"))).resolves.toBeDefined();
+  });
+});
