@@ -64,7 +64,7 @@ function cardOf({ introduction: { info }, registered }: Introduced, origin: stri
     $schema: SCHEMA,
     name: registered ?? nameFor(origin, String(name)),
     version,
-    description: shortened(String(words ?? "An MCP server"), WORDS - 1),
+    description: shortened(typeof words === "string" ? words : "An MCP server", WORDS - 1),
     ...(typeof title === "string" && title !== "" && { title: shortened(title, WORDS - 1) }),
     ...(websiteUrl !== undefined && { websiteUrl }),
     ...(Array.isArray(icons) && { icons: icons.map(iconOf) }),
