@@ -72,6 +72,7 @@ async function discover(
     capabilities: await capabilities(registry, client.capabilities, {
       listens: hub !== undefined,
       tasks: tasks !== undefined,
+      isModern: true,
     }),
     ...(await withSkillsNamed(introduction, registry, client.capabilities)),
   };

@@ -2,17 +2,23 @@ import type { Json } from "../../core/model.ts";
 import type { Registry } from "../../servlets/registry.ts";
 import { asksByViews, showsViews, VIEWS_EXTENSION } from "../../core/views.ts";
 import { VIEW_SETTINGS, withoutViews } from "../../servlets/views.ts";
-import { SKILLS_EXTENSION, skillsOf } from "./skills.ts";
+import { knowsSkills, SKILLS_EXTENSION, skillsOf } from "./skills.ts";
 import { TASKS_EXTENSION } from "./tasks.ts";
+
+interface Offered {
+  listens?: boolean;
+  tasks?: boolean;
+  isModern?: boolean;
+}
 
 /**
  * The server's capabilities for a client with these. `listens`: clients can subscribe to changes; `tasks`: calls can become
- * tasks.
+ * tasks. Older revisions have no extensions but for clients that name them.
  */
 export async function capabilities(
   registry: Registry,
   client: Json,
-  { listens = false, tasks = false }: { listens?: boolean; tasks?: boolean } = {},
+  { listens = false, tasks = false, isModern = false }: Offered = {},
 ): Promise<Json> {
   const isShown = showsViews(client);
   const lists = isShown ? (await registry.catalog()).lists : undefined;
@@ -22,7 +28,7 @@ export async function capabilities(
     (await registry.offers("resources", isShown ? undefined : withoutViews)) ||
     (await registry.offers("resourceTemplates")) ||
     (await registry.catalog()).readers.length > 0;
-  const skills = skillsOf(await registry.catalog()).length > 0;
+  const skills = (isModern || knowsSkills(client)) && skillsOf(await registry.catalog()).length > 0;
   const listChanged = listens ? { listChanged: true } : {};
   return {
     tools: listChanged,

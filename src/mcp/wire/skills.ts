@@ -14,6 +14,10 @@ import { pageOf, uriIn } from "./params.ts";
 
 export const SKILLS_EXTENSION = "io.modelcontextprotocol/skills";
 
+/** True for a client with these capabilities that knows skills. */
+export const knowsSkills = ({ extensions }: Json): boolean =>
+  isObject(extensions) && extensions[SKILLS_EXTENSION] !== undefined;
+
 /** All skills, with their files. */
 export const skillsOf = oncePer(({ resources }: Catalog): { uri: string; entry: Json }[] =>
   [...resources].flatMap(([uri, { servlet, file }]) =>
@@ -66,10 +70,9 @@ const [NAMED, WORDS] = [20, 200];
 export async function withSkillsNamed(
   { instructions }: Introduction,
   registry: Registry,
-  { extensions }: Json,
+  client: Json,
 ): Promise<{ instructions?: string }> {
-  const knows = isObject(extensions) && extensions[SKILLS_EXTENSION] !== undefined;
-  const skills = knows ? [] : skillsOf(await registry.catalog());
+  const skills = knowsSkills(client) ? [] : skillsOf(await registry.catalog());
   const lines = skills.slice(0, NAMED).map(({ uri, entry }) => {
     const { description } = entry["frontmatter"] as { description: string };
     return `- ${uri}: ${shortened(description.replaceAll(/\s+/g, " "), WORDS)}`;

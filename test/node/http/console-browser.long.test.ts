@@ -57,7 +57,8 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       const place = await tried(page, "request_approval");
       await place.getByLabel("what").fill("Paint the bridge");
       await place.getByRole("button", { name: "Run" }).click();
-      await place.getByText("A question for you").waitFor();
+      const question = page.getByLabel("A question").frameLocator("iframe");
+      await question.getByText("Please approve: Paint the bridge").waitFor();
       await mkdir(PICTURES, { recursive: true });
       await page.screenshot({ path: `${PICTURES}/start-${dress}.png`, fullPage: true });
       expect(complaints.get(page)).toEqual([]);
@@ -114,7 +115,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
 
   test("search finds by name and by words, and says how many", async () => {
     const page = await open();
-    await page.getByRole("searchbox").fill("approve something");
+    await page.getByRole("searchbox").fill("draws numbers");
     await page.getByText("1 found").waitFor();
     expect(await page.locator("details.entry:visible").count()).toBe(1);
     await page.getByRole("searchbox").fill("zzzqqq");

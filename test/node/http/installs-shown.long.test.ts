@@ -1,6 +1,6 @@
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { copyFile, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
@@ -104,6 +104,8 @@ async function written(version: string): Promise<string> {
     join(folder, "servlet.ts"),
     text.replace('approved: "', `approved: "${version}: `),
   );
+  for (const file of ["approval.tsx", "approval.css"])
+    await copyFile(join("plugins/approval", file), join(folder, file));
   return folder;
 }
 

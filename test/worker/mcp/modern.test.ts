@@ -23,6 +23,7 @@ describe("results", () => {
       prompts: {},
       completions: {},
       logging: {},
+      extensions: { "io.modelcontextprotocol/skills": { directoryRead: true } },
     });
     expect(result).toMatchObject({ ttlMs: expect.any(Number), cacheScope: "public" });
   });

@@ -40,7 +40,7 @@ describe("a client that shows views", () => {
       _meta: { ui: { visibility: ["app"] } },
     });
     const { result: resources } = await ask("resources/list", {}, shows);
-    expect(named(resources!["resources"], "board")).toEqual({
+    expect(resources!["resources"].find(({ uri }: Listed) => uri === URI)).toEqual({
       ...{ uri: URI, name: "board", title: "Board", mimeType: TYPE, _meta: { ui: UI } },
     });
     const { result: found } = await ask("server/discover", {}, shows);

@@ -75,6 +75,7 @@ test("the JSON Schema of the manifest is the one that is committed", async () =>
 
 test("the same input makes the same bundle, to the byte", async () => {
   const { makeBundle } = await import("../../../../src/bundle/bundle.ts");
+  const { skillsIn } = await import("../../../../src/bundle/skills.ts");
   const { bundleSource } = await import("../../../../src/bundle/bundle-module.ts");
   const options = { folders: ["plugins"], progress: () => {} };
   const warm = await makeBundle({ ...options, cache: ".bundle" });
@@ -82,5 +83,6 @@ test("the same input makes the same bundle, to the byte", async () => {
   const out = "src/bundle.gen.ts";
   expect(bundleSource(warm, out)).toBe(bundleSource(again, out));
   const runner = await runnerScripts(".bundle");
-  expect(bundleSource(warm, out, runner)).toBe(await readFile(out, "utf8"));
+  const skills = await skillsIn(".", ".bundle");
+  expect(bundleSource(warm, out, runner, skills)).toBe(await readFile(out, "utf8"));
 });

@@ -301,7 +301,7 @@ return [width, height, type];`,
   {
     name: "immer",
     does: "immutable values",
-    kb: 42,
+    kb: 37,
     imports: 'import { produce } from "immer";',
     body: `const before = { list: [1] };
 return [before, produce(before, (draft) => void draft.list.push(2))];`,
