@@ -42,6 +42,12 @@ function Decision({ what, details }: { what: string; details: string }) {
   );
 }
 
+/** By whom it was asked, and until when it waits: what follows the first sentence on the choice. */
+function detailsOf({ properties }: Record<string, unknown>): string {
+  const { approve } = (properties ?? {}) as { approve?: { description?: string } };
+  return (approve?.description ?? "").replace(/^[^.]*\. /, "");
+}
+
 function draw(): void {
   const { question, input, result, cancelled } = view.state;
   const outcome = result?.structuredContent;
@@ -63,7 +69,7 @@ function draw(): void {
         <h1>{decided.as}</h1>
       </main>
     ) : question !== undefined ? (
-      <Decision what={question.message} details={String(question.schema["description"] ?? "")} />
+      <Decision what={question.message} details={detailsOf(question.schema)} />
     ) : (
       <main>
         <h1>{matter || "Approval"}</h1>

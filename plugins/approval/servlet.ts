@@ -5,10 +5,12 @@ import { AskError, defineServlet, ToolError } from "edge-servlets/servlet";
 const ASKS = 3;
 const DAY = 86_400;
 
+const YES = "Yes, it may be done";
+
 const FORM = {
   type: "object",
   properties: {
-    approve: { type: "boolean", title: "Approve", description: "Yes, it may be done" },
+    approve: { type: "boolean", title: "Approve", description: YES },
     note: { type: "string", title: "Note", description: "Conditions, or why not", maxLength: 1000 },
   },
   required: ["approve"],
@@ -77,13 +79,11 @@ export default defineServlet({
           context.progress(asked - 1, asks, `Waits for an answer; asked ${asked} of ${asks} times`);
           const by = context.client.name === undefined ? "" : `Asked by ${context.client.name}. `;
           const until = `${new Date(due).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+          const wanted = by + (asks > 1 ? `It waits until ${until}.` : "It waits for your answer.");
+          const approve = { ...FORM.properties.approve, description: `${YES}. ${wanted}` };
           const form = {
             message: `${asked === 1 ? "Please approve" : "Reminder: please approve"}: ${matter}`,
-            schema: {
-              ...FORM,
-              description:
-                by + (asks > 1 ? `It waits until ${until}.` : "It waits for your answer."),
-            },
+            schema: { ...FORM, properties: { ...FORM.properties, approve } },
             view: "approval",
             ...(asks > 1 && { timeout: wait }),
           };

@@ -5,8 +5,14 @@ import { isObject, type Json, type Tool } from "../core/model.ts";
 import { Steps, StepsExceeded } from "../schema/steps.ts";
 import type { ToolEntry } from "./catalog.ts";
 
+interface ModelsTool {
+  name: string;
+  description: string;
+  parameters: unknown;
+}
+
 /** What a model is given of a tool in each conversation. */
-export const asModelsSee = ({ name, description = "", inputSchema }: Tool) => ({
+export const asModelsSee = ({ name, description = "", inputSchema }: Tool): ModelsTool => ({
   ...{ name, description, parameters: inputSchema },
 });
 
