@@ -9,6 +9,9 @@ let log = "";
 let server: Awaited<ReturnType<typeof serveLoading>>;
 beforeAll(async () => {
   server = await serveLoading({ log: (text) => (log += text) });
+  // With its first request, which may be one of these, the server says what it lacks.
+  await fetch(new URL("/health", server.url));
+  await expect.poll(() => log).toContain("Settings are missing");
 });
 afterAll(() => server.close());
 
