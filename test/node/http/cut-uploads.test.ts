@@ -8,10 +8,15 @@ import { serveLoading } from "./installing.ts";
 let log = "";
 let server: Awaited<ReturnType<typeof serveLoading>>;
 beforeAll(async () => {
-  server = await serveLoading({ log: (text) => (log += text) });
+  const { promise: isWarned, resolve } = Promise.withResolvers<void>();
+  const note = (text: string) => {
+    log += text;
+    if (/Settings are missing.*\n/.test(log)) resolve();
+  };
+  server = await serveLoading({ log: note });
   // With its first request, which may be one of these, the server says what it lacks.
   await fetch(new URL("/health", server.url));
-  await expect.poll(() => log).toContain("Settings are missing");
+  await isWarned;
 });
 afterAll(() => server.close());
 
