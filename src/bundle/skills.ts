@@ -7,6 +7,7 @@ import { join, posix } from "node:path";
 import { getMimeType } from "hono/utils/mime";
 import { parseDocument } from "yaml";
 import * as z from "zod";
+import { limits } from "../core/limits.ts";
 import { isObject, type Json } from "../core/model.ts";
 import type { Skill, SkillFile, Skills } from "../servlets/bundle.ts";
 import { writeIfNew } from "./cache.ts";
@@ -16,7 +17,6 @@ import { demandInside, filesOf } from "./servlet-files.ts";
 
 /** What every client accepts of one skill: https://github.com/modelcontextprotocol/ext-skills (Limits). */
 const MOST_FILES = 512;
-const MOST_BYTES = 16 * 1024 * 1024;
 const MOST_FRONTMATTER = 64 * 1024;
 
 /** Skills in the cache: what they are, and their files one after the other. */
@@ -55,7 +55,12 @@ export async function skillsIn(folder: string, cache: string): Promise<SkillArch
     );
   }
   for (const skill of skills) demandWhole(skill, described, texts);
-  const bytes = new Uint8Array(files.reduce((sum, file) => sum + file.bytes.length, 0));
+  const size = files.reduce((sum, file) => sum + file.bytes.length, 0);
+  if (size > limits.skillBytes)
+    throw new Refusal(
+      `its skills have ${size} bytes, and ${limits.skillBytes} is the limit: move what is large elsewhere, and link to it`,
+    );
+  const bytes = new Uint8Array(size);
   let at = 0;
   for (const file of files) {
     bytes.set(file.bytes, at);
@@ -148,20 +153,17 @@ function valueIn(written: string, refuse: (why: string) => never): Json {
   return isObject(value) ? value : refuse("has frontmatter that is no map of names to values");
 }
 
-/** Throws a `Refusal` for a skill that is too large, or whose texts link to files that are not in it. */
+/** Throws a `Refusal` for a skill of too many files, or whose texts link to files that are not in it. */
 function demandWhole(
   { path: root }: Skill,
   files: readonly SkillFile[],
   texts: ReadonlyMap<string, string>,
 ): void {
   const own = files.filter(({ path }) => path.startsWith(`${root}/`));
-  const size = own.reduce((sum, file) => sum + file.size, 0);
-  if (own.length > MOST_FILES || size > MOST_BYTES) {
-    const has = `has ${own.length} files of ${size} bytes in all`;
+  if (own.length > MOST_FILES)
     throw new Refusal(
-      `skills/${root} ${has}, and ${MOST_FILES} files of ${MOST_BYTES} bytes are the limit: move what is large elsewhere, and link to it`,
+      `skills/${root} has ${own.length} files, and ${MOST_FILES} is the limit: put several into one`,
     );
-  }
   for (const { path } of own) {
     if (!path.endsWith(".md")) continue;
     for (const link of linksIn(texts.get(path) ?? "")) {

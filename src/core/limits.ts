@@ -438,6 +438,8 @@ const all = {
   buildBytes: 1024 * 1024,
   /** The document of one view: clients fetch it before they show anything. */
   viewBytes: 1024 * 1024,
+  /** The skills of a servlet: every client takes one of so many. */
+  skillBytes: 16 * 1024 * 1024,
   /** How long an isolate serves what it knows of installed servlets before it asks for news: five seconds are promised. */
   installsMs: 3000,
   installsStaleMs: 4500,

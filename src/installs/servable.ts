@@ -64,7 +64,8 @@ const servableSchema = once(() => {
         ),
         files: list(
           z.strictObject({
-            ...{ path: text, type: text, isText: z.boolean(), digest: text },
+            path: text.check(z.refine((path) => path.isWellFormed(), "must be well-formed")),
+            ...{ type: text, isText: z.boolean(), digest: text },
             size: z.int().check(z.minimum(0)),
           }),
         ),
@@ -98,6 +99,9 @@ export function demandServable(build: Build): void {
     throw invalidBuild(
       `parts.views has ${given || "none"}, and manifest.views ${wanted || "none"}`,
     );
+  const size = build.skills?.files.reduce((sum, file) => sum + file.size, 0) ?? 0;
+  if (size > limits.skillBytes)
+    throw invalidBuild(`its skills have ${size} bytes, and ${limits.skillBytes} is the limit`);
   if ((build.skills === undefined) !== (build.parts.skills === undefined))
     throw invalidBuild("skills and parts.skills are there together, or not at all");
   if (keepsState(manifest)) {

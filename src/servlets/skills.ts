@@ -20,15 +20,18 @@ export interface SkillResource {
 }
 
 /** All files of a servlet's skills. */
-export const skillResources = (servlet: PreparedServlet): SkillResource[] =>
-  (servlet.skills?.files ?? []).map(({ path, type, size }) => {
-    const skill = servlet.skills!.skills.find((one) => path === `${one.path}/SKILL.md`);
+export function skillResources(servlet: PreparedServlet): SkillResource[] {
+  const { skills = [], files = [] } = servlet.skills ?? {};
+  const described = new Map(skills.map((skill) => [`${skill.path}/SKILL.md`, skill]));
+  return files.map(({ path, type, size }) => {
+    const skill = described.get(path);
     const file = { uri: uriOf(servlet, path), mimeType: type, size };
     if (skill === undefined)
       return { resource: { ...file, name: path.slice(path.lastIndexOf("/") + 1) } };
     const { name, description } = skill.frontmatter;
     return { resource: { ...file, name, description }, skill };
   });
+}
 
 /** A skill as `skills/list` and `skills/get` describe it: with all of its files. */
 export const skillEntry = (servlet: PreparedServlet, { path, frontmatter }: Skill): Json => ({
@@ -57,7 +60,7 @@ export async function readSkill(
     }
     const digest = servlet.parts?.skills;
     const archive = servlet.skills!.archive ?? (digest && (await stored?.(digest)));
-    if (!archive) return undefined;
+    if (!archive || archive.byteLength < from + size) return undefined;
     const bytes = new Uint8Array(archive, from, size);
     const about = { uri, mimeType: type };
     // Digests are of all bytes, also of a byte order mark.

@@ -1,7 +1,10 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
+import type { Build } from "../../../src/installs/build.ts";
+import { demandServable } from "../../../src/installs/servable.ts";
 import { createServer } from "../../../src/server.ts";
+import { readSkill } from "../../../src/servlets/skills.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { hashed } from "../auth/key-holders.ts";
 import { newAddress, send, type Json } from "../calls/client.ts";
@@ -167,4 +170,28 @@ test("who may not use a servlet does not see its skills", async () => {
   expect((await send("resources/read", { uri: GUIDE }, by("ada"))).error).toBeDefined();
   const { result: his } = await send("skills/list", {}, by("bob"));
   expect(his!["skills"].map(({ uri }: Json) => uri)).toContain(GUIDE);
+});
+
+describe("skills of an installed build", () => {
+  const file = { path: "a/SKILL.md", type: "text/markdown", isText: true, digest: "", size: 3 };
+  const skills = { skills: [], files: [file] };
+  const build = (files: object[], parts: object = { skills: "x" }) =>
+    ({ manifest: {}, parts, skills: { skills: [], files } }) as unknown as Build;
+
+  test("read nothing beyond an archive that is shorter than they say", async () => {
+    const servlet = { name: "a", skills, parts: { module: "", skills: "x" } } as never;
+    const read = (bytes: number) =>
+      readSkill(servlet, "skill://a/a/SKILL.md", async () => new ArrayBuffer(bytes));
+    expect(await read(2)).toBeUndefined();
+    expect(await read(3)).toMatchObject({ contents: [{ mimeType: "text/markdown" }] });
+  });
+
+  test.each<[string, Build, RegExp]>([
+    ["a path that no URI has", build([{ ...file, path: "\ud800" }]), /must be well-formed/],
+    ["a size that no file has", build([{ ...file, size: -1 }]), /skills/],
+    ["a gigabyte", build([{ ...file, size: 2 ** 30 }]), /its skills have 1073741824 bytes/],
+    ["no archive", build([file], {}), /there together, or not at all/],
+  ])("are refused with %s", (_what, given, message) => {
+    expect(() => demandServable(given)).toThrow(message);
+  });
 });
