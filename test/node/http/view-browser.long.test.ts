@@ -127,6 +127,8 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     await expect.poll(async () => (await frameIn(place)).title(), SOON).toContain("saved");
     await place.frameLocator("iframe").getByText("water").waitFor();
     expect(await before!.isVisible()).toBe(false);
+    // The page goes on asking, also while it is closed.
+    await page.unrouteAll({ behavior: "ignoreErrors" });
   });
 
   test("a view that the kit has made starts, draws, and fits its height", async () => {
