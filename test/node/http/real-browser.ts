@@ -1,6 +1,6 @@
 import axe from "axe-core";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { afterAll } from "vitest";
+import { onTestFinished } from "vitest";
 import { startChromium } from "./chromium.ts";
 
 let started: Promise<Browser> | undefined;
@@ -8,11 +8,7 @@ let started: Promise<Browser> | undefined;
 /** A real browser, which the test files of a process share and which ends with it; or why there is none on this machine. */
 export async function realBrowser(): Promise<{ browser?: Browser; why: string }> {
   try {
-    const browser = await (started ??= startChromium());
-    afterAll(async () => {
-      await Promise.all(browser.contexts().map((context) => context.close()));
-    });
-    return { browser, why: "" };
+    return { browser: await (started ??= startChromium()), why: "" };
   } catch (error) {
     return { why: ` (none: ${String(error).split("\n")[0]!})` };
   }
@@ -44,13 +40,14 @@ export const DRESSES: Record<string, BrowserContextOptions> = {
 /** What the browser has complained about since the page was opened: scripts, policies, what did not load. */
 export const complaints = new WeakMap<Page, string[]>();
 
-/** A page in a window of its own. */
+/** A page in a window of its own, which is closed with the test: what pages go on asking would slow the next. */
 export async function opened(
   browser: Browser,
   address: string,
   options: BrowserContextOptions = {},
 ): Promise<Page> {
   const context = await browser.newContext(options);
+  onTestFinished(() => context.close());
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const page = await context.newPage();
   const all: string[] = [];
