@@ -118,10 +118,10 @@ export function createApp(server: Server) {
 
   addConsole(app, { ...server, paged, mcpFor });
 
-  const registered = settings.SERVER_REGISTERED;
+  const { SERVER_REGISTERED: registered, REGISTRY_PROOF: proof } = settings;
   const { introduction } = server;
   app.on(["GET", "OPTIONS"], FINDING_PATHS, ({ req: { raw } }) =>
-    enterUnknown(raw).until(findingResponse(raw, { introduction, registered })),
+    enterUnknown(raw).until(findingResponse(raw, { introduction, registered, proof })),
   );
 
   app.on("GET", METADATA_PATHS, (c) => {

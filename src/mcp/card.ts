@@ -17,22 +17,28 @@ const WORDS = 100;
 
 const CARD_PATH = "/mcp/server-card";
 
+interface Document {
+  type: string;
+  /** A text is shown as it is; undefined where there is none. */
+  make(server: Introduced, origin: string): Json | string | undefined;
+}
+
 /** By path: how each document is made. The second path of the catalogue is its earlier name. */
-const DOCUMENTS: Readonly<
-  Record<string, { type: string; make(server: Introduced, origin: string): Json }>
-> = {
+const DOCUMENTS: Readonly<Record<string, Document>> = {
   [CARD_PATH]: { type: CARD_TYPE, make: cardOf },
   "/.well-known/ai-catalog.json": { type: CATALOGUE_TYPE, make: catalogueOf("1.0") },
   "/.well-known/mcp/catalog.json": { type: "application/json", make: catalogueOf("draft") },
+  "/.well-known/mcp-registry-auth": { type: "text/plain", make: ({ proof }) => proof },
 };
 
 /** The paths of the documents by which a server is found. */
 export const FINDING_PATHS = Object.keys(DOCUMENTS);
 
-/** How the server introduces itself, and its name in registries (reverse DNS), if it has one. */
+/** How the server introduces itself; its name in registries (reverse DNS) and the proof of its domain, if it has them. */
 export interface Introduced {
   introduction: Introduction;
   registered: string | undefined;
+  proof: string | undefined;
 }
 
 /** Answers a request for one of these documents at the server's own origin. */
@@ -45,7 +51,9 @@ export async function findingResponse(request: Request, server: Introduced): Pro
   if (request.method === "OPTIONS") return new Response(null, { status: 204, headers });
   const { pathname, origin } = new URL(request.url);
   const { type, make } = DOCUMENTS[pathname.replace(/\/$/, "")]!;
-  const text = JSON.stringify(make(server, origin));
+  const made = make(server, origin);
+  if (made === undefined) return new Response("There is none here.\n", { status: 404, headers });
+  const text = typeof made === "string" ? made : JSON.stringify(made);
   const etag = `"${(await hexDigest(text)).slice(0, 32)}"`;
   headers.set("etag", etag);
   headers.set("cache-control", "public, max-age=3600");

@@ -128,6 +128,17 @@ const settingsSchema = z.object({
         ),
       ),
   ),
+  /** What `/.well-known/mcp-registry-auth` shows to [registries](clients.md#in-the-mcp-registry): the proof that its domain is yours. */
+  REGISTRY_PROOF: z.optional(
+    z
+      .string()
+      .check(
+        z.regex(
+          /^v=MCPv1; k=(ed25519|ecdsap384); p=[A-Za-z0-9+/]{43,88}={0,2}$/,
+          "must be what npm run registry prints: v=MCPv1; k=ed25519; p=…",
+        ),
+      ),
+  ),
   /** Its description, instructions for models, and home page. */
   SERVER_DESCRIPTION: z.optional(z.string()),
   SERVER_INSTRUCTIONS: z.optional(z.string()),

@@ -19,6 +19,7 @@ edge-servlets backup, restore   copies the data of \`start\`, even while it runs
 edge-servlets bundle            prepares its servlets; dev, test, deploy and start do this first
 edge-servlets size              says how large the Worker is, without deploying it
 edge-servlets keys …            API keys: create, list, revoke, push
+edge-servlets registry …        server.json for the MCP registry, and the proof of its domain
 edge-servlets passphrase        makes the passphrase with which the owner signs in
 edge-servlets new, list, inspect, import, add, update, remove, install, versions, state, …
                                 servlets: edge-servlets help servlets`;
@@ -85,6 +86,10 @@ async function perform(): Promise<number | void> {
     case "keys": {
       const said = (await import("./keys.ts")).keyCommand(args);
       return said === "" ? undefined : console.log(said);
+    }
+    case "registry": {
+      const { registryCommand } = await import("./registry.ts");
+      return console.log(await registryCommand(args));
     }
     case "--version":
     case "-v":

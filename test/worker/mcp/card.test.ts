@@ -126,6 +126,19 @@ test("a name in registries, and the server's own origin, are those that are said
     expect(() => serverWith({ SERVER_REGISTERED: wrong })).toThrow(/SERVER_REGISTERED/);
 });
 
+test("the proof of the domain is shown as it is, where there is one", async () => {
+  const path = "/.well-known/mcp-registry-auth";
+  const proof = "v=MCPv1; k=ed25519; p=yvEaf9FIkDBAYq8QLLOWrQ2OHPpQOKgyAHHKp0CZqKI=";
+  // As the registry asks.
+  const headers = { accept: "text/plain", "user-agent": "mcp-registry/1.0" };
+  const shown = await get(path, { settings: { REGISTRY_PROOF: proof }, headers });
+  expect([shown.response.status, shown.text]).toEqual([200, proof]);
+  expect(shown.response.headers.get("content-type")).toMatch(/^text\/plain/);
+  expect((await get(path, { headers })).response.status).toBe(404);
+  for (const wrong of ["", "p=abc", `${proof}\n<script>`, "v=MCPv1; k=rsa; p=AAAA"])
+    expect(() => serverWith({ REGISTRY_PROOF: wrong })).toThrow(/REGISTRY_PROOF/);
+});
+
 test("whoever has it already is told so", async () => {
   const { response } = await get(CARD);
   const etag = response.headers.get("etag")!;
