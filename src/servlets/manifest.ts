@@ -138,6 +138,11 @@ export const manifestSchema = once(() =>
         .describe(
           "Hosts that its HTTP requests may reach: globs on the host name; private and local hosts must be named in full. None by default.",
         ),
+      may_call: z
+        .array(z.string().regex(/^[^:]+:.+$/, 'must be "SERVLET:TOOL", such as "weather:*"'))
+        .describe(
+          "Tools of other servlets that it may call, with the rights of its caller: `SERVLET:TOOL`, by the tools' own names; `*` stands for any characters. None by default.",
+        ),
       allowed_secrets: z
         .array(
           z.strictObject({

@@ -24,7 +24,7 @@ import {
 import type { Catalog, FoundResource, PromptEntry, EntrySource, ToolEntry } from "./catalog.ts";
 import { describeIssues } from "./checks.ts";
 import { connected, outdated } from "./connect.ts";
-import type { Deployment, Viewer } from "./deployment.ts";
+import type { Deployment, FindTool, Viewer } from "./deployment.ts";
 import { Lister } from "./lister.ts";
 import { errorResult } from "./own.ts";
 import { tellMisfit } from "./run-log.ts";
@@ -46,6 +46,8 @@ export interface Entry {
   /** Absent where several may know the resource. */
   servlet?: PreparedServlet | undefined;
   tool?: ToolEntry;
+  /** What is wrong with the arguments of a tool: then its run gives that as an error. */
+  misfit?: string;
   /** Runs it. The result has the newest shape. */
   run(call: CallContext): Promise<Outcome<Json>>;
 }
@@ -85,6 +87,8 @@ export class Registry {
     this.servlets = view?.of.servlets ?? newest(bundle.servlets);
   }
 
+  /** Of an old build: the registry in which its calls of other servlets find these. */
+  private current: Registry | undefined;
   /** True if some lists are dynamic. */
   readonly isDynamic: boolean;
   /** True if scopes narrow this registry. */
@@ -130,6 +134,7 @@ export class Registry {
     const old = await this.#deployment.oldBuild?.(hash);
     if (old === undefined || keepsState(old.manifest)) throw outdated(old?.name);
     const all = new Registry({ servlets: [old] }, this.#deployment);
+    all.current = this.#narrower?.all ?? this;
     if (!this.#narrower) return all;
     return new Registry(all.#bundle, this.#deployment, { ...this.#narrower, all });
   }
@@ -185,7 +190,7 @@ export class Registry {
           this.tellMisfit(tool, call);
           return errorResult(text);
         };
-        return { ...entry, run };
+        return { ...entry, misfit: text, run };
       }
       case "prompt": {
         const { servlet, own, prompt } = await this.#prompt(ref.name);
@@ -406,9 +411,18 @@ export class Registry {
     return found;
   }
 
+  /** Finds a tool that a servlet of this registry calls, among all that its caller may call. */
+  readonly #findTool: FindTool = async (ref, viewer, hash) => {
+    const { all = this } = this.#narrower ?? {};
+    const { current = all } = all;
+    const found = hash === undefined ? current : await current.at(hash);
+    return found.for(viewer).resolve(ref);
+  };
+
   /** The servlet of a catalog entry. */
   servlet(bundled: PreparedServlet): Servlet {
-    const servlet = this.#servlets.get(bundled) ?? connected(bundled, this.#deployment);
+    const servlet =
+      this.#servlets.get(bundled) ?? connected(bundled, this.#deployment, this.#findTool);
     this.#servlets.set(bundled, servlet);
     return servlet;
   }

@@ -145,7 +145,10 @@ export class StateRows {
    * The ending of this call if an earlier run has stored one, together with its changes: the task that asked for it may
    * have died before it got the ending. Undefined for another call, and for the same call with other answers.
    */
-  ending({ head, entries }: Recorded): Ended | undefined {
+  ending({
+    head,
+    entries,
+  }: Pick<Recorded, "entries"> & { head: Pick<Recorded["head"], "seed"> }): Ended | undefined {
     const runs = this.#sql
       .exec(
         "SELECT DISTINCT seed FROM ending_parts WHERE seed BETWEEN ? || ' ' AND ? || '!'",

@@ -1,4 +1,10 @@
-import { AskError, type Context, type InputRequired } from "edge-servlets/servlet";
+import {
+  AskError,
+  ToolCallError,
+  type Context,
+  type InputRequired,
+  type ToolCallResult,
+} from "edge-servlets/servlet";
 
 /** Of one step: what to do, and what of the rest it needs. */
 const PLAIN_STEP = {
@@ -20,7 +26,7 @@ const PLAIN_STEP = {
         ],
         ...["url_done", "updated", "changed"],
         ...["config", "secret", "log", "progress", "random", "chance", "all", "forever", "fail"],
-        ...["keep", "tally", "ask_secret", "kept", "ask_as"],
+        ...["keep", "tally", "ask_secret", "kept", "ask_as", "call"],
       ],
     },
     /** Of a form, a page, a log line, or progress. */
@@ -46,8 +52,19 @@ const PLAIN_STEP = {
     /** Of a secret, and whether it is asked for anew. */
     name: { type: "string" },
     replace: { type: "boolean" },
-    /** Goes on where the client has no answer, and says why there is none. */
+    /** Goes on where the client has no answer or a tool was not called, and says why. */
     catches: { type: "boolean" },
+    /** Calls of tools that are made together. */
+    calls: {
+      type: "array",
+      items: {
+        type: "object",
+        properties: { tool: { type: "string" }, args: { type: "object" } },
+        required: ["tool"],
+      },
+    },
+    /** How often a call is made, one after the other. */
+    times: { type: "integer" },
   },
   required: ["do"],
   additionalProperties: false,
@@ -85,6 +102,8 @@ export interface Step {
   progress?: number;
   id?: string;
   catches?: boolean;
+  calls?: readonly { tool: string; args?: object }[];
+  times?: number;
   branches?: readonly (readonly Step[])[];
 }
 
@@ -126,7 +145,8 @@ export async function follow(
     if (step.do === "back") break;
     const id = crypto.randomUUID();
     const said = doing(step, id, context).catch((error: unknown) => {
-      if (step.catches === true && error instanceof AskError) return error.reason;
+      const isRefused = error instanceof AskError || error instanceof ToolCallError;
+      if (step.catches === true && isRefused) return error.reason;
       throw error;
     });
     push(followed, await said, id);
@@ -175,6 +195,13 @@ function requestsOf({ message = "What?", keys = [], schema = VALUE }: Step) {
       return [key, { method: "elicitation/create" as const, params }];
     }),
   );
+}
+
+/** What a tool gave, in brief. */
+function valueOf({ structuredContent, content, isError }: ToolCallResult): unknown {
+  const text = content.flatMap((one) => (one.type === "text" ? [one.text] : [])).join(" ");
+  if (isError) return `error: ${text}`;
+  return structuredContent ?? (text.startsWith("{") ? JSON.parse(text) : text);
 }
 
 async function doing(step: Step, id: string, context: Context): Promise<unknown> {
@@ -256,6 +283,15 @@ async function doing(step: Step, id: string, context: Context): Promise<unknown>
       return Math.random();
     case "all":
       return Promise.all((step.branches ?? []).map((branch) => follow(branch, context)));
+    case "call": {
+      const { calls = [], times = 1 } = step;
+      const answers: unknown[] = [];
+      for (let nth = 0; nth < times; nth++) {
+        const made = calls.map(({ tool, args }) => context.callTool(tool, args));
+        answers.push(...(await Promise.all(made)).map(valueOf));
+      }
+      return answers;
+    }
     case "forever":
       for (;;) context.config("greeting");
     case "fail":
