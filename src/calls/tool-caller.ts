@@ -36,8 +36,9 @@ class Refusal extends Error {
 /** Makes the calls of the guest of one run. */
 export function toolCallerOf(outer: Outer): ToolCaller {
   const { servlet, call } = outer;
+  const left = { calls: limits.innerCalls };
   const chain: CallChain = {
-    ...(call.chain ?? { place: crypto.randomUUID(), depth: 0, left: { calls: limits.innerCalls } }),
+    ...(call.chain ?? { place: crypto.randomUUID(), depth: 0, left, ask: call.ask }),
     keeping: [
       ...(call.chain?.keeping ?? []),
       ...(keepsState(servlet.manifest) ? [servlet.name] : []),
@@ -213,7 +214,7 @@ class Batch {
       notify(notice) {
         if (isChange(notice)) call.notify({ ...notice, isInner: true });
       },
-      ask: askingFor(found.servlet!.name, call.ask),
+      ask: askingFor(found.servlet!.name, chain.ask),
       ...(link && { link }),
       ...(gate && { gate }),
       ...(sending && { sending }),

@@ -63,6 +63,8 @@ export interface CallChain {
   keeping: readonly string[];
   /** How many more calls may be made within the outermost one, in this run. */
   left: { calls: number };
+  /** Asks the client of the outermost one. */
+  ask: Asker;
 }
 
 /** Context of a call, from the request that made it. */

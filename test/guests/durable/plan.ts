@@ -63,6 +63,8 @@ const PLAIN_STEP = {
         required: ["tool"],
       },
     },
+    /** The tools that follow the branches of a call. */
+    tools: { type: "array", items: { type: "string" } },
     /** How often a call is made, one after the other. */
     times: { type: "integer" },
   },
@@ -70,14 +72,17 @@ const PLAIN_STEP = {
   additionalProperties: false,
 } as const;
 
-const STEP = {
-  ...PLAIN_STEP,
-  properties: {
-    ...PLAIN_STEP.properties,
-    /** Plans that are followed at the same time, for `all`. */
-    branches: { type: "array", items: { type: "array", items: PLAIN_STEP } },
-  },
-} as const;
+/** A step with plans that are followed at the same time, for `all` and `call`. */
+const over = <const S>(step: S) =>
+  ({
+    ...PLAIN_STEP,
+    properties: {
+      ...PLAIN_STEP.properties,
+      branches: { type: "array", items: { type: "array", items: step } },
+    },
+  }) as const;
+
+const STEP = over(over(over(over(over(PLAIN_STEP)))));
 
 export const PLAN = {
   type: "object",
@@ -103,6 +108,7 @@ export interface Step {
   id?: string;
   catches?: boolean;
   calls?: readonly { tool: string; args?: object }[];
+  tools?: readonly string[];
   times?: number;
   branches?: readonly (readonly Step[])[];
 }
@@ -284,7 +290,9 @@ async function doing(step: Step, id: string, context: Context): Promise<unknown>
     case "all":
       return Promise.all((step.branches ?? []).map((branch) => follow(branch, context)));
     case "call": {
-      const { calls = [], times = 1 } = step;
+      const { branches = [], tools = [], times = 1 } = step;
+      const plans = branches.map((steps, nth) => ({ tool: tools[nth]!, args: { steps } }));
+      const calls = step.calls ?? plans;
       const answers: unknown[] = [];
       for (let nth = 0; nth < times; nth++) {
         const made = calls.map(({ tool, args }) => context.callTool(tool, args));

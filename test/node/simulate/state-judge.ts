@@ -19,6 +19,31 @@ interface Followed {
   said: unknown[];
 }
 
+/** The calls that servlets have made in this one, as calls by themselves. */
+export function innerAttempts(attempt: Attempt): Attempt[] {
+  const said = saidBy(attempt)?.said ?? [];
+  return attempt.steps.flatMap(({ do: what, branches = [], tools = [] }, at) => {
+    if (what !== "call") return [];
+    return branches.flatMap((steps, nth) => {
+      const one = (said[at] as unknown[] | undefined)?.[nth];
+      const result =
+        typeof one === "string"
+          ? { isError: true, content: [{ type: "text", text: one }] }
+          : { structuredContent: one };
+      const inner: Attempt = {
+        ...attempt,
+        label: `${attempt.label}.${at}.${nth}`,
+        tool: tools[nth]!,
+        steps,
+        isOrphan: one === undefined,
+        ...(one !== undefined && { end: { status: "result", result } }),
+      };
+      if (one === undefined) delete inner.end;
+      return [inner, ...innerAttempts(inner)];
+    });
+  });
+}
+
 const keptBy = ({ steps }: Attempt): string[] =>
   steps.flatMap(({ do: what, message = "" }) =>
     what === "keep" || what === "crash" ? [message] : [],
