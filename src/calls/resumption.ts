@@ -31,7 +31,7 @@ type Earlier = Extract<WaitReason, { kind: "earlier" | "task" }>;
  * state is single use, nothing is stored before one of them sends an HTTP request that changes anything; from then on
  * a `States` object has the record, and a retry resumes from that.
  */
-export class Resumption implements Keeper {
+export class Resumption {
   readonly #attempt = crypto.randomUUID();
   readonly #by: Resumed;
   readonly #find: () => Promise<DurableObjectStub<States>>;
@@ -111,9 +111,31 @@ export class Resumption implements Keeper {
       .catch(logError);
   }
 
+  /** The keeper of one run: once that is to go on from the record of an earlier request, nothing of it is kept or sent. */
+  keeper(): Keeper {
+    let over: Wait | undefined;
+    const unless = <T>(work: () => Promise<T>): Promise<T> =>
+      this.#inTurn(async () => {
+        if (over !== undefined) throw over;
+        try {
+          return await work();
+        } catch (error) {
+          if (error instanceof Wait) over = error;
+          throw error;
+        }
+      });
+    return {
+      begin: (head, place) => unless(() => this.begin(head, place)),
+      intend: (position, key, method, place) =>
+        unless(() => this.intend(position, key, method, place)),
+      keep: (position, entry, notices, place) =>
+        unless(() => this.keep(position, entry, notices, place)),
+    };
+  }
+
   async begin(head: JournalHead, place?: string): Promise<void> {
     if (place === undefined) this.#head = head;
-    else await this.#inTurn(() => this.#keepRow({ place, position: -1, value: head }));
+    else await this.#keepRow({ place, position: -1, value: head });
   }
 
   async intend(
@@ -123,11 +145,6 @@ export class Resumption implements Keeper {
     place?: string,
   ): Promise<boolean> {
     if (method === "safe") return false;
-    const isRepeated = await this.#inTurn(() => this.#announce(position, key, place));
-    return method === "once" && isRepeated;
-  }
-
-  async #announce(position: number, key: string, place: string | undefined): Promise<boolean> {
     if (this.#isOver) throw cancelledBefore();
     const states = await this.#states();
     if (!this.#isNoted) {
@@ -154,7 +171,7 @@ export class Resumption implements Keeper {
       if (Date.now() > lasts) this.#stopRenewal();
       else states.renew(this.#attempt).catch(logError);
     }, limits.sendingMs / 3);
-    return isRepeated;
+    return method === "once" && isRepeated;
   }
 
   async keep(
@@ -164,14 +181,10 @@ export class Resumption implements Keeper {
     place?: string,
   ): Promise<void> {
     this.#sending.delete(`${place} ${position}`);
-    await this.#inTurn(async () => {
-      if (place !== undefined) await this.#keepRow({ place, position, value: entry });
-      else if (this.#isNoted) await this.#keepNow({ answers: [[position, entry]], inner: [] });
-      else {
-        this.#unstored.push(entry);
-        this.#unstoredInner = [];
-      }
-    });
+    if (place !== undefined) return this.#keepRow({ place, position, value: entry });
+    if (this.#isNoted) return this.#keepNow({ answers: [[position, entry]], inner: [] });
+    this.#unstored.push(entry);
+    this.#unstoredInner = [];
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {

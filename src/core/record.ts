@@ -106,6 +106,20 @@ function wakesAt({ inner, pending }: Recorded): number {
   return Math.min(...inner.calls.map(({ recorded }) => (recorded ? wakesAt(recorded) : Infinity)));
 }
 
+/** What the calls inside have come to, which times are no part of; "" if there are none. */
+export function innerStateOf({ inner }: Pick<Recorded, "inner">): string {
+  if (inner === undefined) return "";
+  return JSON.stringify([
+    inner.at,
+    ...inner.calls.map(({ recorded, answer, returned }) => [
+      ...(recorded === undefined
+        ? []
+        : [recorded.head.seed, recorded.entries.map((one) => [one.digest, one.answer])]),
+      ...[recorded && innerStateOf(recorded), answer, returned],
+    ]),
+  ]);
+}
+
 /** The key of an ask of one of so many calls that were made together, as the call around them has it. */
 export const keyOfInner = (key: string, nth: number, count: number): string =>
   count === 1 ? key : `${nth}.${key}`;

@@ -278,7 +278,11 @@ export class ScopeState {
       if (change) this.rows.save(change);
       else this.rows.clear();
       if (isDurable)
-        this.rows.saveEnding(journal.recorded(), { ending: plainEnding(ending, changes), said });
+        this.rows.saveEnding(
+          journal.recorded(),
+          { ending: plainEnding(ending, changes), said },
+          setup.recorded,
+        );
     });
     running.isCommitted = true;
     if (change === undefined) return;

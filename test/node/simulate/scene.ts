@@ -203,5 +203,5 @@ export function callingSceneOf(seed: number, faultySteps: number): Scene {
       program: client === "rounds" ? inPlace(said) : said,
     };
   });
-  return { ...scene, calls };
+  return { ...scene, calls, faults: { ...scene.faults, ...wrongTimes(seed, calls) } };
 }

@@ -115,7 +115,7 @@ export async function play(scene: Scene): Promise<Outcome> {
       if (object.kind === "Hub" || object.hasLostAlarm) continue;
       if (object.kind === "Quota" && isStateLeft) continue;
       // Only what was kept for a session has an end.
-      const isKept = looks.length > 0 || calls.some((call) => keepsInside(call.program));
+      const isKept = looks.length > 0 || calls.some((call) => insideOf(call).length > 0);
       if (["ServletState", "Quota"].includes(object.kind) && isKept) continue;
       violations.push({
         rule: "nothing is left",
@@ -149,11 +149,13 @@ function mostMs(attempts: Attempt[], faults: number): number {
   return all.reduce((sum, ms) => sum + ms, 0);
 }
 
-/** True for a program that calls servlets which keep state. */
-const keepsInside = (steps: Step[]): boolean =>
-  steps.some(
-    ({ tools = [], branches = [] }) => tools.some(isKeeping) || branches.some(keepsInside),
-  );
+/** Calls to the servlets that keep state which are called within this one. */
+function insideOf(call: LabelledCall): LabelledCall[] {
+  const toolsIn = (steps: Step[]): string[] =>
+    steps.flatMap(({ tools = [], branches = [] }) => [...tools, ...branches.flatMap(toolsIn)]);
+  const tools = new Set(toolsIn(call.program).filter(isKeeping));
+  return [...tools].map((tool) => ({ ...call, tool, label: `${tool}-in-${call.label}` }));
+}
 
 /** How many steps there are, those of branches too. */
 const lengthOf = (steps: Step[]): number =>
@@ -161,7 +163,8 @@ const lengthOf = (steps: Step[]): number =>
 
 /** A last call in each scope that outlives its clients: it sees what is kept there. */
 function looksAt(calls: readonly LabelledCall[]): LabelledCall[] {
-  const scopes = Map.groupBy(calls, scopeOf);
+  const all = calls.flatMap((call) => [call, ...insideOf(call)]);
+  const scopes = Map.groupBy(all, scopeOf);
   return [...scopes].flatMap(([scope, [call]]) => {
     if (scope === undefined || scope.includes("session")) return [];
     const { client, tool } = call!;
