@@ -208,7 +208,7 @@ export class TaskStore extends StoredTask implements Keeper {
       texts: { ...texts, ...(handed && !this.isHandedOver && { handed }) },
       also: () => {
         if (suspended.recorded === undefined) this.sealed.clear();
-        this.sealed.clearInner();
+        this.sealed.clearInner(true);
         if (handed && !this.isHandedOver) this.#set({ handed: Date.now() });
         const seen = this.owner === undefined || this.isHandedOver ? Date.now() : null;
         this.#set({ runs: 0, fuel: suspended.fuelUsed, seen });

@@ -185,8 +185,10 @@ CREATE TABLE IF NOT EXISTS inner_rows (place TEXT NOT NULL, position INTEGER NOT
     return rows;
   }
 
-  clearInner(): void {
-    if (hasTable(this.#sql, "inner_rows")) this.#sql.exec("DELETE FROM inner_rows");
+  /** Forgets what is kept of calls inside; of one that waits, its record has it, but for the announced requests. */
+  clearInner(isWaiting = false): void {
+    if (!hasTable(this.#sql, "inner_rows")) return;
+    this.#sql.exec(`DELETE FROM inner_rows WHERE part >= ${isWaiting ? 0 : -1}`);
   }
 
   #putInner({ place, position }: InnerRow, parts: Parts): void {

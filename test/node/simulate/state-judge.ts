@@ -84,7 +84,9 @@ export function judgeState(scope: string, attempts: Attempt[]): Violation[] {
       break;
     }
     const whole = keptBy(attempt);
-    if (whole.some((message, nth) => log[at + nth] !== message)) {
+    const matched = whole.findIndex((message, nth) => log[at + nth] !== message);
+    if (matched > 0 && isStoppedInside(attempt)) whole.length = matched;
+    else if (matched >= 0) {
       against("all or nothing", `half of ${label} in ${log.join(" ")}`);
       break;
     }
@@ -112,6 +114,11 @@ export function judgeState(scope: string, attempts: Attempt[]): Violation[] {
   for (const attempt of attempts) tallied(attempt, against);
   return violations;
 }
+
+/** True where a call inside could not go on, so that its caller has failed in the middle. */
+const isStoppedInside = ({ end, steps }: Attempt): boolean =>
+  steps.some(({ do: what }) => what === "call") &&
+  /^(error: )?The state of this servlet has changed/.test(end?.["result"]?.content?.[0].text ?? "");
 
 const hasAnswer = ({ end, isOrphan, steps }: Attempt): boolean => {
   if (isOrphan || end?.["result"] === undefined) return false;

@@ -1,6 +1,17 @@
 import { describe, expect, test, vi } from "vitest";
-import { accept, beginTool, callOf, goOn, limited, prepare, type Json } from "./client.ts";
-import { beginTask, updateTask } from "./faults.ts";
+import { bundle } from "../../bundle.gen.ts";
+import {
+  accept,
+  beginTool,
+  callOf,
+  goOn,
+  limited,
+  prepare,
+  send,
+  serverOf,
+  type Json,
+} from "./client.ts";
+import { beginTask, updateTask, withTasks } from "./faults.ts";
 import { saidIn, steps } from "./plans.ts";
 import { ring, until } from "./task-steps.ts";
 
@@ -93,5 +104,67 @@ describe("a call that is refused", () => {
     limited({ innerCalls: 5 });
     const many = { ...calling({ tool: "plan", args: steps() }), times: 10_000, catches: true };
     expect(await gives(many)).toEqual(["too-many"]);
+  });
+});
+
+describe("servlets that do their worst", () => {
+  /** The servlets of the tests, and one more that is `durable` with this manifest under the prefix `two`. */
+  const withTwo = (manifest: object) => {
+    const durable = bundle.servlets.find(({ name }) => name === "durable")!;
+    const lists = { ...durable.lists!, resources: [], prompts: [] };
+    const own = { ...durable.manifest, prefix: "two", ...manifest };
+    const two = { ...durable, name: "durable-two", manifest: own, lists };
+    return serverOf({ ...bundle, servlets: [...bundle.servlets, two] }, { LINKS: "off" });
+  };
+  const from = async (server: ReturnType<typeof withTwo>, tool: string, ...all: Json[]) =>
+    saidIn(await callOf(tool, steps(...all), { server }));
+
+  test("call each other in circles, and no deeper than any", async () => {
+    const server = withTwo({});
+    const circle = (levels: number): Json =>
+      levels === 0
+        ? { do: "config" }
+        : { ...calling(call(levels % 2 === 0 ? "two-plan" : "plan", circle(levels - 1))), catches: true };
+    expect(JSON.stringify(await from(server, "plan", circle(3)))).toContain('"hi"');
+    expect(JSON.stringify(await from(server, "plan", circle(4)))).toContain("too-deep");
+  });
+
+  test("call without may_call", async () => {
+    const refused = { ...nested({ do: "config" }), catches: true };
+    expect(await from(withTwo({ may_call: [] }), "two-plan", refused)).toEqual(["not-allowed"]);
+  });
+
+  test("give larger results than a servlet may", async () => {
+    const large = new Uint8Array(2_200_000).fill(97);
+    vi.spyOn(globalThis, "fetch").mockImplementation(async () => new Response(large));
+    const get = { do: "http", url: "https://world.example/" };
+    const [[failed]] = await gives({ ...nested(get, get), catches: true });
+    expect(failed).toMatch(/^error: The servlet's output is too large/);
+  });
+
+  test("never end: what they compute counts for their caller", async () => {
+    const outcome = await gives({ ...calling({ tool: "away-loop" }), times: 200, catches: true });
+    expect(outcome).toBe(undefined);
+  });
+
+  test("wait for something as their client leaves", async () => {
+    const gone = Promise.withResolvers<void>();
+    const sent = Promise.withResolvers<void>();
+    vi.spyOn(globalThis, "fetch").mockImplementation((input) => {
+      const { signal } = input as Request;
+      sent.resolve();
+      return new Promise((_, reject) =>
+        signal.addEventListener("abort", () => {
+          gone.resolve();
+          reject(signal.reason as Error);
+        }),
+      );
+    });
+    const get = { do: "http", url: "https://world.example/" };
+    const id = await beginTask("plan_always", steps(nested(nested(get))));
+    await sent.promise;
+    await send("tasks/cancel", { taskId: id }, withTasks);
+    await gone.promise;
+    await until(id, "cancelled");
   });
 });
