@@ -78,6 +78,8 @@ class Batch {
   readonly #keys: readonly string[];
   readonly #reasons: (WaitReason | undefined)[] = [];
   readonly #stop = new AbortController();
+  /** True once none of them runs; what a guest says that runs elsewhere may come later. */
+  #isOver = false;
   #fuelUsed = 0;
   #bytes = 0;
   #time: number;
@@ -107,6 +109,7 @@ class Batch {
       }
     };
     await Promise.all(Array.from({ length: limits.innerTogether }, worker));
+    this.#isOver = true;
     if (failure !== undefined) throw failure;
     const used = { fuelUsed: Math.min(this.#fuelUsed, this.#asked.fuel), time: this.#time };
     const reason = mergedReason(this.#reasons, this.#keys.length);
@@ -235,16 +238,24 @@ class Batch {
     const within = (further?: string) => (further === undefined ? place : `${place}/${further}`);
     const passed = ({ at }: { at: number }) => void (this.#time = Math.max(this.#time, at));
     entries.forEach(passed);
+    const demandRunning = () => {
+      if (this.#isOver) throw new Fault("cancelled", "The run that made this call is over.");
+    };
     return {
       isVolatile: keeper?.isVolatile ?? keeper === undefined,
-      begin: async (head, further) => keeper?.begin(head, within(further)),
+      async begin(head, further) {
+        demandRunning();
+        await keeper?.begin(head, within(further));
+      },
       ...(keeper?.intend && {
         async intend(position, key, method, further) {
+          demandRunning();
           const isRepeated = await keeper.intend!(position, key, method, within(further));
           return isRepeated || (method === "once" && intents.some((one) => one.key === key));
         },
       }),
       async keep(position, entry, notices, further) {
+        demandRunning();
         passed(entry);
         await keeper?.keep(position, entry, notices, within(further));
       },

@@ -147,7 +147,7 @@ export function withInnerRows(recorded: Recorded, rows: readonly InnerRow[]): Re
   for (const { place, position, value } of rows) {
     const call = innerAt(kept, place);
     if (call === undefined) continue;
-    if ("seed" in value) call.recorded = { head: value, entries: [], notices: 0 };
+    if ("seed" in value) call.recorded ??= { head: value, entries: [], notices: 0 };
     else if (call.recorded?.entries.length === position)
       call.recorded.entries = [...call.recorded.entries, value];
   }
