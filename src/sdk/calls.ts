@@ -1,7 +1,6 @@
 /** Calls of tools of other servlets. */
 import { hostFor } from "./host.ts";
 import type { InputOf, OutputOf } from "./infer.ts";
-import type { TypedServlet } from "./servlet.ts";
 import type { ContentBlock } from "./types.ts";
 
 /**
@@ -30,8 +29,8 @@ export interface ToolCallResult<T = Record<string, unknown>> {
  * try {
  *   await context.callTool("forecast", { city: "Bern" });
  * } catch (error) {
- *   if (!(error instanceof ToolCallError) || error.reason !== "unknown-tool") throw error;
- *   return "No weather here.";
+ *   if (!(error instanceof ToolCallError)) throw error;
+ *   return `There is no forecast: ${error.reason}.`;
  * }
  */
 export class ToolCallError extends Error {
@@ -62,7 +61,7 @@ interface Waiting {
 
 let waiting: Waiting[] = [];
 
-export function callTool<T>(tool: string, args: object = {}): Promise<ToolCallResult<T>> {
+export function makeCall<T>(tool: string, args: object = {}): Promise<ToolCallResult<T>> {
   hostFor("callTool()");
   const failed = Object.assign(new ToolCallError(), { tool });
   return new Promise((resolve, reject) => {
@@ -117,7 +116,7 @@ type Prefixed<P extends string, K> = K extends string ? (P extends "" ? K : `${P
  * const forecast: CallableTools<Weather>["forecast"] = (args) => context.callTool("forecast", args);
  */
 export type CallableTools<S, P extends string = ""> =
-  S extends TypedServlet<infer I, infer O>
+  S extends { readonly "~schemas"?: { inputs: infer I; outputs: infer O } }
     ? { [K in keyof I | keyof O as Prefixed<P, K>]: ToolFunction<Member<I, K>, Member<O, K>> }
     : never;
 
@@ -129,8 +128,7 @@ export type CallableTools<S, P extends string = ""> =
  * const tools: Tools = context.tools;
  * Object.keys(tools); // → []
  */
-// oxlint-disable-next-line typescript/no-empty-interface, typescript/no-empty-object-type
-export interface Tools {}
+export interface Tools {} // oxlint-disable-line typescript/no-empty-interface, typescript/no-empty-object-type
 
 /** `Tools`; of a servlet that tells no types, a function for any name. */
 export type ContextTools = keyof Tools extends never
@@ -140,5 +138,5 @@ export type ContextTools = keyof Tools extends never
 /** Names are known when they are called. */
 export const tools = new Proxy({} as ContextTools, {
   get: (_, name) =>
-    typeof name === "string" ? (args?: object) => callTool(name, args) : undefined,
+    typeof name === "string" ? (args?: object) => makeCall(name, args) : undefined,
 });

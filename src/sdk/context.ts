@@ -2,7 +2,7 @@ import { isObject } from "../core/model.ts";
 import { showsViews } from "../core/views.ts";
 import { ask, type AskAnswer, AskError, requestOne, resultsOf } from "./asks.ts";
 import { fetch } from "./globals/fetch.ts";
-import { callTool, tools, type ContextTools, type ToolCallResult } from "./calls.ts";
+import { makeCall, tools, type ContextTools, type ToolCallResult } from "./calls.ts";
 import { hostFor, running } from "./host.ts";
 import type { InputOf, OutputOf } from "./infer.ts";
 import { jsonOrText } from "./json.ts";
@@ -240,7 +240,7 @@ export const context: Context = {
     return resultsOf(ask("requestInput()", requests) as Record<string, AskAnswer>);
   },
 
-  callTool,
+  callTool: makeCall,
   tools,
 
   progress(progress, total, message) {
