@@ -192,7 +192,10 @@ export class States extends DurableObject<Env> {
   }
 
   /** Ends the lease: nothing is being sent any more. The request `unsent` never was. */
-  release(attempt: string, unsent?: { position: number; place: string | undefined }): Promise<void> {
+  release(
+    attempt: string,
+    unsent?: { position: number; place: string | undefined },
+  ): Promise<void> {
     return this.#inTurn(async () => {
       const run = await this.#run();
       if (run?.attempt !== attempt) return;

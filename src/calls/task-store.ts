@@ -309,8 +309,7 @@ export class TaskStore extends StoredTask implements Keeper {
   }
 
   async begin(head: JournalHead, place?: string): Promise<void> {
-    if (place !== undefined)
-      return this.#commit({ inner: [{ place, position: -1, value: head }] });
+    if (place !== undefined) return this.#commit({ inner: [{ place, position: -1, value: head }] });
     await this.#commit({ texts: { begun: { head, notices: this.row.notices } } });
   }
 

@@ -126,15 +126,17 @@ class Batch {
       const found = await this.#found(asked, known.recorded);
       const start = () => ({
         name: `call ${found.servlet!.name}`,
-        attributes: { "edge_servlets.servlet": found.servlet!.name, "gen_ai.tool.name": asked.name },
+        attributes: {
+          "edge_servlets.servlet": found.servlet!.name,
+          "gen_ai.tool.name": asked.name,
+        },
       });
       const context = await this.#contextOf(nth, found, signal);
       const result = await inSpan(this.#outer.call.trace, start, () =>
-        perform<Waiting | Json>(
-          found,
-          context,
-          { ended: (given) => given, waits: whateverFor((waiting) => waiting) },
-        ),
+        perform<Waiting | Json>(found, context, {
+          ended: (given) => given,
+          waits: whateverFor((waiting) => waiting),
+        }),
       );
       if (isWaiting(result)) this.#interrupted(nth, result);
       else ended(this.#within(result as CallToolResult));
@@ -275,7 +277,8 @@ class Batch {
     if (this.#bytes <= limits.hostBytes) return { result };
     return {
       failed: "failed",
-      message: "The results of the calls that were made together are too large. Make fewer at once.",
+      message:
+        "The results of the calls that were made together are too large. Make fewer at once.",
     };
   }
 }
@@ -304,7 +307,8 @@ function mergedReason(
   count: number,
 ): WaitReason | undefined {
   const all = reasons.filter((one) => one !== undefined);
-  const first = all.find(({ kind }) => kind === "earlier") ?? all.find(({ kind }) => kind === "task");
+  const first =
+    all.find(({ kind }) => kind === "earlier") ?? all.find(({ kind }) => kind === "task");
   if (first !== undefined) return first;
   const asking = reasons.flatMap((one, nth) => (one?.kind === "input" ? [{ ...one, nth }] : []));
   if (asking.length > 0) {

@@ -25,6 +25,4 @@ export type ToolCallReason =
   | "failed";
 
 /** What a guest gets for a call. */
-export type ToolAnswer =
-  | { result: CallToolResult }
-  | { failed: ToolCallReason; message: string };
+export type ToolAnswer = { result: CallToolResult } | { failed: ToolCallReason; message: string };

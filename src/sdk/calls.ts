@@ -115,10 +115,11 @@ type Prefixed<P extends string, K> = K extends string ? (P extends "" ? K : `${P
  * type Weather = TypedServlet<{ forecast: { type: "object" } }, {}>;
  * const forecast: CallableTools<Weather>["forecast"] = (args) => context.callTool("forecast", args);
  */
-export type CallableTools<S, P extends string = ""> =
-  S extends { readonly "~schemas"?: { inputs: infer I; outputs: infer O } }
-    ? { [K in keyof I | keyof O as Prefixed<P, K>]: ToolFunction<Member<I, K>, Member<O, K>> }
-    : never;
+export type CallableTools<S, P extends string = ""> = S extends {
+  readonly "~schemas"?: { inputs: infer I; outputs: infer O };
+}
+  ? { [K in keyof I | keyof O as Prefixed<P, K>]: ToolFunction<Member<I, K>, Member<O, K>> }
+  : never;
 
 /**
  * The tools of other servlets, as `context.tools` has them. A servlet tells their types by adding those of the servlets that

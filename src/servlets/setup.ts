@@ -48,10 +48,7 @@ export function setupOf(
   bundled: PreparedServlet,
   deployment: Deployment,
   call: CallParts &
-    Pick<
-      CallContext,
-      "signal" | "notify" | "ask" | "lookUp" | "gate" | "sending" | "callTools"
-    >,
+    Pick<CallContext, "signal" | "notify" | "ask" | "lookUp" | "gate" | "sending" | "callTools">,
 ): Setup {
   const { manifest } = bundled;
   const { variables, logLevel, log, world = liveWorld } = deployment;

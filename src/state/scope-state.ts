@@ -104,7 +104,8 @@ export class ScopeState {
     const { recorded, seed } = setup;
     const after = recorded?.notices ?? 0;
     // A call that another one has made has its seed from that, also where nothing of it was kept.
-    const known = recorded ?? (run.isDurable && seed !== undefined && { head: { seed }, entries: [] });
+    const known =
+      recorded ?? (run.isDurable && seed !== undefined && { head: { seed }, entries: [] });
     const before = known ? this.rows.ending(known) : undefined;
     if (before !== undefined) {
       // The caller of the earlier run may have died before it passed them on.

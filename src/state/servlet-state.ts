@@ -143,11 +143,7 @@ export class ServletState extends DurableObject<Env> {
   }
 
   /** Throws `too_many` where its turn does not come within so many ms. */
-  async #inTurn<T>(
-    signal: AbortSignal,
-    work: () => Promise<T>,
-    patienceMs?: number,
-  ): Promise<T> {
+  async #inTurn<T>(signal: AbortSignal, work: () => Promise<T>, patienceMs?: number): Promise<T> {
     const late = new AbortController();
     const timer = patienceMs === undefined ? 0 : setTimeout(() => late.abort(), patienceMs);
     try {

@@ -184,7 +184,12 @@ export class StateRows {
     const notices = said.notices.filter((one) => (room -= JSON.stringify(one).length) >= 0);
     const answers = entries.map(answerKey);
     const inner = begun && innerKey(begun);
-    const stored: StoredEnding = { ending, said: { ...said, notices }, answers, ...(inner && { inner }) };
+    const stored: StoredEnding = {
+      ending,
+      said: { ...said, notices },
+      answers,
+      ...(inner && { inner }),
+    };
     // A client that holds the state of a waiting call can answer it twice: same seed, other answers.
     const run = `${head.seed} ${hashOf(stored.answers.join(" "))}`;
     const bytes = encoder.encode(JSON.stringify(stored));

@@ -211,7 +211,12 @@ CREATE TABLE IF NOT EXISTS inner_rows (place TEXT NOT NULL, position INTEGER NOT
       )
       .toArray()[0];
     const digest = new TextEncoder().encode(key);
-    this.#sql.exec("INSERT OR REPLACE INTO inner_rows VALUES (?, ?, -1, ?)", place, position, digest);
+    this.#sql.exec(
+      "INSERT OR REPLACE INTO inner_rows VALUES (?, ?, -1, ?)",
+      place,
+      position,
+      digest,
+    );
     return before !== undefined && new TextDecoder().decode(before.bytes) === key;
   }
 

@@ -116,7 +116,12 @@ export class Guest extends GuestMemory {
     const lasts = this.setup.gate !== undefined;
     const { waitedMs, leftMs, heldBytes } = this.budget;
     if (lasts && waitedMs > 0 && leftMs < Math.max(ms, limits.httpMs)) throw this.#retry(0);
-    const reservation = Reservation.take(this.memoryBytes + heldBytes, this.setup.caller, leftMs, this.setup.place);
+    const reservation = Reservation.take(
+      this.memoryBytes + heldBytes,
+      this.setup.caller,
+      leftMs,
+      this.setup.place,
+    );
     if (reservation !== undefined) return reservation;
     if (lasts) throw this.#retry(limits.shortageMs);
     const message = "Too many calls are waiting for something. Try again in a moment.";
@@ -149,7 +154,12 @@ export class Guest extends GuestMemory {
   /** Serves others, unless the guests that wait leave no room for this one. */
   async giveWay(): Promise<void> {
     const { heldBytes, leftMs } = this.budget;
-    const room = Reservation.take(this.memoryBytes + heldBytes, this.setup.caller, leftMs, this.setup.place);
+    const room = Reservation.take(
+      this.memoryBytes + heldBytes,
+      this.setup.caller,
+      leftMs,
+      this.setup.place,
+    );
     if (room === undefined) return;
     this.count();
     try {
@@ -207,8 +217,7 @@ export class Guest extends GuestMemory {
   async sleep(ms: number): Promise<void> {
     const { world } = this.setup;
     const whole = Math.ceil(ms);
-    const live = (left: number) =>
-      this.wait((signal) => world.sleep(left, signal)).then(() => "");
+    const live = (left: number) => this.wait((signal) => world.sleep(left, signal)).then(() => "");
     await this.answer({ what: "sleep", details: String(ms) }, live, whole);
   }
 

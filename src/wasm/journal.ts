@@ -59,7 +59,9 @@ export class Journal {
   #random: ((bytes: Uint8Array) => void) | undefined;
 
   constructor(
-    begun: Recorded | (Pick<JournalHead, "hash" | "input"> & Partial<Pick<JournalHead, "seed" | "time">>),
+    begun:
+      | Recorded
+      | (Pick<JournalHead, "hash" | "input"> & Partial<Pick<JournalHead, "seed" | "time">>),
     world: World,
     keeper: Keeper | undefined,
     keepsState = false,

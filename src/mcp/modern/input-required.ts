@@ -12,7 +12,12 @@ import { limits } from "../../core/limits.ts";
 import type { Answers, Asks } from "../../core/asks.ts";
 import type { CallContext } from "../../core/call-context.ts";
 import { isObject, type Json } from "../../core/model.ts";
-import { innerStateOf, withRecordedAnswer, type JournalEntry, type Recorded } from "../../core/record.ts";
+import {
+  innerStateOf,
+  withRecordedAnswer,
+  type JournalEntry,
+  type Recorded,
+} from "../../core/record.ts";
 import {
   dated,
   demandCapabilities,

@@ -40,8 +40,12 @@ export async function benchCallInner(): Promise<void> {
   const perCall = costs.calling.map((ms, nth) => (ms - costs.none[nth]!) / CALLS);
   const ratios = perCall.map((ms, nth) => ms / costs.direct[nth]!);
   const micro = (all: number[]) => `${(1000 * median(all)).toFixed(0)} µs`;
-  console.log(`callInner: ${micro(perCall)} of CPU, the same tool directly: ${micro(costs.direct)}`);
-  console.log(`  ${median(ratios).toFixed(2)} times (${ratios.map((one) => one.toFixed(2)).join(", ")})`);
+  console.log(
+    `callInner: ${micro(perCall)} of CPU, the same tool directly: ${micro(costs.direct)}`,
+  );
+  console.log(
+    `  ${median(ratios).toFixed(2)} times (${ratios.map((one) => one.toFixed(2)).join(", ")})`,
+  );
   await stop(served);
   await rm(folder, { recursive: true, force: true });
 }
@@ -52,6 +56,10 @@ function request(params: object) {
     "io.modelcontextprotocol/clientCapabilities": {},
   };
   const whole = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { ...params, _meta } };
-  const headers = { "mcp-protocol-version": VERSION, "mcp-method": "tools/call", "mcp-name": "plan" };
+  const headers = {
+    "mcp-protocol-version": VERSION,
+    "mcp-method": "tools/call",
+    "mcp-name": "plan",
+  };
   return { headers, body: JSON.stringify(whole) };
 }

@@ -134,7 +134,9 @@ export function calling(
       const own = program(chance, 3).filter((step) => step.do !== "all");
       const rest = tools.filter((one) => one.slice(0, 2) !== tool.slice(0, 2));
       const deeper = levels > 1 && chance.of(0.4);
-      const inner = deeper ? calling(own, chance, { keeping: rest, others, levels: levels - 1 }) : own;
+      const inner = deeper
+        ? calling(own, chance, { keeping: rest, others, levels: levels - 1 })
+        : own;
       if (tool === "plan_back") return [tool, returning(inner, chance)] as const;
       return [tool, isKeeping(tool) ? keeping(inner, chance) : inner] as const;
     });

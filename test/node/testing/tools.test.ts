@@ -34,6 +34,9 @@ test("another servlet under test has a tool, and asks by the same script", async
       answers: { "elicitation/create": () => ({ action: "accept", content: { text: "hi" } }) },
     },
   );
-  expect((result.structuredContent as { said: unknown[] }).said.slice(0, 2)).toEqual([["1"], ["hi"]]);
+  expect((result.structuredContent as { said: unknown[] }).said.slice(0, 2)).toEqual([
+    ["1"],
+    ["hi"],
+  ]);
   expect(asked).toHaveLength(1);
 });

@@ -80,7 +80,9 @@ test("a task with calls inside sends each POST once", async () => {
   await updateTask(id, Object.fromEntries(asked.map((key) => [key, accept(key)])));
   await ring(id, 0);
   const done = await until(id, "completed");
-  expect(saidIn(done)).toEqual([[said([[200, "ok"], "slept", asked[0], [200, "ok"]]), expect.anything()]]);
+  expect(saidIn(done)).toEqual([
+    [said([[200, "ok"], "slept", asked[0], [200, "ok"]]), expect.anything()],
+  ]);
   expect(new Set(sent).size).toBe(4);
 });
 
@@ -124,7 +126,10 @@ describe("servlets that do their worst", () => {
     const circle = (levels: number): Json =>
       levels === 0
         ? { do: "config" }
-        : { ...calling(call(levels % 2 === 0 ? "two-plan" : "plan", circle(levels - 1))), catches: true };
+        : {
+            ...calling(call(levels % 2 === 0 ? "two-plan" : "plan", circle(levels - 1))),
+            catches: true,
+          };
     expect(JSON.stringify(await from(server, "plan", circle(3)))).toContain('"hi"');
     expect(JSON.stringify(await from(server, "plan", circle(4)))).toContain("too-deep");
   });
