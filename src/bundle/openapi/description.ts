@@ -1,20 +1,20 @@
 /** Reads OpenAPI descriptions, 3.0 and newer, as YAML or JSON, from files and by https. */
 import { readFile, stat } from "node:fs/promises";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { parse } from "yaml";
 import { limits } from "../../core/limits.ts";
 import { isObject, type Json } from "../../core/model.ts";
 import { Refusal } from "../refusal.ts";
 import { bodyOf, requestSource } from "../sources/http.ts";
+import { valueInYaml } from "../yaml.ts";
 
 /** The parts of a description that matter here. https://spec.openapis.org/oas/v3.1.1.html#openapi-object */
 export interface Document {
   openapi: string;
   info: { title: string; version: string | number };
-  servers?: ApiServer[];
+  servers?: ApiServer[] | null;
   paths: Record<string, Reference | PathItem>;
-  components?: Record<string, Record<string, unknown>>;
-  security?: SecurityRequirement[];
+  components?: Record<string, Record<string, unknown>> | null;
+  security?: SecurityRequirement[] | null;
 }
 
 export interface ApiServer {
@@ -143,13 +143,17 @@ export class Description {
    * Throws a `Refusal` for references to other documents, and for what is not valid OpenAPI.
    */
   async check(paths: Record<string, PathItem>): Promise<string[]> {
-    const { openapi, info, components = {} } = this.document;
+    const { openapi, info, servers, security } = this.document;
+    const components = this.document.components ?? {};
     const part = {
       openapi,
       // YAML makes a number of many a version.
       info: { ...info, version: String(info.version) },
-      paths: { ...paths } as Json,
-      components: {} as Record<string, Json>,
+      servers: servers ?? [],
+      security: security ?? [],
+      // Without a prototype, which a reference could name.
+      paths: Object.assign(Object.create(null), paths) as Json,
+      components: Object.create(null) as Record<string, Json>,
     };
     const schemes = components["securitySchemes"];
     if (schemes !== undefined) part.components["securitySchemes"] = schemes;
@@ -169,14 +173,16 @@ export class Description {
         queue.push(target);
         if (first === "paths") part.paths[second!] ??= this.document.paths[second!];
         else if (first === "components" && third !== undefined) {
-          (part.components[second!] ??= {})[third] ??= components[second!]?.[third];
+          const some = (part.components[second!] ??= Object.create(null) as Json);
+          some[third] ??= components[second!]?.[third];
           queue.push(components[second!]?.[third]);
         }
       }
     }
     if (outside.size > 0) throw this.#elsewhere([...outside]);
     const { errors = [] } = await new Validator({ allErrors: true }).validate(part);
-    if (typeof errors === "string") throw new Refusal(`${this.from}: ${errors}`);
+    if (typeof errors === "string")
+      throw new Refusal(`${this.from}: it cannot be checked: ${errors}`);
     // Where one of several forms is expected, the deepest error is about the one that was meant.
     const [error] = errors.toSorted(
       (a, b) => b.instancePath.split("/").length - a.instancePath.split("/").length,
@@ -271,7 +277,7 @@ async function textOf(from: string): Promise<string> {
 
 function parsed(text: string, from: string): unknown {
   try {
-    return /^\s*\{/.test(text) ? JSON.parse(text) : parse(text, { logLevel: "error" });
+    return /^\s*\{/.test(text) ? JSON.parse(text) : valueInYaml(text);
   } catch (error) {
     const [first] = (error as Error).message.split("\n");
     throw new Refusal(`${from}: it is neither YAML nor JSON: ${first}`);

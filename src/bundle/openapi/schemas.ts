@@ -10,6 +10,8 @@ const DEEPEST = 4;
 /** The most values of an enumeration that are written out. */
 const MOST_VALUES = 60;
 const MOST_CHOICES = 8;
+/** The most schemas within each other: TypeScript fails at some more. */
+const MOST_NESTED = 12;
 /** Characters of an argument's description. */
 const DESCRIPTION = 120;
 
@@ -43,6 +45,8 @@ export class Schemas {
   /** Components that are used as they are, by their references: how often, and their code. */
   readonly #used = new Map<string, { name: string; code: string; times: number }>();
   readonly #sizes = new Map<string, number>();
+  /** How many schemas the one that is written is in. */
+  #level = 0;
   /** What could not be written as it is. */
   readonly notes = new Set<string>();
 
@@ -55,11 +59,7 @@ export class Schemas {
     const seen = [...references];
     const parts = this.#partsOf(schema, seen);
     const keywords: Json = Object.assign({}, ...parts.toReversed());
-    const properties: Json = {};
-    for (const part of parts) {
-      const own = isObject(part["properties"]) ? part["properties"] : {};
-      for (const [name, one] of Object.entries(own)) properties[name] ??= one;
-    }
+    const properties = propertiesOf(parts);
     const required = new Set(parts.flatMap((part) => textsIn(part["required"])));
     let isNullable = keywords["nullable"] === true;
     let choices = [...listIn(keywords["oneOf"]), ...listIn(keywords["anyOf"])];
@@ -80,11 +80,7 @@ export class Schemas {
     }
     // Alternatives of an object are told by its members, all of which are optional then.
     if (Object.keys(properties).length > 0 && choices.length > 0) {
-      for (const choice of choices) {
-        for (const [name, one] of Object.entries(this.shapeOf(choice, seen).properties)) {
-          properties[name] ??= one;
-        }
-      }
+      this.#addAlternatives(properties, choices, [...seen]);
       choices = [];
     }
     const all = "const" in keywords ? [keywords["const"]] : listIn(keywords["enum"]);
@@ -100,6 +96,16 @@ export class Schemas {
       references: seen,
     };
     return { ...shape, type: typeOf(shape, types[0]) };
+  }
+
+  /** Adds the members of these alternatives, and of theirs. Each of the references is followed once. */
+  #addAlternatives(properties: Json, choices: readonly unknown[], references: string[]): void {
+    for (const choice of choices) {
+      const parts = this.#partsOf(choice, references);
+      for (const [name, one] of Object.entries(propertiesOf(parts))) properties[name] ??= one;
+      const inner = parts.flatMap(({ oneOf, anyOf }) => [...listIn(oneOf), ...listIn(anyOf)]);
+      this.#addAlternatives(properties, inner, references);
+    }
   }
 
   #partsOf(schema: unknown, references: string[]): Json[] {
@@ -160,10 +166,12 @@ export class Schemas {
     }
     const shape = this.shapeOf(schema, references);
     const text = this.describe(shape, description);
+    this.#level++;
     const bare =
       reference !== undefined && this.#isReusable(reference, shape)
         ? this.#use(reference, shape)
         : this.#bare(shape, depth);
+    this.#level--;
     return described(nullable(bare, shape), text);
   }
 
@@ -171,6 +179,7 @@ export class Schemas {
     const inner = (one: unknown, deeper: number) =>
       this.codeOf(one, deeper, undefined, shape.references);
     const { keywords, values } = shape;
+    if (this.#level > MOST_NESTED) return "z.unknown()";
     switch (shape.type) {
       case "values":
         if (values.length > MOST_VALUES)
@@ -194,6 +203,9 @@ export class Schemas {
           least("z.maxLength", keywords["maxItems"]),
         ]);
       case "choice": {
+        const sizes = shape.choices.map((one) => this.#sizeOf(one, depth, shape.references));
+        // Choices of choices could be written out without end.
+        if (sizes.reduce((sum, size) => sum + size, 0) > MOST_MEMBERS) return "z.unknown()";
         const codes = [...new Set(shape.choices.map((one) => inner(one, depth)))];
         return codes.length === 1 ? codes[0]! : `z.union([${codes.join(", ")}])`;
       }
@@ -372,6 +384,16 @@ function typeOf(
         return "object";
       return isObject(keywords["items"]) ? "array" : "any";
   }
+}
+
+/** The members of an object with these parts; the first of one name. */
+function propertiesOf(parts: readonly Json[]): Json {
+  const properties = Object.create(null) as Json;
+  for (const { properties: own } of parts) {
+    if (!isObject(own)) continue;
+    for (const [name, one] of Object.entries(own)) properties[name] ??= one;
+  }
+  return properties;
 }
 
 const listIn = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);

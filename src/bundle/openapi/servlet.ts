@@ -34,6 +34,15 @@ export async function servletOf(
   from: string,
   choice: Choice,
 ): Promise<GeneratedServlet> {
+  try {
+    return await written(name, from, choice);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new Refusal(`${from}: its schemas are nested too deeply: ${error.message}`);
+  }
+}
+
+async function written(name: string, from: string, choice: Choice): Promise<GeneratedServlet> {
   const description = await readDescription(from);
   const all = operationsOf(description, name);
   const chosen = chosenFrom(all, choice, from);
@@ -48,8 +57,8 @@ export async function servletOf(
     try {
       if (access === "impossible") throw new LeftOut("it takes none of the servlet's credentials");
       const servers = operation.object.servers ?? operation.item.servers;
-      if (servers !== undefined)
-        throw new LeftOut(`it has a server of its own, ${servers[0]?.url}`);
+      if (servers?.[0] !== undefined)
+        throw new LeftOut(`it has a server of its own, ${servers[0].url}`);
       const isAnonymous = access === "anonymous" && credentials.schemes.length > 0;
       tools.push(toolOf(operation, { description, schemas, credentials, isAnonymous }));
     } catch (error) {
@@ -110,20 +119,18 @@ function itemsOf(operations: readonly Operation[]): Record<string, PathItem> {
 
 /** The first server whose URL is whole, by https if there is one; notes what was taken for its variables. */
 function serverOf({ from, base, document }: Description, notes: string[]): string {
-  const { servers = [] } = document;
-  const all = (servers.length > 0 ? servers : [{ url: "/" }]).map((server) => ({
-    server,
-    url: filled(server),
-  }));
+  const [first = { url: "/" }, ...others]: ApiServer[] = document.servers ?? [];
+  const all = [first, ...others].map((server) => ({ server, url: filled(server) }));
   const whole = all
-    .filter(({ url }) => URL.canParse(url, base))
+    // In `allowed_hosts` a star would be any host.
+    .filter(({ url }) => !/[{}*]/.test(url) && URL.canParse(url, base))
     .map((one) => ({ ...one, url: new URL(one.url, base) }));
   const chosen =
     whole.find(({ url }) => url.protocol === "https:") ??
     whole.find(({ url }) => url.protocol === "http:");
   if (chosen === undefined) {
     throw new Refusal(
-      `${from}: it does not say where the API is: its server is ${all[0]!.url}. Add the whole URL to it first, under \`servers\`, such as https://api.example.com${all[0]!.url}`,
+      `${from}: it does not say where the API is: its server is ${all[0]!.url}. Add the whole URL to it first, under \`servers\`, such as https://api.example.com${all[0]!.url.startsWith("/") ? all[0]!.url : ""}`,
     );
   }
   const { server, url } = chosen;
@@ -140,7 +147,10 @@ const filled = ({ url, variables = {} }: ApiServer): string =>
 
 /** The API in messages: by its title, where that is a name. */
 function nameOf(title: string, servlet: string): string {
-  const own = title.replace(/\s*[-–|:]\s*OpenAPI\b.*$/i, "").replace(/^Swagger /, "");
+  const own = title
+    .slice(0, 500)
+    .replace(/\s*[-–|:]\s*OpenAPI\b.*$/i, "")
+    .replace(/^Swagger /, "");
   return /openapi|swagger|\bspec/i.test(own) ? servlet : sentences(own, 60);
 }
 
@@ -215,7 +225,7 @@ function sharedInputs(
     const key = keys[at]!;
     if (shared.has(key) || code.length < SHORT || keys.lastIndexOf(key) === at) continue;
     const base = snake(name).toUpperCase();
-    const names = new Set([...shared.values()].map(({ constant }) => constant));
+    const names = new Set(["JSON", ...[...shared.values()].map(({ constant }) => constant)]);
     let constant = base;
     for (let count = 2; names.has(constant); count++) constant = `${base}_${count}`;
     shared.set(key, { constant, code });
@@ -295,7 +305,8 @@ function signInNotes(name: string, { schemes, account, keys, others }: Credentia
     ...(account
       ? [
           `Callers connect an account; the server needs an app of yours at its provider (${DOCS}/accounts.md):`,
-          `  ACCOUNTS='${JSON.stringify({ [name]: { ...account.settings, client_id: "…", client_secret: variable(name).replace(/KEY$/, "SECRET") } })}'`,
+          // Without quotes that would end the text in a shell.
+          `  ACCOUNTS='${JSON.stringify({ [name]: { ...account.settings, client_id: "…", client_secret: variable(name).replace(/KEY$/, "SECRET") } }).replaceAll("'", "\\u0027")}'`,
         ]
       : []),
     ...keys.map(

@@ -12,7 +12,7 @@ import type {
 import type { Operation } from "./operations.ts";
 import { pagingOf, type Paging } from "./paging.ts";
 import { described, Schemas, type Shape } from "./schemas.ts";
-import { sentences, snake } from "./words.ts";
+import { nameWithin, sentences, snake } from "./words.ts";
 
 /** Characters of a tool's description. */
 const DESCRIPTION = 300;
@@ -56,9 +56,13 @@ interface Argument {
   isDeep?: boolean;
 }
 
+/** The names of arguments that all clients take. */
+const NAME = /^[A-Za-z]\w{0,63}$/;
+const LONGEST = 50;
+
 /** Names that a handler cannot give to a variable. */
 const TAKEN = new Set(
-  `api path deepObject context z arguments await break case catch class const
+  `api path deepObject context z JSON Object Uint8Array arguments await break case catch class const
 continue debugger default delete do else enum eval export extends false finally for function if implements import in instanceof
 interface let new null package private protected public return static super switch this throw true try typeof undefined var void
 while with yield`.split(/\s+/),
@@ -213,23 +217,29 @@ class ToolWriter {
     const shape = schemas.shapeOf(schema);
     const place = at === "header" ? "headers" : (at as "path" | "query");
     const how = content === undefined ? this.#serialised(parameter, shape) : asJson;
-    const isScalar = shape.type !== "object" && shape.type !== "any" && shape.type !== "choice";
     // A path has texts and numbers.
-    const code =
-      place === "path" && (!isScalar || shape.isNullable)
-        ? described("z.string()", schemas.describe(shape, description))
-        : schemas.codeOf(schema, depth, description);
+    const items = schemas.shapeOf(shape.keywords["items"], shape.references);
+    if (
+      place === "path" &&
+      !isScalar(shape.type === "array" && !shape.isNullable ? items : shape)
+    ) {
+      const code = described("z.string()", schemas.describe(shape, description));
+      this.#add({ key, place, isRequired: required, code, shape: { ...TEXT, keywords: {} } });
+      return;
+    }
+    const code = schemas.codeOf(schema, depth, description);
     this.#add({ key, place, isRequired: required, code, shape, ...how });
   }
 
   /** How a parameter's lists and objects are written. https://spec.openapis.org/oas/v3.1.1.html#style-values */
   #serialised(
     { in: at, name, required = at === "path", ...given }: Parameter,
-    { type }: Shape,
+    { type, isNullable }: Shape,
   ): Partial<Argument> {
     const style = given.style ?? (at === "query" ? "form" : "simple");
     const explode = given.explode ?? style === "form";
-    const optional = required ? "" : "?";
+    const isThere = required && !isNullable;
+    const optional = isThere ? "" : "?";
     const joined = (by: string) => ({
       value: (local: string) => `${local}${optional}.join(${JSON.stringify(by)})`,
     });
@@ -248,8 +258,7 @@ class ToolWriter {
     if (type !== "object") return {};
     if (at === "query" && explode) return { value: (local) => `...${local}` };
     return {
-      value: (local) =>
-        `${required ? "" : `${local} && `}Object.entries(${local}).flat().join(",")`,
+      value: (local) => `${isThere ? "" : `${local} && `}Object.entries(${local}).flat().join(",")`,
     };
   }
 
@@ -307,7 +316,8 @@ class ToolWriter {
   /** Adds an argument, whose name models and clients take, and no other has. */
   #add(argument: Omit<Argument, "name">): void {
     const { key, place } = argument;
-    const base = /^[A-Za-z]\w*$/.test(key) ? key : snake(key) || "value";
+    const words = nameWithin(snake(key), LONGEST);
+    const base = NAME.test(key) ? key : NAME.test(words) ? words : snake(`value ${words}`);
     const candidates = [base, `${place === "json" ? "body" : place}_${base}`];
     for (let count = 2; count < 100; count++) candidates.push(`${base}_${count}`);
     const isFree = (name: string) => this.#arguments.every((one) => one.name !== name);
@@ -385,11 +395,14 @@ class ToolWriter {
       )
       .toSorted(([, a], [, b]) => b.length - a.length);
     const explicit = this.#arguments.filter((one) => one.place !== rest?.[0]);
+    const names = new Set([...TAKEN, rest?.[0], ...explicit.map((one) => one.name)]);
     const locals = new Map(
-      explicit.map((one) => [
-        one,
-        TAKEN.has(one.name) || one.name === rest?.[0] ? `${one.name}_` : one.name,
-      ]),
+      explicit.map((one) => {
+        let local = one.name;
+        if (TAKEN.has(local) || local === rest?.[0]) while (names.has(local)) local += "_";
+        names.add(local);
+        return [one, local];
+      }),
     );
     const taken = [
       ...explicit.map((one) =>
@@ -470,14 +483,20 @@ class ToolWriter {
       .map((part) => {
         const key = /^\{([^}]+)\}$/.exec(part)?.[1];
         const local = inPath.find(([one]) => one.key === key)?.[1];
-        if (key === undefined || local === undefined)
-          return part.replaceAll(/[`\\]|\$(?=\{)/g, "\\$&");
-        return `${this.#prefixOf(key)}\${${local}}`;
+        if (key === undefined || local === undefined) return inTemplate(part);
+        return `${inTemplate(this.#prefixOf(key))}\${${local}}`;
       })
       .join("");
     return `path\`${code}\``;
   }
 }
+
+/** A text as it stands in a template. */
+const inTemplate = (text: string): string =>
+  JSON.stringify(text)
+    .slice(1, -1)
+    .replaceAll('\\"', '"')
+    .replaceAll(/`|\$(?=\{)/g, "\\$&");
 
 const asJson: Partial<Argument> = { value: (local) => `JSON.stringify(${local})` };
 
@@ -535,6 +554,9 @@ function jsonIn(content: Record<string, MediaType>): unknown {
   return type === undefined ? undefined : (content[type]?.schema ?? {});
 }
 
+const isScalar = ({ type, isNullable }: Shape): boolean =>
+  !isNullable && ["string", "integer", "number", "boolean", "values"].includes(type);
+
 /** True for a file in a form. */
 const isBinary = ({ type, keywords }: Shape): boolean =>
   keywords["format"] === "binary" ||
@@ -553,6 +575,19 @@ function annotationsOf({ method, object }: Operation): string {
   return `{ destructiveHint: true${method === "patch" ? "" : ", idempotentHint: true"} }`;
 }
 
+/** The most characters and items of a value for a test. */
+const MOST_SAMPLED = 1000;
+
+/** A number that fits, for a test. */
+function sampleNumber(keywords: Json): number {
+  const { minimum, maximum, exclusiveMinimum: above, exclusiveMaximum: below } = keywords;
+  const least =
+    typeof above === "number" ? above + 1 : Number(minimum ?? 1) + Number(above === true);
+  const most =
+    typeof below === "number" ? below - 1 : Number(maximum ?? Infinity) - Number(below === true);
+  return Math.min(Math.max(1, least || 1), most);
+}
+
 /** A value that fits, for a test. */
 function sampleOf(shape: Shape, schemas: Schemas, depth = 0): unknown {
   const { keywords, values, type, properties, required, choices, references } = shape;
@@ -567,17 +602,20 @@ function sampleOf(shape: Shape, schemas: Schemas, depth = 0): unknown {
   switch (type) {
     case "string":
       return "example"
-        .repeat(Math.ceil(Number(keywords["minLength"] ?? 1) / 7) || 1)
-        .slice(0, Number(keywords["maxLength"] ?? 1000));
+        .repeat(Math.ceil(Math.min(Number(keywords["minLength"] ?? 1), MOST_SAMPLED) / 7) || 1)
+        .slice(0, Number(keywords["maxLength"] ?? MOST_SAMPLED));
     case "integer":
     case "number":
-      return Math.max(1, Number(keywords["minimum"] ?? 1) || 1);
+      return sampleNumber(keywords);
     case "boolean":
       return true;
     case "array":
       return depth > 8
         ? []
-        : [sampleOf(schemas.shapeOf(keywords["items"], references), schemas, depth + 1)];
+        : Array.from(
+            { length: Math.min(Number(keywords["minItems"] ?? 1) || 1, MOST_SAMPLED) },
+            () => sampleOf(schemas.shapeOf(keywords["items"], references), schemas, depth + 1),
+          );
     case "choice":
       return depth > 8
         ? "example"

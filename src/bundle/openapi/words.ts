@@ -22,17 +22,20 @@ export function nameWithin(name: string, most: number): string {
 
 /** The name of a component, as that of a constant: of `#/components/schemas/full-repository` FullRepository. */
 export function called(reference: string): string {
-  const last = decodeURIComponent(reference.slice(reference.lastIndexOf("/") + 1));
+  const last = reference.slice(reference.lastIndexOf("/") + 1);
   const name = snake(last)
     .split("_")
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join("");
-  return /^[A-Z]/.test(name) ? name : `Schema${name}`;
+  // Constants of inputs have capitals only.
+  return /^[A-Z].*[a-z]/.test(name) ? name : `Schema${name}`;
 }
 
 /** The whole sentences of a text, without markup, that fit into a length; of the first too long one, its beginning. */
 export function sentences(text: string, most: number): string {
   const plain = text
+    // These patterns take time by the square of a text's length.
+    .slice(0, 20 * most)
     .replaceAll(/<[^>]*>/g, " ")
     .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
     .replaceAll(/\*\*|__|`{3}\w*/g, "")
