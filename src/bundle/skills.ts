@@ -2,18 +2,19 @@
  * The skills of a servlet, as the bundle step finds and checks them: folders in `skills/`, each with a `SKILL.md`.
  * https://agentskills.io/specification
  */
-import { lstat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { join, posix } from "node:path";
 import { getMimeType } from "hono/utils/mime";
-import { parseDocument } from "yaml";
 import * as z from "zod";
 import { limits } from "../core/limits.ts";
 import { isObject, type Json } from "../core/model.ts";
 import type { Skill, SkillFile, Skills } from "../servlets/bundle.ts";
+import { entryCharacters } from "../servlets/skills.ts";
 import { writeIfNew } from "./cache.ts";
 import { digestOf } from "./digests.ts";
 import { Refusal } from "./refusal.ts";
 import { demandInside, filesOf } from "./servlet-files.ts";
+import { valueInYaml } from "./yaml.ts";
 
 /** What every client accepts of one skill: https://github.com/modelcontextprotocol/ext-skills (Limits). */
 const MOST_FILES = 512;
@@ -31,7 +32,7 @@ export interface SkillArchive {
 export async function skillsIn(folder: string, cache: string): Promise<SkillArchive | undefined> {
   await demandInside(folder, "skills");
   const place = join(folder, "skills");
-  if (!(await lstat(place).catch(() => undefined))?.isDirectory()) return undefined;
+  if (!(await stat(place).catch(() => undefined))?.isDirectory()) return undefined;
   const all = await filesOf(place);
   const files = all.filter(({ path }) => !path.split("/").some((part) => part.startsWith(".")));
   if (files.length === 0) return undefined;
@@ -55,6 +56,11 @@ export async function skillsIn(folder: string, cache: string): Promise<SkillArch
     );
   }
   for (const skill of skills) demandWhole(skill, described, texts);
+  const entries = entryCharacters({ skills, files: described });
+  if (entries > limits.buildBytes)
+    throw new Refusal(
+      `the list of its skills' files has ${entries} characters, and ${limits.buildBytes} is the limit: nest skills less, and shorten paths`,
+    );
   const size = files.reduce((sum, file) => sum + file.bytes.length, 0);
   if (size > limits.skillBytes)
     throw new Refusal(
@@ -112,7 +118,7 @@ function skillAt(path: string, text: string | undefined): Skill {
   const refuse = (why: string): never => {
     throw new Refusal(`skills/${path}/SKILL.md ${why}`);
   };
-  const [, written] = /^---\r?\n([^]*?)\r?\n---[ \t]*(?:\r?\n|$)/.exec(text ?? "") ?? [];
+  const [, written] = /^---\r?\n([^]*?)\r?\n---(?:\r?\n|$)/.exec(text ?? "") ?? [];
   if (written === undefined)
     return refuse(
       "does not begin with frontmatter: write --- and, on lines of their own, name, description and --- again",
@@ -138,17 +144,11 @@ function skillAt(path: string, text: string | undefined): Skill {
 }
 
 function valueIn(written: string, refuse: (why: string) => never): Json {
-  const document = parseDocument(written, { uniqueKeys: true });
-  const [error] = document.errors;
-  if (error) {
-    const [first = ""] = error.message.split("\n");
-    return refuse(`has frontmatter that is not YAML: ${first.replace(/:$/, "")}`);
-  }
   let value: unknown;
   try {
-    value = JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: 20 })));
-  } catch {
-    return refuse("has frontmatter with too many aliases: write the values out");
+    value = valueInYaml(written, 20);
+  } catch (error) {
+    return refuse(`has frontmatter that is not YAML: ${(error as Error).message}`);
   }
   return isObject(value) ? value : refuse("has frontmatter that is no map of names to values");
 }
@@ -159,21 +159,17 @@ function demandWhole(
   files: readonly SkillFile[],
   texts: ReadonlyMap<string, string>,
 ): void {
-  const own = files.filter(({ path }) => path.startsWith(`${root}/`));
+  const own = files.map(({ path }) => path).filter((path) => path.startsWith(`${root}/`));
   if (own.length > MOST_FILES)
     throw new Refusal(
       `skills/${root} has ${own.length} files, and ${MOST_FILES} is the limit: put several into one`,
     );
-  for (const { path } of own) {
+  const there = new Set(own.flatMap((path) => [path, ...foldersOf(path)]));
+  for (const path of own) {
     if (!path.endsWith(".md")) continue;
-    for (const link of linksIn(texts.get(path) ?? "")) {
+    for (const link of new Set(linksIn(texts.get(path) ?? ""))) {
       const places = [root, posix.dirname(path)].map((from) => posix.join(from, link));
-      const isThere = places.some((place) =>
-        files.some(
-          (file) => file.path === place || file.path.startsWith(`${place.replace(/\/$/, "")}/`),
-        ),
-      );
-      if (isThere && places.some((place) => place.startsWith(`${root}/`))) continue;
+      if (places.some((place) => there.has(place.replace(/\/$/, "")))) continue;
       throw new Refusal(
         `skills/${path} links to ${link}, which is no file of the skill ${root}: write the file, or correct the link`,
       );
@@ -181,13 +177,18 @@ function demandWhole(
   }
 }
 
+const foldersOf = (path: string): string[] =>
+  path.includes("/") ? [posix.dirname(path), ...foldersOf(posix.dirname(path))] : [];
+
 /** The relative links in a text in Markdown, outside of code. */
 function linksIn(text: string): string[] {
   const prose = text.replaceAll(/^(```|~~~)[^]*?^\1/gm, "").replaceAll(/`[^`\n]*`/g, "");
-  return [...prose.matchAll(/\]\(\s*<?([^)<>\s]+)>?(?:\s+["'(][^)]*)?\)/g)].flatMap(([, link]) => {
-    const [path = ""] = link!.split(/[#?]/);
-    return path === "" || /^[a-z][a-z0-9+.-]*:|^\/\//i.test(path) ? [] : [decodedPath(path)];
-  });
+  return [...prose.matchAll(/\]\(\s*<?([^()<>\s]+)>?(?:\s+["'(][^)\]]*)?\)/g)].flatMap(
+    ([, link]) => {
+      const [path = ""] = link!.split(/[#?]/);
+      return path === "" || /^[a-z][a-z0-9+.-]*:|^\/\//i.test(path) ? [] : [decodedPath(path)];
+    },
+  );
 }
 
 function decodedPath(path: string): string {

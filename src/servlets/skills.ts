@@ -3,12 +3,21 @@
  * https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx
  */
 import type { Json, ReadResourceResult, Resource } from "../core/model.ts";
-import type { PreparedServlet, Skill } from "./bundle.ts";
+import type { PreparedServlet, Skill, Skills } from "./bundle.ts";
+import type { Deployment } from "./deployment.ts";
 import { SERVER_SERVLET } from "./scopes.ts";
 
 /** Those that no servlet has, but the project, are the server's own. */
 const rootOf = ({ name }: Pick<PreparedServlet, "name">): string =>
   name === SERVER_SERVLET ? "skill://" : `skill://${name}/`;
+
+/** True if a skill of the project has the folder that the skills of a servlet with this name would have. */
+export const isSkillOfProject = (servlets: readonly PreparedServlet[], name: string): boolean =>
+  servlets.some(
+    (one) =>
+      one.name === SERVER_SERVLET &&
+      one.skills?.files.some(({ path }) => path.startsWith(`${name}/`)),
+  );
 
 const uriOf = (servlet: Pick<PreparedServlet, "name">, path: string): string =>
   rootOf(servlet) + path.split("/").map(encodeURIComponent).join("/");
@@ -33,8 +42,20 @@ export function skillResources(servlet: PreparedServlet): SkillResource[] {
   });
 }
 
-/** A skill as `skills/list` and `skills/get` describe it: with all of its files. */
-export const skillEntry = (servlet: PreparedServlet, { path, frontmatter }: Skill): Json => ({
+/** The characters of all entries of skills: each lists all files of its folder, also those of skills within it. */
+export const entryCharacters = ({ skills, files }: Skills): number =>
+  skills
+    .flatMap(({ path }) => files.filter((file) => file.path.startsWith(`${path}/`)))
+    .reduce((sum, file) => sum + file.path.length + DIGEST_CHARACTERS, 0);
+
+const DIGEST_CHARACTERS = 100;
+
+/** A skill as `skills/list` and `skills/get` describe it: with all of its files that are served. */
+export const skillEntry = (
+  servlet: PreparedServlet,
+  { path, frontmatter }: Skill,
+  isServed: (uri: string) => boolean,
+): Json => ({
   uri: uriOf(servlet, `${path}/SKILL.md`),
   frontmatter,
   resources: servlet
@@ -43,14 +64,15 @@ export const skillEntry = (servlet: PreparedServlet, { path, frontmatter }: Skil
       uri: uriOf(servlet, file.path),
       digest: `sha256:${file.digest}`,
       size: file.size,
-    })),
+    }))
+    .filter(({ uri }) => isServed(uri)),
 });
 
-/** The content of a file of a servlet's skills; undefined for another URI. `stored` gives an archive by its digest. */
+/** The content of a file of a servlet's skills; undefined for another URI. `part` gives bytes of an archive that is stored. */
 export async function readSkill(
   servlet: PreparedServlet,
   uri: string,
-  stored: ((digest: string) => Promise<ArrayBuffer>) | undefined,
+  part: Deployment["storedPart"],
 ): Promise<ReadResourceResult | undefined> {
   let from = 0;
   for (const { path, size, type, isText } of servlet.skills?.files ?? []) {
@@ -58,10 +80,13 @@ export async function readSkill(
       from += size;
       continue;
     }
-    const digest = servlet.parts?.skills;
-    const archive = servlet.skills!.archive ?? (digest && (await stored?.(digest)));
-    if (!archive || archive.byteLength < from + size) return undefined;
-    const bytes = new Uint8Array(archive, from, size);
+    const { skills, parts } = servlet;
+    const range = { offset: from, length: size };
+    const stored = size > 0 && parts?.skills ? await part?.(parts.skills, range) : undefined;
+    const bytes = new Uint8Array(
+      skills!.archive?.slice(from, from + size) ?? stored ?? new ArrayBuffer(0),
+    );
+    if (bytes.length < size) return undefined;
     const about = { uri, mimeType: type };
     // Digests are of all bytes, also of a byte order mark.
     const text = () => new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(bytes);

@@ -62,6 +62,12 @@ export async function makeModule(
       ownScripts(),
       skillsIn(".", CACHE),
     ]);
+    for (const { path } of skills?.skills.skills ?? []) {
+      if (members.some(({ found }) => found.name === path.split("/")[0]))
+        throw new Refusal(
+          `skills/${path}: a servlet has this name, and the folder of its skills would be the same: rename one of both`,
+        );
+    }
     const before = new TextDecoder().decode(await readIfThere(values.out));
     const source = bundleSource(members, values.out, runner, skills);
     await writeIfNew(values.out, source);

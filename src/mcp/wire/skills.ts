@@ -21,7 +21,9 @@ export const knowsSkills = ({ extensions }: Json): boolean =>
 /** All skills, with their files. */
 export const skillsOf = oncePer(({ resources }: Catalog): { uri: string; entry: Json }[] =>
   [...resources].flatMap(([uri, { servlet, file }]) =>
-    file?.skill ? [{ uri, entry: skillEntry(servlet, file.skill) }] : [],
+    file?.skill
+      ? [{ uri, entry: skillEntry(servlet, file.skill, (one) => resources.has(one)) }]
+      : [],
   ),
 );
 
@@ -42,13 +44,16 @@ export async function getSkill(params: Json, registry: Registry): Promise<Json> 
   throw new Fault("invalid_params", `There is no skill ${beginningOf(uri, 200)}. See skills/list.`);
 }
 
+/** The folder of all skills: the one whose URI ends with a slash. */
+const ROOT = "skill://";
+
 /** The files and folders in a folder of skills. Throws `invalid_params` for a URI that is of none. */
 export async function readDirectory(params: Json, registry: Registry): Promise<Json> {
   const uri = uriIn(params);
-  const inside = uri === "skill:" ? "skill://" : `${uri}/`;
+  const inside = uri === ROOT ? uri : `${uri}/`;
   const { resources } = await registry.catalog();
   const children = new Map<string, Json>();
-  for (const [path, { file }] of resources) {
+  for (const [path, { file }] of uri.startsWith(ROOT) ? resources : []) {
     if (file === undefined || !path.startsWith(inside)) continue;
     const [name = "", ...deeper] = path.slice(inside.length).split("/");
     const folder = {

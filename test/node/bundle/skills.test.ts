@@ -92,6 +92,16 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
   ],
   ["is no text", { "one/SKILL.md": new Uint8Array([255]) }, /does not begin with frontmatter/],
   ["is not YAML", { "one/SKILL.md": "---\nname: [\n---\n" }, /frontmatter that is not YAML: .+/],
+  [
+    "ends its frontmatter otherwise than clients want it",
+    { "one/SKILL.md": skill("one").replace("\n---\n", "\n--- \n") },
+    /does not begin with frontmatter/,
+  ],
+  [
+    "has maps that are keys of maps",
+    { "one/SKILL.md": skill("one", `a:\n  ${"? ".repeat(300)}x\n`) },
+    /not YAML: Map keys must be texts/,
+  ],
   ["has a list", { "one/SKILL.md": "---\n- a\n---\n" }, /no map of names to values/],
   [
     "is an alias bomb",
@@ -158,6 +168,30 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
   ],
 ])("a skill is refused that %s", async (_what, files, message) => {
   await expect(bundle(withSkills(files))).rejects.toThrow(message);
+});
+
+test("skills in each other are refused where lists of their files would be long", async () => {
+  const paths = Array.from({ length: 200 }, (_, depth) =>
+    Array.from({ length: depth + 1 }, () => "in-each-other").join("/"),
+  );
+  const files = paths.map((path) => [`${path}/SKILL.md`, skill("in-each-other")] as const);
+  await expect(bundle(withSkills(Object.fromEntries(files)))).rejects.toThrow(
+    /the list of its skills' files has \d{8} characters, and 1048576 is the limit: nest/,
+  );
+});
+
+test("links are found in time by the length of a text", async () => {
+  const text = `${"](".repeat(500_000)}\n${'](a "'.repeat(300_000)}\n${"[a](b.md)".repeat(100_000)}`;
+  const files = { "one/SKILL.md": skill("one", "", text), "one/b.md": "b" };
+  const [member] = await bundle(withSkills(files));
+  expect(member!.skills!.skills.files).toHaveLength(2);
+});
+
+test("a folder of skills may be a link within the servlet", async () => {
+  await bundle({ "a/a.wat": lists("draw"), "a/deep/one/SKILL.md": skill("one") });
+  await symlink(at("a/deep"), at("a/skills"));
+  const [member] = await makeOf(at(""));
+  expect(member!.skills!.skills.skills).toMatchObject([{ path: "one" }]);
 });
 
 test("a folder of skills that is a link elsewhere is refused", async () => {
