@@ -78,6 +78,18 @@ export async function skillsIn(folder: string, cache: string): Promise<SkillArch
   return { skills: { skills, files: described }, digest, path, bytes };
 }
 
+/** Throws a `Refusal` for a skill of the project in the folder where clients see those of one of these servlets. */
+export function demandOwnFolders(
+  archive: SkillArchive | undefined,
+  servlets: readonly string[],
+): void {
+  const taken = archive?.skills.skills.find(({ path }) => servlets.includes(path.split("/")[0]!));
+  if (taken === undefined) return;
+  throw new Refusal(
+    `skills/${taken.path}: a servlet has this name, and its skills would be in the same folder: rename one of the two`,
+  );
+}
+
 function textOf(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);

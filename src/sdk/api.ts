@@ -147,7 +147,7 @@ export function path(
 ): string {
   const encoded = values.map((value) => [value].flat().map(encodeURIComponent).join(","));
   const whole = String.raw({ raw: parts }, ...encoded);
-  const isOther = encoded.includes("") || whole.split("/").some((part) => /^\.\.?$/.test(part));
+  const isOther = encoded.includes("") || /(^|\/)(\.|%2e){1,2}([/?#]|$)/i.test(whole);
   if (!isOther) return whole;
   throw new ToolError(
     `"${values.join('", "')}" cannot be in a path: each must be a name or an id.`,
@@ -345,7 +345,8 @@ function nextOf(value: unknown, { headers }: Answer, at?: string): string | unde
       : memberAt(value, at);
   if (typeof found !== "string" || found === "") return undefined;
   const isUrl = at === undefined || /^(https?:\/\/|\/|\?)/.test(found);
-  return isUrl ? found.replace(/^[^?]*\?/, "") : found;
+  // A page that only its path names cannot be asked for.
+  return isUrl ? /\?([^#]+)/.exec(found)?.[1] : found;
 }
 
 /** A query without keys, which an API may repeat. */

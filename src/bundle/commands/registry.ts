@@ -15,6 +15,7 @@ import * as z from "zod";
 import type { Json } from "../../core/model.ts";
 import { printableText } from "../../core/text.ts";
 import { argumentsIn } from "../arguments.ts";
+import { writeIfNew } from "../cache.ts";
 import { Refusal } from "../refusal.ts";
 
 const USAGE = `npm run registry -- URL   writes server.json for the MCP registry, from the server at this URL
@@ -86,7 +87,7 @@ export async function registryCommand(
   const text = JSON.stringify({ ...existing(file), ...made }, null, 2);
   const proof = proofOf(keyIn(folder, true));
   const served = await ask(PROOF_PATH).catch(() => undefined);
-  writeFileSync(file, `${text}\n`);
+  await writeIfNew(file, `${text}\n`);
 
   const left = fits.length - icons.length;
   const lost =

@@ -2,7 +2,7 @@ import { mkdir, symlink } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { buildOf } from "../../../src/bundle/build-files.ts";
 import { buildLinesOf, compare } from "../../../src/bundle/differences.ts";
-import { skillsIn } from "../../../src/bundle/skills.ts";
+import { demandOwnFolders, skillsIn } from "../../../src/bundle/skills.ts";
 import { bundling } from "./bundling.ts";
 import { lists } from "./modules.ts";
 
@@ -60,7 +60,12 @@ test("those of a project are read as well", async () => {
   await bundle({ "p/a/a.wat": lists("draw"), "skills/both/SKILL.md": skill("both") }).catch(
     () => {},
   );
-  expect((await skillsIn(at(""), ".bundle"))?.skills.skills).toMatchObject([{ path: "both" }]);
+  const archive = await skillsIn(at(""), ".bundle");
+  expect(archive?.skills.skills).toMatchObject([{ path: "both" }]);
+  expect(() => demandOwnFolders(archive, ["a"])).not.toThrow();
+  expect(() => demandOwnFolders(archive, ["a", "both"])).toThrow(
+    /skills\/both: a servlet has this/,
+  );
 });
 
 test("a change of a skill is shown before an update", async () => {

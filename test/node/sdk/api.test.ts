@@ -93,6 +93,7 @@ describe("a path", () => {
 
   test.each([[""], ["."], [".."]])("refuses %j", (value) => {
     expect(() => path`/users/${value}/keys`).toThrow(/cannot be in a path/);
+    expect(() => path`/users/keys/${value}?all`).toThrow(/cannot be in a path/);
   });
 });
 
@@ -215,6 +216,8 @@ describe("an answer", () => {
       "page=3&b=c",
     ],
     [[], { link: '<https://x.example/a?page=1>; rel="last"' }, undefined, undefined],
+    [[], { link: '<https://x.example/a/page/2>; rel="next"' }, undefined, undefined],
+    [[], { link: '</a?page=2#end>; rel="next"' }, undefined, "page=2"],
     [{ meta: { next_cursor: "abc=" } }, {}, "meta.next_cursor", "abc="],
     [{ meta: { next_cursor: "" } }, {}, "meta.next_cursor", undefined],
     [{ "@odata.nextLink": "https://x.example/v1?$skip=2" }, {}, "@odata.nextLink", "$skip=2"],

@@ -4,7 +4,7 @@ import { createApp } from "../../../src/app.ts";
 import type { Build } from "../../../src/installs/build.ts";
 import { demandServable } from "../../../src/installs/servable.ts";
 import { createServer } from "../../../src/server.ts";
-import { readSkill } from "../../../src/servlets/skills.ts";
+import { isSkillOfProject, readSkill } from "../../../src/servlets/skills.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { hashed } from "../auth/key-holders.ts";
 import { newAddress, send, type Json } from "../calls/client.ts";
@@ -194,6 +194,13 @@ describe("skills of an installed build", () => {
       readSkill(servlet, "skill://a/a/SKILL.md", async () => new ArrayBuffer(bytes));
     expect(await read(2)).toBeUndefined();
     expect(await read(3)).toMatchObject({ contents: [{ mimeType: "text/markdown" }] });
+  });
+
+  test("are not in a folder of a skill of the project", () => {
+    const [own, other] = [{ name: "server", skills: { files: [file] } }, { name: "a" }] as never[];
+    expect(isSkillOfProject([own!, other!], "a")).toBe(true);
+    expect(isSkillOfProject([other!], "a")).toBe(false);
+    expect(isSkillOfProject([own!], "b")).toBe(false);
   });
 
   test("are read in part", async () => {
