@@ -9,17 +9,19 @@ import { parseDocument } from "yaml";
 import * as z from "zod";
 import { limits } from "../core/limits.ts";
 import { isObject, type Json } from "../core/model.ts";
+import { percentDecoded } from "../core/text.ts";
 import type { Skill, SkillFile, Skills } from "../servlets/bundle.ts";
 import { writeIfNew } from "./cache.ts";
 import { digestOf } from "./digests.ts";
 import { Refusal } from "./refusal.ts";
 import { demandInside, filesOf } from "./servlet-files.ts";
 
-/** What every client accepts of one skill: https://github.com/modelcontextprotocol/ext-skills (Limits). */
+/** Every client accepts a skill of so many files: https://github.com/modelcontextprotocol/ext-skills (Limits). */
 const MOST_FILES = 512;
+/** Characters of the frontmatter, which is sent with every list of skills. */
 const MOST_FRONTMATTER = 64 * 1024;
 
-/** Skills in the cache: what they are, and their files one after the other. */
+/** The skills of one folder, and the archive in the cache: all of their files, one after the other. */
 export interface SkillArchive {
   skills: Skills;
   digest: string;
@@ -27,7 +29,7 @@ export interface SkillArchive {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** The skills in the folder `skills` of a servlet's or project's folder; undefined if there are none. Throws a `Refusal`. */
+/** Reads the skills of a servlet or project, from `skills/` in its folder; undefined if it has none. Throws a `Refusal`. */
 export async function skillsIn(folder: string, cache: string): Promise<SkillArchive | undefined> {
   await demandInside(folder, "skills");
   const place = join(folder, "skills");
@@ -42,18 +44,18 @@ export async function skillsIn(folder: string, cache: string): Promise<SkillArch
     const size = bytes.length;
     return { path, size, digest: digestOf(bytes), ...typeOf(path, text !== undefined) };
   });
+  for (const { path } of described) {
+    const [folderName = "", ...inside] = path.split("/");
+    if (inside.length === 0)
+      throw new Refusal(`skills/${path} is in no skill: move it into the folder of one`);
+    if (!described.some((file) => file.path === `${folderName}/SKILL.md`))
+      throw new Refusal(
+        `skills/${folderName} has no SKILL.md: write it, with a name and a description, or remove the folder`,
+      );
+  }
   const skills = described
     .filter(({ path }) => posix.basename(path) === "SKILL.md")
     .map(({ path }) => skillAt(posix.dirname(path), texts.get(path)));
-  for (const { path } of described) {
-    const own = path.split("/")[0]!;
-    if (skills.some((skill) => skill.path === own)) continue;
-    throw new Refusal(
-      path === own
-        ? `skills/${path} is in no skill: move it into the folder of one`
-        : `skills/${own} has no SKILL.md: write it, with a name and a description, or remove the folder`,
-    );
-  }
   for (const skill of skills) demandWhole(skill, described, texts);
   const size = files.reduce((sum, file) => sum + file.bytes.length, 0);
   if (size > limits.skillBytes)
@@ -80,7 +82,7 @@ function textOf(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Types of files that instructions have, and the library does not know. */
+/** Media types by extension, where hono has none or another (`.ts` is a video there). */
 const TYPES: Readonly<Record<string, string>> = {
   md: "text/markdown",
   py: "text/x-python",
@@ -107,7 +109,7 @@ const frontmatterSchema = z.looseObject({
   metadata: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** The skill in this folder below `skills/`, of which `text` is the SKILL.md. */
+/** The skill in this folder below `skills/`; `text` is its SKILL.md, undefined if that is not UTF-8. */
 function skillAt(path: string, text: string | undefined): Skill {
   const refuse = (why: string): never => {
     throw new Refusal(`skills/${path}/SKILL.md ${why}`);
@@ -121,7 +123,7 @@ function skillAt(path: string, text: string | undefined): Skill {
     return refuse(
       `has ${written.length} characters of frontmatter, and ${MOST_FRONTMATTER} is the limit`,
     );
-  const frontmatter = valueIn(written, refuse);
+  const frontmatter = frontmatterIn(written, refuse);
   const read = frontmatterSchema.safeParse(frontmatter);
   if (!read.success) {
     const faults = read.error.issues.map(
@@ -137,7 +139,7 @@ function skillAt(path: string, text: string | undefined): Skill {
   return { path, frontmatter: frontmatter as Skill["frontmatter"] };
 }
 
-function valueIn(written: string, refuse: (why: string) => never): Json {
+function frontmatterIn(written: string, refuse: (why: string) => never): Json {
   const document = parseDocument(written, { uniqueKeys: true });
   const [error] = document.errors;
   if (error) {
@@ -153,7 +155,7 @@ function valueIn(written: string, refuse: (why: string) => never): Json {
   return isObject(value) ? value : refuse("has frontmatter that is no map of names to values");
 }
 
-/** Throws a `Refusal` for a skill of too many files, or whose texts link to files that are not in it. */
+/** Throws a `Refusal` for a skill that has too many files, or whose Markdown links to files that it does not have. */
 function demandWhole(
   { path: root }: Skill,
   files: readonly SkillFile[],
@@ -167,13 +169,13 @@ function demandWhole(
   for (const { path } of own) {
     if (!path.endsWith(".md")) continue;
     for (const link of linksIn(texts.get(path) ?? "")) {
-      const places = [root, posix.dirname(path)].map((from) => posix.join(from, link));
-      const isThere = places.some((place) =>
-        files.some(
-          (file) => file.path === place || file.path.startsWith(`${place.replace(/\/$/, "")}/`),
-        ),
+      // Clients start from the skill's folder, and people from that of the file.
+      const targets = [root, posix.dirname(path)].map((from) =>
+        posix.join(from, link).replace(/\/$/, ""),
       );
-      if (isThere && places.some((place) => place.startsWith(`${root}/`))) continue;
+      const isTarget = (file: SkillFile) =>
+        targets.some((target) => file.path === target || file.path.startsWith(`${target}/`));
+      if (own.some(isTarget)) continue;
       throw new Refusal(
         `skills/${path} links to ${link}, which is no file of the skill ${root}: write the file, or correct the link`,
       );
@@ -181,19 +183,11 @@ function demandWhole(
   }
 }
 
-/** The relative links in a text in Markdown, outside of code. */
+/** The relative links in Markdown, outside of code. */
 function linksIn(text: string): string[] {
-  const prose = text.replaceAll(/^(```|~~~)[^]*?^\1/gm, "").replaceAll(/`[^`\n]*`/g, "");
+  const prose = text.replaceAll(/^[ \t]*(```|~~~)[^]*?^[ \t]*\1/gm, "").replaceAll(/`[^`\n]*`/g, "");
   return [...prose.matchAll(/\]\(\s*<?([^)<>\s]+)>?(?:\s+["'(][^)]*)?\)/g)].flatMap(([, link]) => {
     const [path = ""] = link!.split(/[#?]/);
-    return path === "" || /^[a-z][a-z0-9+.-]*:|^\/\//i.test(path) ? [] : [decodedPath(path)];
+    return path === "" || /^[a-z][a-z0-9+.-]*:|^\/\//i.test(path) ? [] : [percentDecoded(path)];
   });
-}
-
-function decodedPath(path: string): string {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return path;
-  }
 }

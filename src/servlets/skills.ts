@@ -1,25 +1,25 @@
 /**
- * Skills: folders of instructions that a servlet brings for models, as resources that the server serves.
+ * Serves skills, folders of instructions for models that a servlet or the project brings, as resources.
  * https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx
  */
 import type { Json, ReadResourceResult, Resource } from "../core/model.ts";
 import type { PreparedServlet, Skill } from "./bundle.ts";
 import { SERVER_SERVLET } from "./scopes.ts";
 
-/** Those that no servlet has, but the project, are the server's own. */
+/** The project's skills are those of the server's own servlet, and have no servlet's name in their URIs. */
 const rootOf = ({ name }: Pick<PreparedServlet, "name">): string =>
   name === SERVER_SERVLET ? "skill://" : `skill://${name}/`;
 
 const uriOf = (servlet: Pick<PreparedServlet, "name">, path: string): string =>
   rootOf(servlet) + path.split("/").map(encodeURIComponent).join("/");
 
-/** A file of a servlet's skills as a resource. Only a `SKILL.md` is listed, with its skill. */
+/** A file of a servlet's skills as a resource; only a `SKILL.md` has its skill, and is listed. */
 export interface SkillResource {
   resource: Resource;
   skill?: Skill;
 }
 
-/** All files of a servlet's skills. */
+/** A resource for each file of a servlet's skills. */
 export function skillResources(servlet: PreparedServlet): SkillResource[] {
   const { skills = [], files = [] } = servlet.skills ?? {};
   const described = new Map(skills.map((skill) => [`${skill.path}/SKILL.md`, skill]));
@@ -33,7 +33,7 @@ export function skillResources(servlet: PreparedServlet): SkillResource[] {
   });
 }
 
-/** A skill as `skills/list` and `skills/get` describe it: with all of its files. */
+/** A skill and all of its files, as an entry of `skills/list` and `skills/get`. */
 export const skillEntry = (servlet: PreparedServlet, { path, frontmatter }: Skill): Json => ({
   uri: uriOf(servlet, `${path}/SKILL.md`),
   frontmatter,
@@ -46,7 +46,10 @@ export const skillEntry = (servlet: PreparedServlet, { path, frontmatter }: Skil
     })),
 });
 
-/** The content of a file of a servlet's skills; undefined for another URI. `stored` gives an archive by its digest. */
+/**
+ * The content of a file of a servlet's skills; undefined for any other URI, and where the archive is missing or too short.
+ * `stored` gives an archive by its digest.
+ */
 export async function readSkill(
   servlet: PreparedServlet,
   uri: string,
@@ -63,8 +66,8 @@ export async function readSkill(
     if (!archive || archive.byteLength < from + size) return undefined;
     const bytes = new Uint8Array(archive, from, size);
     const about = { uri, mimeType: type };
-    // Digests are of all bytes, also of a byte order mark.
-    const text = () => new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(bytes);
+    // A byte order mark stays, since the digest covers it.
+    const text = () => new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
     return {
       contents: [isText ? { ...about, text: text() } : { ...about, blob: bytes.toBase64() }],
     };

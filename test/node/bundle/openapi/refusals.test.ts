@@ -66,11 +66,14 @@ describe("is refused", () => {
   test.each<[what: string, content: unknown, message: RegExp, choice?: object]>([
     ["text that is not YAML", "a: b: c", /neither YAML nor JSON: Nested mappings/],
     ["JSON that ends early", '{"openapi": ', /neither YAML nor JSON/],
+    ["an alias that leads to itself", "a: &a { b: *a }", /circular/],
     ["a text", "hello", /it is no object/],
     ["a file of something else", { name: "x" }, /no `openapi: 3/],
     ["Swagger 2.0", { swagger: "2.0", info: {}, paths: {} }, /Swagger 2\.0.*swagger2openapi/],
     ["OpenAPI 4", { openapi: "4.0.0" }, /OpenAPI 4\.0\.0, and 3\.0 to 3\.2/],
     ["no paths", described({ paths: {} }), /no `paths`/],
+    ["no version", described({ info: { title: "T" } }), /at \/info: .*'version'/],
+    ["a server without a URL", described({ servers: [{}] }), /at \/servers\/0: .*'url'/],
     [
       "references to other hosts",
       withSchema({ $ref: "https://schemas.example.com/pet.json#/Pet" }),
@@ -216,6 +219,57 @@ describe("is made", () => {
     };
     await made(described({ paths }), { tag: ["b"] });
     expect(await code()).toContain("sample_get_a_2:");
+  });
+
+  test("though a part of it is empty", async () => {
+    await made(described({ components: null, security: null, tags: null }));
+    expect(await code()).toContain("sample_get_a:");
+  });
+
+  test("of what is deprecated, where it is named", async () => {
+    const paths = {
+      "/a": { get: { operationId: "a", deprecated: true, ...OK } },
+      "/b": { get: { operationId: "b", deprecated: true, ...OK } },
+    };
+    const text = await made(described({ paths }), { only: ["a"] });
+    expect(text).toMatch(/1 tool of 2 operations \(1 deprecated, left out\)/);
+  });
+
+  test("of names that begin with a digit", async () => {
+    const parameters = [{ name: "2fa", in: "path", required: true, schema: { type: "string" } }];
+    await made(described({ paths: { "/a/{2fa}": { get: { parameters, ...OK } } } }));
+    expect(await code()).toContain("path`/a/${value_2fa}`");
+  });
+
+  test("with a test that passes, whatever its arguments must be", async () => {
+    const properties = {
+      pair: { type: "array", items: { type: "number", maximum: 0.5 }, minItems: 2 },
+      long: { type: "string", minLength: 2 ** 40, maxLength: 2 ** 41 },
+    };
+    await made(withSchema({ type: "object", properties, required: ["pair", "long"] }));
+    const test_ = await readFile(join(folder, "servlets/sample/servlet.test.ts"), "utf8");
+    expect(test_).toContain("pair: [0.5, 0.5]");
+  });
+
+  test("of a name that is not encoded as references are", async () => {
+    const node = { type: "object", properties: { a: { $ref: "#/components/schemas/50%" } } };
+    await made(withSchema({ $ref: "#/components/schemas/50%" }, { "50%": node }));
+    expect(await code()).toContain("sample_post_a:");
+  });
+
+  test("of schemas that have themselves in a member `references`", async () => {
+    const node = {
+      type: "object",
+      properties: {
+        references: { $ref: "#/components/schemas/Node" },
+        ...{ a: { type: "string" }, b: { type: "string" }, c: { type: "string" } },
+      },
+    };
+    const either = { type: "object", properties: { x: 1, y: 1 } as Record<string, unknown> };
+    either.properties = { x: { $ref: "#/components/schemas/Node" } };
+    either.properties["y"] = either.properties["x"];
+    await made(withSchema(either, { Node: node }));
+    expect(await code()).not.toContain("const Node =");
   });
 
   test("of schemas that refer to each other", async () => {
