@@ -185,7 +185,9 @@ function demandWhole(
 
 /** The relative links in Markdown, outside of code. */
 function linksIn(text: string): string[] {
-  const prose = text.replaceAll(/^[ \t]*(```|~~~)[^]*?^[ \t]*\1/gm, "").replaceAll(/`[^`\n]*`/g, "");
+  const prose = text
+    .replaceAll(/^[ \t]*(```|~~~)[^]*?^[ \t]*\1/gm, "")
+    .replaceAll(/`[^`\n]*`/g, "");
   return [...prose.matchAll(/\]\(\s*<?([^)<>\s]+)>?(?:\s+["'(][^)]*)?\)/g)].flatMap(([, link]) => {
     const [path = ""] = link!.split(/[#?]/);
     return path === "" || /^[a-z][a-z0-9+.-]*:|^\/\//i.test(path) ? [] : [percentDecoded(path)];

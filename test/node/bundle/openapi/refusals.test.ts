@@ -64,8 +64,8 @@ describe("is refused", () => {
   );
 
   test.each<[what: string, content: unknown, message: RegExp, choice?: object]>([
-    ["text that is not YAML", "a: b: c", /neither YAML nor JSON: Nested mappings/],
-    ["JSON that ends early", '{"openapi": ', /neither YAML nor JSON/],
+    ["text that is not YAML", "a: b: c", /cannot be read as YAML or JSON: Nested mappings/],
+    ["JSON that ends early", '{"openapi": ', /cannot be read as YAML or JSON/],
     ["an alias that leads to itself", "a: &a { b: *a }", /circular/],
     ["a text", "hello", /it is no object/],
     ["a file of something else", { name: "x" }, /no `openapi: 3/],
@@ -135,7 +135,7 @@ describe("is refused", () => {
           },
         },
       }),
-      /nothing can be made of it:\n {2}GET \/a: it needs the cookie s/,
+      /none of its operations can become a tool:\n {2}GET \/a: it needs the cookie s/,
     ],
     ["another language", described(), /leave out --lang/, { lang: "c" }],
   ])("%s", async (_what, content, message, choice) => {
@@ -232,7 +232,7 @@ describe("is made", () => {
       "/b": { get: { operationId: "b", deprecated: true, ...OK } },
     };
     const text = await made(described({ paths }), { only: ["a"] });
-    expect(text).toMatch(/1 tool of 2 operations \(1 deprecated, left out\)/);
+    expect(text).toMatch(/1 tool from 2 operations \(1 deprecated, left out\)/);
   });
 
   test("of names that begin with a digit", async () => {
@@ -241,19 +241,23 @@ describe("is made", () => {
     expect(await code()).toContain("path`/a/${value_2fa}`");
   });
 
-  test("with a test that passes, whatever its arguments must be", async () => {
+  test("with a test whose arguments are as long and small as they must be", async () => {
     const properties = {
       pair: { type: "array", items: { type: "number", maximum: 0.5 }, minItems: 2 },
       long: { type: "string", minLength: 2 ** 40, maxLength: 2 ** 41 },
     };
     await made(withSchema({ type: "object", properties, required: ["pair", "long"] }));
-    const test_ = await readFile(join(folder, "servlets/sample/servlet.test.ts"), "utf8");
-    expect(test_).toContain("pair: [0.5, 0.5]");
+    const text = await readFile(join(folder, "servlets/sample/servlet.test.ts"), "utf8");
+    expect(text).toContain("pair: [0.5, 0.5]");
   });
 
   test("of a name that is not encoded as references are", async () => {
-    const node = { type: "object", properties: { a: { $ref: "#/components/schemas/50%" } } };
-    await made(withSchema({ $ref: "#/components/schemas/50%" }, { "50%": node }));
+    const half = { $ref: "#/components/schemas/Node/properties/50%" };
+    const node = {
+      type: "object",
+      properties: { "50%": { type: "object", properties: { half } } },
+    };
+    await made(withSchema({ $ref: "#/components/schemas/Node" }, { Node: node }));
     expect(await code()).toContain("sample_post_a:");
   });
 
@@ -265,10 +269,9 @@ describe("is made", () => {
         ...{ a: { type: "string" }, b: { type: "string" }, c: { type: "string" } },
       },
     };
-    const either = { type: "object", properties: { x: 1, y: 1 } as Record<string, unknown> };
-    either.properties = { x: { $ref: "#/components/schemas/Node" } };
-    either.properties["y"] = either.properties["x"];
-    await made(withSchema(either, { Node: node }));
+    const reference = { $ref: "#/components/schemas/Node" };
+    const both = { type: "object", properties: { x: reference, y: reference } };
+    await made(withSchema(both, { Node: node }));
     expect(await code()).not.toContain("const Node =");
   });
 
@@ -281,8 +284,8 @@ describe("is made", () => {
       },
     };
     const text = await made(withSchema({ $ref: "#/components/schemas/Node" }, { Node: node }));
-    expect(text).toContain("Node has itself in it");
-    expect(await code()).toContain('z.describe("As the Node around it")');
+    expect(text).toContain("Node contains itself");
+    expect(await code()).toContain('z.describe("Another Node, like the one around it")');
   });
 
   test("of texts that would end a comment, a text or a template", async () => {
