@@ -179,7 +179,8 @@ export class Description {
     }
     if (outside.size > 0) throw this.#elsewhere([...outside]);
     const { errors = [] } = await new Validator({ allErrors: true }).validate(part);
-    if (typeof errors === "string") throw new Refusal(`${this.from}: ${errors}`);
+    if (typeof errors === "string")
+      throw new Refusal(`${this.from}: it is not valid OpenAPI ${openapi}: ${errors}`);
     // Where several forms are allowed, each gives an error: the deepest is about the form that was meant.
     const [error] = errors.toSorted(
       (a, b) => b.instancePath.split("/").length - a.instancePath.split("/").length,
