@@ -67,7 +67,7 @@ export async function readSkill(
     const bytes = new Uint8Array(archive, from, size);
     const about = { uri, mimeType: type };
     // A byte order mark stays, since the digest covers it.
-    const text = () => new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+    const text = () => new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(bytes);
     return {
       contents: [isText ? { ...about, text: text() } : { ...about, blob: bytes.toBase64() }],
     };

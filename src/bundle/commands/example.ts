@@ -126,7 +126,7 @@ class Maker {
   #arrayOf(schema: Json, depth: number): unknown[] {
     const { items } = schema;
     const first = listIn(schema, "prefixItems");
-    return Array.from({ length: lengthOf(schema) }, (_, at) =>
+    return Array.from({ length: arrayLength(schema) }, (_, at) =>
       this.valueOf(first[at] ?? items, depth + 1),
     );
   }
@@ -147,7 +147,7 @@ function typeOf(schema: Json): unknown {
 }
 
 /** The length of an example for an array. */
-export const lengthOf = ({ minItems = 1 }: Json): number =>
+export const arrayLength = ({ minItems = 1 }: Json): number =>
   Math.min(Math.max(1, Number(minItems)), 100);
 
 /** An example for a number or integer. */

@@ -1,6 +1,6 @@
 /** Writes the tool of one operation: its input, and a handler that makes the request. */
 import { isObject, type Json } from "../../core/model.ts";
-import { lengthOf, numberOf, textOf } from "../commands/example.ts";
+import { arrayLength, numberOf, textOf } from "../commands/example.ts";
 import type { Credentials } from "./credentials.ts";
 import type {
   Description,
@@ -571,7 +571,7 @@ function sampleOf(shape: Shape, schemas: Schemas, depth = 0): unknown {
     case "boolean":
       return true;
     case "array":
-      return depth > 8 ? [] : Array(lengthOf(keywords)).fill(inner(keywords["items"]));
+      return depth > 8 ? [] : Array(arrayLength(keywords)).fill(inner(keywords["items"]));
     case "choice":
       return depth > 8 ? "example" : inner(choices[0]);
     case "object":
