@@ -8,6 +8,7 @@ import { getMimeType } from "hono/utils/mime";
 import * as z from "zod";
 import { limits } from "../core/limits.ts";
 import { isObject, type Json } from "../core/model.ts";
+import { percentDecoded } from "../core/text.ts";
 import type { Skill, SkillFile, Skills } from "../servlets/bundle.ts";
 import { entryCharacters } from "../servlets/skills.ts";
 import { writeIfNew } from "./cache.ts";
@@ -16,11 +17,12 @@ import { Refusal } from "./refusal.ts";
 import { demandInside, filesOf } from "./servlet-files.ts";
 import { valueInYaml } from "./yaml.ts";
 
-/** What every client accepts of one skill: https://github.com/modelcontextprotocol/ext-skills (Limits). */
+/** Every client accepts a skill of so many files: https://github.com/modelcontextprotocol/ext-skills (Limits). */
 const MOST_FILES = 512;
+/** Characters of the frontmatter, which is sent with every list of skills. */
 const MOST_FRONTMATTER = 64 * 1024;
 
-/** Skills in the cache: what they are, and their files one after the other. */
+/** The skills of one folder, and the archive in the cache: all of their files, one after the other. */
 export interface SkillArchive {
   skills: Skills;
   digest: string;
@@ -28,7 +30,7 @@ export interface SkillArchive {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** The skills in the folder `skills` of a servlet's or project's folder; undefined if there are none. Throws a `Refusal`. */
+/** Reads the skills of a servlet or project, from `skills/` in its folder; undefined if it has none. Throws a `Refusal`. */
 export async function skillsIn(folder: string, cache: string): Promise<SkillArchive | undefined> {
   await demandInside(folder, "skills");
   const place = join(folder, "skills");
@@ -43,18 +45,18 @@ export async function skillsIn(folder: string, cache: string): Promise<SkillArch
     const size = bytes.length;
     return { path, size, digest: digestOf(bytes), ...typeOf(path, text !== undefined) };
   });
+  for (const { path } of described) {
+    const [folderName = "", ...inside] = path.split("/");
+    if (inside.length === 0)
+      throw new Refusal(`skills/${path} is in no skill: move it into the folder of one`);
+    if (!described.some((file) => file.path === `${folderName}/SKILL.md`))
+      throw new Refusal(
+        `skills/${folderName} has no SKILL.md: write it, with a name and a description, or remove the folder`,
+      );
+  }
   const skills = described
     .filter(({ path }) => posix.basename(path) === "SKILL.md")
     .map(({ path }) => skillAt(posix.dirname(path), texts.get(path)));
-  for (const { path } of described) {
-    const own = path.split("/")[0]!;
-    if (skills.some((skill) => skill.path === own)) continue;
-    throw new Refusal(
-      path === own
-        ? `skills/${path} is in no skill: move it into the folder of one`
-        : `skills/${own} has no SKILL.md: write it, with a name and a description, or remove the folder`,
-    );
-  }
   for (const skill of skills) demandWhole(skill, described, texts);
   const entries = entryCharacters({ skills, files: described });
   if (entries > limits.buildBytes)
@@ -98,7 +100,7 @@ function textOf(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Types of files that instructions have, and the library does not know. */
+/** Media types by extension, where hono has none or another (`.ts` is a video there). */
 const TYPES: Readonly<Record<string, string>> = {
   md: "text/markdown",
   py: "text/x-python",
@@ -125,7 +127,7 @@ const frontmatterSchema = z.looseObject({
   metadata: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** The skill in this folder below `skills/`, of which `text` is the SKILL.md. */
+/** The skill in this folder below `skills/`; `text` is its SKILL.md, undefined if that is not UTF-8. */
 function skillAt(path: string, text: string | undefined): Skill {
   const refuse = (why: string): never => {
     throw new Refusal(`skills/${path}/SKILL.md ${why}`);
@@ -139,7 +141,7 @@ function skillAt(path: string, text: string | undefined): Skill {
     return refuse(
       `has ${written.length} characters of frontmatter, and ${MOST_FRONTMATTER} is the limit`,
     );
-  const frontmatter = valueIn(written, refuse);
+  const frontmatter = frontmatterIn(written, refuse);
   const read = frontmatterSchema.safeParse(frontmatter);
   if (!read.success) {
     const faults = read.error.issues.map(
@@ -155,7 +157,7 @@ function skillAt(path: string, text: string | undefined): Skill {
   return { path, frontmatter: frontmatter as Skill["frontmatter"] };
 }
 
-function valueIn(written: string, refuse: (why: string) => never): Json {
+function frontmatterIn(written: string, refuse: (why: string) => never): Json {
   let value: unknown;
   try {
     value = valueInYaml(written, 20);
@@ -165,7 +167,7 @@ function valueIn(written: string, refuse: (why: string) => never): Json {
   return isObject(value) ? value : refuse("has frontmatter that is no map of names to values");
 }
 
-/** Throws a `Refusal` for a skill of too many files, or whose texts link to files that are not in it. */
+/** Throws a `Refusal` for a skill that has too many files, or whose Markdown links to files that it does not have. */
 function demandWhole(
   { path: root }: Skill,
   files: readonly SkillFile[],
@@ -180,8 +182,11 @@ function demandWhole(
   for (const path of own) {
     if (!path.endsWith(".md")) continue;
     for (const link of new Set(linksIn(texts.get(path) ?? ""))) {
-      const places = [root, posix.dirname(path)].map((from) => posix.join(from, link));
-      if (places.some((place) => there.has(place.replace(/\/$/, "")))) continue;
+      // Clients start from the skill's folder, and people from that of the file.
+      const targets = [root, posix.dirname(path)].map((from) =>
+        posix.join(from, link).replace(/\/$/, ""),
+      );
+      if (targets.some((target) => there.has(target))) continue;
       throw new Refusal(
         `skills/${path} links to ${link}, which is no file of the skill ${root}: write the file, or correct the link`,
       );
@@ -192,21 +197,14 @@ function demandWhole(
 const foldersOf = (path: string): string[] =>
   path.includes("/") ? [posix.dirname(path), ...foldersOf(posix.dirname(path))] : [];
 
-/** The relative links in a text in Markdown, outside of code. */
+/** The relative links in Markdown, outside of code. */
 function linksIn(text: string): string[] {
-  const prose = text.replaceAll(/^(```|~~~)[^]*?^\1/gm, "").replaceAll(/`[^`\n]*`/g, "");
-  return [...prose.matchAll(/\]\(\s*<?([^()<>\s]+)>?(?:\s+["'(][^)\]]*)?\)/g)].flatMap(
-    ([, link]) => {
-      const [path = ""] = link!.split(/[#?]/);
-      return path === "" || /^[a-z][a-z0-9+.-]*:|^\/\//i.test(path) ? [] : [decodedPath(path)];
-    },
-  );
-}
-
-function decodedPath(path: string): string {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return path;
-  }
+  const prose = text
+    .replaceAll(/^[ \t]*(```|~~~)[^]*?^[ \t]*\1/gm, "")
+    .replaceAll(/`[^`\n]*`/g, "");
+  const links = prose.matchAll(/\]\(\s*<?([^()<>\s]+)>?(?:\s+["'(][^)\]]*)?\)/g);
+  return [...links].flatMap(([, link]) => {
+    const [path = ""] = link!.split(/[#?]/);
+    return path === "" || /^[a-z][a-z0-9+.-]*:|^\/\//i.test(path) ? [] : [percentDecoded(path)];
+  });
 }

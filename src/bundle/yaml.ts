@@ -21,6 +21,6 @@ export function valueInYaml(text: string, maxAliasCount = 100): unknown {
   try {
     return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount })) ?? "null");
   } catch {
-    throw new Error("It has too many aliases, or one in what it stands for: write the values out");
+    throw new Error("it has too many aliases, or circular ones: write the values out");
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Skills: folders of instructions that a servlet brings for models, as resources that the server serves.
+ * Serves skills, folders of instructions for models that a servlet or the project brings, as resources.
  * https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx
  */
 import type { Json, ReadResourceResult, Resource } from "../core/model.ts";
@@ -7,7 +7,7 @@ import type { PreparedServlet, Skill, Skills } from "./bundle.ts";
 import type { Deployment } from "./deployment.ts";
 import { SERVER_SERVLET } from "./scopes.ts";
 
-/** Those that no servlet has, but the project, are the server's own. */
+/** The project's skills are those of the server's own servlet, and have no servlet's name in their URIs. */
 const rootOf = ({ name }: Pick<PreparedServlet, "name">): string =>
   name === SERVER_SERVLET ? "skill://" : `skill://${name}/`;
 
@@ -22,13 +22,13 @@ export const isSkillOfProject = (servlets: readonly PreparedServlet[], name: str
 const uriOf = (servlet: Pick<PreparedServlet, "name">, path: string): string =>
   rootOf(servlet) + path.split("/").map(encodeURIComponent).join("/");
 
-/** A file of a servlet's skills as a resource. Only a `SKILL.md` is listed, with its skill. */
+/** A file of a servlet's skills as a resource; only a `SKILL.md` has its skill, and is listed. */
 export interface SkillResource {
   resource: Resource;
   skill?: Skill;
 }
 
-/** All files of a servlet's skills. */
+/** A resource for each file of a servlet's skills. */
 export function skillResources(servlet: PreparedServlet): SkillResource[] {
   const { skills = [], files = [] } = servlet.skills ?? {};
   const described = new Map(skills.map((skill) => [`${skill.path}/SKILL.md`, skill]));
@@ -50,7 +50,7 @@ export const entryCharacters = ({ skills, files }: Skills): number =>
 
 const DIGEST_CHARACTERS = 100;
 
-/** A skill as `skills/list` and `skills/get` describe it: with all of its files that are served. */
+/** A skill and all of its files that are served, as an entry of `skills/list` and `skills/get`. */
 export const skillEntry = (
   servlet: PreparedServlet,
   { path, frontmatter }: Skill,
@@ -68,7 +68,10 @@ export const skillEntry = (
     .filter(({ uri }) => isServed(uri)),
 });
 
-/** The content of a file of a servlet's skills; undefined for another URI. `part` gives bytes of an archive that is stored. */
+/**
+ * The content of a file of a servlet's skills; undefined for any other URI, and where the archive is missing or too short.
+ * `part` gives bytes of an archive that is stored.
+ */
 export async function readSkill(
   servlet: PreparedServlet,
   uri: string,
@@ -88,7 +91,7 @@ export async function readSkill(
     );
     if (bytes.length < size) return undefined;
     const about = { uri, mimeType: type };
-    // Digests are of all bytes, also of a byte order mark.
+    // A byte order mark stays, since the digest covers it.
     const text = () => new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(bytes);
     return {
       contents: [isText ? { ...about, text: text() } : { ...about, blob: bytes.toBase64() }],

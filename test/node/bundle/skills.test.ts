@@ -46,6 +46,13 @@ test("files of any kind are part of a skill; hidden ones are not", async () => {
   expect(bytes.length).toBe(skills.files.reduce((sum, { size }) => sum + size, 0));
 });
 
+test("links in code are none, also where the code is indented in a list", async () => {
+  const body = "1. Run this:\n   ```py\n   a[0](b)\n   ```\n2. `[a](b)`";
+  await expect(
+    bundle(withSkills({ "one/SKILL.md": skill("one", "", body) })),
+  ).resolves.toHaveLength(1);
+});
+
 test("a lone file, and a servlet without the folder, have none", async () => {
   const members = await bundle({
     "a.wat": lists("draw"),
@@ -89,6 +96,7 @@ test("a change of a skill is shown before an update", async () => {
 test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
   ["has no SKILL.md", { "one/a.md": "a" }, /skills\/one has no SKILL\.md: write it/],
   ["is a file", { "README.md": "a" }, /skills\/README\.md is in no skill: move it/],
+  ["has no folder", { "SKILL.md": skill("one") }, /skills\/SKILL\.md is in no skill: move it/],
   ["has no frontmatter", { "one/SKILL.md": "# One" }, /does not begin with frontmatter: write ---/],
   [
     "has open frontmatter",
@@ -147,6 +155,15 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
     "links to another skill",
     { "one/SKILL.md": skill("one", "", "[a](../two/SKILL.md)"), "two/SKILL.md": skill("two") },
     /links to \.\.\/two\/SKILL\.md/,
+  ],
+  [
+    "links to another skill from a folder",
+    {
+      "one/SKILL.md": skill("one"),
+      "one/deep/a.md": "[b](../two/b.md)",
+      ...{ "two/SKILL.md": skill("two"), "two/b.md": "b" },
+    },
+    /one\/deep\/a\.md links to \.\.\/two\/b\.md/,
   ],
   [
     "links out",

@@ -127,6 +127,12 @@ describe("credentials", () => {
     expect(result!.structuredContent).toEqual({ items: [], next: "page=2" });
   });
 
+  test("in the query leave a cursor as it is", async () => {
+    const options: ApiOptions = { ...OPTIONS, keys: [{ secret: "k", as: { query: "key" } }] };
+    const world = { asked: { k: "s" }, answers: [Response.json({ next: "a/b+c=" })] };
+    expect(await structured({ nextAt: "next" }, world, { options })).toEqual({ next: "a/b+c=" });
+  });
+
   test("are an account, and are left out of a request without them", async () => {
     const options: ApiOptions = { ...OPTIONS, account: "acme" };
     expect((await called({}, {}, { options })).sent[0]!.account).toBe("acme");
@@ -197,11 +203,13 @@ describe("an answer", () => {
     const { items, note } = await structured({ fields: undefined }, json(list));
     expect(items).toHaveLength(50);
     expect(note).toMatch(
-      /^Cut from \d{6} characters: lists to 50 items.*`fields`.*id, text, inner/,
+      /^Cut from \d{6} characters: lists to 50 items.*objects to 6 levels of 100 members.*`fields`.*id, text, inner/,
     );
     const text = JSON.stringify(await structured({}, json({ text: "x".repeat(1e6) })));
     expect(text.length).toBeLessThan(3000);
     expect(text).toContain("Ask for less.");
+    const halves = await structured({}, json({ text: "x".repeat(1999) + "😀".repeat(30_000) }));
+    expect(halves["text"]).toBe(`${"x".repeat(1999)}…`);
     const wide = Object.fromEntries(
       Array.from({ length: 20_000 }, (_, n) => [`key${n}`, "x".repeat(50)]),
     );

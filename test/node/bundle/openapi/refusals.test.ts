@@ -64,13 +64,16 @@ describe("is refused", () => {
   );
 
   test.each<[what: string, content: unknown, message: RegExp, choice?: object]>([
-    ["text that is not YAML", "a: b: c", /neither YAML nor JSON: Nested mappings/],
-    ["JSON that ends early", '{"openapi": ', /neither YAML nor JSON/],
+    ["text that is not YAML", "a: b: c", /cannot be read as YAML or JSON: Nested mappings/],
+    ["JSON that ends early", '{"openapi": ', /cannot be read as YAML or JSON/],
+    ["an alias that leads to itself", "a: &a { b: *a }", /circular/],
     ["a text", "hello", /it is no object/],
     ["a file of something else", { name: "x" }, /no `openapi: 3/],
     ["Swagger 2.0", { swagger: "2.0", info: {}, paths: {} }, /Swagger 2\.0.*swagger2openapi/],
     ["OpenAPI 4", { openapi: "4.0.0" }, /OpenAPI 4\.0\.0, and 3\.0 to 3\.2/],
     ["no paths", described({ paths: {} }), /no `paths`/],
+    ["no version", described({ info: { title: "T" } }), /at \/info: .*'version'/],
+    ["a server without a URL", described({ servers: [{}] }), /at \/servers\/0: .*'url'/],
     [
       "references to other hosts",
       withSchema({ $ref: "https://schemas.example.com/pet.json#/Pet" }),
@@ -86,6 +89,14 @@ describe("is refused", () => {
       "a reference to nothing",
       withSchema({ $ref: "#/components/schemas/Pet" }),
       /Pet is not in it/,
+    ],
+    [
+      "a reference that is badly encoded",
+      withSchema(
+        { $ref: "#/components/schemas/A/properties/50%" },
+        { A: { properties: { "50%": {} } } },
+      ),
+      /it is not valid OpenAPI 3\.1\.0: URI malformed/,
     ],
     [
       "a reference to itself",
@@ -132,7 +143,7 @@ describe("is refused", () => {
           },
         },
       }),
-      /nothing can be made of it:\n {2}GET \/a: it needs the cookie s/,
+      /none of its operations can become a tool:\n {2}GET \/a: it needs the cookie s/,
     ],
     ["another language", described(), /leave out --lang/, { lang: "c" }],
     [
@@ -147,12 +158,7 @@ describe("is refused", () => {
     ],
     ["no list of servers", described({ servers: [null] }), /at \/servers\/0: it must be object/],
     ["no list of credentials", described({ security: "x" }), /at \/security: it must be array/],
-    [
-      "an alias in what it stands for",
-      "openapi: 3.1.0\na: &a { b: *a }",
-      /one in what it stands for/,
-    ],
-    ["maps that are keys of maps", `${"? ".repeat(300)}x`, /YAML nor JSON: Map keys must be texts/],
+    ["maps that are keys of maps", `${"? ".repeat(300)}x`, /YAML or JSON: Map keys must be texts/],
     ["a key twice", "a: 1\nb: 2\na: 3", /Map keys must be unique: a is there twice/],
     [
       "schemas that are nested too deeply",
@@ -160,7 +166,7 @@ describe("is refused", () => {
         '{"a":"HERE"}',
         '{"type":"array","items":'.repeat(9000) + "{}" + "}".repeat(9000),
       ),
-      /it cannot be checked/,
+      /not valid OpenAPI 3\.1\.0: Maximum call stack/,
     ],
     [
       "schemas that refer to each other too often",
@@ -258,6 +264,50 @@ describe("is made", () => {
     expect(await code()).toContain("sample_get_a_2:");
   });
 
+  test("though a part of it is empty", async () => {
+    await made(described({ components: null, security: null, tags: null }));
+    expect(await code()).toContain("sample_get_a:");
+  });
+
+  test("of what is deprecated, where it is named", async () => {
+    const paths = {
+      "/a": { get: { operationId: "a", deprecated: true, ...OK } },
+      "/b": { get: { operationId: "b", deprecated: true, ...OK } },
+    };
+    const text = await made(described({ paths }), { only: ["a"] });
+    expect(text).toMatch(/1 tool from 2 operations \(1 deprecated, left out\)/);
+  });
+
+  test("of names that begin with a digit", async () => {
+    const parameters = [{ name: "2fa", in: "path", required: true, schema: { type: "string" } }];
+    await made(described({ paths: { "/a/{2fa}": { get: { parameters, ...OK } } } }));
+    expect(await code()).toContain("path`/a/${value_2fa}`");
+  });
+
+  test("with a test whose arguments are as long and small as they must be", async () => {
+    const properties = {
+      pair: { type: "array", items: { type: "number", maximum: 0.5 }, minItems: 2 },
+      long: { type: "string", minLength: 2 ** 40, maxLength: 2 ** 41 },
+    };
+    await made(withSchema({ type: "object", properties, required: ["pair", "long"] }));
+    const text = await readFile(join(folder, "servlets/sample/servlet.test.ts"), "utf8");
+    expect(text).toContain("pair: [0.5, 0.5]");
+  });
+
+  test("of schemas that have themselves in a member `references`", async () => {
+    const node = {
+      type: "object",
+      properties: {
+        references: { $ref: "#/components/schemas/Node" },
+        ...{ a: { type: "string" }, b: { type: "string" }, c: { type: "string" } },
+      },
+    };
+    const reference = { $ref: "#/components/schemas/Node" };
+    const both = { type: "object", properties: { x: reference, y: reference } };
+    await made(withSchema(both, { Node: node }));
+    expect(await code()).not.toContain("const Node =");
+  });
+
   test("of schemas that refer to each other", async () => {
     const node = {
       type: "object",
@@ -267,8 +317,8 @@ describe("is made", () => {
       },
     };
     const text = await made(withSchema({ $ref: "#/components/schemas/Node" }, { Node: node }));
-    expect(text).toContain("Node has itself in it");
-    expect(await code()).toContain('z.describe("As the Node around it")');
+    expect(text).toContain("Node contains itself");
+    expect(await code()).toContain('z.describe("Another Node, like the one around it")');
   });
 
   const parameter = (name: string, others: object = {}) => ({
@@ -381,7 +431,7 @@ describe("is made", () => {
     );
     await made(content);
     const text = await readFile(join(folder, "servlets/sample/servlet.test.ts"), "utf8");
-    expect(text).toMatch(/bbox: \[0, 0, 0, 0\],\s+above: 6,\s+long: "exa"/);
+    expect(text).toMatch(/bbox: \[0, 0, 0, 0\],\s+above: 6,/);
   });
 
   test("with a line for a shell, which an address does not end", async () => {

@@ -38,7 +38,7 @@ const CASES: Record<string, Expected> = {
       "GET /repos/example/example/avatar",
     ],
     printed:
-      /5 tools, of 7 operations \(1 are deprecated.*releases\/assets: it has a server of its own/s,
+      /5 tools from 7 operations \(1 deprecated.*releases\/assets: it has a server of its own/s,
   },
   payments: {
     file: "payments.yaml",
@@ -79,7 +79,7 @@ const CASES: Record<string, Expected> = {
       "PATCH /api/v1/namespaces/example/pods/example {}",
       "GET /api/v1/namespaces/example/pods/example/log",
     ],
-    printed: /4 tools, of 4/,
+    printed: /4 tools from 4/,
   },
   office: {
     file: "office.yaml",
@@ -91,7 +91,7 @@ const CASES: Record<string, Expected> = {
       "PUT /users/example/drive/root:/example:/content example",
       "GET /reports/getEmailActivity(period='example')",
     ],
-    printed: /Message has itself in it/,
+    printed: /Message contains itself/,
   },
 };
 
