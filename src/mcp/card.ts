@@ -1,6 +1,6 @@
 /**
- * How a server is found before a client connects: its card, and the catalogue that lists it. Both are for everybody, and say
- * nothing of what the server offers.
+ * Documents by which a server is found before a client connects: its card, the catalogue that lists it, and the proof of its
+ * domain. They need no credentials, and say nothing of what the server offers.
  * https://github.com/modelcontextprotocol/experimental-ext-server-card/blob/main/docs/discovery.md
  */
 import { hexDigest } from "../core/digest.ts";
@@ -12,18 +12,18 @@ import type { Introduction } from "./wire/exchange.ts";
 const SCHEMA = "https://static.modelcontextprotocol.io/schemas/v2/server-card.schema.json";
 const CARD_TYPE = "application/mcp-server-card+json";
 const CATALOGUE_TYPE = "application/ai-catalog+json";
-/** Characters of a card's title and description. */
-const WORDS = 100;
+/** The most characters of a card's title and description, and of each half of its name. */
+const MOST = 100;
 
 const CARD_PATH = "/mcp/server-card";
 
 interface Document {
   type: string;
-  /** A text is shown as it is; undefined where there is none. */
+  /** A value is served as JSON and a text as it is; undefined if this server does not have the document. */
   make(server: Introduced, origin: string): Json | string | undefined;
 }
 
-/** By path: how each document is made. The second path of the catalogue is its earlier name. */
+/** By path. `/.well-known/mcp/catalog.json` is an earlier name of the catalogue. */
 const DOCUMENTS: Readonly<Record<string, Document>> = {
   [CARD_PATH]: { type: CARD_TYPE, make: cardOf },
   "/.well-known/ai-catalog.json": { type: CATALOGUE_TYPE, make: catalogueOf("1.0") },
@@ -34,14 +34,16 @@ const DOCUMENTS: Readonly<Record<string, Document>> = {
 /** The paths of the documents by which a server is found. */
 export const FINDING_PATHS = Object.keys(DOCUMENTS);
 
-/** How the server introduces itself; its name in registries (reverse DNS) and the proof of its domain, if it has them. */
+/** The server, as these documents describe it. */
 export interface Introduced {
   introduction: Introduction;
+  /** Its name in registries, in reverse DNS; made from the host by default. */
   registered: string | undefined;
+  /** The proof that the MCP registry asks for. */
   proof: string | undefined;
 }
 
-/** Answers a request for one of these documents at the server's own origin. */
+/** Answers a request for one of `FINDING_PATHS`. Its URL must have the server's own origin. */
 export async function findingResponse(request: Request, server: Introduced): Promise<Response> {
   const headers = new Headers({
     "access-control-allow-origin": "*",
@@ -72,8 +74,8 @@ function cardOf({ introduction: { info }, registered }: Introduced, origin: stri
     $schema: SCHEMA,
     name: registered ?? nameFor(origin, String(name)),
     version,
-    description: shortened(typeof words === "string" ? words : "An MCP server", WORDS - 1),
-    ...(typeof title === "string" && title !== "" && { title: shortened(title, WORDS - 1) }),
+    description: shortened(typeof words === "string" ? words : "An MCP server", MOST - 1),
+    ...(typeof title === "string" && title !== "" && { title: shortened(title, MOST - 1) }),
     ...(websiteUrl !== undefined && { websiteUrl }),
     ...(Array.isArray(icons) && { icons: icons.map(iconOf) }),
     remotes: [
@@ -100,18 +102,16 @@ function catalogueOf(specVersion: string) {
   };
 }
 
-/** The name of a server that has none in registries: that of its host, backwards, and its own. */
+/** The default name on a card: the host in reverse, and the server's own name. */
 function nameFor(origin: string, name: string): string {
   const host = new URL(origin).hostname;
   const isNamed = /[a-z]/i.test(host) && !host.startsWith("[");
   const namespace = isNamed ? reversed(host) : host.replaceAll(/[^0-9a-f]+/gi, ".");
   const own = name.replaceAll(/[^a-zA-Z0-9._-]+/g, "-") || "server";
-  return `${namespace.slice(0, WORDS)}/${own.slice(0, WORDS - 1)}`;
+  return `${namespace.slice(0, MOST)}/${own.slice(0, MOST - 1)}`;
 }
 
-/** The members of an icon that a card may have. */
-const iconOf = ({ src, mimeType, sizes, theme }: Json): Json => ({
-  ...{ src, mimeType, sizes, theme },
-});
+/** An icon with only those members that a card may have. */
+const iconOf = ({ src, mimeType, sizes, theme }: Json): Json => ({ src, mimeType, sizes, theme });
 
 const reversed = (name: string): string => name.split(".").toReversed().join(".");

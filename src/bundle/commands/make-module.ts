@@ -16,7 +16,7 @@ import { isInstalled } from "../own.ts";
 import { localVariables } from "./local-variables.ts";
 import { Refusal } from "../refusal.ts";
 import { runnerScripts, type RunnerScripts } from "../runner-scripts.ts";
-import { skillsIn } from "../skills.ts";
+import { demandOwnFolders, skillsIn } from "../skills.ts";
 import { compileQuickly } from "../work.ts";
 import { table } from "./table.ts";
 import { demandComplete } from "./wrangler-config.ts";
@@ -62,6 +62,10 @@ export async function makeModule(
       ownScripts(),
       skillsIn(".", CACHE),
     ]);
+    demandOwnFolders(
+      skills,
+      members.map(({ found }) => found.name),
+    );
     const before = new TextDecoder().decode(await readIfThere(values.out));
     const source = bundleSource(members, values.out, runner, skills);
     await writeIfNew(values.out, source);
