@@ -137,7 +137,7 @@ export type ContextTools = keyof Tools extends never
   : Tools;
 
 /** Names are known when they are called. */
-export const tools = new Proxy({} as ContextTools, {
+export const tools = new Proxy<ContextTools>({}, {
   get: (_, name) =>
     typeof name === "string" ? (args?: object) => makeCall(name, args) : undefined,
 });

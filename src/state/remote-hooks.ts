@@ -112,17 +112,15 @@ async function answeredLater<T>(
   hooks: RemoteHooks,
   signal: AbortSignal,
 ): Promise<T> {
-  let isHere = false;
-  const given = orAborted(answer, signal).finally(() => (isHere = true));
+  const given = orAborted(answer, signal);
   given.catch(() => {});
-  while (!isHere) {
-    const pause = Promise.withResolvers<void>();
-    const timer = setTimeout(pause.resolve, limits.hookMs);
-    await Promise.race([given.catch(() => {}), pause.promise]);
-    clearTimeout(timer);
-    if (!isHere) await answered(hooks.isThere());
+  for (;;) {
+    const pause = Promise.withResolvers<undefined>();
+    const timer = setTimeout(() => pause.resolve(undefined), limits.hookMs);
+    const first = await Promise.race([given, pause.promise]).finally(() => clearTimeout(timer));
+    if (first !== undefined) return unsettled(first);
+    await answered(hooks.isThere());
   }
-  return unsettled(await given);
 }
 
 /** The part of a call's context that is somewhere else. `sent` collects what is on its way there. */

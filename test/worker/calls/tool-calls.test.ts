@@ -170,6 +170,6 @@ describe("servlets that do their worst", () => {
     await sent.promise;
     await send("tasks/cancel", { taskId: id }, withTasks);
     await gone.promise;
-    await until(id, "cancelled");
+    expect(await until(id, "cancelled")).not.toHaveProperty("result");
   });
 });
