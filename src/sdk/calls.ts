@@ -137,7 +137,10 @@ export type ContextTools = keyof Tools extends never
   : Tools;
 
 /** Names are known when they are called. */
-export const tools = new Proxy<ContextTools>({}, {
-  get: (_, name) =>
-    typeof name === "string" ? (args?: object) => makeCall(name, args) : undefined,
-});
+export const tools = new Proxy<ContextTools>(
+  {},
+  {
+    get: (_, name) =>
+      typeof name === "string" ? (args?: object) => makeCall(name, args) : undefined,
+  },
+);
