@@ -99,8 +99,9 @@ class Batch {
     let failure: unknown;
     const worker = async () => {
       for (const nth of next) {
+        if (failure !== undefined || this.calls[nth]!.answer !== undefined) continue;
         try {
-          if (this.calls[nth]!.answer === undefined) await this.#one(nth, signal);
+          await this.#one(nth, signal);
         } catch (error) {
           // The others must come to their ends, too: a suspended guest is never abandoned.
           failure ??= error;
