@@ -96,7 +96,8 @@ export class Serving {
     const { installer } = this;
     const own = ownServlets({ installer, registry, tasksOf: personal, skills: bundle.skills });
     this.facets = facetsWith(loader);
-    this.deployment = { ...plain, ...installing, own };
+    const { profiles } = bundle;
+    this.deployment = { ...plain, ...installing, own, profiles };
     this.#bundle = bundle;
     this.#known = {
       registry: this.#registryWith([]),

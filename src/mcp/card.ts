@@ -3,6 +3,7 @@
  * nothing of what the server offers.
  * https://github.com/modelcontextprotocol/experimental-ext-server-card/blob/main/docs/discovery.md
  */
+import { endpointPath } from "../auth/metadata.ts";
 import { hexDigest } from "../core/digest.ts";
 import type { Json } from "../core/model.ts";
 import { shortened } from "../core/text.ts";
@@ -15,7 +16,8 @@ const CATALOGUE_TYPE = "application/ai-catalog+json";
 /** Characters of a card's title and description. */
 const WORDS = 100;
 
-const CARD_PATH = "/mcp/server-card";
+/** The path of the card of the whole server, or of a profile. */
+const cardPath = (profile?: string): string => `${endpointPath(profile)}/server-card`;
 
 interface Document {
   type: string;
@@ -25,18 +27,22 @@ interface Document {
 
 /** By path: how each document is made. The second path of the catalogue is its earlier name. */
 const DOCUMENTS: Readonly<Record<string, Document>> = {
-  [CARD_PATH]: { type: CARD_TYPE, make: cardOf },
   "/.well-known/ai-catalog.json": { type: CATALOGUE_TYPE, make: catalogueOf("1.0") },
   "/.well-known/mcp/catalog.json": { type: "application/json", make: catalogueOf("draft") },
   "/.well-known/mcp-registry-auth": { type: "text/plain", make: ({ proof }) => proof },
 };
 
-/** The paths of the documents by which a server is found. */
-export const FINDING_PATHS = Object.keys(DOCUMENTS);
+/** The paths of the documents by which a server with these profiles is found. */
+export const findingPaths = (profiles: readonly string[]): string[] => [
+  ...Object.keys(DOCUMENTS),
+  ...[undefined, ...profiles].map(cardPath),
+];
 
 /** How the server introduces itself; its name in registries (reverse DNS) and the proof of its domain, if it has them. */
 export interface Introduced {
   introduction: Introduction;
+  /** Those of its profiles, by name. */
+  introductions: ReadonlyMap<string, Introduction>;
   registered: string | undefined;
   proof: string | undefined;
 }
@@ -50,7 +56,10 @@ export async function findingResponse(request: Request, server: Introduced): Pro
   });
   if (request.method === "OPTIONS") return new Response(null, { status: 204, headers });
   const { pathname, origin } = new URL(request.url);
-  const { type, make } = DOCUMENTS[pathname.replace(/\/$/, "")]!;
+  const { type, make } = DOCUMENTS[pathname.replace(/\/$/, "")] ?? {
+    type: CARD_TYPE,
+    make: () => cardOf(server, origin, profileIn(pathname)),
+  };
   const made = make(server, origin);
   if (made === undefined) return new Response("There is none here.\n", { status: 404, headers });
   const text = typeof made === "string" ? made : JSON.stringify(made);
@@ -65,12 +74,18 @@ export async function findingResponse(request: Request, server: Introduced): Pro
   return new Response(request.method === "HEAD" ? null : text, { headers });
 }
 
-function cardOf({ introduction: { info }, registered }: Introduced, origin: string): Json {
+/** The profile whose card has this path; undefined for the whole server. */
+const profileIn = (path: string): string | undefined =>
+  /^\/mcp\/([^/]+)\/server-card/.exec(path)?.[1];
+
+function cardOf(server: Introduced, origin: string, profile?: string): Json {
+  const { introduction: whole, introductions, registered } = server;
+  const { info } = (profile === undefined ? undefined : introductions.get(profile)) ?? whole;
   const { name, version, title, description, websiteUrl, icons } = info;
   const words = [description, title, name].find((one) => typeof one === "string" && one !== "");
   return {
     $schema: SCHEMA,
-    name: registered ?? nameFor(origin, String(name)),
+    name: (registered ?? nameFor(origin, String(name))) + (profile === undefined ? "" : `-${profile}`),
     version,
     description: shortened(typeof words === "string" ? words : "An MCP server", WORDS - 1),
     ...(typeof title === "string" && title !== "" && { title: shortened(title, WORDS - 1) }),
@@ -79,7 +94,7 @@ function cardOf({ introduction: { info }, registered }: Introduced, origin: stri
     remotes: [
       {
         type: "streamable-http",
-        url: `${origin}/mcp`,
+        url: origin + endpointPath(profile),
         supportedProtocolVersions: [...MODERN_VERSIONS, ...LEGACY_VERSIONS],
       },
     ],
@@ -88,15 +103,17 @@ function cardOf({ introduction: { info }, registered }: Introduced, origin: stri
 
 function catalogueOf(specVersion: string) {
   return (server: Introduced, origin: string): Json => {
-    const { name, title } = cardOf(server, origin);
-    const [namespace = "", own = ""] = String(name).split("/");
-    const entry = {
-      identifier: `urn:air:${reversed(namespace)}:${own}`,
-      displayName: title ?? own,
-      type: CARD_TYPE,
-      url: origin + CARD_PATH,
-    };
-    return { specVersion, entries: [entry] };
+    const entries = [undefined, ...server.introductions.keys()].map((profile) => {
+      const { name, title } = cardOf(server, origin, profile);
+      const [namespace = "", own = ""] = String(name).split("/");
+      return {
+        identifier: `urn:air:${reversed(namespace)}:${own}`,
+        displayName: title ?? own,
+        type: CARD_TYPE,
+        url: origin + cardPath(profile),
+      };
+    });
+    return { specVersion, entries };
   };
 }
 

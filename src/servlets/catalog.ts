@@ -1,6 +1,6 @@
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import type { Lists, Prompt, Resource, ResourceTemplate, Tool } from "../core/model.ts";
+import type { Json, Lists, Prompt, Resource, ResourceTemplate, Tool } from "../core/model.ts";
 import { oncePer } from "../core/once-per.ts";
 import { FORMATS } from "../schema/formats.ts";
 import { portable } from "../schema/portable.ts";
@@ -8,7 +8,8 @@ import { Pattern } from "../schema/pattern.ts";
 import { StepsExceeded, Steps } from "../schema/steps.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import { checkOf, type Check } from "./checks.ts";
-import { GET_RESULT, RESERVED_NAMES, type May } from "./scopes.ts";
+import { pinned, type Filter } from "./profiles.ts";
+import { GET_RESULT, RESERVED_NAMES, type EntryKind } from "./scopes.ts";
 import { skillResources, type SkillResource } from "./skills.ts";
 import { compareTemplates, sampleOf, templateMatcher, type TemplateMatcher } from "./templates.ts";
 import { newest } from "./toolkit.ts";
@@ -26,6 +27,8 @@ export interface ToolEntry extends EntrySource {
   /** The check of its arguments, and of its `structuredContent` where it has an `outputSchema`. */
   input: Check;
   output?: Check;
+  /** Arguments that its profile gives every call, which `tool` does not show. */
+  pinned?: Json;
 }
 
 export interface PromptEntry extends EntrySource {
@@ -73,13 +76,13 @@ export interface Clash {
 }
 
 /**
- * Merges the lists of servlets: renames and skips entries as manifests say, and skips those that `may` refuses.
+ * Merges the lists of servlets: renames and skips entries as manifests say, and skips those that the filter refuses.
  * `shown` are the servlets of which not only `versions` has entries.
  */
 export function merge(
   servlets: readonly { servlet: PreparedServlet; lists: Lists }[],
   onClash: (clash: Clash) => void,
-  may: May = () => true,
+  { may, pinned: pinsOf }: Filter = { may: () => true },
   shown: readonly PreparedServlet[] = newest(servlets.map(({ servlet }) => servlet)),
 ): Catalog {
   const tools = new Map<string, ToolEntry>();
@@ -115,41 +118,50 @@ export function merge(
       typeof uri === "string" && !skipsResource(uri) && (owners.get(uri) ?? servlet) === servlet;
     const skipsTool = wholeMatch(manifest.skip_tools);
     for (const tool of lists.tools) {
-      if (skipsTool(tool.name) || !may(servlet.name, tool.name)) continue;
+      if (skipsTool(tool.name) || !may(servlet.name, tool.name, "tools")) continue;
+      const pins = pinsOf?.(servlet.name, tool) ?? {};
+      const isPinned = Object.keys(pins).length > 0;
+      const open = isPinned ? pinned(tool, pins) : tool;
+      // The bundle step refuses it; lists of other servlets are not known there.
+      if (typeof open === "string") continue;
       const name = listedName(tool.name, manifest.prefix);
       const mode = manifest.tools?.[tool.name]?.task;
       const execution = mode && { ...tool.execution, taskSupport: TASK_SUPPORT[mode] };
-      const linked = withView(withPortable(tool), servlet);
+      const linked = withView(withPortable(open), servlet);
       const view = viewOfTool(linked);
       const allowed = view === undefined || mayShow(view) ? linked : toolWithoutView(linked);
       const listed = { ...allowed, name, ...(execution && { execution }) };
-      const entry = { servlet, own: tool.name, tool: listed, ...checksOf(servlet, tool) };
+      const checks = checksOf(servlet, tool);
+      const own = { servlet, own: tool.name, tool: listed, ...checks };
+      const entry = isPinned ? { ...own, pinned: pins } : own;
       versions.push(entry);
       if (seen.has(servlet)) add("tools", tools, name, entry);
     }
     if (!seen.has(servlet)) continue;
     const skipsPrompt = wholeMatch(manifest.skip_prompts);
     for (const prompt of lists.prompts) {
-      if (skipsPrompt(prompt.name) || !may(servlet.name, prompt.name)) continue;
+      if (skipsPrompt(prompt.name) || !may(servlet.name, prompt.name, "prompts")) continue;
       const name =
         manifest.prefix === undefined ? prompt.name : `${manifest.prefix}-${prompt.name}`;
       add("prompts", prompts, name, { servlet, own: prompt.name, prompt: { ...prompt, name } });
     }
-    const mayList = ({ uri }: Resource) => !skipsResource(uri) && may(servlet.name, uri);
-    for (const resource of lists.resources.filter(mayList)) {
+    const mayList = ({ uri }: Resource, kind: EntryKind) =>
+      !skipsResource(uri) && may(servlet.name, uri, kind);
+    for (const resource of lists.resources) {
+      if (!mayList(resource, "resources")) continue;
       const { uri } = resource;
       const owner = owners.get(uri);
       if (owner === undefined) add("resources", resources, uri, { servlet, resource });
       else onClash({ kind: "resources", name: uri, servlets: [owner.name, servlet.name] });
     }
     for (const fixed of fixedOf(servlet)) {
-      if (mayList(fixed.resource))
+      if (mayList(fixed.resource, fixed.file === undefined ? "views" : "skills"))
         add("resources", resources, fixed.resource.uri, { servlet, ...fixed });
     }
     const skipsTemplate = wholeMatch(manifest.skip_resource_templates);
     for (const template of lists.resourceTemplates) {
       if (skipsTemplate(template.uriTemplate)) continue;
-      if (!may(servlet.name, template.uriTemplate)) continue;
+      if (!may(servlet.name, template.uriTemplate, "resources")) continue;
       const matches = templateMatcher(template.uriTemplate);
       add("resourceTemplates", templates, template.uriTemplate, { servlet, template, matches });
     }

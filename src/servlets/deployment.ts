@@ -4,6 +4,7 @@ import type { Principal } from "../core/model.ts";
 import type { Ending, LogLevel } from "../wasm/call.ts";
 import type { World } from "../wasm/world.ts";
 import type { PreparedServlet } from "./bundle.ts";
+import type { Profiles } from "./profiles.ts";
 import type { Scopes } from "./scopes.ts";
 import type { CollectedLists, Servlet } from "./servlet.ts";
 
@@ -85,6 +86,7 @@ export interface Deployment {
   isolation?: "restored" | "fresh" | "checked";
   /** Patterns of the configured scopes. */
   scopes?: Scopes;
+  profiles?: Profiles | undefined;
   /** Runs an export of a servlet that keeps state, in the object with that state; without it, each call starts with new state. */
   runStateful?:
     | ((

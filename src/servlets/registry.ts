@@ -8,6 +8,7 @@ import type {
   CompleteResult,
   Json,
   Lists,
+  Principal,
   ReadResourceResult,
 } from "../core/model.ts";
 import { nearest } from "../core/nearest.ts";
@@ -29,7 +30,8 @@ import { Lister } from "./lister.ts";
 import { errorResult } from "./own.ts";
 import { tellMisfit } from "./run-log.ts";
 import { keepsState } from "./manifest.ts";
-import { mayBy, patternsBy, scopeFor, SERVER_SERVLET, type May } from "./scopes.ts";
+import { filterOf, profileOf, servedIn, type Filter } from "./profiles.ts";
+import { grantsProfile, mayBy, patternsBy, scopeFor, SERVER_SERVLET, type May } from "./scopes.ts";
 import type { Servlet } from "./servlet.ts";
 import { newest } from "./toolkit.ts";
 import { readSkill } from "./skills.ts";
@@ -53,8 +55,11 @@ export interface Entry {
 /** The servlet that completes an argument, and the request in its own names. */
 type Completer = { servlet: PreparedServlet; request: CompletionRequest };
 
-/** The full registry and the filter of a narrowed one. */
-type Narrower = { all: Registry; may: May; patterns: readonly string[] };
+/** What narrows a registry: a profile, by its name; and scopes within `all`, the registry that they narrow. */
+interface Narrowing {
+  profile?: string | undefined;
+  scoped?: { all: Registry; scopes: readonly string[]; may: May; patterns: readonly string[] };
+}
 
 /** Another registry, whose lists these are, and the caller that they are for. */
 type View = { viewer: Viewer | undefined; of: Registry };
@@ -64,22 +69,24 @@ export class Registry {
   readonly #bundle: Served;
   readonly #deployment: Deployment;
   readonly #servlets: Map<PreparedServlet, Servlet>;
-  readonly #narrower: Narrower | undefined;
+  readonly #narrowing: Narrowing;
+  readonly #filter: Filter | undefined;
   readonly #narrow = new Map<string, Registry>();
   readonly #lister: Lister;
   readonly #viewer: Viewer | undefined;
   #seen: ReturnType<Lister["seenBy"]> | undefined;
 
   /** With a view, it is what one caller sees of another registry, or has the same lists and other runs. */
-  constructor(bundle: Served, deployment: Deployment, narrower?: Narrower, view?: View) {
+  constructor(bundle: Served, deployment: Deployment, narrowing: Narrowing = {}, view?: View) {
     this.#bundle = bundle;
     this.#deployment = deployment;
-    this.#narrower = narrower;
+    this.#narrowing = narrowing;
+    this.#filter = filterFor(narrowing, deployment);
     this.#viewer = view?.viewer;
     this.#servlets = view && view.of.#deployment === deployment ? view.of.#servlets : new Map();
-    const parts = { deployment, servletOf: this.servlet.bind(this), may: narrower?.may };
+    const parts = { deployment, servletOf: this.servlet.bind(this), filter: this.#filter };
     this.#lister = view ? view.of.#lister : new Lister(bundle, parts);
-    this.isNarrow = narrower !== undefined;
+    this.isNarrow = narrowing.scoped !== undefined;
     this.isDynamic = this.#lister.isDynamic;
     this.isPersonal = view?.viewer !== undefined;
     this.servlets = view?.of.servlets ?? newest(bundle.servlets);
@@ -92,29 +99,45 @@ export class Registry {
   /** True if some lists are those of one caller's state. */
   readonly isPersonal: boolean;
 
-  /** The registry for one caller: what its scopes grant, with the lists that servlets have in its state. */
+  /** The registry for one caller: what its profile has and its scopes grant, with the lists that servlets have in its state. */
   for(viewer: Viewer): Registry {
-    const of = this.within(viewer.principal.scopes);
+    const of = this.within(viewer.principal);
     if (of.#lister.stateful.length === 0) return of;
-    return new Registry(this.#bundle, this.#deployment, of.#narrower, { viewer, of });
+    return new Registry(of.#bundle, of.#deployment, of.#narrowing, { viewer, of });
   }
 
   /** A registry that shares these lists, whose runs have other parts of the deployment. */
   by(parts: Partial<Deployment>): Registry {
     const view = { viewer: this.#viewer, of: this };
-    return new Registry(this.#bundle, { ...this.#deployment, ...parts }, this.#narrower, view);
+    return new Registry(this.#bundle, { ...this.#deployment, ...parts }, this.#narrowing, view);
   }
 
-  /** The registry for a caller with these scopes; the full one without scopes. */
-  within(scopes: readonly string[] | undefined): Registry {
+  /**
+   * The registry for a caller of this profile with these scopes; the full one without either. A scope that grants the profile
+   * grants all that it has.
+   */
+  within({ profile, scopes }: Pick<Principal, "profile" | "scopes">): Registry {
+    if (profile !== undefined && profile !== this.#narrowing.profile)
+      return this.#narrowed(`profile ${profile}`, () => {
+        const { profiles } = this.#deployment;
+        const served = servedIn(this.#bundle, profileOf(profiles, profile));
+        return new Registry(served, this.#deployment, { profile });
+      }).within({ profile, scopes });
+    const { scopes: configured = {} } = this.#deployment;
     if (scopes === undefined) return this;
-    const key = JSON.stringify(scopes.toSorted());
-    let narrow = this.#narrow.get(key);
-    if (narrow === undefined) {
-      const { scopes: configured = {} } = this.#deployment;
+    if (profile !== undefined && grantsProfile(scopes, configured, profile)) return this;
+    return this.#narrowed(JSON.stringify(scopes.toSorted()), () => {
       const may = mayBy(scopes, configured);
       const patterns = patternsBy(scopes, configured);
-      narrow = new Registry(this.#bundle, this.#deployment, { all: this, may, patterns });
+      const scoped = { all: this, scopes, may, patterns };
+      return new Registry(this.#bundle, this.#deployment, { profile, scoped });
+    });
+  }
+
+  #narrowed(key: string, make: () => Registry): Registry {
+    let narrow = this.#narrow.get(key);
+    if (narrow === undefined) {
+      narrow = make();
       if (this.#narrow.size >= NARROW_REGISTRIES) this.#narrow.clear();
       this.#narrow.set(key, narrow);
     }
@@ -129,15 +152,15 @@ export class Registry {
     if (this.#bundle.servlets.some((one) => one.hash === hash)) return this;
     const old = await this.#deployment.oldBuild?.(hash);
     if (old === undefined || keepsState(old.manifest)) throw outdated(old?.name);
+    const { profile, scoped } = this.#narrowing;
     const all = new Registry({ servlets: [old] }, this.#deployment);
-    if (!this.#narrower) return all;
-    return new Registry(all.#bundle, this.#deployment, { ...this.#narrower, all });
+    return all.within({ ...(profile !== undefined && { profile }), ...scoped });
   }
 
   /** Throws `insufficient_scope`, which names a sufficient scope, for an entry that the caller may not use. */
   demand({ servlet, own }: Partial<EntrySource> = {}): void {
     if (servlet === undefined || own === undefined) return;
-    if (this.#narrower?.may(servlet.name, own) !== false) return;
+    if (this.#narrowing.scoped?.may(servlet.name, own) !== false) return;
     const scope = scopeFor(servlet.name, own, this.#deployment.scopes ?? {});
     throw new Fault(
       "insufficient_scope",
@@ -146,9 +169,9 @@ export class Registry {
     );
   }
 
-  /** The full registry. */
+  /** The registry that the caller's scopes narrow: of its profile, or of everything. */
   get whole(): Registry {
-    const { all = this } = this.#narrower ?? {};
+    const { all = this } = this.#narrowing.scoped ?? {};
     if (!this.#viewer) return all;
     const { scopes: _, ...principal } = this.#viewer.principal;
     return all.for({ ...this.#viewer, principal });
@@ -177,8 +200,15 @@ export class Registry {
     switch (ref.kind) {
       case "tool": {
         const tool = await this.#tool(ref.name);
-        const { value, issues } = checkWithoutNulls(tool.input, ref.input);
-        const entry = this.entryOf(tool, value);
+        // A call that goes on keeps the arguments that its profile gave it when it began.
+        const { pinned = tool.pinned } = ref;
+        const { value, issues: others } = checkWithoutNulls(tool.input, {
+          ...ref.input,
+          ...pinned,
+        });
+        const given = Object.keys(pinned ?? {}).filter((name) => Object.hasOwn(ref.input, name));
+        const entry = this.entryOf(tool, value, pinned);
+        const issues = given.length > 0 ? given.map(pinnedIssue) : others;
         if (issues === undefined) return entry;
         const text = `Tool arguments do not match the input schema of ${ref.name}: ${describeIssues(issues)}.`;
         const run = async (call: CallContext) => {
@@ -232,8 +262,8 @@ export class Registry {
     tellMisfit(servlet.name, call, this.#deployment);
   }
 
-  /** A tool of any version, with checked arguments. */
-  entryOf(tool: ToolEntry, input: Json): Entry {
+  /** A tool of any version, with checked arguments, of which `pinned` are not its caller's. */
+  entryOf(tool: ToolEntry, input: Json, pinned?: Json): Entry {
     const { name } = tool.tool;
     const { callTool } = this.servlet(tool.servlet);
     const demandFit = ({ isError, structuredContent }: CallToolResult) => {
@@ -243,7 +273,7 @@ export class Registry {
       throw new Fault("servlet_failed", message);
     };
     return {
-      ref: { kind: "tool", name, input },
+      ref: { kind: "tool", name, ...callersPart(input, pinned) },
       subject: name,
       servlet: tool.servlet,
       tool,
@@ -271,7 +301,7 @@ export class Registry {
    * servlet lists could be of any that the scopes grant.
    */
   async hears(uri: string, teller?: string): Promise<boolean> {
-    const may = this.#narrower?.may;
+    const { may } = this.#filter ?? {};
     if (may === undefined) return true;
     if (teller !== undefined && !may(teller, uri)) return false;
     const { servlet } = (await this.#ownerOf(uri)) ?? {};
@@ -283,6 +313,8 @@ export class Registry {
   async demandHearing(uri: string): Promise<void> {
     await this.resource(uri);
     if (await this.hears(uri)) return;
+    if (!this.isNarrow)
+      throw new Fault("not_found", `Resource not found: ${uri}`, { data: { uri } });
     const scope = `*:${uri}`;
     throw new Fault(
       "insufficient_scope",
@@ -293,7 +325,7 @@ export class Registry {
 
   /** The patterns that the caller's scopes grant; undefined if they grant everything. */
   get patterns(): readonly string[] | undefined {
-    return this.#narrower?.patterns;
+    return this.#narrowing.scoped?.patterns;
   }
 
   /** Reads a resource by the servlet that it belongs to, or else by each that may know it, until one succeeds. */
@@ -312,7 +344,7 @@ export class Registry {
     for (const bundled of readersOf(await this.whole.catalog(), uri)) {
       const servlet = this.servlet(bundled);
       if (isSkipped(bundled, uri)) continue;
-      if (this.#narrower?.may(bundled.name, uri) === false) continue;
+      if (this.#filter?.may(bundled.name, uri) === false) continue;
       try {
         return await servlet.readResource(uri, call);
       } catch (error) {
@@ -384,7 +416,7 @@ export class Registry {
     const offered = [...versions, ...prompts.values(), ...resources.values(), ...templates];
     const offering = new Set(offered.map(({ servlet }) => servlet));
     return this.servlets.filter(
-      (one) => this.servlet(one).rootsChanged && (!this.isNarrow || offering.has(one)),
+      (one) => this.servlet(one).rootsChanged && (this.#filter === undefined || offering.has(one)),
     );
   }
 
@@ -412,4 +444,26 @@ export class Registry {
     this.#servlets.set(bundled, servlet);
     return servlet;
   }
+}
+
+function filterFor(
+  { profile, scoped }: Narrowing,
+  { profiles }: Pick<Deployment, "profiles">,
+): Filter | undefined {
+  if (profile === undefined) return scoped;
+  const filter = filterOf(profileOf(profiles, profile));
+  if (scoped === undefined) return filter;
+  return { ...filter, may: (...entry) => scoped.may(...entry) && filter.may(...entry) };
+}
+
+const pinnedIssue = (name: string) => ({
+  path: [name],
+  message: "is set by the server at this endpoint: leave it out",
+});
+
+/** The arguments of a call without those that its caller did not send, and these. */
+function callersPart(input: Json, pinned: Json | undefined): { input: Json; pinned?: Json } {
+  if (pinned === undefined) return { input };
+  const own = Object.entries(input).filter(([name]) => !Object.hasOwn(pinned, name));
+  return { input: Object.fromEntries(own), pinned };
 }

@@ -9,15 +9,15 @@ const LISTS = ["tools", "prompts", "resources"] as const;
 /** A digest of each list: a session stores them to detect which lists a new deployment has changed. */
 export type ListDigests = Record<(typeof LISTS)[number], string>;
 
-/** Digests of the lists in a bundle. For a servlet with dynamic lists the hash of its build is used. */
-export function listDigests({ servlets }: Bundle): ListDigests {
+/** Digests of the lists in a bundle, with its profiles, which choose among them. For a servlet with dynamic lists the hash of its build is used. */
+export function listDigests({ servlets, profiles }: Bundle): ListDigests {
   const digest = (pick: (lists: Lists) => unknown) => {
     const all = servlets.map(({ name, manifest, lists, hash }) => [
       name,
       manifest,
       lists ? pick(lists) : hash,
     ]);
-    return bytesToHex(sha256(utf8ToBytes(JSON.stringify(all))));
+    return bytesToHex(sha256(utf8ToBytes(JSON.stringify(profiles ? [all, profiles] : all))));
   };
   return {
     tools: digest(({ tools }) => tools),
