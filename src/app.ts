@@ -53,7 +53,8 @@ export function createApp(server: Server) {
   // `/mcp/` is `/mcp`: people copy URLs with a slash at the end.
   const app = new Hono({ strict: false });
 
-  const profiles = [...server.introductions.keys()];
+  const { introduction, introductions } = server;
+  const profiles = [...introductions.keys()];
   const finding = findingPaths(profiles);
   const policy = originPolicy(settings, env);
   if (policy.runs === "self-hosted") demandAudience(settings);
@@ -122,7 +123,6 @@ export function createApp(server: Server) {
   addConsole(app, { ...server, paged, mcpFor });
 
   const { SERVER_REGISTERED: registered, REGISTRY_PROOF: proof } = settings;
-  const { introduction, introductions } = server;
   app.on(["GET", "OPTIONS"], finding, ({ req: { raw } }) =>
     enterUnknown(raw).until(
       findingResponse(raw, { introduction, introductions, registered, proof }),

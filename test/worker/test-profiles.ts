@@ -1,0 +1,13 @@
+import type { Profiles } from "../../src/servlets/profiles.ts";
+
+export const PROFILES: Profiles = {
+  support: {
+    title: "Support",
+    description: "What support needs.",
+    instructions: "Greet first.",
+    servlets: ["http-status"],
+    tools: ["hello:greet", "probe:echo_input", "durable:*", "http-status:lookup_status"],
+    arguments: { "hello:greet": { name: "Ada" }, "durable:rounds*": { key: "pinned" } },
+  },
+  plans: { servlets: ["durable", "probe"] },
+};
