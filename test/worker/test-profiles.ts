@@ -7,7 +7,11 @@ export const PROFILES: Profiles = {
     instructions: "Greet first.",
     servlets: ["http-status"],
     tools: ["hello:greet", "probe:echo_input", "durable:*", "http-status:lookup_status"],
-    arguments: { "hello:greet": { name: "Ada" }, "durable:rounds*": { key: "pinned" } },
+    arguments: {
+      "hello:greet": { name: "Ada" },
+      "durable:rounds*": { key: "pinned" },
+      "durable:plan_required": { steps: [{ do: "elicit", message: "Who?" }] },
+    },
   },
   plans: { servlets: ["durable", "probe"] },
 };

@@ -140,21 +140,17 @@ describe("a pinned argument", () => {
     expect(result).toMatchObject({ isError: true });
   });
 
-  test("is given to a call that has become a task", async () => {
+  test("is given to each run of a task", async () => {
     const sent = { ...support, capabilities: { ...ABLE, ...TASKS } };
-    const begun = await callOf("rounds_always", { rounds: 1 }, sent);
-    const { taskId } = begun.result!;
-    const asks = async () =>
-      (await send("tasks/get", { taskId }, sent)).result!["inputRequests"] as object | undefined;
-    await expect.poll(asks).toMatchObject({ pinned: {} });
-    await send(
-      "tasks/update",
-      { taskId, inputResponses: { pinned: { result: accept("Bob", "name") } } },
-      sent,
-    );
-    const end = async () => (await send("tasks/get", { taskId }, sent)).result!;
-    await expect.poll(async () => (await end())["status"]).toBe("completed");
-    expect((await end())["result"].content[0].text).toBe("Bob");
+    const { taskId } = (await callOf("plan_required", {}, sent)).result!;
+    const view = async () => (await send("tasks/get", { taskId }, sent)).result!;
+    await expect.poll(async () => (await view())["inputRequests"]).toMatchObject({ ask_1: {} });
+    const inputResponses = { ask_1: accept("Bob") };
+    expect(await send("tasks/update", { taskId, inputResponses }, sent)).toMatchObject({
+      result: {},
+    });
+    await expect.poll(async () => (await view())["status"]).toBe("completed");
+    expect(saidIn(await view())).toEqual(["Bob"]);
   });
 });
 
