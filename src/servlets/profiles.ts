@@ -92,8 +92,8 @@ export const filterOf = (profile: Profile | undefined): Filter => ({
   pinned: (servlet, tool) => valuesFor(profile?.arguments ?? {}, servlet, tool),
 });
 
-/** Both patterns of all tools of a name and those of one tool may pin its arguments; one tool's own go before. */
-function valuesFor(all: NonNullable<Profile["arguments"]>, servlet: string, tool: Tool): Json {
+/** The arguments that patterns pin of a tool: those of its own name go before those of patterns with `*`, which pin what it has. */
+export function valuesFor(all: NonNullable<Profile["arguments"]>, servlet: string, tool: Tool): Json {
   const own = `${servlet}:${tool.name}`;
   const { properties = {} } = tool.inputSchema;
   const fitting = Object.entries(all).filter(
