@@ -33,6 +33,8 @@ export interface Authenticator {
    * authentication is configured. Throws as `identify`.
    */
   operator(request: Request): Promise<Principal>;
+  /** A caller of the whole server at the endpoint of a profile. Throws `insufficient_scope` where its scopes do not grant that. */
+  atProfile(principal: Principal, profile: string | undefined): Principal;
   /** The `WWW-Authenticate` header for a fault; undefined for faults without one. */
   challenge(request: Request, fault: Fault): string | undefined;
   /** Protected resource metadata (RFC 9728); undefined without OAuth. */
@@ -147,6 +149,7 @@ export function createAuthenticator(
     proof: isOpen ? "" : hasOAuth ? "sign-in" : "key",
     authorization,
     identify,
+    atProfile: (principal, profile) => atProfile({ principal }, profile),
     async operator(request) {
       demandOwnOrigin(request);
       if (isOpen && !isLocal(request)) {

@@ -13,6 +13,8 @@ import type { Introduction } from "./wire/exchange.ts";
 const SCHEMA = "https://static.modelcontextprotocol.io/schemas/v2/server-card.schema.json";
 const CARD_TYPE = "application/mcp-server-card+json";
 const CATALOGUE_TYPE = "application/ai-catalog+json";
+/** Characters of a card's name. */
+const NAME = 200;
 /** Characters of a card's title and description. */
 const WORDS = 100;
 
@@ -85,7 +87,7 @@ function cardOf(server: Introduced, origin: string, profile?: string): Json {
   const words = [description, title, name].find((one) => typeof one === "string" && one !== "");
   return {
     $schema: SCHEMA,
-    name: (registered ?? nameFor(origin, String(name))) + (profile === undefined ? "" : `-${profile}`),
+    name: nameOf(registered ?? nameFor(origin, String(name)), profile),
     version,
     description: shortened(typeof words === "string" ? words : "An MCP server", WORDS - 1),
     ...(typeof title === "string" && title !== "" && { title: shortened(title, WORDS - 1) }),
@@ -116,6 +118,10 @@ function catalogueOf(specVersion: string) {
     return { specVersion, entries };
   };
 }
+
+/** The name of a server, or of its profile, as registries take it. */
+const nameOf = (server: string, profile: string | undefined): string =>
+  profile === undefined ? server : `${server.slice(0, NAME - 1 - profile.length)}-${profile}`;
 
 /** The name of a server that has none in registries: that of its host, backwards, and its own. */
 function nameFor(origin: string, name: string): string {

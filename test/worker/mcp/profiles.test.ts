@@ -6,6 +6,7 @@ import {
   beginTool,
   callOf,
   goOn,
+  newAddress,
   prepare,
   refused,
   send,
@@ -15,7 +16,8 @@ import {
 } from "../calls/client.ts";
 import { ELICIT, saidIn, steps } from "../calls/plans.ts";
 import { at, namesAt, PROFILES, profiled } from "../profiles.ts";
-import { post } from "../server.ts";
+import { bundle } from "../../bundle.gen.ts";
+import { listenerOf, modern, post } from "../server.ts";
 import { resultIn } from "./legacy/session-client.ts";
 import { begin, isAlive, listened, planned } from "./legacy/session-steps.ts";
 
@@ -91,6 +93,67 @@ describe("the endpoint of a profile", () => {
       );
       expect(status).toBe(404);
     }
+  });
+});
+
+describe("skills of a profile", () => {
+  const uris = async (skills: readonly string[] | undefined, servlets = ["viewing", "server"]) => {
+    const server = at("a", profiled({}, { a: { servlets, ...(skills && { skills }) } }));
+    const { result } = await send("skills/list", {}, { server });
+    return (result!["skills"] as { uri: string }[]).map(({ uri }) => uri);
+  };
+  const [GUIDE, DEEPER] = ["skill://viewing/guide/SKILL.md", "skill://viewing/guide/deeper/SKILL.md"];
+
+  test("are those of its servlets, or those that it names", async () => {
+    expect(await uris(undefined)).toEqual([GUIDE, DEEPER]);
+    expect(await uris(["viewing:guide"])).toEqual([GUIDE, DEEPER]);
+    expect(await uris(["viewing:guide/deeper"])).toEqual([DEEPER]);
+    expect(await uris(["viewing:other", "other:guide"])).toEqual([]);
+    expect(await uris([])).toEqual([]);
+    expect(await uris(undefined, ["hello"])).toEqual([]);
+  });
+
+  test("that it lacks are not read either", async () => {
+    const server = at("a", profiled({}, { a: { servlets: ["viewing"], skills: [] } }));
+    const { error } = await send("resources/read", { uri: GUIDE }, { server });
+    expect(error).toMatchObject({ message: expect.stringMatching(/not found/i) });
+    const views = await send("resources/list", {}, { server });
+    expect(JSON.stringify(views.result)).not.toContain("skill://");
+  });
+});
+
+test("views of a tool of the profile are read, whatever resources it has", async () => {
+  const server = at("a", profiled({}, { a: { tools: ["viewing:list"], resources: [] } }));
+  const { views = {} } = bundle.servlets.find(({ name }) => name === "viewing")!.manifest;
+  const uri = `ui://viewing/${Object.keys(views)[0]}`;
+  expect((await send("resources/read", { uri }, { server })).error).toBeUndefined();
+  const elsewhere = at("a", profiled({}, { a: { tools: ["hello:*"] } }));
+  expect((await send("resources/read", { uri }, { server: elsewhere })).error).toBeDefined();
+});
+
+describe("changes of resources", () => {
+  const UPDATED = "notifications/resources/updated";
+  const told = steps({ do: "updated", url: "plan://resource" }, { do: "changed" });
+  /** What clients at this endpoint hear of a resource, before they hear of a list. */
+  const heardAt = async (endpoint: Sent) => {
+    const headers = { "cf-connecting-ip": newAddress() };
+    const client = await begin({ server: endpoint.server!, headers });
+    await client.request("resources/subscribe", { uri: "plan://resource" });
+    const own = await listened(client);
+    const filter = { resourceSubscriptions: ["plan://resource"], toolsListChanged: true };
+    const { body, headers: more } = modern("subscriptions/listen", { notifications: filter });
+    const stream = listenerOf(await post(body, { ...more, ...headers }, endpoint.server!));
+    await stream.next();
+    await callOf("plan", told, { ...whole, headers });
+    const methods = [(await own.message())["method"], (await stream.next()).method];
+    await Promise.all([own.drop(), stream.close()]);
+    return methods;
+  };
+
+  test("come from servlets of the profile alone", async () => {
+    expect(await heardAt(plans)).toEqual([UPDATED, UPDATED]);
+    const changed = "notifications/tools/list_changed";
+    expect(await heardAt(support)).toEqual([changed, changed]);
   });
 });
 
