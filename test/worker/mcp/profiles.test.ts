@@ -140,7 +140,7 @@ describe("changes of resources", () => {
     const client = await begin({ server: endpoint.server!, headers });
     await client.request("resources/subscribe", { uri: "plan://resource" });
     const own = await listened(client);
-    const filter = { resourceSubscriptions: ["plan://resource"], toolsListChanged: true };
+    const filter = { resourceSubscriptions: ["plan://resource"], resourcesListChanged: true };
     const { body, headers: more } = modern("subscriptions/listen", { notifications: filter });
     const stream = listenerOf(await post(body, { ...more, ...headers }, endpoint.server!));
     await stream.next();
@@ -152,7 +152,7 @@ describe("changes of resources", () => {
 
   test("come from servlets of the profile alone", async () => {
     expect(await heardAt(plans)).toEqual([UPDATED, UPDATED]);
-    const changed = "notifications/tools/list_changed";
+    const changed = "notifications/resources/list_changed";
     expect(await heardAt(support)).toEqual([changed, changed]);
   });
 });
