@@ -15,6 +15,7 @@ import {
   type Sent,
 } from "../calls/client.ts";
 import { ELICIT, saidIn, steps } from "../calls/plans.ts";
+import { browser } from "../pages/browser.ts";
 import { at, namesAt, PROFILES, profiled } from "../profiles.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { listenerOf, modern, post } from "../server.ts";
@@ -254,6 +255,26 @@ describe("what began at one endpoint is at no other", () => {
       expect(textIn(got)).toContain("No call with this id");
     }
     expect(textIn(await callOf(GET_RESULT, { id }, from))).not.toContain("No call with this id");
+  });
+
+  test("a call with a link, which its person opens while the key may use the profile", async () => {
+    const hash = new Uint8Array(
+      await crypto.subtle.digest("SHA-256", new TextEncoder().encode("desk")),
+    ).toHex();
+    const having = (...scopes: string[]) =>
+      profiled({ LINKS: "on", API_KEYS: JSON.stringify({ desk: { hash, scopes } }) });
+    const headers = { authorization: "Bearer desk" };
+    const from = { server: at("support", having("profile:support")), headers, capabilities: {} };
+    const { id } = (await callOf("plan", steps(ELICIT), from)).result!["structuredContent"];
+    const opened = async (app: typeof server) => {
+      const person = browser(app);
+      await person.send("/sign-in", { credential: "desk" });
+      return (await person.fetch(`/ask/${id}`)).text;
+    };
+    expect(await opened(having("profile:support"))).toContain("Who?");
+    expect(await opened(having("profile:plans"))).not.toContain("Who?");
+    const lost = { ...from, server: at("plans", having("profile:plans")) };
+    expect(textIn(await callOf(GET_RESULT, { id }, lost))).toContain("No call with this id");
   });
 
   test("a session, and its streams", async () => {
