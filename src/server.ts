@@ -20,7 +20,7 @@ import { OPERATOR_SCOPE } from "./core/model.ts";
 import { People } from "./pages/people.ts";
 import { storageQuota } from "./auth/quotas.ts";
 import type { Bundle } from "./servlets/bundle.ts";
-import type { Profile } from "./servlets/profiles.ts";
+import { profileOf, type Profile } from "./servlets/profiles.ts";
 import { grantsProfile, isScope } from "./servlets/scopes.ts";
 import { usageOf } from "./observe/counting.ts";
 
@@ -47,7 +47,7 @@ export function createServer(bundle: Bundle, env: Env) {
   });
   const hasPages = settings.LINKS === "on" && tasks !== undefined && sealer !== undefined;
   const { OTC_JWT_SECRET: secret, OTC_JWT_AUDIENCE: audiences } = settings;
-  let lists: ListDigests | undefined;
+  const lists = new Map<string, ListDigests>();
   return {
     env,
     bundle,
@@ -76,8 +76,12 @@ export function createServer(bundle: Bundle, env: Env) {
     records: sealer && env.CALL_RECORDS && new CallRecords(env.CALL_RECORDS),
     /** Which tasks may begin. */
     starts: new Starts(),
-    /** Digests of the bundle's lists, which sessions compare. */
-    listDigests: () => (lists ??= listDigests(bundle)),
+    /** Digests of the lists of the bundle, or of a profile, which sessions compare. */
+    listDigests(profile = ""): ListDigests {
+      const known = lists.get(profile) ?? listDigests(bundle, profileOf(profiles, profile));
+      lists.set(profile, known);
+      return known;
+    },
   };
 }
 

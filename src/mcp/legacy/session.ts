@@ -67,13 +67,17 @@ export class Session extends DurableObject<Env> {
     });
     state.waitUntil(this.#protocol.calls.recover());
     if (this.#store.exists) {
-      state.waitUntil(this.#protocol.announceLists(server.listDigests()).catch(report));
+      const lists = server.listDigests(this.#store.owner.profile);
+      state.waitUntil(this.#protocol.announceLists(lists).catch(report));
     }
   }
 
   async create(principal: Principal, client: Introduced): Promise<void> {
     const hub = hubNameOf(principal, this.env);
-    await this.#store.create(principal, client, { lists: this.#server.listDigests(), hub });
+    await this.#store.create(principal, client, {
+      lists: this.#server.listDigests(principal.profile),
+      hub,
+    });
     const { name = "", version = "" } = client;
     const [id, created] = [this.ctx.id.toString(), Date.now()];
     const until = created + limits.taskMs;
