@@ -20,7 +20,7 @@ import { OPERATOR_SCOPE } from "./core/model.ts";
 import { People } from "./pages/people.ts";
 import { storageQuota } from "./auth/quotas.ts";
 import type { Bundle } from "./servlets/bundle.ts";
-import { profileOf, type Profile } from "./servlets/profiles.ts";
+import { endpointsOf, profileOf, type Profile } from "./servlets/profiles.ts";
 import { grantsProfile, isScope } from "./servlets/scopes.ts";
 import { usageOf } from "./observe/counting.ts";
 
@@ -38,11 +38,11 @@ export function createServer(bundle: Bundle, env: Env) {
   const { profiles = {} } = bundle;
   const there = {
     servlets: bundle.servlets.map(({ name }) => name),
-    profiles: Object.keys(profiles),
+    profiles: endpointsOf(profiles),
   };
   const authenticator = createAuthenticator(settings, env, {
     isScope: (scope) => scope === OPERATOR_SCOPE || isScope(scope, settings.SCOPES, there),
-    profiles: new Map(Object.entries(profiles).map(([name, { title }]) => [name, title ?? name])),
+    profiles: new Map(there.profiles.map((name) => [name, profiles[name]!.title ?? name])),
     grantsProfile: (scopes, profile) => grantsProfile(scopes, settings.SCOPES ?? {}, profile),
   });
   const hasPages = settings.LINKS === "on" && tasks !== undefined && sealer !== undefined;
@@ -63,7 +63,7 @@ export function createServer(bundle: Bundle, env: Env) {
     /** How the server introduces itself at `/mcp`, and at the endpoint of a profile. */
     introduction: introduction(settings),
     introductions: new Map(
-      Object.entries(profiles).map(([name, profile]) => [name, introduction(settings, profile)]),
+      there.profiles.map((name) => [name, introduction(settings, profiles[name])]),
     ),
     /** Who may answer on pages; undefined where there are none. */
     people: hasPages ? new People(settings, env, { authenticator, sealer }) : undefined,
@@ -99,11 +99,7 @@ function introduction(settings: Settings, profile?: Profile): Introduction {
     icons: settings.SERVER_ICONS,
   };
   const given = Object.entries(optional).filter(([, value]) => value !== undefined);
-  const {
-    SERVER_NAME: name,
-    SERVER_VERSION: version,
-    SERVER_INSTRUCTIONS: whole,
-  } = settings;
+  const { SERVER_NAME: name, SERVER_VERSION: version, SERVER_INSTRUCTIONS: whole } = settings;
   const instructions = profile === undefined ? whole : profile.instructions;
   return {
     info: { name, version, ...Object.fromEntries(given) },

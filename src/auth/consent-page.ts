@@ -64,7 +64,8 @@ export async function consentPage(question: ConsentRequest): Promise<Response> {
       at ${origin}
     </p>
     <h1>
-      Let ${name} use ${profile === undefined ? "" : html`<bdi>${shown(profile.title)}</bdi> of `}${site.title}?
+      Let ${name} use
+      ${profile === undefined ? "" : html`<bdi>${shown(profile.title)}</bdi> of `}${site.title}?
     </h1>
     <p>${known} You will be sent to <strong>${receiver}</strong>.</p>
     ${local}

@@ -116,9 +116,7 @@ async function verified(
 function isFor(audience: string, required: string): boolean {
   if (audience === required) return true;
   const { origin, pathname } = URL.parse(required) ?? {};
-  return (
-    origin !== undefined && pathname !== "/" && isSameEndpoint(audience, required, origin)
-  );
+  return origin !== undefined && pathname !== "/" && isSameEndpoint(audience, required, origin);
 }
 
 function complaint(error: unknown): string {

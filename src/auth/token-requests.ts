@@ -26,7 +26,9 @@ const FALLBACKS: ReadonlyMap<string, string> = new Map([
 export const FALLBACK_PATHS = [
   ...FALLBACKS.keys(),
   ...METADATA_NAMES.flatMap((path) =>
-    ["", "/mcp", "/mcp/:profile"].flatMap((endpoint) => [...new Set([path + endpoint, endpoint + path])]),
+    ["", "/mcp", "/mcp/:profile"].flatMap((endpoint) => [
+      ...new Set([path + endpoint, endpoint + path]),
+    ]),
   ),
 ];
 

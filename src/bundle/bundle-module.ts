@@ -11,7 +11,10 @@ export function bundleSource(
   members: readonly Member[],
   out: string,
   runner?: RunnerScripts,
-  { skills, profiles = {} }: { skills?: SkillArchive | undefined; profiles?: Profiles | undefined } = {},
+  {
+    skills,
+    profiles = {},
+  }: { skills?: SkillArchive | undefined; profiles?: Profiles | undefined } = {},
 ): string {
   const types = isInstalled
     ? "edge-servlets"

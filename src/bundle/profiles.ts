@@ -27,7 +27,9 @@ const FILE = "profiles.json";
 const patterns = (what: string) =>
   z
     .array(z.string().regex(/^[^:]+:./, 'must be "servlet:name", in which * stands for anything'))
-    .describe(`${what}, as \`servlet:name\`; \`*\` stands for anything. All those of \`servlets\` by default.`);
+    .describe(
+      `${what}, as \`servlet:name\`; \`*\` stands for anything. All those of \`servlets\` by default.`,
+    );
 
 /** A profile in `profiles.json`. Every key is described, because editors complete from this. */
 const profileSchema = once(() =>
@@ -49,18 +51,33 @@ const profileSchema = once(() =>
         .describe(
           "Servlets that it has, as names in which `*` stands for anything; `server` has the skills of the project.",
         ),
-      tools: patterns("The tools that it has"),
+      tools: z
+        .union([patterns("The tools that it has"), z.literal("search")])
+        .describe(
+          "The tools that it has; or `search`: all those of `servlets`, of which models find by `search_tools` what `listed` does not list.",
+        ),
+      listed: patterns("The tools that are listed where tools are searched"),
       prompts: patterns("The prompts that it has"),
       resources: patterns("The URIs of the resources and templates that it has"),
       skills: patterns("The skills that it has"),
       arguments: z
-        .record(z.string().regex(/^[^:]+:./, 'must be "servlet:tool"'), z.record(z.string(), z.unknown()))
+        .record(
+          z.string().regex(/^[^:]+:./, 'must be "servlet:tool"'),
+          z.record(z.string(), z.unknown()),
+        )
         .describe(
           "Arguments that each call of a tool is given, by `servlet:tool`: clients neither see nor send them. With `*`, those of each tool that has such an argument.",
         ),
     })
-    .partial(),
+    .partial()
+    .refine(({ tools, listed }) => listed === undefined || tools === "search", {
+      path: ["listed"],
+      message: 'is for profiles with "tools": "search"',
+    }),
 );
+
+/** What may be said of the whole server, under the empty name. */
+const WHOLE = new Set(["tools", "listed"]);
 
 /** The JSON Schema of the file. */
 export function profilesJsonSchema(): object {
@@ -71,7 +88,7 @@ export function profilesJsonSchema(): object {
     properties: {
       $schema: { type: "string", description: "Where this file's JSON Schema is, for editors." },
     },
-    patternProperties: { [PROFILE_NAME.source]: profile },
+    patternProperties: { [PROFILE_NAME.source]: profile, "^$": profile },
     additionalProperties: false,
   };
 }
@@ -99,10 +116,13 @@ export async function readProfiles(folder: string): Promise<ProfilesFile | undef
     return `${path}: line ${line}, column ${col}`;
   };
   const refuse = (of: readonly string[], why: string): never => {
-    throw new Refusal(`${at(offsetOf(document, of))}: ${[of.join("."), why].filter(Boolean).join(": ")}`);
+    throw new Refusal(
+      `${at(offsetOf(document, of))}: ${[of.join("."), why].filter(Boolean).join(": ")}`,
+    );
   };
   const twice = document.errors.find(({ code }) => code === "DUPLICATE_KEY");
-  if (twice) throw new Refusal(`${at(twice.pos[0])}: a key stands there for the second time: remove one`);
+  if (twice)
+    throw new Refusal(`${at(twice.pos[0])}: a key stands there for the second time: remove one`);
   if (!isObject(value)) return refuse([], "must be an object of profiles, by their names");
   const { $schema: _, ...named } = value;
   for (const [name, profile] of Object.entries(named)) demandProfile(name, profile, refuse);
@@ -110,13 +130,26 @@ export async function readProfiles(folder: string): Promise<ProfilesFile | undef
 }
 
 function demandProfile(name: string, profile: unknown, refuse: ProfilesFile["refuse"]): void {
-  if (!PROFILE_NAME.test(name))
-    refuse([name], "is no name of a profile: use small letters, digits and hyphens, at most 32, a letter first");
+  if (name === "" && isObject(profile)) {
+    const other = Object.keys(profile).find((key) => !WHOLE.has(key));
+    if (other !== undefined || profile["tools"] !== "search")
+      refuse(
+        [name, ...(other === undefined ? [] : [other])],
+        'the empty name stands for the whole server, which may have "tools": "search" and "listed" alone',
+      );
+  } else if (!PROFILE_NAME.test(name))
+    refuse(
+      [name],
+      "is no name of a profile: use small letters, digits and hyphens, at most 32, a letter first",
+    );
   if (RESERVED_PROFILES.has(name)) refuse([name], "is a path of the server: choose another name");
   const read = profileSchema().safeParse(profile);
-  const [issue] = read.error?.issues ?? [];
-  if (issue === undefined) return;
-  const path = [name, ...issue.path.map(String)];
+  const [first] = read.error?.issues ?? [];
+  if (first === undefined) return;
+  // Of a list or a word, what is wrong with the list.
+  const [inList] = first.code === "invalid_union" ? (first.errors[0] ?? []) : [];
+  const issue = inList ?? first;
+  const path = [name, ...first.path, ...(inList?.path ?? [])].map(String);
   if (issue.code !== "unrecognized_keys")
     return refuse(path, issue.code === "invalid_key" ? issue.issues[0]!.message : issue.message);
   const [key = ""] = issue.keys;
@@ -132,12 +165,16 @@ function demandProfile(name: string, profile: unknown, refuse: ProfilesFile["ref
 function offsetOf(document: Document, path: readonly string[]): number | undefined {
   const last = path.at(-1);
   if (last === undefined) return undefined;
-  const parent: unknown = path.length === 1 ? document.contents : document.getIn(path.slice(0, -1), true);
+  const parent: unknown =
+    path.length === 1 ? document.contents : document.getIn(path.slice(0, -1), true);
   if (isMap(parent)) {
     const pair = parent.items.find(({ key }) => String(key) === last);
     return (pair?.key as { range?: [number] } | undefined)?.range?.[0];
   }
-  const item = document.getIn(path.map((one) => (/^\d+$/.test(one) ? Number(one) : one)), true);
+  const item = document.getIn(
+    path.map((one) => (/^\d+$/.test(one) ? Number(one) : one)),
+    true,
+  );
   return (item as { range?: [number] } | undefined)?.range?.[0];
 }
 
@@ -166,8 +203,10 @@ export function checkProfiles(
     for (const glob of profile.servlets ?? [])
       if (!entries.servlets.some((one) => fits(glob, one.name))) idle("servlets", glob);
     for (const kind of PATTERN_KINDS)
-      for (const pattern of profile[kind] ?? [])
+      for (const pattern of profile[kind] === "search" ? [] : (profile[kind] ?? []))
         if (!matchesAny(pattern, kind, entries)) idle(kind, pattern);
+    for (const pattern of profile.listed ?? [])
+      if (!matchesAny(pattern, "tools", entries)) idle("listed", pattern);
     demandPinnable(name, profile, { entries, refuse, idle });
   }
   return warnings;
@@ -252,9 +291,11 @@ function entriesOf(members: readonly Member[], skills: SkillArchive | undefined)
           (one) => one.skills,
           ({ path }) => path,
         ),
-        ...(skills?.skills.skills ?? []).map(({ path }): [string, string] => [SERVER_SERVLET, path]),
+        ...(skills?.skills.skills ?? []).map(({ path }): [string, string] => [
+          SERVER_SERVLET,
+          path,
+        ]),
       ],
     },
   };
 }
-

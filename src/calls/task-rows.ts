@@ -143,7 +143,18 @@ export function insertTask(
   const times = [created, created, ttl, 0, notices];
   const owned = [owner?.session ?? null, owner?.isHidden === true ? 1 : 0];
   const seen = owner === undefined ? Date.now() : handed;
-  const values = [principal.name, principal.profile ?? null, hub, status, ...times, ...owned, fuel, seen, handed, created];
+  const values = [
+    principal.name,
+    principal.profile ?? null,
+    hub,
+    status,
+    ...times,
+    ...owned,
+    fuel,
+    seen,
+    handed,
+    created,
+  ];
   sql.exec(TASK_SCHEMA);
   sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ...values);
   return sql.exec<TaskRow>("SELECT * FROM task").one();

@@ -93,7 +93,10 @@ function top(site: ConsoleSite, current: PageName): Markup {
   const link = (name: PageName): Markup =>
     html`<a href="${PAGES[name]}" ${name === current ? html`aria-current="page"` : ""}>${name}</a>`;
   const signIn = `${SIGN_IN_PATH}?back=${encodeURIComponent(PAGES[current])}`;
-  return html`<header data-mcp="${mcp}" ${profile === undefined ? "" : html`data-profile="${profile}"`}>
+  return html`<header
+    data-mcp="${mcp}"
+    ${profile === undefined ? "" : html`data-profile="${profile}"`}
+  >
     ${icon === undefined ? "" : html`<img class="icon" src="${icon}" alt="" />`}
     <h1>${title} <small class="dim">${version}</small></h1>
     <nav aria-label="Pages">

@@ -41,17 +41,18 @@ const PROOFS = {
 export function startPage(page: StartPage): Promise<Response> {
   const { endpoint, offers, isExposed, proof, hasSignIn, profile, profiles, isDenied } = page;
   const body = html`${
-      profile === undefined
-        ? html`<p>A remote MCP server. Connect your client, see what it offers, and try it here.</p>`
-        : html`<p>
-            The profile <strong>${shown(profile.title)}</strong> of
-            <a href="${PAGES.Start}">this server</a>. ${shown(profile.description ?? "")}
-          </p>`
-    }
-    ${proof && html`<p>${PROOFS[proof]}</p>`}
-    ${isExposed ? html`<p class="note warn">This server requires no authentication. ${HOW_TO_CLOSE}</p>` : ""}
-    ${connectSection(endpoint)} ${profile === undefined && profiles.length > 0 ? profilesSection(profiles) : ""}
-    ${offers === undefined ? hidden(hasSignIn, isDenied) : exploreSection(offers)}`;
+    profile === undefined
+      ? html`<p>A remote MCP server. Connect your client, see what it offers, and try it here.</p>`
+      : html`<p>
+          The profile <strong>${shown(profile.title)}</strong> of
+          <a href="${PAGES.Start}">this server</a>. ${shown(profile.description ?? "")}
+        </p>`
+  }
+  ${proof && html`<p>${PROOFS[proof]}</p>`}
+  ${isExposed ? html`<p class="note warn">This server requires no authentication. ${HOW_TO_CLOSE}</p>` : ""}
+  ${connectSection(endpoint)}
+  ${profile === undefined && profiles.length > 0 ? profilesSection(profiles) : ""}
+  ${offers === undefined ? hidden(hasSignIn, isDenied) : exploreSection(offers)}`;
   return consolePage({ ...page, profile: profile?.name }, "Start", body, {
     extraStyle: style + viewStyle + connectStyle(endpoint),
   });
@@ -66,7 +67,11 @@ const profilesSection = (profiles: StartPage["profiles"]): Markup =>
       ({ name, title, description, url }) =>
         html`<h3><a href="${url}">${shown(title)}</a></h3>
           ${description === undefined ? "" : html`<p>${shown(description)}</p>`}
-          <pre data-copy aria-label="URL of the profile ${name}" tabindex="0"><code>${url}</code></pre>`,
+          <pre
+            data-copy
+            aria-label="URL of the profile ${name}"
+            tabindex="0"
+          ><code>${url}</code></pre>`,
     )}
   </section>`;
 
@@ -79,7 +84,7 @@ const hidden = (hasSignIn: boolean, isDenied: boolean): Markup =>
           ? "You may not use this profile."
           : hasSignIn
             ? html`<a href="${SIGN_IN_PATH}">Sign in</a> to see what you may use here.`
-          : "Connect a client to see what this server offers."
+            : "Connect a client to see what this server offers."
       }
     </p>
   </section>`;

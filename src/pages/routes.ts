@@ -1,5 +1,6 @@
 /** The console's routes, and who may open each page. */
 import type { Handler, Hono } from "hono";
+import { endpointsOf } from "../servlets/profiles.ts";
 import { endpointPath } from "../auth/metadata.ts";
 import { demandOwnOrigin, isLocal } from "../auth/origin.ts";
 import { anonymousAt } from "../auth/principal.ts";
@@ -35,9 +36,11 @@ export interface ConsoleParts extends Server {
 /** Adds the routes of the console. */
 export function addConsole(app: Hono, parts: ConsoleParts): void {
   const { env, settings, authenticator, rateLimiter, serving, people } = parts;
-  const profiles = Object.entries(parts.bundle.profiles ?? {}).map(
-    ([name, { title = name, description }]): ShownProfile => ({ name, title, description }),
-  );
+  const all = parts.bundle.profiles;
+  const profiles = endpointsOf(all).map((name): ShownProfile => {
+    const { title = name, description } = all![name]!;
+    return { name, title, description };
+  });
   const { isOpen } = authenticator;
   const assets = assetsOf(env);
 

@@ -9,7 +9,14 @@ import { StepsExceeded, Steps } from "../schema/steps.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import { checkOf, type Check } from "./checks.ts";
 import { pinned, type Filter } from "./profiles.ts";
-import { GET_RESULT, RESERVED_NAMES, type EntryKind } from "./scopes.ts";
+import {
+  CALL_TOOL,
+  GET_RESULT,
+  RESERVED_NAMES,
+  SEARCH_TOOL,
+  SERVER_SERVLET,
+  type EntryKind,
+} from "./scopes.ts";
 import { skillResources, type SkillResource } from "./skills.ts";
 import { compareTemplates, sampleOf, templateMatcher, type TemplateMatcher } from "./templates.ts";
 import { newest } from "./toolkit.ts";
@@ -60,6 +67,8 @@ export interface Catalog {
   templates: readonly TemplateEntry[];
   /** The servlets that can be asked for resources. */
   readers: readonly PreparedServlet[];
+  /** True for a tool that is listed; absent where all are, and none is searched. */
+  isListed?: Filter["isListed"];
   /** Why lists of servlets are missing, in words that follow the servlet's name. */
   failures?: ReadonlyMap<string, readonly string[]>;
 }
@@ -82,7 +91,7 @@ export interface Clash {
 export function merge(
   servlets: readonly { servlet: PreparedServlet; lists: Lists }[],
   onClash: (clash: Clash) => void,
-  { may, pinned: pinsOf }: Filter = { may: () => true },
+  { may, pinned: pinsOf, isListed: isToolListed }: Filter = { may: () => true },
   shown: readonly PreparedServlet[] = newest(servlets.map(({ servlet }) => servlet)),
 ): Catalog {
   const tools = new Map<string, ToolEntry>();
@@ -119,6 +128,7 @@ export function merge(
     const skipsTool = wholeMatch(manifest.skip_tools);
     for (const tool of lists.tools) {
       if (skipsTool(tool.name) || !may(servlet.name, tool.name, "tools")) continue;
+      if (isToolListed === undefined && isForSearch(servlet, tool)) continue;
       const pins = pinsOf?.(servlet.name, tool) ?? {};
       const isPinned = Object.keys(pins).length > 0;
       const open = isPinned ? pinned(tool, pins) : tool;
@@ -166,7 +176,8 @@ export function merge(
       add("resourceTemplates", templates, template.uriTemplate, { servlet, template, matches });
     }
   }
-  const all = { tools, prompts, resources, templates: [...templates.values()] };
+  const listing = isToolListed && { isListed: isToolListed };
+  const all = { tools, prompts, resources, templates: [...templates.values()], ...listing };
   const readers = shown.filter(({ exports }) => exports.includes("read_resource"));
   return { lists: listsOf(all), versions, ...all, readers };
 }
@@ -202,16 +213,22 @@ export function joinedCatalogs(first: Catalog, second: Catalog): Catalog {
   const resources = both(first.resources, second.resources);
   const others = second.templates.filter(({ template }) => !known.has(template.uriTemplate));
   const templates = [...first.templates, ...others];
+  const listing = first.isListed && { isListed: first.isListed };
+  const all = { tools, prompts, resources, templates, ...listing };
   return {
-    lists: listsOf({ tools, prompts, resources, templates }),
+    lists: listsOf(all),
     versions: [...first.versions, ...second.versions],
-    ...{ tools, prompts, resources, templates, readers: first.readers },
+    ...{ ...all, readers: first.readers },
     failures: new Map([...(first.failures ?? []), ...(second.failures ?? [])]),
   };
 }
 
-const listsOf = (all: Pick<Catalog, "tools" | "prompts" | "resources" | "templates">): Lists => ({
-  tools: shownOf(all.tools.values()).map(({ tool }) => tool),
+type Listed = Pick<Catalog, "tools" | "prompts" | "resources" | "templates" | "isListed">;
+
+const listsOf = (all: Listed): Lists => ({
+  tools: shownOf(all.tools.values())
+    .filter(({ servlet, own }) => all.isListed?.(servlet.name, own) !== false)
+    .map(({ tool }) => tool),
   resources: [...all.resources.values()].filter(isListed).map(({ resource }) => resource),
   resourceTemplates: all.templates.map(({ template }) => template),
   prompts: [...all.prompts.values()].map(({ prompt }) => prompt),
@@ -227,6 +244,9 @@ export function shownOf(tools: Iterable<ToolEntry>): ToolEntry[] {
   const canWait = all.some(({ servlet }) => servlet.neverWaits !== true);
   return [...others, ...own.filter((one) => canWait || one.own !== GET_RESULT)];
 }
+
+const isForSearch = ({ name }: PreparedServlet, tool: Tool): boolean =>
+  name === SERVER_SERVLET && (tool.name === SEARCH_TOOL || tool.name === CALL_TOOL);
 
 const isServers = ({ servlet }: ToolEntry): boolean => RESERVED_NAMES.has(servlet.name);
 

@@ -4,7 +4,15 @@ import { Fault } from "../core/errors.ts";
 import { isObject, type Json, type Tool } from "../core/model.ts";
 import type { Served } from "./bundle.ts";
 import { checkOf, describeIssues } from "./checks.ts";
-import { GET_RESULT, grants, OPERATOR_SERVLET, SERVER_SERVLET, type May } from "./scopes.ts";
+import {
+  CALL_TOOL,
+  GET_RESULT,
+  grants,
+  OPERATOR_SERVLET,
+  SEARCH_TOOL,
+  SERVER_SERVLET,
+  type May,
+} from "./scopes.ts";
 
 /** A profile of `profiles.json`. Its patterns are `servlet:name`, as in scopes. */
 export interface Profile {
@@ -14,7 +22,9 @@ export interface Profile {
   instructions?: string | undefined;
   /** Globs. All entries of these servlets are in the profile, but for the kinds whose patterns it names. */
   servlets?: readonly string[] | undefined;
-  tools?: readonly string[] | undefined;
+  /** With `search` those of `servlets`, of which only `listed` are listed, and others found by `search_tools`. */
+  tools?: readonly string[] | "search" | undefined;
+  listed?: readonly string[] | undefined;
   prompts?: readonly string[] | undefined;
   /** Also of templates. */
   resources?: readonly string[] | undefined;
@@ -24,7 +34,7 @@ export interface Profile {
   arguments?: Readonly<Record<string, Json>> | undefined;
 }
 
-/** By name. */
+/** By name; that of the empty name says how the whole server lists its tools. */
 export type Profiles = Readonly<Record<string, Profile>>;
 
 export const PROFILE_NAME = /^[a-z][a-z0-9-]{0,31}$/;
@@ -40,14 +50,29 @@ export interface Filter {
   may: May;
   /** The values that are pinned of this tool's arguments. */
   pinned?(servlet: string, tool: Tool): Json;
+  /** True for a tool that is listed; absent where all are. */
+  isListed?(servlet: string, name: string): boolean;
 }
+
+/** The names of those that have endpoints of their own. */
+export const endpointsOf = (profiles: Profiles = {}): string[] =>
+  Object.keys(profiles).filter((name) => name !== "");
 
 /** The profile with this name; undefined for an unknown one. */
 export const profileOf = (profiles: Profiles | undefined, name: string): Profile | undefined =>
   profiles !== undefined && Object.hasOwn(profiles, name) ? profiles[name] : undefined;
 
-const patternsOf = (profile: Profile, kind: (typeof PATTERN_KINDS)[number]): readonly string[] =>
-  profile[kind] ?? profile.servlets?.map((one) => `${one}:*`) ?? [];
+function patternsOf(
+  { servlets = [], ...kinds }: Profile,
+  kind: (typeof PATTERN_KINDS)[number],
+): readonly string[] {
+  const own = kinds[kind];
+  return own === undefined || own === "search" ? servlets.map((one) => `${one}:*`) : own;
+}
+
+/** The server's own tools without which what is there could not be called. */
+const isBasic = (servlet: string, name: string): boolean =>
+  servlet === SERVER_SERVLET && [GET_RESULT, SEARCH_TOOL, CALL_TOOL].includes(name);
 
 /** True for a servlet of which the profile may have entries. */
 const touches = (profile: Profile, servlet: string): boolean =>
@@ -68,11 +93,13 @@ export const servedIn = ({ servlets }: Served, profile: Profile | undefined): Se
  */
 export function mayIn(profile: Profile | undefined): May {
   if (profile === undefined) return () => false;
-  const patterns = Object.fromEntries(PATTERN_KINDS.map((kind) => [kind, patternsOf(profile, kind)]));
+  const patterns = Object.fromEntries(
+    PATTERN_KINDS.map((kind) => [kind, patternsOf(profile, kind)]),
+  );
   return (servlet, name, kind = "resources") => {
     if (servlet === OPERATOR_SERVLET) return false;
     if (kind === "views") return touches(profile, servlet);
-    if (servlet === SERVER_SERVLET && name === GET_RESULT) return true;
+    if (isBasic(servlet, name)) return true;
     const names = kind === "skills" ? skillsWith(servlet, name) : [name];
     return names.some((one) => patterns[kind]!.some((pattern) => grants(pattern, servlet, one)));
   };
@@ -90,10 +117,25 @@ function skillsWith(servlet: string, uri: string): string[] {
 export const filterOf = (profile: Profile | undefined): Filter => ({
   may: mayIn(profile),
   pinned: (servlet, tool) => valuesFor(profile?.arguments ?? {}, servlet, tool),
+  ...listingOf(profile),
 });
 
+/** Which tools are listed where a profile, or that of the whole server, has them searched. */
+export function listingOf(profile: Profile | undefined): Pick<Filter, "isListed"> {
+  if (profile?.tools !== "search") return {};
+  const { listed = [] } = profile;
+  return {
+    isListed: (servlet, name) =>
+      isBasic(servlet, name) || listed.some((pattern) => grants(pattern, servlet, name)),
+  };
+}
+
 /** The arguments that patterns pin of a tool: those of its own name go before those of patterns with `*`, which pin what it has. */
-export function valuesFor(all: NonNullable<Profile["arguments"]>, servlet: string, tool: Tool): Json {
+export function valuesFor(
+  all: NonNullable<Profile["arguments"]>,
+  servlet: string,
+  tool: Tool,
+): Json {
   const own = `${servlet}:${tool.name}`;
   const { properties = {} } = tool.inputSchema;
   const fitting = Object.entries(all).filter(

@@ -30,12 +30,22 @@ import { Lister } from "./lister.ts";
 import { errorResult } from "./own.ts";
 import { tellMisfit } from "./run-log.ts";
 import { keepsState } from "./manifest.ts";
-import { filterOf, profileOf, servedIn, type Filter } from "./profiles.ts";
-import { grantsProfile, mayBy, patternsBy, scopeFor, SERVER_SERVLET, type May } from "./scopes.ts";
+import { filterOf, listingOf, profileOf, servedIn, type Filter } from "./profiles.ts";
+import {
+  CALL_TOOL,
+  grantsProfile,
+  mayBy,
+  mayUnscoped,
+  patternsBy,
+  scopeFor,
+  SEARCH_TOOL,
+  SERVER_SERVLET,
+  type May,
+} from "./scopes.ts";
 import type { Servlet } from "./servlet.ts";
 import { newest } from "./toolkit.ts";
 import { readSkill } from "./skills.ts";
-import { viewAt } from "./views.ts";
+import { isForModels, viewAt } from "./views.ts";
 
 /** Sets of scopes whose part of the catalog is cached in an isolate: few are in use at a time. */
 const NARROW_REGISTRIES = 100;
@@ -200,8 +210,11 @@ export class Registry {
     switch (ref.kind) {
       case "tool": {
         const tool = await this.#tool(ref.name);
-        // A call that goes on keeps the arguments that its profile gave it when it began.
-        const { pinned = tool.pinned } = ref;
+        if (tool.servlet.name === SERVER_SERVLET && tool.own === CALL_TOOL)
+          return this.#called(tool, ref);
+        // A call that goes on keeps the arguments that its profile gave it when it began, even if those were none.
+        const isAtProfile = this.#narrowing.profile !== undefined;
+        const { pinned = isAtProfile ? (tool.pinned ?? {}) : undefined } = ref;
         const { value, issues: others } = checkWithoutNulls(tool.input, {
           ...ref.input,
           ...pinned,
@@ -240,6 +253,25 @@ export class Registry {
     }
   }
 
+  /** The entry of the tool that a call of `call_tool` names: from here on it is a call of that tool. */
+  async #called(caller: ToolEntry, { input, pinned }: CallRef & { kind: "tool" }): Promise<Entry> {
+    const fits = caller.input(input) === undefined;
+    try {
+      if (!fits) return this.entryOf(caller, input);
+      const { name, arguments: given = {} } = input as { name: string; arguments?: Json };
+      const called = await this.#tool(name);
+      if (called.servlet === caller.servlet && called.own === CALL_TOOL)
+        throw new Fault("invalid_params", `${CALL_TOOL} does not call itself. Name another tool.`);
+      if (!isForModels(called.tool)) throw await this.#unknown("tool", name);
+      return await this.resolve({ kind: "tool", name, input: given, ...(pinned && { pinned }) });
+    } catch (error) {
+      // A model can correct its call.
+      const { code, message } = Fault.from(error);
+      if (code !== "invalid_params") throw error;
+      return { ...this.entryOf(caller, input), run: async () => errorResult(message) };
+    }
+  }
+
   /** The tool with this name. Throws `invalid_params`, `insufficient_scope`. */
   async #tool(name: string): Promise<ToolEntry> {
     const entry = await this.#find(({ tools }) => tools.get(name));
@@ -248,13 +280,11 @@ export class Registry {
   }
 
   async #unknown(kind: "tool" | "prompt", name: string): Promise<Fault> {
-    const { lists } = await this.catalog();
-    const meant = nearest(
-      name,
-      lists[`${kind}s`].map((one) => one.name),
-    );
+    const { [`${kind}s` as const]: all, isListed } = await this.catalog();
+    const meant = nearest(name, [...all.keys()]);
     const hint = meant === undefined ? "" : ` Did you mean ${meant}?`;
-    return new Fault("invalid_params", `Unknown ${kind}: ${name}.${hint} See ${kind}s/list.`);
+    const place = isListed && kind === "tool" ? `Find it by ${SEARCH_TOOL}.` : `See ${kind}s/list.`;
+    return new Fault("invalid_params", `Unknown ${kind}: ${name}.${hint} ${place}`);
   }
 
   /** Logs a call whose arguments do not fit the tool's schema. */
@@ -450,7 +480,10 @@ function filterFor(
   { profile, scoped }: Narrowing,
   { profiles }: Pick<Deployment, "profiles">,
 ): Filter | undefined {
-  if (profile === undefined) return scoped;
+  if (profile === undefined) {
+    const listing = listingOf(profileOf(profiles, ""));
+    return scoped || listing.isListed ? { may: scoped?.may ?? mayUnscoped, ...listing } : undefined;
+  }
   const filter = filterOf(profileOf(profiles, profile));
   if (scoped === undefined) return filter;
   return { ...filter, may: (...entry) => scoped.may(...entry) && filter.may(...entry) };

@@ -29,9 +29,15 @@ export const RESERVED_NAMES: ReadonlySet<string> = new Set([
 /** The tool by which a client gets the result of a call that has waited. */
 export const GET_RESULT = "get_result";
 
+/** The tools by which a model finds and calls others, where tools are searched. */
+export const SEARCH_TOOL = "search_tools";
+export const CALL_TOOL = "call_tool";
+
 /** The tools of these servlets, whose names no other tool may have: clients would call the wrong one. */
 export const RESERVED_TOOLS = [
   GET_RESULT,
+  SEARCH_TOOL,
+  CALL_TOOL,
   "list_servlets",
   "install_servlet",
   "uninstall_servlet",

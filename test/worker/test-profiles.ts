@@ -14,4 +14,10 @@ export const PROFILES: Profiles = {
     },
   },
   plans: { servlets: ["durable", "probe"] },
+  searched: {
+    servlets: ["http-status", "hello", "durable", "notes", "conformance", "viewing"],
+    tools: "search",
+    listed: ["hello:greet"],
+    arguments: { "durable:rounds*": { key: "pinned" } },
+  },
 };

@@ -94,7 +94,9 @@ export async function handleSession(method: string, exchange: Exchange): Promise
   demandStream(exchange.accepts);
   const { principal } = exchange;
   const lastEventId = exchange.headers.get("last-event-id") ?? undefined;
-  const response = responseOf(known(await session.listen(ownerIn(principal), lastEventId, principal.scopes)));
+  const response = responseOf(
+    known(await session.listen(ownerIn(principal), lastEventId, principal.scopes)),
+  );
   if (response.status !== 200 || response.body === null) return response;
   return new Response(whileGranted(response.body, exchange), response);
 }

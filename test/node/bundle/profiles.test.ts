@@ -40,13 +40,22 @@ describe("a fault is refused at its place", () => {
     ['{"__proto__": {}}', /__proto__: is no name of a profile/],
     ['{"server-card": {}}', /column 2: server-card: is a path of the server/],
     ['{"a": []}', /line 1, column 2: a: .*expected object/],
-    ['{\n  "a": {\n    "servlet": ["x"]\n  }\n}', /line 3, column 5: a\.servlet: is unknown; did you mean servlets\?/],
+    [
+      '{\n  "a": {\n    "servlet": ["x"]\n  }\n}',
+      /line 3, column 5: a\.servlet: is unknown; did you mean servlets\?/,
+    ],
     ['{"a": {"hosts": 1}}', /column 8: a\.hosts: is unknown; known are title, /],
-    ['{"a": {"tools": ["x:y",\n "greet"]}}', /line 2, column 2: a\.tools\.1: must be "servlet:name"/],
+    [
+      '{"a": {"tools": ["x:y",\n "greet"]}}',
+      /line 2, column 2: a\.tools\.1: must be "servlet:name"/,
+    ],
     ['{"a": {"tools": "greet"}}', /column 8: a\.tools: .*expected array/],
     ['{"a": {"servlets": ["x:y"]}}', /a\.servlets\.0: must be the name of a servlet/],
     ['{"a": {"title": ""}}', /column 8: a\.title: /],
-    ['{"a": {"arguments": {"greet": {}}}}', /column 22: a\.arguments\.greet: must be "servlet:tool"/],
+    [
+      '{"a": {"arguments": {"greet": {}}}}',
+      /column 22: a\.arguments\.greet: must be "servlet:tool"/,
+    ],
     ['{"a": {"arguments": {"x:greet": 1}}}', /column 22: a\.arguments\.x:greet: .*expected record/],
   ])("%s", async (text, message) => {
     await expect(reading(text)).rejects.toThrow(message);
@@ -80,13 +89,20 @@ describe("arguments", () => {
     [{ "hub:list": { repo: "acme/site" } }, open],
     [{ "hub:*": { repo: "acme/site", other: 1 } }, open],
     [{ "hub:list": { page: 2 } }, { ...open, additionalProperties: false }],
-    [{ "hub:list": { repo: "x" } }, { ...open, properties: { ...REPO, a: { $ref: "#/$defs/a" } }, $defs: { a: {} } }],
+    [
+      { "hub:list": { repo: "x" } },
+      { ...open, properties: { ...REPO, a: { $ref: "#/$defs/a" } }, $defs: { a: {} } },
+    ],
   ])("that fit are pinned: %j", async (pins, schema) => {
     expect(await checked({ servlets: ["hub"], arguments: pins }, { list: schema })).toEqual([]);
   });
 
   test.each<[object, object, RegExp]>([
-    [{ "hub:list": { repository: "x" } }, open, /column \d+: a\.arguments\.hub:list: hub:list cannot be given repository: it has no argument repository/],
+    [
+      { "hub:list": { repository: "x" } },
+      open,
+      /column \d+: a\.arguments\.hub:list: hub:list cannot be given repository: it has no argument repository/,
+    ],
     [{ "hub:list": { page: "two" } }, open, /`page` /],
     ...Object.entries(ENTANGLING).map(([keyword, value]): [object, object, RegExp] => [
       { "hub:*": { repo: "x" } },
@@ -99,9 +115,9 @@ describe("arguments", () => {
       /another part of its inputSchema refers to repo/,
     ],
   ])("that cannot be pinned cleanly are refused: %j %j", async (pins, schema, message) => {
-    await expect(
-      checked({ servlets: ["hub"], arguments: pins }, { list: schema }),
-    ).rejects.toThrow(message);
+    await expect(checked({ servlets: ["hub"], arguments: pins }, { list: schema })).rejects.toThrow(
+      message,
+    );
   });
 
   test("of a tool that is not in the profile are told of", async () => {
@@ -131,7 +147,8 @@ test("a pattern that matches nothing is told of", async () => {
 });
 
 test("profiles are in the module, and a change of them is told", () => {
-  const source = (title: string) => bundleSource([], "src/bundle.gen.ts", undefined, { profiles: { a: { title } } });
+  const source = (title: string) =>
+    bundleSource([], "src/bundle.gen.ts", undefined, { profiles: { a: { title } } });
   expect(source("one")).toContain('const profiles = {"a":{"title":"one"}};\n');
   expect(source("one")).toContain("bundle: Bundle = { profiles, ");
   expect(moduleChanges(source("two"), source("one"))).toBe("profiles.json has changed");

@@ -50,7 +50,10 @@ afterAll(async () => {
 /** The Worker of the project, with the profiles of their page. */
 async function entryWithProfiles(): Promise<string> {
   const { blocks } = await readPage("docs/profiles.md");
-  await place(FOLDER, blocks.find(({ file }) => file === "profiles.json")!);
+  await place(
+    FOLDER,
+    blocks.find(({ file }) => file === "profiles.json")!,
+  );
   const file = (await readProfiles(FOLDER))!;
   const members = await makeBundle({ folders: ["plugins"], cache: ".bundle", progress: () => {} });
   expect(checkProfiles(file, members, undefined)).toEqual([]);

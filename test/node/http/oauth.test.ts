@@ -147,30 +147,33 @@ describe.each(Object.entries({ own, independent }))("%s", (_place, open) => {
     await client.close();
   });
 
-  test.each(Object.entries(clients))("%s: a profile's token is good there alone", async (_name, make) => {
-    const url = new URL("/mcp/support", place.url);
-    const { provider, asked, tokens } = credentials();
-    const first = make(url, provider);
-    await expect(first.connect()).rejects.toThrow();
-    await first.finish(await browse(asked(), place.answers));
-    const client = make(url, provider);
-    await client.connect();
-    expect(textOf(await client.call("greet"))).toContain("Ada");
-    await client.close();
-    const headers = {
-      authorization: `Bearer ${tokens()!.access_token}`,
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
-    };
-    for (const path of ["/mcp", "/mcp/plans"]) {
-      const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
-      const response = await fetch(new URL(path, place.url), { method: "POST", headers, body });
-      expect(response.status).toBe(401);
-      expect(response.headers.get("www-authenticate")).toContain(
-        `/.well-known/oauth-protected-resource${path}`,
-      );
-    }
-  });
+  test.each(Object.entries(clients))(
+    "%s: a profile's token is good there alone",
+    async (_name, make) => {
+      const url = new URL("/mcp/support", place.url);
+      const { provider, asked, tokens } = credentials();
+      const first = make(url, provider);
+      await expect(first.connect()).rejects.toThrow();
+      await first.finish(await browse(asked(), place.answers));
+      const client = make(url, provider);
+      await client.connect();
+      expect(textOf(await client.call("greet"))).toContain("Ada");
+      await client.close();
+      const headers = {
+        authorization: `Bearer ${tokens()!.access_token}`,
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+      };
+      for (const path of ["/mcp", "/mcp/plans"]) {
+        const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
+        const response = await fetch(new URL(path, place.url), { method: "POST", headers, body });
+        expect(response.status).toBe(401);
+        expect(response.headers.get("www-authenticate")).toContain(
+          `/.well-known/oauth-protected-resource${path}`,
+        );
+      }
+    },
+  );
 
   test("a web page of localhost may read the metadata and the challenge", async () => {
     const headers = { origin: "http://localhost:6274" };

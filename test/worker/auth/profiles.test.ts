@@ -42,15 +42,19 @@ describe("an API key", () => {
     },
   );
 
-  test.each([[[]], [["hello:greet"]], [["*:*"]], [["*:support"]], [["profile:plans"]], [["operator"]]])(
-    "with %j is refused there, and told the scope that it lacks",
-    async (scopes) => {
-      const server = at("support", await keyed(scopes));
-      const response = await send(server, "key", "tools/list");
-      expect(response.status).toBe(403);
-      expect(response.headers.get("www-authenticate")).toContain('scope="profile:support"');
-    },
-  );
+  test.each([
+    [[]],
+    [["hello:greet"]],
+    [["*:*"]],
+    [["*:support"]],
+    [["profile:plans"]],
+    [["operator"]],
+  ])("with %j is refused there, and told the scope that it lacks", async (scopes) => {
+    const server = at("support", await keyed(scopes));
+    const response = await send(server, "key", "tools/list");
+    expect(response.status).toBe(403);
+    expect(response.headers.get("www-authenticate")).toContain('scope="profile:support"');
+  });
 
   test("bound to a profile has nothing at Open Tool Calling", async () => {
     const server = await keyed(["profile:support"]);
@@ -141,20 +145,22 @@ describe("a grant of the server's own", () => {
     expect(whole.text).not.toContain("<bdi>Support</bdi> of");
   });
 
-  test.each(["/mcp/nobody", "/mcp/constructor", "/mcp/support/x", "/mcp/support?x", "/mcp/SUPPORT"])(
-    "is made for no other resource: %s",
-    async (path) => {
-      const guest = visitor(await owners());
-      const client = await guest.register();
-      const back = await guest.fetch(
-        await guest.authorizePath(client, { resource: ORIGIN + path }),
-        { redirect: "manual" },
-      );
-      const text = back.headers.get("location") ?? (await back.text());
-      expect(text).toMatch(/invalid_target|resource/);
-      expect(text).not.toContain("passphrase of this server");
-    },
-  );
+  test.each([
+    "/mcp/nobody",
+    "/mcp/constructor",
+    "/mcp/support/x",
+    "/mcp/support?x",
+    "/mcp/SUPPORT",
+  ])("is made for no other resource: %s", async (path) => {
+    const guest = visitor(await owners());
+    const client = await guest.register();
+    const back = await guest.fetch(await guest.authorizePath(client, { resource: ORIGIN + path }), {
+      redirect: "manual",
+    });
+    const text = back.headers.get("location") ?? (await back.text());
+    expect(text).toMatch(/invalid_target|resource/);
+    expect(text).not.toContain("passphrase of this server");
+  });
 
   test("is made by a client that looks below the endpoint for the metadata", async () => {
     const guest = visitor(await owners());

@@ -35,8 +35,9 @@ test("a profile has a card of its own, which the catalogue lists as well", async
       "https://mcp.example.com/mcp/server-card",
       "https://mcp.example.com/mcp/support/server-card",
       "https://mcp.example.com/mcp/plans/server-card",
+      "https://mcp.example.com/mcp/searched/server-card",
     ]);
-    expect(new Set(entries.map((one: { identifier: string }) => one.identifier)).size).toBe(3);
+    expect(new Set(entries.map((one: { identifier: string }) => one.identifier)).size).toBe(4);
   }
 });
 

@@ -103,7 +103,10 @@ describe("skills of a profile", () => {
     const { result } = await send("skills/list", {}, { server });
     return (result!["skills"] as { uri: string }[]).map(({ uri }) => uri);
   };
-  const [GUIDE, DEEPER] = ["skill://viewing/guide/SKILL.md", "skill://viewing/guide/deeper/SKILL.md"];
+  const [GUIDE, DEEPER] = [
+    "skill://viewing/guide/SKILL.md",
+    "skill://viewing/guide/deeper/SKILL.md",
+  ];
 
   test("are those of its servlets, or those that it names", async () => {
     expect(await uris(undefined)).toEqual([GUIDE, DEEPER]);
@@ -289,7 +292,9 @@ describe("what began at one endpoint is at no other", () => {
         { headers: { ...known, accept: "text/event-stream", "last-event-id": event!.id! } },
         { method: "DELETE", headers: known },
       ])
-        expect((await other.fetch(new Request("http://localhost:8787/mcp", init))).status).toBe(404);
+        expect((await other.fetch(new Request("http://localhost:8787/mcp", init))).status).toBe(
+          404,
+        );
     }
     expect(await isAlive(client)).toBe(true);
     const listed = await resultIn(await client.request("tools/list"));

@@ -33,7 +33,9 @@ describe("the page of a profile", () => {
     const server = profiled({ LINKS: "on" });
     const page = await browser(server).fetch("/mcp/support", { headers: html });
     expect(page.status).toBe(200);
-    expect(page.text).toMatch(/The profile\s+Support\s+of\s+this server\s*\.\s+What support needs\./);
+    expect(page.text).toMatch(
+      /The profile\s+Support\s+of\s+this server\s*\.\s+What support needs\./,
+    );
     expect(page.html).toContain('data-name="greet"');
     expect(page.html).not.toContain('data-name="echo"');
     expect(page.html).toContain('data-mcp="/mcp/support" data-profile="support"');

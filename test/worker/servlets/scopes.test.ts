@@ -81,11 +81,11 @@ describe("scopes", () => {
 
   test("are known by what they are for", () => {
     const known = ["reader", "hello:*", "hel*:greet", "mcp:tools", "openid", "constructor"];
-    expect(known.filter((scope) => isScope(scope, configured, { servlets: ["hello", "web"], profiles: [] }))).toEqual([
-      "reader",
-      "hello:*",
-      "hel*:greet",
-    ]);
+    expect(
+      known.filter((scope) =>
+        isScope(scope, configured, { servlets: ["hello", "web"], profiles: [] }),
+      ),
+    ).toEqual(["reader", "hello:*", "hel*:greet"]);
     expect(isScope("hello:*", undefined, { servlets: ["hello"], profiles: [] })).toBe(true);
     expect(isScope("openid", undefined, { servlets: ["hello"], profiles: [] })).toBe(false);
   });
