@@ -60,7 +60,7 @@ export const searchTools = (registry: () => Promise<Registry>): OwnTool => ({
 const NOTHING = "Nothing fits. Search again with other words.";
 
 /** Its entry is that of the tool that it names: see `Registry.resolve`. */
-export const callTool: OwnTool = {
+export const toolCaller: OwnTool = {
   tool: {
     title: "Call a tool",
     description: `Calls a tool that ${SEARCH_TOOL} has found.`,

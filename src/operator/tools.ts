@@ -14,7 +14,7 @@ import type { Build } from "../installs/build.ts";
 import { getResult } from "../calls/get-result.ts";
 import type { Installer } from "../installs/installer.ts";
 import { permissionsOf } from "../installs/permissions.ts";
-import { callTool, searchTools } from "./search.ts";
+import { toolCaller, searchTools } from "./search.ts";
 
 const name = { type: "string", minLength: 1, description: "The name of a servlet." };
 
@@ -37,7 +37,7 @@ export function ownServlets({ installer, registry, tasksOf, skills, isSearched }
   const server: OwnTools = {
     ...(installer && { list_servlets: listServlets(installer, registry) }),
     ...(tasksOf && { get_result: getResult(tasksOf) }),
-    ...(isSearched && { search_tools: searchTools(registry), call_tool: callTool }),
+    ...(isSearched && { search_tools: searchTools(registry), call_tool: toolCaller }),
   };
   const operator: OwnTools | undefined = installer && {
     install_servlet: installServlet(installer),

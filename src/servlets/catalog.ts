@@ -8,7 +8,7 @@ import { Pattern } from "../schema/pattern.ts";
 import { StepsExceeded, Steps } from "../schema/steps.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import { checkOf, type Check } from "./checks.ts";
-import { pinned, type Filter } from "./profiles.ts";
+import { pinned, type EntryFilter } from "./profiles.ts";
 import {
   CALL_TOOL,
   GET_RESULT,
@@ -68,7 +68,7 @@ export interface Catalog {
   /** The servlets that can be asked for resources. */
   readers: readonly PreparedServlet[];
   /** True for a tool that is listed; absent where all are, and none is searched. */
-  isListed?: Filter["isListed"];
+  isListed?: EntryFilter["isListed"];
   /** Why lists of servlets are missing, in words that follow the servlet's name. */
   failures?: ReadonlyMap<string, readonly string[]>;
 }
@@ -91,7 +91,7 @@ export interface Clash {
 export function merge(
   servlets: readonly { servlet: PreparedServlet; lists: Lists }[],
   onClash: (clash: Clash) => void,
-  { may, pinned: pinsOf, isListed: isToolListed }: Filter = { may: () => true },
+  { may, pinned: pinsOf, isListed: isToolListed }: EntryFilter = { may: () => true },
   shown: readonly PreparedServlet[] = newest(servlets.map(({ servlet }) => servlet)),
 ): Catalog {
   const tools = new Map<string, ToolEntry>();

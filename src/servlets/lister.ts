@@ -4,7 +4,7 @@ import type { PreparedServlet, Served } from "./bundle.ts";
 import { joinedCatalogs, merge, type Catalog, type Clash } from "./catalog.ts";
 import type { Deployment, Viewer } from "./deployment.ts";
 import { keepsState } from "./manifest.ts";
-import type { Filter } from "./profiles.ts";
+import type { EntryFilter } from "./profiles.ts";
 import { mayUnscoped } from "./scopes.ts";
 import {
   NO_ENTRIES,
@@ -27,7 +27,7 @@ interface ListerParts {
   deployment: Deployment;
   servletOf(bundled: PreparedServlet): Servlet;
   /** The part that a profile and the callers' scopes grant; absent if they grant everything. */
-  filter: Filter | undefined;
+  filter: EntryFilter | undefined;
 }
 
 /** Makes the catalogs: one of the lists that all callers share, and for each caller one with the lists of its state. */

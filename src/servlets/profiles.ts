@@ -2,7 +2,6 @@
 import { fits } from "../core/glob.ts";
 import { Fault } from "../core/errors.ts";
 import { isObject, type Json, type Tool } from "../core/model.ts";
-import type { Served } from "./bundle.ts";
 import { checkOf, describeIssues } from "./checks.ts";
 import {
   CALL_TOOL,
@@ -46,7 +45,7 @@ export const RESERVED_PROFILES: ReadonlySet<string> = new Set(["server-card"]);
 export const PATTERN_KINDS = ["tools", "prompts", "resources", "skills"] as const;
 
 /** The part of a registry that is shown. */
-export interface Filter {
+export interface EntryFilter {
   may: May;
   /** The values that are pinned of this tool's arguments. */
   pinned?(servlet: string, tool: Tool): Json;
@@ -83,9 +82,10 @@ const touches = (profile: Profile, servlet: string): boolean =>
     ));
 
 /** The servlets of which the profile may have entries; none for an unknown profile. */
-export const servedIn = ({ servlets }: Served, profile: Profile | undefined): Served => ({
-  servlets: profile === undefined ? [] : servlets.filter(({ name }) => touches(profile, name)),
-});
+export const servedIn = <T extends { name: string }>(
+  servlets: readonly T[],
+  profile: Profile | undefined,
+): T[] => (profile === undefined ? [] : servlets.filter(({ name }) => touches(profile, name)));
 
 /**
  * The entries of a profile. It always has `get_result`, since its calls may wait for a person, and the views of its servlets,
@@ -114,14 +114,14 @@ function skillsWith(servlet: string, uri: string): string[] {
 }
 
 /** The part of what is served that a profile shows. */
-export const filterOf = (profile: Profile | undefined): Filter => ({
+export const filterOf = (profile: Profile | undefined): EntryFilter => ({
   may: mayIn(profile),
   pinned: (servlet, tool) => valuesFor(profile?.arguments ?? {}, servlet, tool),
   ...listingOf(profile),
 });
 
 /** Which tools are listed where a profile, or that of the whole server, has them searched. */
-export function listingOf(profile: Profile | undefined): Pick<Filter, "isListed"> {
+export function listingOf(profile: Profile | undefined): Pick<EntryFilter, "isListed"> {
   if (profile?.tools !== "search") return {};
   const { listed = [] } = profile;
   return {

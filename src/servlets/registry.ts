@@ -30,7 +30,7 @@ import { Lister } from "./lister.ts";
 import { errorResult } from "./own.ts";
 import { tellMisfit } from "./run-log.ts";
 import { keepsState } from "./manifest.ts";
-import { filterOf, listingOf, profileOf, servedIn, type Filter } from "./profiles.ts";
+import { filterOf, listingOf, profileOf, servedIn, type EntryFilter } from "./profiles.ts";
 import {
   CALL_TOOL,
   grantsProfile,
@@ -80,7 +80,7 @@ export class Registry {
   readonly #deployment: Deployment;
   readonly #servlets: Map<PreparedServlet, Servlet>;
   readonly #narrowing: Narrowing;
-  readonly #filter: Filter | undefined;
+  readonly #filter: EntryFilter | undefined;
   readonly #narrow = new Map<string, Registry>();
   readonly #lister: Lister;
   readonly #viewer: Viewer | undefined;
@@ -130,8 +130,8 @@ export class Registry {
     if (profile !== undefined && profile !== this.#narrowing.profile)
       return this.#narrowed(`profile ${profile}`, () => {
         const { profiles } = this.#deployment;
-        const served = servedIn(this.#bundle, profileOf(profiles, profile));
-        return new Registry(served, this.#deployment, { profile });
+        const servlets = servedIn(this.#bundle.servlets, profileOf(profiles, profile));
+        return new Registry({ servlets }, this.#deployment, { profile });
       }).within({ profile, scopes });
     const { scopes: configured = {} } = this.#deployment;
     if (scopes === undefined) return this;
@@ -479,7 +479,7 @@ export class Registry {
 function filterFor(
   { profile, scoped }: Narrowing,
   { profiles }: Pick<Deployment, "profiles">,
-): Filter | undefined {
+): EntryFilter | undefined {
   if (profile === undefined) {
     const listing = listingOf(profileOf(profiles, ""));
     return scoped || listing.isListed ? { may: scoped?.may ?? mayUnscoped, ...listing } : undefined;

@@ -51,6 +51,13 @@ describe("a fault is refused at its place", () => {
     ],
     ['{"a": {"tools": "greet"}}', /column 8: a\.tools: .*expected array/],
     ['{"a": {"servlets": ["x:y"]}}', /a\.servlets\.0: must be the name of a servlet/],
+    ['{"a": {"listed": ["x:y"]}}', /a\.listed: is for profiles with "tools": "search"/],
+    [
+      '{"": {"title": "x", "tools": "search"}}',
+      /column 7: \.title: the empty name stands for the whole server/,
+    ],
+    ['{"": {"servlets": ["x"]}}', /\.servlets: the empty name stands for/],
+    ['{"": {"listed": ["x:y"]}}', /the empty name stands for/],
     ['{"a": {"title": ""}}', /column 8: a\.title: /],
     [
       '{"a": {"arguments": {"greet": {}}}}',
@@ -143,6 +150,14 @@ test("a pattern that matches nothing is told of", async () => {
     "profiles.json: a.tools: hub:gone matches nothing in the bundle",
     "profiles.json: a.prompts: hub:* matches nothing in the bundle",
     "profiles.json: a.skills: server:* matches nothing in the bundle",
+  ]);
+});
+
+test("tools are searched, of a profile or of the whole server", async () => {
+  const text = '{"": {"tools": "search"}, "a": {"tools": "search", "listed": ["hub:list", "hub:x"]}}';
+  const members = await bundle({ "hub.wat": withTools({ list: { type: "object" } }) });
+  expect(checkProfiles(await reading(text), members, undefined)).toEqual([
+    "profiles.json: a.listed: hub:x matches nothing in the bundle",
   ]);
 });
 

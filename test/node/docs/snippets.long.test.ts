@@ -5,6 +5,7 @@ import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeBundle } from "../../../src/bundle/bundle.ts";
 import { checkProfiles, readProfiles } from "../../../src/bundle/profiles.ts";
+import type { Profile } from "../../../src/servlets/profiles.ts";
 import { manifestSchema } from "../../../src/servlets/manifest.ts";
 import { loadServlet } from "../../../src/testing/index.ts";
 import { buildWorker, serve, stop, type Served } from "../workerd.ts";
@@ -50,16 +51,19 @@ afterAll(async () => {
 /** The Worker of the project, with the profiles of their page. */
 async function entryWithProfiles(): Promise<string> {
   const { blocks } = await readPage("docs/profiles.md");
-  await place(
-    FOLDER,
-    blocks.find(({ file }) => file === "profiles.json")!,
-  );
-  const file = (await readProfiles(FOLDER))!;
   const members = await makeBundle({ folders: ["plugins"], cache: ".bundle", progress: () => {} });
-  expect(checkProfiles(file, members, undefined)).toEqual([]);
+  const all: Record<string, Profile> = {};
+  for (const block of blocks.filter((one) => one.file === "profiles.json")) {
+    await place(FOLDER, block);
+    const file = (await readProfiles(FOLDER))!;
+    expect(checkProfiles(file, members, undefined)).toEqual([]);
+    Object.assign(all, file.profiles);
+  }
+  // Other pages show what the whole server lists.
+  const { "": _, ...profiles } = all;
   const entry = `import { bundle } from "../../src/bundle.gen.ts";
 import { createWorker } from "../../src/worker.ts";
-const profiles = ${JSON.stringify(file.profiles)};
+const profiles = ${JSON.stringify(profiles)};
 const { worker, objects } = createWorker({ ...bundle, profiles });
 export const { Attempts, CallRecord, Grant, Hub, Installs, KeyRecords, KeyRing } = objects;
 export const { Profile, Quota, ServletState, Session, States, Task, Usage } = objects;
