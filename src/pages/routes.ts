@@ -36,9 +36,9 @@ export interface ConsoleParts extends Server {
 /** Adds the routes of the console. */
 export function addConsole(app: Hono, parts: ConsoleParts): void {
   const { env, settings, authenticator, rateLimiter, serving, people } = parts;
-  const all = parts.bundle.profiles;
-  const profiles = endpointsOf(all).map((name): ShownProfile => {
-    const { title = name, description } = all![name]!;
+  const { profiles: named = {} } = parts.bundle;
+  const profiles = endpointsOf(named).map((name): ShownProfile => {
+    const { title = name, description } = named[name]!;
     return { name, title, description };
   });
   const { isOpen } = authenticator;

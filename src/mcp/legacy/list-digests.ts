@@ -13,7 +13,7 @@ export type ListDigests = Record<(typeof LISTS)[number], string>;
 /** Digests of the lists in a bundle, and of the profile that chooses among them. For a servlet with dynamic lists the hash of its build is used. */
 export function listDigests(
   { servlets }: Pick<Bundle, "servlets">,
-  profile?: Profile | undefined,
+  profile?: Profile,
 ): ListDigests {
   const digest = (pick: (lists: Lists) => unknown) => {
     const all = servlets.map(({ name, manifest, lists, hash }) => [

@@ -122,12 +122,12 @@ export class Session extends DurableObject<Env> {
     return this.#protocol.listen(lastEventId);
   }
 
-  async end(by: SessionOwner): Promise<true | undefined> {
-    if (!this.#store.isOf(by)) return undefined;
+  async end(owner: SessionOwner): Promise<true | undefined> {
+    if (!this.#store.isOf(owner)) return undefined;
     const id = this.ctx.id.toString();
     await this.#hub().delist(id);
-    const owner = await this.#store.principal().catch(() => by);
-    this.#inConsole(owner, (persons, by) => persons.unlist(by, id));
+    const principal = await this.#store.principal().catch(() => owner);
+    this.#inConsole(principal, (persons, by) => persons.unlist(by, id));
     // Nothing is awaited after this: a call that began meanwhile would never be ended.
     await this.#protocol.end();
     await this.#store.forget();

@@ -154,7 +154,8 @@ test("a pattern that matches nothing is told of", async () => {
 });
 
 test("tools are searched, of a profile or of the whole server", async () => {
-  const text = '{"": {"tools": "search"}, "a": {"tools": "search", "listed": ["hub:list", "hub:x"]}}';
+  const text =
+    '{"": {"tools": "search"}, "a": {"tools": "search", "listed": ["hub:list", "hub:x"]}}';
   const members = await bundle({ "hub.wat": withTools({ list: { type: "object" } }) });
   expect(checkProfiles(await reading(text), members, undefined)).toEqual([
     "profiles.json: a.listed: hub:x matches nothing in the bundle",

@@ -99,8 +99,8 @@ describe("the endpoint of a profile", () => {
 
 describe("skills of a profile", () => {
   const uris = async (skills: readonly string[] | undefined, servlets = ["viewing", "server"]) => {
-    const server = at("a", profiled({}, { a: { servlets, ...(skills && { skills }) } }));
-    const { result } = await send("skills/list", {}, { server });
+    const a = at("a", profiled({}, { a: { servlets, ...(skills && { skills }) } }));
+    const { result } = await send("skills/list", {}, { server: a });
     return (result!["skills"] as { uri: string }[]).map(({ uri }) => uri);
   };
   const [GUIDE, DEEPER] = [
@@ -118,19 +118,19 @@ describe("skills of a profile", () => {
   });
 
   test("that it lacks are not read either", async () => {
-    const server = at("a", profiled({}, { a: { servlets: ["viewing"], skills: [] } }));
-    const { error } = await send("resources/read", { uri: GUIDE }, { server });
+    const a = { server: at("a", profiled({}, { a: { servlets: ["viewing"], skills: [] } })) };
+    const { error } = await send("resources/read", { uri: GUIDE }, a);
     expect(error).toMatchObject({ message: expect.stringMatching(/not found/i) });
-    const views = await send("resources/list", {}, { server });
+    const views = await send("resources/list", {}, a);
     expect(JSON.stringify(views.result)).not.toContain("skill://");
   });
 });
 
 test("views of a tool of the profile are read, whatever resources it has", async () => {
-  const server = at("a", profiled({}, { a: { tools: ["viewing:list"], resources: [] } }));
+  const a = at("a", profiled({}, { a: { tools: ["viewing:list"], resources: [] } }));
   const { views = {} } = bundle.servlets.find(({ name }) => name === "viewing")!.manifest;
   const uri = `ui://viewing/${Object.keys(views)[0]}`;
-  expect((await send("resources/read", { uri }, { server })).error).toBeUndefined();
+  expect((await send("resources/read", { uri }, { server: a })).error).toBeUndefined();
   const elsewhere = at("a", profiled({}, { a: { tools: ["hello:*"] } }));
   expect((await send("resources/read", { uri }, { server: elsewhere })).error).toBeDefined();
 });

@@ -115,7 +115,7 @@ describe("a search", () => {
   test("over tools that mean no good is bounded", async () => {
     const hello = bundle.servlets.find(({ name }) => name === "hello")!;
     const words = (nth: number) =>
-      Array.from({ length: 5000 }, (_, at) => (nth * 5000 + at).toString(36)).join(" ");
+      Array.from({ length: 5000 }, (_, one) => (nth * 5000 + one).toString(36)).join(" ");
     const tools = ["constructor", "__proto__", "toString", ...Array(400).keys()].map((name) => ({
       name: String(name),
       description: words(Number(name) || 0),
@@ -196,11 +196,10 @@ describe("call_tool", () => {
     const args = { name: "plan", arguments: steps({ do: "progress", message: "half" }, ELICIT) };
     const response = await client.call("call_tool", args, { _meta: { progressToken: "p" } });
     const { result } = await resultIn(response, async ({ id, method, params }) => {
-      heard.push(method);
+      heard.push(`${method} ${params.progressToken ?? ""} ${params.message}`);
       if (method === "elicitation/create") await client.answer(id, accept("Bob"));
-      else expect(params).toMatchObject({ progressToken: "p", message: "half" });
     });
-    expect(heard).toEqual(["notifications/progress", "elicitation/create"]);
+    expect(heard).toEqual(["notifications/progress p half", "elicitation/create  Who?"]);
     expect(JSON.stringify(result)).toContain("Bob");
   });
 
@@ -267,16 +266,13 @@ describe("a declaration", () => {
       { type: "object", additionalProperties: { type: "number" } },
       "{\n  [name: string]: number;\n}",
     ],
-    [{ type: "object", properties: { a: { $ref: "#" } } }, "{}"],
   ])("of %j", (schema, type) => {
-    const written = declared(schema);
-    if (type === "{}" && "properties" in schema) expect(written.length).toBeLessThan(2000);
-    else expect(written).toBe(`t(args: ${type}): Promise<unknown>`);
+    expect(declared(schema)).toBe(`t(args: ${type}): Promise<unknown>`);
   });
 
   test("is bounded", () => {
     const wide = Object.fromEntries(
-      Array.from({ length: 1000 }, (_, at) => [`a${at}`, { type: "string" }]),
+      Array.from({ length: 1000 }, (_, one) => [`a${one}`, { type: "string" }]),
     );
     expect(declared({ type: "object", properties: wide }, 200)).toBe(
       "t(args: object): Promise<unknown>",
@@ -284,7 +280,7 @@ describe("a declaration", () => {
     const self = {
       type: "object",
       properties: Object.fromEntries(
-        Array.from({ length: 60 }, (_, at) => [`a${at}`, { $ref: "#" }]),
+        Array.from({ length: 60 }, (_, one) => [`a${one}`, { $ref: "#" }]),
       ),
     };
     expect(declared(self).length).toBeLessThan(10_000);

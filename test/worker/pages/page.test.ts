@@ -38,7 +38,7 @@ describe("the page of a profile", () => {
     );
     expect(page.html).toContain('data-name="greet"');
     expect(page.html).not.toContain('data-name="echo"');
-    expect(page.html).toContain('data-mcp="/mcp/support" data-profile="support"');
+    expect(page.html).toMatch(/data-mcp="\/mcp\/support"\s+data-profile="support"/);
     expect(page.text).toContain("edge-servlets-support http://localhost:8787/mcp/support");
     const { text } = await browser(server).fetch("/");
     expect(text).toContain("Profiles");
