@@ -104,8 +104,8 @@ const findableIn = oncePer((catalog: Catalog): ReadonlyMap<string, Findable> => 
       !(servlet.name === SERVER_SERVLET && (own === SEARCH_TOOL || own === CALL_TOOL)),
   );
   return new Map<string, Findable>([
-    ...tools.map((tool) => [`${tool.servlet.hash}:${tool.own}`, { tool }] as const),
-    ...skillsOf(catalog).map((skill) => [skill.uri, { skill }] as const),
+    ...tools.map((tool) => [`tool ${tool.servlet.name}:${tool.own}`, { tool }] as const),
+    ...skillsOf(catalog).map((skill) => [`skill ${skill.uri}`, { skill }] as const),
   ]);
 });
 

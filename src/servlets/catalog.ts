@@ -144,7 +144,7 @@ export function merge(
       const checks = checksOf(servlet, tool);
       const own = { servlet, own: tool.name, tool: listed, ...checks };
       const entry = isPinned ? { ...own, pinned: pins } : own;
-      versions.push(entry);
+      if (!isForSearch(servlet, tool)) versions.push(entry);
       if (seen.has(servlet)) add("tools", tools, name, entry);
     }
     if (!seen.has(servlet)) continue;

@@ -203,6 +203,24 @@ describe("call_tool", () => {
     expect(JSON.stringify(result)).toContain("Bob");
   });
 
+  test("is a task of a session whose client wants that, whatever the tool is", async () => {
+    const client = await begin({ server: searched.server });
+    const params = { name: "call_tool", arguments: { name: "greet", arguments: { name: "Ada" } } };
+    const task = { ttl: 60_000 };
+    const made = await resultIn(await client.request("tools/call", { ...params, task }));
+    const { taskId } = made["result"].task;
+    const { result } = await resultIn(await client.request("tasks/result", { taskId }));
+    expect(result.content[0].text).toContain("Ada");
+    const direct = { name: "greet", arguments: { name: "Ada" }, task };
+    expect(await resultIn(await client.request("tools/call", direct))).toHaveProperty("error");
+  });
+
+  test("are no tools of Open Tool Calling", async () => {
+    const app = profiled({}, { "": { tools: "search" } });
+    const response = await app.fetch(new Request("http://localhost:8787/tools"));
+    expect(await response.text()).not.toMatch(/call_tool|search_tools/);
+  });
+
   test("needs no header of the tool that it calls", async () => {
     expect((await call("test_x_mcp_header", { region: "eu" })).error).toBeUndefined();
     expect((await callOf("test_x_mcp_header", { region: "eu" }, searched)).error).toBeDefined();
