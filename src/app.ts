@@ -1,6 +1,6 @@
 import { Hono, type Context } from "hono";
 import { cors } from "hono/cors";
-import { PROTOCOL_PATHS } from "./auth/authorization-server.ts";
+import { protocolPaths } from "./auth/authorization-server.ts";
 import { endpointPath, metadataPaths } from "./auth/metadata.ts";
 import {
   atOwnOrigin,
@@ -139,7 +139,7 @@ export function createApp(server: Server) {
     app.on(methods, "/authorize", ({ req: { raw } }) =>
       enterUnknown(raw).until(authorization.authorize(raw)),
     );
-    app.on(methods, PROTOCOL_PATHS, ({ req: { raw } }) =>
+    app.on(methods, protocolPaths(profiles), ({ req: { raw } }) =>
       enterUnknown(raw).until(authorization.protocol(raw)),
     );
   }

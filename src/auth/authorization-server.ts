@@ -34,7 +34,7 @@ import type { Known } from "./principal.ts";
 import { mayLeadTo } from "./redirects.ts";
 import { Refreshes, type RefreshesOptions } from "./refreshes.ts";
 import { SignInLimiter } from "./sign-in-limiter.ts";
-import { FALLBACK_PATHS, METADATA_PATH, toEndpoint, withoutOpenId } from "./token-requests.ts";
+import { fallbackPaths, METADATA_PATH, toEndpoint, withoutOpenId } from "./token-requests.ts";
 
 /** Host names of this server that one isolate remembers. */
 const ORIGINS = 20;
@@ -71,8 +71,11 @@ const NO_CONTEXT = {} as ExecutionContext;
 const NO_RECEIVER =
   "no app can receive its redirect_uri. Use https, http on a loopback host, or a scheme of the app's own such as com.example.app:/callback";
 
-/** The server's endpoints, besides the page `/authorize`. */
-export const PROTOCOL_PATHS = ["/oauth/token", "/oauth/register", ...FALLBACK_PATHS];
+/** The endpoints of a server with these profiles, besides the page `/authorize`. */
+export const protocolPaths = (profiles: readonly string[]): string[] => [
+  ...["/oauth/token", "/oauth/register"],
+  ...fallbackPaths(profiles),
+];
 
 /** An authorization request that names the MCP endpoint by one URL, and its scopes with one space between. */
 function unified(request: Request): Request {
@@ -91,7 +94,7 @@ export interface AuthorizationServer {
   verify(token: string, request: Request, profile?: string): Promise<Known | undefined>;
   /** The page where the owner approves a client: `/authorize`. */
   authorize(request: Request): Promise<Response>;
-  /** `PROTOCOL_PATHS`: metadata, tokens, registration. */
+  /** `protocolPaths`: metadata, tokens, registration. */
   protocol(request: Request): Promise<Response>;
 }
 

@@ -284,9 +284,12 @@ export function demandOwnOrigin(request: Request): void {
     );
 }
 
+/** An IPv4 address as it is usually written, told without the library: each anonymous request has its network counted. */
+const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
+
 /** The network of an address: an IPv4 address, or the /64 of an IPv6 address. */
 export function networkOf(address: string): string {
-  if (!ipaddr.isValid(address)) return address;
+  if (IPV4.test(address) || !ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address); // An IPv4-mapped IPv6 address becomes the IPv4 address.
   if (!("parts" in parsed)) return parsed.toString();
   const groups = parsed.parts.slice(0, 4);

@@ -6,7 +6,7 @@ import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { isObject } from "../core/model.ts";
 import { GRANT_TYPES } from "./client-documents.ts";
-import { audienceOf, isEndpoint, unifyResource } from "./metadata.ts";
+import { audienceOf, endpointPath, isEndpoint, unifyResource } from "./metadata.ts";
 
 export const METADATA_PATH = "/.well-known/oauth-authorization-server";
 
@@ -22,14 +22,15 @@ const FALLBACKS: ReadonlyMap<string, string> = new Map([
   ["/register", "/oauth/register"],
 ]);
 
-/** As patterns of routes: any profile will do, since all have the same metadata. */
-export const FALLBACK_PATHS = [
+/** Of the whole server, and of these profiles. */
+export const fallbackPaths = (profiles: readonly string[]): string[] => [
   ...FALLBACKS.keys(),
-  ...METADATA_NAMES.flatMap((path) =>
-    ["", "/mcp", "/mcp/:profile"].flatMap((endpoint) => [
-      ...new Set([path + endpoint, endpoint + path]),
-    ]),
-  ),
+  ...METADATA_NAMES.flatMap((path) => [
+    path,
+    ...[undefined, ...profiles]
+      .map(endpointPath)
+      .flatMap((endpoint) => [path + endpoint, endpoint + path]),
+  ]),
 ];
 
 /** The endpoint that a path stands for. */

@@ -71,6 +71,15 @@ export const wellFormedJson = (text: string): string =>
 export const shellWord = (text: string): string =>
   /^[\w:/.@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
+/** A percent-encoded text, decoded; one that is not well encoded stays as it is. */
+export function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 /** Causes that a trace lists at most. */
 const CAUSES = 10;
 

@@ -12,7 +12,7 @@ export function isPrivate(host: string): boolean {
 
 /** True for this machine, as `isPrivate`: a loopback address, or a name under `localhost`. */
 export function isLoopback(host: string): boolean {
-  if (host === "localhost" || host.endsWith(".localhost")) return true;
+  if (host === "localhost" || host === "127.0.0.1" || host.endsWith(".localhost")) return true;
   return addressIn(host)?.range() === "loopback";
 }
 

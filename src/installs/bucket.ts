@@ -52,9 +52,9 @@ export class BuildBucket {
     return digests.filter((_, at) => (found[at]?.uploaded.getTime() ?? -1) < since);
   }
 
-  /** The bytes of a part. Throws `unavailable` where it is missing. */
-  async part(digest: string): Promise<ArrayBuffer> {
-    const found = await this.#bucket.get(partKey(digest));
+  /** The bytes of a part, or a range of them. Throws `unavailable` where it is missing. */
+  async part(digest: string, range?: { offset: number; length: number }): Promise<ArrayBuffer> {
+    const found = await this.#bucket.get(partKey(digest), range && { range });
     if (found !== null) return found.arrayBuffer();
     throw new Fault(
       "unavailable",

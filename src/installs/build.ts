@@ -76,7 +76,7 @@ export const invalidBuild = (why: string) =>
 export const nameTaken = (name: string) =>
   new Fault(
     "conflict",
-    `The name ${name} belongs to a servlet of the bundle or of the server itself. Install yours under another name.`,
+    `The name ${name} belongs to a servlet of the bundle or of the server itself, or to a skill of the project. Install yours under another name.`,
   );
 
 /** The fault of a change that was based on another version than `current`, the one that is served (0: none). */

@@ -7,6 +7,7 @@ import { notPrepared } from "../wasm/link.ts";
 import { ownVariablesIn } from "../servlets/variables.ts";
 import type { Env } from "../bindings.ts";
 import type { BuildBucket } from "./bucket.ts";
+import { isSkillOfProject } from "../servlets/skills.ts";
 import { digestsOf, invalidBuild, nameTaken, type Build } from "./build.ts";
 import { REPLAYED_TASKS, type Installs } from "./installs.ts";
 import type { ServletLoader } from "./loaded.ts";
@@ -98,7 +99,7 @@ export class Installer {
     const { name } = build;
     const { servlets } = (await this.#registry()).whole;
     const isOwn = servlets.some((one) => one.name === name && one.module !== undefined);
-    if (isOwn) throw nameTaken(name);
+    if (isOwn || isSkillOfProject(servlets, name)) throw nameTaken(name);
     for (const one of [name, toolkitOf(build)]) if (RESERVED_NAMES.has(one)) throw nameTaken(one);
     refuseClashes(build, servlets);
   }

@@ -10,6 +10,7 @@ import { merge, overlapsIn } from "../servlets/catalog.ts";
 import { keepsState, manifestSchema, type Manifest } from "../servlets/manifest.ts";
 import { once } from "../core/once.ts";
 import { NO_ENTRIES } from "../servlets/servlet.ts";
+import { entryCharacters } from "../servlets/skills.ts";
 import { printable } from "../core/text.ts";
 import { describeIssue, invalidBuild, type Build } from "./build.ts";
 
@@ -57,14 +58,24 @@ const servableSchema = once(() => {
     skills: z.optional(
       z.strictObject({
         skills: list(
-          z.strictObject({
-            path: text,
-            frontmatter: z.looseObject({ name: text, description: text }),
-          }),
+          z
+            .strictObject({
+              path: text,
+              frontmatter: z.looseObject({ name: text, description: text }),
+            })
+            .check(
+              z.refine(
+                ({ path, frontmatter: { name } }) => path.split("/").at(-1) === name,
+                "must be in a folder of its name",
+              ),
+            ),
         ),
         files: list(
           z.strictObject({
-            path: text.check(z.refine((path) => path.isWellFormed(), "must be well-formed")),
+            path: text.check(
+              z.refine((path) => path.isWellFormed(), "must be well-formed"),
+              z.refine(isPath, "must be a path of names"),
+            ),
             ...{ type: text, isText: z.boolean(), digest: text },
             size: z.int().check(z.minimum(0)),
           }),
@@ -87,6 +98,9 @@ const servableSchema = once(() => {
   });
 });
 
+const isPath = (path: string): boolean =>
+  path.split("/").every((name) => !["", ".", ".."].includes(name));
+
 /** Throws `invalid_params` for a build whose manifest, lists or definitions cannot be served. */
 export function demandServable(build: Build): void {
   const { success, error } = servableSchema().safeParse(build);
@@ -102,6 +116,11 @@ export function demandServable(build: Build): void {
   const size = build.skills?.files.reduce((sum, file) => sum + file.size, 0) ?? 0;
   if (size > limits.skillBytes)
     throw invalidBuild(`its skills have ${size} bytes, and ${limits.skillBytes} is the limit`);
+  const entries = build.skills === undefined ? 0 : entryCharacters(build.skills);
+  if (entries > limits.buildBytes)
+    throw invalidBuild(
+      `the list of its skills' files has ${entries} characters, and ${limits.buildBytes} is the limit`,
+    );
   if ((build.skills === undefined) !== (build.parts.skills === undefined))
     throw invalidBuild("skills and parts.skills are there together, or not at all");
   if (keepsState(manifest)) {

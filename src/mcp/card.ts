@@ -1,6 +1,6 @@
 /**
- * How a server is found before a client connects: its card, and the catalogue that lists it. Both are for everybody, and say
- * nothing of what the server offers.
+ * Documents by which a server is found before a client connects: its card, the catalogue that lists it, and the proof of its
+ * domain. They need no credentials, and say nothing of what the server offers.
  * https://github.com/modelcontextprotocol/experimental-ext-server-card/blob/main/docs/discovery.md
  */
 import { endpointPath } from "../auth/metadata.ts";
@@ -13,21 +13,21 @@ import type { Introduction } from "./wire/exchange.ts";
 const SCHEMA = "https://static.modelcontextprotocol.io/schemas/v2/server-card.schema.json";
 const CARD_TYPE = "application/mcp-server-card+json";
 const CATALOGUE_TYPE = "application/ai-catalog+json";
-/** Characters of a card's name. */
+/** The most characters of a card's name. */
 const NAME = 200;
-/** Characters of a card's title and description. */
-const WORDS = 100;
+/** The most characters of a card's title and description, and of each half of its name. */
+const MOST = 100;
 
 /** The path of the card of the whole server, or of a profile. */
 const cardPath = (profile?: string): string => `${endpointPath(profile)}/server-card`;
 
 interface Document {
   type: string;
-  /** A text is shown as it is; undefined where there is none. */
+  /** A value is served as JSON and a text as it is; undefined if this server does not have the document. */
   make(server: Introduced, origin: string): Json | string | undefined;
 }
 
-/** By path: how each document is made. The second path of the catalogue is its earlier name. */
+/** By path. `/.well-known/mcp/catalog.json` is an earlier name of the catalogue. */
 const DOCUMENTS: Readonly<Record<string, Document>> = {
   "/.well-known/ai-catalog.json": { type: CATALOGUE_TYPE, make: catalogueOf("1.0") },
   "/.well-known/mcp/catalog.json": { type: "application/json", make: catalogueOf("draft") },
@@ -40,16 +40,18 @@ export const findingPaths = (profiles: readonly string[]): string[] => [
   ...[undefined, ...profiles].map(cardPath),
 ];
 
-/** How the server introduces itself; its name in registries (reverse DNS) and the proof of its domain, if it has them. */
+/** The server, as these documents describe it. */
 export interface Introduced {
   introduction: Introduction;
   /** Those of its profiles, by name. */
   introductions: ReadonlyMap<string, Introduction>;
+  /** Its name in registries, in reverse DNS; made from the host by default. */
   registered: string | undefined;
+  /** The proof that the MCP registry asks for. */
   proof: string | undefined;
 }
 
-/** Answers a request for one of these documents at the server's own origin. */
+/** Answers a request for one of `FINDING_PATHS`. Its URL must have the server's own origin. */
 export async function findingResponse(request: Request, server: Introduced): Promise<Response> {
   const headers = new Headers({
     "access-control-allow-origin": "*",
@@ -89,8 +91,8 @@ function cardOf(server: Introduced, origin: string, profile?: string): Json {
     $schema: SCHEMA,
     name: nameOf(registered ?? nameFor(origin, String(name)), profile),
     version,
-    description: shortened(typeof words === "string" ? words : "An MCP server", WORDS - 1),
-    ...(typeof title === "string" && title !== "" && { title: shortened(title, WORDS - 1) }),
+    description: shortened(typeof words === "string" ? words : "An MCP server", MOST - 1),
+    ...(typeof title === "string" && title !== "" && { title: shortened(title, MOST - 1) }),
     ...(websiteUrl !== undefined && { websiteUrl }),
     ...(Array.isArray(icons) && { icons: icons.map(iconOf) }),
     remotes: [
@@ -123,18 +125,16 @@ function catalogueOf(specVersion: string) {
 const nameOf = (server: string, profile: string | undefined): string =>
   profile === undefined ? server : `${server.slice(0, NAME - 1 - profile.length)}-${profile}`;
 
-/** The name of a server that has none in registries: that of its host, backwards, and its own. */
+/** The default name on a card: the host in reverse, and the server's own name. */
 function nameFor(origin: string, name: string): string {
   const host = new URL(origin).hostname;
   const isNamed = /[a-z]/i.test(host) && !host.startsWith("[");
   const namespace = isNamed ? reversed(host) : host.replaceAll(/[^0-9a-f]+/gi, ".");
   const own = name.replaceAll(/[^a-zA-Z0-9._-]+/g, "-") || "server";
-  return `${namespace.slice(0, WORDS)}/${own.slice(0, WORDS - 1)}`;
+  return `${namespace.slice(0, MOST)}/${own.slice(0, MOST - 1)}`;
 }
 
-/** The members of an icon that a card may have. */
-const iconOf = ({ src, mimeType, sizes, theme }: Json): Json => ({
-  ...{ src, mimeType, sizes, theme },
-});
+/** An icon with only those members that a card may have. */
+const iconOf = ({ src, mimeType, sizes, theme }: Json): Json => ({ src, mimeType, sizes, theme });
 
 const reversed = (name: string): string => name.split(".").toReversed().join(".");

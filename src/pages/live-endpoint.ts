@@ -28,7 +28,7 @@ export const liveEndpoint = (request: Request, page: PersonPage, answer: Frame) 
 export const callEndpoint = (request: Request, id: string, page: PersonPage, answer: Frame) =>
   pageFor(request, page, { answer, work: (visit) => call({ ...visit, id, page }) });
 
-/** `/console/live/events`: an event stream of the list and its changes. Throws `unauthorized`, `forbidden`. */
+/** `/console/live-events`: an event stream of the list and its changes. Throws `unauthorized`, `forbidden`. */
 export async function eventsEndpoint(request: Request, page: PersonPage): Promise<Response> {
   demandOwnOrigin(request);
   const { person } = page;

@@ -5,7 +5,7 @@ import type { ListedCall } from "../calls/listed-calls.ts";
 import { groupOf, GROUPS, STATUSES } from "./statuses.ts";
 
 export const LIVE_PATH = "/console/live";
-export const EVENTS_PATH = `${LIVE_PATH}/events`;
+export const EVENTS_PATH = `${LIVE_PATH}-events`;
 
 export const livePage = (calls: readonly ListedCall[]): Markup =>
   html`<h2>Live</h2>

@@ -3,15 +3,17 @@
  * it, and of no other. `servlets new --openapi` writes such servlets.
  */
 import { isObject } from "../core/model.ts";
+import { shortened } from "../core/text.ts";
 import type { Context } from "./context.ts";
 import { ToolError } from "./schema.ts";
 import type { ContentBlock, ToolResult } from "./types.ts";
 
-/** The most characters of JSON or text in one result: some ten thousand tokens. */
+/** The most characters of JSON or text in one result, about ten thousand tokens; and of an API's message in an error. */
 const MOST = 40_000;
+const MOST_MESSAGE = 1000;
 /** The most bytes of a file in a result. */
 const MOST_BYTES = 1024 * 1024;
-/** How often one request waits because the API wants it to, and the longest such wait in ms. */
+/** How often one request is repeated because the API says when, and the longest wait before that in ms. */
 const WAITS = 3;
 const LONGEST_WAIT = 60_000;
 
@@ -147,7 +149,7 @@ export function path(
 ): string {
   const encoded = values.map((value) => [value].flat().map(encodeURIComponent).join(","));
   const whole = String.raw({ raw: parts }, ...encoded);
-  const isOther = encoded.includes("") || whole.split("/").some((part) => /^\.\.?$/.test(part));
+  const isOther = encoded.includes("") || /(^|\/)(\.|%2e){1,2}([/?#]|$)/i.test(whole);
   if (!isOther) return whole;
   throw new ToolError(
     `"${values.join('", "')}" cannot be in a path: each must be a name or an id.`,
@@ -174,12 +176,12 @@ type Answer = Awaited<ReturnType<Context["fetch"]>>;
 
 interface Sent {
   method: string;
-  /** The path. */
+  /** The path below the API's URL. */
   to: string;
   request: ApiRequest;
 }
 
-/** Makes a request; again where the API says when. */
+/** Makes a request, and repeats it while the API says when to (`Retry-After`). */
 async function send(options: ApiOptions, context: Context, { method, to, request }: Sent) {
   const { name, url, account } = options;
   const headers = new Headers({ accept: "application/json", ...options.headers });
@@ -206,7 +208,7 @@ async function send(options: ApiOptions, context: Context, { method, to, request
   }
 }
 
-/** Commas are left as they are: lists in one parameter have them. */
+/** Encodes a value of the query, but not its commas, which separate the items of a list. */
 const encoded = (value: string) => encodeURIComponent(value).replaceAll("%2C", ",");
 
 const base64 = (text: string) => new TextEncoder().encode(text).toBase64();
@@ -219,7 +221,7 @@ async function keyOf({ secret, message }: ApiKey, api: string, context: Context)
   throw new ToolError(`There is no key of ${api}. Call again, and enter yours when asked.`);
 }
 
-/** How long the API wants a request to wait before it is made again, in ms; undefined if it does not say. */
+/** How long to wait before a refused request is made again, in ms; undefined if the API does not say. */
 function waitOf({ status, headers }: Answer): number | undefined {
   const after = headers.get("retry-after");
   if (![403, 429, 503].includes(status) || after === null) return undefined;
@@ -227,7 +229,7 @@ function waitOf({ status, headers }: Answer): number | undefined {
   return Number.isNaN(wait) ? undefined : Math.max(wait, 0);
 }
 
-/** Values as text, one pair for each item of a list. */
+/** Names with values as text; a list gives a pair for each of its items. */
 const pairsOf = (values: Values = {}): [string, string][] =>
   Object.entries(values).flatMap(([key, value]) =>
     [value]
@@ -260,7 +262,7 @@ function bodyOf({ json, form, multipart, body }: ApiRequest, headers: Headers) {
   return data;
 }
 
-/** The error of a request that was refused: by the API's own message, if it has one. */
+/** The error for a request that the API refused, with the API's own message if it has one. */
 async function refusal(api: string, response: Answer): Promise<ToolError> {
   const text = await response.text();
   const message = messageIn(jsonIn(text) ?? text);
@@ -268,11 +270,11 @@ async function refusal(api: string, response: Answer): Promise<ToolError> {
   const hint = wait === undefined ? "" : ` Try again in ${Math.ceil(wait / 1000)} seconds.`;
   const status = `${response.status} ${response.statusText}`.trim();
   return new ToolError(
-    `${api} answered ${status}${message ? `: ${shortened(message)}` : "."}${hint}`,
+    `${api} answered ${status}${message ? `: ${shortened(message, MOST_MESSAGE)}` : "."}${hint}`,
   );
 }
 
-/** The message of an error, wherever APIs have it; the page of a proxy has none. */
+/** The message in the body of an error, wherever APIs put it; "" for a page in HTML, which is a proxy's. */
 function messageIn(body: unknown): string {
   if (typeof body === "string") return body.trimStart().startsWith("<") ? "" : body.trim();
   if (!isObject(body)) return Array.isArray(body) ? messageIn(body[0]) : "";
@@ -284,9 +286,6 @@ function messageIn(body: unknown): string {
   const more = isObject(details) || Array.isArray(details) ? JSON.stringify(details) : "";
   return [said, more].filter((one) => one !== "").join(" ");
 }
-
-const shortened = (text: string, most = 1000) =>
-  text.length > most ? `${text.slice(0, most)}…` : text;
 
 function jsonIn(text: string): unknown {
   try {
@@ -311,12 +310,11 @@ async function resultOf(
   // Some APIs answer 200 to what they refuse.
   if (isObject(value) && value["ok"] === false)
     throw new ToolError(`${name} refused: ${messageIn(value) || textOf(value)}`);
-  const next = withoutKeys(nextOf(value, response, request.nextAt), keys);
+  const next = nextOf(value, response, request.nextAt, keys);
   const wanted = request.fields?.map((field) => field.split("."));
-  const { shown, note } = cut(
-    wanted ? picked(value, wanted) : value,
-    "fields" in request && !wanted,
-  );
+  // A tool with the argument `fields` passes it on, also if its caller gave none.
+  const takesFields = "fields" in request && !wanted;
+  const { shown, note } = cut(wanted ? picked(value, wanted) : value, takesFields);
   const members = isObject(shown) ? shown : { [Array.isArray(shown) ? "items" : "value"]: shown };
   const structuredContent = { ...members, ...(next && { next }), ...(note && { note }) };
   const json = JSON.stringify(structuredContent);
@@ -337,29 +335,32 @@ function fileOf(bytes: Uint8Array, { headers, url }: Answer): ContentBlock {
   return { type: "resource", resource: { uri: url.split("?")[0]!, mimeType, blob: data } };
 }
 
-/** What leads to the next page: the query of its URL, or a cursor. */
-function nextOf(value: unknown, { headers }: Answer, at?: string): string | undefined {
+/** What leads to the next page: the query of its URL without the keys, which an API may repeat; or a cursor. */
+function nextOf(
+  value: unknown,
+  { headers }: Answer,
+  at: string | undefined,
+  keys: readonly ApiKey[],
+): string | undefined {
   const found =
     at === undefined
       ? /<([^>]*)>[^,<]*;\s*rel="?next\b/i.exec(headers.get("link") ?? "")?.[1]
       : memberAt(value, at);
   if (typeof found !== "string" || found === "") return undefined;
-  const isUrl = at === undefined || /^(https?:\/\/|\/|\?)/.test(found);
-  return isUrl ? found.replace(/^[^?]*\?/, "") : found;
+  if (at !== undefined && !/^(https?:\/\/|\/|\?)/.test(found)) return found;
+  const isKey = (pair: string) =>
+    keys.some(
+      ({ as }) =>
+        typeof as === "object" && "query" in as && new URLSearchParams(pair).has(as.query),
+    );
+  const [, query] = /\?([^#]*)/.exec(found) ?? [];
+  return query
+    ?.split("&")
+    .filter((pair) => !isKey(pair))
+    .join("&");
 }
 
-/** A query without keys, which an API may repeat. */
-function withoutKeys(next: string | undefined, keys: readonly ApiKey[]): string | undefined {
-  const names = keys.flatMap(({ as }) =>
-    typeof as === "object" && "query" in as ? [as.query] : [],
-  );
-  if (next === undefined || names.length === 0 || !next.includes("=")) return next;
-  const query = new URLSearchParams(next);
-  for (const name of names) query.delete(name);
-  return query.toString();
-}
-
-/** A member by its name, which may have dots (`@odata.nextLink`), or by the names that lead to it. */
+/** The member of this name, which may have dots (`@odata.nextLink`), or at the end of this path of names. */
 function memberAt(value: unknown, at: string): unknown {
   if (isObject(value) && at in value) return value[at];
   return at
@@ -367,7 +368,7 @@ function memberAt(value: unknown, at: string): unknown {
     .reduce<unknown>((inner, name) => (isObject(inner) ? inner[name] : undefined), value);
 }
 
-/** The value with these members only. */
+/** A value with only these members; `fields` are paths of names. */
 function picked(value: unknown, fields: readonly (readonly string[])[]): unknown {
   if (Array.isArray(value)) return value.map((one) => picked(one, fields));
   if (!isObject(value)) return value;
@@ -381,16 +382,16 @@ function picked(value: unknown, fields: readonly (readonly string[])[]): unknown
   );
 }
 
-/** How much of a large answer is kept: characters of texts, items of lists, levels of objects. The first that fits is taken. */
+/** Limits that a large answer is cut to; the first is taken by which it fits. */
 const CUTS = [
-  { text: 2000, items: 100, depth: 8 },
-  { text: 500, items: 50, depth: 6 },
-  { text: 200, items: 20, depth: 4 },
-  { text: 100, items: 10, depth: 3 },
-  { text: 50, items: 5, depth: 2 },
+  { text: 2000, items: 100, members: 200, depth: 8 },
+  { text: 500, items: 50, members: 100, depth: 6 },
+  { text: 200, items: 20, members: 40, depth: 4 },
+  { text: 100, items: 10, members: 20, depth: 3 },
+  { text: 50, items: 5, members: 10, depth: 2 },
 ];
 
-/** A value that is small enough for a model; `note` says what was cut, and how to get the rest. */
+/** A value cut to a size that suits a model; `note` says what was cut, and how to get the rest. */
 function cut(value: unknown, takesFields: boolean): { shown: unknown; note?: string } {
   const { length } = JSON.stringify(value);
   if (length <= MOST) return { shown: value };
@@ -403,7 +404,7 @@ function cut(value: unknown, takesFields: boolean): { shown: unknown; note?: str
   const advice = takesFields
     ? `Name the members that you need in \`fields\`. There are: ${membersOf(value).join(", ")}.`
     : "Ask for less.";
-  const note = `Cut from ${length} characters: lists to ${most.items} items, texts to ${most.text} characters, objects to ${most.depth} levels. ${advice}`;
+  const note = `Cut from ${length} characters: lists to ${most.items} items, texts to ${most.text} characters, objects to ${most.depth} levels of ${most.members} members. ${advice}`;
   return { shown, note };
 }
 
@@ -413,11 +414,11 @@ function within(value: unknown, most: (typeof CUTS)[number], depth: number): unk
   const list = Array.isArray(value);
   if (depth === most.depth) return list ? `${value.length} items` : "…";
   if (list) return value.slice(0, most.items).map((one) => within(one, most, depth + 1));
-  const members = Object.entries(value).slice(0, 2 * most.items);
+  const members = Object.entries(value).slice(0, most.members);
   return Object.fromEntries(members.map(([key, one]) => [key, within(one, most, depth + 1)]));
 }
 
-/** The names of a value's members, and of those in its lists. */
+/** The names of a value's members, where these are lists those of their items. */
 function membersOf(value: unknown): string[] {
   const names = Array.isArray(value)
     ? membersOf(value[0])

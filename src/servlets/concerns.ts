@@ -1,4 +1,4 @@
-/** How a tool looks to models: what it takes of their context, and its parts that clients and the APIs of models refuse. */
+/** How models see a tool: how much of their context it takes, and which parts of it clients and the APIs of models refuse. */
 import { estimateTokenCount } from "tokenx";
 import { limits } from "../core/limits.ts";
 import { isObject, type Json, type Tool } from "../core/model.ts";
@@ -16,11 +16,11 @@ export const asModelsSee = ({ name, description = "", inputSchema }: Tool): Mode
   ...{ name, description, parameters: inputSchema },
 });
 
-/** What is looked at of a tool: texts of so many characters, and so many values. */
+/** Tokens are counted in so many characters, and estimated by length beyond; of a tool with more values nothing is said. */
 const SAMPLE_CHARACTERS = 5000;
 const MOST_VALUES = 5000;
 
-/** About how many tokens that is: tokenizers differ by a fifth or so. Undefined for a schema that is too large to say. */
+/** An estimate of the tokens of a tool; tokenizers differ by a fifth or so. Undefined for a schema that is too large. */
 export function tokensOf(tool: Tool): number | undefined {
   let values = 0;
   let cut = 0;
@@ -52,8 +52,8 @@ export function concernsOf({ own, tool, servlet }: Pick<ToolEntry, "own" | "tool
   return concerns.map((concern) => `the tool ${JSON.stringify(name)} ${concern}`);
 }
 
-/** APIs take 64 characters, and many clients put the server's name before it. */
-const NAME_CHARACTERS = 60;
+/** The longest name of a tool: APIs of models take 64 characters, and many clients put a prefix before it. */
+export const NAME_CHARACTERS = 60;
 
 function ofName(own: string, listed: string, prefix: string | undefined): string[] {
   const whole = prefix === undefined ? own : `${prefix}-${own}`;

@@ -112,8 +112,8 @@ export interface Deployment {
   own?: ReadonlyMap<PreparedServlet, Servlet>;
   /** A build that is not served, by its hash; undefined if it is not kept. */
   oldBuild?(hash: string): Promise<PreparedServlet | undefined>;
-  /** The document with this digest in the bucket of builds. */
-  storedPart?(digest: string): Promise<ArrayBuffer>;
+  /** What has this digest in the bucket of builds, or a range of its bytes. */
+  storedPart?(digest: string, range?: { offset: number; length: number }): Promise<ArrayBuffer>;
   /** Clock, randomness and network; the real ones by default. */
   world?: World;
 }

@@ -1,25 +1,34 @@
 /**
- * Skills: folders of instructions that a servlet brings for models, as resources that the server serves.
+ * Serves skills, folders of instructions for models that a servlet or the project brings, as resources.
  * https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx
  */
 import type { Json, ReadResourceResult, Resource } from "../core/model.ts";
-import type { PreparedServlet, Skill } from "./bundle.ts";
+import type { PreparedServlet, Skill, Skills } from "./bundle.ts";
+import type { Deployment } from "./deployment.ts";
 import { SERVER_SERVLET } from "./scopes.ts";
 
-/** Those that no servlet has, but the project, are the server's own. */
+/** The project's skills are those of the server's own servlet, and have no servlet's name in their URIs. */
 const rootOf = ({ name }: Pick<PreparedServlet, "name">): string =>
   name === SERVER_SERVLET ? "skill://" : `skill://${name}/`;
+
+/** True if a skill of the project has the folder that the skills of a servlet with this name would have. */
+export const isSkillOfProject = (servlets: readonly PreparedServlet[], name: string): boolean =>
+  servlets.some(
+    (one) =>
+      one.name === SERVER_SERVLET &&
+      one.skills?.files.some(({ path }) => path.startsWith(`${name}/`)),
+  );
 
 const uriOf = (servlet: Pick<PreparedServlet, "name">, path: string): string =>
   rootOf(servlet) + path.split("/").map(encodeURIComponent).join("/");
 
-/** A file of a servlet's skills as a resource. Only a `SKILL.md` is listed, with its skill. */
+/** A file of a servlet's skills as a resource; only a `SKILL.md` has its skill, and is listed. */
 export interface SkillResource {
   resource: Resource;
   skill?: Skill;
 }
 
-/** All files of a servlet's skills. */
+/** A resource for each file of a servlet's skills. */
 export function skillResources(servlet: PreparedServlet): SkillResource[] {
   const { skills = [], files = [] } = servlet.skills ?? {};
   const described = new Map(skills.map((skill) => [`${skill.path}/SKILL.md`, skill]));
@@ -33,8 +42,20 @@ export function skillResources(servlet: PreparedServlet): SkillResource[] {
   });
 }
 
-/** A skill as `skills/list` and `skills/get` describe it: with all of its files. */
-export const skillEntry = (servlet: PreparedServlet, { path, frontmatter }: Skill): Json => ({
+/** The characters of all entries of skills: each lists all files of its folder, also those of skills within it. */
+export const entryCharacters = ({ skills, files }: Skills): number =>
+  skills
+    .flatMap(({ path }) => files.filter((file) => file.path.startsWith(`${path}/`)))
+    .reduce((sum, file) => sum + file.path.length + DIGEST_CHARACTERS, 0);
+
+const DIGEST_CHARACTERS = 100;
+
+/** A skill and all of its files that are served, as an entry of `skills/list` and `skills/get`. */
+export const skillEntry = (
+  servlet: PreparedServlet,
+  { path, frontmatter }: Skill,
+  isServed: (uri: string) => boolean,
+): Json => ({
   uri: uriOf(servlet, `${path}/SKILL.md`),
   frontmatter,
   resources: servlet
@@ -43,14 +64,18 @@ export const skillEntry = (servlet: PreparedServlet, { path, frontmatter }: Skil
       uri: uriOf(servlet, file.path),
       digest: `sha256:${file.digest}`,
       size: file.size,
-    })),
+    }))
+    .filter(({ uri }) => isServed(uri)),
 });
 
-/** The content of a file of a servlet's skills; undefined for another URI. `stored` gives an archive by its digest. */
+/**
+ * The content of a file of a servlet's skills; undefined for any other URI, and where the archive is missing or too short.
+ * `part` gives bytes of an archive that is stored.
+ */
 export async function readSkill(
   servlet: PreparedServlet,
   uri: string,
-  stored: ((digest: string) => Promise<ArrayBuffer>) | undefined,
+  part: Deployment["storedPart"],
 ): Promise<ReadResourceResult | undefined> {
   let from = 0;
   for (const { path, size, type, isText } of servlet.skills?.files ?? []) {
@@ -58,12 +83,15 @@ export async function readSkill(
       from += size;
       continue;
     }
-    const digest = servlet.parts?.skills;
-    const archive = servlet.skills!.archive ?? (digest && (await stored?.(digest)));
-    if (!archive || archive.byteLength < from + size) return undefined;
-    const bytes = new Uint8Array(archive, from, size);
+    const { skills, parts } = servlet;
+    const range = { offset: from, length: size };
+    const stored = size > 0 && parts?.skills ? await part?.(parts.skills, range) : undefined;
+    const bytes = new Uint8Array(
+      skills!.archive?.slice(from, from + size) ?? stored ?? new ArrayBuffer(0),
+    );
+    if (bytes.length < size) return undefined;
     const about = { uri, mimeType: type };
-    // Digests are of all bytes, also of a byte order mark.
+    // A byte order mark stays, since the digest covers it.
     const text = () => new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(bytes);
     return {
       contents: [isText ? { ...about, text: text() } : { ...about, blob: bytes.toBase64() }],

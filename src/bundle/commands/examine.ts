@@ -1,4 +1,4 @@
-/** Finds out all that can be known of one servlet, whether or not it would be refused. */
+/** Finds a servlet and examines it, even if the bundle step would refuse it. */
 import { existsSync } from "node:fs";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { limits } from "../../core/limits.ts";
@@ -29,7 +29,7 @@ export interface Examined {
   /** The most memory of an instance, in bytes. */
   memoryLimit: number;
   outline?: Outline;
-  /** The imports of `outline` that nothing here answers. */
+  /** The imports of `outline` that the host does not offer. */
   missing: ReadonlySet<Import>;
   /** For TypeScript, the interpreter's with the servlet's patch. */
   prepared?: Prepared | undefined;
@@ -85,7 +85,7 @@ const bare = (file: string, kind: "wasm" | "wat"): FoundServlet => ({
   place: file,
 });
 
-/** Goes as far with this servlet as it lets itself be built, prepared and asked. */
+/** Builds, prepares and asks a servlet, as far as that succeeds. */
 export async function examine(found: FoundServlet, options: Making): Promise<Examined> {
   const { cache, progress, optimise = true } = options;
   const { manifest, source } = found;
@@ -94,7 +94,7 @@ export async function examine(found: FoundServlet, options: Making): Promise<Exa
   const bundled = await attempt(() => bundleAll([found], options));
   const { refusal } = bundled;
   const [member] = bundled.value ?? [];
-  // Of a script that is refused there is nothing but the interpreter, which is not the matter.
+  // Without a script there is only the interpreter to examine, which is not this servlet's.
   if (member === undefined && source.kind === "typescript") return { ...known, refusal };
 
   const tell = (doing: string) => progress(`${found.name}: ${doing}`);

@@ -124,10 +124,11 @@ class Maker {
   }
 
   #arrayOf(schema: Json, depth: number): unknown[] {
-    const { minItems = 1, items } = schema;
-    const length = Math.min(Math.max(1, Number(minItems)), 100);
+    const { items } = schema;
     const first = listIn(schema, "prefixItems");
-    return Array.from({ length }, (_, at) => this.valueOf(first[at] ?? items, depth + 1));
+    return Array.from({ length: arrayLength(schema) }, (_, at) =>
+      this.valueOf(first[at] ?? items, depth + 1),
+    );
   }
 }
 
@@ -145,7 +146,12 @@ function typeOf(schema: Json): unknown {
   return "minimum" in schema || "maximum" in schema ? "number" : "string";
 }
 
-function numberOf(schema: Json): number {
+/** The length of an example for an array. */
+export const arrayLength = ({ minItems = 1 }: Json): number =>
+  Math.min(Math.max(1, Number(minItems)), 100);
+
+/** An example for a number or integer. */
+export function numberOf(schema: Json): number {
   const number = (key: string, otherwise: number) => {
     const value = schema[key];
     return typeof value === "number" ? value : otherwise;
@@ -157,7 +163,8 @@ function numberOf(schema: Json): number {
   return step > 0 ? Math.ceil(value / step) * step : value;
 }
 
-function textOf(schema: Json): string {
+/** An example for a string. */
+export function textOf(schema: Json): string {
   const { format, pattern, minLength, maxLength } = schema;
   if (typeof format === "string" && Object.hasOwn(FORMATS, format)) return FORMATS[format]!;
   if (pattern !== undefined) return TEXTS.find((text) => fits(schema, text)) ?? TEXT;

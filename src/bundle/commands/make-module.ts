@@ -17,7 +17,7 @@ import { localVariables } from "./local-variables.ts";
 import { Refusal } from "../refusal.ts";
 import { checkProfiles, profilesJsonSchema, readProfiles } from "../profiles.ts";
 import { runnerScripts, type RunnerScripts } from "../runner-scripts.ts";
-import { skillsIn } from "../skills.ts";
+import { demandOwnFolders, skillsIn } from "../skills.ts";
 import { printableLines } from "../../core/text.ts";
 import { compileQuickly } from "../work.ts";
 import { table } from "./table.ts";
@@ -65,6 +65,10 @@ export async function makeModule(
       skillsIn(".", CACHE),
       readProfiles("."),
     ]);
+    demandOwnFolders(
+      skills,
+      members.map(({ found }) => found.name),
+    );
     const warnings = profiled === undefined ? [] : checkProfiles(profiled, members, skills);
     const before = new TextDecoder().decode(await readIfThere(values.out));
     const { profiles } = profiled ?? {};

@@ -1,6 +1,6 @@
 /**
- * `npm run registry -- URL`: writes `server.json` for the official MCP registry from what the server at that URL says of
- * itself, and makes the key pair by which its domain is proved.
+ * `npm run registry -- URL`: writes `server.json` for the official MCP registry from the card of the server at that URL, and
+ * makes the key pair that proves who owns its domain.
  * https://github.com/modelcontextprotocol/registry/blob/main/docs/modelcontextprotocol-io/authentication.mdx
  */
 import {
@@ -15,6 +15,7 @@ import * as z from "zod";
 import type { Json } from "../../core/model.ts";
 import { printableText } from "../../core/text.ts";
 import { argumentsIn } from "../arguments.ts";
+import { writeIfNew } from "../cache.ts";
 import { Refusal } from "../refusal.ts";
 
 const USAGE = `npm run registry -- URL   writes server.json for the MCP registry, from the server at this URL
@@ -25,9 +26,10 @@ const KEY_FILE = ".registry-key.pem";
 const SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
 /** Where the registry looks for the proof of a domain. */
 const PROOF_PATH = "/.well-known/mcp-registry-auth";
-const PATIENCE = 10_000;
-/** Bytes of a document that a server may answer with. */
-const LONGEST = 100_000;
+/** How long a request may take, in ms. */
+const TIMEOUT = 10_000;
+/** The most bytes that a server may answer with. */
+const MOST_BYTES = 100_000;
 
 const IMAGES = ["image/png", "image/jpeg", "image/jpg", "image/svg+xml", "image/webp"] as const;
 const iconSchema = z.object({
@@ -37,7 +39,7 @@ const iconSchema = z.object({
   theme: z.enum(["light", "dark"]).optional(),
 });
 
-/** What the registry takes of a server's card. */
+/** The parts of a server's card that go into `server.json`, within the registry's limits. */
 const cardSchema = z.object({
   name: z
     .string()
@@ -55,10 +57,10 @@ const cardSchema = z.object({
 });
 type Card = z.infer<typeof cardSchema>;
 
-/** A version of which the registry says that it is a range. */
+/** Matches a version that the registry takes for a range, and refuses. */
 const RANGE = /^(latest$|[\^~<>=])|[*|,]|(^|\.)[xX](\.|$)|\s/;
 
-/** Does one of the commands for the registry in this folder; returns what is printed. Throws a `Refusal`. */
+/** Runs the command in this folder; returns the text to print. Throws a `Refusal`. */
 export async function registryCommand(
   args: string[],
   { folder = ".", fetch = globalThis.fetch } = {},
@@ -82,11 +84,11 @@ export async function registryCommand(
     remotes: [remote],
   };
   const file = join(folder, FILE);
-  // Of what somebody added, such as the repository or packages, nothing is lost.
+  // What the operator added stays, such as the repository or packages.
   const text = JSON.stringify({ ...existing(file), ...made }, null, 2);
   const proof = proofOf(keyIn(folder, true));
   const served = await ask(PROOF_PATH).catch(() => undefined);
-  writeFileSync(file, `${text}\n`);
+  await writeIfNew(file, `${text}\n`);
 
   const left = fits.length - icons.length;
   const lost =
@@ -94,11 +96,13 @@ export async function registryCommand(
       ? ""
       : `\nLeft out ${left} of its icons: the registry takes https URLs of up to 255 characters, as ${IMAGES.join(", ")}.`;
   const said = `${FILE} describes ${name} ${version} at ${card.remotes[0]!.url}.${lost}`;
-  return printableText(`${said}\n\n${next(name, hostname, proof, served?.text.trim() === proof)}`);
+  return printableText(
+    `${said}\n\n${nextSteps(name, hostname, proof, served?.text.trim() === proof)}`,
+  );
 }
 
-/** What is to be done next, so that the registry sees whose name this is. */
-function next(name: string, hostname: string, proof: string, isServed: boolean): string {
+/** Tells how to prove that the name is the operator's, and how to publish it then. */
+function nextSteps(name: string, hostname: string, proof: string, isServed: boolean): string {
   const [namespace = ""] = name.split("/");
   const publish = (
     login: string,
@@ -120,7 +124,7 @@ ${login("dns")}`;
 Then run this command again.`;
 }
 
-/** The origin that was named. */
+/** The URL of the server. Throws a `Refusal` for one that others cannot reach. */
 function serverAt(given: string): URL {
   const url = URL.canParse(given) ? new URL(given) : undefined;
   if (url?.protocol !== "https:" || !url.hostname.includes(".") || url.username !== "")
@@ -130,16 +134,16 @@ function serverAt(given: string): URL {
   return url;
 }
 
-/** What a server answers. Throws a `Refusal` if it cannot be reached. */
+/** Makes a request and reads its answer. Throws a `Refusal` if the server cannot be reached. */
 async function request(fetch: typeof globalThis.fetch, url: string, init: RequestInit = {}) {
   try {
-    const signal = AbortSignal.timeout(PATIENCE);
+    const signal = AbortSignal.timeout(TIMEOUT);
     const response = await fetch(url, { redirect: "error", signal, ...init });
     const pieces: Uint8Array[] = [];
     let length = 0;
     for await (const piece of response.body ?? []) {
       length += piece.length;
-      if (length > LONGEST) throw new Error(`its answer has more than ${LONGEST} bytes`);
+      if (length > MOST_BYTES) throw new Error(`its answer has more than ${MOST_BYTES} bytes`);
       pieces.push(piece);
     }
     return { status: response.status, text: Buffer.concat(pieces).toString() };
@@ -149,6 +153,7 @@ async function request(fetch: typeof globalThis.fetch, url: string, init: Reques
   }
 }
 
+/** The card in an answer. Throws a `Refusal` for one that the registry would not accept. */
 function cardIn({ status, text }: { status: number; text: string }, origin: string): Card {
   const card = cardSchema.safeParse(status === 200 ? jsonIn(text) : undefined);
   if (!card.success)
@@ -164,7 +169,7 @@ function cardIn({ status, text }: { status: number; text: string }, origin: stri
   return card.data;
 }
 
-/** The header that clients need, where only an API key lets them in. */
+/** The header with an API key, if clients need one: where the server asks for credentials and offers no OAuth. */
 async function headersOf(
   ask: (path: string, init?: RequestInit) => Promise<{ status: number; text: string }>,
 ): Promise<Json> {
@@ -183,6 +188,7 @@ async function headersOf(
   return { headers: [{ ...header, isRequired: true, isSecret: true }] };
 }
 
+/** The `server.json` that is there already. Throws a `Refusal` if it is not a JSON object. */
 function existing(file: string): Json {
   if (!existsSync(file)) return {};
   const known = jsonIn(readFileSync(file, "utf8"));
@@ -199,11 +205,11 @@ function jsonIn(text: string): unknown {
   }
 }
 
-/** The private key of this folder, which is made if `isMade`. Throws a `Refusal`. */
-function keyIn(folder: string, isMade: boolean): KeyObject {
+/** The private key in this folder; `mayMake` makes one if there is none. Throws a `Refusal`. */
+function keyIn(folder: string, mayMake: boolean): KeyObject {
   const file = join(folder, KEY_FILE);
   if (!existsSync(file)) {
-    if (!isMade) throw new Refusal(`There is no ${KEY_FILE} here yet.\n\n${USAGE}`);
+    if (!mayMake) throw new Refusal(`There is no ${KEY_FILE} here yet.\n\n${USAGE}`);
     const { privateKey } = generateKeyPairSync("ed25519");
     const pem = privateKey.export({ type: "pkcs8", format: "pem" });
     writeFileSync(file, pem, { mode: 0o600, flag: "wx" });
@@ -213,14 +219,16 @@ function keyIn(folder: string, isMade: boolean): KeyObject {
     const key = createPrivateKey(readFileSync(file));
     if (key.asymmetricKeyType === "ed25519") return key;
   } catch {
-    // It is no key.
+    // It is not a key.
   }
   throw new Refusal(`${file} is not a private key for Ed25519. Move it away, and run this again.`);
 }
 
+/** The private key in hex, as `mcp-publisher` takes it. */
 const privateHex = (key: KeyObject) =>
   Buffer.from(key.export({ format: "jwk" }).d!, "base64url").toString("hex");
 
+/** The text that shows the registry the public key, in a document or a DNS record. */
 const proofOf = (key: KeyObject) => {
   const { x } = createPublicKey(key).export({ format: "jwk" });
   return `v=MCPv1; k=ed25519; p=${Buffer.from(x!, "base64url").toString("base64")}`;

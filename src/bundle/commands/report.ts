@@ -91,15 +91,19 @@ export function servletReport(examined: Examined): string {
   ].join("\n");
 }
 
-/** What a model sees of a servlet's tools, and about how much of its context that takes. */
+/** Prints the tools of a servlet as a model sees them, with an estimate of the tokens that they take. */
 export function modelReport({ found, lists, refusal, warnings }: Examined): string {
   const tools = lists?.tools.filter(isForModels) ?? [];
-  const sum = tools.reduce((tokens, tool) => tokens + (tokensOf(tool) ?? Infinity), 0);
+  const about = (tokens: number) =>
+    `about ${Number.isFinite(tokens) ? tokens : "very many"} tokens`;
+  let sum = 0;
   return [
     ...tools.flatMap((tool) => {
       const { name, description, parameters } = asModelsSee(tool);
+      const tokens = tokensOf(tool) ?? Infinity;
+      sum += tokens;
       return [
-        `${printable(name)}: about ${tokensOf(tool) ?? "very many"} tokens`,
+        `${printable(name)}: ${about(tokens)}`,
         ...(description === "" ? [] : [row("says", description)]),
         ...JSON.stringify(parameters, null, 2)
           .split("\n")
@@ -108,8 +112,8 @@ export function modelReport({ found, lists, refusal, warnings }: Examined): stri
       ];
     }),
     tools.length === 0
-      ? `${printable(found.name)} lists no tools for models${lists === undefined ? " before it is asked at run time" : ""}.`
-      : `${printable(found.name)}: about ${Number.isFinite(sum) ? sum : "very many"} tokens of each conversation, ${tools.length} ${tools.length === 1 ? "tool" : "tools"}. Tokenizers differ by a fifth or so.`,
+      ? `${printable(found.name)} lists no tools for models${lists === undefined && refusal === undefined ? " before it is asked at run time" : ""}.`
+      : `${printable(found.name)}: ${about(sum)} of each conversation, ${tools.length} ${tools.length === 1 ? "tool" : "tools"}. Tokenizers differ by a fifth or so.`,
     ...warnings.map((warning) => `warning: ${printableLines(warning)}`),
     ...(refusal === undefined ? [] : [`The host refuses it.\n${refusal}`]),
   ].join("\n");

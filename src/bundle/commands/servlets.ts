@@ -44,7 +44,7 @@ export async function servletCommand([command = "help", ...args]: string[]): Pro
   const workspace: Workspace = { folders, cache: CACHE, progress };
   switch (command) {
     case "new":
-      console.log(await make(args, folders));
+      console.log(printableText(await make(args, folders)));
       return;
     case "list": {
       if (args.length > 0) throw new Refusal("list takes nothing more: it shows all servlets");

@@ -1,18 +1,19 @@
-/** How a servlet proves who it acts for: by the security schemes of a description. */
+/** Chooses the credentials of a servlet among the security schemes of a description. */
 import type { Description, SecurityRequirement, SecurityScheme } from "./description.ts";
 import type { Operation } from "./operations.ts";
 import { snake } from "./words.ts";
 
 export interface Credentials {
-  /** The chosen schemes, by their names; empty without any. */
+  /** The names of the chosen schemes, sorted; empty if there are none. */
   schemes: readonly string[];
+  /** The caller's account; `settings` is for the server's `ACCOUNTS`. */
   account?: { name: string; scopes: string[]; settings: object };
   keys: { secret: string; as: string | object }[];
-  /** The other ways that the description has. */
+  /** Schemes of the description that were not chosen. */
   others: string[];
 }
 
-/** The way in that fits most of these operations; of several that fit as many, an account of the caller before keys. */
+/** The credentials that most of these operations accept; of several, an account of the caller before keys. */
 export function chosenCredentials(
   operations: readonly Operation[],
   description: Description,
@@ -27,7 +28,7 @@ export function chosenCredentials(
   const ways = new Map<string, { names: string[]; fits: number; rank: number }>();
   for (const operation of operations) {
     for (const requirement of requirementsOf(operation, description)) {
-      const names = Object.keys(requirement).toSorted();
+      const names = namesOf(requirement);
       const ranks = names.map((name) => rankOf(schemeOf(name)));
       if (names.length === 0) continue;
       const way = ways.get(names.join()) ?? { names, fits: 0, rank: Math.min(...ranks) };
@@ -49,7 +50,7 @@ export function chosenCredentials(
   const account = names.map((name) => accountBy(schemeOf(name)!)).find((one) => one !== undefined);
   const scopes = operations.flatMap((operation) =>
     requirementsOf(operation, description)
-      .filter((requirement) => Object.keys(requirement).toSorted().join() === names.join())
+      .filter((requirement) => namesOf(requirement).join() === names.join())
       .flatMap((requirement) => Object.values(requirement).flat()),
   );
   return {
@@ -69,9 +70,7 @@ export function accessOf(
   { schemes }: Credentials,
   description: Description,
 ): "as-chosen" | "anonymous" | "impossible" {
-  const requirements = requirementsOf(operation, description).map((one) =>
-    Object.keys(one).toSorted(),
-  );
+  const requirements = requirementsOf(operation, description).map(namesOf);
   if (requirements.some((names) => names.join() === schemes.join())) return "as-chosen";
   return requirements.length === 0 || requirements.some((names) => names.length === 0)
     ? "anonymous"
@@ -80,6 +79,8 @@ export function accessOf(
 
 const requirementsOf = ({ object }: Operation, { document }: Description): SecurityRequirement[] =>
   object.security ?? document.security ?? [];
+
+const namesOf = (requirement: SecurityRequirement): string[] => Object.keys(requirement).toSorted();
 
 /** How well a scheme suits a server with several callers; 0 if it cannot be used. */
 function rankOf(scheme: SecurityScheme | undefined): number {
@@ -91,7 +92,7 @@ function rankOf(scheme: SecurityScheme | undefined): number {
   return typeof place === "object" && "header" in place ? 2 : 1;
 }
 
-/** The endpoints of an account's provider, as in the server's `ACCOUNTS`. */
+/** The provider of an account by this scheme, as the server's `ACCOUNTS` has it; undefined if the scheme has none. */
 function accountBy({ type, flows, openIdConnectUrl }: SecurityScheme): object | undefined {
   if (type === "openIdConnect" && openIdConnectUrl !== undefined) {
     return { issuer: openIdConnectUrl.replace(/\/\.well-known\/.*$/, "") };
@@ -100,7 +101,7 @@ function accountBy({ type, flows, openIdConnectUrl }: SecurityScheme): object | 
   return flow && { authorization_endpoint: flow.authorizationUrl, token_endpoint: flow.tokenUrl };
 }
 
-/** Where a key goes in a request; undefined if the scheme has no key, or it goes where none can. */
+/** Where a request carries the key of this scheme; undefined if it has no key, or carries it in a cookie. */
 function placeOf({
   type,
   scheme,
@@ -108,7 +109,7 @@ function placeOf({
   in: place,
 }: SecurityScheme): string | object | undefined {
   if (type === "apiKey") return place === "cookie" ? undefined : { [place!]: name };
-  // A token of a flow that servers cannot use, such as `implicit`, is a key that somebody brings.
+  // The token of any other flow, such as `implicit`, is a key that the caller brings.
   if (type === "oauth2") return "bearer";
   const way = type === "http" ? scheme?.toLowerCase() : undefined;
   return way === "bearer" || way === "basic" ? way : undefined;

@@ -1,20 +1,21 @@
 /** Reads OpenAPI descriptions, 3.0 and newer, as YAML or JSON, from files and by https. */
 import { readFile, stat } from "node:fs/promises";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { parse } from "yaml";
 import { limits } from "../../core/limits.ts";
 import { isObject, type Json } from "../../core/model.ts";
+import { percentDecoded } from "../../core/text.ts";
 import { Refusal } from "../refusal.ts";
 import { bodyOf, requestSource } from "../sources/http.ts";
+import { valueInYaml } from "../yaml.ts";
 
-/** The parts of a description that matter here. https://spec.openapis.org/oas/v3.1.1.html#openapi-object */
+/** The parts of a description that are read. https://spec.openapis.org/oas/v3.1.1.html#openapi-object */
 export interface Document {
   openapi: string;
   info: { title: string; version: string | number };
-  servers?: ApiServer[];
+  servers?: ApiServer[] | null;
   paths: Record<string, Reference | PathItem>;
-  components?: Record<string, Record<string, unknown>>;
-  security?: SecurityRequirement[];
+  components?: Record<string, Record<string, unknown>> | null;
+  security?: SecurityRequirement[] | null;
 }
 
 export interface ApiServer {
@@ -26,7 +27,7 @@ export interface Reference {
   $ref: string;
 }
 
-/** By the name of a scheme: its scopes. */
+/** The scopes that are required, by the names of security schemes. */
 export type SecurityRequirement = Record<string, string[]>;
 
 export const HTTP_METHODS = ["get", "post", "put", "patch", "delete"] as const;
@@ -99,12 +100,12 @@ export class Description {
     this.document = document;
   }
 
-  /** The URL that relative ones start from; undefined for a file. */
+  /** The base of relative URLs; undefined for a file. */
   get base(): URL | undefined {
     return isUrl(this.from) ? new URL(this.from) : undefined;
   }
 
-  /** What a reference stands for, or the value itself. Throws a `Refusal` for a reference that leads nowhere. */
+  /** The target of a reference; any other value itself. Throws a `Refusal` for a reference that leads nowhere. */
   resolved<T extends object>(value: T | Reference): T {
     let found: unknown = value;
     for (let steps = 0; isObject(found) && typeof found["$ref"] === "string"; steps++) {
@@ -114,6 +115,7 @@ export class Description {
     return found as T;
   }
 
+  /** The `Refusal` of references to other documents. */
   #elsewhere(references: readonly string[]): Refusal {
     const more = references.length > 3 ? ` and ${references.length - 3} more` : "";
     return new Refusal(
@@ -137,19 +139,22 @@ export class Description {
   }
 
   /**
-   * Checks these path items, and all that they refer to; the rest of the document may be wrong. Gives a note for what is not
-   * valid in their schemas, of which less can be said.
+   * Checks these path items and everything they refer to; the rest of the document may be wrong. Returns a note if one of their
+   * schemas is invalid, since the other parts of such a schema can still be used.
    *
-   * Throws a `Refusal` for references to other documents, and for what is not valid OpenAPI.
+   * Throws a `Refusal` for references to other documents, and for anything else that is not valid OpenAPI.
    */
   async check(paths: Record<string, PathItem>): Promise<string[]> {
-    const { openapi, info, components = {} } = this.document;
+    const { openapi, info, servers, security } = this.document;
+    const components = this.document.components ?? {};
+    const { version } = info;
     const part = {
-      openapi,
-      // YAML makes a number of many a version.
-      info: { ...info, version: String(info.version) },
-      paths: { ...paths } as Json,
-      components: {} as Record<string, Json>,
+      ...{ openapi, servers, security },
+      // YAML reads many a version as a number.
+      info: { ...info, version: typeof version === "number" ? String(version) : version },
+      // Without a prototype, which a reference could name.
+      paths: Object.assign(Object.create(null), paths) as Json,
+      components: Object.create(null) as Record<string, Json>,
     };
     const schemes = components["securitySchemes"];
     if (schemes !== undefined) part.components["securitySchemes"] = schemes;
@@ -169,15 +174,17 @@ export class Description {
         queue.push(target);
         if (first === "paths") part.paths[second!] ??= this.document.paths[second!];
         else if (first === "components" && third !== undefined) {
-          (part.components[second!] ??= {})[third] ??= components[second!]?.[third];
+          const some = (part.components[second!] ??= Object.create(null) as Json);
+          some[third] ??= components[second!]?.[third];
           queue.push(components[second!]?.[third]);
         }
       }
     }
     if (outside.size > 0) throw this.#elsewhere([...outside]);
     const { errors = [] } = await new Validator({ allErrors: true }).validate(part);
-    if (typeof errors === "string") throw new Refusal(`${this.from}: ${errors}`);
-    // Where one of several forms is expected, the deepest error is about the one that was meant.
+    if (typeof errors === "string")
+      throw new Refusal(`${this.from}: it is not valid OpenAPI ${openapi}: ${errors}`);
+    // Where several forms are allowed, each gives an error: the deepest is about the form that was meant.
     const [error] = errors.toSorted(
       (a, b) => b.instancePath.split("/").length - a.instancePath.split("/").length,
     );
@@ -196,18 +203,10 @@ const namesIn = (reference: string): string[] =>
   reference
     .slice(2)
     .split("/")
-    .map((name) => decoded(name).replaceAll("~1", "/").replaceAll("~0", "~"));
+    .map((name) => percentDecoded(name).replaceAll("~1", "/").replaceAll("~0", "~"));
 
-function decoded(name: string): string {
-  try {
-    return decodeURIComponent(name);
-  } catch {
-    return name;
-  }
-}
-
-/** Values in which nothing is a reference. */
-const LITERALS = new Set(["example", "examples", "default", "enum", "const"]);
+/** Keywords whose lists are data. Their objects may be properties with these names, or examples by name. */
+const DATA = new Set(["example", "examples", "default", "enum", "const"]);
 
 /** All references in a value, at any depth. */
 function referencesIn(value: unknown): string[] {
@@ -218,15 +217,14 @@ function referencesIn(value: unknown): string[] {
     if (!isObject(one)) continue;
     if (typeof one["$ref"] === "string") found.push(one["$ref"]);
     for (const [key, member] of Object.entries(one)) {
-      if (!LITERALS.has(key) || isObject(member)) {
-        if (!key.startsWith("x-") && typeof member === "object") inner.push(member);
-      }
+      const isData = key.startsWith("x-") || (DATA.has(key) && Array.isArray(member));
+      if (!isData) inner.push(member);
     }
   }
   return found;
 }
 
-/** Reads a description. Throws a `Refusal` where there is none. */
+/** Reads a description from a file or URL. Throws a `Refusal` if it is not one of OpenAPI 3. */
 export async function readDescription(from: string): Promise<Description> {
   const document = parsed(await textOf(from), from);
   const no = (why: string) => new Refusal(`${from}: ${why}`);
@@ -246,7 +244,9 @@ export async function readDescription(from: string): Promise<Description> {
   }
   if (!isObject(info) || typeof info["title"] !== "string") throw no("its `info` has no `title`");
   if (!isObject(paths) || Object.keys(paths).length === 0) throw no("it has no `paths`");
-  return new Description(from, document as unknown as Document);
+  // YAML reads a part that is left empty as null.
+  const parts = Object.entries(document).filter(([, part]) => part !== null);
+  return new Description(from, Object.fromEntries(parts) as unknown as Document);
 }
 
 const textIn = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
@@ -265,15 +265,15 @@ async function textOf(from: string): Promise<string> {
   if (about.size > maxBytes) {
     throw new Refusal(`${from}: it is larger than ${maxBytes} bytes, which is the limit`);
   }
-  // Without a byte order mark, which JSON must not have.
+  // This leaves out a byte order mark, which JSON.parse refuses.
   return new TextDecoder().decode(await readFile(from));
 }
 
 function parsed(text: string, from: string): unknown {
   try {
-    return /^\s*\{/.test(text) ? JSON.parse(text) : parse(text, { logLevel: "error" });
+    return /^\s*\{/.test(text) ? JSON.parse(text) : valueInYaml(text);
   } catch (error) {
     const [first] = (error as Error).message.split("\n");
-    throw new Refusal(`${from}: it is neither YAML nor JSON: ${first}`);
+    throw new Refusal(`${from}: it cannot be read as YAML or JSON: ${first}`);
   }
 }

@@ -1,6 +1,7 @@
 /** Chooses the operations of a description that become tools, and names them. */
 import { isObject } from "../../core/model.ts";
 import { fits } from "../../core/glob.ts";
+import { NAME_CHARACTERS } from "../../servlets/concerns.ts";
 import { Refusal } from "../refusal.ts";
 import {
   type Description,
@@ -13,9 +14,7 @@ import { nameWithin, snake } from "./words.ts";
 
 /** A servlet with more tools is more than a model can choose from. */
 const MOST_TOOLS = 40;
-/** The longest name of a tool: some clients add their own prefix, and take 64 characters. */
-const LONGEST = 60;
-/** How many tags or paths a message names. */
+/** The most tags or paths that a message lists. */
 const MOST_GROUPS = 40;
 
 export interface Operation {
@@ -46,9 +45,9 @@ export function operationsOf(description: Description, servlet: string): Operati
       const own =
         snake(typeof operationId === "string" ? operationId : "") || snake(`${method} ${path}`);
       const whole = own.startsWith(prefix) ? own : `${prefix}${own}`;
-      let name = nameWithin(whole, LONGEST);
+      let name = nameWithin(whole, NAME_CHARACTERS);
       for (let count = 2; names.has(name); count++) {
-        name = `${nameWithin(whole, LONGEST - 1 - String(count).length)}_${count}`;
+        name = `${nameWithin(whole, NAME_CHARACTERS - 1 - String(count).length)}_${count}`;
       }
       names.add(name);
       return [{ method, path, name, item, object }];
@@ -56,7 +55,7 @@ export function operationsOf(description: Description, servlet: string): Operati
   });
 }
 
-/** Those that are wanted. Throws a `Refusal` where there are none, or too many, that says how to choose. */
+/** The operations that fit a choice. Throws a `Refusal` that says how to choose if there are none or too many. */
 export function chosenFrom(
   all: readonly Operation[],
   { only = [], tag = [] }: Choice,
@@ -89,7 +88,7 @@ export function chosenFrom(
   return current;
 }
 
-/** The tags, or else the beginnings of paths, with how many operations each has. */
+/** Lists the tags, or without several of them the beginnings of paths, with the number of operations of each. */
 function howToChoose(operations: readonly Operation[]): string {
   const tags = countsOf(operations.flatMap(({ object }) => object.tags ?? []));
   const [option, counts] = tags.length > 1 ? ["--tag", tags] : ["--only", pathsOf(operations)];
@@ -104,7 +103,7 @@ function howToChoose(operations: readonly Operation[]): string {
   ].join("\n");
 }
 
-/** Globs on the beginnings of paths, as long as it takes to choose few enough by one. */
+/** Globs on the beginnings of paths, just so long that each chooses few enough operations; with their numbers. */
 function pathsOf(operations: readonly Operation[]): [string, number][] {
   const beginningsOf = (length: number) =>
     countsOf(
@@ -114,10 +113,11 @@ function pathsOf(operations: readonly Operation[]): [string, number][] {
       }),
     );
   const all = [1, 2, 3, 4, 5, 6].map(beginningsOf);
-  const told = all.filter((counts) => counts.length <= MOST_GROUPS);
-  return told.find(([[, most] = ["", 0]]) => most <= MOST_TOOLS) ?? told.at(-1) ?? all[0]!;
+  const listable = all.filter((counts) => counts.length <= MOST_GROUPS);
+  return listable.find(([[, most] = ["", 0]]) => most <= MOST_TOOLS) ?? listable.at(-1) ?? all[0]!;
 }
 
+/** How often each name occurs, the most frequent first. */
 function countsOf(names: readonly string[]): [string, number][] {
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);

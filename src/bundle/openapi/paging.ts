@@ -1,20 +1,21 @@
-/** Recognises how the pages of a list follow each other: by the header `Link`, a URL in the answer, or a cursor. */
+/** Recognises how an answer leads to its next page: by the header `Link`, a URL in it, or a cursor. */
 import type { ResponseObject } from "./description.ts";
 import type { Schemas } from "./schemas.ts";
 
 export interface Paging {
-  /** The member of the answer that names the next page; the header `Link` does if it is undefined. */
+  /** The member of the answer that has the URL or cursor of the next page; undefined for the header `Link`. */
   at?: string;
-  /** The parameter of the query that takes it; if undefined, it is a URL. */
+  /** The parameter of the query that takes the cursor; undefined for a URL. */
   cursor?: string;
 }
 
-/** Members that name a next page, and those that they may be in. */
+/** Names of members that lead to the next page, and of objects that these may be in. */
 const NEXT =
   /^(@odata\.)?(next([-_]?(cursor|page[-_]?token|token|link|url|page|key|marker))?|continue|cursor)$/i;
 const AROUND = /^(response_)?meta(data)?$|pag(e|ing|ination)|^_?links$|cursor/i;
-/** Members that are URLs. */
+/** Of those members, the ones that are URLs. */
 const URLS = /^(@odata\.)?next([-_]?(link|url))?$/i;
+/** Names of parameters that take a cursor. */
 const CURSORS =
   /^(\$?(skip)?token|cursor|page[-_]?token|next[-_]?(token|cursor)|after|continue|marker|start[-_]?cursor|page\[(cursor|after)\])$/i;
 
@@ -23,7 +24,7 @@ interface Named {
   place: string;
 }
 
-/** How the pages of an answer with this schema follow each other; undefined if it does not say. */
+/** How an answer with this schema leads to its next page; undefined if it does not. */
 export function pagingOf(
   answer: unknown,
   response: ResponseObject | undefined,
@@ -42,7 +43,7 @@ export function pagingOf(
   return isUrl ? { at } : undefined;
 }
 
-/** The member of an answer that names the next page. */
+/** The member of an answer that leads to the next page, as a path of names. */
 function nextIn(answer: unknown, schemas: Schemas): string | undefined {
   const { properties, references } = schemas.shapeOf(answer);
   const isText = (schema: unknown) =>

@@ -1,19 +1,21 @@
-/** Schemas of an OpenAPI description, as the zod schemas of a servlet. */
+/** Writes the schemas of an OpenAPI description as code for zod. */
 import { isObject, type Json } from "../../core/model.ts";
 import type { Description } from "./description.ts";
-import { called, sentences } from "./words.ts";
+import { componentName, sentences } from "./words.ts";
 
-/** The most members of all objects in one tool's input: more is nested too deeply for a model. */
+/** The most members of all objects in one tool's input; beyond them, inner objects are written without their members. */
 const MOST_MEMBERS = 120;
 /** The most levels of objects within one argument. */
 const DEEPEST = 4;
 /** The most values of an enumeration that are written out. */
 const MOST_VALUES = 60;
 const MOST_CHOICES = 8;
+/** The most schemas within each other: TypeScript fails at some more. */
+const MOST_NESTED = 12;
 /** Characters of an argument's description. */
 const DESCRIPTION = 120;
 
-/** A schema with its references and parts (`allOf`) put together. */
+/** A schema merged with what it refers to (`$ref`) and its parts (`allOf`). */
 export interface Shape {
   type:
     | "object"
@@ -34,32 +36,30 @@ export interface Shape {
   choices: unknown[];
   /** The values of an enumeration. */
   values: (string | number | boolean)[];
-  /** References that led here: a schema that has one of them in it is circular. */
+  /** The references that led here: a schema inside that has one of them is circular. */
   references: readonly string[];
 }
 
 export class Schemas {
   readonly #description: Description;
-  /** Components that are used as they are, by their references: how often, and their code. */
+  /** Components whose code is written once, by reference; `times` is how often each is used. */
   readonly #used = new Map<string, { name: string; code: string; times: number }>();
   readonly #sizes = new Map<string, number>();
-  /** What could not be written as it is. */
+  /** How many schemas the one that is written is in. */
+  #level = 0;
+  /** Where the code accepts more than the description does, and why. */
   readonly notes = new Set<string>();
 
   constructor(description: Description) {
     this.#description = description;
   }
 
-  /** Puts a schema together with what it refers to. */
+  /** Merges a schema; `references` are those that led to it. */
   shapeOf(schema: unknown, references: readonly string[] = []): Shape {
     const seen = [...references];
     const parts = this.#partsOf(schema, seen);
     const keywords: Json = Object.assign({}, ...parts.toReversed());
-    const properties: Json = {};
-    for (const part of parts) {
-      const own = isObject(part["properties"]) ? part["properties"] : {};
-      for (const [name, one] of Object.entries(own)) properties[name] ??= one;
-    }
+    const properties = propertiesOf(parts);
     const required = new Set(parts.flatMap((part) => textsIn(part["required"])));
     let isNullable = keywords["nullable"] === true;
     let choices = [...listIn(keywords["oneOf"]), ...listIn(keywords["anyOf"])];
@@ -78,13 +78,9 @@ export class Schemas {
       const only = this.shapeOf({ ...rest, allOf: [choices[0]] }, seen);
       return { ...only, isNullable: isNullable || only.isNullable };
     }
-    // Alternatives of an object are told by its members, all of which are optional then.
+    // The alternatives of an object become optional members of it.
     if (Object.keys(properties).length > 0 && choices.length > 0) {
-      for (const choice of choices) {
-        for (const [name, one] of Object.entries(this.shapeOf(choice, seen).properties)) {
-          properties[name] ??= one;
-        }
-      }
+      this.#addAlternatives(properties, choices, [...seen]);
       choices = [];
     }
     const all = "const" in keywords ? [keywords["const"]] : listIn(keywords["enum"]);
@@ -102,6 +98,17 @@ export class Schemas {
     return { ...shape, type: typeOf(shape, types[0]) };
   }
 
+  /** Adds the members of these alternatives, and of theirs. Each of the references is followed once. */
+  #addAlternatives(properties: Json, choices: readonly unknown[], references: string[]): void {
+    for (const choice of choices) {
+      const parts = this.#partsOf(choice, references);
+      for (const [name, one] of Object.entries(propertiesOf(parts))) properties[name] ??= one;
+      const inner = parts.flatMap(({ oneOf, anyOf }) => [...listIn(oneOf), ...listIn(anyOf)]);
+      this.#addAlternatives(properties, inner, references);
+    }
+  }
+
+  /** The schema's own keywords, then those of its parts and references; adds the references that it follows. */
   #partsOf(schema: unknown, references: string[]): Json[] {
     if (!isObject(schema)) return [];
     const { $ref: reference, allOf, ...own } = schema;
@@ -112,7 +119,7 @@ export class Schemas {
     return [own, ...others, ...this.#partsOf(target, references)];
   }
 
-  /** The deepest that objects of these schemas can be written, such that they have not too many members. */
+  /** The number of levels to which these schemas can be written with at most `MOST_MEMBERS` members. */
   depthFor(schemas: readonly unknown[]): number {
     for (let depth = DEEPEST; depth > 0; depth--) {
       const size = schemas.reduce<number>((sum, one) => sum + this.#sizeOf(one, depth, []), 0);
@@ -145,7 +152,7 @@ export class Schemas {
     return size;
   }
 
-  /** The code of a schema, with its description. Read-only members are left out of it. */
+  /** The code of a schema with its description, to a depth of so many levels of objects. Read-only members are left out. */
   codeOf(
     schema: unknown,
     depth: number,
@@ -154,23 +161,27 @@ export class Schemas {
   ): string {
     const reference = referenceIn(schema);
     if (reference !== undefined && references.includes(reference)) {
-      const name = called(reference);
-      this.notes.add(`${name} has itself in it: there, any object is taken`);
-      return described("z.looseObject({})", `As the ${name} around it`);
+      const name = componentName(reference);
+      this.notes.add(`${name} contains itself: any object is accepted there`);
+      return described("z.looseObject({})", `Another ${name}, like the one around it`);
     }
     const shape = this.shapeOf(schema, references);
     const text = this.describe(shape, description);
+    this.#level++;
     const bare =
       reference !== undefined && this.#isReusable(reference, shape)
         ? this.#use(reference, shape)
         : this.#bare(shape, depth);
+    this.#level--;
     return described(nullable(bare, shape), text);
   }
 
+  /** The code of a shape without its description, and without `nullable`. */
   #bare(shape: Shape, depth: number): string {
     const inner = (one: unknown, deeper: number) =>
       this.codeOf(one, deeper, undefined, shape.references);
     const { keywords, values } = shape;
+    if (this.#level > MOST_NESTED) return "z.unknown()";
     switch (shape.type) {
       case "values":
         if (values.length > MOST_VALUES)
@@ -194,6 +205,9 @@ export class Schemas {
           least("z.maxLength", keywords["maxItems"]),
         ]);
       case "choice": {
+        const sizes = shape.choices.map((one) => this.#sizeOf(one, depth, shape.references));
+        // Choices of choices could be written out without end.
+        if (sizes.reduce((sum, size) => sum + size, 0) > MOST_MEMBERS) return "z.unknown()";
         const codes = [...new Set(shape.choices.map((one) => inner(one, depth)))];
         return codes.length === 1 ? codes[0]! : `z.union([${codes.join(", ")}])`;
       }
@@ -216,7 +230,7 @@ export class Schemas {
         : "z.looseObject({})";
     }
     if (depth === 0) {
-      this.notes.add("Objects that are nested deeply, or are large, are taken with any members");
+      this.notes.add("Objects that are large or deeply nested are accepted with any members");
       return "z.looseObject({})";
     }
     const lines = members.map(([name, one]) => {
@@ -226,7 +240,7 @@ export class Schemas {
     return `z.object({\n${lines.join("\n")}\n})`;
   }
 
-  /** A component of moderate size is written once, where it is used more than once. */
+  /** True for a component of moderate size: its code is written once, however often it is used. */
   #isReusable(reference: string, { type }: Shape): boolean {
     if (!reference.startsWith("#/components/schemas/") || type !== "object") return false;
     const size = this.#sizeOf({ $ref: reference }, DEEPEST, []);
@@ -245,13 +259,12 @@ export class Schemas {
         known.add(inner);
         queue.push(this.#description.resolved<Json>({ $ref: inner }));
       }
-      queue.push(
-        ...Object.entries(one).flatMap(([key, value]) => (key === "references" ? [] : [value])),
-      );
+      queue.push(...Object.values(one));
     }
     return false;
   }
 
+  /** Stands for the code of a component, until `linked` replaces it. */
   #use(reference: string, shape: Shape): string {
     const known = this.#used.get(reference);
     if (known !== undefined) {
@@ -259,7 +272,7 @@ export class Schemas {
       return mark(reference);
     }
     const names = new Set([...this.#used.values()].map(({ name }) => name));
-    const base = called(reference);
+    const base = componentName(reference);
     let name = base;
     for (let count = 2; names.has(name) || RESERVED.has(name); count++) name = `${base}${count}`;
     const entry = { name, code: "", times: 1 };
@@ -268,7 +281,7 @@ export class Schemas {
     return mark(reference);
   }
 
-  /** The code with the components that it uses, and the declarations of those that are used more than once. */
+  /** Replaces components in code: by a name and a declaration if used more than once, otherwise by their own code. */
   linked(code: string): { code: string; declarations: string[] } {
     const declarations: string[] = [];
     const declared = new Set<string>();
@@ -289,7 +302,7 @@ export class Schemas {
     return { code: link(code), declarations };
   }
 
-  /** The description of a value, with its default, and its form where that is not a part of the code. */
+  /** The description of a value, with its default and whatever of its form the code does not check. */
   describe({ keywords, values }: Shape, description?: string): string | undefined {
     const own = description ?? keywords["description"];
     const text = sentences(typeof own === "string" ? own : "", DESCRIPTION);
@@ -311,7 +324,7 @@ export class Schemas {
       more.push(FORMATS[format]![1]);
     }
     if (typeof pattern === "string" && pattern.length <= 40 && values.length === 0) {
-      more.push(`It matches ${pattern}.`);
+      more.push(`Must match ${pattern}.`);
     }
     if (more.length === 0) return text || undefined;
     const ended = text === "" || /[.!?:]$/.test(text) ? text : `${text}.`;
@@ -319,16 +332,16 @@ export class Schemas {
   }
 }
 
-/** By a format: how to say it, unless the description does. */
+/** What to say of a format, unless the description fits the pattern before it. */
 const FORMATS: Readonly<Record<string, readonly [RegExp, string]>> = {
-  "date-time": [/ISO|RFC ?3339|YYYY/i, "As 2026-01-31T12:00:00Z."],
-  date: [/ISO|RFC ?3339|YYYY/i, "As 2026-01-31."],
+  "date-time": [/ISO|RFC ?3339|YYYY/i, "Such as 2026-01-31T12:00:00Z."],
+  date: [/ISO|RFC ?3339|YYYY/i, "Such as 2026-01-31."],
   uuid: [/uuid/i, "A UUID."],
   uri: [/ur[il]/i, "A URL."],
   email: [/mail/i, "An email address."],
 };
 
-/** Names that a servlet's file has itself. */
+/** Names of JavaScript's globals, which a constant must not hide. */
 const RESERVED = new Set([
   "Array",
   "Object",
@@ -345,7 +358,7 @@ const RESERVED = new Set([
   "Uint8Array",
 ]);
 
-/** What is between marks is a reference: nothing that was made JSON has this character. */
+/** Encloses the reference of a component in code. All texts in code are JSON, which escapes this character. */
 const MARK = "\0";
 const mark = (reference: string) => `${MARK}${reference}${MARK}`;
 
@@ -374,6 +387,16 @@ function typeOf(
   }
 }
 
+/** The members of an object with these parts; the first of one name. */
+function propertiesOf(parts: readonly Json[]): Json {
+  const properties = Object.create(null) as Json;
+  for (const { properties: own } of parts) {
+    if (!isObject(own)) continue;
+    for (const [name, one] of Object.entries(own)) properties[name] ??= one;
+  }
+  return properties;
+}
+
 const listIn = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 const textsIn = (value: unknown): string[] =>
   listIn(value).filter((one) => typeof one === "string");
@@ -381,13 +404,13 @@ const textsIn = (value: unknown): string[] =>
 const nullable = (code: string, { isNullable, type }: Shape) =>
   isNullable && type !== "any" ? `z.nullable(${code})` : code;
 
-/** A schema with checks; those that are undefined are left out. */
+/** Adds checks to the code of a schema. */
 function checked(code: string, checks: readonly (string | undefined)[]): string {
   const all = checks.filter((check) => check !== undefined);
   return all.length === 0 ? code : `${code}.check(${all.join(", ")})`;
 }
 
-/** A schema with a description, as one more check where it has some. */
+/** Adds a description to the code of a schema; to its checks, if it has some. */
 export function described(code: string, text: string | undefined): string {
   if (text === undefined || text === "") return code;
   const describe = `z.describe(${JSON.stringify(text)})`;
@@ -403,7 +426,7 @@ const least = (check: string, value: unknown): string | undefined =>
 function rangeOf(keywords: Json): string[] {
   const number = (key: string): number | undefined => {
     const value = keywords[key];
-    // The ends of 64 bits are no numbers of JavaScript.
+    // The bounds of 64-bit integers cannot be written as numbers in JavaScript.
     return typeof value === "number" && Math.abs(value) < Number.MAX_SAFE_INTEGER
       ? value
       : undefined;

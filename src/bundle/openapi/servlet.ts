@@ -1,4 +1,4 @@
-/** Writes a servlet in TypeScript whose tools are operations of an API. */
+/** Writes a servlet in TypeScript with a tool for each operation of an API: manifest, code and test. */
 import { format } from "oxfmt";
 import { DOCS } from "../own.ts";
 import { Refusal } from "../refusal.ts";
@@ -19,7 +19,7 @@ import { sentences, snake } from "./words.ts";
 export interface GeneratedServlet {
   /** Its files, by their names. */
   files: Map<string, string>;
-  /** What its author should know of it. */
+  /** Lines for its author: what was left out or changed, and which credentials it needs. */
   notes: string[];
 }
 
@@ -28,12 +28,21 @@ interface Left {
   why: string;
 }
 
-/** Writes a servlet of a description. Throws a `Refusal`. */
+/** Writes the servlet of this name from the description in a file or at a URL. Throws a `Refusal`. */
 export async function servletOf(
   name: string,
   from: string,
   choice: Choice,
 ): Promise<GeneratedServlet> {
+  try {
+    return await written(name, from, choice);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new Refusal(`${from}: its schemas are nested too deeply: ${error.message}`);
+  }
+}
+
+async function written(name: string, from: string, choice: Choice): Promise<GeneratedServlet> {
   const description = await readDescription(from);
   const all = operationsOf(description, name);
   const chosen = chosenFrom(all, choice, from);
@@ -48,8 +57,8 @@ export async function servletOf(
     try {
       if (access === "impossible") throw new LeftOut("it takes none of the servlet's credentials");
       const servers = operation.object.servers ?? operation.item.servers;
-      if (servers !== undefined)
-        throw new LeftOut(`it has a server of its own, ${servers[0]?.url}`);
+      if (servers?.[0] !== undefined)
+        throw new LeftOut(`it has a server of its own, ${servers[0].url}`);
       const isAnonymous = access === "anonymous" && credentials.schemes.length > 0;
       tools.push(toolOf(operation, { description, schemas, credentials, isAnonymous }));
     } catch (error) {
@@ -58,7 +67,9 @@ export async function servletOf(
     }
   }
   if (tools.length === 0) {
-    throw new Refusal(`${from}: nothing can be made of it:\n${linesOf(left).join("\n")}`);
+    throw new Refusal(
+      `${from}: none of its operations can become a tool:\n${linesOf(left).join("\n")}`,
+    );
   }
   const { title } = description.document.info;
   const api = { name: nameOf(title, name), url: server.replace(/\/+$/, "") };
@@ -68,11 +79,11 @@ export async function servletOf(
     ["servlet.test.ts", testOf(name, api, tools, credentials)],
   ]);
   for (const [file, text] of files) files.set(file, await formatted(file, text));
-  const deprecated = all.filter(({ object }) => object.deprecated === true).length;
+  const deprecated = all.filter((one) => one.object.deprecated === true && !chosen.includes(one));
   return {
     files,
     notes: [
-      `${tools.length} tools, of ${all.length} operations${deprecated > 0 ? ` (${deprecated} are deprecated, and left out)` : ""}.`,
+      `${tools.length} ${tools.length === 1 ? "tool" : "tools"} from ${all.length} operations${deprecated.length > 0 ? ` (${deprecated.length} deprecated, left out)` : ""}.`,
       ...(left.length > 0 ? ["Left out:", ...linesOf(left)] : []),
       ...listed(
         [...notes, ...tools.flatMap((tool) => tool.notes), ...schemas.notes].map(
@@ -96,7 +107,7 @@ const listed = (notes: readonly string[]): string[] => [
   ...(notes.length > MOST_NOTES ? [`  and ${notes.length - MOST_NOTES} more`] : []),
 ];
 
-/** The path items of these operations, without their others. */
+/** The path items of these operations, without their other operations. */
 function itemsOf(operations: readonly Operation[]): Record<string, PathItem> {
   const items: Record<string, PathItem> = {};
   for (const { path, method, item, object } of operations) {
@@ -108,22 +119,20 @@ function itemsOf(operations: readonly Operation[]): Record<string, PathItem> {
   return items;
 }
 
-/** The first server whose URL is whole, by https if there is one; notes what was taken for its variables. */
+/** The URL of the first server that has a whole one, by https if possible. Adds a note if it has variables. */
 function serverOf({ from, base, document }: Description, notes: string[]): string {
-  const { servers = [] } = document;
-  const all = (servers.length > 0 ? servers : [{ url: "/" }]).map((server) => ({
-    server,
-    url: filled(server),
-  }));
+  const [first = { url: "/" }, ...others]: ApiServer[] = document.servers ?? [];
+  const all = [first, ...others].map((server) => ({ server, url: filled(server) }));
   const whole = all
-    .filter(({ url }) => URL.canParse(url, base))
+    // In `allowed_hosts` a star would be any host.
+    .filter(({ url }) => !/[{}*]/.test(url) && URL.canParse(url, base))
     .map((one) => ({ ...one, url: new URL(one.url, base) }));
   const chosen =
     whole.find(({ url }) => url.protocol === "https:") ??
     whole.find(({ url }) => url.protocol === "http:");
   if (chosen === undefined) {
     throw new Refusal(
-      `${from}: it does not say where the API is: its server is ${all[0]!.url}. Add the whole URL to it first, under \`servers\`, such as https://api.example.com${all[0]!.url}`,
+      `${from}: it does not say where the API is: its server is ${all[0]!.url}. Add the whole URL to it first, under \`servers\`, such as https://api.example.com${all[0]!.url.startsWith("/") ? all[0]!.url : ""}`,
     );
   }
   const { server, url } = chosen;
@@ -138,9 +147,12 @@ function serverOf({ from, base, document }: Description, notes: string[]): strin
 const filled = ({ url, variables = {} }: ApiServer): string =>
   url.replaceAll(/\{([^}]+)\}/g, (whole, name: string) => variables[name]?.default ?? whole);
 
-/** The API in messages: by its title, where that is a name. */
+/** The name of the API in messages: its title, or the servlet's name if the title is about the description. */
 function nameOf(title: string, servlet: string): string {
-  const own = title.replace(/\s*[-–|:]\s*OpenAPI\b.*$/i, "").replace(/^Swagger /, "");
+  const own = title
+    .slice(0, 500)
+    .replace(/\s*[-–|:]\s*OpenAPI\b.*$/i, "")
+    .replace(/^Swagger /, "");
   return /openapi|swagger|\bspec/i.test(own) ? servlet : sentences(own, 60);
 }
 
@@ -153,7 +165,7 @@ function manifestOf(name: string, api: Api, { account, keys }: Credentials): obj
   const { hostname } = new URL(api.url);
   return {
     $schema: "",
-    description: `Calls of ${api.name}.`,
+    description: `Tools for ${api.name}.`,
     allowed_hosts: [hostname],
     ...(account && { accounts: { [name]: { scopes: account.scopes, hosts: [hostname] } } }),
     ...(keys.length > 0 && {
@@ -192,7 +204,7 @@ function codeOf(
     ...(keys.length > 0 ? [`keys: ${JSON.stringify(keys)}`] : []),
   ];
   return [
-    `/** ${comment(`Tools of ${info.title} ${info.version}, made of its OpenAPI description.`)} */`,
+    `/** ${comment(`Tools for ${info.title} ${info.version}, written from its OpenAPI description.`)} */`,
     `import { ${imports.join(", ")} } from "edge-servlets/api";`,
     `import { defineServlet } from "edge-servlets/servlet";`,
     ...(code.includes("z.") ? [`import * as z from "zod/mini";`] : []),
@@ -204,7 +216,7 @@ function codeOf(
   ].join("\n");
 }
 
-/** Inputs that several tools have, by their names and code: each becomes a constant. */
+/** The inputs that several tools have, by name and code. Each becomes a constant. */
 function sharedInputs(
   tools: readonly GeneratedTool[],
 ): Map<string, { constant: string; code: string }> {
@@ -215,7 +227,7 @@ function sharedInputs(
     const key = keys[at]!;
     if (shared.has(key) || code.length < SHORT || keys.lastIndexOf(key) === at) continue;
     const base = snake(name).toUpperCase();
-    const names = new Set([...shared.values()].map(({ constant }) => constant));
+    const names = new Set(["JSON", ...[...shared.values()].map(({ constant }) => constant)]);
     let constant = base;
     for (let count = 2; names.has(constant); count++) constant = `${base}_${count}`;
     shared.set(key, { constant, code });
@@ -223,12 +235,12 @@ function sharedInputs(
   return shared;
 }
 
-/** Code that is shorter is written again where it is needed. */
+/** Shorter code is repeated instead. */
 const SHORT = 40;
 
 const comment = (text: string) => text.replaceAll(/\s+/g, " ").replaceAll("*/", "* /");
 
-/** A test of the tool that is called most simply, preferably one that reads. */
+/** The test, which calls the tool with the smallest arguments; one that reads, if there is any. */
 function testOf(
   name: string,
   api: Api,
@@ -280,7 +292,7 @@ test("says why the API refuses", async () => {
 `;
 }
 
-/** As this project's formatter writes it. */
+/** The text in the format of this project. */
 async function formatted(file: string, text: string): Promise<string> {
   const { code, errors } = await format(file, text, { printWidth: 100 });
   if (errors.length > 0)
@@ -295,18 +307,21 @@ function signInNotes(name: string, { schemes, account, keys, others }: Credentia
     ...(account
       ? [
           `Callers connect an account; the server needs an app of yours at its provider (${DOCS}/accounts.md):`,
-          `  ACCOUNTS='${JSON.stringify({ [name]: { ...account.settings, client_id: "…", client_secret: variable(name).replace(/KEY$/, "SECRET") } })}'`,
+          // Without quotes that would end the text in a shell.
+          `  ACCOUNTS='${JSON.stringify({ [name]: { ...account.settings, client_id: "…", client_secret: variable(name).replace(/KEY$/, "SECRET") } }).replaceAll("'", "\\u0027")}'`,
         ]
       : []),
     ...keys.map(
       ({ secret }) =>
-        `Its key is the secret ${variable(secret)} of the server, else that of each caller, who is asked for it.`,
+        `Its key is the server's secret ${variable(secret)}. Without that, each caller is asked for their own.`,
     ),
     ...(schemes.length === 0
       ? [
           "Its requests have no credentials: the description names none that a servlet can use. If it needs a key, add `keys` to defineApi in servlet.ts.",
         ]
       : []),
-    ...(others.length > 0 ? [`Other ways in, which it does not use: ${others.join(", ")}.`] : []),
+    ...(others.length > 0
+      ? [`The API also has credentials that it does not use: ${others.join(", ")}.`]
+      : []),
   ];
 }

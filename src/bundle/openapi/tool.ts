@@ -1,6 +1,6 @@
 /** Writes the tool of one operation: its input, and a handler that makes the request. */
-import type { Json } from "../../core/model.ts";
-import { isObject } from "../../core/model.ts";
+import { isObject, type Json } from "../../core/model.ts";
+import { arrayLength, numberOf, textOf } from "../commands/example.ts";
 import type { Credentials } from "./credentials.ts";
 import type {
   Description,
@@ -12,11 +12,11 @@ import type {
 import type { Operation } from "./operations.ts";
 import { pagingOf, type Paging } from "./paging.ts";
 import { described, Schemas, type Shape } from "./schemas.ts";
-import { sentences, snake } from "./words.ts";
+import { nameWithin, sentences, snake } from "./words.ts";
 
 /** Characters of a tool's description. */
 const DESCRIPTION = 300;
-/** The most members of an answer whose schema is written: small ones are what APIs say they are. */
+/** The most members of an answer whose schema is written: APIs keep to it where answers are small. */
 const MOST_OUTPUT = 15;
 
 /** A tool of the servlet. */
@@ -24,17 +24,17 @@ export interface GeneratedTool {
   name: string;
   /** The zod schemas of its arguments, by their names. */
   inputs: Map<string, string>;
-  /** Its code, with this code for the members of its input. */
+  /** Writes the tool, with these members of its input. */
   code(inputs: readonly string[]): string;
-  /** What the file needs of `edge-servlets/api`, besides `defineApi`. */
+  /** What the code imports from `edge-servlets/api`. */
   imports: string[];
   /** Arguments for a call in a test, and the path of its request. */
   sample: { args: Json; method: string; path: string };
   notes: string[];
 }
 
-const FIELDS = `z.optional(z.array(z.string()).check(z.describe("Members of the answer to keep, such as id or owner.name.")))`;
-const NEXT = `z.optional(z.string().check(z.describe("The \`next\` of an answer, for the page after it.")))`;
+const FIELDS = `z.optional(z.array(z.string()).check(z.describe("Fields of the answer to keep, such as id or owner.name.")))`;
+const NEXT = `z.optional(z.string().check(z.describe("\`next\` of the previous answer, to get the page after it.")))`;
 
 /** Why an operation cannot become a tool. */
 export class LeftOut extends Error {}
@@ -42,23 +42,28 @@ export class LeftOut extends Error {}
 type Place = "path" | "query" | "headers" | "json" | "form" | "multipart" | "body";
 
 interface Argument {
-  /** As a model knows it, and as the API does. */
+  /** Its name in the tool. */
   name: string;
+  /** Its name in the API. */
   key: string;
   place: Place;
   isRequired: boolean;
   /** Its schema in zod. */
   code: string;
   shape: Shape;
-  /** Its value in the request, as code; the argument itself by default. `...` spreads it among the others. */
+  /** Writes its value in the request; by default the variable itself. Code that begins with `...` gives several members. */
   value?: (local: string) => string;
-  /** True if its lists and objects are written with brackets. */
+  /** True if its lists and objects are sent with brackets (`deepObject`). */
   isDeep?: boolean;
 }
 
-/** Names that a handler cannot give to a variable. */
+/** The names of arguments that all clients accept. */
+const NAME = /^[A-Za-z]\w{0,63}$/;
+const LONGEST = 50;
+
+/** Names that a variable of a handler cannot have. */
 const TAKEN = new Set(
-  `api path deepObject context z arguments await break case catch class const
+  `api path deepObject context z JSON Object Uint8Array arguments await break case catch class const
 continue debugger default delete do else enum eval export extends false finally for function if implements import in instanceof
 interface let new null package private protected public return static super switch this throw true try typeof undefined var void
 while with yield`.split(/\s+/),
@@ -70,6 +75,7 @@ const isSecret = ({ name, in: at, description = "" }: Parameter): boolean =>
   (/^(x-)?(access|api|auth)[-_]?(token|key)$/i.test(name) ||
     (/^(x-)?token$/i.test(name) && /\bauth|scope/i.test(description)));
 
+/** The servlet that the tool is a part of. */
 interface Surroundings {
   description: Description;
   schemas: Schemas;
@@ -77,7 +83,7 @@ interface Surroundings {
   isAnonymous: boolean;
 }
 
-/** Throws a `LeftOut`. */
+/** Writes the tool of an operation. Throws a `LeftOut`. */
 export function toolOf(operation: Operation, around: Surroundings): GeneratedTool {
   return new ToolWriter(operation, around).tool();
 }
@@ -88,14 +94,14 @@ class ToolWriter {
   readonly #parameters: readonly Parameter[];
   readonly #arguments: Argument[] = [];
   readonly #notes: string[] = [];
-  /** Headers that are always the same. */
+  /** Headers with the same value in each request. */
   readonly #headers: [string, string][] = [];
   readonly #imports = new Set<string>();
 
   constructor(operation: Operation, around: Surroundings) {
     this.#operation = operation;
     this.#around = around;
-    this.#parameters = this.#known();
+    this.#parameters = this.#usableParameters();
   }
 
   tool(): GeneratedTool {
@@ -183,8 +189,8 @@ class ToolWriter {
     return this.#around.description.resolved<T>(value);
   }
 
-  /** The parameters of the operation and of its path; of two with one name, the operation's. */
-  #known(): Parameter[] {
+  /** The parameters of the operation and of its path that become arguments; of two with one name, the operation's. */
+  #usableParameters(): Parameter[] {
     const { item, object } = this.#operation;
     const all = [...(item.parameters ?? []), ...(object.parameters ?? [])].map((one) =>
       this.#resolved<Parameter>(one),
@@ -213,23 +219,35 @@ class ToolWriter {
     const shape = schemas.shapeOf(schema);
     const place = at === "header" ? "headers" : (at as "path" | "query");
     const how = content === undefined ? this.#serialised(parameter, shape) : asJson;
-    const isScalar = shape.type !== "object" && shape.type !== "any" && shape.type !== "choice";
-    // A path has texts and numbers.
-    const code =
-      place === "path" && (!isScalar || shape.isNullable)
-        ? described("z.string()", schemas.describe(shape, description))
-        : schemas.codeOf(schema, depth, description);
+    // In a path, anything but simple values and lists of them is a text.
+    const items = schemas.shapeOf(shape.keywords["items"], shape.references);
+    if (
+      place === "path" &&
+      !isScalar(shape.type === "array" && !shape.isNullable ? items : shape)
+    ) {
+      const code = described("z.string()", schemas.describe(shape, description));
+      this.#add({
+        key,
+        place,
+        isRequired: required,
+        code,
+        shape: schemas.shapeOf({ type: "string" }),
+      });
+      return;
+    }
+    const code = schemas.codeOf(schema, depth, description);
     this.#add({ key, place, isRequired: required, code, shape, ...how });
   }
 
-  /** How a parameter's lists and objects are written. https://spec.openapis.org/oas/v3.1.1.html#style-values */
+  /** How a parameter's lists and objects are sent. https://spec.openapis.org/oas/v3.1.1.html#style-values */
   #serialised(
     { in: at, name, required = at === "path", ...given }: Parameter,
-    { type }: Shape,
+    { type, isNullable }: Shape,
   ): Partial<Argument> {
     const style = given.style ?? (at === "query" ? "form" : "simple");
     const explode = given.explode ?? style === "form";
-    const optional = required ? "" : "?";
+    const isThere = required && !isNullable;
+    const optional = isThere ? "" : "?";
     const joined = (by: string) => ({
       value: (local: string) => `${local}${optional}.join(${JSON.stringify(by)})`,
     });
@@ -248,12 +266,11 @@ class ToolWriter {
     if (type !== "object") return {};
     if (at === "query" && explode) return { value: (local) => `...${local}` };
     return {
-      value: (local) =>
-        `${required ? "" : `${local} && `}Object.entries(${local}).flat().join(",")`,
+      value: (local) => `${isThere ? "" : `${local} && `}Object.entries(${local}).flat().join(",")`,
     };
   }
 
-  /** What stands before a value in a path. */
+  /** What a parameter's style puts before its value in a path. */
   #prefixOf(key: string): string {
     const found = this.#parameters.find((one) => one.in === "path" && one.name === key);
     return { label: ".", matrix: `;${key}=` }[found?.style ?? ""] ?? "";
@@ -270,7 +287,8 @@ class ToolWriter {
       const text = schemas.describe(shape, description);
       const code = described("z.string()", isText ? text : `${text ? `${text} ` : ""}In base64.`);
       const value = isText ? undefined : bytesOf(isRequired);
-      this.#add({ key: "body", place, isRequired, code, shape: TEXT, ...(value && { value }) });
+      const sent = schemas.shapeOf(BASE64);
+      this.#add({ key: "body", place, isRequired, code, shape: sent, ...(value && { value }) });
       return;
     }
     if (type !== "application/json" && place === "json" && !type.includes("*")) {
@@ -297,30 +315,31 @@ class ToolWriter {
         code: isFile
           ? described("z.string()", `${text ? `${text} ` : ""}In base64.`)
           : schemas.codeOf(one, depth - 1),
-        shape: isFile ? TEXT : inner,
+        shape: isFile ? schemas.shapeOf(BASE64) : inner,
         ...(isFile && { value: bytesOf(required) }),
         ...(encoding[key]?.style === "deepObject" && { isDeep: true }),
       });
     }
   }
 
-  /** Adds an argument, whose name models and clients take, and no other has. */
+  /** Adds an argument, under a name that is its own, and that clients and JavaScript accept. */
   #add(argument: Omit<Argument, "name">): void {
     const { key, place } = argument;
-    const base = /^[A-Za-z]\w*$/.test(key) ? key : snake(key) || "value";
+    const words = nameWithin(snake(key), LONGEST);
+    const base = NAME.test(key) ? key : NAME.test(words) ? words : snake(`value ${words}`);
     const candidates = [base, `${place === "json" ? "body" : place}_${base}`];
     for (let count = 2; count < 100; count++) candidates.push(`${base}_${count}`);
     const isFree = (name: string) => this.#arguments.every((one) => one.name !== name);
     this.#arguments.push({ name: candidates.find(isFree)!, ...argument });
   }
 
-  /** Removes a parameter of the query that `next` stands for. */
+  /** Removes a parameter of the query, which `next` replaces. */
   #remove(key: string): void {
     const at = this.#arguments.findIndex((one) => one.place === "query" && one.key === key);
     if (at >= 0) this.#arguments.splice(at, 1);
   }
 
-  /** The answer to a request that succeeds. */
+  /** The description of the answer to a request that succeeds. */
   #response(): ResponseObject | undefined {
     const responses = this.#operation.object.responses ?? {};
     const status = ["200", "201", "202", "2XX", "203", "206", "204"].find(
@@ -330,7 +349,7 @@ class ToolWriter {
     return found && this.#resolved<ResponseObject>(found);
   }
 
-  /** The schema of an answer, if it is small and flat. An API may leave out anything, and have more. */
+  /** The code of an answer's schema, if it is small and flat. APIs leave members out and add some, so it allows both. */
   #outputOf(schema: unknown): string | undefined {
     const { schemas } = this.#around;
     const { type, properties, isNullable } = schemas.shapeOf(schema);
@@ -385,11 +404,14 @@ class ToolWriter {
       )
       .toSorted(([, a], [, b]) => b.length - a.length);
     const explicit = this.#arguments.filter((one) => one.place !== rest?.[0]);
+    const names = new Set([...TAKEN, rest?.[0], ...explicit.map((one) => one.name)]);
     const locals = new Map(
-      explicit.map((one) => [
-        one,
-        TAKEN.has(one.name) || one.name === rest?.[0] ? `${one.name}_` : one.name,
-      ]),
+      explicit.map((one) => {
+        let local = one.name;
+        if (TAKEN.has(local) || local === rest?.[0]) while (names.has(local)) local += "_";
+        names.add(local);
+        return [one, local];
+      }),
     );
     const taken = [
       ...explicit.map((one) =>
@@ -470,32 +492,30 @@ class ToolWriter {
       .map((part) => {
         const key = /^\{([^}]+)\}$/.exec(part)?.[1];
         const local = inPath.find(([one]) => one.key === key)?.[1];
-        if (key === undefined || local === undefined)
-          return part.replaceAll(/[`\\]|\$(?=\{)/g, "\\$&");
-        return `${this.#prefixOf(key)}\${${local}}`;
+        if (key === undefined || local === undefined) return inTemplate(part);
+        return `${inTemplate(this.#prefixOf(key))}\${${local}}`;
       })
       .join("");
     return `path\`${code}\``;
   }
 }
 
+/** A text as it stands in a template. */
+const inTemplate = (text: string): string =>
+  JSON.stringify(text)
+    .slice(1, -1)
+    .replaceAll('\\"', '"')
+    .replaceAll(/`|\$(?=\{)/g, "\\$&");
+
 const asJson: Partial<Argument> = { value: (local) => `JSON.stringify(${local})` };
+
+/** A text in base64, for tests. */
+const BASE64 = { type: "string", example: "ZXhhbXBsZQ==" };
 
 const bytesOf = (isRequired: boolean) => (local: string) =>
   `${isRequired ? "" : `${local} && `}Uint8Array.fromBase64(${local})`;
 
-const TEXT: Shape = {
-  type: "string",
-  isNullable: false,
-  keywords: { example: "ZXhhbXBsZQ==" },
-  properties: {},
-  required: new Set(),
-  choices: [],
-  values: [],
-  references: [],
-};
-
-/** The types of small answers. */
+/** The code of members of small answers, by type. */
 const OUTPUTS: Readonly<Record<string, string>> = {
   string: "z.string()",
   integer: "z.number()",
@@ -507,7 +527,7 @@ type ChosenMedia = MediaType & { type: string };
 
 const JSON_TYPE = /^(application\/json|[^;]+\+json|\*\/\*|application\/\*)(;|$)/i;
 
-/** The kinds of bodies, the best first. */
+/** Media types of bodies, the preferred first. */
 const BODIES = [
   /^application\/json(;|$)/i,
   JSON_TYPE,
@@ -535,6 +555,9 @@ function jsonIn(content: Record<string, MediaType>): unknown {
   return type === undefined ? undefined : (content[type]?.schema ?? {});
 }
 
+const isScalar = ({ type, isNullable }: Shape): boolean =>
+  !isNullable && ["string", "integer", "number", "boolean", "values"].includes(type);
+
 /** True for a file in a form. */
 const isBinary = ({ type, keywords }: Shape): boolean =>
   keywords["format"] === "binary" ||
@@ -543,7 +566,7 @@ const isBinary = ({ type, keywords }: Shape): boolean =>
 
 const ADDS = /^(add|create|find|list|new|query|search|upload)_/;
 
-/** Hints by the method, and for POST by the first word of its operation. */
+/** The hints of a tool by its method, and for POST by the first word of the operation's id. */
 function annotationsOf({ method, object }: Operation): string {
   if (method === "get") return "{ readOnlyHint: true }";
   if (method === "post") {
@@ -553,7 +576,7 @@ function annotationsOf({ method, object }: Operation): string {
   return `{ destructiveHint: true${method === "patch" ? "" : ", idempotentHint: true"} }`;
 }
 
-/** A value that fits, for a test. */
+/** A value of this shape, for the test of a servlet. */
 function sampleOf(shape: Shape, schemas: Schemas, depth = 0): unknown {
   const { keywords, values, type, properties, required, choices, references } = shape;
   const {
@@ -562,34 +585,27 @@ function sampleOf(shape: Shape, schemas: Schemas, depth = 0): unknown {
     default: usual = example ?? (Array.isArray(examples) ? examples[0] : undefined),
   } = keywords;
   const kind = type === "integer" ? "number" : type;
+  const inner = (schema: unknown) =>
+    sampleOf(schemas.shapeOf(schema, references), schemas, depth + 1);
   if (values.length > 0) return values[0];
   if (typeof usual === kind && usual !== "" && !(type === "object")) return usual;
   switch (type) {
     case "string":
-      return "example"
-        .repeat(Math.ceil(Number(keywords["minLength"] ?? 1) / 7) || 1)
-        .slice(0, Number(keywords["maxLength"] ?? 1000));
+      return textOf(keywords);
     case "integer":
     case "number":
-      return Math.max(1, Number(keywords["minimum"] ?? 1) || 1);
+      return numberOf({ ...keywords, type });
     case "boolean":
       return true;
     case "array":
-      return depth > 8
-        ? []
-        : [sampleOf(schemas.shapeOf(keywords["items"], references), schemas, depth + 1)];
+      return depth > 8 ? [] : Array(arrayLength(keywords)).fill(inner(keywords["items"]));
     case "choice":
-      return depth > 8
-        ? "example"
-        : sampleOf(schemas.shapeOf(choices[0], references), schemas, depth + 1);
+      return depth > 8 ? "example" : inner(choices[0]);
     case "object":
       return Object.fromEntries(
         Object.entries(properties)
           .filter(([name]) => required.has(name) && depth < 8)
-          .map(([name, one]) => [
-            name,
-            sampleOf(schemas.shapeOf(one, references), schemas, depth + 1),
-          ]),
+          .map(([name, one]) => [name, inner(one)]),
       );
     default:
       return isObject(usual) ? usual : "example";

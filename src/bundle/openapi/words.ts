@@ -1,7 +1,8 @@
-/** Names and texts of a description, as a servlet has them. */
+/** Turns names and texts of a description into those of a servlet. */
 import { createHash } from "node:crypto";
+import { percentDecoded } from "../../core/text.ts";
 
-/** Words in snake_case: of `issues/listForRepo` issues_list_for_repo. */
+/** A name in snake_case: `issues/listForRepo` becomes `issues_list_for_repo`. */
 export const snake = (text: string): string =>
   text
     .normalize("NFKD")
@@ -12,7 +13,7 @@ export const snake = (text: string): string =>
     .replaceAll(/^_+|_+$/g, "")
     .toLowerCase();
 
-/** A name within a length: its first words, and a digest of it. */
+/** A name of at most so many characters: a longer one becomes its first words and a digest. */
 export function nameWithin(name: string, most: number): string {
   if (name.length <= most) return name;
   const digest = createHash("sha256").update(name).digest("hex").slice(0, 4);
@@ -20,19 +21,22 @@ export function nameWithin(name: string, most: number): string {
   return `${beginning.slice(0, Math.max(beginning.lastIndexOf("_"), most - 20))}_${digest}`;
 }
 
-/** The name of a component, as that of a constant: of `#/components/schemas/full-repository` FullRepository. */
-export function called(reference: string): string {
-  const last = decodeURIComponent(reference.slice(reference.lastIndexOf("/") + 1));
+/** The name of a component in PascalCase: `#/components/schemas/full-repository` becomes `FullRepository`. */
+export function componentName(reference: string): string {
+  const last = percentDecoded(reference.slice(reference.lastIndexOf("/") + 1));
   const name = snake(last)
     .split("_")
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join("");
-  return /^[A-Z]/.test(name) ? name : `Schema${name}`;
+  // Constants of inputs have capitals only.
+  return /^[A-Z].*[a-z]/.test(name) ? name : `Schema${name}`;
 }
 
-/** The whole sentences of a text, without markup, that fit into a length; of the first too long one, its beginning. */
+/** The first whole sentences of a text, without markup, of at most so many characters; or the beginning of a first sentence that is longer. */
 export function sentences(text: string, most: number): string {
   const plain = text
+    // These patterns take time by the square of a text's length.
+    .slice(0, 20 * most)
     .replaceAll(/<[^>]*>/g, " ")
     .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
     .replaceAll(/\*\*|__|`{3}\w*/g, "")
@@ -53,6 +57,6 @@ export function sentences(text: string, most: number): string {
   return `${beginning.slice(0, Math.max(beginning.lastIndexOf(" "), most / 2))}…`;
 }
 
-/** Sentences that lead to a page that no model opens. */
+/** Sentences that lead to a page, which a model does not open. */
 const ELSEWHERE =
   /^(For (more|further) (information|details)|(Please )?(see|refer to)|Learn more|Read more|More info)\b/i;

@@ -1,7 +1,7 @@
 /**
  * An R2 bucket for workerd, which has the binding but no store behind it: a Worker that answers the binding's requests
- * from the database of one Durable Object. It supports what the bucket of builds uses: head, get and put of whole objects with
- * a SHA-256, list by prefix, and delete.
+ * from the database of one Durable Object. It supports what the bucket of builds uses: head, get of objects and of ranges
+ * of them, put of whole objects with a SHA-256, list by prefix, and delete.
  * https://github.com/cloudflare/workerd/blob/main/src/workerd/api/r2-api.capnp
  */
 import { DurableObject } from "cloudflare:workers";
@@ -15,9 +15,16 @@ const KEY_BYTES = 1024;
 const LAST = "\u{10ffff}";
 
 const key = z.string().check(z.minLength(1), z.maxLength(KEY_BYTES));
+/** Numbers of 64 bits are texts. */
+const integer = z.pipe(z.union([z.string(), z.number()]), z.transform(Number));
 const requestSchema = z.discriminatedUnion("method", [
   z.strictObject({ version: z.unknown(), method: z.literal("head"), object: key }),
-  z.strictObject({ version: z.unknown(), method: z.literal("get"), object: key }),
+  z.strictObject({
+    version: z.unknown(),
+    method: z.literal("get"),
+    object: key,
+    range: z.optional(z.strictObject({ offset: integer, length: integer })),
+  }),
   z.strictObject({
     version: z.unknown(),
     method: z.literal("put"),
@@ -45,6 +52,7 @@ const requestSchema = z.discriminatedUnion("method", [
 /** Codes that the binding knows. https://developers.cloudflare.com/r2/api/error-codes/ */
 const NO_SUCH_KEY = { status: 404, v4code: 10007 };
 const BAD_DIGEST = { status: 400, v4code: 10037 };
+const BAD_RANGE = { status: 416, v4code: 10039 };
 const NOT_IMPLEMENTED = { status: 501, v4code: 10060 };
 
 class Refused extends Error {
@@ -118,7 +126,12 @@ export class R2Store extends DurableObject {
         return encoded(described(this.#row(asked.object)));
       case "get": {
         const row = this.#row(asked.object);
-        return encoded(described(row), row.size, this.#bytesOf(row));
+        const { offset, length } = asked.range ?? { offset: 0, length: row.size };
+        if (asked.range && offset >= row.size)
+          throw new Refused(BAD_RANGE, "The requested range is not satisfiable.");
+        const range = { offset, length: Math.min(length, row.size - offset) };
+        const metadata = { ...described(row), ...(asked.range && { range }) };
+        return encoded(metadata, range.length, this.#bytesOf(row, range));
       }
       case "list":
         return encoded(this.#list(asked));
@@ -133,15 +146,20 @@ export class R2Store extends DurableObject {
     return row;
   }
 
-  async *#bytesOf({ version }: Row) {
-    for (let at = 0; ; at++) {
+  async *#bytesOf({ version }: Row, { offset, length }: { offset: number; length: number }) {
+    let from = offset % PIECE_BYTES;
+    let left = length;
+    for (let at = (offset - from) / PIECE_BYTES; left > 0; at++) {
       const [row] = this.#sql.exec<{ bytes: ArrayBuffer }>(
         "SELECT bytes FROM pieces WHERE version = ? AND at = ?",
         version,
         at,
       );
       if (row === undefined) return;
-      yield new Uint8Array(row.bytes);
+      const bytes = new Uint8Array(row.bytes).subarray(from, from + left);
+      from = 0;
+      left -= bytes.length;
+      yield bytes;
     }
   }
 

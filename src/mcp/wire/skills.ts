@@ -1,6 +1,6 @@
 /**
- * Skills on the wire: https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx. They are
- * resources of the catalog, so that whoever may not use a servlet does not see its skills.
+ * The methods of the skills extension. Skills are resources of the catalog, so callers see only those of servlets they may use.
+ * https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx
  */
 import { Fault } from "../../core/errors.ts";
 import { isObject, type Json } from "../../core/model.ts";
@@ -14,14 +14,16 @@ import { pageOf, uriIn } from "./params.ts";
 
 export const SKILLS_EXTENSION = "io.modelcontextprotocol/skills";
 
-/** True for a client with these capabilities that knows skills. */
+/** True if a client with these capabilities has the extension. */
 export const knowsSkills = ({ extensions }: Json): boolean =>
   isObject(extensions) && extensions[SKILLS_EXTENSION] !== undefined;
 
-/** All skills, with their files. */
+/** The entry of each skill in a catalog. */
 export const skillsOf = oncePer(({ resources }: Catalog): { uri: string; entry: Json }[] =>
   [...resources].flatMap(([uri, { servlet, file }]) =>
-    file?.skill ? [{ uri, entry: skillEntry(servlet, file.skill) }] : [],
+    file?.skill
+      ? [{ uri, entry: skillEntry(servlet, file.skill, (one) => resources.has(one)) }]
+      : [],
   ),
 );
 
@@ -34,7 +36,7 @@ export async function listSkills({ cursor }: Json, registry: Registry): Promise<
   );
 }
 
-/** Throws `invalid_params` for a URI that is of no skill. */
+/** Throws `invalid_params` for a URI that is not that of a skill's `SKILL.md`. */
 export async function getSkill(params: Json, registry: Registry): Promise<Json> {
   const uri = uriIn(params);
   const found = skillsOf(await registry.catalog()).find((one) => one.uri === uri);
@@ -42,15 +44,18 @@ export async function getSkill(params: Json, registry: Registry): Promise<Json> 
   throw new Fault("invalid_params", `There is no skill ${beginningOf(uri, 200)}. See skills/list.`);
 }
 
-/** The files and folders in a folder of skills. Throws `invalid_params` for a URI that is of none. */
+/** The folder of all skills: the one whose URI ends with a slash. */
+const ROOT = "skill://";
+
+/** Lists the files and folders directly in a folder of skills. Throws `invalid_params` for any other URI. */
 export async function readDirectory(params: Json, registry: Registry): Promise<Json> {
   const uri = uriIn(params);
-  const inside = uri === "skill:" ? "skill://" : `${uri}/`;
+  const inside = uri === ROOT ? uri : `${uri}/`;
   const { resources } = await registry.catalog();
   const children = new Map<string, Json>();
-  for (const [path, { file }] of resources) {
-    if (file === undefined || !path.startsWith(inside)) continue;
-    const [name = "", ...deeper] = path.slice(inside.length).split("/");
+  for (const [fileUri, { file }] of uri.startsWith(ROOT) ? resources : []) {
+    if (file === undefined || !fileUri.startsWith(inside)) continue;
+    const [name = "", ...deeper] = fileUri.slice(inside.length).split("/");
     const folder = {
       uri: inside + name,
       name: decodeURIComponent(name),
@@ -63,19 +68,21 @@ export async function readDirectory(params: Json, registry: Registry): Promise<J
   return pageOf("resources", [...children.values()], params["cursor"]);
 }
 
-/** Skills that instructions name, and the characters of each description there. */
-const [NAMED, WORDS] = [20, 200];
+/** The most skills that instructions name. */
+const MOST_NAMED = 20;
+/** Characters of each description there. */
+const DESCRIPTION = 200;
 
-/** The server's instructions; for a client that does not know skills, with a line on each, which it reads as a resource. */
+/** The server's instructions, and for a client without the extension a line on each skill, which it can read as a resource. */
 export async function withSkillsNamed(
   { instructions }: Introduction,
   registry: Registry,
   client: Json,
 ): Promise<{ instructions?: string }> {
   const skills = knowsSkills(client) ? [] : skillsOf(await registry.catalog());
-  const lines = skills.slice(0, NAMED).map(({ uri, entry }) => {
+  const lines = skills.slice(0, MOST_NAMED).map(({ uri, entry }) => {
     const { description } = entry["frontmatter"] as { description: string };
-    return `- ${uri}: ${shortened(description.replaceAll(/\s+/g, " "), WORDS)}`;
+    return `- ${uri}: ${shortened(description.replaceAll(/\s+/g, " "), DESCRIPTION)}`;
   });
   const all = [
     ...(instructions === undefined ? [] : [instructions]),

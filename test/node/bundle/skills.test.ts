@@ -2,7 +2,7 @@ import { mkdir, symlink } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { buildOf } from "../../../src/bundle/build-files.ts";
 import { buildLinesOf, compare } from "../../../src/bundle/differences.ts";
-import { skillsIn } from "../../../src/bundle/skills.ts";
+import { demandOwnFolders, skillsIn } from "../../../src/bundle/skills.ts";
 import { bundling } from "./bundling.ts";
 import { lists } from "./modules.ts";
 
@@ -46,6 +46,13 @@ test("files of any kind are part of a skill; hidden ones are not", async () => {
   expect(bytes.length).toBe(skills.files.reduce((sum, { size }) => sum + size, 0));
 });
 
+test("links in code are none, also where the code is indented in a list", async () => {
+  const body = "1. Run this:\n   ```py\n   a[0](b)\n   ```\n2. `[a](b)`";
+  await expect(
+    bundle(withSkills({ "one/SKILL.md": skill("one", "", body) })),
+  ).resolves.toHaveLength(1);
+});
+
 test("a lone file, and a servlet without the folder, have none", async () => {
   const members = await bundle({
     "a.wat": lists("draw"),
@@ -60,7 +67,12 @@ test("those of a project are read as well", async () => {
   await bundle({ "p/a/a.wat": lists("draw"), "skills/both/SKILL.md": skill("both") }).catch(
     () => {},
   );
-  expect((await skillsIn(at(""), ".bundle"))?.skills.skills).toMatchObject([{ path: "both" }]);
+  const archive = await skillsIn(at(""), ".bundle");
+  expect(archive?.skills.skills).toMatchObject([{ path: "both" }]);
+  expect(() => demandOwnFolders(archive, ["a"])).not.toThrow();
+  expect(() => demandOwnFolders(archive, ["a", "both"])).toThrow(
+    /skills\/both: a servlet has this/,
+  );
 });
 
 test("a change of a skill is shown before an update", async () => {
@@ -84,6 +96,7 @@ test("a change of a skill is shown before an update", async () => {
 test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
   ["has no SKILL.md", { "one/a.md": "a" }, /skills\/one has no SKILL\.md: write it/],
   ["is a file", { "README.md": "a" }, /skills\/README\.md is in no skill: move it/],
+  ["has no folder", { "SKILL.md": skill("one") }, /skills\/SKILL\.md is in no skill: move it/],
   ["has no frontmatter", { "one/SKILL.md": "# One" }, /does not begin with frontmatter: write ---/],
   [
     "has open frontmatter",
@@ -92,6 +105,16 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
   ],
   ["is no text", { "one/SKILL.md": new Uint8Array([255]) }, /does not begin with frontmatter/],
   ["is not YAML", { "one/SKILL.md": "---\nname: [\n---\n" }, /frontmatter that is not YAML: .+/],
+  [
+    "ends its frontmatter otherwise than clients want it",
+    { "one/SKILL.md": skill("one").replace("\n---\n", "\n--- \n") },
+    /does not begin with frontmatter/,
+  ],
+  [
+    "has maps that are keys of maps",
+    { "one/SKILL.md": skill("one", `a:\n  ${"? ".repeat(300)}x\n`) },
+    /not YAML: Map keys must be texts/,
+  ],
   ["has a list", { "one/SKILL.md": "---\n- a\n---\n" }, /no map of names to values/],
   [
     "is an alias bomb",
@@ -134,6 +157,15 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
     /links to \.\.\/two\/SKILL\.md/,
   ],
   [
+    "links to another skill from a folder",
+    {
+      "one/SKILL.md": skill("one"),
+      "one/deep/a.md": "[b](../two/b.md)",
+      ...{ "two/SKILL.md": skill("two"), "two/b.md": "b" },
+    },
+    /one\/deep\/a\.md links to \.\.\/two\/b\.md/,
+  ],
+  [
     "links out",
     { "one/SKILL.md": skill("one", "", "![a](/etc/passwd)") },
     /links to \/etc\/passwd/,
@@ -158,6 +190,30 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
   ],
 ])("a skill is refused that %s", async (_what, files, message) => {
   await expect(bundle(withSkills(files))).rejects.toThrow(message);
+});
+
+test("skills in each other are refused where lists of their files would be long", async () => {
+  const paths = Array.from({ length: 200 }, (_, depth) =>
+    Array.from({ length: depth + 1 }, () => "in-each-other").join("/"),
+  );
+  const files = paths.map((path) => [`${path}/SKILL.md`, skill("in-each-other")] as const);
+  await expect(bundle(withSkills(Object.fromEntries(files)))).rejects.toThrow(
+    /the list of its skills' files has \d{8} characters, and 1048576 is the limit: nest/,
+  );
+});
+
+test("links are found in time by the length of a text", async () => {
+  const text = `${"](".repeat(500_000)}\n${'](a "'.repeat(300_000)}\n${"[a](b.md)".repeat(100_000)}`;
+  const files = { "one/SKILL.md": skill("one", "", text), "one/b.md": "b" };
+  const [member] = await bundle(withSkills(files));
+  expect(member!.skills!.skills.files).toHaveLength(2);
+});
+
+test("a folder of skills may be a link within the servlet", async () => {
+  await bundle({ "a/a.wat": lists("draw"), "a/deep/one/SKILL.md": skill("one") });
+  await symlink(at("a/deep"), at("a/skills"));
+  const [member] = await makeOf(at(""));
+  expect(member!.skills!.skills.skills).toMatchObject([{ path: "one" }]);
 });
 
 test("a folder of skills that is a link elsewhere is refused", async () => {

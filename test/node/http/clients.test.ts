@@ -6,7 +6,9 @@ import {
 import { Client as ClientV1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as TransportV1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import * as z from "zod";
 import { buildWorker, serve, stop, type Served } from "../workerd.ts";
+import { SKILLS_EXTENSION, verifiedSkills } from "./skills-client.ts";
 
 /** Both official clients list and use every servlet that comes with the project, over real HTTP. */
 let served: Served;
@@ -19,20 +21,23 @@ beforeAll(async () => {
 afterAll(() => stop(served));
 
 const info = { name: "test", version: "1.0.0" };
+const capabilities = { extensions: { [SKILLS_EXTENSION]: {} } };
 
 const clients = {
   "@modelcontextprotocol/sdk (v1)": async () => {
-    const client = new ClientV1(info);
+    const client = new ClientV1(info, { capabilities });
     await client.connect(new TransportV1(url));
     return client;
   },
   "@modelcontextprotocol/client (v2), modern": async () => {
-    const client = new ClientV2(info, { versionNegotiation: { mode: { pin: "2026-07-28" } } });
+    const versionNegotiation = { mode: { pin: "2026-07-28" } } as const;
+    const client = new ClientV2(info, { versionNegotiation, capabilities });
     await client.connect(new TransportV2(url));
     return client;
   },
   "@modelcontextprotocol/client (v2), legacy": async () => {
-    const client = new ClientV2(info, { versionNegotiation: { mode: "legacy" } });
+    const versionNegotiation = { mode: "legacy" } as const;
+    const client = new ClientV2(info, { versionNegotiation, capabilities });
     await client.connect(new TransportV2(url));
     return client;
   },
@@ -89,6 +94,19 @@ describe.each(Object.entries(clients))("%s", (_name, connect) => {
     ]);
     const { prompts } = await client.listPrompts();
     expect(prompts.map(({ name }) => name)).toEqual(["explain_status", "review_notes"]);
+  });
+
+  test("lists, gets and verifies skills as the extension's own client does", async () => {
+    expect(client.getServerCapabilities()).toMatchObject({
+      extensions: { [SKILLS_EXTENSION]: { directoryRead: true } },
+    });
+    const request = (method: string, params: object) =>
+      (client as ClientV2).request({ method, params: { ...params } }, z.looseObject({}));
+    expect(await verifiedSkills(request)).toEqual([
+      "skill://write-servlets/SKILL.md",
+      "skill://approval/ask-before-acting/SKILL.md",
+      "skill://tasks/keep-a-task-board/SKILL.md",
+    ]);
   });
 
   test("chart draws a picture", async () => {

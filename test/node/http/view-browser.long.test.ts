@@ -653,7 +653,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       ["fetch from what it has not declared", `return fetch("${EVIL}")`, "TypeError"],
       // A beacon says whether it was queued.
       ["send a beacon", `return navigator.sendBeacon("${origin}/mcp", "x")`, "false|true"],
-      ["hear events", calling(`new EventSource("${origin}/console/live/events")`), "refused"],
+      ["hear events", calling(`new EventSource("${origin}/console/live-events")`), "refused"],
       ["open a socket", calling(`new WebSocket("${origin}/")`), "refused"],
       ["load a picture", adding("img", { src: EVIL }), "refused"],
       ["load a script", adding("script", { src: `${origin}/console/main.js` }), "refused"],

@@ -93,6 +93,7 @@ describe("a path", () => {
 
   test.each([[""], ["."], [".."]])("refuses %j", (value) => {
     expect(() => path`/users/${value}/keys`).toThrow(/cannot be in a path/);
+    expect(() => path`/users/keys/${value}?all`).toThrow(/cannot be in a path/);
   });
 });
 
@@ -124,6 +125,12 @@ describe("credentials", () => {
     const { url, result } = await called({ query: { a: 1 } }, world, { options });
     expect(url).toBe("/items?a=1&key=s");
     expect(result!.structuredContent).toEqual({ items: [], next: "page=2" });
+  });
+
+  test("in the query leave a cursor as it is", async () => {
+    const options: ApiOptions = { ...OPTIONS, keys: [{ secret: "k", as: { query: "key" } }] };
+    const world = { asked: { k: "s" }, answers: [Response.json({ next: "a/b+c=" })] };
+    expect(await structured({ nextAt: "next" }, world, { options })).toEqual({ next: "a/b+c=" });
   });
 
   test("are an account, and are left out of a request without them", async () => {
@@ -196,11 +203,13 @@ describe("an answer", () => {
     const { items, note } = await structured({ fields: undefined }, json(list));
     expect(items).toHaveLength(50);
     expect(note).toMatch(
-      /^Cut from \d{6} characters: lists to 50 items.*`fields`.*id, text, inner/,
+      /^Cut from \d{6} characters: lists to 50 items.*objects to 6 levels of 100 members.*`fields`.*id, text, inner/,
     );
     const text = JSON.stringify(await structured({}, json({ text: "x".repeat(1e6) })));
     expect(text.length).toBeLessThan(3000);
     expect(text).toContain("Ask for less.");
+    const halves = await structured({}, json({ text: "x".repeat(1999) + "😀".repeat(30_000) }));
+    expect(halves["text"]).toBe(`${"x".repeat(1999)}…`);
     const wide = Object.fromEntries(
       Array.from({ length: 20_000 }, (_, n) => [`key${n}`, "x".repeat(50)]),
     );
@@ -215,6 +224,8 @@ describe("an answer", () => {
       "page=3&b=c",
     ],
     [[], { link: '<https://x.example/a?page=1>; rel="last"' }, undefined, undefined],
+    [[], { link: '<https://x.example/a/page/2>; rel="next"' }, undefined, undefined],
+    [[], { link: '</a?page=2#end>; rel="next"' }, undefined, "page=2"],
     [{ meta: { next_cursor: "abc=" } }, {}, "meta.next_cursor", "abc="],
     [{ meta: { next_cursor: "" } }, {}, "meta.next_cursor", undefined],
     [{ "@odata.nextLink": "https://x.example/v1?$skip=2" }, {}, "@odata.nextLink", "$skip=2"],

@@ -85,7 +85,7 @@ describe("the list", () => {
     const page = await browser(open).fetch("/console/live");
     expect(page.status).toBe(403);
     expect(page.text).toContain("requires no authentication");
-    const events = await browser(open).fetch("/console/live/events");
+    const events = await browser(open).fetch("/console/live-events");
     expect(events.status).toBe(401);
   });
 
@@ -199,7 +199,7 @@ describe("events", () => {
     const mallory = await person(MALLORY);
     await listWith(mallory, "needs an answer");
     const headers = { cookie: [...mallory.cookies].map((pair) => pair.join("=")).join("; ") };
-    const url = "http://localhost:8787/console/live/events";
+    const url = "http://localhost:8787/console/live-events";
     const response = await server.fetch(new Request(url, { headers }));
     expect(response.headers.get("content-type")).toBe("text/event-stream");
     const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();

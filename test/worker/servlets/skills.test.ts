@@ -4,7 +4,7 @@ import { createApp } from "../../../src/app.ts";
 import type { Build } from "../../../src/installs/build.ts";
 import { demandServable } from "../../../src/installs/servable.ts";
 import { createServer } from "../../../src/server.ts";
-import { readSkill } from "../../../src/servlets/skills.ts";
+import { isSkillOfProject, readSkill } from "../../../src/servlets/skills.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { hashed } from "../auth/key-holders.ts";
 import { newAddress, send, type Json } from "../calls/client.ts";
@@ -112,15 +112,22 @@ describe("resources/directory/read", () => {
       `${guide}/assets/a%20dot.png a dot.png image/png`,
     ]);
     expect(await childrenOf("skill://viewing")).toEqual([`${guide} guide ${folder}`]);
+    expect(await childrenOf("skill://")).toContain(`skill://viewing viewing ${folder}`);
   });
 
-  test.each([GUIDE, "skill://viewing/guide/", "skill://viewing/gui", "skill://none", "x:y", ""])(
-    "refuses %j",
-    async (uri) => {
-      const { error } = await ask("resources/directory/read", { uri });
-      expect(error).toMatchObject({ code: -32602, message: expect.stringContaining("no folder") });
-    },
-  );
+  test.each([
+    ...[GUIDE, "skill://viewing/guide/", "skill://viewing/gui", "skill://none", "x:y", ""],
+    ...[
+      "skill:",
+      "skill:/",
+      "skill:///",
+      "skill://viewing/guide/../guide",
+      "skill://viewing%2Fguide",
+    ],
+  ])("refuses %j", async (uri) => {
+    const { error } = await ask("resources/directory/read", { uri });
+    expect(error).toMatchObject({ code: -32602, message: expect.stringContaining("no folder") });
+  });
 });
 
 test("other clients see a skill as a resource, and read of it in the instructions", async () => {
@@ -155,6 +162,7 @@ test("who may not use a servlet does not see its skills", async () => {
   const keys = {
     ada: { hash: (JSON.parse(await hashed(["ada"])) as Json)["ada"], scopes: ["hello:*"] },
     bob: { hash: (JSON.parse(await hashed(["bob"])) as Json)["bob"], scopes: ["viewing:*"] },
+    eve: { hash: (JSON.parse(await hashed(["eve"])) as Json)["eve"], scopes: [`viewing:${GUIDE}`] },
   };
   const server = createApp(createServer(bundle, { ...env, API_KEYS: JSON.stringify(keys) }));
   const by = (name: string) => ({
@@ -170,6 +178,8 @@ test("who may not use a servlet does not see its skills", async () => {
   expect((await send("resources/read", { uri: GUIDE }, by("ada"))).error).toBeDefined();
   const { result: his } = await send("skills/list", {}, by("bob"));
   expect(his!["skills"].map(({ uri }: Json) => uri)).toContain(GUIDE);
+  const { result: one } = await send("skills/get", { uri: GUIDE }, by("eve"));
+  expect(one!["skill"].resources.map(({ uri }: Json) => uri)).toEqual([GUIDE]);
 });
 
 describe("skills of an installed build", () => {
@@ -186,7 +196,60 @@ describe("skills of an installed build", () => {
     expect(await read(3)).toMatchObject({ contents: [{ mimeType: "text/markdown" }] });
   });
 
+  test("are not in a folder of a skill of the project", () => {
+    const [own, other] = [{ name: "server", skills: { files: [file] } }, { name: "a" }] as never[];
+    expect(isSkillOfProject([own!, other!], "a")).toBe(true);
+    expect(isSkillOfProject([other!], "a")).toBe(false);
+    expect(isSkillOfProject([own!], "b")).toBe(false);
+  });
+
+  test("are read in part", async () => {
+    const files = ["a", "b", "c"].map((path, size) => ({ ...file, path, size }));
+    const servlet = {
+      name: "x",
+      skills: { skills: [], files },
+      parts: { module: "", skills: "d" },
+    } as never;
+    const asked: unknown[] = [];
+    for (const { path } of files) {
+      await readSkill(servlet, `skill://x/${path}`, async (...given) => {
+        asked.push(given);
+        return new ArrayBuffer(given[1]!.length);
+      });
+    }
+    expect(asked).toEqual([
+      ["d", { offset: 0, length: 1 }],
+      ["d", { offset: 1, length: 2 }],
+    ]);
+  });
+
+  const nested = Array.from({ length: 200 }, (_, depth) =>
+    Array(depth + 1)
+      .fill("abcdefghij")
+      .join("/"),
+  );
+  const frontmatter = { name: "abcdefghij", description: "d" };
+  const bomb = {
+    skills: nested.map((path) => ({ path, frontmatter })),
+    files: nested.map((path) => ({ ...file, path: `${path}/SKILL.md` })),
+  };
+  const withSkill = (path: string, name: string) => ({
+    ...build([]),
+    skills: { skills: [{ path, frontmatter: { name, description: "d" } }], files: [file] },
+  });
+
   test.each<[string, Build, RegExp]>([
+    [
+      "a path that leads elsewhere",
+      build([{ ...file, path: "a/../b" }]),
+      /must be a path of names/,
+    ],
+    ["a name that is not its folder's", withSkill("a", "b"), /must be in a folder of its name/],
+    [
+      "skills in each other",
+      { ...build([]), skills: bomb },
+      /list of its skills' files has \d{8} c/,
+    ],
     ["a path that no URI has", build([{ ...file, path: "\ud800" }]), /must be well-formed/],
     ["a size that no file has", build([{ ...file, size: -1 }]), /skills/],
     ["a gigabyte", build([{ ...file, size: 2 ** 30 }]), /its skills have 1073741824 bytes/],

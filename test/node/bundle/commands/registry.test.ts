@@ -117,6 +117,18 @@ test("clients that need an API key are told of its header; the name says how to 
   ]);
 });
 
+test("clients that can sign in are told of no header", async () => {
+  const answers = {
+    "/mcp": () => new Response("", { status: 401 }),
+    "/.well-known/oauth-protected-resource/mcp": () =>
+      Response.json({ authorization_servers: ["https://login.example.com"] }),
+  };
+  await registry([URL_], { answers });
+  expect((await written()).remotes).toEqual([
+    { type: "streamable-http", url: "https://tools.example.com/mcp" },
+  ]);
+});
+
 describe("is refused with what to do, and nothing is written:", () => {
   const card = {
     ...{ name: "com.example/weather", version: "1.0.0", description: "A" },
@@ -130,6 +142,16 @@ describe("is refused with what to do, and nothing is written:", () => {
     ["an unencrypted URL", ["http://tools.example.com"], {}, "Deploy it first"],
     ["a URL with a password", ["https://a:b@tools.example.com"], {}, "Deploy it first"],
     ["a key that is not there", ["key"], {}, "There is no .registry-key.pem here yet"],
+    [
+      "a server that is not there",
+      [URL_],
+      {
+        card: () => {
+          throw new TypeError("fetch failed", { cause: new Error("connection refused") });
+        },
+      },
+      "/mcp/server-card cannot be read: connection refused",
+    ],
     ["another server", [URL_], { card: () => new Response("", { status: 404 }) }, "status 404"],
     ["no card", [URL_], { card: () => new Response("<html>") }, "is not as the registry wants it"],
     ["no name", [URL_], { card: () => Response.json({ ...card, name: "a" }) }, "name"],

@@ -14,7 +14,7 @@ import { delimiter, dirname, join, resolve } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import { examine, locate } from "../../../../src/bundle/commands/examine.ts";
 import { newServlet } from "../../../../src/bundle/commands/new.ts";
-import { servletReport } from "../../../../src/bundle/commands/report.ts";
+import { modelReport, servletReport } from "../../../../src/bundle/commands/report.ts";
 import { assemble } from "../../../../src/bundle/wasm/binaryen.ts";
 import { run, servlets as runServlets, servletsProcess } from "./running.ts";
 
@@ -129,7 +129,7 @@ describe("new", () => {
     const choice = ["--tag", "repos", "--only", "repos/*", "--only", "activity/*"];
     const { code, stdout } = await servlets(["new", "forge", "--openapi", description, ...choice]);
     expect(code).toBe(0);
-    expect(stdout).toContain("2 tools, of 7 operations");
+    expect(stdout).toContain("2 tools from 7 operations");
     expect(await refused(["new", "b", "--openapi", description, "--only", "x"])).toMatch(
       /nothing in it is chosen/,
     );
@@ -294,7 +294,11 @@ describe("inspect", () => {
   /** As the command would, without a process of its own. */
   async function inspected(what: string, folders = [folder]) {
     const examined = await examine(await locate(what, folders), QUICKLY);
-    return { refusal: examined.refusal, text: servletReport(examined) };
+    return {
+      refusal: examined.refusal,
+      text: servletReport(examined),
+      forModels: modelReport(examined),
+    };
   }
 
   test("shows a servlet that is taken", async () => {
@@ -356,8 +360,9 @@ describe("inspect", () => {
       /size .*prepared.*answers +list_tools, call_tool.*could not be asked/s,
     ],
   ])("tells why %s %o is refused", async (name, content, message) => {
-    const { refusal, text } = await inspected(await put(name, content));
+    const { refusal, text, forModels } = await inspected(await put(name, content));
     expect(text).toContain(`The host refuses it.\n${refusal}`);
+    expect(forModels).toBe(`a lists no tools for models.\nThe host refuses it.\n${refusal}`);
     expect(text).toMatch(message);
   });
 

@@ -64,13 +64,16 @@ describe("is refused", () => {
   );
 
   test.each<[what: string, content: unknown, message: RegExp, choice?: object]>([
-    ["text that is not YAML", "a: b: c", /neither YAML nor JSON: Nested mappings/],
-    ["JSON that ends early", '{"openapi": ', /neither YAML nor JSON/],
+    ["text that is not YAML", "a: b: c", /cannot be read as YAML or JSON: Nested mappings/],
+    ["JSON that ends early", '{"openapi": ', /cannot be read as YAML or JSON/],
+    ["an alias that leads to itself", "a: &a { b: *a }", /circular/],
     ["a text", "hello", /it is no object/],
     ["a file of something else", { name: "x" }, /no `openapi: 3/],
     ["Swagger 2.0", { swagger: "2.0", info: {}, paths: {} }, /Swagger 2\.0.*swagger2openapi/],
     ["OpenAPI 4", { openapi: "4.0.0" }, /OpenAPI 4\.0\.0, and 3\.0 to 3\.2/],
     ["no paths", described({ paths: {} }), /no `paths`/],
+    ["no version", described({ info: { title: "T" } }), /at \/info: .*'version'/],
+    ["a server without a URL", described({ servers: [{}] }), /at \/servers\/0: .*'url'/],
     [
       "references to other hosts",
       withSchema({ $ref: "https://schemas.example.com/pet.json#/Pet" }),
@@ -86,6 +89,14 @@ describe("is refused", () => {
       "a reference to nothing",
       withSchema({ $ref: "#/components/schemas/Pet" }),
       /Pet is not in it/,
+    ],
+    [
+      "a reference that is badly encoded",
+      withSchema(
+        { $ref: "#/components/schemas/A/properties/50%" },
+        { A: { properties: { "50%": {} } } },
+      ),
+      /it is not valid OpenAPI 3\.1\.0: URI malformed/,
     ],
     [
       "a reference to itself",
@@ -132,9 +143,44 @@ describe("is refused", () => {
           },
         },
       }),
-      /nothing can be made of it:\n {2}GET \/a: it needs the cookie s/,
+      /none of its operations can become a tool:\n {2}GET \/a: it needs the cookie s/,
     ],
     ["another language", described(), /leave out --lang/, { lang: "c" }],
+    [
+      "a server that is any host",
+      described({ servers: [{ url: "https://*/v1" }] }),
+      /its server is https:\/\/\*\/v1\..*such as https:\/\/api\.example\.com$/,
+    ],
+    [
+      "a server with a variable that it does not have",
+      described({ servers: [{ url: "https://api.example.com/{version}" }] }),
+      /its server is https:\/\/api\.example\.com\/\{version\}/,
+    ],
+    ["no list of servers", described({ servers: [null] }), /at \/servers\/0: it must be object/],
+    ["no list of credentials", described({ security: "x" }), /at \/security: it must be array/],
+    ["maps that are keys of maps", `${"? ".repeat(300)}x`, /YAML or JSON: Map keys must be texts/],
+    ["a key twice", "a: 1\nb: 2\na: 3", /Map keys must be unique: a is there twice/],
+    [
+      "schemas that are nested too deeply",
+      JSON.stringify(withSchema({ a: "HERE" })).replace(
+        '{"a":"HERE"}',
+        '{"type":"array","items":'.repeat(9000) + "{}" + "}".repeat(9000),
+      ),
+      /not valid OpenAPI 3\.1\.0: Maximum call stack/,
+    ],
+    [
+      "schemas that refer to each other too often",
+      withSchema(
+        { $ref: "#/components/schemas/S0" },
+        Object.fromEntries(
+          Array.from({ length: 15_000 }, (_, at) => [
+            `S${at}`,
+            at === 14_999 ? {} : { allOf: [{ $ref: `#/components/schemas/S${at + 1}` }] },
+          ]),
+        ),
+      ),
+      /its schemas are nested too deeply/,
+    ],
   ])("%s", async (_what, content, message, choice) => {
     await expect(made(content, choice)).rejects.toThrow(message);
     expect(await written()).toEqual([]);
@@ -218,6 +264,50 @@ describe("is made", () => {
     expect(await code()).toContain("sample_get_a_2:");
   });
 
+  test("though a part of it is empty", async () => {
+    await made(described({ components: null, security: null, tags: null }));
+    expect(await code()).toContain("sample_get_a:");
+  });
+
+  test("of what is deprecated, where it is named", async () => {
+    const paths = {
+      "/a": { get: { operationId: "a", deprecated: true, ...OK } },
+      "/b": { get: { operationId: "b", deprecated: true, ...OK } },
+    };
+    const text = await made(described({ paths }), { only: ["a"] });
+    expect(text).toMatch(/1 tool from 2 operations \(1 deprecated, left out\)/);
+  });
+
+  test("of names that begin with a digit", async () => {
+    const parameters = [{ name: "2fa", in: "path", required: true, schema: { type: "string" } }];
+    await made(described({ paths: { "/a/{2fa}": { get: { parameters, ...OK } } } }));
+    expect(await code()).toContain("path`/a/${value_2fa}`");
+  });
+
+  test("with a test whose arguments are as long and small as they must be", async () => {
+    const properties = {
+      pair: { type: "array", items: { type: "number", maximum: 0.5 }, minItems: 2 },
+      long: { type: "string", minLength: 2 ** 40, maxLength: 2 ** 41 },
+    };
+    await made(withSchema({ type: "object", properties, required: ["pair", "long"] }));
+    const text = await readFile(join(folder, "servlets/sample/servlet.test.ts"), "utf8");
+    expect(text).toContain("pair: [0.5, 0.5]");
+  });
+
+  test("of schemas that have themselves in a member `references`", async () => {
+    const node = {
+      type: "object",
+      properties: {
+        references: { $ref: "#/components/schemas/Node" },
+        ...{ a: { type: "string" }, b: { type: "string" }, c: { type: "string" } },
+      },
+    };
+    const reference = { $ref: "#/components/schemas/Node" };
+    const both = { type: "object", properties: { x: reference, y: reference } };
+    await made(withSchema(both, { Node: node }));
+    expect(await code()).not.toContain("const Node =");
+  });
+
   test("of schemas that refer to each other", async () => {
     const node = {
       type: "object",
@@ -227,8 +317,130 @@ describe("is made", () => {
       },
     };
     const text = await made(withSchema({ $ref: "#/components/schemas/Node" }, { Node: node }));
-    expect(text).toContain("Node has itself in it");
-    expect(await code()).toContain('z.describe("As the Node around it")');
+    expect(text).toContain("Node contains itself");
+    expect(await code()).toContain('z.describe("Another Node, like the one around it")');
+  });
+
+  const parameter = (name: string, others: object = {}) => ({
+    ...{ name, in: "path", required: true, schema: { type: "string" }, ...others },
+  });
+  const at = (path: string, ...parameters: object[]) =>
+    described({ paths: { [path]: { get: { operationId: "getA", ...OK, parameters } } } });
+  const loaded = () => loadServlet(join(folder, "servlets/sample"));
+
+  test.each<[string, object, string]>([
+    ["a digit first", at("/a/{2fa}", parameter("2fa")), "{ value_2fa, fields }"],
+    [
+      "the name that another has in the code",
+      at("/a/{class}/{class_}", parameter("class"), parameter("class_")),
+      "{ class: class__, class_, fields }",
+    ],
+    [
+      "the name of what the code uses",
+      at("/a/{JSON}", parameter("JSON")),
+      "{ JSON: JSON_, fields }",
+    ],
+    [
+      "more characters than clients take",
+      at(`/{${"a".repeat(80)}}`),
+      /{ a{30}\w{1,20}, fields }/.source,
+    ],
+    [
+      "code in it",
+      at("/a/{k`+x()+`}", parameter("k`+x()+`", { style: "matrix" })),
+      "path`/a/;k\\`+x()+\\`=${k_x}`",
+    ],
+    ["a zero beside it", at("/a\0b\0/{id}"), "path`/a\\u0000b\\u0000/${id}`"],
+  ])("of a parameter with %s", async (_what, content, expected) => {
+    await made(content);
+    expect(await code()).toMatch(expected.startsWith("{ a{") ? new RegExp(expected) : expected);
+    await expect(loaded()).resolves.toBeDefined();
+  });
+
+  test("of members with the names of those that each object has", async () => {
+    const texts = { constructor: { type: "string" }, toString: { type: "string" } };
+    await made(withSchema({ type: "object", properties: texts }));
+    expect(await code()).toMatch(/constructor: z.optional\(z.string\(\)\),\s+toString: z/);
+  });
+
+  test("of a reference to the prototype of all objects, which stays as it is", async () => {
+    const content = JSON.stringify(withSchema({ $ref: "#/components/__proto__/polluted" }));
+    await made(content.replace('"schemas":{}', '"__proto__":{"polluted":{"type":"string"}}'));
+    expect({}).not.toHaveProperty("polluted");
+  });
+
+  /** Schemas in pairs, each of which has both of the next pair. */
+  const pairs = (make: (next: object[]) => object) =>
+    Object.fromEntries(
+      Array.from({ length: 40 }, (_, nth) => {
+        const schema =
+          nth === 39
+            ? { type: "string" }
+            : make(["A", "B"].map((name) => ({ $ref: `#/components/schemas/${name}${nth + 1}` })));
+        return [`A${nth}`, `B${nth}`].map((name) => [name, schema]);
+      }).flat(),
+    );
+
+  test.each<[string, (next: object[]) => object]>([
+    ["choices of choices", (oneOf) => ({ oneOf })],
+    ["objects that are choices", (oneOf) => ({ properties: { a: {} }, oneOf })],
+    ["parts of parts", (allOf) => ({ allOf })],
+    ["objects in objects", ([a, b]) => ({ type: "object", properties: { a, b } })],
+  ])("of %s, which would be without end", async (_what, make) => {
+    await made(withSchema({ $ref: "#/components/schemas/A0" }, pairs(make)));
+    expect((await code()).length).toBeLessThan(10_000);
+  });
+
+  test("of lists in lists", async () => {
+    let schema: object = { type: "string" };
+    for (let depth = 0; depth < 1500; depth++) schema = { type: "array", items: schema };
+    await made(withSchema(schema));
+    expect(await code()).toContain("z.unknown()");
+  });
+
+  test("of a text that patterns would take long for", async () => {
+    const get = { description: `Gets it. ${"<".repeat(300_000)}`, ...OK };
+    await made(
+      described({
+        info: { title: `T${" ".repeat(300_000)}.`, version: "1" },
+        paths: { "/a": { get } },
+      }),
+    );
+    expect(await code()).toContain('"Gets it. <');
+  });
+
+  test("of parts that are there, and empty", async () => {
+    const { paths } = described();
+    await made({ ...described({ components: null, security: null }), paths });
+    expect(await code()).toContain("sample_get_a:");
+    const get = { operationId: "getB", servers: [], ...OK };
+    await rm(join(folder, "servlets"), { recursive: true });
+    await made(described({ paths: { "/b": { get } } }));
+    expect(await code()).toContain("sample_get_b:");
+  });
+
+  test("with a test whose arguments fit", async () => {
+    const content = at(
+      "/a",
+      parameter("bbox", {
+        in: "query",
+        schema: { type: "array", minItems: 4, items: { type: "number", maximum: 0 } },
+      }),
+      parameter("above", { in: "query", schema: { type: "integer", exclusiveMinimum: 5 } }),
+      parameter("long", { in: "query", schema: { type: "string", minLength: 2e9, maxLength: 3 } }),
+    );
+    await made(content);
+    const text = await readFile(join(folder, "servlets/sample/servlet.test.ts"), "utf8");
+    expect(text).toMatch(/bbox: \[0, 0, 0, 0\],\s+above: 6,/);
+  });
+
+  test("with a line for a shell, which an address does not end", async () => {
+    const flow = { authorizationUrl: "https://a.example/';x;'", tokenUrl: "https://a.example/t" };
+    const oauth = { type: "oauth2", flows: { authorizationCode: { ...flow, scopes: {} } } };
+    const said = await made(
+      described({ security: [{ oauth: [] }], components: { securitySchemes: { oauth } } }),
+    );
+    expect(said).toMatch(/ACCOUNTS='[^']*'$/m);
   });
 
   test("of texts that would end a comment, a text or a template", async () => {

@@ -38,7 +38,7 @@ const CASES: Record<string, Expected> = {
       "GET /repos/example/example/avatar",
     ],
     printed:
-      /5 tools, of 7 operations \(1 are deprecated.*releases\/assets: it has a server of its own/s,
+      /5 tools from 7 operations \(1 deprecated.*releases\/assets: it has a server of its own/s,
   },
   payments: {
     file: "payments.yaml",
@@ -79,7 +79,7 @@ const CASES: Record<string, Expected> = {
       "PATCH /api/v1/namespaces/example/pods/example {}",
       "GET /api/v1/namespaces/example/pods/example/log",
     ],
-    printed: /4 tools, of 4/,
+    printed: /4 tools from 4/,
   },
   office: {
     file: "office.yaml",
@@ -91,7 +91,7 @@ const CASES: Record<string, Expected> = {
       "PUT /users/example/drive/root:/example:/content example",
       "GET /reports/getEmailActivity(period='example')",
     ],
-    printed: /Message has itself in it/,
+    printed: /Message contains itself/,
   },
 };
 
@@ -135,6 +135,51 @@ test("are written as the project's formatter and linter want it", async () => {
   await rm(elsewhere, { recursive: true });
   expect(formatted.stdout.trim()).toBe(own);
   expect(linted.stdout).toMatch(/Found 0 warnings and 0 errors/);
+});
+
+test("pass the type check", async () => {
+  const config = {
+    extends: "../../plugins/tsconfig.servlets.json",
+    include: ["*/servlet.ts"],
+    exclude: [],
+  };
+  await writeFile(join(folder, "tsconfig.json"), JSON.stringify(config));
+  const shared = ["a", "b", "c"].map((name) => [name, { type: "string" }]);
+  const X = { type: "object", properties: Object.fromEntries(shared) };
+  const list = { type: ["array", "null"], items: { type: "string" } };
+  const parameters = [
+    {
+      name: "x",
+      in: "query",
+      description: "So long that it is a constant of its own.",
+      schema: {},
+    },
+    { name: "ids", in: "path", required: true, schema: { type: "array" } },
+    { name: "X-Ids", in: "header", required: true, schema: list },
+    {
+      name: "all",
+      in: "query",
+      required: true,
+      style: "pipeDelimited",
+      explode: false,
+      schema: list,
+    },
+  ];
+  const two = { one: { $ref: "#/components/schemas/X" }, two: { $ref: "#/components/schemas/X" } };
+  const schema = { type: "object", properties: two };
+  const requestBody = { content: { "application/json": { schema } } };
+  const post = { parameters, requestBody, responses: { 200: { description: "OK" } } };
+  const description = {
+    openapi: "3.1.0",
+    info: { title: "Odd", version: "1" },
+    servers: [{ url: "https://odd.example" }],
+    paths: { "/a/{ids}": { post }, "/b/{ids}": { post } },
+    components: { schemas: { X } },
+  };
+  await writeFile(join(folder, "odd.json"), JSON.stringify(description));
+  await newServlet("odd", [folder], { openapi: join(folder, "odd.json") });
+  const checked = await run(join("node_modules", ".bin", "tsc"), ["-p", folder]);
+  expect(checked.stdout).toBe("");
 });
 
 test("are the same each time", async () => {

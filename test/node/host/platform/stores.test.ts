@@ -126,6 +126,13 @@ const SCENES: Record<string, unknown[][]> = {
     ["BUCKET", "delete", "parts/2"],
     ["BUCKET", "list", { prefix: "parts/" }],
   ],
+  "R2: gets ranges, within a piece and across several, up to the end and not beyond": [
+    ["BUCKET", "put", "ranged", { bytes: 3 * MiB }],
+    ["BUCKET", "get", "ranged", { range: { offset: 0, length: 1 } }],
+    ["BUCKET", "get", "ranged", { range: { offset: MiB - 1, length: MiB + 2 } }],
+    ["BUCKET", "get", "ranged", { range: { offset: 2 * MiB, length: MiB } }],
+    ["BUCKET", "get", "ranged", { range: { offset: 3 * MiB - 5, length: 100 } }],
+  ],
   "R2: an object exactly as long as its pieces, and an empty one": [
     ["BUCKET", "put", "whole", { bytes: 2 * MiB }],
     ["BUCKET", "get", "whole"],
@@ -144,6 +151,9 @@ test("R2: refuses bytes that do not match their digest, and keeps what was there
     ["BUCKET", "put", "kept", { bytes: 2 * MiB }, { sha256: sha256(10) }],
     ["BUCKET", "get", "kept"],
   ];
+  const beyond = ["BUCKET", "get", "kept", { range: { offset: 10, length: 1 } }];
+  const [, ended] = await perform(urls.ours, [steps[0], beyond]);
+  expect(ended).toMatchObject({ error: expect.stringContaining("10039") });
   const [, refused, kept] = await perform(urls.ours, steps);
   expect(refused).toMatchObject({ error: expect.stringContaining("checksum") });
   expect(kept).toMatchObject({ length: 10, sha256: sha256(10) });

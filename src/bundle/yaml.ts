@@ -1,0 +1,26 @@
+/** How texts in YAML are read that others wrote: in little more time than they are long, which the parser alone does not take. */
+import { isScalar, parseDocument, visit } from "yaml";
+
+/** The value of a text in YAML, as JSON has it. Throws an `Error` that says in one line why there is none. */
+export function valueInYaml(text: string, maxAliasCount = 100): unknown {
+  // The parser would compare each key with all others, and write out the maps that are keys of maps.
+  const document = parseDocument(text, { uniqueKeys: false, logLevel: "error" });
+  const [error] = document.errors;
+  if (error) throw new Error(error.message.split("\n")[0]!.replace(/:$/, ""));
+  visit(document, {
+    Map: (_, { items }) => {
+      const names = new Set<string>();
+      for (const { key } of items) {
+        if (!isScalar(key)) throw new Error("Map keys must be texts");
+        const name = String(key.value);
+        if (names.has(name)) throw new Error(`Map keys must be unique: ${name} is there twice`);
+        names.add(name);
+      }
+    },
+  });
+  try {
+    return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount })) ?? "null");
+  } catch {
+    throw new Error("it has too many aliases, or circular ones: write the values out");
+  }
+}
