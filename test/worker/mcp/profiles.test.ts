@@ -1,4 +1,8 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
+import { Session } from "../../../src/mcp/legacy/session.ts";
+import { createServer, type SealingServer } from "../../../src/server.ts";
 import { GET_RESULT } from "../../../src/servlets/scopes.ts";
 import {
   ABLE,
@@ -18,9 +22,9 @@ import { ELICIT, saidIn, steps } from "../calls/plans.ts";
 import { browser } from "../pages/browser.ts";
 import { at, namesAt, PROFILES, profiled } from "../profiles.ts";
 import { bundle } from "../../bundle.gen.ts";
-import { listenerOf, modern, post } from "../server.ts";
+import { listenerOf, modern, post, settings } from "../server.ts";
 import { resultIn } from "./legacy/session-client.ts";
-import { begin, isAlive, listened, planned } from "./legacy/session-steps.ts";
+import { begin, isAlive, listened, objectOf, planned } from "./legacy/session-steps.ts";
 
 /** Each profile is an endpoint, at which there is what it names, and nothing that began elsewhere. */
 prepare();
@@ -159,6 +163,29 @@ describe("changes of resources", () => {
     const changed = "notifications/resources/list_changed";
     expect(await heardAt(support)).toEqual([changed, changed]);
   });
+});
+
+test.each([
+  ["its profile", { support: { servlets: ["hello"] } }, 3],
+  ["another profile", { plans: { servlets: ["hello"] } }, 0],
+])("a session hears of a deployment that changes %s", async (_what, changed, events) => {
+  const client = await begin({ server: support.server! });
+  const served = { ...bundle, profiles: { ...PROFILES, ...changed } };
+  const later = createServer(served, { ...env, ...settings }) as SealingServer;
+  const heard = await runInDurableObject(objectOf(client), async (_object, state) => {
+    const count = () => state.storage.sql.exec("SELECT seq FROM events").toArray().length;
+    const before = count();
+    const begun: Promise<unknown>[] = [];
+    const waiting = Object.create(state, {
+      waitUntil: { value: (work: Promise<unknown>) => void begun.push(work) },
+      storage: { value: state.storage },
+      id: { value: state.id },
+    }) as DurableObjectState;
+    void new Session(waiting, env, later);
+    await Promise.all(begun);
+    return count() - before;
+  });
+  expect(heard).toBe(events);
 });
 
 describe("a pinned argument", () => {
