@@ -156,8 +156,9 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
         if (caller === undefined)
           throw new Fault("unauthorized", "Sign in again to see this view.");
         await quota.admit?.();
-        const profile = new URL(raw.url).searchParams.get("profile") ?? undefined;
-        const principal = authenticator.atProfile(caller, profile);
+        const asked = new URL(raw.url).searchParams.get("profile");
+        const profile = profiles.find(({ name }) => name === asked);
+        const principal = authenticator.atProfile(caller, profile?.name);
         return { registry: (await serving.registry()).for({ principal }), principal };
       }),
     ),
