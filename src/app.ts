@@ -1,7 +1,7 @@
 import { Hono, type Context } from "hono";
 import { cors } from "hono/cors";
-import { PROTOCOL_PATHS } from "./auth/authorization-server.ts";
-import { METADATA_PATHS } from "./auth/metadata.ts";
+import { protocolPaths } from "./auth/authorization-server.ts";
+import { endpointPath, metadataPaths } from "./auth/metadata.ts";
 import {
   atOwnOrigin,
   checkOrigin,
@@ -17,7 +17,7 @@ import { demandAudience } from "./settings/env.ts";
 import { Fault, report } from "./core/errors.ts";
 import { limits } from "./core/limits.ts";
 import { hubNameOf } from "./calls/changes.ts";
-import { FINDING_PATHS, findingResponse } from "./mcp/card.ts";
+import { findingPaths, findingResponse } from "./mcp/card.ts";
 import { mcpEndpoint } from "./mcp/endpoint.ts";
 import { errorMessage, idOf } from "./mcp/wire/message.ts";
 import { replyResponse, refusalResponse } from "./mcp/wire/reply.ts";
@@ -53,6 +53,9 @@ export function createApp(server: Server) {
   // `/mcp/` is `/mcp`: people copy URLs with a slash at the end.
   const app = new Hono({ strict: false });
 
+  const { introduction, introductions } = server;
+  const profiles = [...introductions.keys()];
+  const finding = findingPaths(profiles);
   const policy = originPolicy(settings, env);
   if (policy.runs === "self-hosted") demandAudience(settings);
   for (const entry of settings.ALLOWED_ORIGINS) {
@@ -77,7 +80,7 @@ export function createApp(server: Server) {
     if (!hasWarned) for (const one of misspelt) console.warn(`Settings: ${printable(one)}`);
     hasWarned = true;
     // What everybody may read, pages of any origin may.
-    const isFinding = FINDING_PATHS.includes(c.req.path.replace(/\/$/, ""));
+    const isFinding = finding.includes(c.req.path.replace(/\/$/, ""));
     if (isFinding) c.req.raw = withoutOrigin(c.req.raw);
     const origin = c.req.raw.headers.get("origin");
     if (origin !== null || !isProbe(c.req)) checkOrigin(c.req.raw, policy);
@@ -109,7 +112,8 @@ export function createApp(server: Server) {
       const person = await people.of(raw);
       const key = callerKey(person?.principal ?? anonymousAt(raw));
       const { quota, until } = rateLimiter.enter(key, raw);
-      const tasksOf = (principal: Principal) => tasks!(principal, quota.countStored);
+      const tasksOf = (principal: Principal) =>
+        tasks!({ ...principal, isAtPage: true }, quota.countStored);
       const { forgetCaller } = server.states;
       const own = { person, tasksOf, persons, providers, forgetCaller };
       const page = { people, ...server.site, ...own, script: env.ASSETS && ANSWER_SCRIPT_PATH };
@@ -119,12 +123,13 @@ export function createApp(server: Server) {
   addConsole(app, { ...server, paged, mcpFor });
 
   const { SERVER_REGISTERED: registered, REGISTRY_PROOF: proof } = settings;
-  const { introduction } = server;
-  app.on(["GET", "OPTIONS"], FINDING_PATHS, ({ req: { raw } }) =>
-    enterUnknown(raw).until(findingResponse(raw, { introduction, registered, proof })),
+  app.on(["GET", "OPTIONS"], finding, ({ req: { raw } }) =>
+    enterUnknown(raw).until(
+      findingResponse(raw, { introduction, introductions, registered, proof }),
+    ),
   );
 
-  app.on("GET", METADATA_PATHS, (c) => {
+  app.on("GET", metadataPaths(profiles), (c) => {
     const metadata = authenticator.metadata(c.req.raw);
     return metadata === undefined ? c.notFound() : c.json(metadata);
   });
@@ -134,18 +139,20 @@ export function createApp(server: Server) {
     app.on(methods, "/authorize", ({ req: { raw } }) =>
       enterUnknown(raw).until(authorization.authorize(raw)),
     );
-    app.on(methods, PROTOCOL_PATHS, ({ req: { raw } }) =>
+    app.on(methods, protocolPaths(profiles), ({ req: { raw } }) =>
       enterUnknown(raw).until(authorization.protocol(raw)),
     );
   }
 
-  app.all(
-    "/mcp",
-    mcpFor((raw) => authenticator.identify(raw)),
-  );
+  for (const profile of [undefined, ...profiles])
+    app.all(
+      endpointPath(profile),
+      mcpFor((raw) => authenticator.identify(raw, profile), profile),
+    );
 
-  /** A handler of MCP requests, whose callers `identify` knows. */
-  function mcpFor(identify: (raw: Request) => Promise<Principal>) {
+  /** A handler of MCP requests for the whole server or a profile, whose callers `identify` knows. */
+  function mcpFor(identify: (raw: Request) => Promise<Principal>, profile?: string) {
+    const introduced = profile === undefined ? introduction : introductions.get(profile)!;
     return async ({ req: { raw } }: Context): Promise<Response> => {
       const principal = await identify(raw);
       const registry = (await serving.registry()).for({ principal });
@@ -154,7 +161,7 @@ export function createApp(server: Server) {
         mcpEndpoint(raw, {
           ...quota,
           challenge: (fault) => authenticator.challenge(raw, fault),
-          introduction: server.introduction,
+          introduction: introduced,
           registry,
           principal,
           identify: () => identify(raw),

@@ -20,7 +20,8 @@ import { OPERATOR_SCOPE } from "./core/model.ts";
 import { People } from "./pages/people.ts";
 import { storageQuota } from "./auth/quotas.ts";
 import type { Bundle } from "./servlets/bundle.ts";
-import { isScope } from "./servlets/scopes.ts";
+import { endpointsOf, profileOf, type Profile } from "./servlets/profiles.ts";
+import { grantsProfile, isScope } from "./servlets/scopes.ts";
 import { usageOf } from "./observe/counting.ts";
 
 /**
@@ -34,13 +35,19 @@ export function createServer(bundle: Bundle, env: Env) {
   const tasks = tasksOf(env);
   const countStored = storageQuota(env);
   const serving = new Serving(bundle, settings, env, { sealer, tasks });
-  const names = bundle.servlets.map(({ name }) => name);
+  const { profiles = {} } = bundle;
+  const there = {
+    servlets: bundle.servlets.map(({ name }) => name),
+    profiles: endpointsOf(profiles),
+  };
   const authenticator = createAuthenticator(settings, env, {
-    isScope: (scope) => scope === OPERATOR_SCOPE || isScope(scope, settings.SCOPES, names),
+    isScope: (scope) => scope === OPERATOR_SCOPE || isScope(scope, settings.SCOPES, there),
+    profiles: new Map(there.profiles.map((name) => [name, profiles[name]!.title ?? name])),
+    grantsProfile: (scopes, profile) => grantsProfile(scopes, settings.SCOPES ?? {}, profile),
   });
   const hasPages = settings.LINKS === "on" && tasks !== undefined && sealer !== undefined;
   const { OTC_JWT_SECRET: secret, OTC_JWT_AUDIENCE: audiences } = settings;
-  let lists: ListDigests | undefined;
+  const lists = new Map<string, ListDigests>();
   return {
     env,
     bundle,
@@ -53,7 +60,11 @@ export function createServer(bundle: Bundle, env: Env) {
     keyRecords: keyRecordsOf(env),
     countStored,
     site: siteOf(settings),
+    /** How the server introduces itself at `/mcp`, and at the endpoint of a profile. */
     introduction: introduction(settings),
+    introductions: new Map(
+      there.profiles.map((name) => [name, introduction(settings, profiles[name])]),
+    ),
     /** Who may answer on pages; undefined where there are none. */
     people: hasPages ? new People(settings, env, { authenticator, sealer }) : undefined,
     states: operatedStates(env, () => serving.stateOwners(), serving.persons),
@@ -65,8 +76,12 @@ export function createServer(bundle: Bundle, env: Env) {
     records: sealer && env.CALL_RECORDS && new CallRecords(env.CALL_RECORDS),
     /** Which tasks may begin. */
     starts: new Starts(),
-    /** Digests of the bundle's lists, which sessions compare. */
-    listDigests: () => (lists ??= listDigests(bundle)),
+    /** Digests of the lists of the bundle, or of a profile, which sessions compare. */
+    listDigests(profile = ""): ListDigests {
+      const known = lists.get(profile) ?? listDigests(bundle, profileOf(profiles, profile));
+      lists.set(profile, known);
+      return known;
+    },
   };
 }
 
@@ -75,19 +90,17 @@ export interface Server extends ReturnType<typeof createServer> {}
 /** A server that can keep secrets: what its Durable Objects need. */
 export type SealingServer = Server & { sealer: Sealer };
 
-function introduction(settings: Settings): Introduction {
+/** A profile's own texts, else the server's; but for the instructions, which may speak of what a profile lacks. */
+function introduction(settings: Settings, profile?: Profile): Introduction {
   const optional = {
-    title: settings.SERVER_TITLE,
-    description: settings.SERVER_DESCRIPTION,
+    title: profile?.title ?? settings.SERVER_TITLE,
+    description: profile?.description ?? settings.SERVER_DESCRIPTION,
     websiteUrl: settings.SERVER_WEBSITE,
     icons: settings.SERVER_ICONS,
   };
   const given = Object.entries(optional).filter(([, value]) => value !== undefined);
-  const {
-    SERVER_NAME: name,
-    SERVER_VERSION: version,
-    SERVER_INSTRUCTIONS: instructions,
-  } = settings;
+  const { SERVER_NAME: name, SERVER_VERSION: version, SERVER_INSTRUCTIONS: whole } = settings;
+  const instructions = profile === undefined ? whole : profile.instructions;
   return {
     info: { name, version, ...Object.fromEntries(given) },
     ...(instructions !== undefined && { instructions }),

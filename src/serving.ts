@@ -96,9 +96,11 @@ export class Serving {
       installing = { runLoaded, oldBuild: this.#oldBuild.bind(this), storedPart };
     }
     const { installer } = this;
-    const own = ownServlets({ installer, registry, tasksOf: personal, skills: bundle.skills });
+    const { profiles = {}, skills } = bundle;
+    const isSearched = Object.values(profiles).some(({ tools }) => tools === "search");
+    const own = ownServlets({ installer, registry, tasksOf: personal, skills, isSearched });
     this.facets = facetsWith(loader);
-    this.deployment = { ...plain, ...installing, own };
+    this.deployment = { ...plain, ...installing, own, profiles };
     this.#bundle = bundle;
     this.#known = {
       registry: this.#registryWith([]),

@@ -11,7 +11,7 @@ import {
 } from "./authorization-server.ts";
 import type { Fetch } from "./fetch-json.ts";
 import { nearestRecords, RevokedKeys, revokedKey } from "./key-records.ts";
-import { audienceOf, challengeOf, metadataOf } from "./metadata.ts";
+import { audienceOf, challengeOf, metadataOf, profileAt } from "./metadata.ts";
 import { audienceAt, demandOwnOrigin, isAtLoopback, isLocal } from "./origin.ts";
 import { anonymousAt, bearerIn, ownerOf, type Known } from "./principal.ts";
 import { resourceServer, type Verified } from "./resource-server.ts";
@@ -26,13 +26,15 @@ export interface Authenticator {
   revoked: Pick<RevokedKeys, "has">;
   /** The means of authentication for people; empty where none is required. */
   proof: "" | "key" | "sign-in";
-  /** Throws `unauthorized`, `insufficient_scope`, `invalid_request`, `forbidden`, `unavailable`. */
-  identify(request: Request): Promise<Principal>;
+  /** The caller of the whole server, or of a profile. Throws `unauthorized`, `insufficient_scope`, `invalid_request`, `forbidden`, `unavailable`. */
+  identify(request: Request, profile?: string): Promise<Principal>;
   /**
    * One who may operate the server: by a key or a sign-in with the scope `operator`, or from this machine where no
    * authentication is configured. Throws as `identify`.
    */
   operator(request: Request): Promise<Principal>;
+  /** A caller of the whole server at the endpoint of a profile. Throws `insufficient_scope` where its scopes do not grant that. */
+  atProfile(principal: Principal, profile: string | undefined): Principal;
   /** The `WWW-Authenticate` header for a fault; undefined for faults without one. */
   challenge(request: Request, fault: Fault): string | undefined;
   /** Protected resource metadata (RFC 9728); undefined without OAuth. */
@@ -45,14 +47,14 @@ export interface Authenticator {
 export function createAuthenticator(
   settings: Settings,
   env: Env,
-  { isScope }: Pick<AuthorizationServerOptions, "isScope">,
+  { isScope, profiles, grantsProfile }: AuthenticatorParts,
 ): Authenticator {
   const keys = apiKeysOf(settings);
   const issuers = settings.OAUTH_ISSUERS ?? [];
   const verify = resourceServer(issuers, fetchNow);
   const remembered = new TokenMemory();
   const authorization = ownServer(settings, env, {
-    isScope,
+    ...{ isScope, profiles },
     onEnd: (prefix) => remembered.forget(prefix),
   });
   const hasOAuth = issuers.length > 0 || authorization !== undefined;
@@ -60,7 +62,7 @@ export function createAuthenticator(
   const revoked = new RevokedKeys(nearestRecords(env));
   const needed = [...new Set(issuers.flatMap((issuer) => issuer.required_scopes))];
 
-  async function holderOf(token: string, request: Request): Promise<Known> {
+  async function holderOf(token: string, request: Request, profile?: string): Promise<Known> {
     if (token.length > limits.tokenCharacters) {
       throw new Fault(
         "unauthorized",
@@ -74,23 +76,28 @@ export function createAuthenticator(
         "unauthorized",
         "Unknown API key. Send a key that `npm run keys -- list` shows, as Authorization: Bearer.",
       );
-    const own = await authorization?.verify(token, request);
-    if (own === undefined) return foreign(await verify(token, audienceOf(request)));
+    const own = await authorization?.verify(token, request, profile);
+    if (own === undefined) {
+      const whole = audienceOf(request);
+      const resources =
+        profile === undefined ? { whole } : { whole, profile: audienceOf(request, profile) };
+      return foreign(await verify(token, resources));
+    }
     return { ...own, expires: Math.min(own.expires, Date.now() + limits.ownTokenMemoryMs) };
   }
 
   /** Scopes of external tokens apply only if the configuration defines scopes. */
-  const foreign = ({ name, scopes: held, expires }: Verified): Known => ({
+  const foreign = ({ name, scopes: held, expires, isForProfile }: Verified): Known => ({
     // Who may operate is for this server to say.
     principal: {
       name,
       ...(settings.SCOPES && { scopes: held.filter((scope) => scope !== OPERATOR_SCOPE) }),
     },
-    expires,
+    ...{ expires, isForProfile },
   });
 
-  async function identify(request: Request): Promise<Principal> {
-    if (isOpen) return anonymousAt(request);
+  async function identify(request: Request, profile?: string): Promise<Principal> {
+    if (isOpen) return atProfile({ principal: anonymousAt(request) }, profile);
     if (hasQueryToken(request.url)) {
       throw new Fault(
         "invalid_request",
@@ -106,14 +113,33 @@ export function createAuthenticator(
       );
     }
     const at = audienceAt(request);
-    let known = remembered.get(token, at);
+    const place = keyOf(token, at, profile);
+    let known = remembered.get(place);
     if (known === undefined) {
-      known = await holderOf(token, request);
-      remembered.set(token, at, known);
+      known = await holderOf(token, request, profile);
+      remembered.set(place, known);
     }
     const { principal, key } = known;
     if (key !== undefined && (await revoked.has(key))) throw revokedKey(principal.name);
-    return principal;
+    return atProfile(known, profile);
+  }
+
+  /** The caller at the endpoint of a profile. Throws `insufficient_scope` where its scopes do not grant that. */
+  function atProfile(
+    { principal, isForProfile }: Pick<Known, "principal" | "isForProfile">,
+    profile: string | undefined,
+  ): Principal {
+    if (profile === undefined) return principal;
+    const { scopes } = principal;
+    if (isForProfile !== true && scopes !== undefined && !grantsProfile(scopes, profile)) {
+      const scope = `profile:${profile}`;
+      throw new Fault(
+        "insufficient_scope",
+        `The token lacks the scope ${scope}. Request a token with it, or one for this endpoint.`,
+        { data: { scope } },
+      );
+    }
+    return { ...principal, profile };
   }
 
   return {
@@ -123,6 +149,7 @@ export function createAuthenticator(
     proof: isOpen ? "" : hasOAuth ? "sign-in" : "key",
     authorization,
     identify,
+    atProfile: (principal, profile) => atProfile({ principal }, profile),
     async operator(request) {
       demandOwnOrigin(request);
       if (isOpen && !isLocal(request)) {
@@ -146,13 +173,29 @@ export function createAuthenticator(
     metadata(request) {
       if (!hasOAuth) return undefined;
       const own = authorization ? [new URL(request.url).origin] : [];
+      const profile = profileAt(request);
+      const title = profile === undefined ? undefined : profiles.get(profile);
+      const granting = profile === undefined ? [] : [`profile:${profile}`];
       return metadataOf(request, {
-        name: settings.SERVER_TITLE ?? settings.SERVER_NAME,
+        name: title ?? settings.SERVER_TITLE ?? settings.SERVER_NAME,
         authorizationServers: [...own, ...issuers.map(({ issuer }) => issuer)],
-        scopes: [...new Set([...Object.keys(settings.SCOPES ?? {}), ...needed])],
+        // Where no scopes are configured, they narrow no token, and other servers know none of this one's.
+        scopes: [
+          ...new Set([
+            ...(settings.SCOPES ? granting : []),
+            ...Object.keys(settings.SCOPES ?? {}),
+            ...needed,
+          ]),
+        ],
       });
     },
   };
+}
+
+/** What the other rooms know of scopes and profiles. */
+interface AuthenticatorParts extends Pick<AuthorizationServerOptions, "isScope" | "profiles"> {
+  /** True if these scopes grant the profile. */
+  grantsProfile(scopes: readonly string[], profile: string): boolean;
 }
 
 /** Looked up at each call: tests replace it. */
@@ -161,7 +204,7 @@ const fetchNow: Fetch = (url, init) => globalThis.fetch(url, init);
 function ownServer(
   settings: Settings,
   env: Env,
-  told: Pick<AuthorizationServerOptions, "isScope" | "onEnd">,
+  told: Pick<AuthorizationServerOptions, "isScope" | "profiles" | "onEnd">,
 ): AuthorizationServer | undefined {
   const { OWNER_PASSPHRASE: passphrase, ENTERPRISE_ISSUERS: enterprises = [] } = settings;
   if (passphrase === undefined) {
@@ -203,8 +246,7 @@ const TOKEN_MEMORY = 1000;
 class TokenMemory {
   readonly #known = new Map<string, Known>();
 
-  get(token: string, url: string): Known | undefined {
-    const key = keyOf(token, url);
+  get(key: string): Known | undefined {
     const found = this.#known.get(key);
     if (found === undefined || found.expires > Date.now()) return found;
     this.#known.delete(key);
@@ -212,11 +254,11 @@ class TokenMemory {
   }
 
   /** Above the limit, drops the oldest. */
-  set(token: string, url: string, known: Known): void {
+  set(key: string, known: Known): void {
     const [oldest] = this.#known.keys();
     if (this.#known.size >= TOKEN_MEMORY && oldest !== undefined) this.#known.delete(oldest);
     const ends = Math.min(known.expires, Date.now() + TOKEN_MEMORY_MS);
-    this.#known.set(keyOf(token, url), { ...known, expires: ends });
+    this.#known.set(key, { ...known, expires: ends });
   }
 
   /** Forgets the tokens that begin so. */
@@ -225,6 +267,6 @@ class TokenMemory {
   }
 }
 
-/** A token is valid for one resource, identified by the URL's origin. */
-const keyOf = (token: string, url: string): string =>
-  `${token} ${url.slice(0, url.indexOf("/", "https://".length))}`;
+/** A token is valid for one resource, identified by the URL's origin and the profile. */
+const keyOf = (token: string, url: string, profile = ""): string =>
+  `${token} ${url.slice(0, url.indexOf("/", "https://".length))}/${profile}`;

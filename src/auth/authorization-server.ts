@@ -34,13 +34,15 @@ import type { Known } from "./principal.ts";
 import { mayLeadTo } from "./redirects.ts";
 import { Refreshes, type RefreshesOptions } from "./refreshes.ts";
 import { SignInLimiter } from "./sign-in-limiter.ts";
-import { FALLBACK_PATHS, METADATA_PATH, toEndpoint, withoutOpenId } from "./token-requests.ts";
+import { fallbackPaths, METADATA_PATH, toEndpoint, withoutOpenId } from "./token-requests.ts";
 
 /** Host names of this server that one isolate remembers. */
 const ORIGINS = 20;
 
 /** Configuration and bindings of the authorization server. */
 export interface AuthorizationServerOptions extends Site, RefreshesOptions {
+  /** The titles of profiles, by name: each is a resource of its own. */
+  profiles: ReadonlyMap<string, string>;
   /** Tells whether a scope grants anything here: a configured one, or a pattern that fits a servlet. */
   isScope(scope: string): boolean;
   /** The configured scopes, and what each grants; undefined where none are configured. */
@@ -69,8 +71,11 @@ const NO_CONTEXT = {} as ExecutionContext;
 const NO_RECEIVER =
   "no app can receive its redirect_uri. Use https, http on a loopback host, or a scheme of the app's own such as com.example.app:/callback";
 
-/** The server's endpoints, besides the page `/authorize`. */
-export const PROTOCOL_PATHS = ["/oauth/token", "/oauth/register", ...FALLBACK_PATHS];
+/** The endpoints of a server with these profiles, besides the page `/authorize`. */
+export const protocolPaths = (profiles: readonly string[]): string[] => [
+  ...["/oauth/token", "/oauth/register"],
+  ...fallbackPaths(profiles),
+];
 
 /** An authorization request that names the MCP endpoint by one URL, and its scopes with one space between. */
 function unified(request: Request): Request {
@@ -85,11 +90,11 @@ function unified(request: Request): Request {
 
 /** The built-in authorization server. */
 export interface AuthorizationServer {
-  /** The holder of a token that this server issued; undefined if it is unknown, expired or revoked. */
-  verify(token: string, request: Request): Promise<Known | undefined>;
+  /** The holder of a token that this server issued for itself or this profile; undefined if it is unknown, expired or revoked. */
+  verify(token: string, request: Request, profile?: string): Promise<Known | undefined>;
   /** The page where the owner approves a client: `/authorize`. */
   authorize(request: Request): Promise<Response>;
-  /** `PROTOCOL_PATHS`: metadata, tokens, registration. */
+  /** `protocolPaths`: metadata, tokens, registration. */
   protocol(request: Request): Promise<Response>;
 }
 
@@ -114,6 +119,9 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     return [resource, `${resource}/`, new URL(resource).origin];
   };
 
+  const ofProfiles = (request: Request): string[] =>
+    [...owner.profiles.keys()].map((profile) => audienceOf(request, profile));
+
   /** The library's server for the request's host name; only requests show the host names. */
   function serverOf(request: Request): OAuthAuthorizationServer<Env> {
     const { origin } = new URL(request.url);
@@ -128,7 +136,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     if (known !== undefined) return known;
     const made = new OAuthAuthorizationServer<Env>({
       issuer: origin,
-      resources: resourcesOf(request),
+      resources: [...resourcesOf(request), ...ofProfiles(request)],
       defaultResource: resource,
       legacyGrantResource: resource,
       clientRegistrationEndpoint: "/oauth/register",
@@ -214,9 +222,16 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     if (isDocumentUrl(asked.clientId)) client.clientDomain = new URL(asked.clientId).hostname;
     const { handle, headers } = await oauth.beginConsent(asked);
     const { origin } = new URL(request.url);
-    const of = { client, handle, headers, complaint };
+    const profile = profileOf(asked, request);
+    const of = { client, handle, headers, complaint, profile };
     return consentPage({ site: owner, origin, ...of, scopes: grantsOf(scopes) });
   }
+
+  /** The name of the profile that a request is for, with its title; undefined for one for the whole server. */
+  const profileOf = ({ resource }: AuthRequest, request: Request) =>
+    [...owner.profiles]
+      .map(([name, title]) => ({ name, title }))
+      .find(({ name }) => [resource].flat().includes(audienceOf(request, name)));
 
   /** The patterns that each scope grants: those configured, or the scope itself. */
   const grantsOf = (scopes: readonly string[]) =>
@@ -254,16 +269,18 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
   }
 
   return {
-    async verify(token, request) {
+    async verify(token, request, profile) {
       if (token.split(":").length !== 3) return undefined;
       const validated = (resource: string) =>
         serverOf(request).validateToken<Props>(resource, token, envFor(request, true));
       let found: Awaited<ReturnType<typeof validated>> = null;
+      if (profile !== undefined) found = await validated(audienceOf(request, profile));
+      const isForProfile = found !== null;
       for (const resource of resourcesOf(request)) found ??= await validated(resource);
       if (found === null || found.props.seal !== seal) return undefined;
       const { name = "owner" } = found.props;
       const principal = { name, ...(found.props.isLimited && { scopes: found.scope }) };
-      return { principal, expires: found.expiresAt * 1000 };
+      return { principal, expires: found.expiresAt * 1000, isForProfile };
     },
     async authorize(sent) {
       try {

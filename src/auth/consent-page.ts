@@ -19,6 +19,8 @@ interface ConsentRequest {
   scopes: ReadonlyMap<string, readonly string[]>;
   /** Why the previous attempt failed. */
   complaint: string | undefined;
+  /** The profile that it is let in to; undefined for the whole server. */
+  profile: { name: string; title: string } | undefined;
 }
 
 /** The grant of a scope's pattern, in words (`servlet:name`, with `*` for any characters). */
@@ -26,6 +28,7 @@ function inWords(pattern: string): string {
   const colon = pattern.indexOf(":");
   if (colon < 0) return "what the server lets operators do";
   const [servlet, name] = [pattern.slice(0, colon), pattern.slice(colon + 1)].map(shown);
+  if (servlet === "profile") return `everything in the profile ${name}`;
   const of = servlet === "*" ? "any servlet" : servlet;
   return name === "*" ? `everything in ${of}` : `${name} in ${of}`;
 }
@@ -37,7 +40,7 @@ const code = (text: string): Markup => html`<code>${shown(text)}</code>`;
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/security-considerations
  */
 export async function consentPage(question: ConsentRequest): Promise<Response> {
-  const { site, origin, client, handle, headers, scopes, complaint } = question;
+  const { site, origin, client, handle, headers, scopes, complaint, profile } = question;
   const unknown = client.scope.filter((scope) => !scopes.has(scope));
   const name = html`<bdi>${shown(client.clientName)}</bdi>`;
   const known =
@@ -60,14 +63,20 @@ export async function consentPage(question: ConsentRequest): Promise<Response> {
       >
       at ${origin}
     </p>
-    <h1>Let ${name} use ${site.title}?</h1>
+    <h1>
+      Let ${name} use
+      ${profile === undefined ? "" : html`<bdi>${shown(profile.title)}</bdi> of `}${site.title}?
+    </h1>
     <p>${known} You will be sent to <strong>${receiver}</strong>.</p>
     ${local}
     <p>It may then, as you:</p>
     <ul>
       ${
         scopes.size === 0
-          ? html`<li>use every tool, resource and prompt of this server</li>`
+          ? html`<li>
+              use every tool, resource and prompt of
+              ${profile === undefined ? "this server" : html`the profile ${code(profile.name)}, and nothing else of this server`}
+            </li>`
           : [...scopes].map(
               ([scope, patterns]) =>
                 html`<li>

@@ -3,37 +3,69 @@ import type { Fault } from "../core/errors.ts";
 import type { Json } from "../core/model.ts";
 import { audienceAt } from "./origin.ts";
 
-/** Paths of the metadata: for the MCP endpoint, and for clients that look at the root or below the endpoint. */
+/** The path of an MCP endpoint: of the whole server, or of a profile. */
+export const endpointPath = (profile: string | undefined): string =>
+  profile === undefined ? "/mcp" : `/mcp/${profile}`;
+
 const METADATA_PATH = "/.well-known/oauth-protected-resource";
-export const METADATA_PATHS = [`${METADATA_PATH}/mcp`, METADATA_PATH, `/mcp${METADATA_PATH}`];
 
-/** The URL of the MCP endpoint, for which tokens are issued. https://www.rfc-editor.org/rfc/rfc8707 */
-export const audienceOf = (request: Request): string => new URL("/mcp", audienceAt(request)).href;
+/** Paths of the metadata: for each MCP endpoint, and for clients that look at the root or below an endpoint. */
+export const metadataPaths = (profiles: readonly string[]): string[] => [
+  METADATA_PATH,
+  ...[undefined, ...profiles]
+    .map(endpointPath)
+    .flatMap((path) => [METADATA_PATH + path, path + METADATA_PATH]),
+];
 
-/** The paths by which people and clients name the MCP endpoint: `/mcp`, `/mcp/` and the bare origin. */
-const ENDPOINT = /^\/((m|%6[dD])(c|%63)(p|%70)\/?)?$/;
+/** The URL of an MCP endpoint, for which tokens are issued. https://www.rfc-editor.org/rfc/rfc8707 */
+export const audienceOf = (request: Request, profile?: string): string =>
+  new URL(endpointPath(profile), audienceAt(request)).href;
 
-/** True for a URL that names the MCP endpoint of the server at `origin`. */
-export function isEndpoint(text: string, origin: string): boolean {
+/**
+ * The paths by which people and clients name an MCP endpoint: `/mcp`, `/mcp/` and the bare origin for the whole server,
+ * `/mcp/NAME` and `/mcp/NAME/` for a profile.
+ */
+const ENDPOINT = /^\/((m|%6[dD])(c|%63)(p|%70)(\/(?<profile>[a-z][a-z0-9-]{0,31}))?\/?)?$/;
+
+/** The endpoint that a URL of the server at `origin` names, and its profile, if any; undefined for another URL. */
+function endpointIn(text: string, origin: string): { profile: string | undefined } | undefined {
   const url = /[\s#\\]/.test(text) ? null : URL.parse(text);
-  return (
-    url !== null &&
-    url.origin === origin &&
-    url.username + url.password + url.search === "" &&
-    ENDPOINT.test(url.pathname)
-  );
+  if (url?.origin !== origin || url.username + url.password + url.search !== "") return undefined;
+  const found = ENDPOINT.exec(url.pathname);
+  return found === null ? undefined : { profile: found.groups?.["profile"] };
 }
 
-/** Has the `resource` of a request name the MCP endpoint by the one URL for which tokens are issued. */
+/** True for a URL that names the MCP endpoint of the whole server at `origin`. */
+export const isEndpoint = (text: string, origin: string): boolean => {
+  const found = endpointIn(text, origin);
+  return found !== undefined && found.profile === undefined;
+};
+
+/** True for two URLs that name one MCP endpoint of the server at `origin`. */
+export function isSameEndpoint(one: string, other: string, origin: string): boolean {
+  const [first, second] = [endpointIn(one, origin), endpointIn(other, origin)];
+  return first !== undefined && second !== undefined && first.profile === second.profile;
+}
+
+/** Has the `resource` of a request name each MCP endpoint by the one URL for which tokens are issued. */
 export function unifyResource(params: URLSearchParams, request: Request): void {
   const asked = params.getAll("resource");
   const { origin } = new URL(request.url);
-  const meant = asked.map((one) => (isEndpoint(one, origin) ? audienceOf(request) : one));
+  const meant = asked.map((one) => {
+    const found = endpointIn(one, origin);
+    return found === undefined ? one : audienceOf(request, found.profile);
+  });
   params.delete("resource");
   for (const one of new Set(meant)) params.append("resource", one);
 }
 
-/** The issuers of tokens for the MCP endpoint, and the scopes to request. */
+/** The profile whose metadata is requested, or whose endpoint; undefined for the whole server's. */
+export const profileAt = ({ url }: Request): string | undefined => {
+  const { origin, pathname } = new URL(url);
+  return endpointIn(origin + pathname.replace(METADATA_PATH, ""), origin)?.profile;
+};
+
+/** The issuers of tokens for an MCP endpoint, and the scopes to request. */
 interface Protection {
   name: string;
   authorizationServers: readonly string[];
@@ -46,9 +78,9 @@ interface Protection {
  */
 export function metadataOf(request: Request, protection: Protection): Json {
   const { origin, pathname } = new URL(request.url);
-  const asked = origin + pathname.slice(METADATA_PATH.length);
+  const asked = origin + pathname.replace(METADATA_PATH, "");
   return {
-    resource: isEndpoint(asked, origin) ? asked : `${origin}/mcp`,
+    resource: endpointIn(asked, origin) === undefined ? `${origin}/mcp` : asked,
     resource_name: protection.name,
     authorization_servers: protection.authorizationServers,
     bearer_methods_supported: ["header"],

@@ -31,6 +31,8 @@ export interface Known {
   expires: number;
   /** The hash of an API key, in hex. */
   key?: string;
+  /** True if the token was made for the profile at whose endpoint it came. */
+  isForProfile?: boolean;
 }
 
 /**

@@ -4,7 +4,7 @@ import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { Fetch } from "./fetch-json.ts";
 import { issuerKeys } from "./issuer-keys.ts";
-import { isEndpoint } from "./metadata.ts";
+import { isSameEndpoint } from "./metadata.ts";
 
 /** The claims of a verified token. */
 export interface Verified {
@@ -13,10 +13,18 @@ export interface Verified {
   scopes: readonly string[];
   /** Unix time in ms. */
   expires: number;
+  /** True if it was made for the profile, rather than for the whole server. */
+  isForProfile: boolean;
 }
 
-/** Verifies a JWT that was made for `resource`. Throws `unauthorized`, `insufficient_scope`, `unavailable`. */
-type Verify = (token: string, resource: string) => Promise<Verified>;
+/** The URLs that tokens may be made for at an endpoint: that of the whole server, and that of the endpoint's profile. */
+export interface Resources {
+  whole: string;
+  profile?: string;
+}
+
+/** Verifies a JWT that was made for one of these resources. Throws `unauthorized`, `insufficient_scope`, `unavailable`. */
+type Verify = (token: string, resources: Resources) => Promise<Verified>;
 
 interface Trusted extends Issuer {
   keys: JWTVerifyGetKey;
@@ -30,13 +38,13 @@ export function resourceServer(issuers: readonly Issuer[], fetch: Fetch): Verify
   const trusted = new Map<string, Trusted>(
     issuers.map((issuer) => [issuer.issuer, { ...issuer, keys: issuerKeys(issuer, fetch) }]),
   );
-  return async (token, resource) => {
+  return async (token, resources) => {
     const issuer = trusted.get(issuerOf(token));
     if (issuer === undefined)
       throw invalid(
         "The access token is from an unknown issuer. Use one from an issuer in this server's metadata.",
       );
-    const claims = await verified(token, issuer, resource);
+    const { claims, isForProfile } = await verified(token, issuer, resources);
     // Its holder would have to prove possession of the key.
     if (claims["cnf"] !== undefined)
       throw invalid(
@@ -59,6 +67,7 @@ export function resourceServer(issuers: readonly Issuer[], fetch: Fetch): Verify
       name: `${issuer.issuer} ${claims.sub}`,
       scopes,
       expires: (claims.exp ?? 0) * 1000,
+      isForProfile,
     };
   };
 }
@@ -77,7 +86,11 @@ function issuerOf(token: string): string {
   }
 }
 
-async function verified(token: string, issuer: Trusted, resource: string): Promise<JWTPayload> {
+async function verified(
+  token: string,
+  issuer: Trusted,
+  { whole, profile }: Resources,
+): Promise<{ claims: JWTPayload; isForProfile: boolean }> {
   try {
     const { payload } = await jwtVerify(token, issuer.keys, {
       issuer: issuer.issuer,
@@ -85,8 +98,13 @@ async function verified(token: string, issuer: Trusted, resource: string): Promi
       clockTolerance: limits.clockToleranceMs / 1000,
       requiredClaims: ["exp", "sub"],
     });
-    if ([payload.aud].flat().some((one) => isFor(one ?? "", issuer.audience ?? resource)))
-      return payload;
+    const isMadeFor = (resource: string) =>
+      [payload.aud].flat().some((one) => isFor(one ?? "", resource));
+    // An audience that is configured is that of the whole server.
+    const isForProfile =
+      issuer.audience === undefined && profile !== undefined && isMadeFor(profile);
+    if (isForProfile || isMadeFor(issuer.audience ?? whole))
+      return { claims: payload, isForProfile };
     throw invalid("The access token is for another resource. Request one for this server.");
   } catch (error) {
     if (error instanceof Fault) throw error;
@@ -98,12 +116,7 @@ async function verified(token: string, issuer: Trusted, resource: string): Promi
 function isFor(audience: string, required: string): boolean {
   if (audience === required) return true;
   const { origin, pathname } = URL.parse(required) ?? {};
-  return (
-    origin !== undefined &&
-    pathname !== "/" &&
-    isEndpoint(required, origin) &&
-    isEndpoint(audience, origin)
-  );
+  return origin !== undefined && pathname !== "/" && isSameEndpoint(audience, required, origin);
 }
 
 function complaint(error: unknown): string {

@@ -6,24 +6,37 @@ import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { isObject } from "../core/model.ts";
 import { GRANT_TYPES } from "./client-documents.ts";
-import { audienceOf, isEndpoint, unifyResource } from "./metadata.ts";
+import { audienceOf, endpointPath, isEndpoint, unifyResource } from "./metadata.ts";
 
 export const METADATA_PATH = "/.well-known/oauth-authorization-server";
 
+const METADATA_NAMES = ["/.well-known/openid-configuration", METADATA_PATH];
+
 /**
- * Endpoints for a client that has lost the metadata, and where clients that know the URL of the MCP endpoint look for it.
+ * Endpoints for a client that has lost the metadata, and where clients that know the URL of an MCP endpoint look for it.
  * https://modelcontextprotocol.io/specification/2025-03-26/basic/authorization#fallbacks-for-servers-without-metadata-discovery
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#authorization-server-metadata-discovery
  */
 const FALLBACKS: ReadonlyMap<string, string> = new Map([
   ["/token", "/oauth/token"],
   ["/register", "/oauth/register"],
-  ...["/.well-known/openid-configuration", METADATA_PATH]
-    .flatMap((path) => [path, `${path}/mcp`, `/mcp${path}`])
-    .map((path) => [path, METADATA_PATH] as const),
 ]);
 
-export const FALLBACK_PATHS = [...FALLBACKS.keys()];
+/** Of the whole server, and of these profiles. */
+export const fallbackPaths = (profiles: readonly string[]): string[] => [
+  ...FALLBACKS.keys(),
+  ...METADATA_NAMES.flatMap((path) => [
+    path,
+    ...[undefined, ...profiles]
+      .map(endpointPath)
+      .flatMap((endpoint) => [path + endpoint, endpoint + path]),
+  ]),
+];
+
+/** The endpoint that a path stands for. */
+const realPath = (pathname: string): string =>
+  FALLBACKS.get(pathname) ??
+  (METADATA_NAMES.some((name) => pathname.includes(name)) ? METADATA_PATH : pathname);
 
 /** Scopes of OpenID Connect, which many clients ask for wherever a server names none. */
 const OPENID_SCOPES = new Set(["openid", "profile", "email", "address", "phone", "offline_access"]);
@@ -49,7 +62,7 @@ export async function toEndpoint(
 ): Promise<EndpointRequest> {
   const url = new URL(request.url);
   const pathname = url.pathname.replace(/\/$/, "");
-  url.pathname = FALLBACKS.get(pathname) ?? pathname;
+  url.pathname = realPath(pathname);
   const { headers, method } = request;
   const isRead =
     url.pathname === "/oauth/token" ? isForm(request) : url.pathname === "/oauth/register";

@@ -3,6 +3,7 @@ import { keepsState } from "../servlets/manifest.ts";
 import type { Member } from "./bundle.ts";
 import { isInstalled } from "./own.ts";
 import { COMPATIBILITY_DATE, type RunnerScripts } from "./runner-scripts.ts";
+import type { Profiles } from "../servlets/profiles.ts";
 import type { SkillArchive } from "./skills.ts";
 
 /** The module that the Worker imports; the same bytes for the same members. `runner` has the paths of `runnerScripts`. */
@@ -10,7 +11,10 @@ export function bundleSource(
   members: readonly Member[],
   out: string,
   runner?: RunnerScripts,
-  skills?: SkillArchive,
+  {
+    skills,
+    profiles = {},
+  }: { skills?: SkillArchive | undefined; profiles?: Profiles | undefined } = {},
 ): string {
   const types = isInstalled
     ? "edge-servlets"
@@ -53,7 +57,7 @@ export function bundleSource(
 import type { Bundle } from ${JSON.stringify(types)};
 ${imports.join("\n")}
 ${runner === undefined ? "" : `import script from ${from(runner.script)};\nimport stateScript from ${from(runner.stateScript)};`}
-${skills === undefined ? "" : `import skills from ${from(skills.path)};\n`}export const bundle: Bundle = { ${skills === undefined ? "" : `skills: { ...${JSON.stringify(skills.skills)}, archive: skills }, `}${runner === undefined ? "" : `runner: { script, stateScript, compatibilityDate: "${COMPATIBILITY_DATE}" }, `}servlets: [${entries.join(", ")}] };
+${skills === undefined ? "" : `import skills from ${from(skills.path)};\n`}${Object.keys(profiles).length === 0 ? "" : `const profiles = ${JSON.stringify(profiles)};\n`}export const bundle: Bundle = { ${Object.keys(profiles).length === 0 ? "" : "profiles, "}${skills === undefined ? "" : `skills: { ...${JSON.stringify(skills.skills)}, archive: skills }, `}${runner === undefined ? "" : `runner: { script, stateScript, compatibilityDate: "${COMPATIBILITY_DATE}" }, `}servlets: [${entries.join(", ")}] };
 `;
 }
 
@@ -75,6 +79,7 @@ export function moduleChanges(after: string, before: string): string | undefined
       return entry === then.get(name) ? [] : `${name} has changed`;
     }),
     ...[...then.keys()].flatMap((name) => (now.has(name) ? [] : `${name} is gone`)),
+    ...(profilesIn(after) === profilesIn(before) ? [] : ["profiles.json has changed"]),
   ];
   return changes.length === 0 ? undefined : changes.join(", ");
 }
@@ -87,6 +92,9 @@ const entriesIn = (source: string): Map<string, string> =>
       entry.replaceAll(/\b(wasm|base|patch|files|view|skills)\d+/g, "$1"),
     ]),
   );
+
+const profilesIn = (source: string): string | undefined =>
+  /^const profiles = (.*);$/m.exec(source)?.[1];
 
 /** A relative path as an import specifier. */
 const path = (relativePath: string) => {

@@ -117,9 +117,13 @@ async function servletIn(folder: string): Promise<FoundServlet | undefined> {
 /** The manifest with this text; `path` is for messages. Throws a `Refusal`. */
 export async function readManifest(path: string, content: string): Promise<Manifest> {
   // Editors of Windows begin a file with this mark.
-  const text = content.replace(/^\uFEFF/, "");
+  return checkManifest(path, await valueOfJson(path, content.replace(/^\uFEFF/, "")));
+}
+
+/** The value of a JSON file; `path` is for messages. Throws a `Refusal` that names the place of the fault. */
+export async function valueOfJson(path: string, text: string): Promise<unknown> {
   try {
-    return checkManifest(path, parseJson(text));
+    return parseJson(text);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     throw new Refusal(`${path}: it is not JSON: ${await faultIn(text, error.message)}`);

@@ -10,10 +10,11 @@ export interface CompletionRequest {
 
 /**
  * The subject of a call, as plain data: it can be sealed, stored and sent. `Registry.resolve` finds its entry. `name` is the
- * name that callers see, a URI, or the servlet whose client has changed its roots; `input` is not checked.
+ * name that callers see, a URI, or the servlet whose client has changed its roots; `input` is not checked. `pinned` are the
+ * arguments that the profile gave the call when it began; no client can name them.
  */
 export type CallRef =
-  | { kind: "tool"; name: string; input: Json }
+  | { kind: "tool"; name: string; input: Json; pinned?: Json }
   | { kind: "prompt"; name: string; input: Record<string, string> }
   | { kind: "resource"; name: string }
   | { kind: "completion"; name: string; input: CompletionRequest }

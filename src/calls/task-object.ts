@@ -25,6 +25,12 @@ export interface TaskCall extends Pick<
   message?: string;
 }
 
+/** Who asks for a task, at the endpoint of a profile or not. */
+export interface TaskViewer extends Principal {
+  /** True for a person at a page of this server, who sees the calls of every endpoint. */
+  isAtPage?: boolean;
+}
+
 /** The session that a call belongs to. */
 export interface Owner {
   session: string;

@@ -17,6 +17,8 @@ export type Status = "working" | "input_required" | "completed" | "failed" | "ca
 /** A task's row: all that is not sealed. */
 export interface TaskRow extends Record<string, SqlStorageValue> {
   principal: string;
+  /** The profile at whose endpoint its call began; null at `/mcp`. */
+  profile: string | null;
   /** The name of its principal's hub. */
   hub: string;
   status: Status;
@@ -120,7 +122,7 @@ export function firstStateOf(
 }
 
 const TASK_SCHEMA = `
-CREATE TABLE task (principal TEXT NOT NULL, hub TEXT NOT NULL, status TEXT NOT NULL,
+CREATE TABLE task (principal TEXT NOT NULL, profile TEXT, hub TEXT NOT NULL, status TEXT NOT NULL,
   created INTEGER NOT NULL, updated INTEGER NOT NULL, ttl INTEGER NOT NULL,
   runs INTEGER NOT NULL, notices INTEGER NOT NULL, session TEXT, hidden INTEGER NOT NULL,
   fuel INTEGER NOT NULL, seen INTEGER, handed INTEGER, planned INTEGER NOT NULL);
@@ -141,9 +143,20 @@ export function insertTask(
   const times = [created, created, ttl, 0, notices];
   const owned = [owner?.session ?? null, owner?.isHidden === true ? 1 : 0];
   const seen = owner === undefined ? Date.now() : handed;
-  const values = [principal.name, hub, status, ...times, ...owned, fuel, seen, handed, created];
+  const values = [
+    principal.name,
+    principal.profile ?? null,
+    hub,
+    status,
+    ...times,
+    ...owned,
+    fuel,
+    seen,
+    handed,
+    created,
+  ];
   sql.exec(TASK_SCHEMA);
-  sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ...values);
+  sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ...values);
   return sql.exec<TaskRow>("SELECT * FROM task").one();
 }
 

@@ -8,7 +8,15 @@ import {
   type Subject,
 } from "./task-rows.ts";
 import * as rows from "./task-rows.ts";
-import type { Uploaded, Start, TaskCall, TaskChange, TaskEnd, Owner } from "./task-object.ts";
+import type {
+  Uploaded,
+  Start,
+  TaskCall,
+  TaskChange,
+  TaskEnd,
+  TaskViewer,
+  Owner,
+} from "./task-object.ts";
 import { limits } from "../core/limits.ts";
 import {
   withInnerRows,
@@ -82,8 +90,9 @@ class StoredTask {
     return this.row.created + this.row.ttl;
   }
 
-  isOf(principal: string): boolean {
-    return this.stored?.principal === principal;
+  isOf({ name, profile, isAtPage = false }: TaskViewer): boolean {
+    const { stored } = this;
+    return stored?.principal === name && (isAtPage || (stored.profile ?? undefined) === profile);
   }
 
   /** Undefined once its journal is dropped. */

@@ -11,7 +11,7 @@ import { DurableObject } from "cloudflare:workers";
 import { logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { fittingAnswers, isComplete } from "../asks/answers.ts";
-import type { Json, Principal } from "../core/model.ts";
+import type { Json } from "../core/model.ts";
 import type { Waiting } from "./engine.ts";
 import type { Answers } from "../core/asks.ts";
 import type { ValuePart } from "../core/parts.ts";
@@ -26,6 +26,7 @@ import type {
   TaskInspection,
   Start,
   TaskCall,
+  TaskViewer,
 } from "./task-object.ts";
 import type { Env } from "../bindings.ts";
 import type { SealingServer } from "../server.ts";
@@ -91,7 +92,7 @@ export class Task extends DurableObject<Env> {
     return call.owner ? created : this.#readable(() => viewOf(this.#store));
   }
 
-  async get(principal: Principal): Promise<DetailedTask | undefined> {
+  async get(principal: TaskViewer): Promise<DetailedTask | undefined> {
     if (!(await this.#isFor(principal))) return undefined;
     return this.#readable(async () => {
       await this.#goingOn.check();
@@ -105,15 +106,17 @@ export class Task extends DurableObject<Env> {
   }
 
   /** Shows, replays or forks the call, for the console. */
-  async look(principal: Principal, look: Look): Promise<Settled<TaskInspection> | undefined> {
+  async look(principal: TaskViewer, look: Look): Promise<Settled<TaskInspection> | undefined> {
     if (!(await this.#isFor(principal))) return undefined;
     this.ctx.waitUntil(this.#listing.tell());
     return settled(() => this.#readable(() => looked(this.#store, look, this.#server)));
   }
 
-  /** True for the owner, while its scopes grant what the task calls. */
-  async #isFor(principal: Principal): Promise<boolean> {
-    if (!this.#store.isOf(principal.name)) return false;
+  /** True for the owner at the endpoint where its call began, or at a page, while its scopes grant what the task calls. */
+  async #isFor(viewing: TaskViewer): Promise<boolean> {
+    if (!this.#store.isOf(viewing)) return false;
+    const { profile } = this.#store.row;
+    const principal = { ...viewing, ...(profile && { profile }) };
     await this.#readable(() => this.#keepTime());
     if (principal.scopes === undefined) return true;
     const subject = await this.#readable(() => this.#store.subject());
@@ -121,7 +124,7 @@ export class Task extends DurableObject<Env> {
     return subject === undefined || reaches(await this.#server.serving.registry(), viewer, subject);
   }
 
-  async update(principal: Principal, answers: Answers): Promise<{ wrong?: string } | undefined> {
+  async update(principal: TaskViewer, answers: Answers): Promise<{ wrong?: string } | undefined> {
     if (!(await this.#isFor(principal))) return undefined;
     await this.#readable(() => taskProgressOf(this.#store));
     // Its client sees it as completed, and must not answer for its user.
@@ -130,7 +133,7 @@ export class Task extends DurableObject<Env> {
   }
 
   /** The call if it was handed over, or with `isAny` in any case; waits at most `ms` for its end, or for a change after `since`. */
-  async handedOver(principal: Principal, { since = 0, ms = 0, isAny = false } = {}) {
+  async handedOver(principal: TaskViewer, { since = 0, ms = 0, isAny = false } = {}) {
     if (!(await this.#isFor(principal)) || !(isAny || this.#store.isHandedOver)) return undefined;
     await this.#readable(() => this.#goingOn.check());
     await this.#changes.until(this.#store, { since, ms });
@@ -139,7 +142,7 @@ export class Task extends DurableObject<Env> {
   }
 
   /** Takes a person's answer to this open ask; false if it is not open (any more). */
-  async reply(principal: Principal, key: string, result: Json, isAny = false) {
+  async reply(principal: TaskViewer, key: string, result: Json, isAny = false) {
     if (!(await this.#isFor(principal)) || !(isAny || this.#store.isHandedOver)) return undefined;
     // `answer` reads it where nothing else may run, and an exception there would end the object.
     await this.#readable(() => this.#store.asked());
@@ -153,7 +156,7 @@ export class Task extends DurableObject<Env> {
    * cancels it.
    */
   async cancel(
-    principal: string,
+    principal: TaskViewer,
     { isForgotten = false, isByPerson = false } = {},
   ): Promise<boolean> {
     if (!this.#store.isOf(principal)) return false;
@@ -168,7 +171,7 @@ export class Task extends DurableObject<Env> {
   }
 
   /** Subscribes a session to the task's progress. */
-  async adopt(principal: Principal, session: string): Promise<void> {
+  async adopt(principal: TaskViewer, session: string): Promise<void> {
     if (!(await this.#isFor(principal))) return;
     await this.#readable(() => taskProgressOf(this.#store));
     this.#store.adopt(session);

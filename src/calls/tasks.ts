@@ -2,7 +2,7 @@ import { unsettled } from "../core/settled.ts";
 import { withoutInput } from "./call-ref.ts";
 import type { Env } from "../bindings.ts";
 import { logError } from "../core/errors.ts";
-import type { CallerQuota, Json, Principal } from "../core/model.ts";
+import type { CallerQuota, Json } from "../core/model.ts";
 import type { Answers } from "../core/asks.ts";
 import { partsOf } from "../core/parts.ts";
 import { textBytes } from "../core/shape.ts";
@@ -15,6 +15,7 @@ import type {
   TaskInspection,
   Start,
   TaskCall,
+  TaskViewer,
   Uploaded,
 } from "./task-object.ts";
 import type { Task } from "./task.ts";
@@ -62,17 +63,22 @@ function taskBytes({ ref, meta, client, recorded }: TaskCall, start?: Start): nu
 /** The tasks of one principal. A call to a task is repeated where its object has died: its methods are idempotent. */
 export class Tasks {
   readonly #objects: DurableObjectNamespace<Task>;
-  readonly #principal: Principal;
+  readonly #principal: TaskViewer;
   readonly #countStored: CallerQuota["countStored"];
 
   constructor(
     objects: DurableObjectNamespace<Task>,
-    { name, scopes }: Principal,
+    { name, scopes, profile, isAtPage }: TaskViewer,
     countStored: CallerQuota["countStored"],
   ) {
     this.#objects = objects;
     this.#countStored = countStored;
-    this.#principal = { name, ...(scopes && { scopes }) };
+    this.#principal = {
+      name,
+      ...(scopes && { scopes }),
+      ...(profile !== undefined && { profile }),
+      ...(isAtPage && { isAtPage }),
+    };
   }
 
   /** An id for `create`. Ids of the platform cannot be guessed, and no others are accepted. */
@@ -136,13 +142,14 @@ export class Tasks {
 
   /** False for an unknown id. */
   async cancel(id: string, isByPerson = false): Promise<boolean> {
-    const { name } = this.#principal;
-    return (await this.#ask(id, async (task) => task.cancel(name, { isByPerson }))) ?? false;
+    const cancel = async (task: DurableObjectStub<Task>) =>
+      task.cancel(this.#principal, { isByPerson });
+    return (await this.#ask(id, cancel)) ?? false;
   }
 
   /** Cancels and deletes it. */
   async forget(id: string): Promise<void> {
-    await this.#ask(id, async (task) => task.cancel(this.#principal.name, { isForgotten: true }));
+    await this.#ask(id, async (task) => task.cancel(this.#principal, { isForgotten: true }));
   }
 
   /** Subscribes a session to the task's progress. */
@@ -168,5 +175,5 @@ export class Tasks {
 /** The tasks of a Worker with this binding, by principal and its quota; undefined without the binding. */
 export const tasksOf = ({ TASKS }: Env) =>
   TASKS &&
-  ((principal: Principal, countStored: CallerQuota["countStored"]) =>
+  ((principal: TaskViewer, countStored: CallerQuota["countStored"]) =>
     new Tasks(TASKS, principal, countStored));

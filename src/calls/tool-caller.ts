@@ -14,6 +14,7 @@ import { inSpan } from "../observe/spans.ts";
 import type { Deployment, FoundTool, ToolCaller } from "../servlets/deployment.ts";
 import { keepsState } from "../servlets/manifest.ts";
 import { grants } from "../servlets/scopes.ts";
+import { isForModels } from "../servlets/views.ts";
 import type { Ending } from "../wasm/call.ts";
 
 type Outer = Parameters<NonNullable<Deployment["toolCaller"]>>[0];
@@ -185,8 +186,10 @@ class Batch {
     });
     const { may_call: patterns = [] } = servlet.manifest;
     const { name: of } = found.servlet!;
+    const { tool } = found.tool!;
     if (
       own?.has(found.servlet!) === true ||
+      (tool !== undefined && !isForModels(tool)) ||
       !patterns.some((pattern) => grants(pattern, of, found.tool!.own))
     )
       throw new Refusal(

@@ -39,6 +39,8 @@ export interface Principal {
   readonly scopes?: readonly string[];
   /** The network of an anonymous caller, if known. */
   readonly address?: string;
+  /** The profile at whose endpoint it calls; absent at `/mcp`. What begins at one endpoint exists at no other. */
+  readonly profile?: string;
 }
 
 /** The scope of those who operate the server: what servlets keep for anybody. No other scope includes it. */

@@ -3,6 +3,7 @@
  * domain. They need no credentials, and say nothing of what the server offers.
  * https://github.com/modelcontextprotocol/experimental-ext-server-card/blob/main/docs/discovery.md
  */
+import { endpointPath } from "../auth/metadata.ts";
 import { hexDigest } from "../core/digest.ts";
 import type { Json } from "../core/model.ts";
 import { shortened } from "../core/text.ts";
@@ -12,10 +13,13 @@ import type { Introduction } from "./wire/exchange.ts";
 const SCHEMA = "https://static.modelcontextprotocol.io/schemas/v2/server-card.schema.json";
 const CARD_TYPE = "application/mcp-server-card+json";
 const CATALOGUE_TYPE = "application/ai-catalog+json";
+/** The most characters of a card's name. */
+const NAME = 200;
 /** The most characters of a card's title and description, and of each half of its name. */
 const MOST = 100;
 
-const CARD_PATH = "/mcp/server-card";
+/** The path of the card of the whole server, or of a profile. */
+const cardPath = (profile?: string): string => `${endpointPath(profile)}/server-card`;
 
 interface Document {
   type: string;
@@ -25,18 +29,22 @@ interface Document {
 
 /** By path. `/.well-known/mcp/catalog.json` is an earlier name of the catalogue. */
 const DOCUMENTS: Readonly<Record<string, Document>> = {
-  [CARD_PATH]: { type: CARD_TYPE, make: cardOf },
   "/.well-known/ai-catalog.json": { type: CATALOGUE_TYPE, make: catalogueOf("1.0") },
   "/.well-known/mcp/catalog.json": { type: "application/json", make: catalogueOf("draft") },
   "/.well-known/mcp-registry-auth": { type: "text/plain", make: ({ proof }) => proof },
 };
 
-/** The paths of the documents by which a server is found. */
-export const FINDING_PATHS = Object.keys(DOCUMENTS);
+/** The paths of the documents by which a server with these profiles is found. */
+export const findingPaths = (profiles: readonly string[]): string[] => [
+  ...Object.keys(DOCUMENTS),
+  ...[undefined, ...profiles].map(cardPath),
+];
 
 /** The server, as these documents describe it. */
 export interface Introduced {
   introduction: Introduction;
+  /** Those of its profiles, by name. */
+  introductions: ReadonlyMap<string, Introduction>;
   /** Its name in registries, in reverse DNS; made from the host by default. */
   registered: string | undefined;
   /** The proof that the MCP registry asks for. */
@@ -52,7 +60,10 @@ export async function findingResponse(request: Request, server: Introduced): Pro
   });
   if (request.method === "OPTIONS") return new Response(null, { status: 204, headers });
   const { pathname, origin } = new URL(request.url);
-  const { type, make } = DOCUMENTS[pathname.replace(/\/$/, "")]!;
+  const { type, make } = DOCUMENTS[pathname.replace(/\/$/, "")] ?? {
+    type: CARD_TYPE,
+    make: () => cardOf(server, origin, profileIn(pathname)),
+  };
   const made = make(server, origin);
   if (made === undefined) return new Response("There is none here.\n", { status: 404, headers });
   const text = typeof made === "string" ? made : JSON.stringify(made);
@@ -67,12 +78,18 @@ export async function findingResponse(request: Request, server: Introduced): Pro
   return new Response(request.method === "HEAD" ? null : text, { headers });
 }
 
-function cardOf({ introduction: { info }, registered }: Introduced, origin: string): Json {
+/** The profile whose card has this path; undefined for the whole server. */
+const profileIn = (path: string): string | undefined =>
+  /^\/mcp\/([^/]+)\/server-card/.exec(path)?.[1];
+
+function cardOf(server: Introduced, origin: string, profile?: string): Json {
+  const { introduction: whole, introductions, registered } = server;
+  const { info } = (profile === undefined ? undefined : introductions.get(profile)) ?? whole;
   const { name, version, title, description, websiteUrl, icons } = info;
   const words = [description, title, name].find((one) => typeof one === "string" && one !== "");
   return {
     $schema: SCHEMA,
-    name: registered ?? nameFor(origin, String(name)),
+    name: nameOf(registered ?? nameFor(origin, String(name)), profile),
     version,
     description: shortened(typeof words === "string" ? words : "An MCP server", MOST - 1),
     ...(typeof title === "string" && title !== "" && { title: shortened(title, MOST - 1) }),
@@ -81,7 +98,7 @@ function cardOf({ introduction: { info }, registered }: Introduced, origin: stri
     remotes: [
       {
         type: "streamable-http",
-        url: `${origin}/mcp`,
+        url: origin + endpointPath(profile),
         supportedProtocolVersions: [...MODERN_VERSIONS, ...LEGACY_VERSIONS],
       },
     ],
@@ -90,17 +107,23 @@ function cardOf({ introduction: { info }, registered }: Introduced, origin: stri
 
 function catalogueOf(specVersion: string) {
   return (server: Introduced, origin: string): Json => {
-    const { name, title } = cardOf(server, origin);
-    const [namespace = "", own = ""] = String(name).split("/");
-    const entry = {
-      identifier: `urn:air:${reversed(namespace)}:${own}`,
-      displayName: title ?? own,
-      type: CARD_TYPE,
-      url: origin + CARD_PATH,
-    };
-    return { specVersion, entries: [entry] };
+    const entries = [undefined, ...server.introductions.keys()].map((profile) => {
+      const { name, title } = cardOf(server, origin, profile);
+      const [namespace = "", own = ""] = String(name).split("/");
+      return {
+        identifier: `urn:air:${reversed(namespace)}:${own}`,
+        displayName: title ?? own,
+        type: CARD_TYPE,
+        url: origin + cardPath(profile),
+      };
+    });
+    return { specVersion, entries };
   };
 }
+
+/** The name of a server, or of its profile, as registries take it. */
+const nameOf = (server: string, profile: string | undefined): string =>
+  profile === undefined ? server : `${server.slice(0, NAME - 1 - profile.length)}-${profile}`;
 
 /** The default name on a card: the host in reverse, and the server's own name. */
 function nameFor(origin: string, name: string): string {

@@ -7,6 +7,7 @@ import { Connection, KEEP_ALIVE } from "../http/connection.ts";
 import { eventText } from "./wire/reply.ts";
 import { tagged, matches, type Filter, type Subscription } from "./wire/subscription.ts";
 import { isChange, type Notification } from "../core/model.ts";
+import { mayIn, profileOf, type Profiles } from "../servlets/profiles.ts";
 import { mayBy, type May } from "../servlets/scopes.ts";
 import type { Server } from "../server.ts";
 import { textBytes } from "../core/shape.ts";
@@ -39,6 +40,7 @@ export class Hub extends DurableObject<Env> {
   #notifying: Promise<void> | undefined;
   /** True if changes that concern all callers must reach this hub: of what is installed, or of state that all share. */
   readonly #isJoining: boolean;
+  readonly #profiles: Profiles | undefined;
   /** True if the hub of all hubs knows this one. */
   #hasJoined = false;
   /** The pause after the last round. */
@@ -48,11 +50,12 @@ export class Hub extends DurableObject<Env> {
     super(state, env);
     const isShared = bundle.servlets.some(({ manifest }) => manifest.state === "server");
     this.#isJoining = isShared || env.LOADER !== undefined;
+    this.#profiles = bundle.profiles;
   }
 
   /** Opens a stream, which the caller reads or cancels; null if the caller has too many. */
   async listen(subscription: Subscription): Promise<ReadableStream<Uint8Array> | null> {
-    const { id, caller = "", filter, patterns, opening, ending, lifeMs } = subscription;
+    const { id, caller = "", filter, opening, ending, lifeMs } = subscription;
     await this.#join();
     const counted = countedBy(caller);
     const filterBytes = bytesOf(filter);
@@ -68,11 +71,18 @@ export class Hub extends DurableObject<Env> {
       onOver: () => this.#streams.delete(stream),
     });
     const keys = counted.map(({ key }) => key);
-    const may = patterns && mayBy(patterns, {});
+    const may = this.#mayOf(subscription);
     this.#streams.set(stream, { id, caller, filter, may, filterBytes, keys });
     stream.write(eventText(opening));
     this.#relieve();
     return stream.body;
+  }
+
+  #mayOf({ patterns, profile }: Subscription): May | undefined {
+    const byScopes = patterns && mayBy(patterns, {});
+    if (profile === undefined) return byScopes;
+    const inProfile = mayIn(profileOf(this.#profiles, profile));
+    return (...entry) => inProfile(...entry) && byScopes?.(...entry) !== false;
   }
 
   /** True if one more stream with a filter of this size fits the limits of the hub and of each share. */

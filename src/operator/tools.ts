@@ -14,6 +14,7 @@ import type { Build } from "../installs/build.ts";
 import { getResult } from "../calls/get-result.ts";
 import type { Installer } from "../installs/installer.ts";
 import { permissionsOf } from "../installs/permissions.ts";
+import { toolCaller, searchTools } from "./search.ts";
 
 const name = { type: "string", minLength: 1, description: "The name of a servlet." };
 
@@ -25,15 +26,18 @@ interface OwnParts {
   tasksOf: ((principal: Principal) => Tasks) | undefined;
   /** Those of the project. */
   skills: ServedSkills | undefined;
+  /** True if some endpoint has its tools searched. */
+  isSearched: boolean;
 }
 
 type OwnTools = { [name in (typeof RESERVED_TOOLS)[number]]?: OwnTool };
 
 /** These servlets, each with the function that runs its tools. */
-export function ownServlets({ installer, registry, tasksOf, skills }: OwnParts) {
+export function ownServlets({ installer, registry, tasksOf, skills, isSearched }: OwnParts) {
   const server: OwnTools = {
     ...(installer && { list_servlets: listServlets(installer, registry) }),
     ...(tasksOf && { get_result: getResult(tasksOf) }),
+    ...(isSearched && { search_tools: searchTools(registry), call_tool: toolCaller }),
   };
   const operator: OwnTools | undefined = installer && {
     install_servlet: installServlet(installer),

@@ -1,5 +1,6 @@
 /** The frame of every console page: header, navigation and shared style. */
 import { html } from "hono/html";
+import { endpointPath } from "../auth/metadata.ts";
 import { documentOf, type Markup, type Site } from "../http/document.ts";
 import type { CallerQuota, Principal } from "../core/model.ts";
 import type { Person } from "./people.ts";
@@ -20,8 +21,9 @@ export const SIGN_IN_PATH = "/sign-in";
 /** The path of the script by which a view answers a question. */
 export const ANSWER_SCRIPT_PATH = "/console/answer.js";
 
-/** The path at which the pages' script calls MCP, authenticated by the sign-in cookie. */
-export const CONSOLE_MCP_PATH = "/console/mcp";
+/** The path at which the pages' script calls MCP, of the whole server or a profile, authenticated by the sign-in cookie. */
+export const consoleMcpPath = (profile: string | undefined): string =>
+  `/console${endpointPath(profile)}`;
 
 /** The server as its console shows it to one visitor. */
 export interface ConsoleSite extends Site {
@@ -34,6 +36,8 @@ export interface ConsoleSite extends Site {
   hasSignIn: boolean;
   /** The path of the pages' script; absent where the deployment has no assets. */
   script: string | undefined;
+  /** The profile that the page is of; undefined for the whole server. */
+  profile?: string | undefined;
   /** The path at which the script calls this server for the visitor. */
   mcp: string;
 }
@@ -85,11 +89,14 @@ export function consolePage(
 }
 
 function top(site: ConsoleSite, current: PageName): Markup {
-  const { title, version, icon, visitor, hasSignIn, mcp } = site;
+  const { title, version, icon, visitor, hasSignIn, mcp, profile } = site;
   const link = (name: PageName): Markup =>
     html`<a href="${PAGES[name]}" ${name === current ? html`aria-current="page"` : ""}>${name}</a>`;
   const signIn = `${SIGN_IN_PATH}?back=${encodeURIComponent(PAGES[current])}`;
-  return html`<header data-mcp="${mcp}">
+  return html`<header
+    data-mcp="${mcp}"
+    ${profile === undefined ? "" : html`data-profile="${profile}"`}
+  >
     ${icon === undefined ? "" : html`<img class="icon" src="${icon}" alt="" />`}
     <h1>${title} <small class="dim">${version}</small></h1>
     <nav aria-label="Pages">

@@ -1,12 +1,25 @@
 /** The start page, for people who open the server in a browser. */
 import { html } from "hono/html";
-import type { Markup } from "../http/document.ts";
+import { shown, type Markup } from "../http/document.ts";
 import { connectSection, connectStyle, type Endpoint } from "./connect.ts";
 import { exploreSection, type Offers } from "./explore.ts";
 import { viewStyle } from "./framed-view.ts";
-import { consolePage, SIGN_IN_PATH, type ConsoleSite } from "./frame.ts";
+import { consolePage, PAGES, SIGN_IN_PATH, type ConsoleSite } from "./frame.ts";
 
-interface StartPage extends ConsoleSite {
+/** A profile as pages show it. */
+export interface ShownProfile {
+  name: string;
+  title: string;
+  description: string | undefined;
+}
+
+interface StartPage extends Omit<ConsoleSite, "profile"> {
+  /** The profile that the page is of; undefined for the whole server. */
+  profile: ShownProfile | undefined;
+  /** All profiles, with their URLs. */
+  profiles: readonly (ShownProfile & { url: string })[];
+  /** True for a visitor who has signed in, and may not use the profile. */
+  isDenied: boolean;
   endpoint: Endpoint;
   /** The entries that the visitor may use; undefined where authentication is required and nobody has signed in. */
   offers: Offers | undefined;
@@ -26,26 +39,52 @@ const PROOFS = {
 };
 
 export function startPage(page: StartPage): Promise<Response> {
-  const { endpoint, offers, isExposed, proof, hasSignIn } = page;
-  const body = html`<p>
-      A remote MCP server. Connect your client, see what it offers, and try it here.
-    </p>
-    ${proof && html`<p>${PROOFS[proof]}</p>`}
-    ${isExposed ? html`<p class="note warn">This server requires no authentication. ${HOW_TO_CLOSE}</p>` : ""}
-    ${connectSection(endpoint)} ${offers === undefined ? hidden(hasSignIn) : exploreSection(offers)}`;
-  return consolePage(page, "Start", body, {
+  const { endpoint, offers, isExposed, proof, hasSignIn, profile, profiles, isDenied } = page;
+  const body = html`${
+    profile === undefined
+      ? html`<p>A remote MCP server. Connect your client, see what it offers, and try it here.</p>`
+      : html`<p>
+          The profile <strong>${shown(profile.title)}</strong> of
+          <a href="${PAGES.Start}">this server</a>. ${shown(profile.description ?? "")}
+        </p>`
+  }
+  ${proof && html`<p>${PROOFS[proof]}</p>`}
+  ${isExposed ? html`<p class="note warn">This server requires no authentication. ${HOW_TO_CLOSE}</p>` : ""}
+  ${connectSection(endpoint)}
+  ${profile === undefined && profiles.length > 0 ? profilesSection(profiles) : ""}
+  ${offers === undefined ? hidden(hasSignIn, isDenied) : exploreSection(offers)}`;
+  return consolePage({ ...page, profile: profile?.name }, "Start", body, {
     extraStyle: style + viewStyle + connectStyle(endpoint),
   });
 }
 
-const hidden = (hasSignIn: boolean): Markup =>
+/** Each has a page of its own, with the snippets of all clients. */
+const profilesSection = (profiles: StartPage["profiles"]): Markup =>
+  html`<section aria-labelledby="profiles">
+    <h2 id="profiles">Profiles</h2>
+    <p>Parts of this server, each with a URL of its own.</p>
+    ${profiles.map(
+      ({ name, title, description, url }) =>
+        html`<h3><a href="${url}">${shown(title)}</a></h3>
+          ${description === undefined ? "" : html`<p>${shown(description)}</p>`}
+          <pre
+            data-copy
+            aria-label="URL of the profile ${name}"
+            tabindex="0"
+          ><code>${url}</code></pre>`,
+    )}
+  </section>`;
+
+const hidden = (hasSignIn: boolean, isDenied: boolean): Markup =>
   html`<section aria-labelledby="explore">
     <h2 id="explore">Explore</h2>
     <p>
       ${
-        hasSignIn
-          ? html`<a href="${SIGN_IN_PATH}">Sign in</a> to see what you may use here.`
-          : "Connect a client to see what this server offers."
+        isDenied
+          ? "You may not use this profile."
+          : hasSignIn
+            ? html`<a href="${SIGN_IN_PATH}">Sign in</a> to see what you may use here.`
+            : "Connect a client to see what this server offers."
       }
     </p>
   </section>`;

@@ -1,5 +1,7 @@
 /** The console's routes, and who may open each page. */
 import type { Handler, Hono } from "hono";
+import { endpointsOf } from "../servlets/profiles.ts";
+import { endpointPath } from "../auth/metadata.ts";
 import { demandOwnOrigin, isLocal } from "../auth/origin.ts";
 import { anonymousAt } from "../auth/principal.ts";
 import { callerKey } from "../core/callers.ts";
@@ -9,7 +11,7 @@ import type { View } from "./view.ts";
 import type { Server } from "../server.ts";
 import { scopeFor } from "../servlets/scopes.ts";
 import {
-  CONSOLE_MCP_PATH,
+  consoleMcpPath,
   consolePage,
   PAGES,
   type ConsoleSite,
@@ -21,19 +23,24 @@ import { callEndpoint, eventsEndpoint, liveEndpoint } from "./live-endpoint.ts";
 import { EVENTS_PATH, LIVE_PATH, liveStyle } from "./live.ts";
 import { addOperatorPages } from "./operate-endpoint.ts";
 import { VIEW_PATH, viewEndpoint } from "./framed-view.ts";
-import { startPage } from "./page.ts";
+import { startPage, type ShownProfile } from "./page.ts";
 import type { Env } from "../bindings.ts";
 
 export interface ConsoleParts extends Server {
   /** Undefined where the pages for people are turned off (LINKS). */
   paged: Paged | undefined;
   /** A handler of MCP requests, whose callers `identify` knows. */
-  mcpFor(identify: (raw: Request) => Promise<Principal>): Handler;
+  mcpFor(identify: (raw: Request) => Promise<Principal>, profile?: string): Handler;
 }
 
 /** Adds the routes of the console. */
 export function addConsole(app: Hono, parts: ConsoleParts): void {
   const { env, settings, authenticator, rateLimiter, serving, people } = parts;
+  const { profiles: named = {} } = parts.bundle;
+  const profiles = endpointsOf(named).map((name): ShownProfile => {
+    const { title = name, description } = named[name]!;
+    return { name, title, description };
+  });
   const { isOpen } = authenticator;
   const assets = assetsOf(env);
 
@@ -44,7 +51,7 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
     return { caller: person && people?.callerOf(person), person, isOperator };
   }
 
-  const siteFor = ({ caller, isOperator }: Visitor): ConsoleSite => ({
+  const siteFor = ({ caller, isOperator }: Visitor, profile?: string): ConsoleSite => ({
     ...parts.site,
     version: settings.SERVER_VERSION,
     visitor: isOpen ? undefined : caller?.name,
@@ -56,7 +63,8 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
     ],
     hasSignIn: people?.ways !== undefined,
     script: assets && SCRIPT_PATH,
-    mcp: isOpen ? "/mcp" : CONSOLE_MCP_PATH,
+    profile,
+    mcp: isOpen ? endpointPath(profile) : consoleMcpPath(profile),
   });
 
   const visited: Visited = async (raw, answer) => {
@@ -65,36 +73,61 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
     return until(answer(visitor, quota));
   };
 
-  app.on("GET", [PAGES.Start, "/mcp"], async (c, next) => {
-    const wantsPage = c.req.path === "/" || (c.req.header("accept") ?? "").includes("text/html");
-    if (!wantsPage) return next();
-    const { raw } = c.req;
-    return visited(raw, async (visitor, quota) => {
-      const { caller } = visitor;
+  /** The visitor as a caller of the profile; undefined where nobody has signed in, or may not use it. */
+  const callerAt = (caller: Principal | undefined, profile: string | undefined) => {
+    try {
+      return caller && authenticator.atProfile(caller, profile);
+    } catch (error) {
+      if (Fault.from(error).code !== "insufficient_scope") throw error;
+      return undefined;
+    }
+  };
+
+  /** The page of the whole server, or of a profile. */
+  const start = (raw: Request, profile: ShownProfile | undefined) =>
+    visited(raw, async (visitor, quota) => {
+      const caller = callerAt(visitor.caller, profile?.name);
       // Listing what a servlet with state offers may run it.
       if (!isOpen && caller) await quota.admit?.();
       const all = await serving.registry();
-      const registry = !isOpen && caller ? all.for({ principal: caller }) : all;
+      const registry =
+        !isOpen && caller
+          ? all.for({ principal: caller })
+          : all.within(profile ? { profile: profile.name } : {});
       const scopeOf = (servlet: string, own: string) =>
-        settings.SCOPES && scopeFor(servlet, own, settings.SCOPES);
+        profile === undefined && settings.SCOPES
+          ? scopeFor(servlet, own, settings.SCOPES)
+          : undefined;
       const offers = async () => ({
         servlets: registry.servlets,
         catalog: await registry.catalog(),
         scopeOf,
       });
+      const name = [settings.SERVER_NAME, profile?.name].filter(Boolean).join("-");
       return startPage({
-        ...siteFor(visitor),
+        ...siteFor(visitor, profile?.name),
         endpoint: {
-          url: new URL("/mcp", raw.url).href,
-          name: settings.SERVER_NAME,
+          url: new URL(endpointPath(profile?.name), raw.url).href,
+          name,
           isKeyed: authenticator.proof === "key",
         },
+        profile,
+        profiles: profiles.map((one) => ({
+          ...one,
+          url: new URL(endpointPath(one.name), raw.url).href,
+        })),
         offers: caller && (await offers()),
+        isDenied: visitor.caller !== undefined && caller === undefined,
         isExposed: authenticator.isExposed(raw),
         proof: authenticator.proof,
       });
     });
-  });
+
+  app.get(PAGES.Start, ({ req: { raw } }) => start(raw, undefined));
+  for (const profile of [undefined, ...profiles])
+    app.get(endpointPath(profile?.name), (c, next) =>
+      (c.req.header("accept") ?? "").includes("text/html") ? start(c.req.raw, profile) : next(),
+    );
 
   const { paged } = parts;
   if (paged) {
@@ -123,22 +156,26 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
         if (caller === undefined)
           throw new Fault("unauthorized", "Sign in again to see this view.");
         await quota.admit?.();
-        return {
-          registry: (await serving.registry()).for({ principal: caller }),
-          principal: caller,
-        };
+        const asked = new URL(raw.url).searchParams.get("profile");
+        const profile = profiles.find(({ name }) => name === asked);
+        const principal = authenticator.atProfile(caller, profile?.name);
+        return { registry: (await serving.registry()).for({ principal }), principal };
       }),
     ),
   );
 
   // The pages' script calls MCP here, as the person who has signed in.
-  const identify = async (raw: Request): Promise<Principal> => {
+  const identify = async (raw: Request, profile: string | undefined): Promise<Principal> => {
     demandOwnOrigin(raw);
     const person = isOpen ? undefined : await people?.of(raw);
     if (person === undefined) throw new Fault("unauthorized", "Sign in again to call from here.");
-    return people!.callerOf(person);
+    return authenticator.atProfile(people!.callerOf(person), profile);
   };
-  app.all(CONSOLE_MCP_PATH, parts.mcpFor(identify));
+  for (const profile of [undefined, ...profiles.map(({ name }) => name)])
+    app.all(
+      consoleMcpPath(profile),
+      parts.mcpFor((raw) => identify(raw, profile), profile),
+    );
 
   // A parameter beside the fixed paths would leave the fastest of Hono's routers.
   if (assets)

@@ -1,6 +1,7 @@
 import type { Lists, ToolDefinition } from "../core/model.ts";
 import type { DialectName } from "./dialects.ts";
 import type { Manifest } from "./manifest.ts";
+import type { Profiles } from "./profiles.ts";
 
 /** A servlet as the bundle step has prepared it: one of the bundle, or one that is kept as a build. */
 export interface PreparedServlet {
@@ -104,6 +105,7 @@ export interface Bundle extends Served {
   servlets: readonly (PreparedServlet & { module: WebAssembly.Module })[];
   /** Those of the project, which no servlet has. */
   skills?: ServedSkills;
+  profiles?: Profiles;
   /** The scripts that run a servlet in an isolate of its own (see `src/bundle/runner-scripts.ts`). */
   runner?: { script: string; stateScript: string; compatibilityDate: string };
 }

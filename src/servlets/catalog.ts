@@ -1,6 +1,6 @@
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import type { Lists, Prompt, Resource, ResourceTemplate, Tool } from "../core/model.ts";
+import type { Json, Lists, Prompt, Resource, ResourceTemplate, Tool } from "../core/model.ts";
 import { oncePer } from "../core/once-per.ts";
 import { FORMATS } from "../schema/formats.ts";
 import { portable } from "../schema/portable.ts";
@@ -8,7 +8,15 @@ import { Pattern } from "../schema/pattern.ts";
 import { StepsExceeded, Steps } from "../schema/steps.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import { checkOf, type Check } from "./checks.ts";
-import { GET_RESULT, RESERVED_NAMES, type May } from "./scopes.ts";
+import { pinned, type EntryFilter } from "./profiles.ts";
+import {
+  CALL_TOOL,
+  GET_RESULT,
+  RESERVED_NAMES,
+  SEARCH_TOOL,
+  SERVER_SERVLET,
+  type EntryKind,
+} from "./scopes.ts";
 import { skillResources, type SkillResource } from "./skills.ts";
 import { compareTemplates, sampleOf, templateMatcher, type TemplateMatcher } from "./templates.ts";
 import { newest } from "./toolkit.ts";
@@ -26,6 +34,8 @@ export interface ToolEntry extends EntrySource {
   /** The check of its arguments, and of its `structuredContent` where it has an `outputSchema`. */
   input: Check;
   output?: Check;
+  /** Arguments that its profile gives every call, which `tool` does not show. */
+  pinned?: Json;
 }
 
 export interface PromptEntry extends EntrySource {
@@ -57,6 +67,8 @@ export interface Catalog {
   templates: readonly TemplateEntry[];
   /** The servlets that can be asked for resources. */
   readers: readonly PreparedServlet[];
+  /** True for a tool that is listed; absent where all are, and none is searched. */
+  isListed?: EntryFilter["isListed"];
   /** Why lists of servlets are missing, in words that follow the servlet's name. */
   failures?: ReadonlyMap<string, readonly string[]>;
 }
@@ -73,13 +85,13 @@ export interface Clash {
 }
 
 /**
- * Merges the lists of servlets: renames and skips entries as manifests say, and skips those that `may` refuses.
+ * Merges the lists of servlets: renames and skips entries as manifests say, and skips those that the filter refuses.
  * `shown` are the servlets of which not only `versions` has entries.
  */
 export function merge(
   servlets: readonly { servlet: PreparedServlet; lists: Lists }[],
   onClash: (clash: Clash) => void,
-  may: May = () => true,
+  { may, pinned: pinsOf, isListed: isToolListed }: EntryFilter = { may: () => true },
   shown: readonly PreparedServlet[] = newest(servlets.map(({ servlet }) => servlet)),
 ): Catalog {
   const tools = new Map<string, ToolEntry>();
@@ -115,46 +127,57 @@ export function merge(
       typeof uri === "string" && !skipsResource(uri) && (owners.get(uri) ?? servlet) === servlet;
     const skipsTool = wholeMatch(manifest.skip_tools);
     for (const tool of lists.tools) {
-      if (skipsTool(tool.name) || !may(servlet.name, tool.name)) continue;
+      if (skipsTool(tool.name) || !may(servlet.name, tool.name, "tools")) continue;
+      if (isToolListed === undefined && isForSearch(servlet, tool)) continue;
+      const pins = pinsOf?.(servlet.name, tool) ?? {};
+      const isPinned = Object.keys(pins).length > 0;
+      const open = isPinned ? pinned(tool, pins) : tool;
+      // The bundle step refuses it; lists of other servlets are not known there.
+      if (typeof open === "string") continue;
       const name = listedName(tool.name, manifest.prefix);
       const mode = manifest.tools?.[tool.name]?.task;
       const execution = mode && { ...tool.execution, taskSupport: TASK_SUPPORT[mode] };
-      const linked = withView(withPortable(tool), servlet);
+      const linked = withView(withPortable(open), servlet);
       const view = viewOfTool(linked);
       const allowed = view === undefined || mayShow(view) ? linked : toolWithoutView(linked);
       const listed = { ...allowed, name, ...(execution && { execution }) };
-      const entry = { servlet, own: tool.name, tool: listed, ...checksOf(servlet, tool) };
-      versions.push(entry);
+      const checks = checksOf(servlet, tool);
+      const own = { servlet, own: tool.name, tool: listed, ...checks };
+      const entry = isPinned ? { ...own, pinned: pins } : own;
+      if (!isForSearch(servlet, tool)) versions.push(entry);
       if (seen.has(servlet)) add("tools", tools, name, entry);
     }
     if (!seen.has(servlet)) continue;
     const skipsPrompt = wholeMatch(manifest.skip_prompts);
     for (const prompt of lists.prompts) {
-      if (skipsPrompt(prompt.name) || !may(servlet.name, prompt.name)) continue;
+      if (skipsPrompt(prompt.name) || !may(servlet.name, prompt.name, "prompts")) continue;
       const name =
         manifest.prefix === undefined ? prompt.name : `${manifest.prefix}-${prompt.name}`;
       add("prompts", prompts, name, { servlet, own: prompt.name, prompt: { ...prompt, name } });
     }
-    const mayList = ({ uri }: Resource) => !skipsResource(uri) && may(servlet.name, uri);
-    for (const resource of lists.resources.filter(mayList)) {
+    const mayList = ({ uri }: Resource, kind: EntryKind) =>
+      !skipsResource(uri) && may(servlet.name, uri, kind);
+    for (const resource of lists.resources) {
+      if (!mayList(resource, "resources")) continue;
       const { uri } = resource;
       const owner = owners.get(uri);
       if (owner === undefined) add("resources", resources, uri, { servlet, resource });
       else onClash({ kind: "resources", name: uri, servlets: [owner.name, servlet.name] });
     }
     for (const fixed of fixedOf(servlet)) {
-      if (mayList(fixed.resource))
+      if (mayList(fixed.resource, fixed.file === undefined ? "views" : "skills"))
         add("resources", resources, fixed.resource.uri, { servlet, ...fixed });
     }
     const skipsTemplate = wholeMatch(manifest.skip_resource_templates);
     for (const template of lists.resourceTemplates) {
       if (skipsTemplate(template.uriTemplate)) continue;
-      if (!may(servlet.name, template.uriTemplate)) continue;
+      if (!may(servlet.name, template.uriTemplate, "resources")) continue;
       const matches = templateMatcher(template.uriTemplate);
       add("resourceTemplates", templates, template.uriTemplate, { servlet, template, matches });
     }
   }
-  const all = { tools, prompts, resources, templates: [...templates.values()] };
+  const listing = isToolListed && { isListed: isToolListed };
+  const all = { tools, prompts, resources, templates: [...templates.values()], ...listing };
   const readers = shown.filter(({ exports }) => exports.includes("read_resource"));
   return { lists: listsOf(all), versions, ...all, readers };
 }
@@ -190,16 +213,22 @@ export function joinedCatalogs(first: Catalog, second: Catalog): Catalog {
   const resources = both(first.resources, second.resources);
   const others = second.templates.filter(({ template }) => !known.has(template.uriTemplate));
   const templates = [...first.templates, ...others];
+  const listing = first.isListed && { isListed: first.isListed };
+  const all = { tools, prompts, resources, templates, ...listing };
   return {
-    lists: listsOf({ tools, prompts, resources, templates }),
+    lists: listsOf(all),
     versions: [...first.versions, ...second.versions],
-    ...{ tools, prompts, resources, templates, readers: first.readers },
+    ...{ ...all, readers: first.readers },
     failures: new Map([...(first.failures ?? []), ...(second.failures ?? [])]),
   };
 }
 
-const listsOf = (all: Pick<Catalog, "tools" | "prompts" | "resources" | "templates">): Lists => ({
-  tools: shownOf(all.tools.values()).map(({ tool }) => tool),
+type Listed = Pick<Catalog, "tools" | "prompts" | "resources" | "templates" | "isListed">;
+
+const listsOf = (all: Listed): Lists => ({
+  tools: shownOf(all.tools.values())
+    .filter(({ servlet, own }) => all.isListed?.(servlet.name, own) !== false)
+    .map(({ tool }) => tool),
   resources: [...all.resources.values()].filter(isListed).map(({ resource }) => resource),
   resourceTemplates: all.templates.map(({ template }) => template),
   prompts: [...all.prompts.values()].map(({ prompt }) => prompt),
@@ -215,6 +244,9 @@ export function shownOf(tools: Iterable<ToolEntry>): ToolEntry[] {
   const canWait = all.some(({ servlet }) => servlet.neverWaits !== true);
   return [...others, ...own.filter((one) => canWait || one.own !== GET_RESULT)];
 }
+
+const isForSearch = ({ name }: PreparedServlet, tool: Tool): boolean =>
+  name === SERVER_SERVLET && (tool.name === SEARCH_TOOL || tool.name === CALL_TOOL);
 
 const isServers = ({ servlet }: ToolEntry): boolean => RESERVED_NAMES.has(servlet.name);
 

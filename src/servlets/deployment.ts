@@ -1,11 +1,12 @@
 import type { CountedRun } from "../observe/counts.ts";
 import type { CallContext } from "../core/call-context.ts";
-import type { Json, Principal } from "../core/model.ts";
+import type { Json, Principal, Tool } from "../core/model.ts";
 import type { Outcome } from "../core/suspension.ts";
 import type { CallRef } from "../calls/call-ref.ts";
 import type { Ending, LogLevel } from "../wasm/call.ts";
 import type { World } from "../wasm/world.ts";
 import type { PreparedServlet } from "./bundle.ts";
+import type { Profiles } from "./profiles.ts";
 import type { Scopes } from "./scopes.ts";
 import type { CollectedLists, Servlet } from "./servlet.ts";
 
@@ -73,7 +74,7 @@ export interface Accounts {
 /** A tool that a servlet may call, once its arguments are checked. */
 export interface FoundTool {
   servlet?: PreparedServlet | undefined;
-  tool?: { own: string };
+  tool?: { own: string; tool?: Tool };
   subject?: string;
   /** What is wrong with the arguments. */
   misfit?: string;
@@ -111,6 +112,7 @@ export interface Deployment {
   isolation?: "restored" | "fresh" | "checked";
   /** Patterns of the configured scopes. */
   scopes?: Scopes;
+  profiles?: Profiles | undefined;
   /** Runs an export of a servlet that keeps state, in the object with that state; without it, each call starts with new state. */
   runStateful?:
     | ((

@@ -4,7 +4,8 @@ import type { PreparedServlet, Served } from "./bundle.ts";
 import { joinedCatalogs, merge, type Catalog, type Clash } from "./catalog.ts";
 import type { Deployment, Viewer } from "./deployment.ts";
 import { keepsState } from "./manifest.ts";
-import { mayUnscoped, type May } from "./scopes.ts";
+import type { EntryFilter } from "./profiles.ts";
+import { mayUnscoped } from "./scopes.ts";
 import {
   NO_ENTRIES,
   describeFailure,
@@ -25,8 +26,8 @@ interface Offered {
 interface ListerParts {
   deployment: Deployment;
   servletOf(bundled: PreparedServlet): Servlet;
-  /** The grants of the callers' scopes; absent if they grant everything. */
-  may: May | undefined;
+  /** The part that a profile and the callers' scopes grant; absent if they grant everything. */
+  filter: EntryFilter | undefined;
 }
 
 /** Makes the catalogs: one of the lists that all callers share, and for each caller one with the lists of its state. */
@@ -88,7 +89,7 @@ export class Lister {
     ask: (servlet: PreparedServlet) => Promise<CollectedLists>,
     onFailure?: (fault: Fault) => void,
   ): Promise<Catalog> {
-    const { deployment, may } = this.#parts;
+    const { deployment, filter } = this.#parts;
     const listed = servlets.map(async (servlet) => {
       try {
         const { lists, failures } = await ask(servlet);
@@ -108,10 +109,10 @@ export class Lister {
         first === second
           ? `two of its ${kind} are listed as ${name}, and the second is hidden. Rename one of them in the servlet`
           : `its ${kind} entry ${name} is hidden by that of ${first}. Give one of them a prefix in servlet.json`;
-      if (may === undefined) deployment.log(second, "warn", text);
+      if (filter === undefined) deployment.log(second, "warn", text);
     };
     const all = await Promise.all(listed);
-    const catalog = merge(all, onClash, may ?? mayUnscoped, this.#newest);
+    const catalog = merge(all, onClash, filter ?? { may: mayUnscoped }, this.#newest);
     const failing = all.filter(({ failures }) => failures.length > 0);
     return {
       ...catalog,

@@ -8,6 +8,7 @@ import type {
   CompleteResult,
   Json,
   Lists,
+  Principal,
   ReadResourceResult,
 } from "../core/model.ts";
 import { nearest } from "../core/nearest.ts";
@@ -29,11 +30,22 @@ import { Lister } from "./lister.ts";
 import { errorResult } from "./own.ts";
 import { tellMisfit } from "./run-log.ts";
 import { keepsState } from "./manifest.ts";
-import { mayBy, patternsBy, scopeFor, SERVER_SERVLET, type May } from "./scopes.ts";
+import { filterOf, listingOf, profileOf, servedIn, type EntryFilter } from "./profiles.ts";
+import {
+  CALL_TOOL,
+  grantsProfile,
+  mayBy,
+  mayUnscoped,
+  patternsBy,
+  scopeFor,
+  SEARCH_TOOL,
+  SERVER_SERVLET,
+  type May,
+} from "./scopes.ts";
 import type { Servlet } from "./servlet.ts";
 import { newest } from "./toolkit.ts";
 import { readSkill } from "./skills.ts";
-import { viewAt } from "./views.ts";
+import { isForModels, viewAt } from "./views.ts";
 
 /** Sets of scopes whose part of the catalog is cached in an isolate: few are in use at a time. */
 const NARROW_REGISTRIES = 100;
@@ -55,8 +67,11 @@ export interface Entry {
 /** The servlet that completes an argument, and the request in its own names. */
 type Completer = { servlet: PreparedServlet; request: CompletionRequest };
 
-/** The full registry and the filter of a narrowed one. */
-type Narrower = { all: Registry; may: May; patterns: readonly string[] };
+/** What narrows a registry: a profile, by its name; and scopes within `all`, the registry that they narrow. */
+interface Narrowing {
+  profile?: string | undefined;
+  scoped?: { all: Registry; scopes: readonly string[]; may: May; patterns: readonly string[] };
+}
 
 /** Another registry, whose lists these are, and the caller that they are for. */
 type View = { viewer: Viewer | undefined; of: Registry };
@@ -66,25 +81,28 @@ export class Registry {
   readonly #bundle: Served;
   readonly #deployment: Deployment;
   readonly #servlets: Map<PreparedServlet, Servlet>;
-  readonly #narrower: Narrower | undefined;
+  readonly #narrowing: Narrowing;
+  readonly #filter: EntryFilter | undefined;
   readonly #narrow = new Map<string, Registry>();
   readonly #lister: Lister;
   readonly #viewer: Viewer | undefined;
   #seen: ReturnType<Lister["seenBy"]> | undefined;
 
   /** With a view, it is what one caller sees of another registry, or has the same lists and other runs. */
-  constructor(bundle: Served, deployment: Deployment, narrower?: Narrower, view?: View) {
+  constructor(bundle: Served, deployment: Deployment, narrowing: Narrowing = {}, view?: View) {
     this.#bundle = bundle;
     this.#deployment = deployment;
-    this.#narrower = narrower;
+    this.#narrowing = narrowing;
+    this.#filter = filterFor(narrowing, deployment);
     this.#viewer = view?.viewer;
     this.#servlets = view && view.of.#deployment === deployment ? view.of.#servlets : new Map();
-    const parts = { deployment, servletOf: this.servlet.bind(this), may: narrower?.may };
+    const parts = { deployment, servletOf: this.servlet.bind(this), filter: this.#filter };
     this.#lister = view ? view.of.#lister : new Lister(bundle, parts);
-    this.isNarrow = narrower !== undefined;
+    this.isNarrow = narrowing.scoped !== undefined;
     this.isDynamic = this.#lister.isDynamic;
     this.isPersonal = view?.viewer !== undefined;
     this.servlets = view?.of.servlets ?? newest(bundle.servlets);
+    this.current = view?.of.current;
   }
 
   /** Of an old build: the registry in which its calls of other servlets find these. */
@@ -96,29 +114,46 @@ export class Registry {
   /** True if some lists are those of one caller's state. */
   readonly isPersonal: boolean;
 
-  /** The registry for one caller: what its scopes grant, with the lists that servlets have in its state. */
+  /** The registry for one caller: what its profile has and its scopes grant, with the lists that servlets have in its state. */
   for(viewer: Viewer): Registry {
-    const of = this.within(viewer.principal.scopes);
+    const of = this.within(viewer.principal);
     if (of.#lister.stateful.length === 0) return of;
-    return new Registry(this.#bundle, this.#deployment, of.#narrower, { viewer, of });
+    return new Registry(of.#bundle, of.#deployment, of.#narrowing, { viewer, of });
   }
 
   /** A registry that shares these lists, whose runs have other parts of the deployment. */
   by(parts: Partial<Deployment>): Registry {
     const view = { viewer: this.#viewer, of: this };
-    return new Registry(this.#bundle, { ...this.#deployment, ...parts }, this.#narrower, view);
+    return new Registry(this.#bundle, { ...this.#deployment, ...parts }, this.#narrowing, view);
   }
 
-  /** The registry for a caller with these scopes; the full one without scopes. */
-  within(scopes: readonly string[] | undefined): Registry {
+  /**
+   * The registry for a caller of this profile with these scopes; the full one without either. A scope that grants the profile
+   * grants all that it has.
+   */
+  within({ profile, scopes }: Pick<Principal, "profile" | "scopes">): Registry {
+    if (profile !== undefined && profile !== this.#narrowing.profile)
+      return this.#narrowed(`profile ${profile}`, () => {
+        const { profiles } = this.#deployment;
+        const servlets = servedIn(this.#bundle.servlets, profileOf(profiles, profile));
+        return new Registry({ servlets }, this.#deployment, { profile });
+      }).within({ profile, scopes });
+    const { scopes: configured = {} } = this.#deployment;
     if (scopes === undefined) return this;
-    const key = JSON.stringify(scopes.toSorted());
-    let narrow = this.#narrow.get(key);
-    if (narrow === undefined) {
-      const { scopes: configured = {} } = this.#deployment;
+    if (profile !== undefined && grantsProfile(scopes, configured, profile)) return this;
+    return this.#narrowed(JSON.stringify(scopes.toSorted()), () => {
       const may = mayBy(scopes, configured);
       const patterns = patternsBy(scopes, configured);
-      narrow = new Registry(this.#bundle, this.#deployment, { all: this, may, patterns });
+      const scoped = { all: this, scopes, may, patterns };
+      return new Registry(this.#bundle, this.#deployment, { profile, scoped });
+    });
+  }
+
+  #narrowed(key: string, make: () => Registry): Registry {
+    let narrow = this.#narrow.get(key);
+    if (narrow === undefined) {
+      narrow = make();
+      narrow.current = this.current;
       if (this.#narrow.size >= NARROW_REGISTRIES) this.#narrow.clear();
       this.#narrow.set(key, narrow);
     }
@@ -133,16 +168,16 @@ export class Registry {
     if (this.#bundle.servlets.some((one) => one.hash === hash)) return this;
     const old = await this.#deployment.oldBuild?.(hash);
     if (old === undefined || keepsState(old.manifest)) throw outdated(old?.name);
+    const { profile, scoped } = this.#narrowing;
     const all = new Registry({ servlets: [old] }, this.#deployment);
-    all.current = this.#narrower?.all ?? this;
-    if (!this.#narrower) return all;
-    return new Registry(all.#bundle, this.#deployment, { ...this.#narrower, all });
+    all.current = this.#narrowing.scoped?.all ?? this;
+    return all.within({ ...(profile !== undefined && { profile }), ...scoped });
   }
 
   /** Throws `insufficient_scope`, which names a sufficient scope, for an entry that the caller may not use. */
   demand({ servlet, own }: Partial<EntrySource> = {}): void {
     if (servlet === undefined || own === undefined) return;
-    if (this.#narrower?.may(servlet.name, own) !== false) return;
+    if (this.#narrowing.scoped?.may(servlet.name, own) !== false) return;
     const scope = scopeFor(servlet.name, own, this.#deployment.scopes ?? {});
     throw new Fault(
       "insufficient_scope",
@@ -151,9 +186,9 @@ export class Registry {
     );
   }
 
-  /** The full registry. */
+  /** The registry that the caller's scopes narrow: of its profile, or of everything. */
   get whole(): Registry {
-    const { all = this } = this.#narrower ?? {};
+    const { all = this } = this.#narrowing.scoped ?? {};
     if (!this.#viewer) return all;
     const { scopes: _, ...principal } = this.#viewer.principal;
     return all.for({ ...this.#viewer, principal });
@@ -182,8 +217,18 @@ export class Registry {
     switch (ref.kind) {
       case "tool": {
         const tool = await this.#tool(ref.name);
-        const { value, issues } = checkWithoutNulls(tool.input, ref.input);
-        const entry = this.entryOf(tool, value);
+        if (tool.servlet.name === SERVER_SERVLET && tool.own === CALL_TOOL)
+          return this.#called(tool, ref);
+        // A call that goes on keeps the arguments that its profile gave it when it began, even if those were none.
+        const isAtProfile = this.#narrowing.profile !== undefined;
+        const { pinned = isAtProfile ? (tool.pinned ?? {}) : undefined } = ref;
+        const { value, issues: others } = checkWithoutNulls(tool.input, {
+          ...ref.input,
+          ...pinned,
+        });
+        const given = Object.keys(pinned ?? {}).filter((name) => Object.hasOwn(ref.input, name));
+        const entry = this.entryOf(tool, value, pinned);
+        const issues = given.length > 0 ? given.map(pinnedIssue) : others;
         if (issues === undefined) return entry;
         const text = `Tool arguments do not match the input schema of ${ref.name}: ${describeIssues(issues)}.`;
         const run = async (call: CallContext) => {
@@ -215,6 +260,25 @@ export class Registry {
     }
   }
 
+  /** The entry of the tool that a call of `call_tool` names: from here on it is a call of that tool. */
+  async #called(caller: ToolEntry, { input, pinned }: CallRef & { kind: "tool" }): Promise<Entry> {
+    const fits = caller.input(input) === undefined;
+    try {
+      if (!fits) return this.entryOf(caller, input);
+      const { name, arguments: given = {} } = input as { name: string; arguments?: Json };
+      const called = await this.#tool(name);
+      if (called.servlet === caller.servlet && called.own === CALL_TOOL)
+        throw new Fault("invalid_params", `${CALL_TOOL} does not call itself. Name another tool.`);
+      if (!isForModels(called.tool)) throw await this.#unknown("tool", name);
+      return await this.resolve({ kind: "tool", name, input: given, ...(pinned && { pinned }) });
+    } catch (error) {
+      // A model can correct its call.
+      const { code, message } = Fault.from(error);
+      if (code !== "invalid_params") throw error;
+      return { ...this.entryOf(caller, input), run: async () => errorResult(message) };
+    }
+  }
+
   /** The tool with this name. Throws `invalid_params`, `insufficient_scope`. */
   async #tool(name: string): Promise<ToolEntry> {
     const entry = await this.#find(({ tools }) => tools.get(name));
@@ -223,13 +287,11 @@ export class Registry {
   }
 
   async #unknown(kind: "tool" | "prompt", name: string): Promise<Fault> {
-    const { lists } = await this.catalog();
-    const meant = nearest(
-      name,
-      lists[`${kind}s`].map((one) => one.name),
-    );
+    const { [`${kind}s` as const]: all, isListed } = await this.catalog();
+    const meant = nearest(name, [...all.keys()]);
     const hint = meant === undefined ? "" : ` Did you mean ${meant}?`;
-    return new Fault("invalid_params", `Unknown ${kind}: ${name}.${hint} See ${kind}s/list.`);
+    const place = isListed && kind === "tool" ? `Find it by ${SEARCH_TOOL}.` : `See ${kind}s/list.`;
+    return new Fault("invalid_params", `Unknown ${kind}: ${name}.${hint} ${place}`);
   }
 
   /** Logs a call whose arguments do not fit the tool's schema. */
@@ -237,8 +299,8 @@ export class Registry {
     tellMisfit(servlet.name, call, this.#deployment);
   }
 
-  /** A tool of any version, with checked arguments. */
-  entryOf(tool: ToolEntry, input: Json): Entry {
+  /** A tool of any version, with checked arguments, of which `pinned` are not its caller's. */
+  entryOf(tool: ToolEntry, input: Json, pinned?: Json): Entry {
     const { name } = tool.tool;
     const { callTool } = this.servlet(tool.servlet);
     const demandFit = ({ isError, structuredContent }: CallToolResult) => {
@@ -248,7 +310,7 @@ export class Registry {
       throw new Fault("servlet_failed", message);
     };
     return {
-      ref: { kind: "tool", name, input },
+      ref: { kind: "tool", name, ...callersPart(input, pinned) },
       subject: name,
       servlet: tool.servlet,
       tool,
@@ -276,7 +338,7 @@ export class Registry {
    * servlet lists could be of any that the scopes grant.
    */
   async hears(uri: string, teller?: string): Promise<boolean> {
-    const may = this.#narrower?.may;
+    const { may } = this.#filter ?? {};
     if (may === undefined) return true;
     if (teller !== undefined && !may(teller, uri)) return false;
     const { servlet } = (await this.#ownerOf(uri)) ?? {};
@@ -288,6 +350,8 @@ export class Registry {
   async demandHearing(uri: string): Promise<void> {
     await this.resource(uri);
     if (await this.hears(uri)) return;
+    if (!this.isNarrow)
+      throw new Fault("not_found", `Resource not found: ${uri}`, { data: { uri } });
     const scope = `*:${uri}`;
     throw new Fault(
       "insufficient_scope",
@@ -298,7 +362,7 @@ export class Registry {
 
   /** The patterns that the caller's scopes grant; undefined if they grant everything. */
   get patterns(): readonly string[] | undefined {
-    return this.#narrower?.patterns;
+    return this.#narrowing.scoped?.patterns;
   }
 
   /** Reads a resource by the servlet that it belongs to, or else by each that may know it, until one succeeds. */
@@ -317,7 +381,7 @@ export class Registry {
     for (const bundled of readersOf(await this.whole.catalog(), uri)) {
       const servlet = this.servlet(bundled);
       if (isSkipped(bundled, uri)) continue;
-      if (this.#narrower?.may(bundled.name, uri) === false) continue;
+      if (this.#filter?.may(bundled.name, uri) === false) continue;
       try {
         return await servlet.readResource(uri, call);
       } catch (error) {
@@ -389,7 +453,7 @@ export class Registry {
     const offered = [...versions, ...prompts.values(), ...resources.values(), ...templates];
     const offering = new Set(offered.map(({ servlet }) => servlet));
     return this.servlets.filter(
-      (one) => this.servlet(one).rootsChanged && (!this.isNarrow || offering.has(one)),
+      (one) => this.servlet(one).rootsChanged && (this.#filter === undefined || offering.has(one)),
     );
   }
 
@@ -413,9 +477,8 @@ export class Registry {
 
   /** Finds a tool that a servlet of this registry calls, among all that its caller may call. */
   readonly #findTool: FindTool = async (ref, viewer, hash) => {
-    const { all = this } = this.#narrower ?? {};
-    const { current = all } = all;
-    const found = hash === undefined ? current : await current.at(hash);
+    const all = this.current ?? this.#narrowing.scoped?.all ?? this;
+    const found = hash === undefined ? all : await all.at(hash);
     return found.for(viewer).resolve(ref);
   };
 
@@ -426,4 +489,29 @@ export class Registry {
     this.#servlets.set(bundled, servlet);
     return servlet;
   }
+}
+
+function filterFor(
+  { profile, scoped }: Narrowing,
+  { profiles }: Pick<Deployment, "profiles">,
+): EntryFilter | undefined {
+  if (profile === undefined) {
+    const listing = listingOf(profileOf(profiles, ""));
+    return scoped || listing.isListed ? { may: scoped?.may ?? mayUnscoped, ...listing } : undefined;
+  }
+  const filter = filterOf(profileOf(profiles, profile));
+  if (scoped === undefined) return filter;
+  return { ...filter, may: (...entry) => scoped.may(...entry) && filter.may(...entry) };
+}
+
+const pinnedIssue = (name: string) => ({
+  path: [name],
+  message: "is set by the server at this endpoint: leave it out",
+});
+
+/** The arguments of a call without those that its caller did not send, and these. */
+function callersPart(input: Json, pinned: Json | undefined): { input: Json; pinned?: Json } {
+  if (pinned === undefined) return { input };
+  const own = Object.entries(input).filter(([name]) => !Object.hasOwn(pinned, name));
+  return { input: Object.fromEntries(own), pinned };
 }

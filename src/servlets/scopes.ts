@@ -8,22 +8,36 @@ import { OPERATOR_SCOPE } from "../core/model.ts";
  */
 export type Scopes = Readonly<Record<string, readonly string[]>>;
 
+/** Kinds of entries. Views and the files of skills are resources that the server serves itself. */
+export type EntryKind = "tools" | "prompts" | "resources" | "skills" | "views";
+
 /** True if an entry of a servlet may be used, by its own name (a resource: its URI). */
-export type May = (servlet: string, name: string) => boolean;
+export type May = (servlet: string, name: string, kind?: EntryKind) => boolean;
 
 /** The servlets of the server itself: one for all callers, one for those with the scope `operator`. */
 export const SERVER_SERVLET = "server";
 export const OPERATOR_SERVLET = "server-operator";
 
 /** Names that no other servlet may have: grants of its tools would not be checked, or no caller could use them. */
-export const RESERVED_NAMES: ReadonlySet<string> = new Set([SERVER_SERVLET, OPERATOR_SERVLET]);
+export const RESERVED_NAMES: ReadonlySet<string> = new Set([
+  SERVER_SERVLET,
+  OPERATOR_SERVLET,
+  // The scopes of profiles begin with it.
+  "profile",
+]);
 
 /** The tool by which a client gets the result of a call that has waited. */
 export const GET_RESULT = "get_result";
 
+/** The tools by which a model finds and calls others, where tools are searched. */
+export const SEARCH_TOOL = "search_tools";
+export const CALL_TOOL = "call_tool";
+
 /** The tools of these servlets, whose names no other tool may have: clients would call the wrong one. */
 export const RESERVED_TOOLS = [
   GET_RESULT,
+  SEARCH_TOOL,
+  CALL_TOOL,
   "list_servlets",
   "install_servlet",
   "uninstall_servlet",
@@ -52,16 +66,33 @@ export function grants(pattern: string, servlet: string, name: string): boolean 
   return fits(pattern.slice(0, colon), servlet) && fits(pattern.slice(colon + 1), name);
 }
 
-/** True if a scope grants anything: it is configured, or a pattern that matches one of the servlets. */
+/** True if a scope grants anything: it is configured, or a pattern that matches one of the servlets or profiles. */
 export function isScope(
   scope: string,
   configured: Scopes = {},
-  servlets: readonly string[],
+  { servlets, profiles }: { servlets: readonly string[]; profiles: readonly string[] },
 ): boolean {
-  return patternsOf(scope, configured).some((pattern) =>
-    servlets.some((name) => fits(pattern.split(":")[0]!, name)),
+  return (
+    patternsOf(scope, configured).some((pattern) =>
+      servlets.some((name) => fits(pattern.split(":")[0]!, name)),
+    ) || profiles.some((name) => grantsProfile([scope], configured, name))
   );
 }
+
+const PROFILE = "profile:";
+
+/** The scope that grants a profile: all that it has, at its endpoint. */
+export const profileScope = (name: string): string => PROFILE + name;
+
+/** True if these scopes grant the profile. A pattern with `*` for the servlet does not: it means tools. */
+export const grantsProfile = (
+  scopes: readonly string[],
+  configured: Scopes,
+  profile: string,
+): boolean =>
+  patternsBy(scopes, configured).some(
+    (pattern) => pattern.startsWith(PROFILE) && fits(pattern.slice(PROFILE.length), profile),
+  );
 
 /** A scope that grants this. */
 export function scopeFor(servlet: string, name: string, configured: Scopes): string {

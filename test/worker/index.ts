@@ -3,6 +3,7 @@ import { DurableObject, env } from "cloudflare:workers";
 import { createWorker } from "../../src/worker.ts";
 import { configureLimits } from "../../src/core/limits.ts";
 import { bundle as all } from "../bundle.gen.ts";
+import { PROFILES } from "./test-profiles.ts";
 
 /** The names of the servlets that are served, separated by commas; all where it is left out. */
 const { TEST_SERVLETS, TEST_LIMITS = "{}" } = env as {
@@ -12,7 +13,8 @@ const { TEST_SERVLETS, TEST_LIMITS = "{}" } = env as {
 };
 configureLimits(JSON.parse(TEST_LIMITS) as Parameters<typeof configureLimits>[0]);
 const isServed = (name: string) => TEST_SERVLETS?.split(",").includes(name) ?? true;
-const bundle = { ...all, servlets: all.servlets.filter(({ name }) => isServed(name)) };
+const servlets = all.servlets.filter(({ name }) => isServed(name));
+const bundle = { ...all, servlets, profiles: PROFILES };
 const { worker, objects: plain } = createWorker(bundle);
 
 /** The requests to objects since a test began to count them: each as the class, and the object's name where it has one. */

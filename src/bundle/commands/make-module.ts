@@ -15,8 +15,10 @@ import { consoleScripts } from "../console-scripts.ts";
 import { isInstalled } from "../own.ts";
 import { localVariables } from "./local-variables.ts";
 import { Refusal } from "../refusal.ts";
+import { checkProfiles, profilesJsonSchema, readProfiles } from "../profiles.ts";
 import { runnerScripts, type RunnerScripts } from "../runner-scripts.ts";
 import { demandOwnFolders, skillsIn } from "../skills.ts";
+import { printableLines } from "../../core/text.ts";
 import { compileQuickly } from "../work.ts";
 import { table } from "./table.ts";
 import { demandComplete } from "./wrangler-config.ts";
@@ -57,27 +59,32 @@ export async function makeModule(
   const began = performance.now();
   try {
     if (isInstalled) demandComplete();
-    const [members, runner, skills] = await Promise.all([
+    const [members, runner, skills, profiled] = await Promise.all([
       makeBundle({ folders, cache: CACHE, progress, optimise: !isDev }),
       ownScripts(),
       skillsIn(".", CACHE),
+      readProfiles("."),
     ]);
     demandOwnFolders(
       skills,
       members.map(({ found }) => found.name),
     );
+    const warnings = profiled === undefined ? [] : checkProfiles(profiled, members, skills);
     const before = new TextDecoder().decode(await readIfThere(values.out));
-    const source = bundleSource(members, values.out, runner, skills);
+    const { profiles } = profiled ?? {};
+    const source = bundleSource(members, values.out, runner, { skills, profiles });
     await writeIfNew(values.out, source);
     if (isInstalled) await writeEntry(values.out);
     else {
-      await writeIfNew(
-        join(import.meta.dirname, "../servlet.schema.json"),
-        `${JSON.stringify(z.toJSONSchema(manifestSchema()), null, 2)}\n`,
-      );
+      const schemas = { servlet: z.toJSONSchema(manifestSchema()), profiles: profilesJsonSchema() };
+      for (const [name, schema] of Object.entries(schemas))
+        await writeIfNew(
+          join(import.meta.dirname, `../${name}.schema.json`),
+          `${JSON.stringify(schema, null, 2)}\n`,
+        );
     }
     if (values.quiet) return { code: 0, said: "", failure: "" };
-    const said = [table(members)];
+    const said = [table(members), ...warnings.map((one) => printableLines(`warning: ${one}`))];
     for (const name of newBuilds(members, before)) {
       said.push(`note: ${name} has a new build: its memory starts anew, its files stay`);
     }

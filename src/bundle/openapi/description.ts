@@ -208,6 +208,27 @@ const namesIn = (reference: string): string[] =>
 /** Keywords whose lists are data. Their objects may be properties with these names, or examples by name. */
 const DATA = new Set(["example", "examples", "default", "enum", "const"]);
 
+/** Members whose own members have names that the description chooses. */
+const NAMES = new Set([
+  ...["paths", "schemas", "properties", "patternProperties", "$defs", "parameters", "headers"],
+  ...["responses", "requestBodies", "securitySchemes", "content", "encoding", "scopes"],
+]);
+
+/** Takes out the extensions, which are not read: what they refer to may be in no part of OpenAPI. */
+function dropExtensions(document: Json): void {
+  const seen = new Set<object>();
+  const inner: { value: unknown; hasNames: boolean }[] = [{ value: document, hasNames: false }];
+  for (const { value, hasNames } of inner) {
+    if (typeof value !== "object" || value === null || seen.has(value)) continue;
+    seen.add(value);
+    for (const [key, member] of Object.entries(value)) {
+      if (!hasNames && key.startsWith("x-")) delete (value as Json)[key];
+      else if (hasNames || !DATA.has(key))
+        inner.push({ value: member, hasNames: !hasNames && NAMES.has(key) });
+    }
+  }
+}
+
 /** All references in a value, at any depth. */
 function referencesIn(value: unknown): string[] {
   const found: string[] = [];
@@ -217,8 +238,7 @@ function referencesIn(value: unknown): string[] {
     if (!isObject(one)) continue;
     if (typeof one["$ref"] === "string") found.push(one["$ref"]);
     for (const [key, member] of Object.entries(one)) {
-      const isData = key.startsWith("x-") || (DATA.has(key) && Array.isArray(member));
-      if (!isData) inner.push(member);
+      if (!DATA.has(key) || !Array.isArray(member)) inner.push(member);
     }
   }
   return found;
@@ -244,6 +264,7 @@ export async function readDescription(from: string): Promise<Description> {
   }
   if (!isObject(info) || typeof info["title"] !== "string") throw no("its `info` has no `title`");
   if (!isObject(paths) || Object.keys(paths).length === 0) throw no("it has no `paths`");
+  dropExtensions(document);
   // YAML reads a part that is left empty as null.
   const parts = Object.entries(document).filter(([, part]) => part !== null);
   return new Description(from, Object.fromEntries(parts) as unknown as Document);

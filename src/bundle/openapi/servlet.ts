@@ -56,9 +56,9 @@ async function written(name: string, from: string, choice: Choice): Promise<Gene
     const access = accessOf(operation, credentials, description);
     try {
       if (access === "impossible") throw new LeftOut("it takes none of the servlet's credentials");
-      const servers = operation.object.servers ?? operation.item.servers;
-      if (servers?.[0] !== undefined)
-        throw new LeftOut(`it has a server of its own, ${servers[0].url}`);
+      const [own] = operation.object.servers ?? operation.item.servers ?? [];
+      if (own !== undefined && URL.parse(filled(own), description.base)?.href !== server)
+        throw new LeftOut(`it has a server of its own, ${own.url}`);
       const isAnonymous = access === "anonymous" && credentials.schemes.length > 0;
       tools.push(toolOf(operation, { description, schemas, credentials, isAnonymous }));
     } catch (error) {
@@ -132,7 +132,7 @@ function serverOf({ from, base, document }: Description, notes: string[]): strin
     whole.find(({ url }) => url.protocol === "http:");
   if (chosen === undefined) {
     throw new Refusal(
-      `${from}: it does not say where the API is: its server is ${all[0]!.url}. Add the whole URL to it first, under \`servers\`, such as https://api.example.com${all[0]!.url.startsWith("/") ? all[0]!.url : ""}`,
+      `${from}: it does not say where the API is: its server is ${all[0]!.url}. Add the whole URL to it first, under \`servers\`, such as ${all[0]!.url.startsWith("//") ? `https:${all[0]!.url}` : `https://api.example.com${all[0]!.url.startsWith("/") ? all[0]!.url : ""}`}`,
     );
   }
   const { server, url } = chosen;

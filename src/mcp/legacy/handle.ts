@@ -3,7 +3,7 @@ import { whileGranted } from "../wire/subscription.ts";
 import type { Sessions } from "./sessions.ts";
 import { Fault, report } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
-import { isObject, type Json } from "../../core/model.ts";
+import { isObject, type Json, type Principal } from "../../core/model.ts";
 import { stringBytes, textIn } from "../../core/text.ts";
 import { traceIn, traceInHeaders, type Trace } from "../../observe/trace-context.ts";
 import { inRequestSpan, isListening, type Span } from "../../observe/spans.ts";
@@ -22,6 +22,7 @@ import { Answering, demandStream, eventText, replyResponse, type Reply } from ".
 import { mcpSpan, tellFault, tellResult } from "../../observe/request-span.ts";
 import { failingAsker, runToEnd } from "./askers.ts";
 import { initialize } from "./introduction.ts";
+import type { SessionOwner } from "./session-object.ts";
 import { olderResult, olderError, olderNotice } from "./shapes.ts";
 
 /**
@@ -38,12 +39,12 @@ export async function handleLegacy(
   const session = isForSession(body, exchange) ? sessionOf(exchange) : undefined;
   if (session !== undefined) {
     const { accepts, principal, pages } = exchange;
-    const { name, scopes } = principal;
+    const { scopes } = principal;
     const messages = isBatch ? checkBatch(body) : [body];
     const headers = traceInHeaders(exchange.headers);
     const trace = isListening() ? { ...headers, isRecorded: true } : headers;
     const post = { messages, isBatch, accepts, scopes, trace, pages };
-    const reply = await session.post(name, post).catch((error: unknown) => {
+    const reply = await session.post(ownerIn(principal), post).catch((error: unknown) => {
       throw afterSending({ hasSent: messages.some(runsServlet) }, error);
     });
     return responseOf(known(reply));
@@ -87,16 +88,23 @@ export async function handleSession(method: string, exchange: Exchange): Promise
   const session = sessionOf(exchange);
   if (session === undefined) throw noSession();
   if (method === "DELETE") {
-    known(await session.end(exchange.principal.name));
+    known(await session.end(ownerIn(exchange.principal)));
     return new Response(null, { status: 204 });
   }
   demandStream(exchange.accepts);
-  const { name, scopes } = exchange.principal;
+  const { principal } = exchange;
   const lastEventId = exchange.headers.get("last-event-id") ?? undefined;
-  const response = responseOf(known(await session.listen(name, lastEventId, scopes)));
+  const response = responseOf(
+    known(await session.listen(ownerIn(principal), lastEventId, principal.scopes)),
+  );
   if (response.status !== 200 || response.body === null) return response;
   return new Response(whileGranted(response.body, exchange), response);
 }
+
+const ownerIn = ({ name, profile }: Principal): SessionOwner => ({
+  name,
+  ...(profile !== undefined && { profile }),
+});
 
 const SESSION_HEADER = "mcp-session-id";
 

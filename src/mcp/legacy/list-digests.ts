@@ -2,6 +2,7 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import type { Lists } from "../../core/model.ts";
 import type { Bundle } from "../../servlets/bundle.ts";
+import type { Profile } from "../../servlets/profiles.ts";
 
 /** Lists whose changes clients are notified of. */
 const LISTS = ["tools", "prompts", "resources"] as const;
@@ -9,15 +10,18 @@ const LISTS = ["tools", "prompts", "resources"] as const;
 /** A digest of each list: a session stores them to detect which lists a new deployment has changed. */
 export type ListDigests = Record<(typeof LISTS)[number], string>;
 
-/** Digests of the lists in a bundle. For a servlet with dynamic lists the hash of its build is used. */
-export function listDigests({ servlets }: Bundle): ListDigests {
+/** Digests of the lists in a bundle, and of the profile that chooses among them. For a servlet with dynamic lists the hash of its build is used. */
+export function listDigests(
+  { servlets }: Pick<Bundle, "servlets">,
+  profile?: Profile,
+): ListDigests {
   const digest = (pick: (lists: Lists) => unknown) => {
     const all = servlets.map(({ name, manifest, lists, hash }) => [
       name,
       manifest,
       lists ? pick(lists) : hash,
     ]);
-    return bytesToHex(sha256(utf8ToBytes(JSON.stringify(all))));
+    return bytesToHex(sha256(utf8ToBytes(JSON.stringify(profile ? [all, profile] : all))));
   };
   return {
     tools: digest(({ tools }) => tools),

@@ -253,10 +253,10 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   }
 
   /** Makes a task of a call if its client requests one. */
-  async #asTask(call: Call, { ref, tool }: Entry, { task }: Json, meta: Json) {
+  async #asTask(call: Call, { ref, tool }: Entry, params: Json, meta: Json) {
     const { store, id: session } = this.#parts;
     if (tool === undefined || !hasTasks(store.row.version)) return undefined;
-    const ttlMs = wantedTtl(tool.tool, { task });
+    const ttlMs = wantedTtl(tool.tool, params);
     if (ttlMs === undefined) return undefined;
     const tasks = this.#parts.tasks();
     const object = tasks.newId();

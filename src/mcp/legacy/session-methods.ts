@@ -29,7 +29,8 @@ export async function subscribe(
   { scopes }: SessionCall,
 ): Promise<Json> {
   const uri = uriIn(params);
-  await (await registry()).within(scopes).demandHearing(uri);
+  const all = await registry();
+  await all.within({ ...store.owner, ...(scopes && { scopes }) }).demandHearing(uri);
   if (!store.subscribe(uri)) {
     const message = `Too many subscriptions in this session (limit ${limits.sessionSubscriptions}, with ${limits.sessionSubscriptionCharacters} characters together). Unsubscribe from one first.`;
     throw new Fault("too_many", message);

@@ -6,6 +6,8 @@ import { SealedRows } from "../../storage/sealed-rows.ts";
 /** A session's row: all that is not sealed. */
 export interface SessionRow extends Record<string, SqlStorageValue> {
   principal: string;
+  /** The profile at whose endpoint it began; null at `/mcp`. */
+  profile: string | null;
   /** The name of its principal's hub. */
   hub: string;
   version: string;
@@ -70,7 +72,7 @@ export type OpenAsk = Ask & {
  * was asked to open, oldest first, each by the digest of its `elicitationId`.
  */
 export const SCHEMA = `
-CREATE TABLE session (principal TEXT NOT NULL, hub TEXT NOT NULL, version TEXT NOT NULL, level TEXT NOT NULL, ready INTEGER NOT NULL,
+CREATE TABLE session (principal TEXT NOT NULL, profile TEXT, hub TEXT NOT NULL, version TEXT NOT NULL, level TEXT NOT NULL, ready INTEGER NOT NULL,
   used INTEGER NOT NULL, events INTEGER NOT NULL, streams INTEGER NOT NULL, asks INTEGER NOT NULL);
 CREATE TABLE events (seq INTEGER PRIMARY KEY, stream INTEGER NOT NULL, minor INTEGER NOT NULL,
   sent INTEGER NOT NULL, size INTEGER NOT NULL, at INTEGER NOT NULL);

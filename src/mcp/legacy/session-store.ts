@@ -5,7 +5,7 @@ import { Alarm } from "../../storage/alarm.ts";
 import { callerKey } from "../../core/callers.ts";
 import { limits } from "../../core/limits.ts";
 import type { RequestId } from "../wire/message.ts";
-import type { Introduced, Post } from "./session-object.ts";
+import type { Introduced, Post, SessionOwner } from "./session-object.ts";
 import type { Json, Principal, Notification } from "../../core/model.ts";
 import { SealedRows } from "../../storage/sealed-rows.ts";
 import {
@@ -54,7 +54,7 @@ export class SessionStore {
 
   /** `lists` are digests of the lists that the client is about to see; `hub` is the name of its principal's hub. */
   async create(
-    { name, address }: Principal,
+    { name, address, profile }: Principal,
     client: Introduced,
     { lists, hub }: { lists: Json; hub: string },
   ): Promise<void> {
@@ -63,8 +63,8 @@ export class SessionStore {
     const now = Date.now();
     this.#storage.transactionSync(() => {
       this.#storage.sql.exec(SCHEMA);
-      const row = [name, hub, client.protocolVersion, "debug", 0, now, 0, 0, 0];
-      this.#storage.sql.exec("INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", ...row);
+      const row = [name, profile ?? null, hub, client.protocolVersion, "debug", 0, now, 0, 0, 0];
+      this.#storage.sql.exec("INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ...row);
       write();
       void this.alarm.set(now + limits.sessionIdleMs);
     });
@@ -76,8 +76,13 @@ export class SessionStore {
     return this.#row !== undefined;
   }
 
-  isOf(principal: string): boolean {
-    return this.#row?.principal === principal;
+  isOf({ name, profile }: SessionOwner): boolean {
+    return this.#row?.principal === name && (this.#row.profile ?? undefined) === profile;
+  }
+
+  get owner(): SessionOwner {
+    const { principal: name, profile } = this.row;
+    return { name, ...(profile && { profile }) };
   }
 
   /** Throws if the session has ended. */
@@ -131,7 +136,7 @@ export class SessionStore {
   async principal(): Promise<Principal> {
     if (this.#principal === undefined) {
       const address = (await this.rows.text("address")) as string | undefined;
-      this.#principal = { name: this.row.principal, ...(address !== undefined && { address }) };
+      this.#principal = { ...this.owner, ...(address !== undefined && { address }) };
     }
     return this.#principal;
   }

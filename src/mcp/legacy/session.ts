@@ -11,7 +11,7 @@ import { hubNameOf } from "../../calls/changes.ts";
 import type { Hub } from "../hub.ts";
 import { listerOf } from "../../calls/listed-calls.ts";
 import type { PersonObjects } from "../../pages/person-objects.ts";
-import type { Introduced, Post } from "./session-object.ts";
+import type { Introduced, Post, SessionOwner } from "./session-object.ts";
 import { SessionStore, type SessionParts } from "./session-store.ts";
 import type { TaskProgress } from "../../calls/task-object.ts";
 import { Unreadable } from "../../storage/vault.ts";
@@ -55,8 +55,8 @@ export class Session extends DurableObject<Env> {
       store: this.#store,
       registry: serving.registry.bind(serving),
       tasks: (scopes) => {
-        const { principal: name } = this.#store.row;
-        return tasks({ name, ...(scopes && { scopes }) }, async (bytes) => {
+        const { owner } = this.#store;
+        return tasks({ ...owner, ...(scopes && { scopes }) }, async (bytes) => {
           const caller = callerKey(await this.#store.principal());
           await server.countStored(caller, bytes);
         });
@@ -67,13 +67,17 @@ export class Session extends DurableObject<Env> {
     });
     state.waitUntil(this.#protocol.calls.recover());
     if (this.#store.exists) {
-      state.waitUntil(this.#protocol.announceLists(server.listDigests()).catch(report));
+      const lists = server.listDigests(this.#store.owner.profile);
+      state.waitUntil(this.#protocol.announceLists(lists).catch(report));
     }
   }
 
   async create(principal: Principal, client: Introduced): Promise<void> {
     const hub = hubNameOf(principal, this.env);
-    await this.#store.create(principal, client, { lists: this.#server.listDigests(), hub });
+    await this.#store.create(principal, client, {
+      lists: this.#server.listDigests(principal.profile),
+      hub,
+    });
     const { name = "", version = "" } = client;
     const [id, created] = [this.ctx.id.toString(), Date.now()];
     const until = created + limits.taskMs;
@@ -97,8 +101,8 @@ export class Session extends DurableObject<Env> {
     this.ctx.waitUntil(this.#told);
   }
 
-  async post(principal: string, post: Post) {
-    if (!(await this.#isThereFor(principal))) return undefined;
+  async post(owner: SessionOwner, post: Post) {
+    if (!(await this.#isThereFor(owner))) return undefined;
     await this.#store.sees(post.scopes);
     if (!this.#store.exists) return undefined;
     try {
@@ -110,36 +114,36 @@ export class Session extends DurableObject<Env> {
   }
 
   /** Opens the session's own stream, or the one of the event with this id. */
-  async listen(principal: string, lastEventId?: string, scopes?: readonly string[]) {
-    if (!(await this.#isThereFor(principal))) return undefined;
+  async listen(owner: SessionOwner, lastEventId?: string, scopes?: readonly string[]) {
+    if (!(await this.#isThereFor(owner))) return undefined;
     await this.#store.sees(scopes);
     if (!this.#store.exists) return undefined;
     await this.#enlist();
     return this.#protocol.listen(lastEventId);
   }
 
-  async end(principal: string): Promise<true | undefined> {
-    if (!this.#store.isOf(principal)) return undefined;
+  async end(owner: SessionOwner): Promise<true | undefined> {
+    if (!this.#store.isOf(owner)) return undefined;
     const id = this.ctx.id.toString();
     await this.#hub().delist(id);
-    const owner = await this.#store.principal().catch(() => ({ name: principal }));
-    this.#inConsole(owner, (persons, by) => persons.unlist(by, id));
+    const principal = await this.#store.principal().catch(() => owner);
+    this.#inConsole(principal, (persons, by) => persons.unlist(by, id));
     // Nothing is awaited after this: a call that began meanwhile would never be ended.
     await this.#protocol.end();
     await this.#store.forget();
     return true;
   }
 
-  /** True for this principal's readable session. Ends one that cannot be decrypted: its client then begins another. */
-  async #isThereFor(principal: string): Promise<boolean> {
-    if (!this.#store.isOf(principal)) return false;
+  /** True for this owner's readable session. Ends one that cannot be decrypted: its client then begins another. */
+  async #isThereFor(owner: SessionOwner): Promise<boolean> {
+    if (!this.#store.isOf(owner)) return false;
     try {
       await this.#store.client();
       await this.#store.principal();
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error;
       report(error);
-      await this.end(principal);
+      await this.end(owner);
     }
     return this.#store.exists;
   }
@@ -163,7 +167,7 @@ export class Session extends DurableObject<Env> {
       if (!(error instanceof Unreadable)) throw error;
       report(error);
       // Not awaited: ending it calls the same task, which waits for this answer.
-      this.ctx.waitUntil(this.end(this.#store.row.principal));
+      this.ctx.waitUntil(this.end(this.#store.owner));
       return false;
     }
   }
@@ -181,13 +185,13 @@ export class Session extends DurableObject<Env> {
 
   async #onAlarm(now: number): Promise<void> {
     if (!this.#store.exists) return;
-    const { used, principal } = this.#store.row;
+    const { used } = this.#store.row;
     const { alarm } = this.#store;
     // A waiting call keeps its session alive for as long as a call may wait.
     const idleMs = limits.sessionIdleMs + (this.#protocol.hasOpenCalls ? limits.taskMs : 0);
     const isLate = now >= used + idleMs + limits.sessionPingMs;
     if (now < used + idleMs) return alarm.set(used + idleMs);
-    if (isLate || !this.#protocol.isListening) return void (await this.end(principal));
+    if (isLate || !this.#protocol.isListening) return void (await this.end(this.#store.owner));
     await this.#protocol.ping(); // Its client is connected, and an answer counts as use.
     return alarm.set(used + idleMs + limits.sessionPingMs);
   }
@@ -314,7 +318,7 @@ class SessionProtocol {
         // Those of the newest request, and those that its key has by now.
         const granted = await Promise.all(
           [await store.scopes(), scopesOf(store.row.principal)].map((scopes) =>
-            all.within(scopes).hears(uri, servlet),
+            all.within({ ...store.owner, ...(scopes && { scopes }) }).hears(uri, servlet),
           ),
         );
         if (granted.includes(false) || !store.exists) continue;

@@ -11,9 +11,11 @@ export class Sessions {
   }
 
   /** Returns the id of a new session when it is durable. Ids of the platform cannot be guessed. */
-  async create({ name, address }: Principal, client: Introduced): Promise<string> {
+  async create({ name, address, profile }: Principal, client: Introduced): Promise<string> {
     const id = this.#objects.newUniqueId();
-    await this.#objects.get(id).create({ name, ...(address && { address }) }, client);
+    await this.#objects
+      .get(id)
+      .create({ name, ...(address && { address }), ...(profile && { profile }) }, client);
     return id.toString();
   }
 

@@ -5,6 +5,7 @@ import { limits } from "../../core/limits.ts";
 import type { ClientDescription } from "../../core/call-context.ts";
 import { isObject, type Json, type Tool } from "../../core/model.ts";
 import { errorMessage, resultMessage, type RequestId } from "../wire/message.ts";
+import { CALL_TOOL } from "../../servlets/scopes.ts";
 import { olderResult, olderError } from "./shapes.ts";
 
 const RELATED_TASK_META = "io.modelcontextprotocol/related-task";
@@ -30,8 +31,13 @@ export function takesAsTask(
  * The lifetime, in ms, of the task that a call's params request; undefined if they request none. Throws
  * `method_not_found` if the tool does not support, or requires, being called as a task; `invalid_params`.
  */
-export function wantedTtl({ name, execution }: Tool, { task }: Json): number | undefined {
-  const support = execution?.taskSupport ?? "forbidden";
+export function wantedTtl(
+  { name, execution }: Tool,
+  { task, name: called }: Json,
+): number | undefined {
+  // Its client knows `call_tool` alone, whose calls may be tasks.
+  const usual = called === CALL_TOOL ? "optional" : "forbidden";
+  const support = execution?.taskSupport ?? usual;
   if (task === undefined) {
     if (support !== "required") return undefined;
     throw new Fault("method_not_found", `${name} can only be called as a task. Send params.task.`);

@@ -6,7 +6,6 @@ import { type TaskCall, type TaskEnd, endOf } from "../../calls/task-object.ts";
 import { Fault, report } from "../../core/errors.ts";
 import type { CallContext } from "../../core/call-context.ts";
 import type { Json, Notification } from "../../core/model.ts";
-import type { Recorded } from "../../core/record.ts";
 import type { ToolEntry } from "../../servlets/catalog.ts";
 import type { FoundRequest } from "../method.ts";
 import type { Entry } from "../../servlets/registry.ts";
@@ -43,10 +42,14 @@ export async function answerCall(
   const goOn = (next: RunInput) => answerCall(request, exchange, plain, next);
   if (given === undefined && resumes(params)) return await resume(request, exchange, goOn);
   const from: RunInput = given ?? { rounds: 0 };
-  const { rounds, resumption, isTask, link: asked, ...runInput } = from;
-  const entry = await entryFor(request, exchange, runInput.recorded);
+  const { rounds, resumption, isTask, link: asked, pinned: before, ...runInput } = from;
+  const entry = await entryFor(request, exchange, from);
+  const { pinned = before } = entry.ref.kind === "tool" ? entry.ref : {};
+  const pins = pinned && { pinned };
   const { tool } = entry;
-  if (tool) checkParamHeaders(exchange.headers, tool.tool, params["arguments"]);
+  // A client does not know the headers of a tool that it calls by another.
+  if (tool && params["name"] === tool.tool.name)
+    checkParamHeaders(exchange.headers, tool.tool, params["arguments"]);
   const link = linkOf(exchange.pages, tool);
   const kept = taskCallOf(entry.ref, plain, link);
   const promoter = tool && promoterOf(tool, { exchange, call: plain, kept });
@@ -65,7 +68,11 @@ export async function answerCall(
   const keeper = resumption && { keeper: resumption.keeper() };
   const end = promoter?.end;
   const seal = (waiting: Waiting) =>
-    inputRequired(request, exchange, { ...stateOf(waiting, request, call), rounds: rounds + 1 });
+    inputRequired(request, exchange, {
+      ...stateOf(waiting, request, call),
+      ...pins,
+      rounds: rounds + 1,
+    });
   const hand = async (waiting: Waiting) => {
     if (handOver === undefined) return seal(waiting);
     // A retry of a request that goes on from a state gets the same task.
@@ -92,20 +99,27 @@ export async function answerCall(
         task: promote,
         retry: promote,
         earlier: ({ reason: { recorded }, fuelUsed }) =>
-          goOn({ rounds, ...runInput, fuelUsed, recorded, ...(resumption && { resumption }) }),
+          goOn({
+            ...{ rounds, ...runInput, ...pins, fuelUsed, recorded },
+            ...(resumption && { resumption }),
+          }),
       },
     },
   );
 }
 
-/** The entry that a request names, in the build that its call began with. Throws the fault of looking it up. */
+/** The entry that a request names, in the build and with the pinned arguments that its call began with. Throws the fault of looking it up. */
 async function entryFor(
   { entry, row, params }: FoundRequest,
   { registry }: Exchange,
-  recorded: Recorded | undefined,
+  { recorded, pinned }: RunInput,
 ): Promise<Entry> {
   const all = recorded === undefined ? registry : await registry.at(recorded.head.hash);
-  if (all !== registry) return all.resolve(row.ref!(params));
+  const isTool = !(entry instanceof Fault) && entry?.ref.kind === "tool";
+  if (all !== registry || (isTool && pinned !== undefined)) {
+    const ref = row.ref!(params);
+    return all.resolve(ref.kind === "tool" && pinned !== undefined ? { ...ref, pinned } : ref);
+  }
   if (entry instanceof Fault) throw entry;
   return entry!;
 }

@@ -38,6 +38,10 @@ interface State {
   /** Digest of the method, the subject and the arguments. */
   call: string;
   principal: string;
+  /** The profile at whose endpoint the call began; absent at `/mcp`. */
+  profile?: string | undefined;
+  /** The arguments that the profile gave the call when it began. */
+  pinned?: Json;
   /** Unix time in ms. */
   until: number;
   asks: Asks;
@@ -65,6 +69,8 @@ export interface RunInput extends Pick<CallContext, "input" | "recorded" | "fuel
   isTask?: boolean;
   /** The `traceparent` of the request that asked, if it was recorded. */
   link?: string;
+  /** Absent if the call begins now. */
+  pinned?: Json;
 }
 
 /** True for a request that resumes a call or carries `inputResponses`. */
@@ -94,6 +100,7 @@ export async function resume(
   const state = stateIn(opened);
   if (state.until < Date.now()) throw refused("has expired");
   if (state.principal !== principal.name) throw refused("belongs to another caller");
+  if (state.profile !== principal.profile) throw refused("belongs to another endpoint");
   if (state.call !== (await digest(request))) throw refused("belongs to another call");
   const { asks, given: before, recorded, once, rounds, state: own, seed, fuelUsed } = state;
   const link = state.trace;
@@ -109,7 +116,7 @@ export async function resume(
   });
   const goOn = async (): Promise<Json> => {
     if (!isComplete(asks, answers)) {
-      const { call: _, principal: _name, until: _until, ...same } = state;
+      const { call: _, principal: _name, profile: _profile, until: _until, ...same } = state;
       return inputRequired(request, exchange, { ...same, given: answers });
     }
     // An answer that was in time may be late in a retry.
@@ -122,7 +129,11 @@ export async function resume(
       ...(seed !== undefined && { seed: await hexDigest(canonicalJson([seed, answers])) }),
     };
     const isTask = earlier?.kind === "task";
-    const going = { rounds, resumption, isTask, fuelUsed, ...(link !== undefined && { link }) };
+    const going = {
+      ...{ rounds, resumption, isTask, fuelUsed },
+      ...(link !== undefined && { link }),
+      ...(principal.profile !== undefined && { pinned: state.pinned ?? {} }),
+    };
     return run({ ...going, ...(record ? { recorded: record } : { input }) });
   };
   const going = async () => {
@@ -188,7 +199,7 @@ async function nameOf(waiting: Recorded | string, given: Answers): Promise<strin
 export async function inputRequired(
   request: FoundRequest,
   { vault, principal, countStored }: Exchange,
-  state: Omit<State, "call" | "principal" | "until">,
+  state: Omit<State, "call" | "principal" | "profile" | "until">,
 ): Promise<Json> {
   if (vault === undefined) throw noVault();
   if (state.rounds > limits.inputRounds) {
@@ -201,7 +212,8 @@ export async function inputRequired(
   const call = await digest(request);
   const asks = dated(state.asks, Date.now());
   const { recorded } = state;
-  const whole = { ...state, asks, call, principal: principal.name, until };
+  const { name, profile } = principal;
+  const whole = { ...state, asks, call, principal: name, profile, until };
   // Entries may be large, so each is a value of its own.
   const values = [
     { ...whole, ...(recorded && { recorded: { ...recorded, entries: [] } }) },
@@ -222,7 +234,7 @@ export function stateOf(
   { reason, recorded, state, isSingleUse, fuelUsed }: Waiting,
   { row }: FoundRequest,
   { client, trace }: Pick<CallContext, "client" | "trace">,
-): Omit<State, "call" | "principal" | "until" | "rounds"> {
+): Omit<State, "call" | "principal" | "profile" | "until" | "rounds"> {
   if (reason.kind !== "input" || !canAsk(row)) {
     throw new Fault(
       "servlet_failed",

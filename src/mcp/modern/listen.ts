@@ -33,6 +33,7 @@ export async function listen(
     caller: callerKey(exchange.principal),
     filter,
     patterns: exchange.registry.patterns,
+    profile: exchange.principal.profile,
     opening: tagged({ method: acknowledged, params: { notifications: filter } }, id),
     ending: resultMessage(id, JSON.stringify({ resultType: "complete", _meta: meta })),
     lifeMs: limits.listenMs,

@@ -24,6 +24,8 @@ export interface Subscription {
   filter: Filter;
   /** The patterns that its caller's scopes grant; absent if they grant everything. */
   patterns?: readonly string[] | undefined;
+  /** The profile at whose endpoint it is; absent at `/mcp`. */
+  profile?: string | undefined;
   /** The first message on the stream, and the last where the server ends it, as JSON text. */
   opening: string;
   ending: string;

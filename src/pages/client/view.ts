@@ -170,8 +170,11 @@ async function hosted(
   await hostView(place, view, signal);
 }
 
-/** The address of a view's document. */
-const addressOf = (uri: string): string => `/console/view?${new URLSearchParams({ uri })}`;
+/** The address of a view's document, as the profile has it whose page this is. */
+const addressOf = (uri: string): string => {
+  const { profile } = document.querySelector<HTMLElement>("[data-profile]")?.dataset ?? {};
+  return `/console/view?${new URLSearchParams({ uri, ...(profile && { profile }) })}`;
+};
 
 /** What an entry says about views. */
 function uiOf(entry: { _meta?: Json | undefined } | undefined): Json {

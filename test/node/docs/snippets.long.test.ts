@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
-import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeBundle } from "../../../src/bundle/bundle.ts";
+import { checkProfiles, readProfiles } from "../../../src/bundle/profiles.ts";
+import type { Profile } from "../../../src/servlets/profiles.ts";
 import { manifestSchema } from "../../../src/servlets/manifest.ts";
 import { loadServlet } from "../../../src/testing/index.ts";
 import { buildWorker, serve, stop, type Served } from "../workerd.ts";
@@ -36,7 +38,7 @@ let servers: [open: Served, secured: Served];
 let log = "";
 
 beforeAll(async () => {
-  const worker = await buildWorker("src/index.ts", join(FOLDER, "worker"));
+  const worker = await buildWorker(await entryWithProfiles(), join(FOLDER, "worker"));
   const start = (variables: Record<string, string>) =>
     serve(worker, { variables, durable: true, log: (text) => (log += text) });
   servers = [await start({ RUN_LOG: "json" }), await start(SECURED)];
@@ -45,6 +47,31 @@ afterAll(async () => {
   await Promise.all(servers.map(stop));
   await rm(FOLDER, { recursive: true, force: true });
 });
+
+/** The Worker of the project, with the profiles of their page. */
+async function entryWithProfiles(): Promise<string> {
+  const { blocks } = await readPage("docs/profiles.md");
+  const members = await makeBundle({ folders: ["plugins"], cache: ".bundle", progress: () => {} });
+  const all: Record<string, Profile> = {};
+  for (const block of blocks.filter((one) => one.file === "profiles.json")) {
+    await place(FOLDER, block);
+    const file = (await readProfiles(FOLDER))!;
+    expect(checkProfiles(file, members, undefined)).toEqual([]);
+    Object.assign(all, file.profiles);
+  }
+  // Other pages show what the whole server lists.
+  const { "": _, ...profiles } = all;
+  const entry = `import { bundle } from "../../src/bundle.gen.ts";
+import { createWorker } from "../../src/worker.ts";
+const profiles = ${JSON.stringify(profiles)};
+const { worker, objects } = createWorker({ ...bundle, profiles });
+export const { Attempts, CallRecord, Grant, Hub, Installs, KeyRecords, KeyRing } = objects;
+export const { Profile, Quota, ServletState, Session, States, Task, Usage } = objects;
+export default worker;
+`;
+  await writeFile(join(FOLDER, "index.ts"), entry);
+  return join(FOLDER, "index.ts");
+}
 
 /** The text with the URLs of the test's servers. */
 const atServers = (text: string): string =>
@@ -107,6 +134,8 @@ const FORMATS: Record<string, (text: string) => void> = {
     readSettings(Object.fromEntries(lines.map(([, name, , value]) => [name, value])));
   },
   "wrangler.toml": (text) => void parse(text),
+  // The servers have them: they were read as those of a project.
+  "profiles.json": (text) => void JSON.parse(text),
   // Options of `start`, and sections of systemd.
   "edge-servlets.service": (text) => {
     for (const [option] of text.matchAll(/--[a-z-]+/g)) {
@@ -156,6 +185,7 @@ const PAGES = await Promise.all(
     "docs/openapi.md",
     "docs/operating.md",
     "docs/packages.md",
+    "docs/profiles.md",
     "docs/projects.md",
     "docs/self-hosting.md",
     "docs/sources.md",

@@ -52,9 +52,9 @@ async function own(): Promise<Place> {
 /** Tokens are another server's, which knows no more of this one than its URL. */
 async function independent(): Promise<Place> {
   const url = new URL(`http://127.0.0.1:${SERVER_PORT}/mcp`);
-  const getResourceServerInfo = () => ({
+  const getResourceServerInfo = (_context: unknown, audience: string) => ({
     scope: "tools",
-    audience: url.href,
+    audience,
     accessTokenFormat: "jwt",
     jwt: { sign: { alg: "RS256" } },
   });
@@ -120,7 +120,7 @@ describe.each(Object.entries({ own, independent }))("%s", (_place, open) => {
   afterAll(() => place.close());
 
   const pasted = Object.entries(clients).flatMap(([name, make]) =>
-    ["/mcp", "/mcp/"].map((path) => [name, path, make] as const),
+    ["/mcp", "/mcp/", "/mcp/support"].map((path) => [name, path, make] as const),
   );
 
   test.each(pasted)("%s: signs in at %s, calls, renews", async (_client, path, make) => {
@@ -146,6 +146,34 @@ describe.each(Object.entries({ own, independent }))("%s", (_place, open) => {
     expect(tokens()?.access_token).not.toBe(before);
     await client.close();
   });
+
+  test.each(Object.entries(clients))(
+    "%s: a profile's token is good there alone",
+    async (_name, make) => {
+      const url = new URL("/mcp/support", place.url);
+      const { provider, asked, tokens } = credentials();
+      const first = make(url, provider);
+      await expect(first.connect()).rejects.toThrow();
+      await first.finish(await browse(asked(), place.answers));
+      const client = make(url, provider);
+      await client.connect();
+      expect(textOf(await client.call("greet"))).toContain("Ada");
+      await client.close();
+      const headers = {
+        authorization: `Bearer ${tokens()!.access_token}`,
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+      };
+      for (const path of ["/mcp", "/mcp/plans"]) {
+        const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
+        const response = await fetch(new URL(path, place.url), { method: "POST", headers, body });
+        expect(response.status).toBe(401);
+        expect(response.headers.get("www-authenticate")).toContain(
+          `/.well-known/oauth-protected-resource${path}`,
+        );
+      }
+    },
+  );
 
   test("a web page of localhost may read the metadata and the challenge", async () => {
     const headers = { origin: "http://localhost:6274" };

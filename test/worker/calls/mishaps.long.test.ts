@@ -210,7 +210,7 @@ describe("a cancel", () => {
       const requests = { ask_1: { method: "elicitation/create", params: {} } };
       const answers = responsesIn(answersTo(requests));
       const update = () => instance.update({ name: "anonymous" }, answers);
-      const cancel = () => instance.cancel("anonymous");
+      const cancel = () => instance.cancel({ name: "anonymous" });
       await Promise.all(when === "first" ? [cancel(), update()] : [update(), cancel()]);
     });
     expect(await finish(id, faults)).toMatchObject({ status: "cancelled", result: undefined });
@@ -229,7 +229,7 @@ describe("a cancel", () => {
       const world = newWorld();
       const faults = new Faults();
       const id = await beginTask("plan_always", { steps: all });
-      faults.meanwhile = { at, work: (instance) => instance.cancel("anonymous") };
+      faults.meanwhile = { at, work: (instance) => instance.cancel({ name: "anonymous" }) };
       const { status, result, error } = await finish(id, faults);
       const ending = place.endsWith(" end") && status === "completed";
       if (ending) continue;

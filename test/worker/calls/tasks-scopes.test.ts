@@ -21,7 +21,7 @@ const asker =
     const message = { jsonrpc: "2.0", id: 1, method, params };
     const how = { isBatch: false, accepts: { json: true, sse: true }, trace: undefined };
     const post = { messages: [message], ...how, scopes };
-    const told = await objectOf(client).post("anonymous", post);
+    const told = await objectOf(client).post({ name: "anonymous" }, post);
     return told instanceof Response ? told.text() : String(told!.body);
   };
 

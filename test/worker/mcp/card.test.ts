@@ -5,11 +5,41 @@ import { Schema } from "../../../src/schema/schema.ts";
 import { createServer } from "../../../src/server.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { ask } from "../server.ts";
+import { PROFILES } from "../test-profiles.ts";
 
 /** How the server is found before a client connects. */
 const CARD = "/mcp/server-card";
 const serverWith = (settings: object = {}) =>
   createApp(createServer(bundle, { ...env, ...settings }));
+
+test("a profile has a card of its own, which the catalogue lists as well", async () => {
+  const settings = { ...env, SERVER_NAME: "x".repeat(400), SERVER_REGISTERED: "com.example/tools" };
+  for (const variables of [env, settings]) {
+    const app = createApp(createServer({ ...bundle, profiles: PROFILES }, variables));
+    const read = async (path: string): Promise<any> => {
+      const headers = { origin: "https://else.example" };
+      const response = await app.fetch(new Request(`https://mcp.example.com${path}`, { headers }));
+      expect(response.status).toBe(200);
+      return response.json();
+    };
+    const card = await read("/mcp/support/server-card");
+    expect(new Schema(CARD_SCHEMA).issues(card)).toBeUndefined();
+    expect(card).toMatchObject({
+      name: expect.stringMatching(/^com\.example.*-support$/),
+      title: "Support",
+      description: "What support needs.",
+      remotes: [{ url: "https://mcp.example.com/mcp/support" }],
+    });
+    const { entries } = await read("/.well-known/ai-catalog.json");
+    expect(entries.map(({ url }: { url: string }) => url)).toEqual([
+      "https://mcp.example.com/mcp/server-card",
+      "https://mcp.example.com/mcp/support/server-card",
+      "https://mcp.example.com/mcp/plans/server-card",
+      "https://mcp.example.com/mcp/searched/server-card",
+    ]);
+    expect(new Set(entries.map((one: { identifier: string }) => one.identifier)).size).toBe(4);
+  }
+});
 
 async function get(
   path: string,

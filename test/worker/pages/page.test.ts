@@ -5,6 +5,7 @@ import { createServer } from "../../../src/server.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { serverOf } from "../auth/key-holders.ts";
 import { browser } from "./browser.ts";
+import { profiled } from "../profiles.ts";
 import { modern } from "../server.ts";
 
 /** The start page: what it shows of servlets that mean no good, and to whom; and the calls of its script. */
@@ -24,6 +25,59 @@ const pageOf = async (tool: Json, manifest: Json = {}) =>
   browser(serverWith(tool, manifest)).fetch("/");
 
 const EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\u202e";
+
+describe("the page of a profile", () => {
+  const html = { accept: "text/html" };
+
+  test("shows what the profile has, and how to connect to it", async () => {
+    const server = profiled({ LINKS: "on" });
+    const page = await browser(server).fetch("/mcp/support", { headers: html });
+    expect(page.status).toBe(200);
+    expect(page.text).toMatch(
+      /The profile\s+Support\s+of\s+this server\s*\.\s+What support needs\./,
+    );
+    expect(page.html).toContain('data-name="greet"');
+    expect(page.html).not.toContain('data-name="echo"');
+    expect(page.html).toMatch(/data-mcp="\/mcp\/support"\s+data-profile="support"/);
+    expect(page.text).toContain("edge-servlets-support http://localhost:8787/mcp/support");
+    const { text } = await browser(server).fetch("/");
+    expect(text).toContain("Profiles");
+    expect(text).toContain("http://localhost:8787/mcp/plans");
+    expect((await browser(profiled({}, {})).fetch("/")).text).not.toContain("Profiles");
+  });
+
+  test("shows to whom may use it alone, and calls as they may", async () => {
+    const API_KEYS = JSON.stringify({
+      bound: { hash: await digest("bound"), scopes: ["profile:support"] },
+      other: { hash: await digest("other"), scopes: ["hello:greet"] },
+    });
+    const server = profiled({ LINKS: "on", API_KEYS });
+    const { body, headers } = modern("tools/list", {});
+    const call = (visitor: ReturnType<typeof browser>, path: string) =>
+      visitor.fetch(path, {
+        method: "POST",
+        body: JSON.stringify(body),
+        headers: { ...headers, ...JSON_TYPE, origin: visitor.origin },
+      });
+    const bound = browser(server);
+    await bound.send("/sign-in", { credential: "bound" });
+    const page = await bound.fetch("/mcp/support", { headers: html });
+    expect(page.html).toContain('data-name="greet"');
+    expect(page.html).toContain('data-mcp="/console/mcp/support"');
+    expect((await call(bound, "/console/mcp/support")).html).toContain('"greet"');
+    expect((await call(bound, "/console/mcp")).html).not.toContain('"greet"');
+    expect((await call(bound, "/console/mcp/plans")).status).toBe(403);
+    const other = browser(server);
+    await other.send("/sign-in", { credential: "other" });
+    const denied = await other.fetch("/mcp/support", { headers: html });
+    expect(denied.text).toContain("You may not use this profile.");
+    expect(denied.html).not.toContain('data-name="greet"');
+    expect((await call(other, "/console/mcp/support")).status).toBe(403);
+  });
+});
+
+const digest = async (text: string) =>
+  new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))).toHex();
 
 describe("the start page", () => {
   test("says what APIs of models refuse in a tool", async () => {

@@ -98,7 +98,7 @@ test("a resource that its servlet hides belongs to the next", async () => {
 
 test("a caller without the owner's scope gets no other servlet's answer", async () => {
   for (const servlets of orders(ALL)) {
-    const narrow = registryOf(servlets).within(["any:*"]);
+    const narrow = registryOf(servlets).within({ scopes: ["any:*"] });
     const refused = { code: "insufficient_scope", data: { scope: "status:status://404" } };
     await expect(narrow.resource("status://404")).rejects.toMatchObject(refused);
     const ref = { type: "ref/resource", uri: "status://404" } as const;
@@ -219,7 +219,7 @@ describe("a template that fits what another servlet has", () => {
 describe("a URI that nobody lists is shown to", () => {
   /** The servlets that were asked for this URI, each of which knows nothing of it. */
   const asked = async (servlets: PreparedServlet[], uri: string, scopes?: string[]) => {
-    const registry = registryOf(servlets).within(scopes);
+    const registry = registryOf(servlets).within(scopes ? { scopes } : {});
     const seen: string[] = [];
     for (const one of servlets) {
       Object.assign(registry.servlet(one), {
@@ -309,7 +309,7 @@ describe("a URI that nobody lists is shown to", () => {
     const owner = servlet("owner", { uris: ["x://1"] });
     const servlets = [servlet("x", {}), owner, servlet("other", { uris: ["x://2"] })];
     expect(await asked(servlets, "x://1")).toEqual(["owner"]);
-    const narrow = registryOf(servlets).within(["other:*", "x:*"]);
+    const narrow = registryOf(servlets).within({ scopes: ["other:*", "x:*"] });
     const read = narrow.resolve({ kind: "resource", name: "x://1" });
     await expect(read).rejects.toMatchObject({ code: "insufficient_scope" });
   });

@@ -81,21 +81,21 @@ describe("scopes", () => {
 
   test("are known by what they are for", () => {
     const known = ["reader", "hello:*", "hel*:greet", "mcp:tools", "openid", "constructor"];
-    expect(known.filter((scope) => isScope(scope, configured, ["hello", "web"]))).toEqual([
-      "reader",
-      "hello:*",
-      "hel*:greet",
-    ]);
-    expect(isScope("hello:*", undefined, ["hello"])).toBe(true);
-    expect(isScope("openid", undefined, ["hello"])).toBe(false);
+    expect(
+      known.filter((scope) =>
+        isScope(scope, configured, { servlets: ["hello", "web"], profiles: [] }),
+      ),
+    ).toEqual(["reader", "hello:*", "hel*:greet"]);
+    expect(isScope("hello:*", undefined, { servlets: ["hello"], profiles: [] })).toBe(true);
+    expect(isScope("openid", undefined, { servlets: ["hello"], profiles: [] })).toBe(false);
   });
 
   test("of one caller are not another's, however they are written", async () => {
     const all = new Registry(bundle, deploymentOf(readSettings(settings), settings));
     const greet = { kind: "tool", name: "greet", input: {} } as const;
-    const ada = await all.within(["hello:greet", "clock:*"]).resolve(greet);
+    const ada = await all.within({ scopes: ["hello:greet", "clock:*"] }).resolve(greet);
     expect(ada.tool?.own).toBe("greet");
-    const eve = all.within(["clock:* hello:greet"]);
+    const eve = all.within({ scopes: ["clock:* hello:greet"] });
     await expect(eve.resolve(greet)).rejects.toMatchObject({ code: "insufficient_scope" });
   });
 
@@ -107,19 +107,20 @@ describe("scopes", () => {
 
 describe("words of OpenID Connect name no servlet", () => {
   const words = ["openid", "profile", "email", "address", "phone", "offline_access"];
-  const registered = (scope: string) => isScope(scope, {}, words);
+  const there = { servlets: words, profiles: [] };
+  const registered = (scope: string) => isScope(scope, {}, there);
 
   test.each(words)("%s", (name) => {
     expect(registered(name)).toBe(false);
     expect(withoutOpenId([name, `${name}:*`], registered)).toEqual([`${name}:*`]);
     expect(mayBy(words, {})(name, "send")).toBe(false);
     expect(mayBy([`${name}:*`], {})(name, "send")).toBe(true);
-    expect(isScope(scopeFor(name, "send", {}), {}, words)).toBe(true);
+    expect(isScope(scopeFor(name, "send", {}), {}, there)).toBe(true);
   });
 
   test("unless SCOPES does", () => {
     const configured = { email: ["email:send"] };
-    const isKnown = (scope: string) => isScope(scope, configured, words);
+    const isKnown = (scope: string) => isScope(scope, configured, there);
     expect(withoutOpenId(words, isKnown)).toEqual(["email"]);
     const may = mayBy(words, configured);
     expect([may("email", "send"), may("email", "read"), may("profile", "send")]).toEqual([

@@ -264,6 +264,33 @@ describe("is made", () => {
     expect(await code()).toContain("sample_get_a_2:");
   });
 
+  test("though extensions refer to what is in no part of OpenAPI", async () => {
+    const policy = { $ref: "#/components/x-policy/standard" };
+    const schema = {
+      ...{ type: "object", "x-shown": policy },
+      properties: { "x-own": { $ref: "#/components/schemas/x-named" } },
+    };
+    const get = { operationId: "getA", "x-policies": [policy], ...OK };
+    const content = { "application/json": { schema } };
+    const post = { operationId: "postA", ...OK, requestBody: { content } };
+    const components = {
+      "x-policy": { standard: [{ $ref: "#/components/x-policy/other" }], other: {} },
+      schemas: { "x-named": { type: "string", "x-shown": policy } },
+    };
+    for (const openapi of ["3.0.3", "3.1.0"]) {
+      await rm(join(folder, "servlets"), { recursive: true, force: true });
+      await made({ ...described({ paths: { "/a": { get, post } }, components }), openapi });
+      expect(await code()).toContain("x-own");
+    }
+  });
+
+  test("of an operation that names the server of all others as its own", async () => {
+    const servers = [{ url: "https://api.example.com/" }];
+    const get = { operationId: "getA", servers, ...OK };
+    await made(described({ paths: { "/a": { get } } }));
+    expect(await code()).toContain("sample_get_a:");
+  });
+
   test("though a part of it is empty", async () => {
     await made(described({ components: null, security: null, tags: null }));
     expect(await code()).toContain("sample_get_a:");

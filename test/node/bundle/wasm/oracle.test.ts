@@ -84,5 +84,5 @@ test("the same input makes the same bundle, to the byte", async () => {
   expect(bundleSource(warm, out)).toBe(bundleSource(again, out));
   const runner = await runnerScripts(".bundle");
   const skills = await skillsIn(".", ".bundle");
-  expect(bundleSource(warm, out, runner, skills)).toBe(await readFile(out, "utf8"));
+  expect(bundleSource(warm, out, runner, { skills })).toBe(await readFile(out, "utf8"));
 });

@@ -48,7 +48,7 @@ describe("changes", () => {
     const change = { method: UPDATED, params: { uri: "test://a" } };
     await runInDurableObject(objectOf(client), async (session: Session) => {
       const told = session.changed(Array.from({ length: 100 }, () => change));
-      await Promise.all([session.end("anonymous"), expect(told).resolves.toBeDefined()]);
+      await Promise.all([session.end({ name: "anonymous" }), expect(told).resolves.toBeDefined()]);
     });
   });
 
@@ -208,7 +208,7 @@ test("roots/list_changed reaches no servlet of which its caller may use nothing"
   const message = { jsonrpc: "2.0", method: "notifications/roots/list_changed" };
   const how = { isBatch: false, accepts: { json: true, sse: true } };
   const changed = (...scopes: string[]) =>
-    objectOf(client).post("anonymous", { ...how, messages: [message], scopes });
+    objectOf(client).post({ name: "anonymous" }, { ...how, messages: [message], scopes });
   const asks = () =>
     runInDurableObject(objectOf(client), (_instance, { storage }) =>
       storage.sql.exec("SELECT * FROM asks").toArray(),

@@ -1,0 +1,206 @@
+/** Profiles: named subsets of what the server offers, each with an endpoint of its own, `/mcp/NAME`. */
+import { fits } from "../core/glob.ts";
+import { Fault } from "../core/errors.ts";
+import { isObject, type Json, type Tool } from "../core/model.ts";
+import { checkOf, describeIssues } from "./checks.ts";
+import {
+  CALL_TOOL,
+  GET_RESULT,
+  grants,
+  OPERATOR_SERVLET,
+  SEARCH_TOOL,
+  SERVER_SERVLET,
+  type May,
+} from "./scopes.ts";
+
+/** A profile of `profiles.json`. Its patterns are `servlet:name`, as in scopes. */
+export interface Profile {
+  title?: string | undefined;
+  description?: string | undefined;
+  /** For models, in place of those of the server. */
+  instructions?: string | undefined;
+  /** Globs. All entries of these servlets are in the profile, but for the kinds whose patterns it names. */
+  servlets?: readonly string[] | undefined;
+  /** With `search` those of `servlets`, of which only `listed` are listed, and others found by `search_tools`. */
+  tools?: readonly string[] | "search" | undefined;
+  listed?: readonly string[] | undefined;
+  prompts?: readonly string[] | undefined;
+  /** Also of templates. */
+  resources?: readonly string[] | undefined;
+  /** A skill has the name of its folder. */
+  skills?: readonly string[] | undefined;
+  /** Arguments that every call of a tool is given, by the tool's pattern. */
+  arguments?: Readonly<Record<string, Json>> | undefined;
+}
+
+/** By name; that of the empty name says how the whole server lists its tools. */
+export type Profiles = Readonly<Record<string, Profile>>;
+
+export const PROFILE_NAME = /^[a-z][a-z0-9-]{0,31}$/;
+
+/** Names that no profile may have: paths below `/mcp` are the server's. */
+export const RESERVED_PROFILES: ReadonlySet<string> = new Set(["server-card"]);
+
+/** The kinds of entries whose patterns a profile may name. */
+export const PATTERN_KINDS = ["tools", "prompts", "resources", "skills"] as const;
+
+/** The part of a registry that is shown. */
+export interface EntryFilter {
+  may: May;
+  /** The values that are pinned of this tool's arguments. */
+  pinned?(servlet: string, tool: Tool): Json;
+  /** True for a tool that is listed; absent where all are. */
+  isListed?(servlet: string, name: string): boolean;
+}
+
+/** The names of those that have endpoints of their own. */
+export const endpointsOf = (profiles: Profiles = {}): string[] =>
+  Object.keys(profiles).filter((name) => name !== "");
+
+/** The profile with this name; undefined for an unknown one. */
+export const profileOf = (profiles: Profiles | undefined, name: string): Profile | undefined =>
+  profiles !== undefined && Object.hasOwn(profiles, name) ? profiles[name] : undefined;
+
+function patternsOf(
+  { servlets = [], ...kinds }: Profile,
+  kind: (typeof PATTERN_KINDS)[number],
+): readonly string[] {
+  const own = kinds[kind];
+  return own === undefined || own === "search" ? servlets.map((one) => `${one}:*`) : own;
+}
+
+/** The server's own tools without which what is there could not be called. */
+const isBasic = (servlet: string, name: string): boolean =>
+  servlet === SERVER_SERVLET && [GET_RESULT, SEARCH_TOOL, CALL_TOOL].includes(name);
+
+/** True for a servlet of which the profile may have entries. */
+const touches = (profile: Profile, servlet: string): boolean =>
+  servlet === SERVER_SERVLET ||
+  (servlet !== OPERATOR_SERVLET &&
+    PATTERN_KINDS.flatMap((kind) => patternsOf(profile, kind)).some((pattern) =>
+      fits(pattern.split(":", 1)[0]!, servlet),
+    ));
+
+/** The servlets of which the profile may have entries; none for an unknown profile. */
+export const servedIn = <T extends { name: string }>(
+  servlets: readonly T[],
+  profile: Profile | undefined,
+): T[] => (profile === undefined ? [] : servlets.filter(({ name }) => touches(profile, name)));
+
+/**
+ * The entries of a profile. It always has `get_result`, since its calls may wait for a person, and the views of its servlets,
+ * which show results; and never has the tools of operators.
+ */
+export function mayIn(profile: Profile | undefined): May {
+  if (profile === undefined) return () => false;
+  const patterns = Object.fromEntries(
+    PATTERN_KINDS.map((kind) => [kind, patternsOf(profile, kind)]),
+  );
+  return (servlet, name, kind = "resources") => {
+    if (servlet === OPERATOR_SERVLET) return false;
+    if (kind === "views") return touches(profile, servlet);
+    if (isBasic(servlet, name)) return true;
+    const names = kind === "skills" ? skillsWith(servlet, name) : [name];
+    return names.some((one) => patterns[kind]!.some((pattern) => grants(pattern, servlet, one)));
+  };
+}
+
+/** The names of the skills that a file is in: of its folder, and of those around that. */
+function skillsWith(servlet: string, uri: string): string[] {
+  const path = decodeURIComponent(uri.slice("skill://".length));
+  const own = servlet === SERVER_SERVLET ? path : path.slice(servlet.length + 1);
+  const folders = own.split("/").slice(0, -1);
+  return folders.map((_one, at) => folders.slice(0, at + 1).join("/"));
+}
+
+/** The part of what is served that a profile shows. */
+export const filterOf = (profile: Profile | undefined): EntryFilter => ({
+  may: mayIn(profile),
+  pinned: (servlet, tool) => valuesFor(profile?.arguments ?? {}, servlet, tool),
+  ...listingOf(profile),
+});
+
+/** Which tools are listed where a profile, or that of the whole server, has them searched. */
+export function listingOf(profile: Profile | undefined): Pick<EntryFilter, "isListed"> {
+  if (profile?.tools !== "search") return {};
+  const { listed = [] } = profile;
+  return {
+    isListed: (servlet, name) =>
+      isBasic(servlet, name) || listed.some((pattern) => grants(pattern, servlet, name)),
+  };
+}
+
+/** The arguments that patterns pin of a tool: those of its own name go before those of patterns with `*`, which pin what it has. */
+export function valuesFor(
+  all: NonNullable<Profile["arguments"]>,
+  servlet: string,
+  tool: Tool,
+): Json {
+  const own = `${servlet}:${tool.name}`;
+  const { properties = {} } = tool.inputSchema;
+  const fitting = Object.entries(all).filter(
+    ([pattern]) => pattern !== own && grants(pattern, servlet, tool.name),
+  );
+  const common = fitting
+    .flatMap(([, values]) => Object.entries(values))
+    .filter(([name]) => Object.hasOwn(properties, name));
+  return { ...Object.fromEntries(common), ...(Object.hasOwn(all, own) && all[own]) };
+}
+
+/** Keywords under which what remains of a schema could mean something else without one of its properties. */
+const ENTANGLING = [
+  ...["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "dependentRequired"],
+  ...["dependentSchemas", "dependencies", "minProperties", "maxProperties", "propertyNames"],
+  "unevaluatedProperties",
+];
+
+/** The tool as a client sees it to whom these of its arguments are not shown; or why they cannot be pinned. */
+export function pinned(tool: Tool, values: Json): Tool | string {
+  const { properties = {}, required, examples, ...rest } = tool.inputSchema;
+  const names = Object.keys(values);
+  const missing = names.find((name) => !Object.hasOwn(properties, name));
+  if (missing !== undefined) return `it has no argument ${missing}`;
+  const keyword = ENTANGLING.find((one) => Object.hasOwn(rest, one));
+  if (keyword !== undefined)
+    return `its inputSchema has ${keyword} at the top, on which an argument may depend`;
+  const without = (from: Json): Json =>
+    Object.fromEntries(Object.entries(from).filter(([name]) => !Object.hasOwn(values, name)));
+  const inputSchema: Tool["inputSchema"] = {
+    ...rest,
+    properties: without(properties) as NonNullable<Tool["inputSchema"]["properties"]>,
+    ...(required && { required: required.filter((name) => !Object.hasOwn(values, name)) }),
+    ...(Array.isArray(examples) && {
+      examples: examples.map((one: unknown) => (isObject(one) ? without(one) : one)),
+    }),
+    ...(isObject(rest["default"]) && { default: without(rest["default"]) }),
+  };
+  const pointed = names.find((name) => refersTo(inputSchema, name));
+  if (pointed !== undefined) return `another part of its inputSchema refers to ${pointed}`;
+  const check = checkOf({ ...tool.inputSchema, required: names }, { name: "inputSchema" });
+  try {
+    const issues = check(values);
+    return issues === undefined ? { ...tool, inputSchema } : describeIssues(issues);
+  } catch (error) {
+    return Fault.from(error).message;
+  }
+}
+
+/** True if a reference in the schema leads to this property. */
+function refersTo(schema: object, property: string): boolean {
+  const pointer = `#/properties/${property.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+  const isThere = (ref: string) => ref === pointer || ref.startsWith(`${pointer}/`);
+  let found = false;
+  JSON.stringify(schema, (key, value: unknown) => {
+    if (key === "$ref" && typeof value === "string" && isThere(decoded(value))) found = true;
+    return value;
+  });
+  return found;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
