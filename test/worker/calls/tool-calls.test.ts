@@ -98,6 +98,15 @@ describe("a call that is refused", () => {
     expect(await refused("greet", { name: "Ada" })).toEqual(["not-allowed"]);
   });
 
+  test("since its caller may not call it either", async () => {
+    const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode("narrow"));
+    const key = { hash: new Uint8Array(digest).toHex(), scopes: ["durable:*"] };
+    const server = serverOf(bundle, { API_KEYS: JSON.stringify({ narrow: key }), LINKS: "off" });
+    const next = { ...calling({ tool: "counting-next" }), catches: true };
+    const sent = { server, headers: { authorization: "Bearer narrow" } };
+    expect(saidIn(await callOf("plan", steps(next), sent))).toEqual(["insufficient-scope"]);
+  });
+
   test("since its arguments do not fit", async () => {
     expect(await refused("plan", { steps: 1 })).toEqual(["bad-arguments"]);
   });
