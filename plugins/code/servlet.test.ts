@@ -1,41 +1,49 @@
 import { loadServlet, type Script, type ServletUnderTest } from "edge-servlets/testing";
 import { beforeEach, expect, test } from "vitest";
 
-let scratchpad: ServletUnderTest;
+let servlet: ServletUnderTest;
 beforeEach(async () => {
-  scratchpad = await loadServlet("plugins/scratchpad");
+  servlet = await loadServlet("plugins/code");
 });
 
 /** Runs a script; returns its printed lines and the value of its last statement, or its error. */
 async function run(code: string, script: Script = {}): Promise<string> {
-  const { result } = await scratchpad.callTool("scratchpad-run", { code }, script);
+  const { result } = await servlet.callTool("run_code", { code }, script);
   const [block] = result.content;
   const text = block?.type === "text" ? block.text : "";
   return result.isError ? `error: ${text}` : text;
 }
 
-test("variables, functions and classes last, in each session of its own", async () => {
-  const one = { session: "one" };
+test("variables, functions and classes last, for each caller", async () => {
+  const one = { caller: "ada" };
   await run("let x = 5; const double = (n) => 2 * n; var y = 1; function f() { return x; }", one);
   await run("class Point { constructor(x) { this.x = x; } }; undeclared = new Point(3)", one);
   expect(await run("x = double(x) + y; f()", one)).toBe("11");
   expect(await run("[undeclared, undeclared instanceof Point]", one)).toBe(
     "[ Point { x: 3 }, true ]",
   );
-  expect(await run("typeof x", { session: "two" })).toBe('"undefined"');
+  expect(await run("typeof x", { caller: "eve" })).toBe('"undefined"');
 });
 
-test("without sessions, they are the caller's", async () => {
-  await run("let x = 1", { caller: "ada" });
-  expect(await run("x", { caller: "ada" })).toBe("1");
-  expect(await run("typeof x", { caller: "bob" })).toBe('"undefined"');
+test.each([
+  ["const n: number = 2; n * 2", "4"],
+  ["interface P { x: number }\nconst p = { x: 1 } as P;\np!.x satisfies number", "1"],
+  ["enum E { A = 3 }\nE.A", "3"],
+  ["function g<T>(one: T): T { return one }\nawait Promise.resolve(g<string>('a'))", '"a"'],
+  // JavaScript stays what it is.
+  ["let a = 1, b = 2, c = 0; a < b > (c)", "true"],
+])("types are left out: %s", async (code, value) => expect(await run(code)).toBe(value));
+
+test("where a script with types fails is where it was written", async () => {
+  const said = await run("interface P { x: number }\nconst p: P = { x: 1 };\n  none(p)");
+  expect(said).toContain("(line 3, column 3)");
 });
 
 test("shows what is printed, then the value", async () => {
   expect(await run('console.log("a", 1, [2]); console.error({ b: 3 }); 4')).toBe(
     "a 1 [ 2 ]\n{ b: 3 }\n4",
   );
-  const { result } = await scratchpad.callTool("scratchpad-run", { code: "console.log(1); 'two'" });
+  const { result } = await servlet.callTool("run_code", { code: "console.log(1); 'two'" });
   expect(result.structuredContent).toEqual({ printed: "1", value: '"two"' });
   expect(await run("let nothing")).toBe("");
 });
@@ -48,9 +56,9 @@ test("awaits at its top, and has timers", async () => {
 });
 
 test.each([
-  ["throws", "x = 2;\n\nnone.such", /ReferenceError: none is not defined \(line 3\)/],
-  ["throws in a function", "function g() {\n  null.a;\n}\ng()", /\(line 2\)[^]*script:4/],
-  ["does not parse", "x = 2;\nlet = = 3", /SyntaxError.*\(line 2\)/],
+  ["throws", "x = 2;\n\nnone.such", /ReferenceError: none is not defined \(line 3, column 1\)/],
+  ["throws in a function", "function g() {\n  null.a;\n}\ng()", /\(line 2, column 3\)[^]*script:4/],
+  ["does not parse", "x = 2;\nlet = = 3", /SyntaxError.*\(line 2, column 7\)/],
   ["rejects", "x = 2; await Promise.reject(new Error('late'))", /Error: late/],
   ["throws no error", "x = 2; throw { a: 1 }", /The script threw \{ a: 1 \}/],
   ["declares what there is", "x = 2; let x = 3", /x is declared already/],
@@ -73,7 +81,7 @@ test("what was printed before an error is shown with it", async () => {
 
 test("reset forgets everything", async () => {
   await run("let x = 1; globalThis.y = 2");
-  await scratchpad.callTool("scratchpad-reset");
+  await servlet.callTool("run_code", { code: "", reset: true });
   expect(await run("[typeof x, typeof y]")).toBe('[ "undefined", "undefined" ]');
   expect(await run("let x = 2; x")).toBe("2");
 });
@@ -92,7 +100,7 @@ test("scripts cannot break the tools", async () => {
   `;
   expect(await run(broken)).not.toMatch(/^error/);
   expect(await run("[3, 1].sort().map(String).join() + [].extra()")).toBe('"1,3kept"');
-  await scratchpad.callTool("scratchpad-reset");
+  await servlet.callTool("run_code", { code: "", reset: true });
   expect(await run("typeof [].extra")).toBe('"undefined"');
 });
 
