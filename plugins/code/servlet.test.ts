@@ -137,3 +137,82 @@ test("what it shows is bounded", async () => {
   expect(many.length).toBeLessThan(60_000);
   expect(await run('"x".repeat(1e6)')).toMatch(/^"x{49999}… \(\d+ characters more\)$/);
 });
+
+const issues = Array.from({ length: 3 }, (_, at) => ({ id: at + 1, title: `Issue ${at + 1}` }));
+const picture = { type: "image" as const, data: "AAAA", mimeType: "image/png" };
+const script: Script = {
+  tools: {
+    list_issues: { structuredContent: { issues } },
+    close_issue: ({ id }) =>
+      id === 2 ? { isError: true, content: text("is locked") } : `closed ${id}`,
+    draw: { content: [...text("a chart"), picture] },
+  },
+};
+function text(said: string) {
+  return [{ type: "text" as const, text: said }];
+}
+
+test("tools give what is structured, else their text; what they give is shown only where the script says so", async () => {
+  expect(
+    await run(
+      "const { issues } = await tools.list_issues(); const all = await Promise.allSettled(issues.map(({ id }) => tools.close_issue({ id }))); all.map((one) => one.value ?? String(one.reason))",
+      script,
+    ),
+  ).toBe('[ "closed 1", "Error: close_issue: is locked", "closed 3" ]');
+  // Later runs have what earlier ones have kept.
+  expect(await run("issues.length", script)).toBe("3");
+  expect(await run("(await callTool('close_issue', { id: 2 })).isError", script)).toBe("true");
+});
+
+test("pictures are kept, and shown where the script says so", async () => {
+  await run("let [, chart] = await tools.draw()", script);
+  const { result } = await servlet.callTool("run_code", { code: "show(chart)" }, script);
+  expect(result.content).toContainEqual(picture);
+  expect(await run("for (;;) show(chart)", script)).toMatch(
+    /^error: Error: A run shows at most 10/,
+  );
+});
+
+test("a script that fails says what it has done", async () => {
+  const said = await run(
+    "await tools.close_issue({ id: 1 }); await tools.close_issue({ id: 3 });\nawait tools.list_issues();\nnone",
+    script,
+  );
+  expect(said).toMatch(/none is not defined \(line 3, column 1\)/);
+  expect(said).toContain(
+    "Before that it has called close_issue (2), list_issues: what these have done stays.",
+  );
+  expect(await run("await tools.other()", script)).toMatch(/^error: ToolCallError: .*other/);
+});
+
+test("a run calls only the tools that it names, and none after its time", async () => {
+  const { result } = await servlet.callTool(
+    "run_code",
+    { code: "const call = tools; await call['draw']()", tools: ["list_issues"] },
+    script,
+  );
+  expect(JSON.stringify(result)).toContain("This run may call list_issues, not draw.");
+  const late = await servlet.callTool(
+    "run_code",
+    { code: "await sleep(3000); await tools.draw()", timeout: 2 },
+    script,
+  );
+  expect(JSON.stringify(late.result)).toContain("longer than its timeout");
+});
+
+test("scripts ask, wait, and say how far they are", async () => {
+  const asking: Script = {
+    ...script,
+    capabilities: { elicitation: {} },
+    answers: { "elicitation/create": () => ({ action: "accept", content: { size: 7 } }) },
+  };
+  const { result, notifications } = await servlet.callTool(
+    "run_code",
+    {
+      code: "progress(1, 2, 'half'); await sleep(60_000); const a = await ask('Which size?', { type: 'object', properties: { size: { type: 'number' } } }); a.size",
+    },
+    { ...asking, alwaysReplay: true },
+  );
+  expect(result.structuredContent).toEqual({ printed: "", value: "7" });
+  expect(notifications).toMatchObject([{ params: { progress: 1, total: 2, message: "half" } }]);
+});

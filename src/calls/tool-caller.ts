@@ -8,7 +8,7 @@ import { limits } from "../core/limits.ts";
 import { isChange, type CallToolResult, type Json } from "../core/model.ts";
 import { keyOfInner, type InnerCall, type Keeper, type Recorded } from "../core/record.ts";
 import type { WaitReason } from "../core/suspension.ts";
-import { stringBytes, textIn } from "../core/text.ts";
+import { beginningOf, stringBytes, textIn } from "../core/text.ts";
 import type { ToolAnswer, ToolCall, ToolCallReason } from "../core/tool-calls.ts";
 import { inSpan } from "../observe/spans.ts";
 import type { Deployment, FoundTool, ToolCaller } from "../servlets/deployment.ts";
@@ -24,6 +24,10 @@ type Calling = Outer & { call: { chain: CallChain } };
 
 /** Part of the fuel that is left which calls get: their caller can still say what has become of them. */
 const SHARE = 0.9;
+
+/** Calls that a question to the user shows, and the characters of each. */
+const CALLS_SHOWN = 20;
+const CALL_CHARACTERS = 200;
 
 /** A call that was not made, and why. */
 class Refusal extends Error {
@@ -52,6 +56,8 @@ export function toolCallerOf(outer: Outer): ToolCaller {
       chain,
       async callTools(asked, signal) {
         const known = inner?.at === asked.at ? inner.calls : [];
+        if (asked.isTrial === true)
+          return { ...(await questionOf(outer, asked)), fuelUsed: 0, time: asked.time };
         const batch = new Batch({ ...outer, call: { ...call, chain } }, asked, known);
         inner = { at: asked.at, calls: batch.calls };
         const called = await batch.run(signal);
@@ -67,6 +73,31 @@ export function toolCallerOf(outer: Outer): ToolCaller {
       if (inner !== undefined && recorded?.entries.length === inner.at) recorded.inner = inner;
     },
   };
+}
+
+/** What the user must allow of these calls, in words. */
+async function questionOf(
+  { servlet, call, find }: Outer,
+  { calls }: AskedCalls,
+): Promise<{ question?: string }> {
+  const { principal, session } = call;
+  const asked: string[] = [];
+  for (const { name, arguments: input } of Object.values(calls)) {
+    const ref = { kind: "tool", name, input } as const;
+    // One that cannot be called is refused when it is called.
+    const found = await find(ref, { principal, session }).catch(() => undefined);
+    if (found === undefined) continue;
+    const { destructiveHint, readOnlyHint } = found.tool?.tool?.annotations ?? {};
+    const isAsked =
+      servlet.manifest.confirm_calls === "writes"
+        ? readOnlyHint !== true
+        : destructiveHint === true;
+    if (isAsked) asked.push(beginningOf(`${name} ${JSON.stringify(input)}`, CALL_CHARACTERS));
+  }
+  if (asked.length === 0) return {};
+  const more = asked.length > CALLS_SHOWN ? [`and ${asked.length - CALLS_SHOWN} more`] : [];
+  const list = [...asked.slice(0, CALLS_SHOWN), ...more].map((one) => `- ${one}`);
+  return { question: [`${servlet.name} wants to call:`, ...list, "Allow it?"].join("\n") };
 }
 
 /** Calls that are made together. */

@@ -46,12 +46,16 @@ export interface AskedCalls {
   fuel: number;
   /** How long they may wait. */
   waitMs: number;
+  /** True to be told what the user must allow, and call nothing. */
+  isTrial?: boolean;
 }
 
 /** What came of them, the fuel that they have used, and the time by their clocks. */
 export type CalledTools = { fuelUsed: number; time: number } & (
   | { answers: Readonly<Record<string, ToolAnswer>> }
   | { reason: WaitReason }
+  /** What the user must allow, in words; absent where that is nothing. */
+  | { question?: string }
 );
 
 /** The calls around a call that a servlet has made, or that has a servlet which may make calls. */

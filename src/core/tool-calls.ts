@@ -17,6 +17,7 @@ export type ToolCalls = Readonly<Record<string, ToolCall>>;
 export type ToolCallReason =
   | "unknown-tool"
   | "not-allowed"
+  | "declined"
   | "insufficient-scope"
   | "bad-arguments"
   | "state-in-use"

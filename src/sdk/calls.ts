@@ -37,12 +37,12 @@ export class ToolCallError extends Error {
   override name = "ToolCallError";
   declare readonly tool: string;
   /**
-   * `not-allowed`: `may_call` in servlet.json does not have it. `insufficient-scope`: the caller may not call it itself.
+   * `not-allowed`: `may_call` in servlet.json does not have it. `declined`: its user has not allowed it (`confirm_calls`). `insufficient-scope`: the caller may not call it itself.
    * `state-in-use`: the call is made from within a call of that servlet, which keeps state. `too-deep` and `too-many`: servlets
    * call each other without end, or nearly. `failed`: its servlet gave an error of the protocol, or something invalid.
    */
   declare readonly reason:
-    | ("unknown-tool" | "not-allowed" | "insufficient-scope" | "bad-arguments")
+    | ("unknown-tool" | "not-allowed" | "declined" | "insufficient-scope" | "bad-arguments")
     | ("state-in-use" | "too-deep" | "too-many" | "failed");
 }
 

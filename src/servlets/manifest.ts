@@ -143,6 +143,11 @@ export const manifestSchema = once(() =>
         .describe(
           "Tools of other servlets that it may call, with the rights of its caller: `SERVLET:TOOL`, by the tools' own names; `*` stands for any characters. None by default.",
         ),
+      confirm_calls: z
+        .enum(["destructive", "writes"])
+        .describe(
+          "Which of these calls its user must allow first: `destructive` for tools that are marked as such (`destructiveHint`), `writes` for all that are not marked as reading only (`readOnlyHint`). Calls that are made together are one question. None by default.",
+        ),
       allowed_secrets: z
         .array(
           z.strictObject({

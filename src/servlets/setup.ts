@@ -80,6 +80,7 @@ export function setupOf(
     },
     ...(call.lookUp && { lookUp: call.lookUp }),
     ...(call.callTools && { callTools: call.callTools }),
+    confirmsCalls: manifest.confirm_calls !== undefined,
     ...(call.gate && { gate: call.gate }),
     ...(call.sending && { sending: call.sending }),
     ...(credentials && { credentials: guestCredentials(bundled, credentials) }),

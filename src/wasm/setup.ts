@@ -58,6 +58,8 @@ export interface Setup {
   lookUp?: LookUp;
   /** Calls tools of other servlets; absent where it may call none. */
   callTools?(asked: AskedCalls, signal: AbortSignal): Promise<CalledTools>;
+  /** True if the user must allow some of these calls. */
+  confirmsCalls?: boolean;
   /** Called before the guest asks for something slow (`ms` if known): `CallContext` says what it throws. */
   gate?(ms: number): Promise<void> | void;
   /** Called before an HTTP request is sent that must not be sent twice. */
