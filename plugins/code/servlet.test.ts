@@ -140,7 +140,14 @@ test("what it shows is bounded", async () => {
 
 const issues = Array.from({ length: 3 }, (_, at) => ({ id: at + 1, title: `Issue ${at + 1}` }));
 const picture = { type: "image" as const, data: "AAAA", mimeType: "image/png" };
+const asked: string[] = [];
 const script: Script = {
+  answers: {
+    "elicitation/create": ({ message }) => {
+      asked.push(String(message));
+      return { action: "accept", content: {} };
+    },
+  },
   tools: {
     list_issues: { structuredContent: { issues } },
     close_issue: ({ id }) =>

@@ -181,7 +181,6 @@ If it throws, its variables are as they were before; what tools have done stays.
         },
         required: ["printed"],
       },
-      annotations: { destructiveHint: true, openWorldHint: true },
       async handler({ code, tools: allowed, timeout, reset }, context) {
         [run, host] = [begun(allowed, timeout), context];
         let value: unknown;

@@ -55,10 +55,11 @@ export function toolCallerOf(outer: Outer): ToolCaller {
     parts: {
       chain,
       async callTools(asked, signal) {
-        const known = inner?.at === asked.at ? inner.calls : [];
+        const calling = { ...outer, call: { ...call, chain } };
         if (asked.isTrial === true)
-          return { ...(await questionOf(outer, asked)), fuelUsed: 0, time: asked.time };
-        const batch = new Batch({ ...outer, call: { ...call, chain } }, asked, known);
+          return { ...(await questionOf(calling, asked)), fuelUsed: 0, time: asked.time };
+        const known = inner?.at === asked.at ? inner.calls : [];
+        const batch = new Batch(calling, asked, known);
         inner = { at: asked.at, calls: batch.calls };
         const called = await batch.run(signal);
         isSingleUse ||= batch.isSingleUse;
@@ -75,23 +76,46 @@ export function toolCallerOf(outer: Outer): ToolCaller {
   };
 }
 
-/** What the user must allow of these calls, in words. */
-async function questionOf(
-  { servlet, call, find }: Outer,
-  { calls }: AskedCalls,
-): Promise<{ question?: string }> {
+/** Throws a `Refusal` for a tool that the servlet may not call now. */
+function demandAllowed({ servlet, call, own }: Calling, found: FoundTool, name: string): void {
+  const { may_call: patterns = [] } = servlet.manifest;
+  const { name: of } = found.servlet!;
+  const { tool } = found.tool!;
+  if (
+    own?.has(found.servlet!) === true ||
+    (tool !== undefined && !isForModels(tool)) ||
+    !patterns.some((pattern) => grants(pattern, of, found.tool!.own))
+  )
+    throw new Refusal(
+      "not-allowed",
+      `The servlet ${servlet.name} may not call ${name}: \`may_call\` in its servlet.json does not have ${of}:${found.tool!.own}.`,
+    );
+  if (found.misfit !== undefined) throw new Refusal("bad-arguments", found.misfit);
+  if (keepsState(found.servlet!.manifest) && call.chain.keeping.includes(of))
+    throw new Refusal(
+      "state-in-use",
+      `${name} cannot be called here: this call is made from within a call of ${of}, whose state is in use until that has ended.`,
+    );
+}
+
+/** What the user must allow of these calls, in words. One that is refused anyway is no part of it. */
+async function questionOf(outer: Calling, { calls }: AskedCalls): Promise<{ question?: string }> {
+  const { servlet, call, find } = outer;
   const { principal, session } = call;
   const asked: string[] = [];
   for (const { name, arguments: input } of Object.values(calls)) {
     const ref = { kind: "tool", name, input } as const;
-    // One that cannot be called is refused when it is called.
-    const found = await find(ref, { principal, session }).catch(() => undefined);
-    if (found === undefined) continue;
+    let found: FoundTool;
+    try {
+      found = await find(ref, { principal, session });
+      demandAllowed(outer, found, name);
+    } catch {
+      continue;
+    }
     const { destructiveHint, readOnlyHint } = found.tool?.tool?.annotations ?? {};
-    const isAsked =
-      servlet.manifest.confirm_calls === "writes"
-        ? readOnlyHint !== true
-        : destructiveHint === true;
+    const isHarmless =
+      servlet.manifest.confirm_calls === "destructive" && destructiveHint === false;
+    const isAsked = readOnlyHint !== true && !isHarmless;
     if (isAsked) asked.push(beginningOf(`${name} ${JSON.stringify(input)}`, CALL_CHARACTERS));
   }
   if (asked.length === 0) return {};
@@ -193,7 +217,7 @@ class Batch {
 
   /** The tool, if it may be called. Throws a `Refusal`. */
   async #found({ name, arguments: input }: ToolCall, known?: Recorded): Promise<FoundTool> {
-    const { servlet, call, find, own } = this.#outer;
+    const { call, find } = this.#outer;
     const { chain } = call;
     if (chain.depth >= limits.innerDepth)
       throw new Refusal(
@@ -215,24 +239,7 @@ class Batch {
         throw new Refusal("unknown-tool", message);
       throw error;
     });
-    const { may_call: patterns = [] } = servlet.manifest;
-    const { name: of } = found.servlet!;
-    const { tool } = found.tool!;
-    if (
-      own?.has(found.servlet!) === true ||
-      (tool !== undefined && !isForModels(tool)) ||
-      !patterns.some((pattern) => grants(pattern, of, found.tool!.own))
-    )
-      throw new Refusal(
-        "not-allowed",
-        `The servlet ${servlet.name} may not call ${name}: \`may_call\` in its servlet.json does not have ${of}:${found.tool!.own}.`,
-      );
-    if (found.misfit !== undefined) throw new Refusal("bad-arguments", found.misfit);
-    if (keepsState(found.servlet!.manifest) && chain.keeping.includes(of))
-      throw new Refusal(
-        "state-in-use",
-        `${name} cannot be called here: this call is made from within a call of ${of}, whose state is in use until that has ended.`,
-      );
+    demandAllowed(this.#outer, found, name);
     return found;
   }
 

@@ -146,7 +146,7 @@ export const manifestSchema = once(() =>
       confirm_calls: z
         .enum(["destructive", "writes"])
         .describe(
-          "Which of these calls its user must allow first: `destructive` for tools that are marked as such (`destructiveHint`), `writes` for all that are not marked as reading only (`readOnlyHint`). Calls that are made together are one question. None by default.",
+          "Which of these calls its user must allow first: `writes` for all tools but those with `readOnlyHint`, `destructive` for all but those and the ones with `destructiveHint: false`. Calls that are made together are one question. None by default.",
         ),
       allowed_secrets: z
         .array(
