@@ -1,14 +1,14 @@
 /** Calls of tools that a servlet makes: calls like any other, whose records are a part of that of the call around them. */
 import { perform, whateverFor, type Waiting } from "./engine.ts";
 import type { Ask, Asker } from "../core/asks.ts";
-import type { AskedCalls, CallChain, CallContext, CalledTools } from "../core/call-context.ts";
+import type { AskedCalls, CallChain, CallContext, CalledTools, Confirmation } from "../core/call-context.ts";
 import { hexDigest } from "../core/digest.ts";
 import { Fault, logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { isChange, type CallToolResult, type Json } from "../core/model.ts";
 import { keyOfInner, type InnerCall, type Keeper, type Recorded } from "../core/record.ts";
 import type { WaitReason } from "../core/suspension.ts";
-import { beginningOf, stringBytes, textIn } from "../core/text.ts";
+import { abridged, printable, stringBytes, textIn } from "../core/text.ts";
 import type { ToolAnswer, ToolCall, ToolCallReason } from "../core/tool-calls.ts";
 import { inSpan } from "../observe/spans.ts";
 import type { Deployment, FoundTool, ToolCaller } from "../servlets/deployment.ts";
@@ -25,9 +25,9 @@ type Calling = Outer & { call: { chain: CallChain } };
 /** Part of the fuel that is left which calls get: their caller can still say what has become of them. */
 const SHARE = 0.9;
 
-/** Calls that a question to the user shows, and the characters of each. */
+/** Calls that a question to the user shows, and the characters of all of them. */
 const CALLS_SHOWN = 20;
-const CALL_CHARACTERS = 200;
+const CALLS_CHARACTERS = 4000;
 
 /** A call that was not made, and why. */
 class Refusal extends Error {
@@ -56,8 +56,7 @@ export function toolCallerOf(outer: Outer): ToolCaller {
       chain,
       async callTools(asked, signal) {
         const calling = { ...outer, call: { ...call, chain } };
-        if (asked.isTrial === true)
-          return { ...(await questionOf(calling, asked)), fuelUsed: 0, time: asked.time };
+        if (asked.isTrial === true) return confirmationOf(calling, asked, signal);
         const known = inner?.at === asked.at ? inner.calls : [];
         const batch = new Batch(calling, asked, known);
         inner = { at: asked.at, calls: batch.calls };
@@ -98,30 +97,57 @@ function demandAllowed({ servlet, call, own }: Calling, found: FoundTool, name: 
     );
 }
 
-/** What the user must allow of these calls, in words. One that is refused anyway is no part of it. */
-async function questionOf(outer: Calling, { calls }: AskedCalls): Promise<{ question?: string }> {
+/** True if the user must allow this call first. */
+function isConfirmed({ servlet }: Calling, { tool }: FoundTool): boolean {
+  const { confirm_calls: which } = servlet.manifest;
+  const { destructiveHint, readOnlyHint } = tool?.tool?.annotations ?? {};
+  if (which === undefined || readOnlyHint === true) return false;
+  return which === "writes" || destructiveHint !== false;
+}
+
+/** What the user must allow of these calls. One that is refused anyway is no part of it. */
+async function confirmationOf(
+  outer: Calling,
+  { calls }: AskedCalls,
+  signal: AbortSignal,
+): Promise<Confirmation> {
   const { servlet, call, find } = outer;
-  const { principal, session } = call;
-  const asked: string[] = [];
-  for (const { name, arguments: input } of Object.values(calls)) {
-    const ref = { kind: "tool", name, input } as const;
+  const { principal, session, chain } = call;
+  const asked: ToolCall[] = [];
+  const servlets: [key: string, servlet: string][] = [];
+  for (const [key, one] of Object.entries(calls).slice(0, Math.max(0, chain.left.calls))) {
+    signal.throwIfAborted();
+    const ref = { kind: "tool", name: one.name, input: one.arguments } as const;
     let found: FoundTool;
     try {
       found = await find(ref, { principal, session });
-      demandAllowed(outer, found, name);
+      demandAllowed(outer, found, one.name);
     } catch {
       continue;
     }
-    const { destructiveHint, readOnlyHint } = found.tool?.tool?.annotations ?? {};
-    const isHarmless =
-      servlet.manifest.confirm_calls === "destructive" && destructiveHint === false;
-    const isAsked = readOnlyHint !== true && !isHarmless;
-    if (isAsked) asked.push(beginningOf(`${name} ${JSON.stringify(input)}`, CALL_CHARACTERS));
+    if (!isConfirmed(outer, found)) continue;
+    // `call_tool` of the server is a call of the tool that it names.
+    asked.push({ ...one, name: found.subject ?? one.name });
+    servlets.push([key, found.servlet!.name]);
   }
-  if (asked.length === 0) return {};
-  const more = asked.length > CALLS_SHOWN ? [`and ${asked.length - CALLS_SHOWN} more`] : [];
-  const list = [...asked.slice(0, CALLS_SHOWN), ...more].map((one) => `- ${one}`);
-  return { question: [`${servlet.name} wants to call:`, ...list, "Allow it?"].join("\n") };
+  const question = asked.length === 0 ? "" : questionOf(servlet.name, asked);
+  return { question, servlets: Object.fromEntries(servlets) };
+}
+
+/** The question whether a servlet may make these calls, in which no character is obeyed or hidden rather than shown. */
+function questionOf(servlet: string, calls: readonly ToolCall[]): string {
+  const shown = calls.slice(0, CALLS_SHOWN);
+  const most = Math.floor(CALLS_CHARACTERS / shown.length);
+  const lines = shown.map((one) =>
+    abridged(printable(`${one.name} ${JSON.stringify(one.arguments)}`), most),
+  );
+  const others = Map.groupBy(calls.slice(CALLS_SHOWN), ({ name }) => printable(name));
+  if (others.size > 0) {
+    const counted = [...others].map(([name, all]) => `${name} (${all.length})`).join(", ");
+    lines.push(`and ${calls.length - CALLS_SHOWN} more: ${abridged(counted, CALLS_CHARACTERS)}`);
+  }
+  const list = lines.map((line) => `- ${line}`);
+  return [`${servlet} wants to call:`, ...list, "Allow it?"].join("\n");
 }
 
 /** Calls that are made together. */
@@ -149,7 +175,7 @@ class Batch {
   }
 
   /** Runs them until each has ended or waits. Throws a `Fault` that ends the call around them. */
-  async run(gone: AbortSignal): Promise<CalledTools> {
+  async run(gone: AbortSignal): Promise<Exclude<CalledTools, Confirmation>> {
     const signal = AbortSignal.any([gone, this.#stop.signal]);
     const next = this.#keys.keys();
     let failure: unknown;
@@ -177,10 +203,20 @@ class Batch {
 
   async #one(nth: number, signal: AbortSignal): Promise<void> {
     const known = this.calls[nth]!;
-    const asked = this.#asked.calls[this.#keys[nth]!]!;
+    const key = this.#keys[nth]!;
+    const asked = this.#asked.calls[key]!;
     const ended = (answer: ToolAnswer) => (this.calls[nth] = { answer });
     try {
       const found = await this.#found(asked, known.recorded);
+      // Since the user was asked another servlet may have the tool, or the caller has come to be allowed to call it.
+      if (
+        isConfirmed(this.#outer, found) &&
+        this.#asked.allowed?.[key] !== found.servlet!.name
+      )
+        throw new Refusal(
+          "declined",
+          `The user was not asked whether to allow ${asked.name}, which could not be called then. Call it again.`,
+        );
       const start = () => ({
         name: `call ${found.servlet!.name}`,
         attributes: {

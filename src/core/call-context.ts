@@ -48,15 +48,25 @@ export interface AskedCalls {
   waitMs: number;
   /** True to be told what the user must allow, and call nothing. */
   isTrial?: boolean;
+  /** What the user has allowed; other calls that they must allow are refused. */
+  allowed?: Confirmation["servlets"];
 }
 
-/** What came of them, the fuel that they have used, and the time by their clocks. */
-export type CalledTools = { fuelUsed: number; time: number } & (
-  | { answers: Readonly<Record<string, ToolAnswer>> }
-  | { reason: WaitReason }
-  /** What the user must allow, in words; absent where that is nothing. */
-  | { question?: string }
-);
+/** What the user must allow first. */
+export interface Confirmation {
+  /** Lists the calls; "" if there are none. */
+  question: string;
+  /** The servlet of each of these calls, by the call's key. */
+  servlets: Readonly<Record<string, string>>;
+}
+
+/** What came of them, the fuel that they have used, and the time by their clocks; of a trial, what the user must allow. */
+export type CalledTools =
+  | ({ fuelUsed: number; time: number } & (
+      | { answers: Readonly<Record<string, ToolAnswer>> }
+      | { reason: WaitReason }
+    ))
+  | Confirmation;
 
 /** The calls around a call that a servlet has made, or that has a servlet which may make calls. */
 export interface CallChain {

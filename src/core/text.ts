@@ -49,6 +49,14 @@ export function beginningOf(text: string, most: number): string {
 export const shortened = (text: string, most: number): string =>
   text.length > most ? `${beginningOf(text, most)}…` : text;
 
+/** The text; of one that is longer than `most` its beginning, its end, and how many characters are between them. */
+export function abridged(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const half = most >> 1;
+  const between = `… (${text.length - 2 * half} characters more) …`;
+  return [text.slice(0, half), between, text.slice(-half)].join(" ").toWellFormed();
+}
+
 /** Escapes of JSON that may stand for half of a character. */
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
 /** An escaped backslash, a whole character in two escapes, or half of one. */

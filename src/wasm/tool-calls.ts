@@ -1,10 +1,10 @@
 /** How does a guest call tools of other servlets? */
-import type { Answers, Asks } from "../core/asks.ts";
-import type { CalledTools } from "../core/call-context.ts";
-import { stringBytes } from "../core/text.ts";
+import type { AskedCalls, CalledTools, Confirmation } from "../core/call-context.ts";
+import { beginningOf, stringBytes } from "../core/text.ts";
 import { isObject } from "../core/model.ts";
 import { Wait } from "../core/suspension.ts";
 import type { ToolAnswer, ToolCall, ToolCallReason, ToolCalls } from "../core/tool-calls.ts";
+import { sendAsks } from "./ask-client.ts";
 import { GuestError, type Guest } from "./guest.ts";
 
 /** Fuel for each byte of arguments, which are checked. */
@@ -23,13 +23,15 @@ export async function callTools(guest: Guest, block: bigint): Promise<bigint> {
   const calls: ToolCalls = Object.fromEntries(asked);
   const details = JSON.stringify(calls);
   guest.pay(stringBytes(details) * ARGUMENT_FUEL);
-  const names = Object.values(calls).map(({ name }) => name.slice(0, 100));
+  const names = Object.values(calls).map(({ name }) => beginningOf(name, 100));
   const what = `call ${names.slice(0, 3).join(", ")}${names.length > 3 ? ", …" : ""}`;
-  const refusal =
-    guest.setup.confirmsCalls === true && (await declined(guest, { what, details, calls }));
-  const recorded = refusal
-    ? JSON.stringify(refusals(calls, "declined", refusal))
-    : await guest.answer({ what, details }, () => called(guest, calls));
+  const question = { what, details };
+  const { refusal, allowed } =
+    guest.setup.confirmsCalls === true ? await confirmed(guest, calls, question) : {};
+  const recorded =
+    refusal === undefined
+      ? await guest.answer(question, () => called(guest, calls, allowed))
+      : JSON.stringify(refusals(calls, "declined", refusal));
   const answers = JSON.parse(recorded) as Record<string, ToolAnswer>;
   return guest.put(isOne ? JSON.stringify(answers["one"]) : recorded);
 }
@@ -43,34 +45,35 @@ function toolCallIn(given: unknown): ToolCall {
 }
 
 /**
- * Has the user allow what they must, in one question for all calls. Gives why they may not be made; "" if they may. Each question
- * is recorded, also one that need not be put: whether it must be may change before a run is repeated.
+ * Has the user allow what they must, in one question for all calls. Gives what they have allowed, or why nothing may be
+ * called. What they must allow is recorded: it may change before a run is repeated, and before they answer.
  */
-async function declined(
+async function confirmed(
   guest: Guest,
-  { what, details, calls }: { what: string; details: string; calls: ToolCalls },
-): Promise<string> {
+  calls: ToolCalls,
+  { what, details }: { what: string; details: string },
+): Promise<{ refusal?: string; allowed?: Confirmation["servlets"] }> {
   const recorded = await guest.answer({ what: `allow ${what}`, details }, async () => {
     const outcome = await outcomeOf(guest, calls, { isTrial: true });
-    if (outcome === undefined || !("question" in outcome)) return "{}";
-    const params = {
-      message: outcome.question,
-      requestedSchema: { type: "object", properties: {} },
-    };
-    const asks: Asks = { allow: { method: "elicitation/create", params } };
-    return JSON.stringify(await guest.wait((signal) => guest.setup.ask(asks, signal)));
+    return JSON.stringify(outcome && "question" in outcome ? outcome : NOTHING_TO_ALLOW);
   });
-  const { allow } = JSON.parse(recorded) as Answers;
-  if (allow === undefined) return "";
-  if ("failed" in allow) return `The user could not be asked whether to allow it: ${allow.message}`;
-  return allow.result["action"] === "accept" ? "" : "The user has not allowed it.";
+  const { question, servlets } = JSON.parse(recorded) as Confirmation;
+  if (question === "") return {};
+  const params = { message: question, requestedSchema: { type: "object", properties: {} } };
+  const { allow } = await sendAsks(guest, { allow: { method: "elicitation/create", params } });
+  if (allow !== undefined && "failed" in allow)
+    return { refusal: `The user could not be asked whether to allow it: ${allow.message}` };
+  if (allow?.result["action"] !== "accept") return { refusal: "The user has not allowed it." };
+  return { allowed: servlets };
 }
+
+const NOTHING_TO_ALLOW: Confirmation = { question: "", servlets: {} };
 
 /** Undefined where the servlet may call no tools. */
 async function outcomeOf(
   guest: Guest,
   calls: ToolCalls,
-  how: { isTrial?: true } = {},
+  how: Pick<AskedCalls, "isTrial" | "allowed">,
 ): Promise<CalledTools | undefined> {
   const { setup, journal, budget } = guest;
   const { callTools: call } = setup;
@@ -83,10 +86,14 @@ async function outcomeOf(
 }
 
 /** The answers, as JSON. What the calls have computed counts as computed by this guest. */
-async function called(guest: Guest, calls: ToolCalls): Promise<string> {
+async function called(
+  guest: Guest,
+  calls: ToolCalls,
+  allowed: AskedCalls["allowed"],
+): Promise<string> {
   const { journal } = guest;
-  const outcome = await outcomeOf(guest, calls);
-  if (outcome === undefined || !("reason" in outcome || "answers" in outcome))
+  const outcome = await outcomeOf(guest, calls, { ...(allowed && { allowed }) });
+  if (outcome === undefined || "question" in outcome)
     return JSON.stringify(
       refusals(
         calls,
