@@ -1,5 +1,19 @@
 import { describe, expect, test } from "vitest";
-import { beginTool, callOf, goOn, goOnAsked, newAddress, prepare, type Json } from "./client.ts";
+import { bundle } from "../../bundle.gen.ts";
+import { call as callByOtc, failureOf, serverOf as otcServerOf } from "../otc/client.ts";
+import { profiled } from "../profiles.ts";
+import {
+  beginTool,
+  callOf,
+  goOn,
+  goOnAsked,
+  newAddress,
+  prepare,
+  serverOf,
+  type Json,
+} from "./client.ts";
+import { beginTask, updateTask } from "./faults.ts";
+import { ring, until } from "./task-steps.ts";
 
 /** The servlet `code`: scripts that call the tools of the server. */
 prepare();
@@ -10,13 +24,13 @@ const TIMEOUT = 60_000;
 async function caller(notes = 3) {
   const sent = { headers: { "cf-connecting-ip": newAddress() } };
   const run = async (code: string) => {
-    const { result, error } = await callOf("run_code", { code }, sent);
-    return error?.message ?? textOf(result!);
+    return outcomeOf(await callOf("run_code", { code }, sent));
   };
   const add = `for (let n = 1; n <= ${notes}; n++) await tools.add_note({ text: "note " + n });`;
   if (notes > 0) await run(add);
   return { sent, run };
 }
+const outcomeOf = ({ result, error }: Json): string => error?.message ?? textOf(result!);
 const textOf = ({ content, isError }: Json) =>
   (isError ? "error: " : "") + content.map(({ text }: Json) => text).join("\n");
 
@@ -70,6 +84,118 @@ describe("what is destructive", () => {
     const { result } = await callOf("run_code", { code: DELETE }, { ...sent, capabilities: {} });
     expect(textOf(result!)).toMatch(/could not be asked/);
     expect(await run("(await tools.list_notes()).notes.length")).toBe("1");
+  });
+});
+
+const questionIn = ({ requests }: { requests: Json }): string =>
+  Object.values<Json>(requests)[0]!["params"].message;
+
+const ALLOW = { action: "accept", content: {} };
+
+describe("the question whether calls are allowed", { timeout: TIMEOUT }, () => {
+  test("has the end of long arguments, says how much is between, and hides no character", async () => {
+    const { sent } = await caller(1);
+    const text = String.raw`"\u202esafe\u200b" + "x".repeat(5000) + "harm"`;
+    const round = await beginTool(
+      "run_code",
+      { code: `await tools.edit_note({ id: 1, text: ${text} })` },
+      sent,
+    );
+    expect(questionIn(round)).toMatch(
+      /- edit_note \{"id":1,"text":"\\u\{202e\}safe\\u\{200b\}x+ … \(\d+ characters more\) … x+harm"\}\n/,
+    );
+    expect(questionIn(round).length).toBeLessThan(4200);
+  });
+
+  test("names the tools of calls that it does not show", async () => {
+    const { sent } = await caller(1);
+    const code = `
+      const edits = Array.from({ length: 22 }, (_, n) => tools.edit_note({ id: 1, text: "t" + n }));
+      await Promise.all([...edits, tools.delete_note({ id: 1 })]);
+    `;
+    const round = await beginTool("run_code", { code }, sent);
+    expect(questionIn(round).split("\n").slice(-2)).toEqual([
+      "- and 3 more: edit_note (2), delete_note (1)",
+      "Allow it?",
+    ]);
+  });
+
+  test("is one for ten thousand calls", async () => {
+    const { sent, run } = await caller(1);
+    const code = `
+      const all = Array.from({ length: 10_000 }, (_, n) => tools.delete_note({ id: n + 1 }));
+      (await Promise.allSettled(all)).filter(({ reason }) => reason?.reason === "too-many").length
+    `;
+    const round = await beginTool("run_code", { code }, sent);
+    expect(questionIn(round)).toContain("- and 980 more: delete_note (980)");
+    expect(outcomeOf(await goOn(round, { allow: ALLOW }))).toBe("9000");
+    expect(await run("(await tools.list_notes()).notes.length")).toBe("0");
+  });
+
+  test("names the tool that is called by call_tool", async () => {
+    const server = profiled({}, { "": { tools: "search", listed: ["*:run_code"] } });
+    const { sent } = await caller(1);
+    const code = 'await tools.call_tool({ name: "delete_note", arguments: { id: 1 } })';
+    const round = await beginTool("run_code", { code }, { ...sent, server });
+    expect(questionIn(round)).toContain("- delete_note {");
+  });
+
+  test("is for those calls alone that could be made then", async () => {
+    const hash = async (scopes: string[]) => {
+      const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode("grows"));
+      const API_KEYS = JSON.stringify({ grows: { hash: new Uint8Array(digest).toHex(), scopes } });
+      return serverOf(bundle, { API_KEYS, LINKS: "off" });
+    };
+    const sent = {
+      server: await hash(["code:*", "notes:*"]),
+      headers: { authorization: "Bearer grows" },
+    };
+    const code = `
+      const { id } = await tools.add_note({ text: "a" });
+      const all = [tools.delete_note({ id }), tools["counting-next"]()];
+      (await Promise.allSettled(all)).map(({ status, reason }) => reason?.reason ?? status)
+    `;
+    const round = await beginTool("run_code", { code }, sent);
+    expect(questionIn(round)).not.toContain("counting");
+    const server = await hash(["*:*"]);
+    const answer = await goOn(round, { allow: ALLOW }, {}, { server });
+    expect(outcomeOf(answer)).toBe('[ "fulfilled", "declined" ]');
+  });
+
+  test("is answered by nothing but its own answer", async () => {
+    const { sent, run } = await caller(1);
+    const round = await beginTool("run_code", { code: DELETE }, sent);
+    const other = { "0.allow": ALLOW, ask_1: ALLOW };
+    const again = await goOnAsked(round, other);
+    expect(again.requests).toEqual(round.requests);
+    expect(await run("(await tools.list_notes()).notes.length")).toBe("1");
+  });
+
+  test("is that of a task, too", async () => {
+    const code = `
+      await sleep(3_600_000);
+      const { id } = await tools.add_note({ text: "a" });
+      try { await tools.delete_note({ id }); } catch ({ reason }) { console.log(reason); }
+      (await tools.list_notes()).notes.some((one) => one.id === id)
+    `;
+    const id = await beginTask("run_code", { code });
+    await until(id, "working");
+    await ring(id, 3_600_000);
+    const asking = await until(id, "input_required");
+    const [key] = Object.keys(asking["inputRequests"]);
+    await updateTask(id, { "0.allow": ALLOW, [`${key}.0`]: ALLOW });
+    expect(Object.keys((await until(id, "input_required"))["inputRequests"])).toEqual([key]);
+    await updateTask(id, { [key!]: { action: "decline" } });
+    await ring(id, 0);
+    expect(textOf((await until(id, "completed"))["result"])).toBe("declined\ntrue");
+  });
+
+  test("is put by a page where the caller speaks Open Tool Calling", async () => {
+    const code = 'await tools.delete_note({ id: (await tools.add_note({ text: "a" })).id })';
+    const answer = await callByOtc("code.run_code", { code }, {}, otcServerOf());
+    expect(JSON.stringify(failureOf(answer))).toMatch(
+      /open http.*code wants to call.*delete_note/,
+    );
   });
 });
 
