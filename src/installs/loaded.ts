@@ -108,7 +108,7 @@ export function loadedRun(
   run: Pick<LoadedRun, "export" | "input" | "recorded" | "seed" | "time">,
 ): Omit<LoadedRun, "id"> {
   const { config, allowedHosts, resends, logLevel, trace, caller, fuel, fuelUsed } = setup;
-  const { waitMs, place } = setup;
+  const { waitMs, place, confirmsCalls } = setup;
   const secrets = (manifest.allowed_secrets ?? []).flatMap(({ service, user }) => {
     const value = setup.secret(service, user);
     return value === undefined ? [] : [{ service, user, value }];
@@ -119,7 +119,7 @@ export function loadedRun(
     servlet: { name, manifest },
     setup: {
       ...{ config, allowedHosts, resends: isResent, logLevel, trace, caller },
-      ...{ fuel, fuelUsed, waitMs, place },
+      ...{ fuel, fuelUsed, waitMs, place, confirmsCalls },
     },
     secrets,
     credentials: call.credentials,

@@ -23,7 +23,7 @@ import { liveWorld } from "../wasm/world.ts";
 type PlainSetup = Pick<
   Setup,
   | ("config" | "allowedHosts" | "resends" | "logLevel" | "trace" | "caller")
-  | ("fuel" | "fuelUsed" | "waitMs" | "place")
+  | ("fuel" | "fuelUsed" | "waitMs" | "place" | "confirmsCalls")
 >;
 
 export interface LoadedRun {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { Again, perform, whateverFor } from "../../../src/calls/engine.ts";
+import { perform, whateverFor, type Waiting } from "../../../src/calls/engine.ts";
 import { toolCallerOf } from "../../../src/calls/tool-caller.ts";
 import type { Asks } from "../../../src/core/asks.ts";
 import type { CallContext } from "../../../src/core/call-context.ts";
 import type { Json } from "../../../src/core/model.ts";
 import { withRecordedAnswer } from "../../../src/core/record.ts";
-import { Wait } from "../../../src/core/suspension.ts";
+import { Suspended, Wait } from "../../../src/core/suspension.ts";
 import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { Registry } from "../../../src/servlets/registry.ts";
 import { nobodysCall } from "../../../src/servlets/servlet.ts";
@@ -36,34 +36,51 @@ const call = (tool: string, ...all: Json[]) => ({
   catches: true,
 });
 
-async function said(servlets: PreparedServlet[], ...steps: Json[]) {
-  const registry = new Registry(
+const ALLOW: Json = { action: "accept", content: { value: "yes" } };
+
+/** After the first question the server has the servlets `later`, and its client gives these results. */
+interface Run {
+  servlets: PreparedServlet[];
+  steps: Json[];
+  later?: PreparedServlet[];
+  result?: Json;
+}
+
+const entryOf = (servlets: PreparedServlet[], steps: Json[]) =>
+  new Registry(
     { servlets },
     { ...deployment, runLoaded: loader.run.bind(loader), toolCaller: toolCallerOf },
-  );
+  ).resolve({ kind: "tool", name: "plan", input: { steps } });
+
+async function run({ servlets, steps, later = servlets, result = ALLOW }: Run) {
   const asked: string[] = [];
   const ask = async (asks: Asks) => {
     throw new Wait({ kind: "input", asks, given: {} });
   };
-  const context: CallContext = { ...nobodysCall, ask };
-  const entry = await registry.resolve({ kind: "tool", name: "plan", input: { steps } });
-  const result = await perform<Json>(entry, context, {
-    ended: (ended) => ended,
-    waits: {
-      ...whateverFor(() => Promise.reject(new Error("it waits for something else"))),
-      input({ reason, recorded }) {
-        const answers = Object.entries(reason.asks).map(([key, { params }]) => {
-          asked.push(String(params["message"]));
-          return [key, { result: { action: "accept", content: { value: "yes" } } }];
-        });
-        const answer = JSON.stringify(Object.fromEntries(answers));
-        return new Again({ recorded: withRecordedAnswer(recorded!, answer, Date.now()) });
+  let context: CallContext = { ...nobodysCall, ask };
+  for (;;) {
+    const entry = await entryOf(asked.length === 0 ? servlets : later, steps);
+    const ended = await perform<Json | Waiting<"input">>(entry, context, {
+      ended: (given) => given,
+      waits: {
+        ...whateverFor(() => Promise.reject(new Error("it waits for something else"))),
+        input: (waiting) => waiting,
       },
-    },
-  });
-  const text = (result["content"] as { text: string }[])[0]!.text;
-  return { asked, said: (JSON.parse(text) as { said: unknown }).said };
+    });
+    if (!(ended instanceof Suspended)) {
+      const text = (ended["content"] as { text: string }[])[0]!.text;
+      return { asked, said: (JSON.parse(text) as { said: unknown }).said };
+    }
+    const answers = Object.entries((ended as Waiting<"input">).reason.asks).map(([key, { params }]) => {
+      asked.push(String(params["message"]));
+      return [key, { result }];
+    });
+    const answer = JSON.stringify(Object.fromEntries(answers));
+    context = { ...context, recorded: withRecordedAnswer(ended.recorded!, answer, Date.now()) };
+  }
 }
+
+const said = (servlets: PreparedServlet[], ...steps: Json[]) => run({ servlets, steps });
 
 describe.each(KINDS)("%s", (_what, servlets) => {
   test("and gets its result", async () => {
@@ -80,5 +97,43 @@ describe.each(KINDS)("%s", (_what, servlets) => {
 
   test("and is refused", async () => {
     expect((await said(servlets, call("nothing"))).said).toEqual(["unknown-tool"]);
+  });
+});
+
+describe.each(KINDS)("%s that its user must allow", (_what, [outer, inner]) => {
+  const manifest = { ...outer!.manifest, confirm_calls: "destructive" as const };
+  const asking = { ...outer!, manifest };
+  const steps = [call("two-plan", { do: "config" }), call("two-plan", { do: "config" })];
+  const question = 'durable wants to call:\n- two-plan {"steps":[{"do":"config"}]}\nAllow it?';
+  /** The servlet that is called, with tools that have these annotations. */
+  const annotated = (annotations: object): PreparedServlet => {
+    const tools = inner!.lists!.tools.map((tool) => ({ ...tool, annotations }));
+    return { ...inner!, lists: { ...inner!.lists!, tools } };
+  };
+
+  test("and asks for each", async () => {
+    const outcome = await run({ servlets: [asking, inner!], steps });
+    expect(outcome.asked).toEqual([question, question]);
+    expect(outcome.said).toEqual([
+      [expect.objectContaining({ said: ["hi"] })],
+      [expect.objectContaining({ said: ["hi"] })],
+    ]);
+  });
+
+  test("and does not if they decline", async () => {
+    const result = { action: "decline" };
+    const outcome = await run({ servlets: [asking, inner!], steps, result });
+    expect(outcome.said).toEqual(["declined", "declined"]);
+  });
+
+  test("and asks for none that destroys nothing", async () => {
+    const servlets = [asking, annotated({ destructiveHint: false })];
+    expect((await run({ servlets, steps })).asked).toEqual([]);
+  });
+
+  test("and does not call what had another servlet when they were asked", async () => {
+    const other = { ...inner!, name: "durable-three" };
+    const outcome = await run({ servlets: [asking, inner!], steps, later: [asking, other] });
+    expect(outcome.said).toEqual([["declined"], expect.anything()].flat());
   });
 });
