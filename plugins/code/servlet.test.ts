@@ -223,3 +223,38 @@ test("scripts ask, wait, and say how far they are", async () => {
   expect(result.structuredContent).toEqual({ printed: "", value: "7" });
   expect(notifications).toMatchObject([{ params: { progress: 1, total: 2, message: "half" } }]);
 });
+
+test("the user is asked once, and a tool called once, however often a run stops", async () => {
+  const called: unknown[] = [];
+  const before = asked.length;
+  const tools = { close_issue: ({ id }: Record<string, unknown>) => `closed ${called.push(id)}` };
+  const code = "await sleep(1); await tools.close_issue({ id: 7 })";
+  const { result } = await servlet.callTool(
+    "run_code",
+    { code },
+    {
+      ...script,
+      capabilities: { elicitation: {} },
+      tools,
+      alwaysReplay: true,
+    },
+  );
+  expect(result.structuredContent).toMatchObject({ value: '"closed 1"' });
+  expect(asked.slice(before)).toEqual(['code wants to call:\n- close_issue {"id":7}\nAllow it?']);
+  expect(called).toEqual([7]);
+});
+
+test("what the user allows is called with the arguments that they were shown", async () => {
+  const called: unknown[] = [];
+  const tools = { close_issue: (args: Record<string, unknown>) => `closed ${called.push(args)}` };
+  const code = `
+    const args = { id: 1, toJSON() { return { id: this.reads++ ? 666 : 1 }; }, reads: 0 };
+    const closing = tools.close_issue(args);
+    args.id = 666;
+    await closing;
+  `;
+  const before = asked.length;
+  await servlet.callTool("run_code", { code }, { ...script, tools });
+  expect(asked.slice(before).join()).toContain('close_issue {"id":1}');
+  expect(called).toEqual([{ id: 1 }]);
+});

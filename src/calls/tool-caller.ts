@@ -1,7 +1,13 @@
 /** Calls of tools that a servlet makes: calls like any other, whose records are a part of that of the call around them. */
 import { perform, whateverFor, type Waiting } from "./engine.ts";
 import type { Ask, Asker } from "../core/asks.ts";
-import type { AskedCalls, CallChain, CallContext, CalledTools, Confirmation } from "../core/call-context.ts";
+import type {
+  AskedCalls,
+  CallChain,
+  CallContext,
+  CalledTools,
+  Confirmation,
+} from "../core/call-context.ts";
 import { hexDigest } from "../core/digest.ts";
 import { Fault, logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
@@ -209,10 +215,7 @@ class Batch {
     try {
       const found = await this.#found(asked, known.recorded);
       // Since the user was asked another servlet may have the tool, or the caller has come to be allowed to call it.
-      if (
-        isConfirmed(this.#outer, found) &&
-        this.#asked.allowed?.[key] !== found.servlet!.name
-      )
+      if (isConfirmed(this.#outer, found) && this.#asked.allowed?.[key] !== found.servlet!.name)
         throw new Refusal(
           "declined",
           `The user was not asked whether to allow ${asked.name}, which could not be called then. Call it again.`,

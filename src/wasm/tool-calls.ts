@@ -7,7 +7,8 @@ import type { ToolAnswer, ToolCall, ToolCallReason, ToolCalls } from "../core/to
 import { sendAsks } from "./ask-client.ts";
 import { GuestError, type Guest } from "./guest.ts";
 
-/** Fuel for each byte of arguments, which are checked. */
+/** Fuel for each call, whose tool is looked up, and for each byte of its arguments, which are checked. */
+const CALL_FUEL = 100_000;
 const ARGUMENT_FUEL = 100;
 
 /**
@@ -22,9 +23,9 @@ export async function callTools(guest: Guest, block: bigint): Promise<bigint> {
   );
   const calls: ToolCalls = Object.fromEntries(asked);
   const details = JSON.stringify(calls);
-  guest.pay(stringBytes(details) * ARGUMENT_FUEL);
-  const names = Object.values(calls).map(({ name }) => beginningOf(name, 100));
-  const what = `call ${names.slice(0, 3).join(", ")}${names.length > 3 ? ", …" : ""}`;
+  guest.pay(asked.length * CALL_FUEL + stringBytes(details) * ARGUMENT_FUEL);
+  const names = asked.slice(0, 3).map(([, { name }]) => beginningOf(name, 100));
+  const what = `call ${names.join(", ")}${asked.length > 3 ? ", …" : ""}`;
   const question = { what, details };
   const { refusal, allowed } =
     guest.setup.confirmsCalls === true ? await confirmed(guest, calls, question) : {};

@@ -193,9 +193,7 @@ describe("the question whether calls are allowed", { timeout: TIMEOUT }, () => {
   test("is put by a page where the caller speaks Open Tool Calling", async () => {
     const code = 'await tools.delete_note({ id: (await tools.add_note({ text: "a" })).id })';
     const answer = await callByOtc("code.run_code", { code }, {}, otcServerOf());
-    expect(JSON.stringify(failureOf(answer))).toMatch(
-      /open http.*code wants to call.*delete_note/,
-    );
+    expect(JSON.stringify(failureOf(answer))).toMatch(/open http.*code wants to call.*delete_note/);
   });
 });
 
@@ -212,6 +210,12 @@ describe("a script that", () => {
       /Unknown tool: get_result/,
     ],
     ["calls its own tool", "await tools.run_code({ code: '1' })", /whose state is in use/],
+    [
+      "makes a hundred thousand calls together",
+      `const calls = Array.from({ length: 1e5 }, (_, n) => '"' + n + '":{"name":"none"}');
+       __host.call("call_tool", "{" + calls.join() + "}")`,
+      /computed for too long/,
+    ],
     [
       "calls without end",
       "for (;;) await tools.list_notes()",

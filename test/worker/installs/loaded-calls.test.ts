@@ -71,10 +71,12 @@ async function run({ servlets, steps, later = servlets, result = ALLOW }: Run) {
       const text = (ended["content"] as { text: string }[])[0]!.text;
       return { asked, said: (JSON.parse(text) as { said: unknown }).said };
     }
-    const answers = Object.entries((ended as Waiting<"input">).reason.asks).map(([key, { params }]) => {
-      asked.push(String(params["message"]));
-      return [key, { result }];
-    });
+    const answers = Object.entries((ended as Waiting<"input">).reason.asks).map(
+      ([key, { params }]) => {
+        asked.push(String(params["message"]));
+        return [key, { result }];
+      },
+    );
     const answer = JSON.stringify(Object.fromEntries(answers));
     context = { ...context, recorded: withRecordedAnswer(ended.recorded!, answer, Date.now()) };
   }
