@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
+  abridged,
   beginningOf,
   parseJson,
   printable,
@@ -94,4 +95,12 @@ describe("text that leaves has no half of a character", () => {
   ])("the beginning of %s of %d units is %s", (text, most, beginning) => {
     expect(beginningOf(text, most)).toBe(beginning);
   });
+});
+
+test.each([
+  ["abcdef", 6, "abcdef"],
+  ["abcdefg", 6, "abc … (1 characters more) … efg"],
+  ["aaa💥bbbbbb💥ccc", 8, "aaa\ufffd … (8 characters more) … \ufffdccc"],
+])("%j within %d characters is %j", (text, most, short) => {
+  expect(abridged(text, most)).toBe(short);
 });

@@ -2,9 +2,8 @@ import { describe, expect, test } from "vitest";
 import { perform, whateverFor, type Waiting } from "../../../src/calls/engine.ts";
 import { toolCallerOf } from "../../../src/calls/tool-caller.ts";
 import type { Asks } from "../../../src/core/asks.ts";
-import type { CallContext } from "../../../src/core/call-context.ts";
 import type { Json } from "../../../src/core/model.ts";
-import { withRecordedAnswer } from "../../../src/core/record.ts";
+import { withRecordedAnswer, type Recorded } from "../../../src/core/record.ts";
 import { Suspended, Wait } from "../../../src/core/suspension.ts";
 import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { Registry } from "../../../src/servlets/registry.ts";
@@ -57,16 +56,20 @@ async function run({ servlets, steps, later = servlets, result = ALLOW }: Run) {
   const ask = async (asks: Asks) => {
     throw new Wait({ kind: "input", asks, given: {} });
   };
-  let context: CallContext = { ...nobodysCall, ask };
+  let recorded: Recorded | undefined;
   for (;;) {
     const entry = await entryOf(asked.length === 0 ? servlets : later, steps);
-    const ended = await perform<Json | Waiting<"input">>(entry, context, {
-      ended: (given) => given,
-      waits: {
-        ...whateverFor(() => Promise.reject(new Error("it waits for something else"))),
-        input: (waiting) => waiting,
+    const ended = await perform<Json | Waiting<"input">>(
+      entry,
+      { ...nobodysCall, ask, recorded },
+      {
+        ended: (given) => given,
+        waits: {
+          ...whateverFor(() => Promise.reject(new Error("it waits for something else"))),
+          input: (waiting) => waiting,
+        },
       },
-    });
+    );
     if (!(ended instanceof Suspended)) {
       const text = (ended["content"] as { text: string }[])[0]!.text;
       return { asked, said: (JSON.parse(text) as { said: unknown }).said };
@@ -78,7 +81,7 @@ async function run({ servlets, steps, later = servlets, result = ALLOW }: Run) {
       },
     );
     const answer = JSON.stringify(Object.fromEntries(answers));
-    context = { ...context, recorded: withRecordedAnswer(ended.recorded!, answer, Date.now()) };
+    recorded = withRecordedAnswer(ended.recorded!, answer, Date.now());
   }
 }
 
