@@ -303,4 +303,14 @@ describe("a declaration", () => {
     };
     expect(declared(self).length).toBeLessThan(10_000);
   });
+
+  test.each<[string, object]>([
+    ["members with long descriptions", { $ref: "#", description: "x".repeat(200) }],
+    ["members with long values", { $ref: "#", default: "x".repeat(10_000) }],
+    ["types again and again", { type: Array<string>(20).fill("object"), $ref: "#" }],
+  ])("is bounded where a schema refers to itself: %s", (_what, member) => {
+    const names = Array.from({ length: 60 }, (_, one) => [`a${one}${"y".repeat(1000)}`, member]);
+    const self = { type: "object", properties: Object.fromEntries(names) };
+    expect(declared(self)).toBe("t(args: object): Promise<unknown>");
+  });
 });
