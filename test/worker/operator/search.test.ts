@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { createServer } from "../../../src/server.ts";
+import { Registry } from "../../../src/servlets/registry.ts";
 import { declarationOf } from "../../../src/operator/declaration.ts";
 import type { Tool } from "../../../src/core/model.ts";
 import { bundle } from "../../bundle.gen.ts";
@@ -65,6 +66,11 @@ describe("a search", () => {
     expect(await search("listStatuses")).toMatch(/^[^]*list_statuses\(args: \{\}\): Promise</);
     expect(await search("statusess")).toContain("list_statuses");
     expect(await search("x_mcp region")).toContain("test_x_mcp_header");
+  });
+
+  test("finds no words that differ in more than two characters: long ones would take seconds", async () => {
+    expect(await search("lxstxstatuses")).toContain("list_statuses(");
+    expect(await search("lxstxstxtuses")).not.toContain("list_statuses(");
   });
 
   test("writes JSON Schemas where those are asked for, and how many", async () => {
@@ -166,6 +172,43 @@ describe("call_tool", () => {
       expect(answer.result).toMatchObject({ isError: true });
     },
   );
+
+  test.each([
+    [{ name: "greet", arguments: '{"name": "Ada"}' }, /schema of call_tool: `arguments` must be/],
+    [{ name: 1 }, /schema of call_tool: `name` must be/],
+    [{}, /schema of call_tool: `name` is required/],
+  ])("says what is wrong with its own arguments: %j", async (args, message) => {
+    expect(textIn(await callOf("call_tool", args, searched))).toMatch(message);
+  });
+
+  test("takes null for no arguments, as a direct call does", async () => {
+    const args = { name: "list_statuses", arguments: null };
+    expect((await callOf("call_tool", args, searched)).result).not.toHaveProperty("isError");
+  });
+
+  test("does not propose the tool that it does not call", async () => {
+    expect(textIn(await call("move"))).not.toContain("Did you mean move?");
+  });
+
+  test("has no pinned arguments, whatever patterns fit it", async () => {
+    const profile = { servlets: ["hello"], tools: "search" as const };
+    const pins = { "*:*": { name: "Ada", query: "x", limit: 1, arguments: {} } };
+    const app = { server: at("a", profiled({}, { a: { ...profile, arguments: pins } })) };
+    expect(textIn(await callOf("call_tool", { name: "greet" }, app))).toContain("Ada");
+    expect(await search("greet", {}, app)).toContain("greet(args: {})");
+  });
+
+  test("finds the tool of an older build, with which its call goes on", async () => {
+    const profiles = { "": { tools: "search" as const } };
+    const { deployment } = createServer({ ...bundle, profiles }, env).serving;
+    const old = bundle.servlets.find(({ name }) => name === "hello")!;
+    const servlets = [...deployment.own!.keys()];
+    const later = new Registry({ servlets }, { ...deployment, oldBuild: async () => old });
+    const input = { name: "greet", arguments: { name: "Ada" } };
+    const registry = await later.at(old.hash);
+    const entry = await registry.resolve({ kind: "tool", name: "call_tool", input });
+    expect(entry.servlet).toBe(old);
+  });
 
   test("asks the client, and goes on, with the arguments that are given", async () => {
     const args = { name: "rounds", arguments: { rounds: 1 } };
