@@ -2,6 +2,7 @@
 import { fits } from "../core/glob.ts";
 import { Fault } from "../core/errors.ts";
 import { isObject, type Json, type Tool } from "../core/model.ts";
+import { percentDecoded } from "../core/text.ts";
 import { checkOf, describeIssues } from "./checks.ts";
 import {
   CALL_TOOL,
@@ -116,7 +117,9 @@ function skillsWith(servlet: string, uri: string): string[] {
 /** The part of what is served that a profile shows. */
 export const filterOf = (profile: Profile | undefined): EntryFilter => ({
   may: mayIn(profile),
-  pinned: (servlet, tool) => valuesFor(profile?.arguments ?? {}, servlet, tool),
+  // A pattern such as `*:*` would fit the arguments of `call_tool`, and leave it nothing to call.
+  pinned: (servlet, tool) =>
+    servlet === SERVER_SERVLET ? {} : valuesFor(profile?.arguments ?? {}, servlet, tool),
   ...listingOf(profile),
 });
 
@@ -185,22 +188,16 @@ export function pinned(tool: Tool, values: Json): Tool | string {
   }
 }
 
-/** True if a reference in the schema leads to this property. */
+/** True if a reference in the schema leads to this property, or may: by an anchor, a URL, or to the whole. */
 function refersTo(schema: object, property: string): boolean {
   const pointer = `#/properties/${property.replaceAll("~", "~0").replaceAll("/", "~1")}`;
-  const isThere = (ref: string) => ref === pointer || ref.startsWith(`${pointer}/`);
+  const mayLead = (ref: string) =>
+    !ref.startsWith("#/") || ref === pointer || ref.startsWith(`${pointer}/`);
   let found = false;
   JSON.stringify(schema, (key, value: unknown) => {
-    if (key === "$ref" && typeof value === "string" && isThere(decoded(value))) found = true;
+    const isReference = key === "$ref" || key === "$dynamicRef";
+    if (isReference && typeof value === "string" && mayLead(percentDecoded(value))) found = true;
     return value;
   });
   return found;
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
