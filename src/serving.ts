@@ -4,6 +4,7 @@ import { PersonObjects } from "./pages/person-objects.ts";
 import type { StateOwner } from "./operator/operated-states.ts";
 import { stateful } from "./state/servlet-states.ts";
 import type { tasksOf } from "./calls/tasks.ts";
+import { toolCallerOf } from "./calls/tool-caller.ts";
 import type { Sealer } from "./storage/vault.ts";
 import { apiKeysOf, deploymentOf, ownNamesOf, variablesOf, type Settings } from "./settings/env.ts";
 import { Fault, report } from "./core/errors.ts";
@@ -71,7 +72,8 @@ export class Serving {
     const persons =
       hasPages && PROFILES && sealer ? new PersonObjects(PROFILES, sealer, names) : undefined;
     this.persons = persons;
-    const plain = { ...configured, ...stateful(env), secrets: persons, accounts: persons };
+    const kept = { secrets: persons, accounts: persons };
+    const plain = { ...configured, ...stateful(env), ...kept, toolCaller: toolCallerOf };
     const registry = this.registry.bind(this);
     const calls = hasPages ? tasks : undefined;
     const personal = calls && ((principal: Principal) => calls(principal, async () => {}));

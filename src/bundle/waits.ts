@@ -5,7 +5,7 @@ import { suspendsIn } from "../wasm/link.ts";
 
 /** The names by which a script waits, or runs code that may; but for those that each script gets from the kit. */
 const WAITING =
-  /\b(?:elicit\w*|askSecret|sample|roots|requestInput|input_required|inputRequests|fetch|secret|sleep|set(?:Timeout|Interval)|timeout|subtle|runScript(?! } = __kit)|eval)\b|\bFunction\(/;
+  /\b(?:elicit\w*|askSecret|sample|roots|requestInput|callTool|tools|input_required|inputRequests|fetch|secret|sleep|set(?:Timeout|Interval)|timeout|subtle|runScript(?! } = __kit)|eval)\b|\bFunction\(/;
 
 /** True for a servlet in TypeScript that mentions nothing that waits. */
 export const scriptNeverWaits = (text: string, manifest: Manifest): boolean =>

@@ -39,7 +39,11 @@ export const whateverFor = <R>(make: (waiting: Waiting) => Next<R>): Policy<R>["
  * Runs what a reference stands for, until it ends or its policy takes it over. This is the only place that sees a suspended
  * call. Throws faults of the call and of its policy.
  */
-export async function perform<R>(entry: Entry, call: CallContext, policy: Policy<R>): Promise<R> {
+export async function perform<R>(
+  entry: Pick<Entry, "subject" | "run">,
+  call: CallContext,
+  policy: Policy<R>,
+): Promise<R> {
   const { subject } = entry;
   let context = subject === undefined ? call : { ...call, subject };
   for (;;) {

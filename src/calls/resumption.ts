@@ -2,8 +2,16 @@ import { Fault, logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { CallerQuota, Json } from "../core/model.ts";
 import { Wait, type WaitReason } from "../core/suspension.ts";
-import type { JournalEntry, JournalHead, Keeper, MethodClass, Recorded } from "../core/record.ts";
-import type { Busy, Noted, Promotion, States } from "./states.ts";
+import {
+  withInnerRows,
+  type InnerRow,
+  type JournalEntry,
+  type JournalHead,
+  type Keeper,
+  type MethodClass,
+  type Recorded,
+} from "../core/record.ts";
+import type { Busy, Noted, Promotion, Since, States, Unstored } from "./states.ts";
 
 /** The point at which a call resumes: a state, and the answers that the client sent with it. */
 export interface Resumed extends Pick<CallerQuota, "countStored"> {
@@ -23,16 +31,23 @@ type Earlier = Extract<WaitReason, { kind: "earlier" | "task" }>;
  * state is single use, nothing is stored before one of them sends an HTTP request that changes anything; from then on
  * a `States` object has the record, and a retry resumes from that.
  */
-export class Resumption implements Keeper {
+export class Resumption {
   readonly #attempt = crypto.randomUUID();
   readonly #by: Resumed;
   readonly #find: () => Promise<DurableObjectStub<States>>;
   #object: Promise<DurableObjectStub<States>> | undefined;
   #head: JournalHead | undefined;
-  /** Entries that the object does not have yet. */
+  /** The entries that every request with this state has, whatever the answers. */
+  readonly #carried: readonly JournalEntry[];
+  /** Entries after them that the object does not have yet, and rows of calls inside. */
   #unstored: JournalEntry[];
+  #unstoredInner: InnerRow[] = [];
   /** True once the object has the record of this request. */
   #isNoted = false;
+  /** Places of requests that are being sent. */
+  readonly #sending = new Set<string>();
+  /** Calls inside that were made together store and send in their turns. */
+  #turn: Promise<unknown> = Promise.resolve();
   /** Renews the lease while a request is sent that must not be sent twice. */
   #renewal: ReturnType<typeof setInterval> | undefined;
   /** True once it sends nothing any more; a guest that runs elsewhere may not know yet. */
@@ -41,8 +56,12 @@ export class Resumption implements Keeper {
   constructor(by: Resumed, find: () => Promise<DurableObjectStub<States>>) {
     this.#by = by;
     this.#find = find;
-    this.#head = by.recorded?.head;
-    this.#unstored = by.recorded?.entries.slice(-1) ?? [];
+    const { head, inner, entries = [] } = by.recorded ?? {};
+    this.#head = head;
+    // Answers to a call inside are in the record of that.
+    const isAnswered = inner?.at !== entries.length;
+    this.#carried = isAnswered ? entries.slice(0, -1) : entries;
+    this.#unstored = entries.slice(this.#carried.length);
   }
 
   /**
@@ -65,18 +84,18 @@ export class Resumption implements Keeper {
     if (noted.kind === "none") return undefined;
     if (noted.kind === "task") return noted;
     this.#isNoted = true;
-    this.#unstored = [];
-    return { kind: "earlier", recorded: this.#whole(noted.recorded) };
+    this.#takeUnstored();
+    return { kind: "earlier", recorded: this.#whole(noted.since) };
   }
 
   /** The task that the call has become, or becomes under this id. */
-  async task(id: string): Promise<Promotion> {
+  async task(id: string): Promise<{ id: string; recorded?: Recorded }> {
     const states = await this.#states();
     const made = await whenFree<Promotion>(async () =>
       states.promote(this.#attempt, id, this.#by.until),
     );
-    const { recorded } = made;
-    return { id: made.id, ...(recorded && { recorded: this.#whole(recorded) }) };
+    const { since } = made;
+    return { id: made.id, ...(since && { recorded: this.#whole(since) }) };
   }
 
   /** Ends the lease: nothing is being sent any more, nor will be. Never throws. */
@@ -85,18 +104,46 @@ export class Resumption implements Keeper {
     if (this.#stopRenewal()) await this.#endLease();
   }
 
-  /** With `unsent`, the request that was recorded at this position was not sent. */
-  #endLease(unsent?: number): Promise<void> {
+  /** With `unsent`, the request that was recorded there was not sent. */
+  #endLease(unsent?: { position: number; place: string | undefined }): Promise<void> {
     return this.#states()
       .then((states) => states.release(this.#attempt, unsent))
       .catch(logError);
   }
 
-  async begin(head: JournalHead): Promise<void> {
-    this.#head = head;
+  /** The keeper of one run: once that is to go on from the record of an earlier request, nothing of it is kept or sent. */
+  keeper(): Keeper {
+    let over: Wait | undefined;
+    const unless = <T>(work: () => Promise<T>): Promise<T> =>
+      this.#inTurn(async () => {
+        if (over !== undefined) throw over;
+        try {
+          return await work();
+        } catch (error) {
+          if (error instanceof Wait) over = error;
+          throw error;
+        }
+      });
+    return {
+      begin: (head, place) => unless(() => this.begin(head, place)),
+      intend: (position, key, method, place) =>
+        unless(() => this.intend(position, key, method, place)),
+      keep: (position, entry, notices, place) =>
+        unless(() => this.keep(position, entry, notices, place)),
+    };
   }
 
-  async intend(position: number, key: string, method: MethodClass): Promise<boolean> {
+  async begin(head: JournalHead, place?: string): Promise<void> {
+    if (place === undefined) this.#head = head;
+    else await this.#keepRow({ place, position: -1, value: head });
+  }
+
+  async intend(
+    position: number,
+    key: string,
+    method: MethodClass,
+    place?: string,
+  ): Promise<boolean> {
     if (method === "safe") return false;
     if (this.#isOver) throw cancelledBefore();
     const states = await this.#states();
@@ -106,17 +153,19 @@ export class Resumption implements Keeper {
       await this.#by.countStored();
     }
     const isRepeated = await states.intend(this.#attempt, {
-      ...{ position, key, until: this.#by.until },
-      ...{ head: this.#head!, entries: this.#unstored },
+      ...{ position, key, place, until: this.#by.until },
+      begun: { head: this.#head!, inner: this.#by.recorded?.inner },
+      unstored: this.#takeUnstored(),
     });
     if (isRepeated === undefined) return this.#overtaken();
     this.#isNoted = true;
-    this.#unstored = [];
     if (this.#isOver) {
-      await this.#endLease(isRepeated ? undefined : position);
+      await this.#endLease(isRepeated ? undefined : { position, place });
       throw cancelledBefore();
     }
+    this.#sending.add(`${place} ${position}`);
     const lasts = Date.now() + limits.httpMs;
+    this.#stopRenewal();
     this.#renewal = setInterval(() => {
       // No HTTP request takes longer, whatever has become of the run.
       if (Date.now() > lasts) this.#stopRenewal();
@@ -125,23 +174,53 @@ export class Resumption implements Keeper {
     return method === "once" && isRepeated;
   }
 
-  async keep(position: number, entry: JournalEntry): Promise<void> {
-    if (!this.#isNoted) {
-      this.#unstored.push(entry);
-      return;
-    }
+  async keep(
+    position: number,
+    entry: JournalEntry,
+    _notices: number,
+    place?: string,
+  ): Promise<void> {
+    this.#sending.delete(`${place} ${position}`);
+    if (place !== undefined) return this.#keepRow({ place, position, value: entry });
+    if (this.#isNoted) return this.#keepNow({ answers: [[position, entry]], inner: [] });
+    this.#unstored.push(entry);
+    this.#unstoredInner = [];
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => {});
+    return done;
+  }
+
+  async #keepRow(row: InnerRow): Promise<void> {
+    if (this.#isNoted) await this.#keepNow({ answers: [], inner: [row] });
+    else this.#unstoredInner.push(row);
+  }
+
+  async #keepNow(stored: Unstored): Promise<void> {
     const states = await this.#states();
-    if (!(await states.keep(this.#attempt, position, entry))) this.#overtaken();
-    this.#stopRenewal();
+    const isSending = this.#sending.size > 0;
+    if (!(await states.keep(this.#attempt, stored, isSending))) this.#overtaken();
+    if (!isSending) this.#stopRenewal();
+  }
+
+  #takeUnstored(): Unstored {
+    const first = this.#carried.length;
+    const answers = this.#unstored.map((entry, nth) => [first + nth, entry] as const);
+    const inner = this.#unstoredInner;
+    [this.#unstored, this.#unstoredInner] = [[], []];
+    return { answers, inner };
   }
 
   /**
    * The record that the client carries, followed by the later entries. Of the notices only the client's count: a
    * client that retries has not received the response with the later ones.
    */
-  #whole(since: Recorded): Recorded {
-    const { entries = [], notices = 0 } = this.#by.recorded ?? {};
-    return { ...since, notices, entries: [...entries.slice(0, -1), ...since.entries] };
+  #whole({ recorded, inner }: Since): Recorded {
+    const { notices = 0 } = this.#by.recorded ?? {};
+    const entries = [...this.#carried, ...recorded.entries];
+    return withInnerRows({ ...recorded, notices, entries }, inner);
   }
 
   /** Returns true if a request was being sent. */

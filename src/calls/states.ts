@@ -2,7 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../storage/alarm.ts";
 import { limits } from "../core/limits.ts";
 import type { Json } from "../core/model.ts";
-import type { Announced, JournalEntry, JournalHead, Recorded } from "../core/record.ts";
+import type { Announced, InnerRow, JournalEntry, Recorded } from "../core/record.ts";
 import { release } from "../core/parts.ts";
 import { SealedRows } from "../storage/sealed-rows.ts";
 import type { Env } from "../bindings.ts";
@@ -14,14 +14,20 @@ export type Noted =
   | { kind: "none" }
   /** Its call has become a task. */
   | { kind: "task" }
-  /** The entries are those from the client's newest answer on. */
-  | { kind: "earlier"; recorded: Recorded };
+  | { kind: "earlier"; since: Since };
+
+/** The record of earlier requests: its entries are those from the client's newest answer on. */
+export interface Since {
+  recorded: Recorded;
+  /** What was kept of calls inside. */
+  inner: readonly InnerRow[];
+}
 
 /** The task that a call becomes: the same for all requests with the same state and answers. */
 export interface Promotion {
   id: string;
   /** The record that the task resumes, where a request may have sent something. */
-  recorded?: Recorded;
+  since?: Since;
 }
 
 /** Another request may be sending something for at most this many ms. */
@@ -31,18 +37,26 @@ export interface Busy {
 
 /** An HTTP request that is about to be sent, and the answers before it. */
 interface Intended extends Announced {
+  /** Of a call inside: its place. */
+  place: string | undefined;
   /** Unix time in ms when the record expires. */
   until: number;
-  head: JournalHead;
-  /** The entries that are not stored yet. */
-  entries: readonly JournalEntry[];
+  begun: Run["begun"];
+  /** What is not stored yet. */
+  unstored: Unstored;
+}
+
+/** Parts of a record that are stored together. */
+export interface Unstored {
+  answers: readonly (readonly [position: number, entry: JournalEntry])[];
+  inner: readonly InnerRow[];
 }
 
 /** The record, without its entries, of a call that continues from a state. */
 interface Run {
   /** The request that writes it. */
   attempt: string;
-  begun: Pick<Recorded, "head">;
+  begun: Pick<Recorded, "head" | "inner">;
   /** Unix time in ms until which it may be sending an HTTP request. */
   sendingUntil: number;
 }
@@ -117,8 +131,7 @@ export class States extends DurableObject<Env> {
         const texts = { task: id, ...(run && { run: { ...run, attempt } }) };
         await this.#write(texts, { until });
       }
-      const recorded = run && { recorded: await this.#recorded(run) };
-      return { id: known ?? id, ...recorded };
+      return { id: known ?? id, ...(run && { since: await this.#since(run) }) };
     });
   }
 
@@ -131,7 +144,7 @@ export class States extends DurableObject<Env> {
       const ms = busyMs(run, attempt);
       if (ms > 0) return { busyMs: ms };
       await this.#write({ run: { ...run, attempt } });
-      return { kind: "earlier", recorded: await this.#recorded(run) };
+      return { kind: "earlier", since: await this.#since(run) };
     });
   }
 
@@ -140,17 +153,19 @@ export class States extends DurableObject<Env> {
    * if another request has taken over the call.
    */
   intend(attempt: string, intended: Intended): Promise<boolean | undefined> {
-    const { position, key, until, head, entries } = intended;
+    const { position, key, place, until, begun, unstored } = intended;
     return this.#inTurn(async () => {
       const run = await this.#run();
       if (run !== undefined && run.attempt !== attempt) return undefined;
       const sendingUntil = Date.now() + limits.sendingMs;
-      const first = position - entries.length;
-      const answers = entries.map((entry, at) => [first + at, entry] as const);
       let isRepeated = false;
       await this.#write(
-        { run: { attempt, begun: run?.begun ?? { head }, sendingUntil } satisfies Run },
-        { answers, until, also: () => (isRepeated = this.#rows.intend(position, key)) },
+        { run: { attempt, begun: run?.begun ?? begun, sendingUntil } satisfies Run },
+        {
+          ...unstored,
+          until,
+          also: () => (isRepeated = this.#rows.intend(position, key, place)),
+        },
       );
       return isRepeated;
     });
@@ -165,22 +180,26 @@ export class States extends DurableObject<Env> {
     });
   }
 
-  /** Stores an answer of the guest; false if another request has taken over the call. */
-  keep(attempt: string, position: number, entry: JournalEntry): Promise<boolean> {
+  /** Stores answers of the guest, which may be sending something else; false if another request has taken over the call. */
+  keep(attempt: string, stored: Unstored, isSending: boolean): Promise<boolean> {
     return this.#inTurn(async () => {
       const run = await this.#run();
       if (run?.attempt !== attempt) return false;
-      await this.#write({ run: { ...run, sendingUntil: 0 } }, { answers: [[position, entry]] });
+      const sendingUntil = isSending ? run.sendingUntil : 0;
+      await this.#write({ run: { ...run, sendingUntil } }, stored);
       return true;
     });
   }
 
-  /** Ends the lease: nothing is being sent any more. The request at position `unsent` never was. */
-  release(attempt: string, unsent?: number): Promise<void> {
+  /** Ends the lease: nothing is being sent any more. The request `unsent` never was. */
+  release(
+    attempt: string,
+    unsent?: { position: number; place: string | undefined },
+  ): Promise<void> {
     return this.#inTurn(async () => {
       const run = await this.#run();
       if (run?.attempt !== attempt) return;
-      const also = () => unsent !== undefined && this.#rows.withdraw(unsent);
+      const also = () => unsent && this.#rows.withdraw(unsent.position, unsent.place);
       await this.#write({ run: { ...run, sendingUntil: 0 } }, { also });
     });
   }
@@ -195,9 +214,10 @@ export class States extends DurableObject<Env> {
   }
 
   /** Its entries are those from the client's newest answer on; its notices are counted by each request. */
-  async #recorded({ begun: { head } }: Run): Promise<Recorded> {
+  async #since({ begun }: Run): Promise<Since> {
     const entries = await this.#rows.answers();
-    return { head, entries, notices: 0, intents: this.#rows.intents() };
+    const recorded = { ...begun, entries, notices: 0, intents: this.#rows.intents() };
+    return { recorded, inner: await this.#rows.innerRows() };
   }
 
   async #read(name: string): Promise<unknown> {
@@ -206,14 +226,13 @@ export class States extends DurableObject<Env> {
 
   async #write(
     texts: Record<string, unknown>,
-    more: {
-      answers?: (readonly [number, JournalEntry])[];
+    more: Partial<Unstored> & {
       until?: number;
       also?: () => void;
     } = {},
   ): Promise<void> {
-    const { answers = [], until, also } = more;
-    const write = await this.#rows.prepare({ texts, answers });
+    const { answers = [], inner = [], until, also } = more;
+    const write = await this.#rows.prepare({ texts, answers, inner });
     this.ctx.storage.transactionSync(() => {
       this.ctx.storage.sql.exec(SealedRows.texts + SealedRows.answers);
       write();

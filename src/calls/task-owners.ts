@@ -40,16 +40,16 @@ export class TaskOwners {
   keeper(sender: UnrecordedCall, stored: StoredBytes): Keeper {
     const store = this.#store;
     return {
-      begin: (head) => store.begin(head),
-      intend: async (position, key, method) => {
+      begin: (head, place) => store.begin(head, place),
+      intend: async (position, key, method, place) => {
         if (method !== "once") return false;
         sender.hasSent = true;
-        return store.intend(position, key);
+        return store.intend(position, key, place);
       },
-      keep: async (position, entry, notices) => {
+      keep: async (position, entry, notices, place) => {
         await this.#last;
         await stored.add(entry.answer);
-        await store.keep(position, entry, notices);
+        await store.keep(position, entry, notices, place);
       },
     };
   }
@@ -73,7 +73,7 @@ export class TaskOwners {
       if (message !== undefined) onProgress(message);
     });
     return (notice) => {
-      nth++;
+      if (notice.isInner !== true) nth++;
       publish(notice);
     };
   }

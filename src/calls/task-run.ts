@@ -37,7 +37,8 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefine
   const recorded = await store.recorded();
   if (call === undefined || store.isOver) return undefined;
   const { entries = [] } = recorded ?? {};
-  const sender: UnrecordedCall = { hasSent: entries.some(({ what }) => SENDS.test(what)) };
+  const hasSent = entries.some(({ what }) => SENDS.test(what)) || recorded?.inner !== undefined;
+  const sender: UnrecordedCall = { hasSent };
   const stored = new StoredBytes(
     () => run.countStored(callerKey(call.principal)),
     [call.ref, entries],
@@ -94,8 +95,8 @@ function demandShort(ms: number, signal: AbortSignal): void {
   throw new Wait({ kind: "sleep", until: Date.now() + longest, ms: longest });
 }
 
-/** Labels of journal entries for HTTP requests that must not be sent twice. */
-const SENDS = /^http (POST|PATCH) /;
+/** Labels of journal entries for HTTP requests that must not be sent twice, and for calls that may have sent some. */
+const SENDS = /^(http (POST|PATCH)|call) /;
 
 /** The end of a task whose runs have died too often in a row. */
 export const stoppedTooOften = (): TaskEnd =>

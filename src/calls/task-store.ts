@@ -19,6 +19,7 @@ import type {
 } from "./task-object.ts";
 import { limits } from "../core/limits.ts";
 import {
+  withInnerRows,
   withRecordedAnswer,
   type JournalEntry,
   type JournalHead,
@@ -117,7 +118,8 @@ class StoredTask {
     const begun = await this.read("begun");
     if (begun === undefined) return undefined;
     const entries = await this.sealed.answers();
-    return { ...begun, entries, notices: Math.max(begun.notices, this.row.notices) };
+    const notices = Math.max(begun.notices, this.row.notices);
+    return withInnerRows({ ...begun, entries, notices }, await this.sealed.innerRows());
   }
 
   /** The first entries of its journal, and what has happened to it. */
@@ -215,6 +217,7 @@ export class TaskStore extends StoredTask implements Keeper {
       texts: { ...texts, ...(handed && !this.isHandedOver && { handed }) },
       also: () => {
         if (suspended.recorded === undefined) this.sealed.clear();
+        this.sealed.clearInner(true);
         if (handed && !this.isHandedOver) this.#set({ handed: Date.now() });
         const seen = this.owner === undefined || this.isHandedOver ? Date.now() : null;
         this.#set({ runs: 0, fuel: suspended.fuelUsed, seen });
@@ -314,18 +317,26 @@ export class TaskStore extends StoredTask implements Keeper {
     return true;
   }
 
-  async begin(head: JournalHead): Promise<void> {
+  async begin(head: JournalHead, place?: string): Promise<void> {
+    if (place !== undefined) return this.#commit({ inner: [{ place, position: -1, value: head }] });
     await this.#commit({ texts: { begun: { head, notices: this.row.notices } } });
   }
 
-  async intend(position: number, key: string): Promise<boolean> {
-    return this.sealed.intend(position, key);
+  async intend(position: number, key: string, place?: string): Promise<boolean> {
+    return this.sealed.intend(position, key, place);
   }
 
-  async keep(position: number, entry: JournalEntry, notices: number): Promise<void> {
+  async keep(
+    position: number,
+    entry: JournalEntry,
+    notices: number,
+    place?: string,
+  ): Promise<void> {
+    const inner = place === undefined ? [] : [{ place, position, value: entry }];
+    const said = place === undefined ? notices : 0;
     await this.#commit({
-      answers: [[position, entry]],
-      also: () => this.#set({ runs: 0, notices: Math.max(notices, this.row.notices) }),
+      ...(place === undefined ? { answers: [[position, entry]] } : { inner }),
+      also: () => this.#set({ runs: 0, notices: Math.max(said, this.row.notices) }),
     });
   }
 

@@ -1,6 +1,8 @@
 import type { Answers, Asker, LookUp } from "./asks.ts";
 import type { Json, Notification, Principal } from "./model.ts";
 import type { Keeper, Recorded } from "./record.ts";
+import type { WaitReason } from "./suspension.ts";
+import type { ToolAnswer, ToolCalls } from "./tool-calls.ts";
 import type { Trace } from "../observe/trace-context.ts";
 
 /**
@@ -32,6 +34,43 @@ export interface Link {
   isTyped: boolean;
 }
 
+/** Calls that a guest makes together, and what they may use of its budget. */
+export interface AskedCalls {
+  calls: ToolCalls;
+  /** The question's place among the entries of the guest's journal. */
+  at: number;
+  /** 32 bytes in hex, from which all random numbers of these calls follow. */
+  seed: string;
+  /** The guest's clock, in Unix ms. */
+  time: number;
+  fuel: number;
+  /** How long they may wait. */
+  waitMs: number;
+  /** True to be told what the user must allow, and call nothing. */
+  isTrial?: boolean;
+}
+
+/** What came of them, the fuel that they have used, and the time by their clocks. */
+export type CalledTools = { fuelUsed: number; time: number } & (
+  | { answers: Readonly<Record<string, ToolAnswer>> }
+  | { reason: WaitReason }
+  /** What the user must allow, in words; absent where that is nothing. */
+  | { question?: string }
+);
+
+/** The calls around a call that a servlet has made, or that has a servlet which may make calls. */
+export interface CallChain {
+  /** Unique, and begins with the places of the calls around it, each followed by a slash. */
+  place: string;
+  depth: number;
+  /** The servlets that keep state among those around it, and its own: their states are in use. */
+  keeping: readonly string[];
+  /** How many more calls may be made within the outermost one, in this run. */
+  left: { calls: number };
+  /** Asks the client of the outermost one. */
+  ask: Asker;
+}
+
 /** Context of a call, from the request that made it. */
 export interface CallContext {
   /** The request's id, as the client gave it. */
@@ -59,6 +98,16 @@ export interface CallContext {
   recorded?: Recorded | undefined;
   /** Fuel that earlier runs of this call have used. */
   fuelUsed?: number;
+  /** Of a call that a servlet has made: what it may use of the budget of the call around it. */
+  share?: { fuel: number; waitMs: number };
+  /** Told how much fuel the run has used, once it has ended; Infinity where that is not known. */
+  spent?(fuel: number): void;
+  /** Of a call that a servlet has made: how its record begins, unless there is one. */
+  begun?: { seed: string; time: number };
+  /** Absent where no calls are made. */
+  chain?: CallChain;
+  /** Calls tools of other servlets; absent where the servlet may call none. */
+  callTools?(asked: AskedCalls, signal: AbortSignal): Promise<CalledTools>;
   /** Credentials that the caller provided for this call. */
   credentials?: CallCredentials;
   /** Stores the journal; absent if it stays in memory. */

@@ -126,6 +126,14 @@ const all = {
   tableOverhead: 16,
   /** Fuel for a second of a manifest's `compute_limit`. */
   fuelPerSecond: 1_000_000_000,
+  /** Calls that servlets make within each other: deeper ones go round in circles more often than not. */
+  innerDepth: 3,
+  /** Calls that servlets make in one run of a call, those within each other too: pages of a long list, each item of which is looked up. */
+  innerCalls: 1000,
+  /** Calls made together that run at once: a request has at most six connections open. */
+  innerTogether: 6,
+  /** How long a call inside waits for the state of its servlet while calls around it hold the state of theirs: others may wait for that. */
+  innerTurnMs: 5000,
   /** Additional cost of a host function whose answer goes into the journal, where it is hashed. */
   answerFuel: 6000,
   /** Fuel for each byte that the host reads or writes for a guest. */

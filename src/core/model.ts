@@ -77,6 +77,8 @@ export interface Notification {
   audience?: Audience;
   /** Of an updated resource: the servlet that tells of it. */
   servlet?: string;
+  /** True if the servlet of a call inside tells of it: it is not counted among those of the call around it. */
+  isInner?: true;
 }
 
 /** True for a notification that a resource has changed. */

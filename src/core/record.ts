@@ -1,4 +1,6 @@
 /** The record of a call. */
+import type { Answers } from "./asks.ts";
+import type { ToolAnswer } from "./tool-calls.ts";
 
 /** Increased when the questions of the same servlet, or the way they are recorded, change. */
 export const JOURNAL_VERSION = 2;
@@ -35,9 +37,27 @@ export interface Recorded {
   /** How many notifications have been sent. */
   notices: number;
   /** The question that the run ended at, without an answer. */
-  pending?: Pick<JournalEntry, "what" | "digest">;
+  pending?: Pending;
+  /** The calls of other servlets that the question at this place among the entries has made; stale where there are more. */
+  inner?: { at: number; calls: readonly InnerCall[] };
   /** HTTP requests without an answer that may have been sent, and must not be sent twice. */
   intents?: readonly Announced[];
+}
+
+/** A question without an answer. Of a sleep, how long it lasts, and until when (Unix ms) by the clock of its machine. */
+export interface Pending extends Pick<JournalEntry, "what" | "digest"> {
+  ms?: number;
+  until?: number;
+}
+
+/** A call that the guest of another one has made, as far as it has come. */
+export interface InnerCall {
+  /** Absent where it was not interrupted, or its servlet is called again. */
+  recorded?: Recorded;
+  /** Of one that has ended. */
+  answer?: ToolAnswer;
+  /** Of one whose servlet has returned what it asks: its own state, and the answers once they are there. */
+  returned?: { state?: string; responses?: Answers };
 }
 
 /** An HTTP request that was announced before it was sent: its place among the entries, and its key. */
@@ -46,12 +66,105 @@ export interface Announced {
   key: string;
 }
 
-/** The call with the answer to what it waits for. */
+/** The call with the answer to what it waits for: answers of the client as JSON, or "" at the end of a sleep. */
 export function withRecordedAnswer(recorded: Recorded, answer: string, at: number): Recorded {
+  if (recorded.inner === undefined) return answered(recorded, answer, at);
+  return withAnswers(recorded, answer === "" ? wakesAt(recorded) : JSON.parse(answer), at);
+}
+
+function answered(recorded: Recorded, answer: string, at: number): Recorded {
   const { pending, entries, ...rest } = recorded;
   if (pending === undefined) return recorded;
-  const newest = entries.at(-1)?.at ?? rest.head.time;
-  return { ...rest, entries: [...entries, { ...pending, answer, at: Math.max(at, newest) }] };
+  const { what, digest, ms = 0 } = pending;
+  const newest = (entries.at(-1)?.at ?? rest.head.time) + (answer === "" ? ms : 0);
+  return { ...rest, entries: [...entries, { what, digest, answer, at: Math.max(at, newest) }] };
+}
+
+/** The record in which the calls inside have these answers, or those that sleep until this time are awake. */
+function withAnswers(recorded: Recorded, given: Answers | number, at: number): Recorded {
+  const { inner, pending } = recorded;
+  if (inner === undefined) {
+    if (typeof given === "number")
+      return pending?.until === given ? answered(recorded, "", at) : recorded;
+    const isAsked = Object.keys(given).length > 0;
+    return isAsked ? answered(recorded, JSON.stringify(given), at) : recorded;
+  }
+  const calls = inner.calls.map((call, nth): InnerCall => {
+    const own = typeof given === "number" ? given : answersOf(given, nth, inner.calls.length);
+    if (call.answer !== undefined) return call;
+    if (call.recorded !== undefined)
+      return { ...call, recorded: withAnswers(call.recorded, own, at) };
+    if (call.returned === undefined || typeof own === "number") return call;
+    return { returned: { ...call.returned, responses: own } };
+  });
+  return { ...recorded, inner: { ...inner, calls } };
+}
+
+/** The first time at which one of the calls inside is awake. */
+function wakesAt({ inner, pending }: Recorded): number {
+  if (inner === undefined) return pending?.until ?? Infinity;
+  return Math.min(...inner.calls.map(({ recorded }) => (recorded ? wakesAt(recorded) : Infinity)));
+}
+
+/** What the calls inside have come to, which times are no part of; "" if there are none. */
+export function innerStateOf({ inner }: Pick<Recorded, "inner">): string {
+  if (inner === undefined) return "";
+  return JSON.stringify([
+    inner.at,
+    ...inner.calls.map(({ recorded, answer, returned }) => [
+      ...(recorded === undefined
+        ? []
+        : [recorded.head.seed, recorded.entries.map((one) => [one.digest, one.answer])]),
+      ...[recorded && innerStateOf(recorded), answer, returned],
+    ]),
+  ]);
+}
+
+/** The key of an ask of one of so many calls that were made together, as the call around them has it. */
+export const keyOfInner = (key: string, nth: number, count: number): string =>
+  count === 1 ? key : `${nth}.${key}`;
+
+function answersOf(answers: Answers, nth: number, count: number): Answers {
+  if (count === 1) return answers;
+  const prefix = keyOfInner("", nth, count);
+  const own = Object.entries(answers).filter(([key]) => key.startsWith(prefix));
+  return Object.fromEntries(own.map(([key, one]) => [key.slice(prefix.length), one]));
+}
+
+/** A part of the record of an inner call: its head at position -1, or an entry. */
+export interface InnerRow {
+  /** Where it was made: the position of the question and its number there, for each call on the way, as `3.0/1.2`. */
+  place: string;
+  position: number;
+  value: JournalHead | JournalEntry;
+}
+
+/** The record with what was kept of its inner calls since; rows are in their order. */
+export function withInnerRows(recorded: Recorded, rows: readonly InnerRow[]): Recorded {
+  const { inner, ...rest } = recorded;
+  const whole: Recorded = inner?.at === rest.entries.length ? recorded : rest;
+  const kept = rows.length === 0 ? whole : structuredClone(whole);
+  for (const { place, position, value } of rows) {
+    const call = innerAt(kept, place);
+    if (call === undefined) continue;
+    if ("seed" in value) call.recorded ??= { head: value, entries: [], notices: 0 };
+    else if (call.recorded?.entries.length === position)
+      call.recorded.entries = [...call.recorded.entries, value];
+  }
+  return kept;
+}
+
+/** The call at this place; undefined where the calls around it have gone on. */
+function innerAt(recorded: Recorded, place: string): InnerCall | undefined {
+  const [first, ...others] = place.split("/");
+  const [at, nth] = first!.split(".").map(Number) as [number, number];
+  if (at !== recorded.entries.length) return undefined;
+  if (recorded.inner?.at !== at) recorded.inner = { at, calls: [] };
+  const calls = recorded.inner.calls as InnerCall[];
+  while (calls.length <= nth) calls.push({});
+  const call = calls[nth]!;
+  if (others.length === 0) return call;
+  return call.recorded && innerAt(call.recorded, others.join("/"));
 }
 
 /**
@@ -68,17 +181,20 @@ export interface Intent {
   isRepeated: boolean;
 }
 
-/** Stores a call's journal entries before the servlet sees them. */
+/**
+ * Stores a call's journal entries before the servlet sees them; with a place (see `InnerRow`), those of a call inside, until
+ * an answer of the call around it is kept.
+ */
 export interface Keeper {
   /** True if it stores no entries: the call is not run again. */
   isVolatile?: boolean;
   /** Called before anything else, where the call is new. */
-  begin(head: JournalHead): Promise<void>;
+  begin(head: JournalHead, place?: string): Promise<void>;
   /**
    * Called before an HTTP request is sent; `key` identifies it. Resolves to whether an earlier run may
    * have sent it, which counts for methods of the class `once` alone. Absent where no request is ever repeated.
    */
-  intend?(position: number, key: string, method: MethodClass): Promise<boolean>;
+  intend?(position: number, key: string, method: MethodClass, place?: string): Promise<boolean>;
   /** `notices` is how many notifications were sent before. */
-  keep(position: number, entry: JournalEntry, notices: number): Promise<void>;
+  keep(position: number, entry: JournalEntry, notices: number, place?: string): Promise<void>;
 }

@@ -14,7 +14,7 @@ import { inHttpSpan } from "../observe/spans.ts";
 import type { LoadedRun, RunnerEntrypoint, LoadedCode } from "./runner.ts";
 import type { StateFacet } from "./state-runner.ts";
 import { hexDigest } from "../core/digest.ts";
-import { isolationOf } from "../servlets/connect.ts";
+import { begunBy, isolationOf } from "../servlets/connect.ts";
 import { keepsState } from "../servlets/manifest.ts";
 import type { BuildBucket } from "./bucket.ts";
 
@@ -37,8 +37,8 @@ export class ServletLoader {
   ): Promise<Ending> {
     const whole = { ...call, ...callPartsOf(call) };
     const setup = setupOf(servlet, deployment, whole);
-    const { recorded, input } = call;
-    const values = loadedRun(servlet, whole, setup, { ...run, recorded, seed: input?.seed });
+    const { recorded } = call;
+    const values = loadedRun(servlet, whole, setup, { ...run, recorded, ...begunBy(call) });
     const id = crypto.randomUUID();
     const { runner, failed } = await this.#runner(servlet);
     const settlement = await elsewhere(call.signal(), {
@@ -105,9 +105,10 @@ export function loadedRun(
   { name, manifest }: PreparedServlet,
   call: RunContext & CallParts,
   setup: Setup,
-  run: Pick<LoadedRun, "export" | "input" | "recorded" | "seed">,
+  run: Pick<LoadedRun, "export" | "input" | "recorded" | "seed" | "time">,
 ): Omit<LoadedRun, "id"> {
   const { config, allowedHosts, resends, logLevel, trace, caller, fuel, fuelUsed } = setup;
+  const { waitMs, place } = setup;
   const secrets = (manifest.allowed_secrets ?? []).flatMap(({ service, user }) => {
     const value = setup.secret(service, user);
     return value === undefined ? [] : [{ service, user, value }];
@@ -116,7 +117,10 @@ export function loadedRun(
   return {
     ...run,
     servlet: { name, manifest },
-    setup: { config, allowedHosts, resends: isResent, logLevel, trace, caller, fuel, fuelUsed },
+    setup: {
+      ...{ config, allowedHosts, resends: isResent, logLevel, trace, caller },
+      ...{ fuel, fuelUsed, waitMs, place },
+    },
     secrets,
     credentials: call.credentials,
     there: hooksThere(call),

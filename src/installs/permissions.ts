@@ -12,9 +12,10 @@ export function permissionsOf({
   lists,
   skills,
 }: Pick<Build, "manifest" | "lists" | "skills">): string[] {
-  const { allowed_hosts, allowed_paths } = manifest;
+  const { allowed_hosts, allowed_paths, may_call } = manifest;
   const all: [string, readonly string[] | undefined][] = [
     ["It may reach these hosts", allowed_hosts?.map(asOne)],
+    ["It may call these tools of other servlets, as its caller", may_call?.map(asOne)],
     ["It may read these secrets", secretsOf(manifest)],
     ["It may use its callers' accounts", accountsOf(manifest)],
     ["It gets these settings", settingsOf(manifest)],

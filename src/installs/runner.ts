@@ -22,7 +22,8 @@ import { liveWorld } from "../wasm/world.ts";
 /** The parts of a `Setup` that are values. */
 type PlainSetup = Pick<
   Setup,
-  "config" | "allowedHosts" | "resends" | "logLevel" | "trace" | "caller" | "fuel" | "fuelUsed"
+  | ("config" | "allowedHosts" | "resends" | "logLevel" | "trace" | "caller")
+  | ("fuel" | "fuelUsed" | "waitMs" | "place")
 >;
 
 export interface LoadedRun {
@@ -37,6 +38,7 @@ export interface LoadedRun {
   credentials?: CallCredentials | undefined;
   recorded?: Recorded | undefined;
   seed?: string | undefined;
+  time?: number | undefined;
   there: HooksThere;
 }
 
@@ -148,7 +150,7 @@ export class RunningCalls {
 }
 
 function setupFrom(
-  { servlet, setup, secrets, credentials, recorded, seed, there }: LoadedRun,
+  { servlet, setup, secrets, credentials, recorded, seed, time, there }: LoadedRun,
   by: { hooks: LoadedHooks; signal: AbortSignal; sent: Promise<unknown>[] },
 ) {
   const { hooks, signal, sent } = by;
@@ -175,5 +177,6 @@ function setupFrom(
     ...(credentials && { credentials: guestCredentials(servlet, credentials) }),
     recorded,
     seed,
+    time,
   };
 }

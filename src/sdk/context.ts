@@ -2,6 +2,7 @@ import { isObject } from "../core/model.ts";
 import { showsViews } from "../core/views.ts";
 import { ask, type AskAnswer, AskError, requestOne, resultsOf } from "./asks.ts";
 import { fetch } from "./globals/fetch.ts";
+import { makeCall, tools, type ContextTools, type ToolCallResult } from "./calls.ts";
 import { hostFor, running } from "./host.ts";
 import type { InputOf, OutputOf } from "./infer.ts";
 import { jsonOrText } from "./json.ts";
@@ -123,6 +124,14 @@ export interface Context {
   requestInput<K extends string>(
     requests: Record<K, InputRequest>,
   ): Promise<Record<K, Record<string, unknown>>>;
+  /**
+   * Calls a tool of another servlet, by the name that the server lists, with the rights of the caller; `may_call` in
+   * servlet.json must have it. Calls that are begun together are made together. Throws a `ToolCallError`; a tool that fails in
+   * its own way gives a result with `isError`.
+   */
+  callTool<T = Record<string, unknown>>(name: string, args?: object): Promise<ToolCallResult<T>>;
+  /** `callTool` for each name; those in `Tools` have the types of their servlets. */
+  readonly tools: ContextTools;
   /** Reports the progress of the call to the client, if it wants to know. */
   progress(progress: number, total?: number, message?: string): void;
   /** Sends a log message to the client. What the server's owner should see goes to `console`. */
@@ -230,6 +239,9 @@ export const context: Context = {
   async requestInput<K extends string>(requests: Record<K, InputRequest>) {
     return resultsOf(ask("requestInput()", requests) as Record<string, AskAnswer>);
   },
+
+  callTool: makeCall,
+  tools,
 
   progress(progress, total, message) {
     const { progressToken } = context.meta;

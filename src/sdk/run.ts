@@ -9,6 +9,7 @@ import {
 } from "./host.ts";
 import { jsonOrText } from "./json.ts";
 import { isThenable } from "./results.ts";
+import { dropCalls, makeCalls } from "./calls.ts";
 import { clearTimers, leftTimers, runTimer } from "./timers.ts";
 
 /**
@@ -63,6 +64,7 @@ export function entryOf(
       running.words = NO_WORDS;
       running.received = undefined;
       clearTimers();
+      dropCalls();
       rejections.clear();
       settled = undefined;
       running.what = name;
@@ -80,7 +82,7 @@ export function entryOf(
 
     turn() {
       if (!settled) {
-        if (runTimer()) return 2;
+        if (makeCalls() || runTimer()) return 2;
         settled = { failure: `${running.what} awaits a promise that can never settle.` };
         // It has come to no end: what it has done so far is half of something.
         __host.call("discard_changes", "");
@@ -98,6 +100,11 @@ export function entryOf(
       if (left.length > 0) {
         const text = `${running.what} has ended before ${left.length} of its timers, which are dropped: await them, or clear them.`;
         __host.log(3, [text, ...left.slice(0, 3)].join("\n"));
+      }
+      const unmade = dropCalls();
+      if (unmade > 0) {
+        const text = `${running.what} has ended before ${unmade} of its calls of tools, which were not made: await them.`;
+        __host.log(3, text);
       }
       // A servlet that keeps state stores all that is remembered.
       clearTimers();

@@ -6,6 +6,8 @@ import { entryOf } from "./run.ts";
 import type { ServletSpec, ToolSpec, ViewSpec } from "./specs.ts";
 
 export { AskError } from "./asks.ts";
+export { ToolCallError } from "./calls.ts";
+export type { CallableTools, ToolCallResult, Tools } from "./calls.ts";
 export { RpcError } from "./run.ts";
 export { ToolError } from "./schema.ts";
 export { runScript } from "./script.ts";

@@ -4,11 +4,11 @@ import { isUpdate, type Notification } from "../core/model.ts";
 import { JOURNAL_VERSION, type JournalHead } from "../core/record.ts";
 import { callExport, type Ending, type Program } from "../wasm/call.ts";
 import type { PreparedServlet } from "./bundle.ts";
-import type { Deployment } from "./deployment.ts";
+import type { Deployment, FindTool } from "./deployment.ts";
 import { dialects } from "./dialects.ts";
 import { keepsState } from "./manifest.ts";
 import { lookUpBy } from "./server-asks.ts";
-import { tellEnded, tellFailed } from "./run-log.ts";
+import { fuelIn, tellEnded, tellFailed } from "./run-log.ts";
 import type { Servlet } from "./servlet.ts";
 import { callPartsOf, setupOf } from "./setup.ts";
 import { inSpan, LINK } from "../observe/spans.ts";
@@ -27,8 +27,12 @@ export function programOf(bundled: PreparedServlet, deployment: Deployment): Pro
   return { ...bundled, module, userFunctions, ...isolationOf(bundled, deployment) };
 }
 
-/** A servlet that is configured by its manifest and this deployment. */
-export function connected(bundled: PreparedServlet, deployment: Deployment): Servlet {
+/** A servlet that is configured by its manifest and this deployment. It finds the tools that it calls by `find`. */
+export function connected(
+  bundled: PreparedServlet,
+  deployment: Deployment,
+  find?: FindTool,
+): Servlet {
   const own = deployment.own?.get(bundled);
   if (own !== undefined) return own;
   const { manifest, exports } = bundled;
@@ -43,6 +47,8 @@ export function connected(bundled: PreparedServlet, deployment: Deployment): Ser
         given.notify(isUpdate(notice) ? { ...notice, servlet: bundled.name } : notice);
       const call: CallContext = { ...given, notify };
       call.lookUp = lookUpBy({ servlet: bundled, call, deployment });
+      const caller = find && callerOf(bundled, given, { find, deployment });
+      if (caller) Object.assign(call, caller.parts);
       const { recorded, keeper } = call;
       const head: Partial<JournalHead> = recorded?.head ?? {};
       const { version = JOURNAL_VERSION, hash = bundled.hash } = head;
@@ -63,23 +69,43 @@ export function connected(bundled: PreparedServlet, deployment: Deployment): Ser
           : callExport(program, name, input, {
               ...setupOf(bundled, deployment, { ...call, ...callPartsOf(call) }),
               recorded,
-              seed: call.input?.seed,
+              ...begunBy(call),
               keeper,
             }));
       const isRecorded = call.trace?.isRecorded === true;
       let ending: Ending | undefined;
       try {
         ending = await (isRecorded ? inRunSpan(bundled.name, { name, call, begin }) : begin());
+        call.spent?.(fuelIn(ending));
+        caller?.ended(ending);
         const result = read(manifest.single_use_state === true ? usedOnce(ending) : ending);
         tellEnded(watched, ending, result);
         return result;
       } catch (error) {
+        if (ending === undefined) call.spent?.(Infinity);
         tellFailed(watched, ending, error);
         throw error;
       }
     },
   });
 }
+
+/** What makes the calls of tools that this servlet's guest makes in a call; undefined if it may make none. */
+function callerOf(
+  servlet: PreparedServlet,
+  call: CallContext,
+  { find, deployment }: { find: FindTool; deployment: Deployment },
+) {
+  const { may_call: patterns = [] } = servlet.manifest;
+  if (patterns.length === 0) return undefined;
+  return deployment.toolCaller?.({ servlet, call, find, own: deployment.own });
+}
+
+/** How the record of a call begins, where that is known. */
+export const begunBy = ({ begun, input }: Pick<CallContext, "begun" | "input">) => ({
+  seed: begun?.seed ?? input?.seed,
+  time: begun?.time,
+});
 
 /** The ending of a run whose call may be resumed only once. */
 function usedOnce(ending: Ending): Ending {
@@ -120,7 +146,7 @@ const inRunSpan = (servlet: string, { name, call, begin }: Run): Promise<Ending>
       const { kind } = ending;
       span.set({
         "edge_servlets.outcome": kind === "suspended" ? "waits" : kind,
-        "edge_servlets.fuel": fuelOf(ending),
+        "edge_servlets.fuel": fuelIn(ending),
         "error.type": kind === "trapped" || kind === "refused" ? kind : undefined,
       });
       return ending;
@@ -131,8 +157,3 @@ const inRunSpan = (servlet: string, { name, call, begin }: Run): Promise<Ending>
     }
   });
 };
-
-function fuelOf(ending: Ending): number | undefined {
-  if (ending.kind === "suspended") return ending.suspended.fuelUsed;
-  return ending.kind === "returned" ? ending.fuelUsed : undefined;
-}

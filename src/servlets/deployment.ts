@@ -1,6 +1,8 @@
 import type { CountedRun } from "../observe/counts.ts";
 import type { CallContext } from "../core/call-context.ts";
-import type { Principal } from "../core/model.ts";
+import type { Json, Principal, Tool } from "../core/model.ts";
+import type { Outcome } from "../core/suspension.ts";
+import type { CallRef } from "../calls/call-ref.ts";
 import type { Ending, LogLevel } from "../wasm/call.ts";
 import type { World } from "../wasm/world.ts";
 import type { PreparedServlet } from "./bundle.ts";
@@ -69,6 +71,30 @@ export interface Accounts {
   token(principal: string, grant: AccountGrant, refused?: string): Promise<string | undefined>;
 }
 
+/** A tool that a servlet may call, once its arguments are checked. */
+export interface FoundTool {
+  servlet?: PreparedServlet | undefined;
+  tool?: { own: string; tool?: Tool };
+  subject?: string;
+  /** What is wrong with the arguments. */
+  misfit?: string;
+  run(call: CallContext): Promise<Outcome<Json>>;
+}
+
+/**
+ * Finds the tool that this reference names for this caller; with a hash, in the build that a call has begun with. Throws
+ * `invalid_params`, `insufficient_scope`.
+ */
+export type FindTool = (ref: CallRef, viewer: Viewer, hash?: string) => Promise<FoundTool>;
+
+/** Makes the calls of tools that the guest of one call makes. */
+export interface ToolCaller {
+  /** What the call's context has for that. */
+  parts: Pick<CallContext, "callTools" | "chain">;
+  /** Adds the calls that have not ended to the record of the run. */
+  ended(ending: Ending): void;
+}
+
 /** Configuration that all servlets share. */
 export interface Deployment {
   /** The Worker's variables and secrets, by name. */
@@ -104,6 +130,13 @@ export interface Deployment {
     call: CallContext,
     by: Deployment,
   ): Promise<Ending>;
+  /** Without it, servlets call no tools of others. */
+  toolCaller?(of: {
+    servlet: PreparedServlet;
+    call: CallContext;
+    find: FindTool;
+    own: Deployment["own"];
+  }): ToolCaller;
   /** The secrets of callers; absent where none are kept. */
   secrets?: Secrets | undefined;
   /** The accounts of callers; absent where the server has no providers. */

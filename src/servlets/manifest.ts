@@ -138,6 +138,16 @@ export const manifestSchema = once(() =>
         .describe(
           "Hosts that its HTTP requests may reach: globs on the host name; private and local hosts must be named in full. None by default.",
         ),
+      may_call: z
+        .array(z.string().regex(/^[^:]+:.+$/, 'must be "SERVLET:TOOL", such as "weather:*"'))
+        .describe(
+          "Tools of other servlets that it may call, with the rights of its caller: `SERVLET:TOOL`, by the tools' own names; `*` stands for any characters. None by default.",
+        ),
+      confirm_calls: z
+        .enum(["destructive", "writes"])
+        .describe(
+          "Which of these calls its user must allow first: `writes` for all tools but those with `readOnlyHint`, `destructive` for all but those and the ones with `destructiveHint: false`. Calls that are made together are one question. None by default.",
+        ),
       allowed_secrets: z
         .array(
           z.strictObject({

@@ -25,7 +25,7 @@ import {
 import type { Catalog, FoundResource, PromptEntry, EntrySource, ToolEntry } from "./catalog.ts";
 import { describeIssues } from "./checks.ts";
 import { connected, outdated } from "./connect.ts";
-import type { Deployment, Viewer } from "./deployment.ts";
+import type { Deployment, FindTool, Viewer } from "./deployment.ts";
 import { Lister } from "./lister.ts";
 import { errorResult } from "./own.ts";
 import { tellMisfit } from "./run-log.ts";
@@ -58,6 +58,8 @@ export interface Entry {
   /** Absent where several may know the resource. */
   servlet?: PreparedServlet | undefined;
   tool?: ToolEntry;
+  /** What is wrong with the arguments of a tool: then its run gives that as an error. */
+  misfit?: string;
   /** Runs it. The result has the newest shape. */
   run(call: CallContext): Promise<Outcome<Json>>;
 }
@@ -100,8 +102,11 @@ export class Registry {
     this.isDynamic = this.#lister.isDynamic;
     this.isPersonal = view?.viewer !== undefined;
     this.servlets = view?.of.servlets ?? newest(bundle.servlets);
+    this.current = view?.of.current;
   }
 
+  /** Of an old build: the registry in which its calls of other servlets find these. */
+  private current: Registry | undefined;
   /** True if some lists are dynamic. */
   readonly isDynamic: boolean;
   /** True if scopes narrow this registry. */
@@ -148,6 +153,7 @@ export class Registry {
     let narrow = this.#narrow.get(key);
     if (narrow === undefined) {
       narrow = make();
+      narrow.current = this.current;
       if (this.#narrow.size >= NARROW_REGISTRIES) this.#narrow.clear();
       this.#narrow.set(key, narrow);
     }
@@ -166,6 +172,7 @@ export class Registry {
     // The call may be one of `call_tool`.
     const own = this.#bundle.servlets.filter(({ name }) => name === SERVER_SERVLET);
     const all = new Registry({ servlets: [...own, old] }, this.#deployment);
+    all.current = this.#narrowing.scoped?.all ?? this;
     return all.within({ ...(profile !== undefined && { profile }), ...scoped });
   }
 
@@ -232,7 +239,7 @@ export class Registry {
           this.tellMisfit(tool, call);
           return errorResult(text);
         };
-        return { ...entry, run };
+        return { ...entry, misfit: text, run };
       }
       case "prompt": {
         const { servlet, own, prompt } = await this.#prompt(ref.name);
@@ -472,9 +479,17 @@ export class Registry {
     return found;
   }
 
+  /** Finds a tool that a servlet of this registry calls, among all that its caller may call. */
+  readonly #findTool: FindTool = async (ref, viewer, hash) => {
+    const all = this.current ?? this.#narrowing.scoped?.all ?? this;
+    const found = hash === undefined ? all : await all.at(hash);
+    return found.for(viewer).resolve(ref);
+  };
+
   /** The servlet of a catalog entry. */
   servlet(bundled: PreparedServlet): Servlet {
-    const servlet = this.#servlets.get(bundled) ?? connected(bundled, this.#deployment);
+    const servlet =
+      this.#servlets.get(bundled) ?? connected(bundled, this.#deployment, this.#findTool);
     this.#servlets.set(bundled, servlet);
     return servlet;
   }

@@ -163,10 +163,9 @@ function tell(
 /** The first line of a message, which has no line numbers and so is the same for each such failure. */
 const briefly = (message: string): string => beginningOf(message.split("\n", 1)[0]!, ERROR_EXCERPT);
 
-const fuelIn = (ending: Ending | undefined): number => {
-  if (ending?.kind === "suspended") return ending.suspended.fuelUsed;
-  return ending?.kind === "returned" ? ending.fuelUsed : 0;
-};
+/** Fuel that the runs of a call have used. */
+export const fuelIn = (ending: Ending | undefined): number =>
+  (ending?.kind === "suspended" ? ending.suspended.fuelUsed : ending?.fuelUsed) ?? 0;
 
 /** Printable, whatever characters the names contain; only a message may have more than one line. */
 const textOf = (line: RunLine): string => {

@@ -59,7 +59,7 @@ export function mayBy(scopes: readonly string[], configured: Scopes): May {
       : patterns.some((pattern) => grants(pattern, servlet, name)));
 }
 
-/** Splits at the first colon only: URIs contain colons and may be chosen by callers, so they must not match the servlet's part. */
+/** True if a pattern has this name of a servlet. Splits at the first colon only: URIs contain colons and may be chosen by callers, so they must not match the servlet's part. */
 export function grants(pattern: string, servlet: string, name: string): boolean {
   const colon = pattern.indexOf(":");
   if (colon < 0) return false;

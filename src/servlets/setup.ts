@@ -1,5 +1,6 @@
 import { callerKey } from "../core/callers.ts";
 import type { CallContext, CallCredentials } from "../core/call-context.ts";
+import { limits } from "../core/limits.ts";
 import type { Trace } from "../observe/trace-context.ts";
 import type { Setup } from "../wasm/setup.ts";
 import { liveWorld } from "../wasm/world.ts";
@@ -17,6 +18,10 @@ export interface CallParts {
   trace: Trace | undefined;
   fuelUsed: number | undefined;
   credentials: CallCredentials | undefined;
+  /** Of a call that a servlet has made. */
+  share: CallContext["share"];
+  /** Its place among the calls that servlets make. */
+  place: string | undefined;
 }
 
 export const callPartsOf = (call: CallContext): CallParts => ({
@@ -24,6 +29,8 @@ export const callPartsOf = (call: CallContext): CallParts => ({
   trace: call.trace,
   fuelUsed: call.fuelUsed,
   credentials: call.credentials,
+  share: call.share,
+  place: call.chain?.place,
 });
 
 const configs = new WeakMap<Deployment, Map<PreparedServlet, Record<string, string>>>();
@@ -40,11 +47,12 @@ function knownConfig(bundled: PreparedServlet, deployment: Deployment): Record<s
 export function setupOf(
   bundled: PreparedServlet,
   deployment: Deployment,
-  call: CallParts & Pick<CallContext, "signal" | "notify" | "ask" | "lookUp" | "gate" | "sending">,
+  call: CallParts &
+    Pick<CallContext, "signal" | "notify" | "ask" | "lookUp" | "gate" | "sending" | "callTools">,
 ): Setup {
   const { manifest } = bundled;
   const { variables, logLevel, log, world = liveWorld } = deployment;
-  const { credentials, caller } = call;
+  const { credentials, caller, share } = call;
   return {
     world: manifest.accounts
       ? withAccounts(world, bundled, { accounts: deployment.accounts, caller })
@@ -57,7 +65,9 @@ export function setupOf(
     logLevel,
     caller: call.caller,
     trace: call.trace,
-    fuel: fuelOf(manifest),
+    fuel: share ? Math.min(share.fuel, fuelOf(manifest) ?? limits.guestFuel) : fuelOf(manifest),
+    waitMs: share && Math.min(share.waitMs, limits.waitMs),
+    place: call.place,
     fuelUsed: call.fuelUsed,
     signal: call.signal,
     log: (level, text) => log(bundled.name, level, text),
@@ -69,6 +79,8 @@ export function setupOf(
       return viewAt(bundled, uri) && uri;
     },
     ...(call.lookUp && { lookUp: call.lookUp }),
+    ...(call.callTools && { callTools: call.callTools }),
+    confirmsCalls: manifest.confirm_calls !== undefined,
     ...(call.gate && { gate: call.gate }),
     ...(call.sending && { sending: call.sending }),
     ...(credentials && { credentials: guestCredentials(bundled, credentials) }),

@@ -5,8 +5,8 @@ import { settled, unsettled, type Settled } from "../core/settled.ts";
  */
 import { RpcTarget, waitUntil } from "cloudflare:workers";
 import type { Answer, Answers, Asks } from "../core/asks.ts";
-import type { CallContext } from "../core/call-context.ts";
-import { clientHasLeft, Fault } from "../core/errors.ts";
+import type { AskedCalls, CallContext, CalledTools } from "../core/call-context.ts";
+import { clientHasLeft, Fault, orAborted } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { Json, Notification } from "../core/model.ts";
 import type { JournalEntry, JournalHead, Keeper, MethodClass, Recorded } from "../core/record.ts";
@@ -16,7 +16,7 @@ import type { CallParts } from "../servlets/setup.ts";
 /** The parts of its call's context that a guest's run needs. */
 export type RunContext = Pick<
   CallContext,
-  "signal" | "notify" | "ask" | "lookUp" | "gate" | "sending" | "keeper"
+  "signal" | "notify" | "ask" | "lookUp" | "gate" | "sending" | "keeper" | "callTools"
 >;
 
 /** The functions of a call's context, for the object in which its guest runs. */
@@ -42,6 +42,13 @@ export class CallHooks extends RpcTarget {
   }
   sending(): Promise<Settled<void>> {
     return settled(() => this.#call.sending?.());
+  }
+  callTools(asked: AskedCalls): Promise<Settled<CalledTools>> {
+    return settled(() => this.#call.callTools!(asked, this.#signal));
+  }
+  /** Answers at once: whoever waits for another hook's answer knows that it may still come. */
+  async isThere(): Promise<Settled<void>> {
+    return { value: undefined };
   }
   async notify(notification: Notification): Promise<void> {
     this.#call.notify(notification);
@@ -99,6 +106,23 @@ const gone = () =>
     "The request that made this call is gone, so the call was stopped. Nothing was changed. Call again.",
   );
 
+/** The answer of a hook that may take long. Throws `unavailable` as `answered`, and rejects once the signal aborts. */
+async function answeredLater<T>(
+  answer: Promise<Settled<T>>,
+  hooks: RemoteHooks,
+  signal: AbortSignal,
+): Promise<T> {
+  const given = orAborted(answer, signal);
+  given.catch(() => {});
+  for (;;) {
+    const pause = Promise.withResolvers<undefined>();
+    const timer = setTimeout(() => pause.resolve(undefined), limits.hookMs);
+    const first = await Promise.race([given, pause.promise]).finally(() => clearTimeout(timer));
+    if (first !== undefined) return unsettled(first);
+    await answered(hooks.isThere());
+  }
+}
+
 /** The part of a call's context that is somewhere else. `sent` collects what is on its way there. */
 export const contextOf = (hooks: RemoteHooks, there: HooksThere, sent: Promise<unknown>[]) => ({
   // It fails where who has made the call is gone: then nobody hears of it.
@@ -108,6 +132,10 @@ export const contextOf = (hooks: RemoteHooks, there: HooksThere, sent: Promise<u
   lookUp: (params: Json) => answered(hooks.lookUp(params)),
   ...(there.gate && { gate: (ms: number) => answered(hooks.gate(ms, Date.now())) }),
   ...(there.sending && { sending: () => answered(hooks.sending()) }),
+  ...(there.callTools && {
+    callTools: (asked: AskedCalls, signal: AbortSignal) =>
+      answeredLater(hooks.callTools(asked), hooks, signal),
+  }),
   keeper: keeperOf(hooks, there),
 });
 
@@ -117,6 +145,8 @@ export interface RemoteHooks {
   lookUp(params: Json): Promise<Settled<Answer>>;
   gate(ms: number, now: number): Promise<Settled<void>>;
   sending(): Promise<Settled<void>>;
+  callTools(asked: AskedCalls): Promise<Settled<CalledTools>>;
+  isThere(): Promise<Settled<void>>;
   notify(notification: Notification): Promise<void>;
   begin(head: JournalHead): Promise<Settled<void>>;
   intend(position: number, key: string, method: MethodClass): Promise<Settled<boolean>>;
@@ -127,15 +157,17 @@ export interface RemoteHooks {
 export interface HooksThere {
   gate: boolean;
   sending: boolean;
+  callTools: boolean;
   keeper: boolean;
   intend: boolean;
   /** True if the call may be run again from its record. */
   repeats: boolean;
 }
 
-export const hooksThere = ({ gate, sending, keeper }: RunContext): HooksThere => ({
+export const hooksThere = ({ gate, sending, callTools, keeper }: RunContext): HooksThere => ({
   gate: gate !== undefined,
   sending: sending !== undefined,
+  callTools: callTools !== undefined,
   keeper: keeper !== undefined,
   intend: keeper?.intend !== undefined,
   repeats: keeper !== undefined && keeper.isVolatile !== true,
@@ -163,6 +195,10 @@ export interface StatefulRun {
   call: CallParts;
   recorded?: Recorded | undefined;
   seed?: string | undefined;
+  /** When its record begins, if not later, in Unix ms. */
+  time?: number | undefined;
+  /** How long it waits for its turn, where the calls around it have the state of theirs. */
+  patienceMs?: number | undefined;
   there: HooksThere;
 }
 

@@ -101,8 +101,12 @@ export class ScopeState {
   /** Runs an export, and stores what it has changed before its ending is returned. */
   async call(run: ScopeRun): Promise<PlainEnding> {
     const { servlet, program, setup } = run;
-    const after = setup.recorded?.notices ?? 0;
-    const before = setup.recorded && this.rows.ending(setup.recorded);
+    const { recorded, seed } = setup;
+    const after = recorded?.notices ?? 0;
+    // A call that another one has made has its seed from that, also where nothing of it was kept.
+    const known =
+      recorded ?? (run.isDurable && seed !== undefined && { head: { seed }, entries: [] });
+    const before = known ? this.rows.ending(known) : undefined;
     if (before !== undefined) {
       // The caller of the earlier run may have died before it passed them on.
       const { notices, after: first } = before.said;
@@ -275,7 +279,11 @@ export class ScopeState {
       if (change) this.rows.save(change);
       else this.rows.clear();
       if (isDurable)
-        this.rows.saveEnding(journal.recorded(), { ending: plainEnding(ending, changes), said });
+        this.rows.saveEnding(
+          journal.recorded(),
+          { ending: plainEnding(ending, changes), said },
+          setup.recorded,
+        );
     });
     running.isCommitted = true;
     if (change === undefined) return;

@@ -31,7 +31,7 @@ const STATE_SLACK_MS = 3_600_000;
 
 type StateServer = Pick<SealingServer, "bundle" | "sealer" | "serving">;
 
-type Run = Pick<StatefulRun, "export" | "input" | "call" | "recorded" | "seed"> & {
+type Run = Pick<StatefulRun, "export" | "input" | "call" | "recorded" | "seed" | "time"> & {
   /** True if the call may be run again from its record, so that its ending is stored. */
   isDurable?: boolean;
 };
@@ -89,9 +89,8 @@ export class ServletState extends DurableObject<Env> {
       const sent: Promise<unknown>[] = [];
       try {
         const call = { ...contextOf(hooks, run.there, sent), signal: () => stop.signal };
-        return await this.#inTurn(stop.signal, () =>
-          this.#call(servlet, { ...run, isDurable: run.there.repeats }, call),
-        );
+        const work = () => this.#call(servlet, { ...run, isDurable: run.there.repeats }, call);
+        return await this.#inTurn(stop.signal, work, run.patienceMs);
       } finally {
         this.#running.delete(run.id);
         // All notifications must reach the caller before the ending does.
@@ -143,8 +142,17 @@ export class ServletState extends DurableObject<Env> {
     this.#server.serving.counting?.stored({ object: String(this.ctx.id), servlet, caller, bytes });
   }
 
-  async #inTurn<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    await this.#turns.take(signal);
+  /** Throws `too_many` where its turn does not come within so many ms. */
+  async #inTurn<T>(signal: AbortSignal, work: () => Promise<T>, patienceMs?: number): Promise<T> {
+    const late = new AbortController();
+    const timer = patienceMs === undefined ? 0 : setTimeout(() => late.abort(), patienceMs);
+    try {
+      await this.#turns.take(AbortSignal.any([signal, late.signal]));
+    } catch (error) {
+      throw late.signal.aborted && !signal.aborted ? stateInUse() : error;
+    } finally {
+      clearTimeout(timer);
+    }
     try {
       return await work();
     } finally {
@@ -166,6 +174,7 @@ export class ServletState extends DurableObject<Env> {
       call: { ...call, ...run.call },
       recorded: run.recorded,
       seed: run.seed,
+      time: run.time,
       isDurable: run.isDurable === true,
       ...(hasFolders && { room: await this.#reservation.available(caller) }),
       reserve: (bytes, addsFiles) => {
@@ -289,6 +298,13 @@ function lifetimeOf({ state }: PreparedServlet["manifest"], caller: string | und
   if (state === "session") return limits.sessionStateMs;
   return state === "caller" && isAnonymous(caller) ? limits.anonymousStateMs : undefined;
 }
+
+const stateInUse = () =>
+  new Fault(
+    "too_many",
+    "The state of this servlet is in use by another call, which may wait for this one. Try again in a moment.",
+    { data: { retryAfter: 1 } },
+  );
 
 function demandServed(servlet: PreparedServlet | undefined): PreparedServlet {
   if (servlet !== undefined) return servlet;

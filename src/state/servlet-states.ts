@@ -1,13 +1,15 @@
-import { unsettled } from "../core/settled.ts";
+import { unsettled, type Settled } from "../core/settled.ts";
 import { callerKey } from "../core/callers.ts";
 import type { Env } from "../bindings.ts";
 import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
 import type { Audience } from "../core/model.ts";
 import { refOf, type PreparedServlet } from "../servlets/bundle.ts";
 import type { CollectedLists } from "../servlets/servlet.ts";
+import { begunBy } from "../servlets/connect.ts";
 import { callPartsOf } from "../servlets/setup.ts";
 import type { Deployment, Viewer } from "../servlets/deployment.ts";
-import { changesIn, endingOf, noticeOf } from "./plain-ending.ts";
+import { changesIn, endingOf, noticeOf, type PlainEnding } from "./plain-ending.ts";
 import { CallHooks, elsewhere, hooksThere } from "./remote-hooks.ts";
 import { scopeOf, stateName } from "./state-scopes.ts";
 
@@ -27,18 +29,22 @@ export function stateful({ SERVLET_STATES: objects }: Env) {
       const signal = call.signal();
       const state = await objectFor(servlet, call);
       const id = crypto.randomUUID();
-      const { recorded, input } = call;
+      const { recorded, chain } = call;
+      const isHolding = chain?.keeping.some((one) => one !== servlet.name) === true;
       const about = {
         ...run,
         id,
         servlet: refOf(servlet),
         call: callPartsOf(call),
         recorded,
-        seed: input?.seed,
+        ...begunBy(call),
+        patienceMs: isHolding ? limits.innerTurnMs : undefined,
         there: hooksThere(call),
       };
       const settlement = await elsewhere(signal, {
-        run: async () => state.run(about, new CallHooks(call, signal)),
+        // The types of RPC cannot follow a record in which there are others.
+        run: async () =>
+          (await state.run(about, new CallHooks(call, signal))) as Settled<PlainEnding>,
         cancel: async () => state.cancel(id),
       });
       const ending = unsettled(settlement);

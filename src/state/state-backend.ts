@@ -39,6 +39,7 @@ export interface BackendRun {
   call: RunContext & CallParts;
   recorded: Recorded | undefined;
   seed: string | undefined;
+  time: number | undefined;
   /** True if it may be run again from its record. */
   isDurable: boolean;
   /** Bytes of memory and files that may be stored, as far as is known. */
@@ -99,7 +100,7 @@ export class OwnBackend implements StateBackend {
     return (this.#opened ??= new ScopeState(this.#storage, sealingWith(this.#key)));
   }
 
-  call({ servlet, call, recorded, seed, ...run }: BackendRun): Promise<PlainEnding> {
+  call({ servlet, call, recorded, seed, time, ...run }: BackendRun): Promise<PlainEnding> {
     return this.#state.call({
       ...run,
       servlet,
@@ -108,6 +109,7 @@ export class OwnBackend implements StateBackend {
         ...setupOf(servlet, this.#deployment, call),
         recorded,
         seed,
+        time,
         keeper: call.keeper,
       },
     });

@@ -15,7 +15,7 @@ import { limits } from "../core/limits.ts";
 import { PART } from "../core/parts.ts";
 import { stringBytes } from "../core/text.ts";
 import type { Notification } from "../core/model.ts";
-import type { JournalEntry, Recorded } from "../core/record.ts";
+import { innerStateOf, type JournalEntry, type Recorded } from "../core/record.ts";
 import type { PlainEnding } from "./plain-ending.ts";
 import type { Kept } from "./kept-instances.ts";
 import { applyRest, type Rest } from "./rest.ts";
@@ -54,6 +54,8 @@ export interface Ended {
 /** An ending, and the digests of the answers that the call had until then. */
 interface StoredEnding extends Ended {
   answers: string[];
+  /** A digest of what the calls inside had come to when its last run began; absent if there were none. */
+  inner?: string;
 }
 
 /** The changes of a call, to be stored. */
@@ -73,6 +75,13 @@ export interface Changed {
 }
 
 const hashOf = (text: string): string => bytesToHex(sha256(encoder.encode(text)));
+
+/** The parts of a record by which a call is known. */
+type Begun = Pick<Recorded, "entries" | "inner"> & { head: Pick<Recorded["head"], "seed"> };
+
+/** A digest of what the calls inside have come to. */
+const innerKey = ({ inner, entries }: Begun): string | undefined =>
+  inner?.at === entries.length ? hashOf(innerStateOf({ inner })) : undefined;
 
 const answerKey = ({ digest, answer }: JournalEntry): string => `${digest} ${hashOf(answer)}`;
 
@@ -145,7 +154,9 @@ export class StateRows {
    * The ending of this call if an earlier run has stored one, together with its changes: the task that asked for it may
    * have died before it got the ending. Undefined for another call, and for the same call with other answers.
    */
-  ending({ head, entries }: Recorded): Ended | undefined {
+  ending(call: Begun): Ended | undefined {
+    const { head, entries } = call;
+    const inner = innerKey(call);
     const runs = this.#sql
       .exec(
         "SELECT DISTINCT seed FROM ending_parts WHERE seed BETWEEN ? || ' ' AND ? || '!'",
@@ -159,18 +170,26 @@ export class StateRows {
         .toArray()
         .map(({ bytes }, nth) => this.#open(bytes, `ending ${run} ${nth}`));
       const stored = JSON.parse(decoder.decode(concatenate(parts))) as StoredEnding;
-      if (entries.every((entry, at) => answerKey(entry) === stored.answers[at])) return stored;
+      const isOther = inner !== undefined && inner !== stored.inner;
+      if (!isOther && entries.every((entry, at) => answerKey(entry) === stored.answers[at]))
+        return stored;
     }
     return undefined;
   }
 
-  /** Stores the ending of a call that may be run again. Must run in the transaction of `save`. */
-  saveEnding({ head, entries }: Recorded, { ending, said }: Ended): void {
+  /** Stores the ending of a call that may be run again; `begun` is the record that its last run went on from. Must run in the transaction of `save`. */
+  saveEnding({ head, entries }: Recorded, { ending, said }: Ended, begun?: Recorded): void {
     // A guest may say more than there is memory to store at once.
     let room = limits.outputBytes;
     const notices = said.notices.filter((one) => (room -= JSON.stringify(one).length) >= 0);
     const answers = entries.map(answerKey);
-    const stored: StoredEnding = { ending, said: { ...said, notices }, answers };
+    const inner = begun && innerKey(begun);
+    const stored: StoredEnding = {
+      ending,
+      said: { ...said, notices },
+      answers,
+      ...(inner && { inner }),
+    };
     // A client that holds the state of a waiting call can answer it twice: same seed, other answers.
     const run = `${head.seed} ${hashOf(stored.answers.join(" "))}`;
     const bytes = encoder.encode(JSON.stringify(stored));

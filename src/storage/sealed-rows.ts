@@ -1,6 +1,6 @@
-import type { Announced, JournalEntry } from "../core/record.ts";
+import type { Announced, InnerRow, JournalEntry } from "../core/record.ts";
 import { partsOf, release, smallText, valuesIn, type ValuePart } from "../core/parts.ts";
-import { hasRow } from "./tables.ts";
+import { hasRow, hasTable } from "./tables.ts";
 import {
   openParts,
   SEALED_HEAD,
@@ -14,7 +14,10 @@ import {
 export interface Writes {
   /** Values by name; null deletes one. */
   texts?: Record<string, unknown>;
+  /** They end what is kept of calls inside. */
   answers?: readonly (readonly [position: number, entry: JournalEntry])[];
+  /** Of calls inside; an entry ends what is kept of the calls inside that one. */
+  inner?: readonly InnerRow[];
 }
 
 /** Characters of a value's JSON that is kept in memory: an object that nobody calls must stay small. */
@@ -49,9 +52,13 @@ CREATE TABLE IF NOT EXISTS texts (name TEXT NOT NULL, part INTEGER NOT NULL, byt
 CREATE TABLE IF NOT EXISTS answers (position INTEGER NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (position, part));
 CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NOT NULL);
 `;
+  /** Of calls inside: the part -1 is the digest of a request that was announced. */
+  static readonly inner = `
+CREATE TABLE IF NOT EXISTS inner_rows (place TEXT NOT NULL, position INTEGER NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (place, position, part));
+`;
 
   /** Encrypts the values and returns a synchronous function that writes them, for use in a transaction. */
-  async prepare({ texts = {}, answers = [] }: Writes): Promise<() => void> {
+  async prepare({ texts = {}, answers = [], inner = [] }: Writes): Promise<() => void> {
     const sealedTexts: [string, Parts | null][] = [];
     for (const [name, value] of Object.entries(texts)) {
       const parts = value === null ? null : await this.#seal(value);
@@ -62,8 +69,12 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
     for (const [position, entry] of answers) {
       sealedAnswers.push([position, await this.#seal(entry)]);
     }
+    const sealedInner: [InnerRow, Parts][] = [];
+    for (const row of inner) sealedInner.push([row, await this.#seal(row.value)]);
     return () => {
       for (const [name, parts] of sealedTexts) this.#put("texts", name, parts ?? []);
+      if (answers.length > 0) this.clearInner();
+      for (const [row, parts] of sealedInner) this.#putInner(row, parts);
       for (const [position, parts] of sealedAnswers) {
         this.#put("answers", position, parts);
         this.withdraw(position);
@@ -153,8 +164,68 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
     return rows.length === 0 ? undefined : ((await this.#open(rows)) as JournalEntry);
   }
 
-  /** Records that the request with this key is about to be sent at this position; true if it was recorded before. */
-  intend(position: number, key: string): boolean {
+  /** What is kept of calls inside. */
+  async innerRows(): Promise<InnerRow[]> {
+    if (!hasTable(this.#sql, "inner_rows")) return [];
+    const places = this.#sql
+      .exec<{ place: string; position: number }>(
+        "SELECT DISTINCT place, position FROM inner_rows WHERE part >= 0 ORDER BY place, position",
+      )
+      .toArray();
+    const rows: InnerRow[] = [];
+    for (const { place, position } of places) {
+      const parts = this.#sql
+        .exec<Row>(
+          "SELECT part, bytes FROM inner_rows WHERE place = ? AND position = ? AND part >= 0 ORDER BY part",
+          ...[place, position],
+        )
+        .toArray();
+      rows.push({ place, position, value: (await this.#open(parts)) as InnerRow["value"] });
+    }
+    return rows;
+  }
+
+  /** Forgets what is kept of calls inside; of one that waits, its record has it, but for the announced requests. */
+  clearInner(isWaiting = false): void {
+    if (!hasTable(this.#sql, "inner_rows")) return;
+    this.#sql.exec(`DELETE FROM inner_rows WHERE part >= ${isWaiting ? 0 : -1}`);
+  }
+
+  #putInner({ place, position }: InnerRow, parts: Parts): void {
+    this.#sql.exec(SealedRows.inner);
+    const inside = "place > ? || '/' AND place < ? || '0'";
+    this.#sql.exec(`DELETE FROM inner_rows WHERE ${inside}`, place, place);
+    this.#sql.exec("DELETE FROM inner_rows WHERE place = ? AND position = ?", place, position);
+    for (const [nth, part] of parts.entries()) {
+      this.#sql.exec("INSERT INTO inner_rows VALUES (?, ?, ?, ?)", place, position, nth, part);
+      release(part);
+    }
+  }
+
+  #intendInner(place: string, position: number, key: string): boolean {
+    this.#sql.exec(SealedRows.inner);
+    const before = this.#sql
+      .exec<Row>(
+        "SELECT part, bytes FROM inner_rows WHERE place = ? AND position = ? AND part = -1",
+        ...[place, position],
+      )
+      .toArray()[0];
+    const digest = new TextEncoder().encode(key);
+    this.#sql.exec(
+      "INSERT OR REPLACE INTO inner_rows VALUES (?, ?, -1, ?)",
+      place,
+      position,
+      digest,
+    );
+    return before !== undefined && new TextDecoder().decode(before.bytes) === key;
+  }
+
+  /**
+   * Records that the request with this key is about to be sent at this position, in a call inside if there is a place; true
+   * if it was recorded before.
+   */
+  intend(position: number, key: string, place?: string): boolean {
+    if (place !== undefined) return this.#intendInner(place, position, key);
     const before = this.#sql
       .exec<{ digest: string }>("SELECT digest FROM intents WHERE position = ?", position)
       .toArray()[0];
@@ -163,7 +234,13 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
   }
 
   /** Forgets the request that was to be sent at this position. */
-  withdraw(position: number): void {
+  withdraw(position: number, place?: string): void {
+    if (place !== undefined) {
+      if (!hasTable(this.#sql, "inner_rows")) return;
+      const one = "place = ? AND position = ? AND part = -1";
+      this.#sql.exec(`DELETE FROM inner_rows WHERE ${one}`, place, position);
+      return;
+    }
     this.#sql.exec("DELETE FROM intents WHERE position = ?", position);
   }
 
@@ -179,6 +256,7 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
   clear(but?: readonly string[]): void {
     this.#sql.exec("DELETE FROM answers");
     this.#sql.exec("DELETE FROM intents");
+    this.clearInner();
     const names = but?.map(() => "?").join();
     if (but) this.#sql.exec(`DELETE FROM texts WHERE name NOT IN (${names})`, ...but);
   }

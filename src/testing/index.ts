@@ -25,17 +25,20 @@ import {
 } from "../core/record.ts";
 import { Wait } from "../core/suspension.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
-import type { Deployment, Accounts, Secrets } from "../servlets/deployment.ts";
+import type { Deployment, Accounts, FindTool, Secrets } from "../servlets/deployment.ts";
+import { grants } from "../servlets/scopes.ts";
+import { tidyToolResult } from "../servlets/tidy/results.ts";
 import { keepsState } from "../servlets/manifest.ts";
 import { Registry } from "../servlets/registry.ts";
 import { Again, perform, whateverFor, type Waiting } from "../calls/engine.ts";
+import { toolCallerOf } from "../calls/tool-caller.ts";
 import type { CallRef, CompletionRequest } from "../calls/call-ref.ts";
 import type { Script, ScriptedAnswer, Tested } from "./script.ts";
 import { principalOf, TestStates, type Whose } from "./states.ts";
 import { viewUnderTest, type ViewUnderTest } from "./views.ts";
 import type { World } from "../wasm/world.ts";
 
-export type { Script, ScriptedAnswer, Tested } from "./script.ts";
+export type { Script, ScriptedAnswer, ScriptedTool, Tested } from "./script.ts";
 export type { Whose } from "./states.ts";
 export type { ViewUnderTest } from "./views.ts";
 
@@ -118,6 +121,7 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
         },
       },
       world: scriptedWorld(script),
+      toolCaller: (outer) => toolCallerOf({ ...outer, find: scriptedTools(script, outer.servlet) }),
       secrets: scriptedSecrets(script),
       accounts: scriptedAccounts(script),
     };
@@ -233,12 +237,19 @@ class Recorder implements Keeper {
     return this.#begun && { ...this.#begun, entries: this.#entries };
   }
 
-  async begin(head: JournalHead): Promise<void> {
+  async begin(head: JournalHead, place?: string): Promise<void> {
+    if (place !== undefined) return;
     this.#begun = { head, notices: 0 };
     this.#entries.length = 0;
   }
 
-  async keep(position: number, entry: JournalEntry, notices: number): Promise<void> {
+  async keep(
+    position: number,
+    entry: JournalEntry,
+    notices: number,
+    place?: string,
+  ): Promise<void> {
+    if (place !== undefined) return;
     if (this.#begun !== undefined) this.#begun = { ...this.#begun, notices };
     const isNew = position >= this.#entries.length;
     this.#entries[position] = entry;
@@ -290,6 +301,31 @@ function scriptedWorld({
       if (fetch === undefined) throw new Error("the script has no fetch");
       return fetch(request);
     },
+  };
+}
+
+/** Finds the tools of a script, as those of a servlet that the manifest names for them. */
+function scriptedTools(script: Script, { manifest }: PreparedServlet): FindTool {
+  const { tools = {}, alwaysReplay: _often, recorded: _record, ...rest } = script;
+  return async (ref) => {
+    const name = ref.name;
+    const scripted = Object.hasOwn(tools, name) ? tools[name] : undefined;
+    if (ref.kind !== "tool" || scripted === undefined)
+      throw new Fault("invalid_params", `The script has no tool ${name}.`);
+    const { may_call: patterns = [] } = manifest;
+    const named = patterns.find((one) => grants(one, one.split(":")[0]!, name)) ?? "other:";
+    const servlet = { name: named.split(":")[0]!, manifest: {} } as PreparedServlet;
+    const run = async (): Promise<Json> => {
+      if (typeof scripted === "object" && "callTool" in scripted) {
+        const { result } = await scripted.callTool(name, ref.input, rest);
+        return result;
+      }
+      const given = typeof scripted === "function" ? scripted(ref.input) : scripted;
+      return tidyToolResult(
+        typeof given === "string" ? { content: [{ type: "text", text: given }] } : { ...given },
+      );
+    };
+    return { servlet, tool: { own: name }, subject: name, run };
   };
 }
 

@@ -1,6 +1,6 @@
 /** What a test says of the world in which a servlet runs, and what it is told of a call. */
 import type { Ask, AskFailure } from "../core/asks.ts";
-import type { Json, Notification } from "../core/model.ts";
+import type { CallToolResult, Json, Notification } from "../core/model.ts";
 import type { Recorded } from "../core/record.ts";
 
 /**
@@ -13,6 +13,25 @@ import type { Recorded } from "../core/record.ts";
 export type ScriptedAnswer =
   | Json
   | (Pick<AskFailure, "failed" | "requiredCapabilities"> & { message?: string });
+
+/**
+ * What a tool of another servlet gives: its text, or its result; or the servlet under test that has it.
+ *
+ * @example
+ * const weather: ScriptedTool = (args) => ({ structuredContent: { celsius: args["city"] === "Bern" ? 22 : 5 } });
+ */
+export type ScriptedTool =
+  | string
+  | ScriptedResult
+  | ((args: Json) => string | ScriptedResult)
+  | CallableServlet;
+
+type ScriptedResult = Pick<Partial<CallToolResult>, "content" | "structuredContent" | "isError">;
+
+/** A servlet under test, as far as others call it. */
+interface CallableServlet {
+  callTool(name: string, args: Json, script: Script): Promise<Tested<CallToolResult>>;
+}
 
 /**
  * The world of a call in a test. Anything left out fails when the servlet uses it.
@@ -29,6 +48,8 @@ export interface Script {
   answers?: { [M in Ask["method"]]?: ScriptedAnswer[] | ((params: Json) => ScriptedAnswer) };
   /** Stands for the network; allow lists are applied all the same. */
   fetch?: (request: Request) => Response | Promise<Response>;
+  /** The tools of other servlets that it calls, by name; `may_call` of its manifest is applied all the same. */
+  tools?: Record<string, ScriptedTool>;
   /** Unix time in ms when the call begins; it goes on only when the servlet sleeps. 0 by default. Or a clock. */
   now?: number | (() => number);
   /** The secrets that its caller has given it before, by name; the caller must be known (`caller`). */

@@ -8,7 +8,7 @@ import { sealingWith } from "../files/sealing.ts";
 import { fileBytesOf, putFile, rootOfStore, treeOf } from "../files/tree.ts";
 import { ANONYMOUS, type Principal } from "../core/model.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
-import { programOf } from "../servlets/connect.ts";
+import { begunBy, programOf } from "../servlets/connect.ts";
 import { callPartsOf, setupOf } from "../servlets/setup.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import type { Ending } from "../wasm/call.ts";
@@ -54,12 +54,12 @@ export class TestStates {
   /** Runs an export in the state of its caller, after the calls that came before. */
   run(deployment: Deployment, run: { export: string; input: string }, call: CallContext) {
     const servlet = this.#servlet;
-    const { recorded, keeper, input } = call;
+    const { recorded, keeper } = call;
     const setup = {
       ...setupOf(servlet, deployment, { ...call, ...callPartsOf(call) }),
       recorded,
       keeper,
-      seed: input?.seed,
+      ...begunBy(call),
     };
     const program = programOf(servlet, deployment);
     // A test that gives a record wants it played, not the ending that it had.

@@ -20,6 +20,11 @@ export class Budget {
   #heldBytes = 0;
   #waitedMs = 0;
   readonly #counts: Record<Counted, number> = { httpRequests: 0, logLines: 0, notifications: 0 };
+  readonly #waitMs: number;
+
+  constructor(waitMs = limits.waitMs) {
+    this.#waitMs = waitMs;
+  }
 
   /** Host memory that is kept for the guest until its call ends. */
   get heldBytes(): number {
@@ -31,7 +36,7 @@ export class Budget {
   }
 
   get leftMs(): number {
-    return limits.waitMs - this.#waitedMs;
+    return this.#waitMs - this.#waitedMs;
   }
 
   /** Takes bytes that are kept until the call ends; a negative number gives some back. Throws `BudgetExceeded`. */
@@ -88,6 +93,11 @@ export class FuelMeter {
         : "The servlet computed for too long and was stopped.";
   }
 
+  /** Fuel that this run has left. */
+  get left(): number {
+    return Math.max(0, Number(this.#gauge.value));
+  }
+
   get isEmpty(): boolean {
     return this.#gauge.value < 0n;
   }
@@ -111,6 +121,12 @@ export class FuelMeter {
     return true;
   }
 
+  /** Pays for what others have computed for the guest, which is counted already. */
+  payCounted(units: number): void {
+    this.#counted -= BigInt(Math.ceil(units));
+    this.pay(Math.ceil(units));
+  }
+
   pay(units: number): void {
     const left = this.#gauge.value - BigInt(units);
     this.#gauge.value = left;
@@ -125,21 +141,29 @@ const waiting = new Set<Reservation>();
 /** The memory that a guest keeps while it waits. */
 export class Reservation {
   readonly #caller: string | undefined;
+  readonly #place: string;
   readonly #until: number;
   #bytes = 0;
 
-  private constructor(caller: string | undefined, until: number) {
+  private constructor(caller: string | undefined, place: string, until: number) {
     this.#caller = caller;
+    this.#place = place;
     this.#until = until;
   }
 
   /**
    * A reservation for a guest of so many bytes that waits for `leftMs` at most; undefined where the guests that
-   * wait already leave no room for it. One that is alone always has room.
+   * wait already leave no room for it. One that is alone always has room, and so has one that others wait for.
    */
-  static take(bytes: number, caller: string | undefined, leftMs: number): Reservation | undefined {
+  static take(
+    bytes: number,
+    caller: string | undefined,
+    leftMs: number,
+    place = "",
+  ): Reservation | undefined {
     const reservation = new Reservation(
       caller && (networkSiteOf(caller) ?? caller),
+      place,
       Date.now() + leftMs + limits.httpMs,
     );
     return reservation.grow(bytes + limits.waitingOverheadBytes) ? reservation : undefined;
@@ -161,7 +185,7 @@ export class Reservation {
     waiting.delete(this);
   }
 
-  /** Bytes of the other guests: of all, and of the same caller. */
+  /** Bytes of the other guests but those that wait for this one: of all, and of the same caller. */
   #others(): { all: number; own: number } {
     const now = Date.now();
     let all = 0;
@@ -170,12 +194,16 @@ export class Reservation {
       // Where an object dies, its guests' reservations are never released. While the isolate lives, only the platform
       // ends objects, and rarely: for minutes of less room, calls need not say which object they run in.
       if (reservation.#until < now) waiting.delete(reservation);
-      else if (reservation !== this) {
+      else if (reservation !== this && !this.#isWithin(reservation)) {
         all += reservation.#bytes;
         if (this.#caller !== undefined && reservation.#caller === this.#caller)
           own += reservation.#bytes;
       }
     }
     return { all, own };
+  }
+
+  #isWithin(other: Reservation): boolean {
+    return other.#place !== "" && this.#place.startsWith(`${other.#place}/`);
   }
 }

@@ -23,12 +23,12 @@ export type Ending =
       failure?: string | undefined;
     }
   /** With another code or an error message: the servlet's own word, meant for the caller. */
-  | { kind: "refused"; message: string; failure?: string | undefined }
+  | { kind: "refused"; message: string; fuelUsed?: number; failure?: string | undefined }
   /**
    * By a trap, or because it computed for too long. The message is short and meant for the caller; `failure`, here and
    * above, is meant for operators: what the guest threw, with its stack, or why its host stopped it.
    */
-  | { kind: "trapped"; message: string; failure?: string | undefined }
+  | { kind: "trapped"; message: string; fuelUsed?: number; failure?: string | undefined }
   /** By a `Wait`: the guest is gone, and the call can be run again. */
   | { kind: "suspended"; suspended: Suspended };
 
@@ -52,6 +52,8 @@ export interface Durability {
   recorded?: Recorded | undefined;
   /** Of a call that is begun: 32 bytes in hex; random where it is not given. */
   seed?: string | undefined;
+  /** When it begins, if not later, in Unix ms. */
+  time?: number | undefined;
   keeper?: Keeper | undefined;
 }
 
@@ -69,8 +71,12 @@ export async function callExport(
   setup: Setup & Durability,
   source = pool,
 ): Promise<Ending> {
-  const { recorded, keeper, world, seed } = setup;
-  const begun = recorded ?? { hash: program.hash ?? "", input, ...(seed && { seed }) };
+  const { recorded, keeper, world, seed, time } = setup;
+  const begun = recorded ?? {
+    ...{ hash: program.hash ?? "", input },
+    ...(seed && { seed }),
+    ...(time !== undefined && { time: Math.max(time, world.now()) }),
+  };
   const journal = new Journal(begun, world, keeper, setup.keepsState);
   const guest = new Guest(setup, journal);
   const instance = await source.take(program, guest);
@@ -89,13 +95,17 @@ export async function callExport(
     return ending;
   } catch (error) {
     const reason = guest.ended ?? error;
-    if (!(reason instanceof Wait)) return unwound(guest, reason);
+    if (!(reason instanceof Wait)) {
+      return Object.assign(unwound(guest, reason), { fuelUsed: guest.fuelMeter?.used ?? 0 });
+    }
     await journal.keep();
     // A run that found no room and got no further will be repeated, and is not the guest's doing.
     const isInVain =
       reason.reason.kind === "retry" && journal.position === (recorded?.entries.length ?? 0);
     const fuelUsed = isInVain ? (setup.fuelUsed ?? 0) : guest.fuelMeter!.used;
-    const suspended = new Suspended(reason.reason, fuelUsed, { recorded: journal.recorded() });
+    const suspended = new Suspended(reason.reason, fuelUsed, {
+      recorded: journal.recorded(reason.reason),
+    });
     return { kind: "suspended", suspended };
   } finally {
     guest.count();
@@ -153,6 +163,7 @@ function finished(guest: Guest, code: number): Ending {
     return {
       kind: "refused",
       message: message || `The servlet ended with code ${code} and no message.`,
+      fuelUsed: guest.fuelMeter!.used,
       ...thrown,
     };
   }

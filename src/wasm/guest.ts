@@ -27,7 +27,7 @@ const UNCAUGHT = "Uncaught ";
 export class Guest extends GuestMemory {
   readonly setup: Setup;
   readonly journal: Journal;
-  readonly budget = new Budget();
+  readonly budget: Budget;
   /** Set when the call is over while the guest still runs: it is thrown at every host call from then on. */
   ended: unknown;
   /** Extism's variables. */
@@ -50,6 +50,7 @@ export class Guest extends GuestMemory {
     super();
     this.setup = setup;
     this.journal = journal;
+    this.budget = new Budget(setup.waitMs);
   }
 
   /** The beginning of a text that stands in these bytes: see `excerptOf`. */
@@ -79,19 +80,24 @@ export class Guest extends GuestMemory {
 
   /**
    * The answer of the world: the recorded answer where this run repeats an earlier one, else that of
-   * `live`, which is recorded before the guest learns of it. `ms` is how long it is known to take: by the guest's clock,
+   * `live`, which is recorded before the guest learns of it. `lasts` is how long it is known to take: by the guest's clock,
    * which may be ahead of this machine's, that time passes in any case.
    */
-  async answer(question: Question, live: () => Promise<string>, ms = 0): Promise<string> {
+  async answer(
+    question: Question,
+    live: (ms: number) => Promise<string>,
+    lasts = 0,
+  ): Promise<string> {
     this.pay(limits.answerFuel);
     const known = this.journal.take(question);
     if (known !== undefined) return this.#held(known, question);
+    const ms = this.journal.leftOf(lasts);
     await this.setup.gate?.(ms);
     this.count();
     const reservation = (this.#reservation = this.#reserve(ms));
     try {
-      const answer = this.#held(await live(), question);
-      this.journal.add(answer, this.journal.now + ms);
+      const answer = this.#held(await live(ms), question);
+      this.journal.add(answer, this.journal.now + lasts);
       await this.journal.keep();
       await this.turn();
       return answer;
@@ -110,7 +116,12 @@ export class Guest extends GuestMemory {
     const lasts = this.setup.gate !== undefined;
     const { waitedMs, leftMs, heldBytes } = this.budget;
     if (lasts && waitedMs > 0 && leftMs < Math.max(ms, limits.httpMs)) throw this.#retry(0);
-    const reservation = Reservation.take(this.memoryBytes + heldBytes, this.setup.caller, leftMs);
+    const reservation = Reservation.take(
+      this.memoryBytes + heldBytes,
+      this.setup.caller,
+      leftMs,
+      this.setup.place,
+    );
     if (reservation !== undefined) return reservation;
     if (lasts) throw this.#retry(limits.shortageMs);
     const message = "Too many calls are waiting for something. Try again in a moment.";
@@ -143,7 +154,12 @@ export class Guest extends GuestMemory {
   /** Serves others, unless the guests that wait leave no room for this one. */
   async giveWay(): Promise<void> {
     const { heldBytes, leftMs } = this.budget;
-    const room = Reservation.take(this.memoryBytes + heldBytes, this.setup.caller, leftMs);
+    const room = Reservation.take(
+      this.memoryBytes + heldBytes,
+      this.setup.caller,
+      leftMs,
+      this.setup.place,
+    );
     if (room === undefined) return;
     this.count();
     try {
@@ -201,7 +217,7 @@ export class Guest extends GuestMemory {
   async sleep(ms: number): Promise<void> {
     const { world } = this.setup;
     const whole = Math.ceil(ms);
-    const live = () => this.wait((signal) => world.sleep(whole, signal)).then(() => "");
+    const live = (left: number) => this.wait((signal) => world.sleep(left, signal)).then(() => "");
     await this.answer({ what: "sleep", details: String(ms) }, live, whole);
   }
 

@@ -9,9 +9,11 @@ import type {
   Intent,
   Keeper,
   MethodClass,
+  Pending,
   Recorded,
 } from "../core/record.ts";
 import { hashText } from "../core/parts.ts";
+import type { WaitReason } from "../core/suspension.ts";
 import { BudgetExceeded } from "./budget.ts";
 import { generator } from "./random.ts";
 import type { World } from "./world.ts";
@@ -46,14 +48,20 @@ export class Journal {
   #at = 0;
   #kept: number;
   #notices = 0;
-  #pending: Recorded["pending"];
+  #pending: Pending | undefined;
+  /** The question that the record ends at. */
+  readonly #last: (Pending & { at: number }) | undefined;
+  /** No answer comes before this time. */
+  #earliest = 0;
   /** The key of the random numbers, after so many answers. */
   #chain: Uint8Array | undefined;
   #chained = 0;
   #random: ((bytes: Uint8Array) => void) | undefined;
 
   constructor(
-    begun: Recorded | (Pick<JournalHead, "hash" | "input"> & Partial<Pick<JournalHead, "seed">>),
+    begun:
+      | Recorded
+      | (Pick<JournalHead, "hash" | "input"> & Partial<Pick<JournalHead, "seed" | "time">>),
     world: World,
     keeper: Keeper | undefined,
     keepsState = false,
@@ -71,6 +79,7 @@ export class Journal {
       return { ...entry, at: time };
     });
     this.#isNew = recorded === undefined;
+    this.#last = recorded?.pending && { ...recorded.pending, at: recorded.entries.length };
     this.#kept = this.#entries.length;
     this.#notified = recorded?.notices ?? 0;
     this.#world = world;
@@ -145,10 +154,31 @@ export class Journal {
   add(answer: string, earliest = this.now): void {
     if (this.#pending === undefined)
       throw new Error("add() was called without a pending question: call take() first");
-    const at = Math.max(earliest, this.now, this.#world.now());
-    this.#entries.push({ ...this.#pending, answer, at });
+    const at = Math.max(earliest, this.#earliest, this.now, this.#world.now());
+    const { what, digest } = this.#pending;
+    this.#entries.push({ what, digest, answer, at });
     this.#at++;
     this.#random = this.#pending = undefined;
+  }
+
+  /** Answers come at this time or later, in Unix ms. */
+  comesAfter(time: number): void {
+    this.#earliest = Math.max(this.#earliest, time);
+  }
+
+  /** How long the pending question still lasts, of so many ms: an earlier run may have been interrupted for something else. */
+  leftOf(ms: number): number {
+    const { until, at, digest } = this.#last ?? {};
+    if (until === undefined || at !== this.#at || digest !== this.#pending?.digest) return ms;
+    return Math.min(ms, Math.max(0, until - this.#world.now()));
+  }
+
+  /** Of calls that the pending question makes: 32 bytes in hex, the same in each run. Settles once this call can be repeated. */
+  async callSeed(): Promise<string> {
+    await this.keep();
+    await this.begin();
+    const question = utf8ToBytes(`calls ${this.#at} ${this.#pending!.digest}`);
+    return bytesToHex(sha256.create().update(this.#key()).update(question).digest());
   }
 
   /** Settles when all that was added is kept. */
@@ -178,11 +208,12 @@ export class Journal {
     if (entry !== undefined) throw this.#diverged(entry, "nothing more");
   }
 
-  /** The record of this run, for the next one. */
-  recorded(): Recorded {
+  /** The record of this run, for the next one; `waits` is why it was interrupted. */
+  recorded(waits?: WaitReason): Recorded {
     const notices = Math.max(this.#notices, this.#notified);
     const head = this.#head();
-    const pending = this.#pending && { pending: this.#pending };
+    const sleep = waits?.kind === "sleep" ? { ms: waits.ms, until: waits.until } : {};
+    const pending = this.#pending && { pending: { ...this.#pending, ...sleep } };
     return { head, entries: this.#entries, notices, ...pending };
   }
 

@@ -1,6 +1,7 @@
 /** The parts of the host that one call of a guest may use. */
 import type { Asker, LookUp } from "../core/asks.ts";
 import type { Files } from "../files/files.ts";
+import type { CalledTools, AskedCalls } from "../core/call-context.ts";
 import type { Notification } from "../core/model.ts";
 import type { Trace } from "../observe/trace-context.ts";
 import type { World } from "./world.ts";
@@ -40,6 +41,10 @@ export interface Setup {
   fuel?: number | undefined;
   /** Fuel that earlier runs of the call have used. */
   fuelUsed?: number | undefined;
+  /** How long the call may wait; default `limits.waitMs`. */
+  waitMs?: number | undefined;
+  /** Its place among the calls that servlets make: see `CallChain`. */
+  place?: string | undefined;
   /** Aborts when no client waits for the call any more. */
   signal(): AbortSignal;
   log(level: LogLevel, text: string): void;
@@ -51,6 +56,10 @@ export interface Setup {
   viewUri?(named: string): string | undefined;
   /** The server's own answer to an elicitation, by its params. Absent where the server has nothing of a caller's. */
   lookUp?: LookUp;
+  /** Calls tools of other servlets; absent where it may call none. */
+  callTools?(asked: AskedCalls, signal: AbortSignal): Promise<CalledTools>;
+  /** True if the user must allow some of these calls. */
+  confirmsCalls?: boolean;
   /** Called before the guest asks for something slow (`ms` if known): `CallContext` says what it throws. */
   gate?(ms: number): Promise<void> | void;
   /** Called before an HTTP request is sent that must not be sent twice. */

@@ -48,6 +48,10 @@ const SLOW: Step[] = [
   { name: "clients", command: "npm run --silent clients" },
   { name: "simulate", command: "npm run --silent simulate -- --seeds 1..10000" },
   { name: "simulate with state", command: "npm run --silent simulate -- --state --seeds 1..10000" },
+  {
+    name: "simulate calls of servlets",
+    command: "npm run --silent simulate -- --calls --seeds 1..2000",
+  },
   { name: "simulate with kills", command: "npm run --silent simulate -- --kills" },
   { name: "fuzz", command: "npm run --silent fuzz -- --count 1000000" },
   { name: "soak", command: "npm run --silent soak -- --calls 1000000" },

@@ -32,9 +32,10 @@ const DYNAMIC_LISTS: Row = [
 const some = (all: readonly string[]) => (all.length > 0 ? all.join(", ") : "none");
 
 function permissionRows(manifest: Manifest): Row[] {
-  const { allowed_hosts = [], allowed_paths = [], env_vars = {} } = manifest;
+  const { allowed_hosts = [], allowed_paths = [], env_vars = {}, may_call = [] } = manifest;
   return [
     ["hosts", some(allowed_hosts)],
+    ["calls", some(may_call)],
     ["secrets", some(secretsOf(manifest))],
     ["accounts", some(accountsOf(manifest))],
     ["paths", some(allowed_paths)],

@@ -78,6 +78,7 @@ export function servletReport(examined: Examined): string {
     ...(cost === undefined ? [] : costRows(cost, cost.bytes)),
     ["answers", answers(examined)],
     ["also exports", otherExports(examined)],
+    ["may call", manifest.may_call?.join(", ")],
     ...(outline === undefined ? [] : imports(outline, examined)),
   ];
   return [

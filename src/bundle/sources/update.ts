@@ -110,10 +110,12 @@ async function viewOf(
 function permissionLines({ manifest }: FoundServlet): string[] {
   const hosts = manifest.allowed_hosts ?? [];
   const paths = manifest.allowed_paths ?? [];
+  const calls = manifest.may_call ?? [];
   const [secrets, settings] = [secretsOf(manifest), settingsOf(manifest)];
   const some = (all: string[]) => (all.length > 0 ? all.join(", ") : "none");
   return [
     `  It may reach as before: hosts ${some(hosts)}; secrets ${some(secrets)}; paths ${some(paths)}`,
+    `  It may call as before: ${some(calls)}`,
     `  It gets as before: accounts ${some(accountsOf(manifest))}; settings ${some(settings)}`,
   ];
 }

@@ -15,6 +15,7 @@
     "get_access_token",
     "discard_changes",
     "reset_state",
+    "call_tool",
   ];
   const exported = [
     "list_tools",

@@ -7,6 +7,7 @@ import { unaskable } from "../../asks/answers.ts";
 import { hasTasks, olderAsk, pageIn } from "./shapes.ts";
 import { Again, perform, whateverFor, type Waiting } from "../../calls/engine.ts";
 import type { Json } from "../../core/model.ts";
+import { withRecordedAnswer } from "../../core/record.ts";
 import type { Entry } from "../../servlets/registry.ts";
 import { linkAsker, linkIn, type HandOver } from "../../asks/links.ts";
 
@@ -73,8 +74,16 @@ export function runToEnd(entry: Entry, call: CallContext, handOver?: HandOver): 
           const link = await handed(waiting);
           if (link !== undefined) return link;
           if (--left <= 0) unending();
-          const { state, fuelUsed, reason } = waiting;
+          const { state, fuelUsed, reason, recorded } = waiting;
           const responses = await call.ask(reason.asks, call.signal());
+          // A call inside has returned it.
+          if (recorded !== undefined) {
+            const answer = JSON.stringify(responses);
+            return new Again({
+              fuelUsed,
+              recorded: withRecordedAnswer(recorded, answer, Date.now()),
+            });
+          }
           return new Again({
             fuelUsed,
             input: { responses, ...(state !== undefined && { state }) },

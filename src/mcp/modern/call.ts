@@ -65,7 +65,7 @@ export async function answerCall(
   if (isTask === true && promoter) return promoter.task(runInput, resumption);
   const own = inputAsker({ ...runInput, client: call.client });
   const ask = handOver ? linkAsker(own, call.client) : own;
-  const keeper = resumption && { keeper: resumption };
+  const keeper = resumption && { keeper: resumption.keeper() };
   const end = promoter?.end;
   const seal = (waiting: Waiting) =>
     inputRequired(request, exchange, {

@@ -12,7 +12,12 @@ import { limits } from "../../core/limits.ts";
 import type { Answers, Asks } from "../../core/asks.ts";
 import type { CallContext } from "../../core/call-context.ts";
 import { isObject, type Json } from "../../core/model.ts";
-import { withRecordedAnswer, type JournalEntry, type Recorded } from "../../core/record.ts";
+import {
+  innerStateOf,
+  withRecordedAnswer,
+  type JournalEntry,
+  type Recorded,
+} from "../../core/record.ts";
 import {
   dated,
   demandCapabilities,
@@ -185,7 +190,7 @@ async function nameOf(waiting: Recorded | string, given: Answers): Promise<strin
     hashText(hash, JSON.stringify([asked, answer]));
   }
   return hash
-    .update(utf8ToBytes(`],${canonicalJson(given)}]`))
+    .update(utf8ToBytes(`],${innerStateOf(waiting)}${canonicalJson(given)}]`))
     .digest()
     .toBase64();
 }

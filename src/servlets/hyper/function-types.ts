@@ -5,6 +5,7 @@ export const userFunctionTypes: Readonly<Record<string, string>> = {
   list_roots: "->l",
   request_input: "l->l",
   ask_client: "l->l",
+  call_tool: "l->l",
   notify_logging_message: "l->",
   notify_progress: "l->",
   notify_resource_updated: "l->",

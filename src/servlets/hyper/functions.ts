@@ -8,6 +8,7 @@ import { accountIn, connectAccount } from "../../wasm/account.ts";
 import { GuestError, type Guest } from "../../wasm/guest.ts";
 import type { HostFunction, HostFunctions } from "../../wasm/host-function.ts";
 import { httpRequest, recordedRequest } from "../../wasm/http-request.ts";
+import { callTools } from "../../wasm/tool-calls.ts";
 import { cryptoCall, decodeText } from "../../wasm/web-calls.ts";
 import { askAll, keptSecret } from "./secret.ts";
 import { accessToken } from "./token.ts";
@@ -128,6 +129,11 @@ export const userFunctions: HostFunctions = {
     const answers = await askAll(guest, asked);
     return guest.put(JSON.stringify(isOne ? answers[key] : answers));
   },
+  /**
+   * Calls a tool of another servlet: `{name, arguments}` → `{result}`, or `{failed, message}` (see `ToolCallReason`). Or
+   * several together: `{key: call}` → `{key: answer}`.
+   */
+  call_tool: async (guest, block: bigint) => callTools(guest, block),
   notify_logging_message: notifies("notifications/message", "notify_logging_message"),
   notify_progress: notifies("notifications/progress", "notify_progress"),
   notify_resource_updated: notifies("notifications/resources/updated", "notify_resource_updated"),

@@ -1,4 +1,10 @@
-import { AskError, type Context, type InputRequired } from "edge-servlets/servlet";
+import {
+  AskError,
+  ToolCallError,
+  type Context,
+  type InputRequired,
+  type ToolCallResult,
+} from "edge-servlets/servlet";
 
 /** Of one step: what to do, and what of the rest it needs. */
 const PLAIN_STEP = {
@@ -20,7 +26,7 @@ const PLAIN_STEP = {
         ],
         ...["url_done", "updated", "changed"],
         ...["config", "secret", "log", "progress", "random", "chance", "all", "forever", "fail"],
-        ...["keep", "tally", "ask_secret", "kept", "ask_as"],
+        ...["keep", "tally", "ask_secret", "kept", "ask_as", "call"],
       ],
     },
     /** Of a form, a page, a log line, or progress. */
@@ -46,21 +52,37 @@ const PLAIN_STEP = {
     /** Of a secret, and whether it is asked for anew. */
     name: { type: "string" },
     replace: { type: "boolean" },
-    /** Goes on where the client has no answer, and says why there is none. */
+    /** Goes on where the client has no answer or a tool was not called, and says why. */
     catches: { type: "boolean" },
+    /** Calls of tools that are made together. */
+    calls: {
+      type: "array",
+      items: {
+        type: "object",
+        properties: { tool: { type: "string" }, args: { type: "object" } },
+        required: ["tool"],
+      },
+    },
+    /** The tools that follow the branches of a call. */
+    tools: { type: "array", items: { type: "string" } },
+    /** How often a call is made, one after the other. */
+    times: { type: "integer" },
   },
   required: ["do"],
   additionalProperties: false,
 } as const;
 
-const STEP = {
-  ...PLAIN_STEP,
-  properties: {
-    ...PLAIN_STEP.properties,
-    /** Plans that are followed at the same time, for `all`. */
-    branches: { type: "array", items: { type: "array", items: PLAIN_STEP } },
-  },
-} as const;
+/** A step with plans that are followed at the same time, for `all` and `call`. */
+const over = <const S>(step: S) =>
+  ({
+    ...PLAIN_STEP,
+    properties: {
+      ...PLAIN_STEP.properties,
+      branches: { type: "array", items: { type: "array", items: step } },
+    },
+  }) as const;
+
+const STEP = over(over(over(over(over(PLAIN_STEP)))));
 
 export const PLAN = {
   type: "object",
@@ -85,6 +107,9 @@ export interface Step {
   progress?: number;
   id?: string;
   catches?: boolean;
+  calls?: readonly { tool: string; args?: object }[];
+  tools?: readonly string[];
+  times?: number;
   branches?: readonly (readonly Step[])[];
 }
 
@@ -126,7 +151,8 @@ export async function follow(
     if (step.do === "back") break;
     const id = crypto.randomUUID();
     const said = doing(step, id, context).catch((error: unknown) => {
-      if (step.catches === true && error instanceof AskError) return error.reason;
+      const isRefused = error instanceof AskError || error instanceof ToolCallError;
+      if (step.catches === true && isRefused) return error.reason;
       throw error;
     });
     push(followed, await said, id);
@@ -175,6 +201,13 @@ function requestsOf({ message = "What?", keys = [], schema = VALUE }: Step) {
       return [key, { method: "elicitation/create" as const, params }];
     }),
   );
+}
+
+/** What a tool gave, in brief. */
+function valueOf({ structuredContent, content, isError }: ToolCallResult): unknown {
+  const text = content.flatMap((one) => (one.type === "text" ? [one.text] : [])).join(" ");
+  if (isError) return `error: ${text}`;
+  return structuredContent ?? (text.startsWith("{") ? JSON.parse(text) : text);
 }
 
 async function doing(step: Step, id: string, context: Context): Promise<unknown> {
@@ -256,6 +289,17 @@ async function doing(step: Step, id: string, context: Context): Promise<unknown>
       return Math.random();
     case "all":
       return Promise.all((step.branches ?? []).map((branch) => follow(branch, context)));
+    case "call": {
+      const { branches = [], tools = [], times = 1 } = step;
+      const plans = branches.map((steps, nth) => ({ tool: tools[nth]!, args: { steps } }));
+      const calls = step.calls ?? plans;
+      const answers: unknown[] = [];
+      for (let nth = 0; nth < times; nth++) {
+        const made = calls.map(({ tool, args }) => context.callTool(tool, args));
+        answers.push(...(await Promise.all(made)).map(valueOf));
+      }
+      return answers;
+    }
     case "forever":
       for (;;) context.config("greeting");
     case "fail":

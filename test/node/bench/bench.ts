@@ -10,7 +10,8 @@
  * `-- tracking` what it costs them that their writes are marked (tracking.ts), `-- fleet` what many servlets
  * cost (fleet.ts), `-- coldStart` what a new isolate pays (cold-start.ts),
  * `-- largeArgument` what the host keeps of large arguments and results (large-argument.ts),
- * `-- firstAnswer` how long `dev` takes to answer (first-answer.ts), `-- hosted` a self-hosted server (hosted.ts), and `-- herd` tasks that are due at once (herd.ts).
+ * `-- firstAnswer` how long `dev` takes to answer (first-answer.ts), `-- hosted` a self-hosted server (hosted.ts), `-- herd` tasks that are due at once (herd.ts),
+ * and `-- callInner` what a call costs that a servlet makes (call-inner.ts).
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -19,6 +20,7 @@ import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build as buildSource, sourceIn } from "../../../src/bundle/source.ts";
 import { benchAgainst, buildCheckout, IN_GUESTS } from "./against.ts";
+import { benchCallInner } from "./call-inner.ts";
 import { benchColdStart } from "./cold-start.ts";
 import { doors, measureNewTokens } from "./doors.ts";
 import { measureDurable } from "./durable.ts";
@@ -53,6 +55,10 @@ if (only.includes("tracking")) {
 }
 if (only.includes("fleet")) {
   await benchFleet();
+  process.exit(0);
+}
+if (only.includes("callInner")) {
+  await benchCallInner();
   process.exit(0);
 }
 if (only.includes("herd")) {

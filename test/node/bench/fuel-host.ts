@@ -38,6 +38,7 @@ const BLOCKS = {
   sjis: JSON.stringify({ label: "shift_jis" }),
   /** Of a host that the servlet may not reach. */
   request: JSON.stringify({ url: "https://example.com/" }),
+  call: JSON.stringify({ name: "tool", arguments: {} }),
 };
 const block = (name: keyof typeof BLOCKS) => `(global.get $${name})`;
 const i32s = (...numbers: number[]) => numbers.map((number) => `(i32.const ${number})`).join(" ");
@@ -69,6 +70,8 @@ const USES: Record<string, string[]> = {
   "edge:user.create_message": [block("json")],
   "edge:user.request_input": [block("asks")],
   "edge:user.ask_client": [block("asks")],
+  // Of a servlet that may call none.
+  "edge:user.call_tool": [block("call")],
   "edge:user.http_fetch": [`${block("request")} (i64.const 0)`],
   // Of a call without folders.
   "edge:user.file_call": [`${block("json")} (i64.const 0)`],

@@ -35,7 +35,7 @@ export const SECRETS = {
 };
 const NEVER = [...Object.values(SECRETS), ...PRINCIPALS.map(keyOf)];
 
-/** Of what the server is made, and where. The scratchpad says where in the caller's own `script` something failed. */
+/** Of what the server is made, and where. The servlet `code` says where in the caller's own `script` something failed. */
 const INSIDES =
   /node_modules|\/work\b|\.ts:\d|\n\s+at \S|\bat \S+ \((?!script:)\S+:\d+|worker\.js|index\.js:\d/;
 

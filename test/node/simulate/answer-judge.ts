@@ -16,6 +16,7 @@ export interface Followed {
   times: number[];
 }
 
+const CHANGED_INSIDE = /^error: The state of this servlet has changed/;
 const TROUBLE = /^The host \S+ (could not be reached|gave no answer)/;
 export const UNKNOWN = /outcome .*unknown|not known what came of it/;
 
@@ -25,10 +26,11 @@ export function numbersOf({ said, ids }: Followed): string[] {
     ...ids,
     ...said.flatMap((one) => {
       if (typeof one === "number") return [String(one)];
-      const isAll =
-        Array.isArray(one) &&
-        one.some((branch) => typeof branch === "object" && branch !== null && "ids" in branch);
-      return isAll ? (one as Followed[]).flatMap(numbersOf) : [];
+      const branches = (Array.isArray(one) ? one : []).filter(
+        (branch): branch is Followed =>
+          typeof branch === "object" && branch !== null && "ids" in branch,
+      );
+      return branches.flatMap(numbersOf);
     }),
   ];
 }
@@ -120,8 +122,14 @@ export function follow(
         if (one !== "opened") wrong();
         break;
       case "all":
+      case "call":
         for (const [number, branch] of step.branches!.entries()) {
-          follow(branch, (one as Followed[])[number]!, evidence, against);
+          const inner = (one as (Followed | string)[])[number];
+          const last = branch.at(-1);
+          if (typeof inner === "string" && CHANGED_INSIDE.test(inner)) continue;
+          if (last?.do === "fail" || typeof inner !== "object") {
+            if (last?.do !== "fail" || inner !== `error: ${last.message}`) wrong();
+          } else follow(branch, inner, evidence, against);
         }
         break;
     }

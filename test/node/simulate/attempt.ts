@@ -100,8 +100,11 @@ function labelIn(method: string, params: Json): string | undefined {
   if (method === "roots/list") return undefined;
   return method === "sampling/createMessage"
     ? params["messages"][0].content.text
-    : params["message"];
+    : askedIn(params["message"]);
 }
+
+/** The label in a message, which says before it which servlet asks, if another one has called that. */
+export const askedIn = (message: string): string => message.replace(/^[\w-]+: /, "");
 
 export function answerOf(method: string, label: string, action: string, word = "typed"): Json {
   if (method === "roots/list") return { roots: [{ uri: "file:///a", name: "a" }] };

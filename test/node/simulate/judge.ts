@@ -52,8 +52,8 @@ export function judge(evidence: Evidence): Violation[] {
       problem,
     );
   }
-  for (const step of flat(attempt.steps)) {
-    if (step.do === "http" && !isForked) effects(step, internet, attempt, against);
+  for (const { step, tool } of flat(attempt.steps, attempt.tool)) {
+    if (step.do === "http" && !isForked) effects(step, internet, { ...attempt, tool }, against);
   }
   const { cancelledAt = Infinity } = attempt;
   for (const { label, at } of isForked ? [] : internet.sent) {
@@ -84,8 +84,13 @@ function isOrdered(messages: string[]): boolean {
   return isInOrder && new Set(messages).size === messages.length;
 }
 
-const flat = (steps: Step[]): Step[] =>
-  steps.flatMap((step) => (step.do === "all" ? step.branches!.flatMap(flat) : [step]));
+/** All steps, each with the tool that does it. */
+const flat = (steps: Step[], tool: string): { step: Step; tool: string }[] =>
+  steps.flatMap((step) => {
+    const { branches, tools = [] } = step;
+    if (branches === undefined) return [{ step, tool }];
+    return branches.flatMap((branch, nth) => flat(branch, tools[nth] ?? tool));
+  });
 
 function effects(
   step: Step,
@@ -109,11 +114,11 @@ function effects(
   // Nothing is kept of a carried call that has sent no POST: a retry that is told something else is another call,
   // and so is one that comes later, where the servlet sleeps for as long as is left of a time. So is one that comes
   // after a question's time, where it has sent nothing but GETs.
-  const others = flat(steps).filter((one) => one !== step);
+  const others = flat(steps, tool).flatMap((one) => (one.step === step ? [] : [one.step]));
   const isToldElse = others.some(({ message = "" }) => troubled.has(message));
-  const branches = steps.flatMap((one) => one.branches ?? []);
   const isLate = step.method === "GET" && others.some(({ timeout }) => timeout !== undefined);
-  const sleeps = branches.flat().some((one) => one.do === "sleep");
+  const isSequence = steps.every((one) => one.branches === undefined);
+  const sleeps = !isSequence && others.some((one) => one.do === "sleep");
   if (isCarried && (isToldElse || isLate || sleeps)) return;
   if (new Set(arrivals.map(({ key }) => key ?? {})).size > 1 && step.method !== "POST") {
     against("same key", `${step.method} ${step.message}: ${lines.join("; ")}`);
@@ -148,6 +153,7 @@ function ended(evidence: Evidence, against: Against): void {
   if (isError === true) {
     const { text } = content[0];
     if (evidence.stoodStill && WAITED.test(text)) return;
+    if (attempt.steps.some(({ do: what }) => what === "call") && CHANGED.test(text)) return;
     const stopped = STOPPED[attempt.steps.at(-1)!.do];
     if (stopped?.test(text) === true) return;
     if (!fails || text !== attempt.steps.at(-1)!.message)
@@ -159,7 +165,7 @@ function ended(evidence: Evidence, against: Against): void {
   const answers = new Map([...(fork?.of.answers ?? []), ...attempt.answers]);
   const answering = fork && isOneCall(fork, attempt, followed) ? { ...attempt, answers } : attempt;
   follow(attempt.steps, followed, { attempt: answering, internet }, against);
-  const isSequence = attempt.steps.every((step) => step.do !== "all");
+  const isSequence = attempt.steps.every((step) => step.branches === undefined);
   const isTask = attempt.taskId !== undefined;
   // Of one that was carried first, the task has asked only the later questions; and time that passes while
   // everything stands still, even as the question is written, is nobody's.

@@ -22,6 +22,22 @@ const SCENES: Call[][] = [
     call("sessionless", "kv-plan", [keep, { do: "sleep", ms: 30 }, keep], 0),
     call("sessionless", "kv-plan", [keep, post], 1),
   ],
+  [
+    call("tasks", "kc-plan_always", [
+      keep,
+      {
+        do: "call",
+        branches: [[post, keep, { do: "elicit" }], [post]],
+        tools: ["kv-plan", "plan"],
+      },
+      keep,
+    ]),
+  ],
+  // Each holds the state that the other waits for.
+  [
+    call("tasks", "kc-plan_always", [keep, { do: "call", branches: [[keep]], tools: ["kv-plan"] }]),
+    call("tasks", "kv-plan_always", [keep, { do: "call", branches: [[keep]], tools: ["kc-plan"] }]),
+  ],
   [call("files", "filing-do", [keep, { do: "crash" }, keep]), call("files", "filing-do", [keep])],
 ];
 

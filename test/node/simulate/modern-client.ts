@@ -1,4 +1,5 @@
 import {
+  askedIn,
   ABLE,
   answerOf,
   answerTo,
@@ -158,7 +159,7 @@ export class ModernClient {
       request?.method === "elicitation/create" &&
       this.#chance.of(0.1)
     ) {
-      const at = request.params.message as string;
+      const at = askedIn(request.params.message as string);
       const other = answerOf(request.method, at, "accept", "typed otherwise");
       this.#forks.push({
         attempt: {

@@ -11,6 +11,8 @@ export interface Step {
   ms?: number;
   progress?: number;
   branches?: Step[][];
+  /** The tools that follow the branches of a call. */
+  tools?: string[];
   /** Goes on where its client cannot be asked. */
   catches?: boolean;
 }
@@ -106,6 +108,49 @@ export function keeping(steps: Step[], chance: Chance): Step[] {
   return all.toSorted((a, b) => Number(a.do === "fail") - Number(b.do === "fail"));
 }
 
+/** The tools of servlets that keep state, by the prefix of their names. */
+export const isKeeping = (tool: string): boolean => /^k[scv]-/.test(tool);
+
+/** The tools that may be called, those of servlets that keep state by themselves; and how many calls within each other. */
+interface Callable {
+  keeping: readonly string[];
+  others: readonly string[];
+  levels?: number;
+}
+
+/**
+ * The program with calls of other servlets, within each other too. `keeping` are tools of servlets that keep state, none of
+ * which is called from within itself.
+ */
+export function calling(
+  steps: Step[],
+  chance: Chance,
+  { keeping: tools, others, levels = 3 }: Callable,
+): Step[] {
+  const all = [...steps];
+  for (let times = 1 + chance.below(2); times > 0; times--) {
+    const made = Array.from({ length: 1 + chance.below(2) }, () => {
+      const tool = chance.pick([...others, ...tools]);
+      const own = program(chance, 3).filter((step) => step.do !== "all");
+      const rest = tools.filter((one) => one.slice(0, 2) !== tool.slice(0, 2));
+      const deeper = levels > 1 && chance.of(0.4);
+      const inner = deeper
+        ? calling(own, chance, { keeping: rest, others, levels: levels - 1 })
+        : own;
+      if (tool === "plan_back") return [tool, returning(inner, chance)] as const;
+      return [tool, isKeeping(tool) ? keeping(inner, chance) : inner] as const;
+    });
+    const branches = made.map(([, branch]) =>
+      branch.some((step) => step.do === "forever") ? [{ do: "keep" }] : branch,
+    );
+    all.splice(chance.below(all.length + 1), 0, {
+      ...{ do: "call", branches, tools: made.map(([tool]) => tool) },
+    });
+  }
+  // A program that fails does so at the end.
+  return all.toSorted((a, b) => Number(a.do === "fail") - Number(b.do === "fail"));
+}
+
 /** Calls that each add a line to a file; some crash once they have. */
 export const logging = (chance: Chance): Step[] =>
   Array.from({ length: 1 + chance.below(4) }, () => ({ do: chance.of(0.2) ? "crash" : "keep" }));
@@ -139,8 +184,8 @@ export function inRealTime(steps: Step[]): Step[] {
 export function labelled(steps: Step[], prefix: string, host: string): Step[] {
   return steps.map((step, at) => {
     const label = `${prefix}.${at}`;
-    if (step.do === "all") {
-      const branches = step.branches!.map((branch, number) =>
+    if (step.branches) {
+      const branches = step.branches.map((branch, number) =>
         labelled(branch, `${label}.${number}`, host),
       );
       return { ...step, branches };
@@ -166,6 +211,10 @@ export const described = (steps: Step[]): string =>
   steps
     .map((step) => {
       if (step.do === "all") return `all(${step.branches!.map(described).join(" | ")})`;
+      if (step.do === "call") {
+        const calls = step.branches!.map((one, nth) => `${step.tools![nth]}: ${described(one)}`);
+        return `call(${calls.join(" | ")})`;
+      }
       const about = step.method ?? step.ms ?? step.timeout ?? step.keys?.join("");
       return about === undefined ? step.do : `${step.do} ${about}`;
     })

@@ -2,13 +2,13 @@ import { parseArgs } from "node:util";
 import { describedScene, failuresOf, play, type Outcome } from "./simulate.ts";
 import { killed } from "./kills.ts";
 import { regressions } from "./regressions.ts";
-import { sceneOf, statefulSceneOf, type Scene } from "./scene.ts";
+import { callingSceneOf, sceneOf, statefulSceneOf, type Scene } from "./scene.ts";
 import { shrunken } from "./shrink.ts";
 
 /**
  * `npm run simulate -- --seed 7` plays one seed and prints all that happens; `--seeds 1..10000` plays many
  * (`10..1` the other way round) and prints the smallest scene found for each that fails. `--state` plays scenes of
- * servlets that keep state. `--steps` is during how many events there are faults. `--strict` lets known holes fail
+ * servlets that keep state, `--calls` of servlets that call others. `--steps` is during how many events there are faults. `--strict` lets known holes fail
  * too, `--digests` prints a digest of each trace, `--regressions` plays the scenes that have failed before, with so many
  * `--tries` of each, and `--kills` plays small scenes of servlets that keep state with a death before each event: of each
  * kind of object, or with `--every 4` before each fourth event, of one kind in turn. `--and` stands between several of
@@ -19,6 +19,7 @@ const OPTIONS = {
   seeds: { type: "string", default: "1..200" },
   steps: { type: "string", default: "600" },
   state: { type: "boolean", default: false },
+  calls: { type: "boolean", default: false },
   strict: { type: "boolean", default: false },
   kills: { type: "boolean", default: false },
   every: { type: "string" },
@@ -48,8 +49,9 @@ function run(values: Values): Promise<boolean> {
   return values.seed === undefined ? playMany(values) : playOne(Number(values.seed), values);
 }
 
-function sceneFor(seed: number, { state, steps }: Values): Scene {
-  return (state ? statefulSceneOf : sceneOf)(seed, Number(steps));
+function sceneFor(seed: number, { state, calls, steps }: Values): Scene {
+  const make = calls ? callingSceneOf : state ? statefulSceneOf : sceneOf;
+  return make(seed, Number(steps));
 }
 
 async function playOne(seed: number, values: Values): Promise<boolean> {

@@ -1,7 +1,9 @@
 import { Chance } from "../fuzz/chance.ts";
 import type { Faults } from "./platform.ts";
 import {
+  calling,
   inPlace,
+  isKeeping,
   keeping,
   logging,
   program,
@@ -173,4 +175,33 @@ export function statefulSceneOf(seed: number, faultySteps: number): Scene {
     },
     unreliable: some(0.2),
   };
+}
+
+/** The tools of servlets that keep state. */
+const KEEPING = ["kc-plan", "kv-plan", "ks-plan"];
+
+/** The scene of a seed in which servlets call others, some of which keep state. */
+export function callingSceneOf(seed: number, faultySteps: number): Scene {
+  const chance = new Chance(seed * 4099 + 29);
+  const scene = statefulSceneOf(seed, faultySteps);
+  const calls = Array.from({ length: 1 + chance.below(2) }, (): Call => {
+    const client = chance.pick(["tasks", "tasks", "rounds", "session", "sessionless"] as const);
+    const caller = chance.below(2);
+    // A call that does not last cannot wait for state that another one has, which may wait for its own.
+    const lasts = client === "tasks" || client === "session";
+    const tool = chance.pick(["plan", "r-plan", ...(lasts ? KEEPING : [])]);
+    const kept = KEEPING.filter((one) => lasts && one.slice(0, 2) !== tool.slice(0, 2));
+    const plain = ["plan", "plan", "r-plan", ...(client === "sessionless" ? [] : ["plan_back"])];
+    const own = program(chance, 3);
+    const steps = calling(own, chance, { keeping: kept, others: plain });
+    const whole = isKeeping(tool) ? keeping(steps, chance) : steps;
+    const said = client === "sessionless" ? unanswered(inPlace(whole)) : whole;
+    return {
+      client,
+      caller,
+      tool: `${tool}${lasts && chance.of(0.6) ? "_always" : ""}`,
+      program: client === "rounds" ? inPlace(said) : said,
+    };
+  });
+  return { ...scene, calls, faults: { ...scene.faults, ...wrongTimes(seed, calls) } };
 }

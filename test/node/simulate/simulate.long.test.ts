@@ -30,6 +30,11 @@ describe("durable calls in a simulated world", { timeout: 300_000 }, () => {
     expect(digests(backward!)).toEqual(digests(forward!));
   });
 
+  test("40 seeds of servlets that call servlets break no rule", async () => {
+    const [output] = await play("--calls --seeds 30..70");
+    expect(output).toContain("No seed fails.");
+  });
+
   test("scenes and seeds that have failed before pass", async () => {
     const [scenes, ...seeds] = await play(
       "--regressions",

@@ -6,7 +6,13 @@ describe("durable calls in a simulated world", () => {
   let second: string[];
   beforeAll(async () => {
     [first, second] = await Promise.all([
-      play("--seed 28", "--seeds 1..10", "--state --seeds 11..14", "--regressions --tries 2"),
+      play(
+        "--seed 28",
+        "--seeds 1..10",
+        "--state --seeds 11..14",
+        "--regressions --tries 2",
+        "--calls --seeds 1..6",
+      ),
       play("--seeds 26..27", "--state --seeds 11..11", "--seed 28"),
     ]);
   });
@@ -17,6 +23,10 @@ describe("durable calls in a simulated world", () => {
 
   test("4 seeds of servlets that keep state break no rule", () => {
     expect(first[2]).toContain("No seed fails.");
+  });
+
+  test("6 seeds of servlets that call servlets break no rule", () => {
+    expect(first[4]).toContain("No seed fails.");
   });
 
   test("scenes that have failed before pass", () => {

@@ -10,9 +10,9 @@ import { begun } from "./clients.ts";
 import { HttpServer } from "./http-server.ts";
 import type { SimulatedObject } from "./object.ts";
 import { Platform, ROOM } from "./platform.ts";
-import { described, saidMs } from "./programs.ts";
+import { described, isKeeping, saidMs, type Step } from "./programs.ts";
 import type { Call, Scene } from "./scene.ts";
-import { judgeState, scopeOf } from "./state-judge.ts";
+import { innerAttempts, judgeState, scopeOf } from "./state-judge.ts";
 import { BEGINNING, Scheduler } from "./scheduler.ts";
 
 export interface Outcome {
@@ -115,7 +115,8 @@ export async function play(scene: Scene): Promise<Outcome> {
       if (object.kind === "Hub" || object.hasLostAlarm) continue;
       if (object.kind === "Quota" && isStateLeft) continue;
       // Only what was kept for a session has an end.
-      if (["ServletState", "Quota"].includes(object.kind) && looks.length > 0) continue;
+      const isKept = looks.length > 0 || calls.some((call) => insideOf(call).length > 0);
+      if (["ServletState", "Quota"].includes(object.kind) && isKept) continue;
       violations.push({
         rule: "nothing is left",
         what: `${object.name} at ${object.storage.durableAlarm}`,
@@ -143,14 +144,27 @@ export async function play(scene: Scene): Promise<Outcome> {
 function mostMs(attempts: Attempt[], faults: number): number {
   const all = attempts.map(({ program, taskId }) => {
     const heldUp = taskId === undefined ? HELD_UP.other : HELD_UP.polled;
-    return 2 * saidMs(program) + (program.length + 1 + faults) * heldUp;
+    return 2 * saidMs(program) + (lengthOf(program) + 1 + faults) * heldUp;
   });
   return all.reduce((sum, ms) => sum + ms, 0);
 }
 
+/** Calls to the servlets that keep state which are called within this one. */
+function insideOf(call: LabelledCall): LabelledCall[] {
+  const toolsIn = (steps: Step[]): string[] =>
+    steps.flatMap(({ tools = [], branches = [] }) => [...tools, ...branches.flatMap(toolsIn)]);
+  const tools = new Set(toolsIn(call.program).filter(isKeeping));
+  return [...tools].map((tool) => ({ ...call, tool, label: `${tool}-in-${call.label}` }));
+}
+
+/** How many steps there are, those of branches too. */
+const lengthOf = (steps: Step[]): number =>
+  steps.reduce((sum, { branches = [] }) => sum + 1 + lengthOf(branches.flat()), 0);
+
 /** A last call in each scope that outlives its clients: it sees what is kept there. */
 function looksAt(calls: readonly LabelledCall[]): LabelledCall[] {
-  const scopes = Map.groupBy(calls, scopeOf);
+  const all = calls.flatMap((call) => [call, ...insideOf(call)]);
+  const scopes = Map.groupBy(all, scopeOf);
   return [...scopes].flatMap(([scope, [call]]) => {
     if (scope === undefined || scope.includes("session")) return [];
     const { client, tool } = call!;
@@ -172,12 +186,21 @@ function judgeScopes(calls: readonly LabelledCall[], attempts: Attempt[]): Viola
   // A session looks itself.
   const isOf = ({ label }: LabelledCall, of: string) =>
     of === label || (of.startsWith(label) && /^['-]/.test(of.slice(label.length)));
-  const scopes = Map.groupBy(attempts, ({ label }) => {
-    const call = calls.find((one) => isOf(one, label));
-    return call && scopeOf(call);
+  const scoped = attempts.flatMap((attempt) => {
+    const call = calls.find((one) => isOf(one, attempt.label));
+    if (call === undefined) return [];
+    return [attempt, ...innerAttempts(attempt)].map((one) => ({
+      scope: scopeOf({ ...call, tool: one.tool }),
+      attempt: one,
+    }));
   });
-  return [...scopes].flatMap(([scope, some]) =>
-    scope === undefined ? [] : judgeState(scope, some),
+  return [...Map.groupBy(scoped, ({ scope }) => scope)].flatMap(([scope, some]) =>
+    scope === undefined
+      ? []
+      : judgeState(
+          scope,
+          some.map(({ attempt }) => attempt),
+        ),
   );
 }
 

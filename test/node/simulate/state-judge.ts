@@ -19,6 +19,31 @@ interface Followed {
   said: unknown[];
 }
 
+/** The calls that servlets have made in this one, as calls by themselves. */
+export function innerAttempts(attempt: Attempt): Attempt[] {
+  const said = saidBy(attempt)?.said ?? [];
+  return attempt.steps.flatMap(({ do: what, branches = [], tools = [] }, at) => {
+    if (what !== "call") return [];
+    return branches.flatMap((steps, nth) => {
+      const one = (said[at] as unknown[] | undefined)?.[nth];
+      const result =
+        typeof one === "string"
+          ? { isError: true, content: [{ type: "text", text: one }] }
+          : { structuredContent: one };
+      const inner: Attempt = {
+        ...attempt,
+        label: `${attempt.label}.${at}.${nth}`,
+        tool: tools[nth]!,
+        steps,
+        isOrphan: one === undefined,
+        ...(one !== undefined && { end: { status: "result", result } }),
+      };
+      if (one === undefined) delete inner.end;
+      return [inner, ...innerAttempts(inner)];
+    });
+  });
+}
+
 const keptBy = ({ steps }: Attempt): string[] =>
   steps.flatMap(({ do: what, message = "" }) =>
     what === "keep" || what === "crash" ? [message] : [],
@@ -59,7 +84,9 @@ export function judgeState(scope: string, attempts: Attempt[]): Violation[] {
       break;
     }
     const whole = keptBy(attempt);
-    if (whole.some((message, nth) => log[at + nth] !== message)) {
+    const matched = whole.findIndex((message, nth) => log[at + nth] !== message);
+    if (matched > 0 && isStoppedInside(attempt)) whole.length = matched;
+    else if (matched >= 0) {
       against("all or nothing", `half of ${label} in ${log.join(" ")}`);
       break;
     }
@@ -87,6 +114,11 @@ export function judgeState(scope: string, attempts: Attempt[]): Violation[] {
   for (const attempt of attempts) tallied(attempt, against);
   return violations;
 }
+
+/** True where a call inside could not go on, so that its caller has failed in the middle. */
+const isStoppedInside = ({ end, steps }: Attempt): boolean =>
+  steps.some(({ do: what }) => what === "call") &&
+  /^(error: )?The state of this servlet has changed/.test(end?.["result"]?.content?.[0].text ?? "");
 
 const hasAnswer = ({ end, isOrphan, steps }: Attempt): boolean => {
   if (isOrphan || end?.["result"] === undefined) return false;

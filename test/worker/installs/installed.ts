@@ -26,7 +26,7 @@ const { SCRATCH: objects, TEST_LOADER } = env as unknown as {
 };
 
 const settings = readSettings(env);
-const deployment = deploymentOf(settings, env);
+export const deployment = deploymentOf(settings, env);
 
 /** The parts of servlets of the bundle, by digests that are made up. */
 const parts = new Map<string, WebAssembly.Module | ArrayBuffer>();
@@ -44,7 +44,7 @@ const loaderOf = (own: typeof runner) =>
     { loader: TEST_LOADER, bucket: bucket as unknown as BuildBucket, runner: own },
     deployment,
   );
-const loader = loaderOf(runner);
+export const loader = loaderOf(runner);
 
 /** A loader whose facets do this when they are asked for a summary, and give the message of what it throws. */
 export const loaderWith = (attempt: string) =>

@@ -111,6 +111,13 @@ describe("the server's own variables, secrets and bindings", () => {
   });
 });
 
+test("who approves a servlet sees which others it may call", () => {
+  const manifest: Manifest = { may_call: ["weather:*", "notes:add"] };
+  expect(permissionsOf({ manifest, lists: undefined })).toContain(
+    "It may call these tools of other servlets, as its caller: weather:*, notes:add.",
+  );
+});
+
 test("who approves a servlet sees each secret that it gets", () => {
   const manifest: Manifest = {
     env_vars: { plain: "x", region: "${REGION:-eu}|${DB_URL}", again: "${DB_URL}${DB_URL}" },

@@ -54,6 +54,7 @@ test("a servlet is added, served, updated after a look, and removed", async () =
     "+   },",
     '+   "name": "sleep"',
     "  It may reach as before: hosts none; secrets none; paths none",
+    "  It may call as before: none",
     "  It gets as before: accounts none; settings none",
     "time stays as it is; --yes takes it",
     "",

@@ -1,41 +1,35 @@
 import { loadServlet, type Script, type ServletUnderTest } from "edge-servlets/testing";
 import { beforeEach, expect, test } from "vitest";
 
-let scratchpad: ServletUnderTest;
+let servlet: ServletUnderTest;
 beforeEach(async () => {
-  scratchpad = await loadServlet("plugins/scratchpad");
+  servlet = await loadServlet("plugins/code");
 });
 
 /** Runs a script; returns its printed lines and the value of its last statement, or its error. */
 async function run(code: string, script: Script = {}): Promise<string> {
-  const { result } = await scratchpad.callTool("scratchpad-run", { code }, script);
+  const { result } = await servlet.callTool("run_code", { code }, script);
   const [block] = result.content;
   const text = block?.type === "text" ? block.text : "";
   return result.isError ? `error: ${text}` : text;
 }
 
-test("variables, functions and classes last, in each session of its own", async () => {
-  const one = { session: "one" };
+test("variables, functions and classes last, for each caller", async () => {
+  const one = { caller: "ada" };
   await run("let x = 5; const double = (n) => 2 * n; var y = 1; function f() { return x; }", one);
   await run("class Point { constructor(x) { this.x = x; } }; undeclared = new Point(3)", one);
   expect(await run("x = double(x) + y; f()", one)).toBe("11");
   expect(await run("[undeclared, undeclared instanceof Point]", one)).toBe(
     "[ Point { x: 3 }, true ]",
   );
-  expect(await run("typeof x", { session: "two" })).toBe('"undefined"');
-});
-
-test("without sessions, they are the caller's", async () => {
-  await run("let x = 1", { caller: "ada" });
-  expect(await run("x", { caller: "ada" })).toBe("1");
-  expect(await run("typeof x", { caller: "bob" })).toBe('"undefined"');
+  expect(await run("typeof x", { caller: "eve" })).toBe('"undefined"');
 });
 
 test("shows what is printed, then the value", async () => {
   expect(await run('console.log("a", 1, [2]); console.error({ b: 3 }); 4')).toBe(
     "a 1 [ 2 ]\n{ b: 3 }\n4",
   );
-  const { result } = await scratchpad.callTool("scratchpad-run", { code: "console.log(1); 'two'" });
+  const { result } = await servlet.callTool("run_code", { code: "console.log(1); 'two'" });
   expect(result.structuredContent).toEqual({ printed: "1", value: '"two"' });
   expect(await run("let nothing")).toBe("");
 });
@@ -48,9 +42,9 @@ test("awaits at its top, and has timers", async () => {
 });
 
 test.each([
-  ["throws", "x = 2;\n\nnone.such", /ReferenceError: none is not defined \(line 3\)/],
-  ["throws in a function", "function g() {\n  null.a;\n}\ng()", /\(line 2\)[^]*script:4/],
-  ["does not parse", "x = 2;\nlet = = 3", /SyntaxError.*\(line 2\)/],
+  ["throws", "x = 2;\n\nnone.such", /ReferenceError: none is not defined \(line 3, column 1\)/],
+  ["throws in a function", "function g() {\n  null.a;\n}\ng()", /\(line 2, column 3\)[^]*script:4/],
+  ["does not parse", "x = 2;\nlet = = 3", /SyntaxError.*\(line 2, column 7\)/],
   ["rejects", "x = 2; await Promise.reject(new Error('late'))", /Error: late/],
   ["throws no error", "x = 2; throw { a: 1 }", /The script threw \{ a: 1 \}/],
   ["declares what there is", "x = 2; let x = 3", /x is declared already/],
@@ -73,7 +67,7 @@ test("what was printed before an error is shown with it", async () => {
 
 test("reset forgets everything", async () => {
   await run("let x = 1; globalThis.y = 2");
-  await scratchpad.callTool("scratchpad-reset");
+  await servlet.callTool("run_code", { code: "", reset: true });
   expect(await run("[typeof x, typeof y]")).toBe('[ "undefined", "undefined" ]');
   expect(await run("let x = 2; x")).toBe("2");
 });
@@ -92,7 +86,7 @@ test("scripts cannot break the tools", async () => {
   `;
   expect(await run(broken)).not.toMatch(/^error/);
   expect(await run("[3, 1].sort().map(String).join() + [].extra()")).toBe('"1,3kept"');
-  await scratchpad.callTool("scratchpad-reset");
+  await servlet.callTool("run_code", { code: "", reset: true });
   expect(await run("typeof [].extra")).toBe('"undefined"');
 });
 
@@ -128,4 +122,90 @@ test("what it shows is bounded", async () => {
   const many = await run('for (let i = 0; i < 1e5; i++) console.log("line", i)');
   expect(many.length).toBeLessThan(60_000);
   expect(await run('"x".repeat(1e6)')).toMatch(/^"x{49999}… \(\d+ characters more\)$/);
+});
+
+const issues = Array.from({ length: 3 }, (_, at) => ({ id: at + 1, title: `Issue ${at + 1}` }));
+const picture = { type: "image" as const, data: "AAAA", mimeType: "image/png" };
+const asked: string[] = [];
+const script: Script = {
+  answers: {
+    "elicitation/create": ({ message }) => {
+      asked.push(String(message));
+      return { action: "accept", content: {} };
+    },
+  },
+  tools: {
+    list_issues: { structuredContent: { issues } },
+    close_issue: ({ id }) =>
+      id === 2 ? { isError: true, content: text("is locked") } : `closed ${id}`,
+    draw: { content: [...text("a chart"), picture] },
+  },
+};
+function text(said: string) {
+  return [{ type: "text" as const, text: said }];
+}
+
+test("tools give what is structured, else their text; what they give is shown only where the script says so", async () => {
+  expect(
+    await run(
+      "const { issues } = await tools.list_issues(); const all = await Promise.allSettled(issues.map(({ id }) => tools.close_issue({ id }))); all.map((one) => one.value ?? String(one.reason))",
+      script,
+    ),
+  ).toBe('[ "closed 1", "Error: close_issue: is locked", "closed 3" ]');
+  // Later runs have what earlier ones have kept.
+  expect(await run("issues.length", script)).toBe("3");
+  expect(await run("(await callTool('close_issue', { id: 2 })).isError", script)).toBe("true");
+});
+
+test("pictures are kept, and shown where the script says so", async () => {
+  await run("let [, chart] = await tools.draw()", script);
+  const { result } = await servlet.callTool("run_code", { code: "show(chart)" }, script);
+  expect(result.content).toContainEqual(picture);
+  expect(await run("for (;;) show(chart)", script)).toMatch(
+    /^error: Error: A run shows at most 10/,
+  );
+});
+
+test("a script that fails says what it has done", async () => {
+  const said = await run(
+    "await tools.close_issue({ id: 1 }); await tools.close_issue({ id: 3 });\nawait tools.list_issues();\nnone",
+    script,
+  );
+  expect(said).toMatch(/none is not defined \(line 3, column 1\)/);
+  expect(said).toContain(
+    "Before that it has called close_issue (2), list_issues: what these have done stays.",
+  );
+  expect(await run("await tools.other()", script)).toMatch(/^error: ToolCallError: .*other/);
+});
+
+test("a run calls only the tools that it names, and none after its time", async () => {
+  const { result } = await servlet.callTool(
+    "run_code",
+    { code: "const call = tools; await call['draw']()", tools: ["list_issues"] },
+    script,
+  );
+  expect(JSON.stringify(result)).toContain("This run may call list_issues, not draw.");
+  const late = await servlet.callTool(
+    "run_code",
+    { code: "await sleep(3000); await tools.draw()", timeout: 2 },
+    script,
+  );
+  expect(JSON.stringify(late.result)).toContain("longer than its timeout");
+});
+
+test("scripts ask, wait, and say how far they are", async () => {
+  const asking: Script = {
+    ...script,
+    capabilities: { elicitation: {} },
+    answers: { "elicitation/create": () => ({ action: "accept", content: { size: 7 } }) },
+  };
+  const { result, notifications } = await servlet.callTool(
+    "run_code",
+    {
+      code: "progress(1, 2, 'half'); await sleep(60_000); const a = await ask('Which size?', { type: 'object', properties: { size: { type: 'number' } } }); a.size",
+    },
+    { ...asking, alwaysReplay: true },
+  );
+  expect(result.structuredContent).toEqual({ printed: "", value: "7" });
+  expect(notifications).toMatchObject([{ params: { progress: 1, total: 2, message: "half" } }]);
 });

@@ -1,0 +1,201 @@
+/**
+ * Runs a script that calls the server's tools: many steps are one call of the model, and what tools give does not pass through
+ * it unless the script prints or returns it. What a script declares is there for the scripts after it.
+ */
+import {
+  type Context,
+  defineServlet,
+  inspect,
+  runScript,
+  ToolCallError,
+  type ContentBlock,
+  type ToolCallResult,
+} from "edge-servlets/servlet";
+import { mendBuiltIns, protectGlobals } from "./built-ins.ts";
+
+/** Characters of what one run prints, and of its value. */
+const MOST = 50_000;
+/** Pictures and other blocks that one run shows, and the characters of all of them. */
+const MOST_BLOCKS = 10;
+const MOST_DATA = 2_000_000;
+/** Calls that are named where a script has failed. */
+const MOST_CALLS = 20;
+
+/** What the script of this call has done. */
+interface Run {
+  printed: string[];
+  /** Characters that may still be printed. */
+  left: number;
+  shown: ContentBlock[];
+  data: number;
+  /** Calls that have ended: how often, by tool. */
+  called: Map<string, number>;
+  allowed: readonly string[] | undefined;
+  /** When it has waited long enough, in Unix ms. */
+  until: number;
+}
+let run: Run;
+/** The functions of the host, of this call. */
+let host: Context;
+
+const begun = (allowed: Run["allowed"], timeout = Infinity): Run => ({
+  ...{ printed: [], left: MOST, shown: [], data: 0, called: new Map() },
+  ...{ allowed, until: Date.now() + timeout * 1000 },
+});
+
+const cut = (text: string, most: number) =>
+  text.length <= most ? text : `${text.slice(0, most)}… (${text.length - most} characters more)`;
+const shown = (value: unknown) => (typeof value === "string" ? value : inspect(value));
+
+function print(...values: unknown[]): void {
+  if (run.left <= 0) return;
+  const line = cut(values.map(shown).join(" "), run.left);
+  run.left -= line.length;
+  run.printed.push(line);
+}
+
+/** Shows a picture or another block of a tool's result to the model. */
+function show(block: ContentBlock): void {
+  const { length } = JSON.stringify(block);
+  if (run.shown.length === MOST_BLOCKS || run.data + length > MOST_DATA)
+    throw new Error(`A run shows at most ${MOST_BLOCKS} blocks of ${MOST_DATA} characters in all.`);
+  run.data += length;
+  run.shown.push(block);
+}
+
+/** Calls a tool. Gives the whole result; throws a `ToolCallError` where there is none. */
+async function callTool(name: string, args: object = {}): Promise<ToolCallResult> {
+  if (run.allowed?.includes(name) === false)
+    throw new Error(`This run may call ${run.allowed.join(", ") || "no tools"}, not ${name}.`);
+  if (Date.now() > run.until) throw new Error("The run has taken longer than its timeout.");
+  const result = await host.callTool(name, args);
+  run.called.set(name, (run.called.get(name) ?? 0) + 1);
+  return result;
+}
+
+/** The value of a result as scripts want it: what is structured, else the text, else its blocks. Throws what a tool says of its failure. */
+function valueOf(name: string, { isError, structuredContent, content }: ToolCallResult): unknown {
+  const texts = content.flatMap((one) => (one.type === "text" ? [one.text] : []));
+  if (isError === true) throw new Error(`${name}: ${texts.join("\n")}`);
+  if (structuredContent !== undefined) return structuredContent;
+  return texts.length === content.length ? texts.join("\n") : content;
+}
+
+const tools = new Proxy(
+  {},
+  {
+    get: (_, name) =>
+      typeof name === "string" && name !== "then"
+        ? async (args?: object) => valueOf(name, await callTool(name, args))
+        : undefined,
+  },
+);
+
+/** Asks the user to fill in a form; undefined if they do not. */
+async function ask(message: string, schema: object = { type: "object", properties: {} }) {
+  const answer = await host.elicit({ message, schema: schema as { type: "object" } });
+  return answer.action === "accept" ? answer.content : undefined;
+}
+
+/** An error with the line that it was thrown at, and what may help. */
+function described(error: unknown): string {
+  if (!(error instanceof Error)) return `The script threw ${inspect(error)}`;
+  const [, line, column] = /\bscript:(\d+)(?::(\d+))?/.exec(error.stack ?? "") ?? [];
+  const [, name] = /^redeclaration of '(.*)'$/.exec(error.message) ?? [];
+  if (name !== undefined)
+    return `${String(error)}. ${name} is declared already: assign to it, or take another name.`;
+  const where = line === undefined ? "" : ` (line ${line}${column ? `, column ${column}` : ""})`;
+  const trace = (error.stack ?? "").trimEnd();
+  return `${String(error)}${where}${trace && `\n${trace}`}`;
+}
+
+/** What was done before a script has failed, which stays done. */
+function done(): string {
+  const calls = [...run.called].map(([name, times]) => (times === 1 ? name : `${name} (${times})`));
+  if (calls.length === 0) return "It has called no tools.";
+  const more = calls.length > MOST_CALLS ? `, and ${calls.length - MOST_CALLS} more` : "";
+  return `Before that it has called ${calls.slice(0, MOST_CALLS).join(", ")}${more}: what these have done stays.`;
+}
+
+/** A block of what was printed, and a last line. */
+const textOf = (last?: string) => ({
+  type: "text" as const,
+  text: [...run.printed, ...(last === undefined ? [] : [last])].join("\n"),
+});
+
+export default defineServlet({
+  tools: {
+    run_code: {
+      title: "Run a script that calls tools",
+      description: `Runs JavaScript (no types), and returns what it prints with console.log and the value of its last statement. Only that is shown: compute with what tools give instead of reading it.
+- tools.NAME({…}) calls a tool of this server, by its listed name (tools["a-b"] for others): resolves with its structuredContent, else its text; throws if it fails. callTool(name, args) resolves with the whole result. Use Promise.all for calls that do not need each other.
+- ask(message, schema?) asks the user, sleep(ms) waits, progress(done, total, message) tells how far it is, show(block) shows a picture of a result.
+- It may await at its top. What it declares at its top lasts for later runs: keep data in variables.
+If it throws, its variables are as they were before; what tools have done stays. There is no network, no file and no module to import.`,
+      input: {
+        type: "object",
+        properties: {
+          code: { type: "string", maxLength: 200_000, description: "The script" },
+          tools: {
+            type: "array",
+            items: { type: "string" },
+            description: "The only tools that it may call; all if absent",
+          },
+          timeout: {
+            type: "number",
+            exclusiveMinimum: 0,
+            description: "Seconds after which it calls no more tools; waiting for answers counts",
+          },
+          reset: {
+            type: "boolean",
+            description: "Forget after this run what scripts have declared, also in this one",
+          },
+        },
+        required: ["code"],
+        additionalProperties: false,
+      },
+      output: {
+        type: "object",
+        properties: {
+          printed: { type: "string" },
+          value: { type: "string", description: "As console.log would show it" },
+        },
+        required: ["printed"],
+      },
+      async handler({ code, tools: allowed, timeout, reset }, context) {
+        [run, host] = [begun(allowed, timeout), context];
+        let value: unknown;
+        let failure: string | undefined;
+        try {
+          const running = runScript(code);
+          // Twice: the kit goes on while the script waits.
+          mendBuiltIns();
+          value = await running;
+        } catch (error) {
+          failure = described(error);
+        }
+        mendBuiltIns();
+        if (failure !== undefined) {
+          context.discardChanges();
+          const text = `${cut(failure, MOST)}\n${done()} No variable was changed.`;
+          return { content: [textOf(text), ...run.shown], isError: true };
+        }
+        if (reset === true) context.resetState();
+        const last = value === undefined ? undefined : cut(inspect(value), MOST);
+        return {
+          content: [textOf(last), ...run.shown],
+          structuredContent: { printed: textOf().text, ...(last !== undefined && { value: last }) },
+        };
+      },
+    },
+  },
+});
+
+const log = { log: print, info: print, debug: print, warn: print, error: print, dir: print };
+protectGlobals({
+  ...{ console: log, setTimeout, clearTimeout, setInterval, clearInterval, structuredClone },
+  ...{ crypto, performance, TextDecoder, TextEncoder, URL, URLSearchParams },
+  ...{ tools, callTool, ToolCallError, ask, show },
+  sleep: (ms: number) => host.sleep(ms),
+  progress: (done: number, total?: number, message?: string) => host.progress(done, total, message),
+});

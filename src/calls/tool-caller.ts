@@ -1,0 +1,367 @@
+/** Calls of tools that a servlet makes: calls like any other, whose records are a part of that of the call around them. */
+import { perform, whateverFor, type Waiting } from "./engine.ts";
+import type { Ask, Asker } from "../core/asks.ts";
+import type { AskedCalls, CallChain, CallContext, CalledTools } from "../core/call-context.ts";
+import { hexDigest } from "../core/digest.ts";
+import { Fault, logError } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import { isChange, type CallToolResult, type Json } from "../core/model.ts";
+import { keyOfInner, type InnerCall, type Keeper, type Recorded } from "../core/record.ts";
+import type { WaitReason } from "../core/suspension.ts";
+import { beginningOf, stringBytes, textIn } from "../core/text.ts";
+import type { ToolAnswer, ToolCall, ToolCallReason } from "../core/tool-calls.ts";
+import { inSpan } from "../observe/spans.ts";
+import type { Deployment, FoundTool, ToolCaller } from "../servlets/deployment.ts";
+import { keepsState } from "../servlets/manifest.ts";
+import { grants } from "../servlets/scopes.ts";
+import { isForModels } from "../servlets/views.ts";
+import type { Ending } from "../wasm/call.ts";
+
+type Outer = Parameters<NonNullable<Deployment["toolCaller"]>>[0];
+
+/** The run whose guest makes calls. */
+type Calling = Outer & { call: { chain: CallChain } };
+
+/** Part of the fuel that is left which calls get: their caller can still say what has become of them. */
+const SHARE = 0.9;
+
+/** Calls that a question to the user shows, and the characters of each. */
+const CALLS_SHOWN = 20;
+const CALL_CHARACTERS = 200;
+
+/** A call that was not made, and why. */
+class Refusal extends Error {
+  readonly reason: ToolCallReason;
+  constructor(reason: ToolCallReason, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** Makes the calls of the guest of one run. */
+export function toolCallerOf(outer: Outer): ToolCaller {
+  const { servlet, call } = outer;
+  const left = { calls: limits.innerCalls };
+  const chain: CallChain = {
+    ...(call.chain ?? { place: crypto.randomUUID(), depth: 0, left, ask: call.ask }),
+    keeping: [
+      ...(call.chain?.keeping ?? []),
+      ...(keepsState(servlet.manifest) ? [servlet.name] : []),
+    ],
+  };
+  let inner = call.recorded?.inner;
+  let isSingleUse = false;
+  return {
+    parts: {
+      chain,
+      async callTools(asked, signal) {
+        const calling = { ...outer, call: { ...call, chain } };
+        if (asked.isTrial === true)
+          return { ...(await questionOf(calling, asked)), fuelUsed: 0, time: asked.time };
+        const known = inner?.at === asked.at ? inner.calls : [];
+        const batch = new Batch(calling, asked, known);
+        inner = { at: asked.at, calls: batch.calls };
+        const called = await batch.run(signal);
+        isSingleUse ||= batch.isSingleUse;
+        if ("answers" in called) inner = undefined;
+        return called;
+      },
+    },
+    ended(ending: Ending) {
+      if (ending.kind !== "suspended") return;
+      const { recorded } = ending.suspended;
+      ending.suspended.isSingleUse ||= isSingleUse;
+      if (inner !== undefined && recorded?.entries.length === inner.at) recorded.inner = inner;
+    },
+  };
+}
+
+/** Throws a `Refusal` for a tool that the servlet may not call now. */
+function demandAllowed({ servlet, call, own }: Calling, found: FoundTool, name: string): void {
+  const { may_call: patterns = [] } = servlet.manifest;
+  const { name: of } = found.servlet!;
+  const { tool } = found.tool!;
+  if (
+    own?.has(found.servlet!) === true ||
+    (tool !== undefined && !isForModels(tool)) ||
+    !patterns.some((pattern) => grants(pattern, of, found.tool!.own))
+  )
+    throw new Refusal(
+      "not-allowed",
+      `The servlet ${servlet.name} may not call ${name}: \`may_call\` in its servlet.json does not have ${of}:${found.tool!.own}.`,
+    );
+  if (found.misfit !== undefined) throw new Refusal("bad-arguments", found.misfit);
+  if (keepsState(found.servlet!.manifest) && call.chain.keeping.includes(of))
+    throw new Refusal(
+      "state-in-use",
+      `${name} cannot be called here: this call is made from within a call of ${of}, whose state is in use until that has ended.`,
+    );
+}
+
+/** What the user must allow of these calls, in words. One that is refused anyway is no part of it. */
+async function questionOf(outer: Calling, { calls }: AskedCalls): Promise<{ question?: string }> {
+  const { servlet, call, find } = outer;
+  const { principal, session } = call;
+  const asked: string[] = [];
+  for (const { name, arguments: input } of Object.values(calls)) {
+    const ref = { kind: "tool", name, input } as const;
+    let found: FoundTool;
+    try {
+      found = await find(ref, { principal, session });
+      demandAllowed(outer, found, name);
+    } catch {
+      continue;
+    }
+    const { destructiveHint, readOnlyHint } = found.tool?.tool?.annotations ?? {};
+    const isHarmless =
+      servlet.manifest.confirm_calls === "destructive" && destructiveHint === false;
+    const isAsked = readOnlyHint !== true && !isHarmless;
+    if (isAsked) asked.push(beginningOf(`${name} ${JSON.stringify(input)}`, CALL_CHARACTERS));
+  }
+  if (asked.length === 0) return {};
+  const more = asked.length > CALLS_SHOWN ? [`and ${asked.length - CALLS_SHOWN} more`] : [];
+  const list = [...asked.slice(0, CALLS_SHOWN), ...more].map((one) => `- ${one}`);
+  return { question: [`${servlet.name} wants to call:`, ...list, "Allow it?"].join("\n") };
+}
+
+/** Calls that are made together. */
+class Batch {
+  /** How far each of them has come. */
+  readonly calls: InnerCall[];
+  isSingleUse = false;
+  readonly #outer: Calling;
+  readonly #asked: AskedCalls;
+  readonly #keys: readonly string[];
+  readonly #reasons: (WaitReason | undefined)[] = [];
+  readonly #stop = new AbortController();
+  /** True once none of them runs; what a guest says that runs elsewhere may come later. */
+  #isOver = false;
+  #fuelUsed = 0;
+  #bytes = 0;
+  #time: number;
+
+  constructor(outer: Calling, asked: AskedCalls, known: readonly InnerCall[]) {
+    this.#outer = outer;
+    this.#asked = asked;
+    this.#time = asked.time;
+    this.#keys = Object.keys(asked.calls);
+    this.calls = this.#keys.map((_, nth) => known[nth] ?? {});
+  }
+
+  /** Runs them until each has ended or waits. Throws a `Fault` that ends the call around them. */
+  async run(gone: AbortSignal): Promise<CalledTools> {
+    const signal = AbortSignal.any([gone, this.#stop.signal]);
+    const next = this.#keys.keys();
+    let failure: unknown;
+    const worker = async () => {
+      for (const nth of next) {
+        if (failure !== undefined || this.calls[nth]!.answer !== undefined) continue;
+        try {
+          await this.#one(nth, signal);
+        } catch (error) {
+          // The others must come to their ends, too: a suspended guest is never abandoned.
+          failure ??= error;
+          this.#stop.abort(error);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: limits.innerTogether }, worker));
+    this.#isOver = true;
+    if (failure !== undefined) throw failure;
+    const used = { fuelUsed: Math.min(this.#fuelUsed, this.#asked.fuel), time: this.#time };
+    const reason = mergedReason(this.#reasons, this.#keys.length);
+    if (reason !== undefined) return { reason, ...used };
+    const answers = this.#keys.map((key, nth) => [key, this.calls[nth]!.answer!] as const);
+    return { answers: Object.fromEntries(answers), ...used };
+  }
+
+  async #one(nth: number, signal: AbortSignal): Promise<void> {
+    const known = this.calls[nth]!;
+    const asked = this.#asked.calls[this.#keys[nth]!]!;
+    const ended = (answer: ToolAnswer) => (this.calls[nth] = { answer });
+    try {
+      const found = await this.#found(asked, known.recorded);
+      const start = () => ({
+        name: `call ${found.servlet!.name}`,
+        attributes: {
+          "edge_servlets.servlet": found.servlet!.name,
+          "gen_ai.tool.name": asked.name,
+        },
+      });
+      const context = await this.#contextOf(nth, found, signal);
+      const result = await inSpan(this.#outer.call.trace, start, () =>
+        perform<Waiting | Json>(found, context, {
+          ended: (given) => given,
+          waits: whateverFor((waiting) => waiting),
+        }),
+      );
+      if (isWaiting(result)) this.#interrupted(nth, result);
+      else ended(this.#within(result as CallToolResult));
+    } catch (error) {
+      if (error instanceof Refusal) {
+        ended({ failed: error.reason, message: error.message });
+        return;
+      }
+      const fault = Fault.from(error);
+      // There may be room later: where the call around it lasts, it is run again.
+      if (fault.code === "too_many" && this.#outer.call.gate !== undefined) {
+        const ms = Math.ceil(limits.shortageMs * (1 + Math.random()));
+        this.#reasons[nth] = { kind: "retry", until: Date.now() + ms, ms };
+        return;
+      }
+      if (ENDING.has(fault.code)) throw error;
+      if (fault.cause !== undefined) logError(fault.cause);
+      ended({ failed: "failed", message: fault.message });
+    }
+  }
+
+  /** The tool, if it may be called. Throws a `Refusal`. */
+  async #found({ name, arguments: input }: ToolCall, known?: Recorded): Promise<FoundTool> {
+    const { call, find } = this.#outer;
+    const { chain } = call;
+    if (chain.depth >= limits.innerDepth)
+      throw new Refusal(
+        "too-deep",
+        `Servlets call each other too deeply (limit ${limits.innerDepth} calls within each other).`,
+      );
+    if (--chain.left.calls < 0)
+      throw new Refusal(
+        "too-many",
+        `The servlets made too many calls in one call (limit ${limits.innerCalls}). Split the work into several calls.`,
+      );
+    const { principal, session } = call;
+    const viewer = { principal, session };
+    const ref = { kind: "tool", name, input } as const;
+    const found = await find(ref, viewer, known?.head.hash).catch((error: unknown): never => {
+      const { code, message } = Fault.from(error);
+      if (code === "insufficient_scope") throw new Refusal("insufficient-scope", message);
+      if (code === "invalid_params" && known === undefined)
+        throw new Refusal("unknown-tool", message);
+      throw error;
+    });
+    demandAllowed(this.#outer, found, name);
+    return found;
+  }
+
+  async #contextOf(nth: number, found: FoundTool, signal: AbortSignal): Promise<CallContext> {
+    const { call } = this.#outer;
+    const { id, principal, client, link, session, trace, chain, gate, sending } = call;
+    const { recorded, returned } = this.calls[nth]!;
+    const { responses, state } = returned ?? {};
+    const { at, seed, time, fuel, waitMs } = this.#asked;
+    const place = `${at}.${nth}`;
+    const open = this.calls.filter(({ answer }) => answer === undefined).length;
+    const share = ((fuel - this.#fuelUsed) * SHARE) / Math.min(open, limits.innerTogether);
+    const rest = Math.max(0, Math.floor(share));
+    return {
+      ...{ id, principal, client, session, trace },
+      // What the client wants to hear of is the call that it has made.
+      meta: {},
+      signal: () => signal,
+      notify(notice) {
+        if (isChange(notice)) call.notify({ ...notice, isInner: true });
+      },
+      ask: askingFor(found.servlet!.name, chain.ask),
+      ...(link && { link }),
+      ...(gate && { gate }),
+      ...(sending && { sending }),
+      ...(responses && { input: { responses, ...(state !== undefined && { state }) } }),
+      ...(recorded && { recorded }),
+      begun: { seed: await hexDigest(JSON.stringify([seed, nth, responses ?? null])), time },
+      share: { fuel: rest, waitMs },
+      spent: (used) => void (this.#fuelUsed += Math.min(used, rest)),
+      chain: { ...chain, place: `${chain.place}/${place}`, depth: chain.depth + 1 },
+      keeper: this.#keeper(place, recorded),
+    };
+  }
+
+  /** Keeps the record of a call under that of the call around it. */
+  #keeper(place: string, recorded: Recorded | undefined): Keeper {
+    const { keeper } = this.#outer.call;
+    const { intents = [], entries = [] } = recorded ?? {};
+    const within = (further?: string) => (further === undefined ? place : `${place}/${further}`);
+    const passed = ({ at }: { at: number }) => void (this.#time = Math.max(this.#time, at));
+    entries.forEach(passed);
+    const demandRunning = () => {
+      if (this.#isOver) throw new Fault("cancelled", "The run that made this call is over.");
+    };
+    return {
+      isVolatile: keeper?.isVolatile ?? keeper === undefined,
+      async begin(head, further) {
+        demandRunning();
+        await keeper?.begin(head, within(further));
+      },
+      ...(keeper?.intend && {
+        async intend(position, key, method, further) {
+          demandRunning();
+          const isRepeated = await keeper.intend!(position, key, method, within(further));
+          return isRepeated || (method === "once" && intents.some((one) => one.key === key));
+        },
+      }),
+      async keep(position, entry, notices, further) {
+        demandRunning();
+        passed(entry);
+        await keeper?.keep(position, entry, notices, within(further));
+      },
+    };
+  }
+
+  #interrupted(nth: number, { reason, recorded, state, isSingleUse }: Waiting): void {
+    this.#reasons[nth] = reason;
+    this.isSingleUse ||= isSingleUse;
+    const returned = { ...(state !== undefined && { state }) };
+    this.calls[nth] = recorded ? { recorded } : { returned };
+  }
+
+  /** The result, unless all of them together are more than is kept for one call. */
+  #within(result: CallToolResult): ToolAnswer {
+    this.#bytes += stringBytes(JSON.stringify(result));
+    if (this.#bytes <= limits.hostBytes) return { result };
+    return {
+      failed: "failed",
+      message:
+        "The results of the calls that were made together are too large. Make fewer at once.",
+    };
+  }
+}
+
+/** Faults that end the call around: what is wrong is not with the call inside. */
+const ENDING: ReadonlySet<string> = new Set(["cancelled", "internal", "too_many"]);
+
+const isWaiting = (ended: Waiting | Json): ended is Waiting =>
+  "reason" in ended && "fuelUsed" in ended;
+
+/** Questions to the user that say which servlet asks. */
+const askingFor =
+  (servlet: string, ask: Asker): Asker =>
+  (asks, signal) => {
+    const told = Object.entries(asks).map(([key, one]): [string, Ask] => {
+      if (one.method !== "elicitation/create") return [key, one];
+      const message = `${servlet}: ${textIn(one.params["message"])}`;
+      return [key, { ...one, params: { ...one.params, message } }];
+    });
+    return ask(Object.fromEntries(told), signal);
+  };
+
+/** What all calls that were made together wait for; undefined if each has ended. */
+function mergedReason(
+  reasons: readonly (WaitReason | undefined)[],
+  count: number,
+): WaitReason | undefined {
+  const all = reasons.filter((one) => one !== undefined);
+  const first =
+    all.find(({ kind }) => kind === "earlier") ?? all.find(({ kind }) => kind === "task");
+  if (first !== undefined) return first;
+  const asking = reasons.flatMap((one, nth) => (one?.kind === "input" ? [{ ...one, nth }] : []));
+  if (asking.length > 0) {
+    const renamed = <T>(nth: number, values: Readonly<Record<string, T>>) =>
+      Object.entries(values).map(([key, one]) => [keyOfInner(key, nth, count), one] as const);
+    return {
+      kind: "input",
+      asks: Object.fromEntries(asking.flatMap(({ nth, asks }) => renamed(nth, asks))),
+      given: Object.fromEntries(asking.flatMap(({ nth, given }) => renamed(nth, given))),
+    };
+  }
+  const until = (one: WaitReason) => ("until" in one ? one.until : Infinity);
+  return all.toSorted((a, b) => until(a) - until(b))[0];
+}

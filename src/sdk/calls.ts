@@ -1,0 +1,146 @@
+/** Calls of tools of other servlets. */
+import { hostFor } from "./host.ts";
+import type { InputOf, OutputOf } from "./infer.ts";
+import type { ContentBlock } from "./types.ts";
+
+/**
+ * What a tool of another servlet gave. One that fails in its own way gives a result with `isError`; `structuredContent` has
+ * the shape of its output schema, where it has one and has not failed.
+ *
+ * @example
+ * const result: ToolCallResult<{ celsius: number }> = {
+ *   content: [{ type: "text", text: "22" }],
+ *   structuredContent: { celsius: 22 },
+ * };
+ * result.structuredContent?.celsius; // → 22
+ */
+export interface ToolCallResult<T = Record<string, unknown>> {
+  content: ContentBlock[];
+  structuredContent?: T;
+  isError?: boolean;
+  _meta?: Record<string, unknown>;
+}
+
+/**
+ * Thrown where a tool of another servlet was not called, or what it gave is no result. If a tool does not handle it, the
+ * call's result is this message as an error.
+ *
+ * @example
+ * try {
+ *   await context.callTool("forecast", { city: "Bern" });
+ * } catch (error) {
+ *   if (!(error instanceof ToolCallError)) throw error;
+ *   return `There is no forecast: ${error.reason}.`;
+ * }
+ */
+export class ToolCallError extends Error {
+  override name = "ToolCallError";
+  declare readonly tool: string;
+  /**
+   * `not-allowed`: `may_call` in servlet.json does not have it. `declined`: its user has not allowed it (`confirm_calls`). `insufficient-scope`: the caller may not call it itself.
+   * `state-in-use`: the call is made from within a call of that servlet, which keeps state. `too-deep` and `too-many`: servlets
+   * call each other without end, or nearly. `failed`: its servlet gave an error of the protocol, or something invalid.
+   */
+  declare readonly reason:
+    | ("unknown-tool" | "not-allowed" | "declined" | "insufficient-scope" | "bad-arguments")
+    | ("state-in-use" | "too-deep" | "too-many" | "failed");
+}
+
+type ToolAnswer =
+  | { result: ToolCallResult<never> }
+  | { failed: ToolCallError["reason"]; message: string };
+
+/** A call that is made once nothing else is to be done: those of one time are made together. */
+interface Waiting {
+  json: string;
+  /** Its stack leads to the caller's line. */
+  failed: ToolCallError;
+  resolve(result: ToolCallResult<never>): void;
+  reject(error: ToolCallError): void;
+}
+
+let waiting: Waiting[] = [];
+
+export function makeCall<T>(tool: string, args: object = {}): Promise<ToolCallResult<T>> {
+  hostFor("callTool()");
+  const failed = Object.assign(new ToolCallError(), { tool });
+  return new Promise((resolve, reject) => {
+    const json = JSON.stringify({ name: tool, arguments: args });
+    waiting.push({ json, failed, resolve, reject });
+  });
+}
+
+/** Makes the calls that wait; false if there are none. */
+export function makeCalls(): boolean {
+  if (waiting.length === 0) return false;
+  const made = waiting;
+  waiting = [];
+  const host = hostFor("callTool()");
+  if (made.length === 1) {
+    settle(made[0]!, JSON.parse(host.call("call_tool", made[0]!.json)) as ToolAnswer);
+    return true;
+  }
+  const asked = made.map(({ json }, nth) => `"${nth}":${json}`).join();
+  const answers = JSON.parse(host.call("call_tool", `{${asked}}`)) as Record<string, ToolAnswer>;
+  for (const [nth, one] of made.entries()) settle(one, answers[nth]!);
+  return true;
+}
+
+function settle({ resolve, reject, failed }: Waiting, answer: ToolAnswer): void {
+  if ("result" in answer) return resolve(answer.result);
+  const { failed: reason, message } = answer;
+  const value = (one: string) => ({ value: one, writable: true, configurable: true });
+  reject(Object.defineProperties(failed, { reason: value(reason), message: value(message) }));
+}
+
+/** Drops the calls that were not made; how many. */
+export function dropCalls(): number {
+  const { length } = waiting;
+  waiting = [];
+  return length;
+}
+
+type Member<T, K> = K extends keyof T ? T[K] : unknown;
+
+type ToolFunction<I, O> = (
+  args: unknown extends I ? Record<string, unknown> : InputOf<I>,
+) => Promise<ToolCallResult<unknown extends O ? Record<string, unknown> : OutputOf<O>>>;
+
+type Prefixed<P extends string, K> = K extends string ? (P extends "" ? K : `${P}-${K}`) : never;
+
+/**
+ * The tools of a servlet as functions, for `Tools`: `P` is the `prefix` of its servlet.json, if it has one.
+ *
+ * @example
+ * type Weather = TypedServlet<{ forecast: { type: "object" } }, {}>;
+ * const forecast: CallableTools<Weather>["forecast"] = (args) => context.callTool("forecast", args);
+ */
+export type CallableTools<S, P extends string = ""> = S extends {
+  readonly "~schemas"?: { inputs: infer I; outputs: infer O };
+}
+  ? { [K in keyof I | keyof O as Prefixed<P, K>]: ToolFunction<Member<I, K>, Member<O, K>> }
+  : never;
+
+/**
+ * The tools of other servlets, as `context.tools` has them. A servlet tells their types by adding those of the servlets that
+ * it calls; others take any arguments.
+ *
+ * @example
+ * const tools: Tools = context.tools;
+ * Object.keys(tools); // → []
+ */
+export interface Tools {} // oxlint-disable-line typescript/no-empty-interface, typescript/no-empty-object-type
+
+/** `Tools`; of a servlet that tells no types, a function for any name. */
+export type ContextTools = keyof Tools extends never
+  ? Readonly<Record<string, (args?: object) => Promise<ToolCallResult>>>
+  : Tools;
+
+/** Names are known when they are called. */
+export const tools = new Proxy<ContextTools>(
+  {},
+  {
+    get: (_, name) =>
+      typeof name === "string" ? (args?: object) => makeCall(name, args) : undefined,
+  },
+);

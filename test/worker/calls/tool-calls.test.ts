@@ -1,0 +1,184 @@
+import { describe, expect, test, vi } from "vitest";
+import { bundle } from "../../bundle.gen.ts";
+import {
+  accept,
+  beginTool,
+  callOf,
+  goOn,
+  limited,
+  prepare,
+  send,
+  serverOf,
+  type Json,
+} from "./client.ts";
+import { beginTask, updateTask, withTasks } from "./faults.ts";
+import { saidIn, steps } from "./plans.ts";
+import { ring, until } from "./task-steps.ts";
+
+/** Servlets that call tools of other servlets. */
+prepare();
+
+const call = (tool: string, ...all: Json[]): Json => ({ tool, args: steps(...all) });
+const calling = (...calls: Json[]): Json => ({ do: "call", calls });
+const nested = (...all: Json[]): Json => calling(call("plan", ...all));
+const said = (value: unknown): Json => expect.objectContaining({ said: value });
+
+/** What a plan of these steps gives that asks for nothing. */
+const gives = async (...all: Json[]) => saidIn(await callOf("plan", steps(...all)));
+
+describe("a call within a call", () => {
+  test("gives its result", async () => {
+    expect(await gives(nested({ do: "config" }))).toEqual([[said(["hi"])]]);
+  });
+
+  test("gives an error of its tool as a result", async () => {
+    const [[failed]] = await gives(nested({ do: "fail", message: "No." }));
+    expect(failed).toBe("error: No.");
+  });
+
+  test("may go three deep, and no deeper", async () => {
+    const deep = (levels: number): Json =>
+      levels === 0 ? { do: "config" } : { ...nested(deep(levels - 1)), catches: true };
+    expect(await gives(deep(3))).toEqual([[said([[said([[said(["hi"])]])]])]]);
+    expect(JSON.stringify(await gives(deep(4)))).toContain("too-deep");
+  });
+
+  test("that asks makes the call around it ask, and goes on with the answer", async () => {
+    const round = await beginTool("plan", steps(nested({ do: "elicit", message: "Size?" })));
+    expect(Object.values<Json>(round.requests)[0]!["params"].message).toBe("durable: Size?");
+    const [key] = Object.keys(round.requests);
+    const answer = await goOn(round, { [key!]: accept("m") });
+    expect(saidIn(answer)).toEqual([[said(["m"])]]);
+  });
+});
+
+describe("calls that are made together", () => {
+  test("ask together", async () => {
+    const calls = ["A?", "B?"].map((message) => call("plan", { do: "elicit", message }));
+    const round = await beginTool("plan", steps(calling(...calls, call("plan", { do: "config" }))));
+    expect(Object.keys(round.requests)).toEqual(["0.ask_1", "1.ask_1"]);
+    const answer = await goOn(round, { "0.ask_1": accept("a"), "1.ask_1": accept("b") });
+    expect(saidIn(answer)).toEqual([[said(["a"]), said(["b"]), said(["hi"])]]);
+  });
+});
+
+test("a task with calls inside sends each POST once", async () => {
+  const sent: string[] = [];
+  vi.spyOn(globalThis, "fetch").mockImplementation(async (input) => {
+    sent.push(new Request(input as Request).headers.get("idempotency-key") ?? "none");
+    return new Response("ok");
+  });
+  const post = { do: "http", method: "POST", url: "https://world.example/" };
+  const inner = call("plan", post, { do: "sleep", ms: 3_600_000 }, { do: "elicit" }, post);
+  const id = await beginTask("plan_always", steps(calling(inner, inner)));
+  await vi.waitFor(() => expect(sent.length).toBe(2));
+  await until(id, "working");
+  await ring(id, 3_600_000);
+  const task = await until(id, "input_required");
+  const asked = Object.keys(task["inputRequests"]);
+  expect(asked).toHaveLength(2);
+  await updateTask(id, Object.fromEntries(asked.map((key) => [key, accept(key)])));
+  await ring(id, 0);
+  const done = await until(id, "completed");
+  expect(saidIn(done)).toEqual([
+    [said([[200, "ok"], "slept", asked[0], [200, "ok"]]), expect.anything()],
+  ]);
+  expect(new Set(sent).size).toBe(4);
+});
+
+describe("a call that is refused", () => {
+  const refused = async (tool: string, args: Json = {}) =>
+    gives({ ...calling({ tool, args }), catches: true });
+
+  test("since there is no such tool", async () => {
+    expect(await refused("nothing")).toEqual(["unknown-tool"]);
+  });
+
+  test("since the manifest does not name it", async () => {
+    expect(await refused("greet", { name: "Ada" })).toEqual(["not-allowed"]);
+  });
+
+  test("since its caller may not call it either", async () => {
+    const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode("narrow"));
+    const key = { hash: new Uint8Array(digest).toHex(), scopes: ["durable:*"] };
+    const server = serverOf(bundle, { API_KEYS: JSON.stringify({ narrow: key }), LINKS: "off" });
+    const next = { ...calling({ tool: "counting-next" }), catches: true };
+    const sent = { server, headers: { authorization: "Bearer narrow" } };
+    expect(saidIn(await callOf("plan", steps(next), sent))).toEqual(["insufficient-scope"]);
+  });
+
+  test("since its arguments do not fit", async () => {
+    expect(await refused("plan", { steps: 1 })).toEqual(["bad-arguments"]);
+  });
+
+  test("since there were too many", async () => {
+    limited({ innerCalls: 5 });
+    const many = { ...calling({ tool: "plan", args: steps() }), times: 10_000, catches: true };
+    expect(await gives(many)).toEqual(["too-many"]);
+  });
+});
+
+describe("servlets that do their worst", () => {
+  /** The servlets of the tests, and one more that is `durable` with this manifest under the prefix `two`. */
+  const withTwo = (manifest: object) => {
+    const durable = bundle.servlets.find(({ name }) => name === "durable")!;
+    const lists = { ...durable.lists!, resources: [], prompts: [] };
+    const own = { ...durable.manifest, prefix: "two", ...manifest };
+    const two = { ...durable, name: "durable-two", manifest: own, lists };
+    return serverOf({ ...bundle, servlets: [...bundle.servlets, two] }, { LINKS: "off" });
+  };
+  const from = async (server: ReturnType<typeof withTwo>, tool: string, ...all: Json[]) =>
+    saidIn(await callOf(tool, steps(...all), { server }));
+
+  test("call each other in circles, and no deeper than any", async () => {
+    const server = withTwo({});
+    const circle = (levels: number): Json =>
+      levels === 0
+        ? { do: "config" }
+        : {
+            ...calling(call(levels % 2 === 0 ? "two-plan" : "plan", circle(levels - 1))),
+            catches: true,
+          };
+    expect(JSON.stringify(await from(server, "plan", circle(3)))).toContain('"hi"');
+    expect(JSON.stringify(await from(server, "plan", circle(4)))).toContain("too-deep");
+  });
+
+  test("call without may_call", async () => {
+    const refused = { ...nested({ do: "config" }), catches: true };
+    expect(await from(withTwo({ may_call: [] }), "two-plan", refused)).toEqual(["not-allowed"]);
+  });
+
+  test("give larger results than a servlet may", async () => {
+    const large = new Uint8Array(2_200_000).fill(97);
+    vi.spyOn(globalThis, "fetch").mockImplementation(async () => new Response(large));
+    const get = { do: "http", url: "https://world.example/" };
+    const [[failed]] = await gives({ ...nested(get, get), catches: true });
+    expect(failed).toMatch(/^error: The servlet's output is too large/);
+  });
+
+  test("never end: what they compute counts for their caller", async () => {
+    const outcome = await gives({ ...calling({ tool: "away-loop" }), times: 200, catches: true });
+    expect(outcome).toBe(undefined);
+  });
+
+  test("wait for something as their client leaves", async () => {
+    const gone = Promise.withResolvers<void>();
+    const sent = Promise.withResolvers<void>();
+    vi.spyOn(globalThis, "fetch").mockImplementation((input) => {
+      const { signal } = input as Request;
+      sent.resolve();
+      return new Promise((_, reject) =>
+        signal.addEventListener("abort", () => {
+          gone.resolve();
+          reject(signal.reason as Error);
+        }),
+      );
+    });
+    const get = { do: "http", url: "https://world.example/" };
+    const id = await beginTask("plan_always", steps(nested(nested(get))));
+    await sent.promise;
+    await send("tasks/cancel", { taskId: id }, withTasks);
+    await gone.promise;
+    expect(await until(id, "cancelled")).not.toHaveProperty("result");
+  });
+});
