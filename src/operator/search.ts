@@ -4,10 +4,10 @@ import type { Json, Principal } from "../core/model.ts";
 import { oncePer } from "../core/once-per.ts";
 import { beginningOf } from "../core/text.ts";
 import { skillsOf } from "../mcp/wire/skills.ts";
-import type { Catalog, ToolEntry } from "../servlets/catalog.ts";
+import { isForSearch, type Catalog, type ToolEntry } from "../servlets/catalog.ts";
 import type { OwnTool } from "../servlets/own.ts";
 import type { Registry } from "../servlets/registry.ts";
-import { CALL_TOOL, SEARCH_TOOL, SERVER_SERVLET } from "../servlets/scopes.ts";
+import { CALL_TOOL, SEARCH_TOOL } from "../servlets/scopes.ts";
 import { isForModels } from "../servlets/views.ts";
 import { declarationOf, remark } from "./declaration.ts";
 
@@ -101,9 +101,7 @@ async function find(query: string, registry: Registry, viewing: Viewing): Promis
 /** The tools for models and the skills of a catalog, by keys that are the same in all catalogs. */
 const findableIn = oncePer((catalog: Catalog): ReadonlyMap<string, Findable> => {
   const tools = [...catalog.tools.values()].filter(
-    ({ tool, servlet, own }) =>
-      isForModels(tool) &&
-      !(servlet.name === SERVER_SERVLET && (own === SEARCH_TOOL || own === CALL_TOOL)),
+    (entry) => isForModels(entry.tool) && !isForSearch(entry),
   );
   return new Map<string, Findable>([
     ...tools.map((tool) => [`tool ${tool.servlet.name}:${tool.own}`, { tool }] as const),
@@ -128,7 +126,8 @@ class Index {
 
   /** Looks among these keys; for similar words where no others fit. */
   async search(query: string, among: { has(key: string): boolean }) {
-    const index = (this.#index ??= await this.#make());
+    const { default: Search } = await import("minisearch");
+    const index = (this.#index ??= this.#make(Search));
     const words = wordsIn(query).slice(0, QUERY_WORDS);
     const look = (fuzzy: number | false) =>
       index.search(query, {
@@ -143,8 +142,7 @@ class Index {
     }));
   }
 
-  async #make(): Promise<MiniSearch> {
-    const { default: Search } = await import("minisearch");
+  #make(Search: typeof MiniSearch): MiniSearch {
     const index = new Search({ fields: Object.keys(BOOSTS), tokenize: wordsIn });
     let room = this.#room;
     for (const [id, one] of this.#documents) {

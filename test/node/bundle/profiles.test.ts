@@ -121,13 +121,16 @@ describe("arguments", () => {
       { ...open, properties: { ...REPO, fork: { $ref: "#/properties/repo" } } },
       /another part of its inputSchema refers to repo/,
     ],
-    ...[{ $ref: "#" }, { $ref: "#name" }, { $dynamicRef: "#name" }, { $ref: "#/properties/%72epo" }].map(
-      (fork): [object, object, RegExp] => [
-        { "hub:list": { repo: "x" } },
-        { ...open, properties: { repo: { $anchor: "name", ...REPO.repo }, fork } },
-        /another part of its inputSchema refers to repo/,
-      ],
-    ),
+    ...[
+      { $ref: "#" },
+      { $ref: "#name" },
+      { $dynamicRef: "#name" },
+      { $ref: "#/properties/%72epo" },
+    ].map((fork): [object, object, RegExp] => [
+      { "hub:list": { repo: "x" } },
+      { ...open, properties: { repo: { $anchor: "name", ...REPO.repo }, fork } },
+      /another part of its inputSchema refers to repo/,
+    ]),
   ])("that cannot be pinned cleanly are refused: %j %j", async (pins, schema, message) => {
     await expect(checked({ servlets: ["hub"], arguments: pins }, { list: schema })).rejects.toThrow(
       message,

@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
-import { describe, expect, test } from "vitest";
+import MiniSearch from "minisearch";
+import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { createServer } from "../../../src/server.ts";
 import { Registry } from "../../../src/servlets/registry.ts";
@@ -116,6 +117,15 @@ describe("a search", () => {
   test("of 10 MB is refused as any request of that size", async () => {
     const { status } = await callOf("search_tools", { query: "x".repeat(10_000_000) }, searched);
     expect(status).toBe(413);
+  });
+
+  test("makes the index once, however many search at first", async () => {
+    const add = vi.spyOn(MiniSearch.prototype, "add");
+    const app = { server: at("searched", profiled()) };
+    await Promise.all(["note", "status", "greet"].map((query) => search(query, {}, app)));
+    const ids = add.mock.calls.map(([document]) => document.id);
+    expect(ids.length).toBeGreaterThan(0);
+    expect(new Set(ids).size).toBe(ids.length);
   });
 
   test("over tools that mean no good is bounded", async () => {
