@@ -140,32 +140,44 @@ export function valuesFor(
   tool: Tool,
 ): Json {
   const own = `${servlet}:${tool.name}`;
-  const { properties = {} } = tool.inputSchema;
   const fitting = Object.entries(all).filter(
     ([pattern]) => pattern !== own && grants(pattern, servlet, tool.name),
   );
   const common = fitting
     .flatMap(([, values]) => Object.entries(values))
-    .filter(([name]) => Object.hasOwn(properties, name));
+    .filter(([name]) => mayHave(tool, name));
   return { ...Object.fromEntries(common), ...(Object.hasOwn(all, own) && all[own]) };
 }
 
+/** Keywords by which a schema can have properties besides its `properties`. */
+const APPLYING = [
+  ...["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"],
+  "dependencies",
+];
+
 /** Keywords under which what remains of a schema could mean something else without one of its properties. */
 const ENTANGLING = [
-  ...["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "dependentRequired"],
-  ...["dependentSchemas", "dependencies", "minProperties", "maxProperties", "propertyNames"],
+  ...APPLYING,
+  ...["not", "dependentRequired", "minProperties", "maxProperties", "propertyNames"],
   "unevaluatedProperties",
 ];
+
+/** True for a tool with such an argument, also where another part of its schema may have it. */
+function mayHave({ inputSchema }: Tool, name: string): boolean {
+  if (Object.hasOwn(inputSchema.properties ?? {}, name)) return true;
+  const isApplied = APPLYING.some((one) => Object.hasOwn(inputSchema, one));
+  return isApplied && JSON.stringify(inputSchema).includes(`${JSON.stringify(name)}:`);
+}
 
 /** The tool as a client sees it to whom these of its arguments are not shown; or why they cannot be pinned. */
 export function pinned(tool: Tool, values: Json): Tool | string {
   const { properties = {}, required, examples, ...rest } = tool.inputSchema;
   const names = Object.keys(values);
-  const missing = names.find((name) => !Object.hasOwn(properties, name));
-  if (missing !== undefined) return `it has no argument ${missing}`;
   const keyword = ENTANGLING.find((one) => Object.hasOwn(rest, one));
   if (keyword !== undefined)
     return `its inputSchema has ${keyword} at the top, on which an argument may depend`;
+  const missing = names.find((name) => !Object.hasOwn(properties, name));
+  if (missing !== undefined) return `it has no argument ${missing}`;
   const without = (from: Json): Json =>
     Object.fromEntries(Object.entries(from).filter(([name]) => !Object.hasOwn(values, name)));
   const inputSchema: Tool["inputSchema"] = {
