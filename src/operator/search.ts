@@ -189,7 +189,7 @@ function textsOf(one: Findable): Record<keyof typeof BOOSTS, string> {
 /** What a call of a tool needs besides its arguments, in words. */
 function needsOf({ tool, servlet: { manifest }, own }: ToolEntry): string[] {
   const { readOnlyHint, destructiveHint } = tool.annotations ?? {};
-  const mayDelete = readOnlyHint !== true && destructiveHint === true;
+  const mayDelete = readOnlyHint !== true && destructiveHint !== false;
   return [
     ...Object.keys(manifest.accounts ?? {}).map((one) => `the user's account at ${one}`),
     ...(manifest.tools?.[own]?.asks === true ? ["may ask the user"] : []),

@@ -82,7 +82,11 @@ describe("a search", () => {
   });
 
   test("says what a tool needs, and finds skills", async () => {
-    expect(await search("delete note")).toMatch(/delete_note/);
+    // The protocol takes a tool for destructive that does not say otherwise.
+    expect(await search("delete_note", { limit: 1 })).toMatch(
+      /\(may delete or overwrite\) \*\/\ndelete_note\(/,
+    );
+    expect(await search("add_note", { limit: 1 })).not.toContain("may delete");
     expect(await search("guides through the board")).toContain("skill://viewing/guide/SKILL.md");
   });
 
