@@ -125,7 +125,7 @@ describe("arguments", () => {
     ...[
       { allOf: [{ properties: REPO }] },
       { $ref: "#/$defs/args", $defs: { args: { properties: REPO } } },
-      { if: {}, then: { properties: REPO } },
+      { if: {}, else: { properties: REPO } },
     ].map((schema): [object, object, RegExp] => [
       { "hub:*": { repo: "x" } },
       { type: "object", ...schema },
