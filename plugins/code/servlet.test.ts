@@ -25,20 +25,6 @@ test("variables, functions and classes last, for each caller", async () => {
   expect(await run("typeof x", { caller: "eve" })).toBe('"undefined"');
 });
 
-test.each([
-  ["const n: number = 2; n * 2", "4"],
-  ["interface P { x: number }\nconst p = { x: 1 } as P;\np!.x satisfies number", "1"],
-  ["enum E { A = 3 }\nE.A", "3"],
-  ["function g<T>(one: T): T { return one }\nawait Promise.resolve(g<string>('a'))", '"a"'],
-  // JavaScript stays what it is.
-  ["let a = 1, b = 2, c = 0; a < b > (c)", "true"],
-])("types are left out: %s", async (code, value) => expect(await run(code)).toBe(value));
-
-test("where a script with types fails is where it was written", async () => {
-  const said = await run("interface P { x: number }\nconst p: P = { x: 1 };\n  none(p)");
-  expect(said).toContain("(line 3, column 3)");
-});
-
 test("shows what is printed, then the value", async () => {
   expect(await run('console.log("a", 1, [2]); console.error({ b: 3 }); 4')).toBe(
     "a 1 [ 2 ]\n{ b: 3 }\n4",

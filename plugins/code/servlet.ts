@@ -11,7 +11,6 @@ import {
   type ContentBlock,
   type ToolCallResult,
 } from "edge-servlets/servlet";
-import { transform } from "sucrase";
 import { mendBuiltIns, protectGlobals } from "./built-ins.ts";
 
 /** Characters of what one run prints, and of its value. */
@@ -118,24 +117,6 @@ function done(): string {
   return `Before that it has called ${calls.slice(0, MOST_CALLS).join(", ")}${more}: what these have done stays.`;
 }
 
-const AsyncFunction = (async () => {}).constructor as new (body: string) => unknown;
-
-/** The script as JavaScript: where it is none yet, types are left out, and all else stays where it is. */
-function withoutTypes(code: string): string {
-  try {
-    new AsyncFunction(code);
-    return code;
-  } catch {
-    // It may have types.
-  }
-  try {
-    return transform(code, { transforms: ["typescript"], disableESTransforms: true }).code;
-  } catch {
-    // It is no TypeScript either: the interpreter says better where it is wrong.
-    return code;
-  }
-}
-
 /** A block of what was printed, and a last line. */
 const textOf = (last?: string) => ({
   type: "text" as const,
@@ -146,7 +127,7 @@ export default defineServlet({
   tools: {
     run_code: {
       title: "Run a script that calls tools",
-      description: `Runs JavaScript or TypeScript, and returns what it prints with console.log and the value of its last statement. Only that is shown: compute with what tools give instead of reading it.
+      description: `Runs JavaScript (no types), and returns what it prints with console.log and the value of its last statement. Only that is shown: compute with what tools give instead of reading it.
 - tools.NAME({…}) calls a tool of this server, by its listed name (tools["a-b"] for others): resolves with its structuredContent, else its text; throws if it fails. callTool(name, args) resolves with the whole result. Use Promise.all for calls that do not need each other.
 - ask(message, schema?) asks the user, sleep(ms) waits, progress(done, total, message) tells how far it is, show(block) shows a picture of a result.
 - It may await at its top. What it declares at its top lasts for later runs: keep data in variables.
@@ -186,7 +167,7 @@ If it throws, its variables are as they were before; what tools have done stays.
         let value: unknown;
         let failure: string | undefined;
         try {
-          const running = runScript(withoutTypes(code));
+          const running = runScript(code);
           // Twice: the kit goes on while the script waits.
           mendBuiltIns();
           value = await running;

@@ -28,7 +28,8 @@ function inWords(pattern: string): string {
   const colon = pattern.indexOf(":");
   if (colon < 0) return "what the server lets operators do";
   const [servlet, name] = [pattern.slice(0, colon), pattern.slice(colon + 1)].map(shown);
-  if (servlet === "profile") return `everything in the profile ${name}`;
+  if (servlet === "profile")
+    return name === "*" ? "everything in any profile" : `everything in the profile ${name}`;
   const of = servlet === "*" ? "any servlet" : servlet;
   return name === "*" ? `everything in ${of}` : `${name} in ${of}`;
 }

@@ -5,11 +5,11 @@ import { suspendsIn } from "../wasm/link.ts";
 
 /** The names by which a script waits, or runs code that may; but for those that each script gets from the kit. */
 const WAITING =
-  /\b(?:elicit\w*|askSecret|sample|roots|requestInput|callTool|tools|input_required|inputRequests|fetch|secret|sleep|set(?:Timeout|Interval)|timeout|subtle|runScript(?! } = __kit)|eval)\b|\bFunction\(/;
+  /\b(?:elicit\w*|askSecret|sample|roots|requestInput|input_required|inputRequests|fetch|secret|sleep|set(?:Timeout|Interval)|timeout|subtle|runScript(?! } = __kit)|eval)\b|\bFunction\(/;
 
-/** True for a servlet in TypeScript that mentions nothing that waits. */
+/** True for a servlet in TypeScript that mentions nothing that waits, and may call no tool that does. */
 export const scriptNeverWaits = (text: string, manifest: Manifest): boolean =>
-  !keepsState(manifest) && !WAITING.test(text);
+  !keepsState(manifest) && manifest.may_call === undefined && !WAITING.test(text);
 
 /** True for a plugin that imports no function that suspends it, and has not the words of a result that asks. */
 export function pluginNeverWaits(

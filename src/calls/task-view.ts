@@ -2,7 +2,7 @@ import { limits } from "../core/limits.ts";
 import { inputRequests, unanswered } from "../asks/answers.ts";
 import type { Ask } from "../core/asks.ts";
 import type { WaitReason } from "../core/suspension.ts";
-import { beginningOf, printable } from "../core/text.ts";
+import { beginningOf, printableLine } from "../core/text.ts";
 import type { DetailedTask, TaskProgress } from "./task-object.ts";
 import { openIn, type TaskRow } from "./task-rows.ts";
 import type { TaskStore } from "./task-store.ts";
@@ -90,4 +90,4 @@ function askInWords({ method, params }: Ask): string {
 
 /** The beginning of a servlet's text: the whole of a question stands in the request itself. */
 const textOf = (message: unknown): string =>
-  typeof message === "string" ? printable(beginningOf(message, limits.statusCharacters)) : "";
+  typeof message === "string" ? printableLine(beginningOf(message, limits.statusCharacters)) : "";

@@ -19,6 +19,10 @@ const hex = (code: number) => code.toString(16);
 export const printable = (text: string): string =>
   escaped(text, (one) => `\\u{${hex(one.codePointAt(0)!)}}`);
 
+/** As `printable`; breaks of lines are spaces. */
+export const printableLine = (text: string): string =>
+  printable(text.replaceAll(/\s*[\r\n]\s*/g, " "));
+
 /** The text with its line breaks, and all other characters shown: see `printable`. */
 export const printableText = (text: string): string =>
   text.split(/\r?\n/).map(printable).join("\n");

@@ -6,7 +6,7 @@
 import { endpointPath } from "../auth/metadata.ts";
 import { hexDigest } from "../core/digest.ts";
 import type { Json } from "../core/model.ts";
-import { shortened } from "../core/text.ts";
+import { percentDecoded, shortened } from "../core/text.ts";
 import { LEGACY_VERSIONS, MODERN_VERSIONS } from "./wire/classify.ts";
 import type { Introduction } from "./wire/exchange.ts";
 
@@ -51,7 +51,7 @@ export interface Introduced {
   proof: string | undefined;
 }
 
-/** Answers a request for one of `FINDING_PATHS`. Its URL must have the server's own origin. */
+/** Answers a request for one of `findingPaths`. Its URL must have the server's own origin. */
 export async function findingResponse(request: Request, server: Introduced): Promise<Response> {
   const headers = new Headers({
     "access-control-allow-origin": "*",
@@ -60,9 +60,11 @@ export async function findingResponse(request: Request, server: Introduced): Pro
   });
   if (request.method === "OPTIONS") return new Response(null, { status: 204, headers });
   const { pathname, origin } = new URL(request.url);
-  const { type, make } = DOCUMENTS[pathname.replace(/\/$/, "")] ?? {
+  // As the routes are found: `%6d` is `m`.
+  const path = percentDecoded(pathname).replace(/\/$/, "");
+  const { type, make } = DOCUMENTS[path] ?? {
     type: CARD_TYPE,
-    make: () => cardOf(server, origin, profileIn(pathname)),
+    make: () => cardOf(server, origin, profileIn(path)),
   };
   const made = make(server, origin);
   if (made === undefined) return new Response("There is none here.\n", { status: 404, headers });

@@ -1,6 +1,6 @@
 /** How is a tool written for a model: as the declaration of a function in TypeScript. */
 import { isObject, type Json, type Tool } from "../core/model.ts";
-import { printable, shortened } from "../core/text.ts";
+import { beginningOf, printable, shortened } from "../core/text.ts";
 
 /** How deep types are written out, how many members and values, and how long descriptions of members may be. */
 const [DEPTH, MEMBERS, VALUES, WORDS] = [6, 60, 20, 200];
@@ -8,8 +8,9 @@ const [DEPTH, MEMBERS, VALUES, WORDS] = [6, 60, 20, 200];
 /** The declaration of a tool, of at most so many characters; a type that is longer is `object`. */
 export function declarationOf({ name, inputSchema, outputSchema }: Tool, most: number): string {
   const written = (schema: Json) => {
-    const type = new Types(schema).of(schema, "");
-    return type.length > most ? "object" : type;
+    const types = new Types(schema, 2 * most);
+    const type = types.of(schema, "");
+    return types.isCut || type.length > most ? "object" : type;
   };
   const result = outputSchema === undefined ? "unknown" : written(outputSchema);
   return `${name}(args: ${written(inputSchema)}): Promise<${result}>`;
@@ -18,18 +19,30 @@ export function declarationOf({ name, inputSchema, outputSchema }: Tool, most: n
 /** Writes the types of a schema, whose references lead into itself. */
 class Types {
   readonly #root: Json;
+  /** Characters and types that may still be written: a small schema that refers to itself has billions. */
+  #room: number;
 
-  constructor(root: Json) {
+  constructor(root: Json, room: number) {
     this.#root = root;
+    this.#room = room;
+  }
+
+  get isCut(): boolean {
+    return this.#room < 0;
   }
 
   of(schema: unknown, indent: string, depth = 0): string {
-    if (!isObject(schema) || depth > DEPTH) return schema === false ? "never" : "unknown";
+    if (--this.#room < 0 || !isObject(schema) || depth > DEPTH)
+      return schema === false ? "never" : "unknown";
     const inner = (one: unknown) => this.of(one, indent, depth + 1);
     const { $ref: ref, enum: values, anyOf, oneOf, allOf, type } = schema;
     if (typeof ref === "string") return inner(this.#at(ref));
-    if ("const" in schema) return literal(schema["const"]);
-    if (Array.isArray(values) && values.length <= VALUES) return joined(values.map(literal), " | ");
+    if ("const" in schema) return this.#literal(schema["const"]);
+    if (Array.isArray(values) && values.length <= VALUES)
+      return joined(
+        values.map((one) => this.#literal(one)),
+        " | ",
+      );
     for (const options of [anyOf, oneOf])
       if (Array.isArray(options)) return joined(options.slice(0, VALUES).map(inner), " | ");
     if (Array.isArray(allOf)) return joined(allOf.slice(0, VALUES).map(inner), " & ");
@@ -68,10 +81,12 @@ class Types {
     const needed = new Set(Array.isArray(required) ? required : []);
     const within = `${indent}  `;
     const all = isObject(properties) ? Object.entries(properties) : [];
-    const members = all.slice(0, MEMBERS).map(([name, member]) => {
+    const members = all.slice(0, MEMBERS).flatMap(([name, member]) => {
+      if (this.isCut) return [];
       const key = /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
-      const type = this.of(member, within, depth + 1);
-      return `${commentOn(member, within)}${within}${key}${needed.has(name) ? "" : "?"}: ${type};\n`;
+      const before = `${this.#commentOn(member, within)}${within}${key}${needed.has(name) ? "" : "?"}: `;
+      this.#room -= before.length;
+      return `${before}${this.of(member, within, depth + 1)};\n`;
     });
     if (isObject(more) || all.length > MEMBERS)
       members.push(`${within}[name: string]: ${this.of(more, within, depth + 1)};\n`);
@@ -88,24 +103,35 @@ class Types {
     }
     return at;
   }
-}
 
-const literal = (value: unknown): string => shortened(JSON.stringify(value) ?? "unknown", WORDS);
+  #literal(value: unknown): string {
+    const text = JSON.stringify(value) ?? "unknown";
+    this.#room -= text.length;
+    return shortened(text, WORDS);
+  }
+
+  /** A line before a member, with its description and default; empty if it has neither. */
+  #commentOn(member: unknown, indent: string): string {
+    if (!isObject(member)) return "";
+    const { description, default: usual } = member;
+    const words = [
+      ...(typeof description === "string" && description !== "" ? [description] : []),
+      ...(usual === undefined ? [] : [`Default: ${this.#literal(usual)}`]),
+    ];
+    return words.length === 0 ? "" : `${indent}/** ${remark(words.join(" "))} */\n`;
+  }
+}
 
 const joined = (types: readonly string[], by: string): string =>
   [...new Set(types)].join(by) || "unknown";
 
-/** A line before a member, with its description and default; empty if it has neither. */
-function commentOn(member: unknown, indent: string): string {
-  if (!isObject(member)) return "";
-  const { description, default: usual } = member;
-  const words = [
-    ...(typeof description === "string" && description !== "" ? [description] : []),
-    ...(usual === undefined ? [] : [`Default: ${literal(usual)}`]),
-  ];
-  return words.length === 0 ? "" : `${indent}/** ${remark(words.join(" "))} */\n`;
-}
-
 /** A text as it may stand in a comment of one line. */
 export const remark = (text: string, most = WORDS): string =>
-  printable(shortened(text.replaceAll(/\s+/g, " ").trim(), most)).replaceAll("*/", "* /");
+  printable(
+    shortened(
+      beginningOf(text, 4 * most)
+        .replaceAll(/\s+/g, " ")
+        .trim(),
+      most,
+    ),
+  ).replaceAll("*/", "* /");

@@ -1,24 +1,23 @@
 /** The tools by which a model finds and calls tools that are not listed. */
 import type MiniSearch from "minisearch";
-import { Fault } from "../core/errors.ts";
 import type { Json, Principal } from "../core/model.ts";
 import { oncePer } from "../core/once-per.ts";
 import { beginningOf } from "../core/text.ts";
 import { skillsOf } from "../mcp/wire/skills.ts";
-import type { Catalog, ToolEntry } from "../servlets/catalog.ts";
+import { isForSearch, type Catalog, type ToolEntry } from "../servlets/catalog.ts";
 import type { OwnTool } from "../servlets/own.ts";
 import type { Registry } from "../servlets/registry.ts";
-import { CALL_TOOL, SEARCH_TOOL, SERVER_SERVLET } from "../servlets/scopes.ts";
+import { CALL_TOOL, SEARCH_TOOL } from "../servlets/scopes.ts";
 import { isForModels } from "../servlets/views.ts";
 import { declarationOf, remark } from "./declaration.ts";
 
 /**
- * Characters that are indexed of one tool or skill, and of all: beyond that only names are. To look for a word takes time by
- * the number of different words.
+ * Characters that are indexed of one tool or skill, of all, and of those of one caller, whose index is made at each search:
+ * beyond that only names are. To look for a word takes time by the number of different words.
  */
-const [INDEXED, INDEXED_OF_ALL] = [4000, 512 * 1024];
-/** Words of a query that are looked for, and characters of one. */
-const [QUERY_WORDS, WORD] = [12, 64];
+const [INDEXED, INDEXED_OF_ALL, INDEXED_OF_CALLER] = [4000, 512 * 1024, 32 * 1024];
+/** Words of a query that are looked for, characters of one, and in how many of them a similar word may differ. */
+const [QUERY_WORDS, WORD, DIFFERENT] = [12, 64, 2];
 /** Characters of a query, and of the definition of a tool in a result. */
 const [QUERY, DEFINITION] = [400, 8000];
 /** Tools in a result: by default, and at most. */
@@ -74,7 +73,7 @@ export const toolCaller: OwnTool = {
     },
     execution: { taskSupport: "optional" },
   },
-  run: () => Promise.reject(new Fault("invalid_params", "Name a tool.")),
+  run: () => Promise.reject(new Error(`${CALL_TOOL} has no run of its own.`)),
 };
 
 type Viewing = { principal: Principal; session: string | undefined };
@@ -87,8 +86,11 @@ async function find(query: string, registry: Registry, viewing: Viewing): Promis
   const [shared, seen] = await Promise.all([registry.catalog(), registry.for(viewing).catalog()]);
   const own = findableIn(seen);
   // The index of what all callers share is made once; few have more, such as tools of their own state.
-  const others = [...own].filter(([key]) => !findableIn(shared).has(key));
-  const indexes = [indexOf(shared), ...(others.length > 0 ? [new Index(new Map(others))] : [])];
+  const others = new Map([...own].filter(([key]) => !findableIn(shared).has(key)));
+  const indexes = [
+    indexOf(shared),
+    ...(others.size > 0 ? [new Index(others, INDEXED_OF_CALLER)] : []),
+  ];
   const found = await Promise.all(indexes.map((index) => index.search(query, own)));
   return found
     .flat()
@@ -99,9 +101,7 @@ async function find(query: string, registry: Registry, viewing: Viewing): Promis
 /** The tools for models and the skills of a catalog, by keys that are the same in all catalogs. */
 const findableIn = oncePer((catalog: Catalog): ReadonlyMap<string, Findable> => {
   const tools = [...catalog.tools.values()].filter(
-    ({ tool, servlet, own }) =>
-      isForModels(tool) &&
-      !(servlet.name === SERVER_SERVLET && (own === SEARCH_TOOL || own === CALL_TOOL)),
+    (entry) => isForModels(entry.tool) && !isForSearch(entry),
   );
   return new Map<string, Findable>([
     ...tools.map((tool) => [`tool ${tool.servlet.name}:${tool.own}`, { tool }] as const),
@@ -115,19 +115,23 @@ const BOOSTS = { name: 4, title: 2, description: 1, more: 0.5 };
 /** An index of words, which is made when it is first searched. */
 class Index {
   readonly #documents: ReadonlyMap<string, Findable>;
+  /** Characters that are indexed besides names. */
+  readonly #room: number;
   #index: MiniSearch | undefined;
 
-  constructor(documents: ReadonlyMap<string, Findable>) {
+  constructor(documents: ReadonlyMap<string, Findable>, room: number) {
     this.#documents = documents;
+    this.#room = room;
   }
 
   /** Looks among these keys; for similar words where no others fit. */
   async search(query: string, among: { has(key: string): boolean }) {
-    const index = (this.#index ??= await this.#make());
+    const { default: Search } = await import("minisearch");
+    const index = (this.#index ??= this.#make(Search));
     const words = wordsIn(query).slice(0, QUERY_WORDS);
     const look = (fuzzy: number | false) =>
       index.search(query, {
-        ...{ boost: BOOSTS, fuzzy, tokenize: () => words },
+        ...{ boost: BOOSTS, fuzzy, maxFuzzy: DIFFERENT, tokenize: () => words },
         prefix: (word) => word.length > 2,
         filter: ({ id }) => among.has(String(id)),
       });
@@ -138,10 +142,9 @@ class Index {
     }));
   }
 
-  async #make(): Promise<MiniSearch> {
-    const { default: Search } = await import("minisearch");
+  #make(Search: typeof MiniSearch): MiniSearch {
     const index = new Search({ fields: Object.keys(BOOSTS), tokenize: wordsIn });
-    let room = INDEXED_OF_ALL;
+    let room = this.#room;
     for (const [id, one] of this.#documents) {
       const { name, ...texts } = textsOf(one);
       const whole = Object.values(texts).join("").length;
@@ -153,7 +156,7 @@ class Index {
   }
 }
 
-const indexOf = oncePer((catalog: Catalog) => new Index(findableIn(catalog)));
+const indexOf = oncePer((catalog: Catalog) => new Index(findableIn(catalog), INDEXED_OF_ALL));
 
 /** The words of a text; those of a name such as `listOpen_issues` are three, and the name itself. */
 function wordsIn(text: string): string[] {
@@ -186,7 +189,7 @@ function textsOf(one: Findable): Record<keyof typeof BOOSTS, string> {
 /** What a call of a tool needs besides its arguments, in words. */
 function needsOf({ tool, servlet: { manifest }, own }: ToolEntry): string[] {
   const { readOnlyHint, destructiveHint } = tool.annotations ?? {};
-  const mayDelete = readOnlyHint !== true && destructiveHint === true;
+  const mayDelete = readOnlyHint !== true && destructiveHint !== false;
   return [
     ...Object.keys(manifest.accounts ?? {}).map((one) => `the user's account at ${one}`),
     ...(manifest.tools?.[own]?.asks === true ? ["may ask the user"] : []),

@@ -128,7 +128,8 @@ export function merge(
     const skipsTool = wholeMatch(manifest.skip_tools);
     for (const tool of lists.tools) {
       if (skipsTool(tool.name) || !may(servlet.name, tool.name, "tools")) continue;
-      if (isToolListed === undefined && isForSearch(servlet, tool)) continue;
+      const isSearch = isForSearch({ servlet, own: tool.name });
+      if (isToolListed === undefined && isSearch) continue;
       const pins = pinsOf?.(servlet.name, tool) ?? {};
       const isPinned = Object.keys(pins).length > 0;
       const open = isPinned ? pinned(tool, pins) : tool;
@@ -144,7 +145,7 @@ export function merge(
       const checks = checksOf(servlet, tool);
       const own = { servlet, own: tool.name, tool: listed, ...checks };
       const entry = isPinned ? { ...own, pinned: pins } : own;
-      if (!isForSearch(servlet, tool)) versions.push(entry);
+      if (!isSearch) versions.push(entry);
       if (seen.has(servlet)) add("tools", tools, name, entry);
     }
     if (!seen.has(servlet)) continue;
@@ -245,8 +246,9 @@ export function shownOf(tools: Iterable<ToolEntry>): ToolEntry[] {
   return [...others, ...own.filter((one) => canWait || one.own !== GET_RESULT)];
 }
 
-const isForSearch = ({ name }: PreparedServlet, tool: Tool): boolean =>
-  name === SERVER_SERVLET && (tool.name === SEARCH_TOOL || tool.name === CALL_TOOL);
+/** True for the tools by which others are found and called. */
+export const isForSearch = ({ servlet, own }: EntrySource): boolean =>
+  servlet.name === SERVER_SERVLET && (own === SEARCH_TOOL || own === CALL_TOOL);
 
 const isServers = ({ servlet }: ToolEntry): boolean => RESERVED_NAMES.has(servlet.name);
 

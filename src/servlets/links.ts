@@ -2,7 +2,7 @@
 import type { Asks } from "../core/asks.ts";
 import { limits } from "../core/limits.ts";
 import { isObject, type Json } from "../core/model.ts";
-import { beginningOf, printable } from "../core/text.ts";
+import { beginningOf, printableLine } from "../core/text.ts";
 
 /** The address of the page of a call. */
 export const callPageUrl = (origin: string, id: string): string => `${origin}/ask/${id}`;
@@ -16,7 +16,7 @@ export function waitingFor(asks: Asks, { url, id }: { url: string; id: string })
   }
   const { params } = first;
   const asked = typeof params["message"] === "string" ? params["message"] : "";
-  const message = printable(beginningOf(asked, limits.statusCharacters));
+  const message = printableLine(beginningOf(asked, limits.statusCharacters));
   const text = `This call needs an answer from a person. Ask the user to open ${url}, then call get_result with id ${id}.`;
   return {
     text: message === "" ? text : `${text} The question: ${message}`,

@@ -2,6 +2,7 @@
 import { fits } from "../core/glob.ts";
 import { Fault } from "../core/errors.ts";
 import { isObject, type Json, type Tool } from "../core/model.ts";
+import { percentDecoded } from "../core/text.ts";
 import { checkOf, describeIssues } from "./checks.ts";
 import {
   CALL_TOOL,
@@ -116,7 +117,9 @@ function skillsWith(servlet: string, uri: string): string[] {
 /** The part of what is served that a profile shows. */
 export const filterOf = (profile: Profile | undefined): EntryFilter => ({
   may: mayIn(profile),
-  pinned: (servlet, tool) => valuesFor(profile?.arguments ?? {}, servlet, tool),
+  // A pattern such as `*:*` would fit the arguments of `call_tool`, and leave it nothing to call.
+  pinned: (servlet, tool) =>
+    servlet === SERVER_SERVLET ? {} : valuesFor(profile?.arguments ?? {}, servlet, tool),
   ...listingOf(profile),
 });
 
@@ -137,32 +140,44 @@ export function valuesFor(
   tool: Tool,
 ): Json {
   const own = `${servlet}:${tool.name}`;
-  const { properties = {} } = tool.inputSchema;
   const fitting = Object.entries(all).filter(
     ([pattern]) => pattern !== own && grants(pattern, servlet, tool.name),
   );
   const common = fitting
     .flatMap(([, values]) => Object.entries(values))
-    .filter(([name]) => Object.hasOwn(properties, name));
+    .filter(([name]) => mayHave(tool, name));
   return { ...Object.fromEntries(common), ...(Object.hasOwn(all, own) && all[own]) };
 }
 
+/** Keywords by which a schema can have properties besides its `properties`. */
+const APPLYING = [
+  ...["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"],
+  "dependencies",
+];
+
 /** Keywords under which what remains of a schema could mean something else without one of its properties. */
 const ENTANGLING = [
-  ...["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "dependentRequired"],
-  ...["dependentSchemas", "dependencies", "minProperties", "maxProperties", "propertyNames"],
+  ...APPLYING,
+  ...["not", "dependentRequired", "minProperties", "maxProperties", "propertyNames"],
   "unevaluatedProperties",
 ];
+
+/** True for a tool with such an argument, also where another part of its schema may have it. */
+function mayHave({ inputSchema }: Tool, name: string): boolean {
+  if (Object.hasOwn(inputSchema.properties ?? {}, name)) return true;
+  const isApplied = APPLYING.some((one) => Object.hasOwn(inputSchema, one));
+  return isApplied && JSON.stringify(inputSchema).includes(`${JSON.stringify(name)}:`);
+}
 
 /** The tool as a client sees it to whom these of its arguments are not shown; or why they cannot be pinned. */
 export function pinned(tool: Tool, values: Json): Tool | string {
   const { properties = {}, required, examples, ...rest } = tool.inputSchema;
   const names = Object.keys(values);
-  const missing = names.find((name) => !Object.hasOwn(properties, name));
-  if (missing !== undefined) return `it has no argument ${missing}`;
   const keyword = ENTANGLING.find((one) => Object.hasOwn(rest, one));
   if (keyword !== undefined)
     return `its inputSchema has ${keyword} at the top, on which an argument may depend`;
+  const missing = names.find((name) => !Object.hasOwn(properties, name));
+  if (missing !== undefined) return `it has no argument ${missing}`;
   const without = (from: Json): Json =>
     Object.fromEntries(Object.entries(from).filter(([name]) => !Object.hasOwn(values, name)));
   const inputSchema: Tool["inputSchema"] = {
@@ -185,22 +200,16 @@ export function pinned(tool: Tool, values: Json): Tool | string {
   }
 }
 
-/** True if a reference in the schema leads to this property. */
+/** True if a reference in the schema leads to this property, or may: by an anchor, a URL, or to the whole. */
 function refersTo(schema: object, property: string): boolean {
   const pointer = `#/properties/${property.replaceAll("~", "~0").replaceAll("/", "~1")}`;
-  const isThere = (ref: string) => ref === pointer || ref.startsWith(`${pointer}/`);
+  const mayLead = (ref: string) =>
+    !ref.startsWith("#/") || ref === pointer || ref.startsWith(`${pointer}/`);
   let found = false;
   JSON.stringify(schema, (key, value: unknown) => {
-    if (key === "$ref" && typeof value === "string" && isThere(decoded(value))) found = true;
+    const isReference = key === "$ref" || key === "$dynamicRef";
+    if (isReference && typeof value === "string" && mayLead(percentDecoded(value))) found = true;
     return value;
   });
   return found;
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

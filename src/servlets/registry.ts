@@ -162,14 +162,16 @@ export class Registry {
 
   /**
    * The registry for a call that began with this build: this one while it serves the build, otherwise one with that build
-   * alone. Throws `invalid_params` if the build is not kept, or the servlet keeps state.
+   * and the server's own tools alone. Throws `invalid_params` if the build is not kept, or the servlet keeps state.
    */
   async at(hash: string): Promise<Registry> {
     if (this.#bundle.servlets.some((one) => one.hash === hash)) return this;
     const old = await this.#deployment.oldBuild?.(hash);
     if (old === undefined || keepsState(old.manifest)) throw outdated(old?.name);
     const { profile, scoped } = this.#narrowing;
-    const all = new Registry({ servlets: [old] }, this.#deployment);
+    // The call may be one of `call_tool`.
+    const own = this.#bundle.servlets.filter(({ name }) => name === SERVER_SERVLET);
+    const all = new Registry({ servlets: [...own, old] }, this.#deployment);
     all.current = this.#narrowing.scoped?.all ?? this;
     return all.within({ ...(profile !== undefined && { profile }), ...scoped });
   }
@@ -217,18 +219,20 @@ export class Registry {
     switch (ref.kind) {
       case "tool": {
         const tool = await this.#tool(ref.name);
-        if (tool.servlet.name === SERVER_SERVLET && tool.own === CALL_TOOL)
-          return this.#called(tool, ref);
+        const isCaller = isCallTool(tool);
         // A call that goes on keeps the arguments that its profile gave it when it began, even if those were none.
         const isAtProfile = this.#narrowing.profile !== undefined;
-        const { pinned = isAtProfile ? (tool.pinned ?? {}) : undefined } = ref;
+        const { pinned: own = isAtProfile ? (tool.pinned ?? {}) : undefined } = ref;
+        // Those of a call of `call_tool` are for the tool that it names.
+        const pinned = isCaller ? undefined : own;
         const { value, issues: others } = checkWithoutNulls(tool.input, {
           ...ref.input,
           ...pinned,
         });
         const given = Object.keys(pinned ?? {}).filter((name) => Object.hasOwn(ref.input, name));
-        const entry = this.entryOf(tool, value, pinned);
         const issues = given.length > 0 ? given.map(pinnedIssue) : others;
+        if (isCaller && issues === undefined) return this.#called(tool, { ...ref, input: value });
+        const entry = this.entryOf(tool, value, pinned);
         if (issues === undefined) return entry;
         const text = `Tool arguments do not match the input schema of ${ref.name}: ${describeIssues(issues)}.`;
         const run = async (call: CallContext) => {
@@ -262,12 +266,10 @@ export class Registry {
 
   /** The entry of the tool that a call of `call_tool` names: from here on it is a call of that tool. */
   async #called(caller: ToolEntry, { input, pinned }: CallRef & { kind: "tool" }): Promise<Entry> {
-    const fits = caller.input(input) === undefined;
+    const { name, arguments: given = {} } = input as { name: string; arguments?: Json };
     try {
-      if (!fits) return this.entryOf(caller, input);
-      const { name, arguments: given = {} } = input as { name: string; arguments?: Json };
       const called = await this.#tool(name);
-      if (called.servlet === caller.servlet && called.own === CALL_TOOL)
+      if (isCallTool(called))
         throw new Fault("invalid_params", `${CALL_TOOL} does not call itself. Name another tool.`);
       if (!isForModels(called.tool)) throw await this.#unknown("tool", name);
       return await this.resolve({ kind: "tool", name, input: given, ...(pinned && { pinned }) });
@@ -288,7 +290,9 @@ export class Registry {
 
   async #unknown(kind: "tool" | "prompt", name: string): Promise<Fault> {
     const { [`${kind}s` as const]: all, isListed } = await this.catalog();
-    const meant = nearest(name, [...all.keys()]);
+    // A model may not call each tool that there is.
+    const others = [...all.keys()].filter((one) => one !== name);
+    const meant = nearest(name, others);
     const hint = meant === undefined ? "" : ` Did you mean ${meant}?`;
     const place = isListed && kind === "tool" ? `Find it by ${SEARCH_TOOL}.` : `See ${kind}s/list.`;
     return new Fault("invalid_params", `Unknown ${kind}: ${name}.${hint} ${place}`);
@@ -503,6 +507,9 @@ function filterFor(
   if (scoped === undefined) return filter;
   return { ...filter, may: (...entry) => scoped.may(...entry) && filter.may(...entry) };
 }
+
+const isCallTool = ({ servlet, own }: ToolEntry): boolean =>
+  servlet.name === SERVER_SERVLET && own === CALL_TOOL;
 
 const pinnedIssue = (name: string) => ({
   path: [name],

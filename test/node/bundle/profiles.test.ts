@@ -96,6 +96,7 @@ describe("arguments", () => {
     [{ "hub:list": { repo: "acme/site" } }, open],
     [{ "hub:*": { repo: "acme/site", other: 1 } }, open],
     [{ "hub:list": { page: 2 } }, { ...open, additionalProperties: false }],
+    [{ "hub:*": { page: 2 } }, { ...open, properties: { ...REPO, fork: { properties: REPO } } }],
     [
       { "hub:list": { repo: "x" } },
       { ...open, properties: { ...REPO, a: { $ref: "#/$defs/a" } }, $defs: { a: {} } },
@@ -121,6 +122,25 @@ describe("arguments", () => {
       { ...open, properties: { ...REPO, fork: { $ref: "#/properties/repo" } } },
       /another part of its inputSchema refers to repo/,
     ],
+    ...[
+      { allOf: [{ properties: REPO }] },
+      { $ref: "#/$defs/args", $defs: { args: { properties: REPO } } },
+      { if: {}, else: { properties: REPO } },
+    ].map((schema): [object, object, RegExp] => [
+      { "hub:*": { repo: "x" } },
+      { type: "object", ...schema },
+      /its inputSchema has \S+ at the top/,
+    ]),
+    ...[
+      { $ref: "#" },
+      { $ref: "#name" },
+      { $dynamicRef: "#name" },
+      { $ref: "#/properties/%72epo" },
+    ].map((fork): [object, object, RegExp] => [
+      { "hub:list": { repo: "x" } },
+      { ...open, properties: { repo: { $anchor: "name", ...REPO.repo }, fork } },
+      /another part of its inputSchema refers to repo/,
+    ]),
   ])("that cannot be pinned cleanly are refused: %j %j", async (pins, schema, message) => {
     await expect(checked({ servlets: ["hub"], arguments: pins }, { list: schema })).rejects.toThrow(
       message,

@@ -21,14 +21,20 @@ test("servlets in TypeScript that mention no way to wait", async () => {
     returned: '() => ({ resultType: "input_required", requestState: "x" })',
     evaluating: "({ a }) => String(new Function(a)())",
   };
-  const members = await bundle(
-    Object.fromEntries(
+  const calling = { "calling/servlet.json": '{"may_call": ["plain:*"]}' };
+  const members = await bundle({
+    ...calling,
+    "calling/servlet.js": script(
+      "calling",
+      '(_, { tools }) => tools.plain({ a: "" }).then(() => "")',
+    ),
+    ...Object.fromEntries(
       Object.entries(handlers).map(([name, handler]) => [
         `${name}/servlet.js`,
         script(name, handler),
       ]),
     ),
-  );
+  });
   const names = members.filter(({ neverWaits }) => neverWaits).map(({ found }) => found.name);
   expect(names).toEqual(["plain"]);
 });

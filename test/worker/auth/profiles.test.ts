@@ -139,9 +139,10 @@ describe("a grant of the server's own", () => {
     const { text } = await guest.open(await guest.authorizePath(client, { resource: SUPPORT }));
     expect(text.replaceAll(/\s+/g, " ")).toMatch(/use <bdi>Support<\/bdi> of /);
     expect(text).toContain("<code>support</code>, and nothing else of this server");
-    const scoped = { scope: "profile:support" };
+    const scoped = { scope: "profile:support profile:*" };
     const whole = await guest.open(await guest.authorizePath(client, scoped));
     expect(whole.text).toContain("everything in the profile support");
+    expect(whole.text).toContain("everything in any profile");
     expect(whole.text).not.toContain("<bdi>Support</bdi> of");
   });
 

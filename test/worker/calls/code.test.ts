@@ -1,4 +1,7 @@
+import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
+import { createApp } from "../../../src/app.ts";
+import { createServer } from "../../../src/server.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { call as callByOtc, failureOf, serverOf as otcServerOf } from "../otc/client.ts";
 import { profiled } from "../profiles.ts";
@@ -246,4 +249,14 @@ describe("a script that", () => {
     expect(await eve.run("typeof mine")).toBe('"undefined"');
     expect(await eve.run("(await tools.list_notes()).notes.length")).toBe("0");
   });
+});
+
+test("the question is one line where it is told to a model", { timeout: TIMEOUT }, async () => {
+  const { sent } = await caller(1);
+  const linked = createApp(createServer(bundle, { ...env, LINKS: "on" }));
+  const how = { ...sent, server: linked, capabilities: {} };
+  const { result } = await callOf("run_code", { code: DELETE }, how);
+  expect(textOf(result!)).toContain(
+    'The question: code wants to call: - delete_note {"id":1} Allow it?',
+  );
 });

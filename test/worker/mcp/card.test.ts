@@ -30,7 +30,8 @@ test("a profile has a card of its own, which the catalogue lists as well", async
       description: "What support needs.",
       remotes: [{ url: "https://mcp.example.com/mcp/support" }],
     });
-    const { entries } = await read("/.well-known/ai-catalog.json");
+    expect(await read("/mcp/%73upport/server-card/")).toEqual(card);
+    const { entries } = await read("/.well-known/ai%2Dcatalog.json");
     expect(entries.map(({ url }: { url: string }) => url)).toEqual([
       "https://mcp.example.com/mcp/server-card",
       "https://mcp.example.com/mcp/support/server-card",

@@ -1,7 +1,9 @@
 import { env } from "cloudflare:workers";
-import { describe, expect, test } from "vitest";
+import MiniSearch from "minisearch";
+import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { createServer } from "../../../src/server.ts";
+import { Registry } from "../../../src/servlets/registry.ts";
 import { declarationOf } from "../../../src/operator/declaration.ts";
 import type { Tool } from "../../../src/core/model.ts";
 import { bundle } from "../../bundle.gen.ts";
@@ -67,6 +69,11 @@ describe("a search", () => {
     expect(await search("x_mcp region")).toContain("test_x_mcp_header");
   });
 
+  test("finds no words that differ in more than two characters: long ones would take seconds", async () => {
+    expect(await search("lxstxstatuses")).toContain("list_statuses(");
+    expect(await search("lxstxstxtuses")).not.toContain("list_statuses(");
+  });
+
   test("writes JSON Schemas where those are asked for, and how many", async () => {
     const found = await search("note", { format: "json", limit: 2 });
     const all = found.split("\n\n").map((one) => JSON.parse(one));
@@ -75,7 +82,11 @@ describe("a search", () => {
   });
 
   test("says what a tool needs, and finds skills", async () => {
-    expect(await search("delete note")).toMatch(/delete_note/);
+    // The protocol takes a tool for destructive that does not say otherwise.
+    expect(await search("delete_note", { limit: 1 })).toMatch(
+      /\(may delete or overwrite\) \*\/\ndelete_note\(/,
+    );
+    expect(await search("add_note", { limit: 1 })).not.toContain("may delete");
     expect(await search("guides through the board")).toContain("skill://viewing/guide/SKILL.md");
   });
 
@@ -110,6 +121,15 @@ describe("a search", () => {
   test("of 10 MB is refused as any request of that size", async () => {
     const { status } = await callOf("search_tools", { query: "x".repeat(10_000_000) }, searched);
     expect(status).toBe(413);
+  });
+
+  test("makes the index once, however many search at first", async () => {
+    const add = vi.spyOn(MiniSearch.prototype, "add");
+    const app = { server: at("searched", profiled()) };
+    await Promise.all(["note", "status", "greet"].map((query) => search(query, {}, app)));
+    const ids = add.mock.calls.map(([document]) => document.id);
+    expect(ids.length).toBeGreaterThan(0);
+    expect(new Set(ids).size).toBe(ids.length);
   });
 
   test("over tools that mean no good is bounded", async () => {
@@ -166,6 +186,43 @@ describe("call_tool", () => {
       expect(answer.result).toMatchObject({ isError: true });
     },
   );
+
+  test.each([
+    [{ name: "greet", arguments: '{"name": "Ada"}' }, /schema of call_tool: `arguments` must be/],
+    [{ name: 1 }, /schema of call_tool: `name` must be/],
+    [{}, /schema of call_tool: `name` is required/],
+  ])("says what is wrong with its own arguments: %j", async (args, message) => {
+    expect(textIn(await callOf("call_tool", args, searched))).toMatch(message);
+  });
+
+  test("takes null for no arguments, as a direct call does", async () => {
+    const args = { name: "list_statuses", arguments: null };
+    expect((await callOf("call_tool", args, searched)).result).not.toHaveProperty("isError");
+  });
+
+  test("does not propose the tool that it does not call", async () => {
+    expect(textIn(await call("move"))).not.toContain("Did you mean move?");
+  });
+
+  test("has no pinned arguments, whatever patterns fit it", async () => {
+    const profile = { servlets: ["hello"], tools: "search" as const };
+    const pins = { "*:*": { name: "Ada", query: "x", limit: 1, arguments: {} } };
+    const app = { server: at("a", profiled({}, { a: { ...profile, arguments: pins } })) };
+    expect(textIn(await callOf("call_tool", { name: "greet" }, app))).toContain("Ada");
+    expect(await search("greet", {}, app)).toContain("greet(args: {})");
+  });
+
+  test("finds the tool of an older build, with which its call goes on", async () => {
+    const profiles = { "": { tools: "search" as const } };
+    const { deployment } = createServer({ ...bundle, profiles }, env).serving;
+    const old = bundle.servlets.find(({ name }) => name === "hello")!;
+    const servlets = [...deployment.own!.keys()];
+    const later = new Registry({ servlets }, { ...deployment, oldBuild: async () => old });
+    const input = { name: "greet", arguments: { name: "Ada" } };
+    const registry = await later.at(old.hash);
+    const entry = await registry.resolve({ kind: "tool", name: "call_tool", input });
+    expect(entry.servlet).toBe(old);
+  });
 
   test("asks the client, and goes on, with the arguments that are given", async () => {
     const args = { name: "rounds", arguments: { rounds: 1 } };
@@ -302,5 +359,15 @@ describe("a declaration", () => {
       ),
     };
     expect(declared(self).length).toBeLessThan(10_000);
+  });
+
+  test.each<[string, object]>([
+    ["members with long descriptions", { $ref: "#", description: "x".repeat(200) }],
+    ["members with long values", { $ref: "#", default: "x".repeat(10_000) }],
+    ["types again and again", { type: Array<string>(20).fill("object"), $ref: "#" }],
+  ])("is bounded where a schema refers to itself: %s", (_what, member) => {
+    const names = Array.from({ length: 60 }, (_, one) => [`a${one}${"y".repeat(1000)}`, member]);
+    const self = { type: "object", properties: Object.fromEntries(names) };
+    expect(declared(self)).toBe("t(args: object): Promise<unknown>");
   });
 });
