@@ -208,3 +208,34 @@ test.each([
   );
   expect(said).toMatchObject({ message: expect.stringMatching(outcome) });
 });
+
+test("a call of a tool is made once the user has allowed it", async () => {
+  await newScope().within(async (object) => {
+    const seen: string[] = [];
+    const call = (action: string) =>
+      callIn(
+        object,
+        installed("code"),
+        "run_code",
+        { code: "await tools.anything()" },
+        {
+          async callTools({ isTrial, allowed, time }) {
+            if (isTrial === true) return { question: "Allow it?", servlets: { one: "notes" } };
+            seen.push(`called ${JSON.stringify(allowed)}`);
+            const answers = {
+              one: { result: { content: [{ type: "text" as const, text: "done" }] } },
+            };
+            return { answers, fuelUsed: 0, time };
+          },
+          async ask(asks) {
+            seen.push(...Object.values(asks).map(({ params }) => String(params["message"])));
+            const result = { action, content: {} };
+            return Object.fromEntries(Object.keys(asks).map((key) => [key, { result }]));
+          },
+        },
+      );
+    expect(await call("decline")).toMatch(/has not allowed/);
+    expect(await call("accept")).toBe('"done"');
+    expect(seen).toEqual(["Allow it?", "Allow it?", 'called {"one":"notes"}']);
+  });
+});
