@@ -18,20 +18,20 @@ const MOST = 50_000;
 /** Pictures and other blocks that one run shows, and the characters of all of them. */
 const MOST_BLOCKS = 10;
 const MOST_DATA = 2_000_000;
-/** Calls that are named where a script has failed. */
+/** Tools that are named when a script fails. */
 const MOST_CALLS = 20;
 
-/** What the script of this call has done. */
+/** The state of one run of a script. */
 interface Run {
   printed: string[];
   /** Characters that may still be printed. */
   left: number;
   shown: ContentBlock[];
   data: number;
-  /** Calls that have ended: how often, by tool. */
+  /** How often each tool was called. */
   called: Map<string, number>;
   allowed: readonly string[] | undefined;
-  /** When it has waited long enough, in Unix ms. */
+  /** No tool is called after this time, in Unix ms. */
   until: number;
 }
 let run: Run;
@@ -63,7 +63,7 @@ function show(block: ContentBlock): void {
   run.shown.push(block);
 }
 
-/** Calls a tool. Gives the whole result; throws a `ToolCallError` where there is none. */
+/** Calls a tool; gives its whole result. Throws a `ToolCallError` if the tool was not called. */
 async function callTool(name: string, args: object = {}): Promise<ToolCallResult> {
   if (run.allowed?.includes(name) === false)
     throw new Error(`This run may call ${run.allowed.join(", ") || "no tools"}, not ${name}.`);
@@ -73,7 +73,7 @@ async function callTool(name: string, args: object = {}): Promise<ToolCallResult
   return result;
 }
 
-/** The value of a result as scripts want it: what is structured, else the text, else its blocks. Throws what a tool says of its failure. */
+/** A result as `tools.NAME` gives it: its structured content, else its text, else its blocks. Throws if the tool has failed. */
 function valueOf(name: string, { isError, structuredContent, content }: ToolCallResult): unknown {
   const texts = content.flatMap((one) => (one.type === "text" ? [one.text] : []));
   if (isError === true) throw new Error(`${name}: ${texts.join("\n")}`);
@@ -109,7 +109,7 @@ function described(error: unknown): string {
   return `${String(error)}${where}${trace && `\n${trace}`}`;
 }
 
-/** What was done before a script has failed, which stays done. */
+/** The tools that a failed script has called: their effects stay. */
 function done(): string {
   const calls = [...run.called].map(([name, times]) => (times === 1 ? name : `${name} (${times})`));
   if (calls.length === 0) return "It has called no tools.";

@@ -192,7 +192,7 @@ export function createAuthenticator(
   };
 }
 
-/** What the other rooms know of scopes and profiles. */
+/** Scopes and profiles, as other rooms resolve them. */
 interface AuthenticatorParts extends Pick<AuthorizationServerOptions, "isScope" | "profiles"> {
   /** True if these scopes grant the profile. */
   grantsProfile(scopes: readonly string[], profile: string): boolean;

@@ -12,10 +12,11 @@ export function permissionsOf({
   lists,
   skills,
 }: Pick<Build, "manifest" | "lists" | "skills">): string[] {
-  const { allowed_hosts, allowed_paths, may_call } = manifest;
+  const { allowed_hosts, allowed_paths, may_call, confirm_calls } = manifest;
   const all: [string, readonly string[] | undefined][] = [
     ["It may reach these hosts", allowed_hosts?.map(asOne)],
     ["It may call these tools of other servlets, as its caller", may_call?.map(asOne)],
+    ["Its callers must allow first", confirm_calls && [CONFIRMED[confirm_calls]]],
     ["It may read these secrets", secretsOf(manifest)],
     ["It may use its callers' accounts", accountsOf(manifest)],
     ["It gets these settings", settingsOf(manifest)],
@@ -32,6 +33,12 @@ export function permissionsOf({
     names.length === 0 ? [] : [printable(`${what}: ${names.join(", ")}.`)],
   );
 }
+
+/** Calls of other servlets' tools that a user must allow first, by `confirm_calls`. */
+export const CONFIRMED = {
+  destructive: "calls that may destroy something",
+  writes: "calls that do more than read",
+} as const;
 
 /** For whom a servlet keeps memory and files, such as `each caller`: one entry, or none if it keeps nothing. */
 export function keptFor({ state = "call" }: Manifest): readonly string[] {

@@ -1,6 +1,6 @@
 /** Describes builds for the person who decides about them: permissions, tools, and changes. */
 import type { Build } from "../../installs/build.ts";
-import { accountsOf, boundsOf, keptFor, secretsOf } from "../../installs/permissions.ts";
+import { accountsOf, boundsOf, CONFIRMED, keptFor, secretsOf } from "../../installs/permissions.ts";
 import { printable } from "../../core/text.ts";
 import { merge } from "../../servlets/catalog.ts";
 import type { Manifest } from "../../servlets/manifest.ts";
@@ -33,9 +33,11 @@ const some = (all: readonly string[]) => (all.length > 0 ? all.join(", ") : "non
 
 function permissionRows(manifest: Manifest): Row[] {
   const { allowed_hosts = [], allowed_paths = [], env_vars = {}, may_call = [] } = manifest;
+  const { confirm_calls: confirmed } = manifest;
   return [
     ["hosts", some(allowed_hosts)],
     ["calls", some(may_call)],
+    ...(confirmed ? [["asks before", CONFIRMED[confirmed]] satisfies Row] : []),
     ["secrets", some(secretsOf(manifest))],
     ["accounts", some(accountsOf(manifest))],
     ["paths", some(allowed_paths)],

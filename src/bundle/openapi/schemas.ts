@@ -332,7 +332,7 @@ export class Schemas {
   }
 }
 
-/** What to say of a format, unless the description fits the pattern before it. */
+/** A description for each format, added unless the schema's own fits the pattern. */
 const FORMATS: Readonly<Record<string, readonly [RegExp, string]>> = {
   "date-time": [/ISO|RFC ?3339|YYYY/i, "Such as 2026-01-31T12:00:00Z."],
   date: [/ISO|RFC ?3339|YYYY/i, "Such as 2026-01-31."],

@@ -26,7 +26,7 @@ export interface GeneratedTool {
   inputs: Map<string, string>;
   /** Writes the tool, with these members of its input. */
   code(inputs: readonly string[]): string;
-  /** What the code imports from `edge-servlets/api`. */
+  /** Names that the code imports from `edge-servlets/api`. */
   imports: string[];
   /** Arguments for a call in a test, and the path of its request. */
   sample: { args: Json; method: string; path: string };

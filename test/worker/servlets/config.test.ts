@@ -116,6 +116,10 @@ test("who approves a servlet sees which others it may call", () => {
   expect(permissionsOf({ manifest, lists: undefined })).toContain(
     "It may call these tools of other servlets, as its caller: weather:*, notes:add.",
   );
+  const asking: Manifest = { ...manifest, confirm_calls: "destructive" };
+  expect(permissionsOf({ manifest: asking, lists: undefined })).toContain(
+    "Its callers must allow first: calls that may destroy something.",
+  );
 });
 
 test("who approves a servlet sees each secret that it gets", () => {
