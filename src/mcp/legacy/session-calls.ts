@@ -23,7 +23,6 @@ import type { CallContext } from "../../core/call-context.ts";
 import type { Entry, Registry } from "../../servlets/registry.ts";
 import { limits } from "../../core/limits.ts";
 import { afterSending, UNKNOWN_OUTCOME, type UnrecordedCall } from "../../core/unknown-outcome.ts";
-import { retryForMinutes } from "../../core/retry.ts";
 import type { Hub } from "../hub.ts";
 import type { OpenCalls } from "./open-calls.ts";
 import { addTask, demandRoom, expiryOf, taskCallOf, isListener } from "./session-methods.ts";
@@ -61,7 +60,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
       if (!lives)
         await this.#open.reply(call, id === null ? undefined : errorMessage(id, stopped(call)));
     };
-    await Promise.allSettled(this.#open.all.map((call) => retryForMinutes(() => end(call))));
+    await Promise.all(this.#open.all.map((call) => this.#parts.store.insist(() => end(call))));
   }
 
   /**
@@ -100,7 +99,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
         return errorMessage(id, olderError(method, report(afterSending(call, error))));
       });
       if (message !== undefined)
-        await retryForMinutes(() => this.#open.reply(call, message)).catch(() => {});
+        await this.#parts.store.insist(() => this.#open.reply(call, message));
     });
   }
 

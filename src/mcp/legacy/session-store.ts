@@ -4,6 +4,7 @@ import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { Alarm } from "../../storage/alarm.ts";
 import { callerKey } from "../../core/callers.ts";
 import { limits } from "../../core/limits.ts";
+import { retryForMinutes } from "../../core/retry.ts";
 import type { RequestId } from "../wire/message.ts";
 import type { Introduced, Post, SessionOwner } from "./session-object.ts";
 import type { Json, Principal, Notification } from "../../core/model.ts";
@@ -74,6 +75,19 @@ export class SessionStore {
 
   get exists(): boolean {
     return this.#row !== undefined;
+  }
+
+  /**
+   * Retries `work` for about three minutes, for as long as the session exists: for work that its client waits for and
+   * will not request again. Never throws.
+   */
+  async insist(work: () => Promise<void>): Promise<void> {
+    await retryForMinutes(async () => {
+      if (!this.exists) return;
+      await work().catch((error: unknown) => {
+        if (this.exists) throw error;
+      });
+    }).catch(() => {});
   }
 
   isOf({ name, profile }: SessionOwner): boolean {

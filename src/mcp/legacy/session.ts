@@ -1,7 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Env } from "../../bindings.ts";
 import { report, httpStatus, type Fault } from "../../core/errors.ts";
-import { retryForMinutes } from "../../core/retry.ts";
 import { limits } from "../../core/limits.ts";
 import { callerKey } from "../../core/callers.ts";
 import type { Notification, Principal } from "../../core/model.ts";
@@ -277,7 +276,7 @@ class SessionProtocol {
       case "notifications/cancelled": {
         const cancel = () => this.#open.cancel(params["requestId"]);
         // Clients cancel once.
-        const insist = () => this.#parts.state.waitUntil(retryForMinutes(cancel).catch(() => {}));
+        const insist = () => this.#parts.state.waitUntil(this.#parts.store.insist(cancel));
         return cancel().catch(insist);
       }
       case METHODS.roots:

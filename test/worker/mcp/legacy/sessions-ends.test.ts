@@ -7,7 +7,8 @@ import { ABLE, prepare } from "../../calls/client.ts";
 import { pause } from "../../calls/faults.ts";
 import { ELICIT, steps } from "../../calls/plans.ts";
 import { Events } from "./session-client.ts";
-import { begin, listened, planned, tell } from "./session-steps.ts";
+import { dead } from "./session-faults.ts";
+import { begin, listened, objectOf, planned, tell } from "./session-steps.ts";
 
 prepare();
 afterEach(() => void vi.restoreAllMocks());
@@ -98,6 +99,22 @@ describe("while a session ends", () => {
     expect((await end).status).toBe(204);
     asked.open();
     await (await call).text();
+  });
+
+  test("it is no fault that a call of its dead object cannot be ended", async () => {
+    const error = vi.spyOn(console, "error").mockImplementation(() => {});
+    const client = await begin();
+    const events = await planned(client, ELICIT);
+    while ((await events.next())?.message?.["method"] !== "elicitation/create");
+    const looking = Promise.withResolvers<never>();
+    const looked = vi.spyOn(Tasks.prototype, "get").mockReturnValue(looking.promise);
+    await dead(objectOf(client));
+    const end = client.end();
+    await eventually(() => expect(looked).toBeCalledTimes(1));
+    expect((await end).status).toBe(204);
+    looking.reject(new Error("not now"));
+    for (let nth = 0; nth < 20; nth++) await pause();
+    expect(error.mock.calls).toEqual([]);
   });
 });
 
