@@ -1,6 +1,6 @@
 """Calls of tools of other servlets."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +46,7 @@ def call(asked: dict[str, Any]) -> dict[str, Any]:
     return decode_bytes(_host.call("call_tool()", "call_tool", asked) or b"{}")
 
 
-type ToolFunction = Callable[..., Awaitable[ToolCallResult]]
+type ToolFunction = Callable[..., Coroutine[Any, Any, ToolCallResult]]
 
 
 class Tools:
@@ -60,7 +60,7 @@ class Tools:
     __slots__ = ()
 
     def __getitem__(self, name: str) -> ToolFunction:
-        def tool(arguments: Mapping[str, Any] | None = None, /, **named: Any) -> Awaitable[ToolCallResult]:
+        def tool(arguments: Mapping[str, Any] | None = None, /, **named: Any) -> Coroutine[Any, Any, ToolCallResult]:
             return call_tool(name, {**(arguments or {}), **named})
 
         return tool

@@ -168,6 +168,10 @@ class Context:
         timeout: float | None = None,
         view: str | None = None,
     ) -> ElicitationResult[str]: ...
+    @overload
+    async def elicit(
+        self, message: str, response_type: object, *, timeout: float | None = None, view: str | None = None
+    ) -> ElicitationResult[Any]: ...
     async def elicit(
         self, message: str, response_type: Any = None, *, timeout: float | None = None, view: str | None = None
     ) -> ElicitationResult[Any]:
