@@ -1,10 +1,9 @@
 """The exports of a servlet, each as a function from its input to its output as JSON."""
 
 from collections.abc import Callable, Mapping
-from enum import Enum
 from inspect import Parameter, signature
 from types import UnionType
-from typing import Annotated, Any, Literal, NamedTuple, TypeAliasType, Union, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, TypeAliasType, Union, get_args, get_origin
 import re
 
 from ._content import (
@@ -34,8 +33,19 @@ from ._errors import (
     trace_of,
 )
 from ._host import ERROR, log, running
-from ._json import encode, encode_of
-from ._schema import ANY, MISSING, Convert, FieldInfo, Member, Mismatch, Shape, Shapes, described, from_text, hints_of
+from ._json import encode_of
+from ._schema import (
+    MISSING,
+    Convert,
+    FieldInfo,
+    Member,
+    Mismatch,
+    Shape,
+    Shapes,
+    described,
+    from_text,
+    hints_of,
+)
 from ._templates import Match, template
 
 type Answer = Callable[[Json], str]
@@ -71,7 +81,9 @@ class _Signature:
     def __init__(self, function: Function, shapes: Shapes) -> None:
         self.function = function
         self.members: dict[str, Member] = {}
-        self.hints = hints_of(function if hasattr(function, "__annotations__") else type(function).__call__)
+        self.hints = hints_of(
+            function if hasattr(function, "__annotations__") else type(function).__call__
+        )
         self._contexts: dict[str, Context] = {}
         self._defaults: Json = {}
         for name, parameter in signature(function).parameters.items():
@@ -86,7 +98,9 @@ class _Signature:
 
     def _member(self, parameter: Parameter, hint: Any, shapes: Shapes) -> Member:
         if parameter.kind not in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY):
-            raise DefinitionError("a caller gives arguments by name, so that *, ** and / cannot be used. Name each parameter.")
+            raise DefinitionError(
+                "a caller gives arguments by name, so that *, ** and / cannot be used. Name each parameter."
+            )
         shape, default = shapes.of(hint), parameter.default
         if isinstance(default, FieldInfo):
             shape, default = described(shape, default), default.default
@@ -150,9 +164,13 @@ def _tool(definition: Definition, defined: Definitions) -> _Tool:
     function, name = definition.function, definition.key
     try:
         if not _TOOL_NAME.fullmatch(name):
-            raise DefinitionError('its name must be letters, digits, "_", "-" and ".", at most 128.')
+            raise DefinitionError(
+                'its name must be letters, digits, "_", "-" and ".", at most 128.'
+            )
         if definition.view is not None and definition.view not in defined.views:
-            raise DefinitionError(f'there is no view "{definition.view}": define it by view("{definition.view}", FILE).')
+            raise DefinitionError(
+                f'there is no view "{definition.view}": define it by view("{definition.view}", FILE).'
+            )
         docs = docs_of(function.__doc__)
         shapes = Shapes()
         taken = _Signature(function, shapes)
@@ -165,13 +183,18 @@ def _tool(definition: Definition, defined: Definitions) -> _Tool:
     listed = {"name": name, **definition.listed}
     if description:
         listed["description"] = description
-    listed["inputSchema"] = {**arguments.schema, **({"$defs": shapes.definitions} if shapes.definitions else {})}
+    listed["inputSchema"] = {
+        **arguments.schema,
+        **({"$defs": shapes.definitions} if shapes.definitions else {}),
+    }
     if schema is not None:
         listed["outputSchema"] = schema
     return _Tool(name, listed, _tool_call(name, arguments.convert, taken.caller(), output))
 
 
-def _tool_call(name: str, convert: Convert, call: Callable[[Json], Any], output: Output) -> Callable[[Json], str]:
+def _tool_call(
+    name: str, convert: Convert, call: Callable[[Json], Any], output: Output
+) -> Callable[[Json], str]:
     what = f'The tool "{name}"'
     result = tool_result(output, f'the tool "{name}"')
 
@@ -190,7 +213,10 @@ def _tool_call(name: str, convert: Convert, call: Callable[[Json], Any], output:
 def _tool_error(error: Exception) -> str:
     """A tool that raises gives an error result, so that a model can correct its call."""
     leaves = leaves_of(error)
-    if all(isinstance(one, ToolError) or (isinstance(one, AskError) and one.data is None) for one in leaves):
+    if all(
+        isinstance(one, ToolError) or (isinstance(one, AskError) and one.data is None)
+        for one in leaves
+    ):
         return failed(message_of(error))
     for one in leaves:
         if isinstance(one, RpcError):
@@ -217,7 +243,11 @@ def _output_of(hint: Any) -> tuple[Output, Json | None]:
     if shape.schema.get("type") == "object":
         return ("free", None) if shape.schema.keys() == {"type"} else ("object", shape.schema)
     definitions = shape.schema.pop("$defs", None) if "$defs" in shape.schema else None
-    schema: Json = {"type": "object", "properties": {"result": shape.schema}, "required": ["result"]}
+    schema: Json = {
+        "type": "object",
+        "properties": {"result": shape.schema},
+        "required": ["result"],
+    }
     if definitions:
         schema["$defs"] = definitions
     return "wrapped", schema
@@ -244,13 +274,17 @@ def _is_result(hint: Any) -> bool:
 def _is_blocks(hint: Any) -> bool:
     """True for a list in which content may be."""
     args = get_args(hint)
-    return get_origin(hint) in (list, tuple) and any(_is_result(arm) for one in args for arm in _arms(one))
+    return get_origin(hint) in (list, tuple) and any(
+        _is_result(arm) for one in args for arm in _arms(one)
+    )
 
 
 # --- resources
 
 
-def _resource_answers(defined: Definitions, completers: dict[str, dict[str, Function]]) -> dict[str, Answer]:
+def _resource_answers(
+    defined: Definitions, completers: dict[str, dict[str, Function]]
+) -> dict[str, Answer]:
     fixed: dict[str, tuple[Callable[[Json], Any], str | None]] = {}
     templates: list[tuple[Match, Callable[[Json], Any], str | None]] = []
     listed: list[Json] = []
@@ -292,10 +326,13 @@ def _resource_answers(defined: Definitions, completers: dict[str, dict[str, Func
         raise RpcError(INVALID_PARAMS, f"There is no resource {uri}.", {"uri": uri})
 
     answers: dict[str, Answer] = {"read_resource": read_resource}
-    lists = [_Signature(one.lists, Shapes()).caller() for one in defined.resources.values() if one.lists]
+    lists = [
+        _Signature(one.lists, Shapes()).caller() for one in defined.resources.values() if one.lists
+    ]
     if lists:
         answers["list_resources"] = lambda _input: encode_of(
-            {"resources": [*listed, *(one for some in lists for one in settled(some({})))]}, "The list of resources"
+            {"resources": [*listed, *(one for some in lists for one in settled(some({})))]},
+            "The list of resources",
         )
     elif listed:
         answers["list_resources"] = _listing("resources", listed)
@@ -308,8 +345,12 @@ def _text_caller(taken: _Signature, names: list[str]) -> Callable[[Json], Any]:
     """Calls a function with the variables of a URI, which are texts; those that it does not take are left out."""
     for name, member in taken.members.items():
         if name not in names and member.is_needed:
-            known = f"those of its URI: {', '.join(names)}" if names else "none, as its URI has none"
-            raise DefinitionError(f"`{name}` is not one of its variables. What it takes is {known}.")
+            known = (
+                f"those of its URI: {', '.join(names)}" if names else "none, as its URI has none"
+            )
+            raise DefinitionError(
+                f"`{name}` is not one of its variables. What it takes is {known}."
+            )
     call = taken.caller()
     converters = {name: from_text(member.shape.convert) for name, member in taken.members.items()}
 
@@ -320,7 +361,9 @@ def _text_caller(taken: _Signature, names: list[str]) -> Callable[[Json], Any]:
                 try:
                     made[name] = convert(texts[name])
                 except Mismatch as wrong:
-                    raise RpcError(INVALID_PARAMS, f"{running.what} cannot be had: {wrong.within(name)}.") from None
+                    raise RpcError(
+                        INVALID_PARAMS, f"{running.what} cannot be had: {wrong.within(name)}."
+                    ) from None
         return call(made)
 
     return called
@@ -329,7 +372,9 @@ def _text_caller(taken: _Signature, names: list[str]) -> Callable[[Json], Any]:
 # --- prompts
 
 
-def _prompt_answers(defined: Definitions, completers: dict[str, dict[str, Function]]) -> dict[str, Answer]:
+def _prompt_answers(
+    defined: Definitions, completers: dict[str, dict[str, Function]]
+) -> dict[str, Answer]:
     entries: list[Json] = []
     calls: dict[str, tuple[Callable[[Json], Any], list[str], str | None]] = {}
     for name, definition in defined.prompts.items():
@@ -372,7 +417,11 @@ def _prompt_answers(defined: Definitions, completers: dict[str, dict[str, Functi
 
 
 def _argument(name: str, member: Member) -> Json:
-    known = {key: member.shape.schema[key] for key in ("title", "description") if key in member.shape.schema}
+    known = {
+        key: member.shape.schema[key]
+        for key in ("title", "description")
+        if key in member.shape.schema
+    }
     return {"name": name, **known, **({"required": True} if member.is_needed else {})}
 
 
@@ -388,10 +437,17 @@ def _completers(definition: Definition, taken: _Signature, names: list[str]) -> 
     for name, member in taken.members.items():
         choices = _choices(member.shape)
         if choices:
-            found[name] = lambda value, _others, choices=choices: [one for one in choices if one.startswith(value)]
+            found[name] = lambda value, _others, choices=choices: [
+                one for one in choices if one.startswith(value)
+            ]
     for name, function in definition.complete.items():
-        takes_others = len([one for one in signature(function).parameters.values() if one.kind in _POSITIONAL]) > 1
-        found[name] = function if takes_others else lambda value, _others, function=function: function(value)
+        takes_others = (
+            len([one for one in signature(function).parameters.values() if one.kind in _POSITIONAL])
+            > 1
+        )
+        found[name] = (
+            function if takes_others else lambda value, _others, function=function: function(value)
+        )
     return found
 
 

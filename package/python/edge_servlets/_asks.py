@@ -11,7 +11,11 @@ async def request(what: str, method: str, params: dict[str, Any]) -> dict[str, A
     """Asks the client for one thing. Raises an `AskError` if that fails; `what` is for messages."""
     _host.demand_call(what)
     asker = _drive.asker
-    answer = ask({"method": method, "params": params}) if asker is None else await asker.ask(method, params)
+    answer = (
+        ask({"method": method, "params": params})
+        if asker is None
+        else await asker.ask(method, params)
+    )
     if "result" in answer:
         return answer["result"]
     raise AskError(answer)

@@ -33,12 +33,18 @@ async def call_tool(name: str, arguments: Mapping[str, Any] | None = None) -> To
     _host.demand_call("call_tool()")
     given = dict(arguments or {})
     asker = _drive.asker
-    answer = call({"name": name, "arguments": given}) if asker is None else await asker.call_tool(name, given)
+    answer = (
+        call({"name": name, "arguments": given})
+        if asker is None
+        else await asker.call_tool(name, given)
+    )
     if "result" not in answer:
         raise ToolCallError(name, answer)
     result = answer["result"]
     content = [Content(block) for block in result.get("content", ())]
-    return ToolCallResult(content, result.get("structuredContent"), result.get("isError", False), result.get("_meta"))
+    return ToolCallResult(
+        content, result.get("structuredContent"), result.get("isError", False), result.get("_meta")
+    )
 
 
 def call(asked: dict[str, Any]) -> dict[str, Any]:
@@ -60,7 +66,9 @@ class Tools:
     __slots__ = ()
 
     def __getitem__(self, name: str) -> ToolFunction:
-        def tool(arguments: Mapping[str, Any] | None = None, /, **named: Any) -> Coroutine[Any, Any, ToolCallResult]:
+        def tool(
+            arguments: Mapping[str, Any] | None = None, /, **named: Any
+        ) -> Coroutine[Any, Any, ToolCallResult]:
             return call_tool(name, {**(arguments or {}), **named})
 
         return tool

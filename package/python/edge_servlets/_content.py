@@ -50,7 +50,9 @@ class Content(dict[str, Any]):
 class Text(Content):
     """A text with annotations; without, a `str` does."""
 
-    def __init__(self, text: str, *, annotations: Annotations | None = None, meta: Json | None = None) -> None:
+    def __init__(
+        self, text: str, *, annotations: Annotations | None = None, meta: Json | None = None
+    ) -> None:
         super().__init__(type="text", text=text)
         self._more(annotations, meta)
 
@@ -139,9 +141,13 @@ class File(EmbeddedResource):
         uri = f"file:///{quoted(name)}"
         if mime_type.startswith("text/"):
             text = bytes(data).decode(errors="replace")
-            super().__init__(uri, text=text, mime_type=mime_type, annotations=annotations, meta=meta)
+            super().__init__(
+                uri, text=text, mime_type=mime_type, annotations=annotations, meta=meta
+            )
         else:
-            super().__init__(uri, blob=data, mime_type=mime_type, annotations=annotations, meta=meta)
+            super().__init__(
+                uri, blob=data, mime_type=mime_type, annotations=annotations, meta=meta
+            )
 
 
 class ResourceLink(Content):
@@ -161,7 +167,9 @@ class ResourceLink(Content):
         meta: Json | None = None,
     ) -> None:
         super().__init__(type="resource_link", uri=uri, name=name)
-        self.update(some(title=title, description=description, mimeType=mime_type, size=size, icons=icons))
+        self.update(
+            some(title=title, description=description, mimeType=mime_type, size=size, icons=icons)
+        )
         self._more(annotations, meta)
 
 
@@ -232,7 +240,11 @@ class ToolResult:
         is_error: bool = False,
     ) -> None:
         if content is None:
-            given = [] if structured_content is None else [encode_of(structured_content, "structured_content")]
+            given = (
+                []
+                if structured_content is None
+                else [encode_of(structured_content, "structured_content")]
+            )
         else:
             given = content if isinstance(content, (list, tuple)) else [content]
         self.content: list[Content] = [_block(one) for one in given]
@@ -384,7 +396,11 @@ def read_result(value: object, uri: str, mime_type: str | None) -> str:
     what = f"The return value of the resource {uri}"
     if is_unfinished(value):
         return encode_of(value, what)
-    several = isinstance(value, (list, tuple)) and value and all(isinstance(one, (ResourceContents, bytes)) for one in value)
+    several = (
+        isinstance(value, (list, tuple))
+        and value
+        and all(isinstance(one, (ResourceContents, bytes)) for one in value)
+    )
     contents = [_contents(one, uri, mime_type) for one in (value if several else [value])]  # type: ignore[union-attr]
     return encode_of({"contents": contents}, what)
 

@@ -4,17 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, overload
 
-from . import _asks, _drive, _host
+from . import _asks, _host
 from ._calls import ToolCallResult, Tools, call_tool
 from ._content import Content, Message, some
 from ._drive import Done, done
 from ._errors import AskError
 from ._fetch import fetch
 from ._host import running
-from ._json import decode_bytes, encode_or_text
+from ._json import encode_or_text
 from ._schema import Convert, Json, Mismatch, Shapes
 
-type LoggingLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+type LoggingLevel = Literal[
+    "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ class SampleResult:
 class Context:
     """What a handler can ask of its caller and of the host: a parameter with this type hint gets it.
 
-    Requests wait for the client's answer, for a day if need be, and raise an `AskError` where there is no usable one.
+    Requests wait for the client's answer, for a day if need be. They raise an `AskError` if there is no usable one.
 
     Example:
         @tool
@@ -136,7 +138,10 @@ class Context:
 
     @property
     def input_responses(self) -> dict[str, Any] | None:
-        """The answers to an `input_required` result that this handler returned before. Raises an `AskError` if one has failed."""
+        """The answers to an `input_required` result that this handler returned before.
+
+        Raises an `AskError` if one has failed.
+        """
         request = _given("request")
         answers = request.get("inputAnswers")
         if answers is None:
@@ -153,11 +158,21 @@ class Context:
 
     @overload
     async def elicit(
-        self, message: str, response_type: None = None, *, timeout: float | None = None, view: str | None = None
+        self,
+        message: str,
+        response_type: None = None,
+        *,
+        timeout: float | None = None,
+        view: str | None = None,
     ) -> ElicitationResult[dict[str, Any]]: ...
     @overload
     async def elicit[T](
-        self, message: str, response_type: type[T], *, timeout: float | None = None, view: str | None = None
+        self,
+        message: str,
+        response_type: type[T],
+        *,
+        timeout: float | None = None,
+        view: str | None = None,
     ) -> ElicitationResult[T]: ...
     @overload
     async def elicit(
@@ -170,20 +185,35 @@ class Context:
     ) -> ElicitationResult[str]: ...
     @overload
     async def elicit(
-        self, message: str, response_type: object, *, timeout: float | None = None, view: str | None = None
+        self,
+        message: str,
+        response_type: object,
+        *,
+        timeout: float | None = None,
+        view: str | None = None,
     ) -> ElicitationResult[Any]: ...
     async def elicit(
-        self, message: str, response_type: Any = None, *, timeout: float | None = None, view: str | None = None
+        self,
+        message: str,
+        response_type: Any = None,
+        *,
+        timeout: float | None = None,
+        view: str | None = None,
     ) -> ElicitationResult[Any]:
         """Asks the user to fill in a form, and gives what they have filled in as `data`.
 
-        `response_type` is a dataclass or TypedDict of texts, numbers, booleans and choices; one of these alone, such as `bool` or
-        `Literal["s", "m"]`; a list of choices, or a dict of choices as `{"s": {"title": "Small"}}`; or None, for a mere yes.
-        `timeout` is in seconds; after it the form counts as cancelled. `view` names a view of the servlet that stands for the form
-        where the client can.
+        `response_type` is a dataclass or TypedDict of texts, numbers, booleans and choices; one of these alone, such as
+        `bool` or `Literal["s", "m"]`; a list of choices, or a dict of choices as `{"s": {"title": "Small"}}`; or None, for a
+        mere yes. `timeout` is in seconds; after it the form counts as cancelled. `view` names a view of the servlet that
+        stands for the form where the client can.
         """
         schema, convert = _form(response_type)
-        params: Json = {"mode": "form", "message": message, "requestedSchema": schema, **_limit(timeout)}
+        params: Json = {
+            "mode": "form",
+            "message": message,
+            "requestedSchema": schema,
+            **_limit(timeout),
+        }
         if view is not None:
             params["_meta"] = {"ui": {"resourceUri": view}}
         answer = await _asks.request("elicit()", "elicitation/create", params)
@@ -192,10 +222,17 @@ class Context:
         try:
             return AcceptedElicitation(convert(answer.get("content") or {}))
         except Mismatch as wrong:
-            raise _asks.unusable("elicitation/create", f"The user's answer does not fit: {wrong}") from None
+            raise _asks.unusable(
+                "elicitation/create", f"The user's answer does not fit: {wrong}"
+            ) from None
 
     async def elicit_url(
-        self, message: str, url: object, *, elicitation_id: str | None = None, timeout: float | None = None
+        self,
+        message: str,
+        url: object,
+        *,
+        elicitation_id: str | None = None,
+        timeout: float | None = None,
     ) -> ElicitationResult[dict[str, Any]]:
         """Asks the user to open a page, which must be https, for what must not pass through the client.
 
@@ -204,14 +241,24 @@ class Context:
         more = some(elicitationId=elicitation_id, **_limit(timeout))
         params = {"mode": "url", "message": message, "url": str(url), **more}
         answer = await _asks.request("elicit_url()", "elicitation/create", params)
-        return AcceptedElicitation(answer.get("content") or {}) if answer.get("action") == "accept" else _declined(answer)
+        return (
+            AcceptedElicitation(answer.get("content") or {})
+            if answer.get("action") == "accept"
+            else _declined(answer)
+        )
 
     async def ask_secret(
-        self, name: str, message: str | None = None, *, replace: bool = False, timeout: float | None = None
+        self,
+        name: str,
+        message: str | None = None,
+        *,
+        replace: bool = False,
+        timeout: float | None = None,
     ) -> str | None:
         """A secret of the caller, such as a password; None if they do not give it.
 
-        It is asked for on a page of the server the first time, or always with `replace`, and kept for this servlet and this caller.
+        It is asked for on a page of the server the first time, or always with `replace`, and kept for this servlet and this
+        caller.
         """
         params = {"mode": "secret", "name": name, **some(message=message), **_limit(timeout)}
         if replace:
@@ -231,7 +278,11 @@ class Context:
         metadata: Mapping[str, Any] | None = None,
     ) -> SampleResult:
         """Asks the client's model. `model_preferences` are names of models, or as MCP has them."""
-        given = messages if isinstance(messages, Sequence) and not isinstance(messages, str) else [messages]
+        given = (
+            messages
+            if isinstance(messages, Sequence) and not isinstance(messages, str)
+            else [messages]
+        )
         if isinstance(model_preferences, str):
             model_preferences = [model_preferences]
         if model_preferences is not None and not isinstance(model_preferences, Mapping):
@@ -250,14 +301,21 @@ class Context:
         answer = await _asks.request("sample()", "sampling/createMessage", params)
         content = answer.get("content") or {}
         block = Content(content[0] if isinstance(content, list) else content)
-        return SampleResult(block, answer.get("model", ""), answer.get("role", "assistant"), answer.get("stopReason"))
+        return SampleResult(
+            block,
+            answer.get("model", ""),
+            answer.get("role", "assistant"),
+            answer.get("stopReason"),
+        )
 
     async def list_roots(self) -> list[Root]:
         """The folders and files that the user lets the server work on."""
         answer = await _asks.request("list_roots()", "roots/list", {})
         return [Root(one["uri"], one.get("name")) for one in answer.get("roots") or ()]
 
-    async def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolCallResult:
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None
+    ) -> ToolCallResult:
         """Calls a tool of another servlet, by the name that the server lists, with the rights of the caller.
 
         `may_call` in servlet.json must have it. Calls that are begun together are made together. Raises a `ToolCallError`.
@@ -271,13 +329,19 @@ class Context:
 
     fetch = staticmethod(fetch)
 
-    def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> Done:
+    def report_progress(
+        self, progress: float, total: float | None = None, message: str | None = None
+    ) -> Done:
         """Tells the client how far the call is, if it wants to know. It may be awaited."""
         _host.demand_call("report_progress()")
         token = self.meta.get("progressToken")
         if token is None:
             return done
-        params = {"progressToken": token, "progress": progress, **some(total=total, message=message)}
+        params = {
+            "progressToken": token,
+            "progress": progress,
+            **some(total=total, message=message),
+        }
         return _tell("report_progress()", "notify_progress", params)
 
     def log(
@@ -287,20 +351,47 @@ class Context:
         logger_name: str | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> Done:
-        """Sends a log message, which is any JSON, to the client. What the server's owner should see goes to `print` or `logging`."""
-        data = encode_or_text(message if extra is None else {"msg": message, "extra": extra})
-        return _tell("log()", "notify_logging_message", {"level": level, "data": data, **some(logger=logger_name)})
+        """Sends a log message, which is any JSON, to the client.
 
-    def debug(self, message: object, logger_name: str | None = None, extra: Mapping[str, Any] | None = None) -> Done:
+        What the server's owner should see goes to `print` or `logging`.
+        """
+        data = encode_or_text(message if extra is None else {"msg": message, "extra": extra})
+        return _tell(
+            "log()",
+            "notify_logging_message",
+            {"level": level, "data": data, **some(logger=logger_name)},
+        )
+
+    def debug(
+        self,
+        message: object,
+        logger_name: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Done:
         return self.log(message, "debug", logger_name, extra)
 
-    def info(self, message: object, logger_name: str | None = None, extra: Mapping[str, Any] | None = None) -> Done:
+    def info(
+        self,
+        message: object,
+        logger_name: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Done:
         return self.log(message, "info", logger_name, extra)
 
-    def warning(self, message: object, logger_name: str | None = None, extra: Mapping[str, Any] | None = None) -> Done:
+    def warning(
+        self,
+        message: object,
+        logger_name: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Done:
         return self.log(message, "warning", logger_name, extra)
 
-    def error(self, message: object, logger_name: str | None = None, extra: Mapping[str, Any] | None = None) -> Done:
+    def error(
+        self,
+        message: object,
+        logger_name: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Done:
         return self.log(message, "error", logger_name, extra)
 
     def config(self, key: str) -> str | None:
@@ -309,7 +400,9 @@ class Context:
 
     def secret(self, service: str, user: str | None = None) -> str | None:
         """A secret that the manifest allows, or a secret of the call; without a user also one that `ask_secret` was given."""
-        found = _host.call("secret()", "get_keyring_secret", {"service": service, **some(user=user)})
+        found = _host.call(
+            "secret()", "get_keyring_secret", {"service": service, **some(user=user)}
+        )
         return found.decode() if found else None
 
     def notify_tools_changed(self) -> Done:
@@ -367,14 +460,21 @@ def _form(asked: Any) -> tuple[Json, Convert]:
     if asked is None:
         return {"type": "object", "properties": {}}, lambda answer: answer
     if isinstance(asked, Mapping):
-        choices = [{"const": value, "title": more.get("title", value)} for value, more in asked.items()]
-        schema, convert = {"type": "string", "oneOf": choices}, Shapes().of(Literal[tuple(asked)]).convert
+        choices = [
+            {"const": value, "title": more.get("title", value)} for value, more in asked.items()
+        ]
+        schema, convert = (
+            {"type": "string", "oneOf": choices},
+            Shapes().of(Literal[tuple(asked)]).convert,
+        )
     elif isinstance(asked, (list, tuple)):
         schema, convert = Shapes().of(Literal[tuple(asked)])
     else:
         schema, convert = Shapes(form=True).root(asked)
     if schema.get("type") == "object":
-        return {name: value for name, value in schema.items() if name != "additionalProperties"}, convert
+        return {
+            name: value for name, value in schema.items() if name != "additionalProperties"
+        }, convert
 
     def value_of(answer: Any) -> Any:
         try:

@@ -76,7 +76,9 @@ class Definitions:
         other = group.get(made.key)
         if other is not None:
             before = place_of(other.function).removesuffix(": ")
-            raise DefinitionError(f'{place_of(made.function)}there is another {kind} "{made.key}", at {before}.')
+            raise DefinitionError(
+                f'{place_of(made.function)}there is another {kind} "{made.key}", at {before}.'
+            )
         group[made.key] = made
 
 
@@ -131,8 +133,12 @@ def tool(
 
     def define(function: Function) -> Function:
         execution = task and {"taskSupport": task}
-        listed = some(title=title, annotations=annotations, icons=icons, execution=execution, _meta=meta)
-        made = Definition(function, _name_of(function, given, "tool"), listed, description=description)
+        listed = some(
+            title=title, annotations=annotations, icons=icons, execution=execution, _meta=meta
+        )
+        made = Definition(
+            function, _name_of(function, given, "tool"), listed, description=description
+        )
         made.view, made.visibility = view, visibility
         definitions.add("tool", made)
         return function
@@ -169,9 +175,19 @@ def resource[F: Function](
         raise DefinitionError(f'{place_of(uri)}a resource needs a URI: @resource("scheme://…").')
 
     def define(function: F) -> F:
-        listed = some(title=title, mimeType=mime_type, size=size, icons=icons, annotations=annotations, _meta=meta)
+        listed = some(
+            title=title,
+            mimeType=mime_type,
+            size=size,
+            icons=icons,
+            annotations=annotations,
+            _meta=meta,
+        )
         listed = {"name": _name_of(function, name, "resource"), **listed}
-        definitions.add("resource", Definition(function, uri, listed, complete or {}, list, description=description))
+        definitions.add(
+            "resource",
+            Definition(function, uri, listed, complete or {}, list, description=description),
+        )
         return function
 
     return define
@@ -211,7 +227,9 @@ def prompt(
     def define(function: Function) -> Function:
         listed = some(title=title, icons=icons, _meta=meta)
         key = _name_of(function, given, "prompt")
-        definitions.add("prompt", Definition(function, key, listed, complete or {}, description=description))
+        definitions.add(
+            "prompt", Definition(function, key, listed, complete or {}, description=description)
+        )
         return function
 
     given = None if callable(name) else name
@@ -225,7 +243,8 @@ def view(
     title: str | None = None,
     description: str | None = None,
     csp: ViewCsp | None = None,
-    permissions: Sequence[Literal["camera", "microphone", "geolocation", "clipboardWrite"]] | None = None,
+    permissions: Sequence[Literal["camera", "microphone", "geolocation", "clipboardWrite"]]
+    | None = None,
     prefers_border: bool | None = None,
 ) -> str:
     """Defines a view: a page that clients show for the results of tools that name it. Returns its name.
@@ -238,7 +257,13 @@ def view(
         @tool(view=board)
         def tasks() -> list[Task]: ...
     """
-    more = some(title=title, description=description, csp=csp, permissions=permissions, prefersBorder=prefers_border)
+    more = some(
+        title=title,
+        description=description,
+        csp=csp,
+        permissions=permissions,
+        prefersBorder=prefers_border,
+    )
     if name in definitions.views:
         raise DefinitionError(f'There is another view "{name}".')
     definitions.views[name] = {"file": file, **more, "tools": []}

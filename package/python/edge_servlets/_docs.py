@@ -10,10 +10,32 @@ class Docs(NamedTuple):
     parameters: dict[str, str]
 
 
-_PARAMETERS = {"args", "arguments", "parameters", "params", "other parameters", "keyword args", "keyword arguments"}
+_PARAMETERS = {
+    "args",
+    "arguments",
+    "parameters",
+    "params",
+    "other parameters",
+    "keyword args",
+    "keyword arguments",
+}
 # What a caller has no use for: how it ends is told by its schema.
-_LEFT_OUT = {"returns", "return", "yields", "yield", "raises", "raise", "warns", "attributes", "see also"}
-_SECTIONS = _PARAMETERS | _LEFT_OUT | {"example", "examples", "note", "notes", "references", "todo", "warning", "warnings"}
+_LEFT_OUT = {
+    "returns",
+    "return",
+    "yields",
+    "yield",
+    "raises",
+    "raise",
+    "warns",
+    "attributes",
+    "see also",
+}
+_SECTIONS = (
+    _PARAMETERS
+    | _LEFT_OUT
+    | {"example", "examples", "note", "notes", "references", "todo", "warning", "warnings"}
+)
 
 _UNDERLINE = re.compile(r"-{3,}\s*")
 _GOOGLE = re.compile(r"([A-Za-z ]+):\s*")
@@ -35,7 +57,9 @@ def docs_of(docstring: str | None) -> Docs:
         if line.strip().lower() in _SECTIONS and _UNDERLINE.fullmatch(after):
             body, end = _numpy_body(lines, at + 2)
             name, read = line.strip().lower(), _numpy_entries
-        elif google and google[1].strip().lower() in _SECTIONS and (after[:1].isspace() or not after):
+        elif (
+            google and google[1].strip().lower() in _SECTIONS and (after[:1].isspace() or not after)
+        ):
             body, end = _indented(lines, at + 1)
             name, read = google[1].strip().lower(), _google_entries
         elif sphinx := _SPHINX.fullmatch(line):

@@ -27,7 +27,9 @@ def _drive(awaitable: Any) -> Any:
             pass
     except StopIteration as end:
         return end.value
-    raise RuntimeError("A handler awaits something that needs an event loop. Import asyncio where the module begins.")
+    raise RuntimeError(
+        "A handler awaits something that needs an event loop. Import asyncio where the module begins."
+    )
 
 
 drive = _drive

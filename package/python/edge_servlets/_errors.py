@@ -1,7 +1,7 @@
 """The errors that handlers raise and meet, and how each is told to a caller and to the log."""
 
 import traceback
-from types import CodeType
+from types import CodeType, CoroutineType
 from typing import Any, Literal
 
 MISSING_CAPABILITY = -32021
@@ -101,8 +101,12 @@ def message_of(error: BaseException) -> str:
         return "; ".join(map(message_of, leaves_of(error)))
     text = str(error)
     name = type(error).__name__
+    if not text:
+        return name
+    if isinstance(error, AttributeError) and isinstance(error.obj, CoroutineType):
+        return f"{text}. `await` it, in an `async def`."
     # The text of a KeyError is the key alone.
-    return text if text and not isinstance(error, (KeyError, SystemExit)) else f"{name}: {text}" if text else name
+    return f"{name}: {text}" if isinstance(error, (KeyError, SystemExit)) else text
 
 
 _KIT = __file__.rpartition("/")[0] + "/"

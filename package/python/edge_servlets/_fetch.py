@@ -82,7 +82,7 @@ class Response(_Coroutine):
     def iter_lines(self) -> Iterator[str]:
         return iter(self.text.splitlines())
 
-    def raise_for_status(self) -> "Response":
+    def raise_for_status(self) -> Response:
         """Raises a `FetchError` where `ok` is false."""
         if self.ok:
             return self
@@ -90,7 +90,7 @@ class Response(_Coroutine):
 
     # A coroutine, so that `asyncio.create_task(fetch(url))` works.
 
-    def __await__(self) -> Generator[Any, None, "Response"]:
+    def __await__(self) -> Generator[Any, None, Response]:
         return self
         yield
 
@@ -119,9 +119,10 @@ def fetch(
 ) -> Response:
     """Makes a request, to a host that `allowed_hosts` in servlet.json has; redirects are followed to such hosts only.
 
-    `method` is GET by default, and POST with a body: `json`; `data`, which is a text, bytes, parts of bytes or the fields of a form;
-    or `files` (with the fields in `data`), by name as bytes, `(file name, bytes)` or `(file name, bytes, media type)`. `account`
-    is one of `accounts` in servlet.json: the server adds its caller's token. Raises a `FetchError` where there is no response.
+    `method` is GET by default, and POST with a body: `json`; `data`, which is a text, bytes, parts of bytes or the fields of a
+    form; or `files` (with the fields in `data`), by name as bytes, `(file name, bytes)` or `(file name, bytes, media type)`.
+    `account` is one of `accounts` in servlet.json: the server adds its caller's token. Raises a `FetchError` where there is no
+    response.
 
     Example:
         response = await fetch("https://api.example.com/items", json={"name": "pen"})
@@ -136,7 +137,11 @@ def fetch(
         sent["authorization"] = f"account {account}"
     if params:
         url += ("&" if "?" in url else "?") + form_of(params)
-    head = {"url": url, "method": (method or ("GET" if body is None else "POST")).upper(), "headers": sent}
+    head = {
+        "url": url,
+        "method": (method or ("GET" if body is None else "POST")).upper(),
+        "headers": sent,
+    }
     content = _edge.call("http_fetch", encode(head).encode(), body or b"")
     status = _edge.http_status()
     fields = decode_bytes(_edge.http_headers() or b"{}")
@@ -184,16 +189,26 @@ def _multipart(fields: Mapping[str, object], files: Mapping[str, Any]) -> tuple[
     boundary = os.urandom(16).hex()
 
     def add(head: str, content: bytes) -> None:
-        parts.append(f"--{boundary}\r\ncontent-disposition: form-data; {head}\r\n\r\n".encode() + content + b"\r\n")
+        parts.append(
+            f"--{boundary}\r\ncontent-disposition: form-data; {head}\r\n\r\n".encode()
+            + content
+            + b"\r\n"
+        )
 
     for name, value in fields.items():
         add(f'name="{_escaped(name)}"', _plain(value).encode())
     for name, given in files.items():
         name_of_file = given[0] if isinstance(given, tuple) else name
-        kind = given[2] if isinstance(given, tuple) and len(given) > 2 else "application/octet-stream"
-        head = f'name="{_escaped(name)}"; filename="{_escaped(name_of_file)}"\r\ncontent-type: {kind}'
+        kind = (
+            given[2] if isinstance(given, tuple) and len(given) > 2 else "application/octet-stream"
+        )
+        head = (
+            f'name="{_escaped(name)}"; filename="{_escaped(name_of_file)}"\r\ncontent-type: {kind}'
+        )
         add(head, _bytes_of(given))
-    return f"multipart/form-data; boundary={boundary}", b"".join(parts) + f"--{boundary}--\r\n".encode()
+    return f"multipart/form-data; boundary={boundary}", b"".join(
+        parts
+    ) + f"--{boundary}--\r\n".encode()
 
 
 def _bytes_of(given: Any) -> bytes:

@@ -9,6 +9,7 @@ from ._json import encode
 
 TRACE, DEBUG, INFO, WARN, ERROR = range(5)
 
+
 class _Running:
     """The state of the call that runs."""
 
@@ -27,7 +28,9 @@ running = _Running()
 def demand_call(what: str) -> None:
     """Raises a `RuntimeError` at module scope, whose state becomes the snapshot that each call begins with."""
     if not running.call:
-        raise RuntimeError(f"{what} works only inside a handler: module scope runs once, when the servlet is built.")
+        raise RuntimeError(
+            f"{what} works only inside a handler: module scope runs once, when the servlet is built."
+        )
 
 
 def call(what: str, name: str, payload: object = None) -> bytes | None:

@@ -16,8 +16,6 @@ def decode_bytes(data: bytes) -> Any:
     return _decoder.scan_once(data.decode(), 0)[0]
 
 
-
-
 def plain(value: object) -> object:
     """What JSON has of a value that is none of its own types. Raises a `TypeError` that says what to give instead."""
     kind = type(value)
@@ -28,7 +26,13 @@ def plain(value: object) -> object:
         if make is not None:
             return make(value)
     name = kind.__name__
-    advice = "await it" if hasattr(kind, "__await__") else "make it a list" if hasattr(kind, "__next__") else "give a dict, a dataclass or a text"
+    advice = (
+        "await it"
+        if hasattr(kind, "__await__")
+        else "make it a list"
+        if hasattr(kind, "__next__")
+        else "give a dict, a dataclass or a text"
+    )
     raise TypeError(f"{'an' if name[0] in 'AEIOaeio' else 'a'} {name} is no JSON: {advice}")
 
 

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from asyncio import events, timeouts
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from . import _asks, _calls, _drive, _host
@@ -24,7 +24,7 @@ class _Waiting:
 
     __slots__ = ("future", "request", "task")
 
-    def __init__(self, request: dict[str, Any], loop: "Loop") -> None:
+    def __init__(self, request: dict[str, Any], loop: Loop) -> None:
         self.request = request
         self.future: asyncio.Future[_Answer] = loop.create_future()
         self.task = asyncio.current_task(loop)
@@ -52,7 +52,14 @@ class Loop(asyncio.BaseEventLoop):
         events._set_running_loop(self)
         try:
             task = self.create_task(coroutine, eager_start=True)
-            if not task.done() or self._ready or self._scheduled or self._asks or self._calls or self._asyncgens:
+            if (
+                not task.done()
+                or self._ready
+                or self._scheduled
+                or self._asks
+                or self._calls
+                or self._asyncgens
+            ):
                 self._run_tasks(task)
             return task.result()
         finally:
@@ -65,7 +72,7 @@ class Loop(asyncio.BaseEventLoop):
             _drive.asker = None
             self._thread_id = None
 
-    def _run_tasks(self, task: "asyncio.Task[Any]") -> None:
+    def _run_tasks(self, task: asyncio.Task[Any]) -> None:
         """Runs all tasks until this one is done; others are cancelled then."""
         try:
             while not task.done():
@@ -76,9 +83,8 @@ class Loop(asyncio.BaseEventLoop):
             raise
         left = asyncio.all_tasks(self) - self._closing
         if left:
-            names = ", ".join(sorted(filter(None, map(_place_of, left))))
-            text = f"{running.what} has ended before {len(left)} of its tasks, which are cancelled: await them. They are at {names}."
-            _host.log(WARN, text.encode())
+            text = f"{running.what} has ended before {len(left)} of its tasks, which are cancelled"
+            _host.log(WARN, f"{text}: await them. They are at {_places_of(left)}.".encode())
         for one in left:
             one.cancel()
         for generator in list(self._asyncgens):
@@ -101,8 +107,10 @@ class Loop(asyncio.BaseEventLoop):
         elif self._asks:
             self._send_asks()
         elif timeout is None:
-            places = sorted(filter(None, map(_place_of, asyncio.all_tasks(self))))
-            raise Deadlock(f"{running.what} awaits something that can never happen, at {', '.join(places)}: nothing else runs.")
+            places = _places_of(asyncio.all_tasks(self))
+            raise Deadlock(
+                f"{running.what} awaits something that can never happen, at {places}: nothing else runs."
+            )
         else:
             time.sleep(timeout)
         return ()
@@ -167,12 +175,14 @@ class Loop(asyncio.BaseEventLoop):
         if self.is_running():
             self._closing.add(self.create_task(agen.aclose()))
 
-    def create_task(self, coro: Any, **options: Any) -> "asyncio.Task[Any]":
+    def create_task(self, coro: Any, **options: Any) -> asyncio.Task[Any]:
         task = super().create_task(coro, **options)
         task._begun_by = asyncio.current_task(self)
         return task
 
-    def run_in_executor(self, executor: object, func: Callable[..., Any], *args: Any) -> "asyncio.Future[Any]":
+    def run_in_executor(
+        self, executor: object, func: Callable[..., Any], *args: Any
+    ) -> asyncio.Future[Any]:
         """Runs the function now: there are no threads, and host functions would block all of them."""
         future = self.create_future()
         try:
@@ -189,7 +199,9 @@ class Loop(asyncio.BaseEventLoop):
             _drive.asker = outer
 
 
-def _sent(waiting: list[_Waiting], send: Callable[[dict[str, Any]], dict[str, Any]]) -> list[_Answer]:
+def _sent(
+    waiting: list[_Waiting], send: Callable[[dict[str, Any]], dict[str, Any]]
+) -> list[_Answer]:
     """The answers to these requests, which are sent together."""
     if len(waiting) < 2:
         return [send(one.request) for one in waiting]
@@ -203,10 +215,15 @@ async def _awaited(awaitable: Awaitable[Any]) -> Any:
     return await awaitable
 
 
-_OURS = tuple(file.rpartition("/")[0] for file in (__file__, asyncio.__file__ or __file__))
+_OURS = tuple(file.rpartition("/")[0] + "/" for file in (__file__, asyncio.__file__ or __file__))
 
 
-def _place_of(task: "asyncio.Task[Any]") -> str | None:
+def _places_of(tasks: Iterable[asyncio.Task[Any]]) -> str:
+    """The author's lines at which tasks wait."""
+    return ", ".join(sorted(filter(None, map(_place_of, tasks))))
+
+
+def _place_of(task: asyncio.Task[Any]) -> str | None:
     """The author's line at which a task waits."""
     found = None
     waiting: Any = task.get_coro()
@@ -227,7 +244,9 @@ class _Policy(asyncio.events._AbstractEventLoopPolicy):
 
     def get_event_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
-            raise RuntimeError("There is no current event loop: it runs in a handler that is a coroutine.")
+            raise RuntimeError(
+                "There is no current event loop: it runs in a handler that is a coroutine."
+            )
         return self._loop
 
     def set_event_loop(self, loop: asyncio.AbstractEventLoop | None) -> None:

@@ -39,11 +39,17 @@ def loaded() -> str:
     _random = sys.modules.get("random")
     out.flush()
     err.flush()
-    tools = {name: {"visibility": one.visibility} for name, one in definitions.tools.items() if one.visibility}
+    tools = {
+        name: {"visibility": one.visibility}
+        for name, one in definitions.tools.items()
+        if one.visibility
+    }
     for name, one in definitions.tools.items():
         if one.view is not None:
             definitions.views[one.view]["tools"].append(name)
-    return encode({"exports": list(_answers), "manifest": {"views": definitions.views, "tools": tools}})
+    return encode(
+        {"exports": list(_answers), "manifest": {"views": definitions.views, "tools": tools}}
+    )
 
 
 def run(which: str) -> int:
@@ -60,6 +66,7 @@ def run(which: str) -> int:
     finally:
         running.call = False
         running.input = _NO_INPUT
+        running.what = ""
         out.flush()
         err.flush()
     if output is None:

@@ -36,7 +36,7 @@ class Mismatch(Exception):
         self.value = value
         self.path: list[str | int] = []
 
-    def within(self, step: str | int) -> "Mismatch":
+    def within(self, step: str | int) -> Mismatch:
         self.path.insert(0, step)
         return self
 
@@ -44,7 +44,11 @@ class Mismatch(Exception):
         place = ""
         for step in self.path:
             place += f"[{step}]" if isinstance(step, int) else f".{step}" if place else step
-        text = self.expected if self.value is MISSING else f"{self.expected} is expected, not {_shown(self.value)}"
+        text = (
+            self.expected
+            if self.value is MISSING
+            else f"{self.expected} is expected, not {_shown(self.value)}"
+        )
         return f"{place}: {text}" if place else text
 
 
@@ -84,7 +88,9 @@ def Field(
     Example:
         def page(number: Annotated[int, Field(ge=1, description="From 1")] = 1) -> str: ...
     """
-    return FieldInfo(default, {name: value for name, value in locals().items() if name != "default"})
+    return FieldInfo(
+        default, {name: value for name, value in locals().items() if name != "default"}
+    )
 
 
 # --- scalars
@@ -139,7 +145,9 @@ _SCALARS: dict[object, Shape] = {
 # --- types with a text of their own. By name, so that no module is loaded that the servlet does not use.
 
 
-def _text(schema: Json, expected: str, read: Callable[[Any, str], Any]) -> Callable[[Any, bool], Shape]:
+def _text(
+    schema: Json, expected: str, read: Callable[[Any, str], Any]
+) -> Callable[[Any, bool], Shape]:
     """A type whose values are texts in JSON; `read` is given the class and a text."""
 
     def shape(kind: Any, _output: bool) -> Shape:
@@ -157,7 +165,8 @@ def _text(schema: Json, expected: str, read: Callable[[Any, str], Any]) -> Calla
 
 
 _DURATION = re.compile(
-    r"([+-])?P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE | re.ASCII
+    r"([+-])?P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?",
+    re.IGNORECASE | re.ASCII,
 )
 
 
@@ -187,17 +196,35 @@ _PATH = _text({"type": "string", "format": "path"}, "a path", lambda kind, text:
 
 _NAMED: dict[str, Callable[[Any, bool], Shape]] = {
     "datetime.datetime": _text(
-        {"type": "string", "format": "date-time"}, "a time such as 2026-11-25T10:00:00Z", lambda kind, text: kind.fromisoformat(text)
+        {"type": "string", "format": "date-time"},
+        "a time such as 2026-11-25T10:00:00Z",
+        lambda kind, text: kind.fromisoformat(text),
     ),
-    "datetime.date": _text({"type": "string", "format": "date"}, "a date such as 2026-11-25", lambda kind, text: kind.fromisoformat(text)),
-    "datetime.time": _text({"type": "string", "format": "time"}, "a time such as 10:00:00", lambda kind, text: kind.fromisoformat(text)),
-    "datetime.timedelta": _text({"type": "string", "format": "duration"}, "a duration such as PT1H30M", _read_duration),
-    "uuid.UUID": _text({"type": "string", "format": "uuid"}, "a UUID", lambda kind, text: kind(text)),
+    "datetime.date": _text(
+        {"type": "string", "format": "date"},
+        "a date such as 2026-11-25",
+        lambda kind, text: kind.fromisoformat(text),
+    ),
+    "datetime.time": _text(
+        {"type": "string", "format": "time"},
+        "a time such as 10:00:00",
+        lambda kind, text: kind.fromisoformat(text),
+    ),
+    "datetime.timedelta": _text(
+        {"type": "string", "format": "duration"}, "a duration such as PT1H30M", _read_duration
+    ),
+    "uuid.UUID": _text(
+        {"type": "string", "format": "uuid"}, "a UUID", lambda kind, text: kind(text)
+    ),
     "builtins.bytes": _text(
-        {"type": "string", "contentEncoding": "base64"}, "bytes in base64", lambda kind, text: kind(a2b_base64(text))
+        {"type": "string", "contentEncoding": "base64"},
+        "bytes in base64",
+        lambda kind, text: kind(a2b_base64(text)),
     ),
     "builtins.bytearray": _text(
-        {"type": "string", "contentEncoding": "base64"}, "bytes in base64", lambda kind, text: kind(a2b_base64(text))
+        {"type": "string", "contentEncoding": "base64"},
+        "bytes in base64",
+        lambda kind, text: kind(a2b_base64(text)),
     ),
     "decimal.Decimal": _decimal,
     "pathlib.PurePath": _PATH,
@@ -216,7 +243,12 @@ _LISTS = {
     "collections.abc.Set": set,
     "collections.abc.MutableSet": set,
 }
-_MAPS = {"builtins.dict", "collections.OrderedDict", "collections.abc.Mapping", "collections.abc.MutableMapping"}
+_MAPS = {
+    "builtins.dict",
+    "collections.OrderedDict",
+    "collections.abc.Mapping",
+    "collections.abc.MutableMapping",
+}
 
 # Keywords of JSON Schema by the limits of `Field`, and what breaks one.
 _LIMITS: dict[str, tuple[str, str, Callable[[Any, Any], bool]]] = {
@@ -227,7 +259,11 @@ _LIMITS: dict[str, tuple[str, str, Callable[[Any, Any], bool]]] = {
     "multiple_of": ("multipleOf", "a multiple of {}", lambda value, limit: value % limit == 0),
     "min_length": ("min", "a length of at least {}", lambda value, limit: len(value) >= limit),
     "max_length": ("max", "a length of at most {}", lambda value, limit: len(value) <= limit),
-    "pattern": ("pattern", "a text that fits {}", lambda value, limit: re.search(limit, value) is not None),
+    "pattern": (
+        "pattern",
+        "a text that fits {}",
+        lambda value, limit: re.search(limit, value) is not None,
+    ),
 }
 _LENGTHS = {"array": "Items", "object": "Properties"}
 
@@ -253,7 +289,8 @@ def hints_of(thing: Any) -> dict[str, Any]:
 class Shapes:
     """Makes shapes whose schemas stand in one document, and share its definitions of recursive types.
 
-    In the schema of an output, members with defaults are always there. In that of a form, one that may be None may be left out.
+    In the schema of an output, members with defaults are always there. In that of a form, one that may be None may be left
+    out.
     """
 
     def __init__(self, *, output: bool = False, form: bool = False) -> None:
@@ -313,11 +350,23 @@ class Shapes:
         if issubclass(kind, Enum):
             return _choice(list(kind))
         if is_dataclass(kind):
-            parameters = getattr(kind, "__type_params__", None) or getattr(kind, "__parameters__", ())
-            return self._named(hint, kind.__name__, self._applied_to(lambda: self._dataclass(kind), parameters, args))
+            parameters = getattr(kind, "__type_params__", None) or getattr(
+                kind, "__parameters__", ()
+            )
+            return self._named(
+                hint,
+                kind.__name__,
+                self._applied_to(lambda: self._dataclass(kind), parameters, args),
+            )
         if typing.is_typeddict(kind):
-            parameters = getattr(kind, "__type_params__", None) or getattr(kind, "__parameters__", ())
-            return self._named(hint, kind.__name__, self._applied_to(lambda: self._typed_dict(kind), parameters, args))
+            parameters = getattr(kind, "__type_params__", None) or getattr(
+                kind, "__parameters__", ()
+            )
+            return self._named(
+                hint,
+                kind.__name__,
+                self._applied_to(lambda: self._typed_dict(kind), parameters, args),
+            )
         if issubclass(kind, tuple):
             if hasattr(kind, "_fields"):
                 return self._named(hint, kind.__name__, lambda: self._named_tuple(kind))
@@ -357,7 +406,9 @@ class Shapes:
         schema = self._closed[key].schema
         return next(name for name, one in self.definitions.items() if one is schema)
 
-    def _applied(self, hint: Any, parameters: tuple[Any, ...], args: tuple[Any, ...]) -> Callable[[], Shape]:
+    def _applied(
+        self, hint: Any, parameters: tuple[Any, ...], args: tuple[Any, ...]
+    ) -> Callable[[], Shape]:
         return self._applied_to(lambda: self.of(hint), parameters, args)
 
     def _applied_to(
@@ -367,7 +418,9 @@ class Shapes:
 
         def bound() -> Shape:
             outer = self._bound
-            given = [outer.get(one, one) if isinstance(one, typing.TypeVar) else one for one in args]
+            given = [
+                outer.get(one, one) if isinstance(one, typing.TypeVar) else one for one in args
+            ]
             self._bound = {**outer, **dict(zip(parameters, given))}
             try:
                 return make()
@@ -422,14 +475,22 @@ class Shapes:
     def _named_tuple(self, kind: Any) -> Shape:
         hints = hints_of(kind)
         shapes = [self.of(hints.get(name, Any)) for name in kind._fields]
-        shapes = [Shape({"title": name, **schema}, convert) for name, (schema, convert) in zip(kind._fields, shapes)]
+        shapes = [
+            Shape({"title": name, **schema}, convert)
+            for name, (schema, convert) in zip(kind._fields, shapes)
+        ]
         return self._items(shapes, lambda values: kind(*values), len(kind._field_defaults))
 
     def _items(self, shapes: list[Shape], make: Callable[[list[Any]], Any], optional: int) -> Shape:
         most = len(shapes)
         least = most if self._output else most - optional
         schemas = [one.schema for one in shapes]
-        schema: Json = {"type": "array", "prefixItems": schemas, "minItems": least, "maxItems": most}
+        schema: Json = {
+            "type": "array",
+            "prefixItems": schemas,
+            "minItems": least,
+            "maxItems": most,
+        }
 
         def convert(value: Any) -> Any:
             _demand(value, list, "an array")
@@ -450,7 +511,10 @@ class Shapes:
         schema: Json = {"type": "object"}
         if item.schema:
             schema["additionalProperties"] = item.schema
-        if key.schema not in ({}, {"type": "string"}) and key.schema.get("type", "string") == "string":
+        if (
+            key.schema not in ({}, {"type": "string"})
+            and key.schema.get("type", "string") == "string"
+        ):
             schema["propertyNames"] = key.schema
         convert_key = _as_is if args and args[0] in (str, Any) else from_text(key.convert)
         convert_item = item.convert
@@ -476,26 +540,39 @@ class Shapes:
                 continue
             default = field.default
             if isinstance(default, FieldInfo):
+                hint = f"Annotated[{name_of(hints[field.name])}, Field(...)]"
                 raise DefinitionError(
-                    f"{kind.__name__}.{field.name}: write `{field.name}: Annotated[{name_of(hints[field.name])}, Field(...)]`: in a "
-                    "dataclass, a Field is no default."
+                    f"{kind.__name__}.{field.name}: in a dataclass, a Field is no default. Write `{field.name}: {hint}`."
                 )
             is_needed = default is MISSING and field.default_factory is MISSING
-            members[field.name] = Member(self.of(hints[field.name]), is_needed or self._output, default)
+            members[field.name] = Member(
+                self.of(hints[field.name]), is_needed or self._output, default
+            )
         return self.record(members, kind)
 
     def _typed_dict(self, kind: Any) -> Shape:
         members: dict[str, Member] = {}
         for name, hint in hints_of(kind).items():
             is_needed = name in kind.__required_keys__
-            while (origin := get_origin(hint)) in (typing.Required, typing.NotRequired, typing.ReadOnly):
+            while (origin := get_origin(hint)) in (
+                typing.Required,
+                typing.NotRequired,
+                typing.ReadOnly,
+            ):
                 # Where hints are texts, the class itself has not seen these.
-                is_needed = {typing.Required: True, typing.NotRequired: False}.get(origin, is_needed)
+                is_needed = {typing.Required: True, typing.NotRequired: False}.get(
+                    origin, is_needed
+                )
                 hint = get_args(hint)[0]
             members[name] = Member(self.of(hint), is_needed)
         return self.record(members, is_open=True)
 
-    def record(self, members: "dict[str, Member]", make: Callable[..., Any] | None = None, is_open: bool = False) -> Shape:
+    def record(
+        self,
+        members: dict[str, Member],
+        make: Callable[..., Any] | None = None,
+        is_open: bool = False,
+    ) -> Shape:
         """An object with these members, as a dict or as what `make` makes of them."""
         properties: Json = {}
         for name, (shape, _, default) in members.items():
@@ -549,7 +626,7 @@ class Member(NamedTuple):
 def _with_default(schema: Json, default: object) -> Json:
     try:
         plain = _json.encode(default)
-    except (TypeError, ValueError):
+    except TypeError, ValueError:
         return schema
     return {**schema, "default": _json.decode(plain)}
 
@@ -579,7 +656,9 @@ def _choice(values: list[Any]) -> Shape:
     plain = [one.value if isinstance(one, Enum) else one for one in values]
     for one in plain:
         if type(one) not in (str, int, float, bool, _NONE) and not isinstance(one, (str, int)):
-            raise DefinitionError(f"{_json.encode_or_text(one)} cannot be a choice: choices are texts, numbers, true, false or null.")
+            raise DefinitionError(
+                f"{_json.encode_or_text(one)} cannot be a choice: choices are texts, numbers, true, false or null."
+            )
     plain = [_json.decode(_json.encode(one)) for one in plain]
     known = {(type(one), one): value for one, value in zip(plain, values)}
     kinds = {type(one) for one in plain}
@@ -588,7 +667,7 @@ def _choice(values: list[Any]) -> Shape:
     def convert(value: Any) -> Any:
         try:
             return known[type(value), value]
-        except (KeyError, TypeError):
+        except KeyError, TypeError:
             raise Mismatch(expected if len(plain) < 20 else f"one of {expected}", value) from None
 
     kind = _SCALARS[kinds.pop()].schema if len(kinds) == 1 else {}
@@ -597,7 +676,11 @@ def _choice(values: list[Any]) -> Shape:
 
 def _first_of(members: list[Any], shapes: list[Shape]) -> Convert:
     """The value as the first type that it fits; a scalar that is of one of the types stays as it is."""
-    exact = {one for one in members if one in (str, int, float, bool)} if all(map(_hashable, members)) else set()
+    exact = (
+        {one for one in members if one in (str, int, float, bool)}
+        if all(map(_hashable, members))
+        else set()
+    )
     converters = [one.convert for one in shapes]
     names = " or ".join(map(name_of, members))
 
@@ -634,7 +717,9 @@ def described(shape: Shape, extra: Any) -> Shape:
         if name == "pattern" and not isinstance(limit, str):
             limit = limit.pattern
         if keyword in ("min", "max"):
-            kind = schema.get("type") or next((one.get("type") for one in schema.get("anyOf", ()) if "type" in one), "string")
+            kind = schema.get("type") or next(
+                (one.get("type") for one in schema.get("anyOf", ()) if "type" in one), "string"
+            )
             keyword += _LENGTHS.get(kind, "Length")
         if isinstance(limit, (int, float, str)):
             schema[keyword] = limit
@@ -648,7 +733,9 @@ def described(shape: Shape, extra: Any) -> Shape:
     return Shape(schema, _checked(convert, checks) if checks else convert)
 
 
-def _checked(convert: Convert, checks: list[tuple[Callable[[Any, Any], bool], Any, str]]) -> Convert:
+def _checked(
+    convert: Convert, checks: list[tuple[Callable[[Any, Any], bool], Any, str]]
+) -> Convert:
     def checked(value: Any) -> Any:
         made = convert(value)
         if made is not None:

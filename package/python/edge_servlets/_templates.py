@@ -71,4 +71,6 @@ _ESCAPES = re.compile("(?:%[0-9A-Fa-f]{2})+")
 
 
 def _decoded(text: str) -> str:
-    return _ESCAPES.sub(lambda found: bytes.fromhex(found[0].replace("%", "")).decode(errors="replace"), text)
+    return _ESCAPES.sub(
+        lambda found: bytes.fromhex(found[0].replace("%", "")).decode(errors="replace"), text
+    )

@@ -1,7 +1,5 @@
 """What FastMCP has and servlets lack, and what to write instead."""
 
-import sys
-from importlib.machinery import ModuleSpec
 from typing import NoReturn
 
 _STATE = 'keep it in a variable of the module, with "state": "caller" in servlet.json'
@@ -85,16 +83,3 @@ def lacking(what: str, advice: str | None) -> str:
 
 def refuse_import(name: str) -> NoReturn:
     raise ImportError(lacking(f"`{name}`", _NAMES.get(name)))
-
-
-class _Finder:
-    """Comes last: refuses what nothing else has found of this package."""
-
-    @staticmethod
-    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        if name.startswith("fastmcp."):
-            refuse_import(name.removeprefix("fastmcp."))
-        return None
-
-
-sys.meta_path.append(_Finder)

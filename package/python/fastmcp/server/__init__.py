@@ -22,11 +22,16 @@ type _Meta = dict[str, Any]
 class FastMCP:
     """All servers of a servlet are one: their names are for their readers."""
 
-    def __init__(self, name: str | None = None, instructions: str | None = None, **options: Any) -> None:
+    def __init__(
+        self, name: str | None = None, instructions: str | None = None, **options: Any
+    ) -> None:
         self.name = name or "FastMCP"
         self.instructions = instructions
         if instructions:
-            warnings.warn("`instructions` of a server are not sent: say it in the descriptions of tools, or as a skill.", stacklevel=2)
+            warnings.warn(
+                "`instructions` of a server are not sent: say it in the descriptions of tools, or as a skill.",
+                stacklevel=2,
+            )
         for option, value in options.items():
             if value and option in SERVER:
                 raise DefinitionError(lacking(f"`FastMCP({option}=…)`", SERVER[option]))
@@ -50,7 +55,9 @@ class FastMCP:
         enabled: bool = True,
     ) -> Callable[[F], F]: ...
     @overload
-    def tool[F: _Function](self, name_or_fn: F, /, *, name: str | None = None, **options: Any) -> F: ...
+    def tool[F: _Function](
+        self, name_or_fn: F, /, *, name: str | None = None, **options: Any
+    ) -> F: ...
     def tool(
         self,
         name_or_fn: Any = None,
@@ -84,10 +91,27 @@ class FastMCP:
     ) -> Callable[[F], F]:
         """Makes a function a resource, or with a URI template resources of this form: see `edge_servlets.resource`."""
         if not isinstance(uri, str):
-            raise DefinitionError(f'{place_of(uri)}a resource needs a URI: @mcp.resource("scheme://…").')
-        known = dict(title=title, description=description, mime_type=mime_type, icons=icons, annotations=annotations, meta=meta)
+            raise DefinitionError(
+                f'{place_of(uri)}a resource needs a URI: @mcp.resource("scheme://…").'
+            )
+        known = dict(
+            title=title,
+            description=description,
+            mime_type=mime_type,
+            icons=icons,
+            annotations=annotations,
+            meta=meta,
+        )
         options = {**{key: value for key, value in known.items() if value is not None}, **options}
-        return _defined("resource", lambda name=None, **more: kit.resource(uri, name=name, **more), None, name, tags, enabled, options)
+        return _defined(
+            "resource",
+            lambda name=None, **more: kit.resource(uri, name=name, **more),
+            None,
+            name,
+            tags,
+            enabled,
+            options,
+        )
 
     @overload
     def prompt[F: _Function](self, name_or_fn: F, /) -> F: ...
@@ -106,7 +130,9 @@ class FastMCP:
         enabled: bool = True,
     ) -> Callable[[F], F]: ...
     @overload
-    def prompt[F: _Function](self, name_or_fn: F, /, *, name: str | None = None, **options: Any) -> F: ...
+    def prompt[F: _Function](
+        self, name_or_fn: F, /, *, name: str | None = None, **options: Any
+    ) -> F: ...
     def prompt(
         self,
         name_or_fn: Any = None,
@@ -121,11 +147,13 @@ class FastMCP:
         return _defined("prompt", kit.prompt, name_or_fn, name, tags, enabled, options)
 
     def completion(self, handler: Any = None) -> Any:
-        """Has a function complete arguments of prompts and templates: it is given the reference, the argument and the others."""
+        """Has a function complete arguments: it is given the prompt or template, the argument and the others."""
 
         def define(function: _Function) -> _Function:
             definitions.complete = lambda ref, argument, others: function(
-                SimpleNamespace(**ref), SimpleNamespace(**argument), SimpleNamespace(arguments=others)
+                SimpleNamespace(**ref),
+                SimpleNamespace(**argument),
+                SimpleNamespace(arguments=others),
             )
             return function
 
@@ -137,7 +165,11 @@ class FastMCP:
     def add_prompt[F: _Function](self, function: F) -> F:
         return self.prompt(function)
 
-    def run(self, transport: Literal["stdio", "http", "sse", "streamable-http"] | None = None, **options: Any) -> None:
+    def run(
+        self,
+        transport: Literal["stdio", "http", "sse", "streamable-http"] | None = None,
+        **options: Any,
+    ) -> None:
         """Does nothing: the server that has this servlet runs."""
 
     async def run_async(self, transport: str | None = None, **options: Any) -> None: ...
@@ -149,7 +181,13 @@ class FastMCP:
 
 
 def _defined(
-    kind: str, define: Any, name_or_fn: Any, name: str | None, tags: Set[str] | None, enabled: bool, options: dict[str, Any]
+    kind: str,
+    define: Any,
+    name_or_fn: Any,
+    name: str | None,
+    tags: Set[str] | None,
+    enabled: bool,
+    options: dict[str, Any],
 ) -> Any:
     """Defines a function by the kit's decorator, or gives a decorator that does."""
     for option in [*options]:
@@ -171,10 +209,16 @@ def _demand_known(function: _Function) -> None:
     code = getattr(function, "__code__", None)
     if not isinstance(code, CodeType):
         return
-    contexts = [name for name, hint in get_annotations(function, format=Format.STRING).items() if "Context" in hint]
+    contexts = [
+        name
+        for name, hint in get_annotations(function, format=Format.STRING).items()
+        if "Context" in hint
+    ]
     for loaded, used in pairwise(get_instructions(code)):
         names = loaded.argval if isinstance(loaded.argval, tuple) else (loaded.argval,)
         if used.opname == "LOAD_ATTR" and used.argval in CONTEXT and names[-1] in contexts:
             line = used.positions.lineno if used.positions else code.co_firstlineno
             place = f"{code.co_filename}:{line}: "
-            raise DefinitionError(place + lacking(f"`{names[-1]}.{used.argval}`", CONTEXT[used.argval]))
+            raise DefinitionError(
+                place + lacking(f"`{names[-1]}.{used.argval}`", CONTEXT[used.argval])
+            )
