@@ -27,6 +27,8 @@ export interface Import {
   isLazy: boolean;
   /** The module goes on where there is no such module. */
   isTried: boolean;
+  /** It may be any module of the package of this name: which one is computed. */
+  isAny?: boolean;
 }
 
 /** A module as bytecode. */

@@ -63,17 +63,15 @@ def use():
     version: "",
     does: "command lines",
     code: `import click
-from click.testing import CliRunner
 
 @click.command()
 @click.option("--times", default=1)
 @click.argument("name")
 def hello(times, name):
-    for _ in range(times):
-        click.echo(f"Hello {name}!")
+    return f"Hello {name}!" * times
 
 def use():
-    return CliRunner().invoke(hello, ["Ada", "--times", "2"]).output`,
+    return hello.main(["Ada", "--times", "2"], standalone_mode=False)`,
   },
   {
     name: "docutils",
@@ -365,7 +363,8 @@ def use():
     name: "python-slugify",
     version: "",
     does: "names in URLs",
-    code: `from slugify import slugify
+    code: `import text_unidecode
+from slugify import slugify
 
 def use():
     return slugify("Über den Wolken, 空!")`,
