@@ -10,7 +10,7 @@ const KIT = resolve(import.meta.dirname, "..");
 
 /** Parts of the standard library that are of no use in a servlet: no screens, processes, sockets or installers there. */
 const LEFT_OUT =
-  /^(asyncio\/(base_subprocess|proactor|selector|streams|subprocess|tools|unix|windows|__main__)|antigravity|this|turtle|idlelib|turtledemo|tkinter|ensurepip|venv|curses|multiprocessing|_pyrepl|pydoc_data|config-|site-packages|lib2to3|test|_?(aix|apple|android|ios|osx)_support|_sysconfig|sysconfig|dbm|ctypes|ssl\.|smtplib|ftplib|imaplib|poplib|xmlrpc|webbrowser|wsgiref|socketserver|http\/server|pty|tty|msilib|__phello|__hello|pdb|profile|cProfile|pstats|tracemalloc|trace\.|bdb|cmd\.|code\.|pydoc|doctest|rlcompleter|compileall|py_compile|zipapp|modulefinder|pyclbr|tabnanny|site\.|concurrent\/(interpreters|futures\/(process|interpreter))|logging\/(config|handlers)|encodings\/(mac_|cp4(?!37)|cp[7-9]|cp10|cp11|big5|euc_|iso2022|johab|hz|gb|shift_|cp93|cp94|cp95|hp_|kz|ptcp|koi8_t|oem|mbcs|_win|bz2))/;
+  /^(asyncio\/(base_subprocess|proactor|selector|streams|subprocess|tools|unix|windows|__main__)|antigravity|this|turtle|idlelib|turtledemo|tkinter|ensurepip|venv|curses|multiprocessing|_pyrepl|pydoc_data|config-|site-packages|lib2to3|test|_?(aix|apple|android|ios|osx)_support|_sysconfig|sysconfig|dbm|ctypes|ssl\.|smtplib|ftplib|imaplib|poplib|xmlrpc|webbrowser|wsgiref|socketserver|http\/server|pty|tty|msilib|__phello|__hello|pdb|profile|cProfile|pstats|tracemalloc|trace\.|bdb|cmd\.|code\.|pydoc|doctest|rlcompleter|compileall|py_compile|zipapp|modulefinder|pyclbr|tabnanny|site\.|concurrent\/(interpreters|futures\/(process|interpreter))|logging\/(config|handlers)|encodings\/(mac_(?!roman)|cp4(?!37)|cp[7-9]|cp10|cp11|big5|euc_|iso2022|johab|hz|gb|shift_|cp93|cp94|cp95|hp_|kz|ptcp|koi8_t|oem|mbcs|_win|bz2))/;
 
 const KIT_MODULES = ["_edge_build", "edge_servlets._run"];
 /** Modules that many servlets import, and that are of no weight for the others; the rest comes with who imports it. */
@@ -21,7 +21,7 @@ const OFTEN =
 
 /** Encodings, which are looked up by their names when they are used. */
 const ENCODINGS =
-  "ascii cp1252 cp437 idna iso8859_15 latin_1 punycode raw_unicode_escape unicode_escape utf_16 utf_16_be utf_16_le utf_32 utf_32_be utf_32_le utf_8_sig"
+  "ascii cp1252 cp437 idna iso8859_15 latin_1 mac_roman punycode raw_unicode_escape unicode_escape utf_16 utf_16_be utf_16_le utf_32 utf_32_be utf_32_le utf_8_sig"
     .split(" ")
     .map((name) => `encodings.${name}`);
 
