@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeBundle } from "../../../../../src/bundle/bundle.ts";
 import { loadServlet } from "../../../../../src/testing/index.ts";
-import { CORPUS, type Used } from "./corpus.ts";
+import { CORPUS, packageOf, type Used } from "./corpus.ts";
 
 /** Packages from PyPI in servlets: they give there what they give elsewhere, or fail as docs/packages.md says. */
 let folder: string;
@@ -19,11 +19,17 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** Writes a servlet that uses the package in its tool `use`; gives its folder. */
-async function writeServlet({ name, needs, code, manifest = {} }: Used): Promise<string> {
+async function writeServlet({
+  name,
+  version,
+  code,
+  manifest = {},
+  ...used
+}: Used): Promise<string> {
   const servlet = join(folder, name.replaceAll(/\W+/g, "-"));
   await mkdir(servlet, { recursive: true });
   const files = {
-    "requirements.txt": needs.join("\n"),
+    "requirements.txt": `${packageOf(name)}==${version}\n${used.with ?? ""}`,
     "servlet.py": `from edge_servlets import tool
 import using
 
@@ -47,20 +53,16 @@ const outcomeIn = (path: string) =>
       String,
     );
 
-test.for(CORPUS)(
-  "$name (needs PyPI)",
-  { timeout: 300_000 },
-  async (used, { skip }) => {
-    skip(!isReachable, "PyPI cannot be reached");
-    const path = await writeServlet(used);
-    const outcome = await outcomeIn(path);
-    if (used.fails !== undefined) {
-      expect(outcome).toMatch(used.fails.error);
-      return;
-    }
-    expect(outcome).toEqual({ made: used.gives });
-    const [member] = await makeBundle({ cache: ".bundle", progress: () => {}, folders: [path] });
-    expect(member!.size.gzip / 1000).toBeGreaterThan(used.kb! * 0.9 - 1);
-    expect(member!.size.gzip / 1000).toBeLessThan(used.kb! * 1.1 + 1);
-  },
-);
+test.for(CORPUS)("$name (needs PyPI)", { timeout: 300_000 }, async (used, { skip }) => {
+  skip(!isReachable, "PyPI cannot be reached");
+  const path = await writeServlet(used);
+  const outcome = await outcomeIn(path);
+  if (used.fails !== undefined) {
+    expect(outcome).toMatch(used.fails.error);
+    return;
+  }
+  expect(outcome).toEqual({ made: used.gives });
+  const [member] = await makeBundle({ cache: ".bundle", progress: () => {}, folders: [path] });
+  expect(member!.size.gzip / 1000).toBeGreaterThan(used.kb! * 0.9 - 1);
+  expect(member!.size.gzip / 1000).toBeLessThan(used.kb! * 1.1 + 1);
+});
