@@ -107,7 +107,7 @@ export async function programOf(
       for (const parent of parentsOf(name)) await want(parent);
       for (const hidden of isLibrary ? (HIDDEN[name] ?? []) : []) await want(hidden);
       // The data of time zones are packages without code: https://pypi.org/project/tzdata
-      if (name === "zoneinfo" || /^tzdata/.test(name)) {
+      if (name === "zoneinfo" || name.startsWith("tzdata")) {
         const zones = name === "zoneinfo" ? "tzdata" : name;
         for (const one of await modulesBelow(zones, roots)) await want(one);
       }
