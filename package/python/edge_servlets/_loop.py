@@ -1,4 +1,4 @@
-"""The event loop of servlets: asyncio in the time of the journal. Loaded where the servlet loads asyncio.
+"""The event loop of servlets: asyncio in the time of the journal. Used where the servlet loads asyncio.
 
 Nothing happens while code runs: there are no sockets and no threads, and host functions block. So what tasks ask of the host is
 collected, and sent together once no task can go on by itself; then timers are waited for.
@@ -14,6 +14,7 @@ from typing import Any
 
 from . import _asks, _calls, _drive, _host
 from ._drive import Deadlock
+from ._errors import folder_of
 from ._host import WARN, running
 
 type _Answer = dict[str, Any]
@@ -215,7 +216,7 @@ async def _awaited(awaitable: Awaitable[Any]) -> Any:
     return await awaitable
 
 
-_OURS = tuple(file.rpartition("/")[0] + "/" for file in (__file__, asyncio.__file__ or __file__))
+_OURS = (folder_of(_sent), folder_of(asyncio.sleep))
 
 
 def _places_of(tasks: Iterable[asyncio.Task[Any]]) -> str:
@@ -256,6 +257,9 @@ class _Policy(asyncio.events._AbstractEventLoopPolicy):
         return Loop()
 
 
-loop = Loop()
-sys.set_asyncgen_hooks(loop._asyncgen_firstiter_hook, loop._asyncgen_finalizer_hook)
-events._set_event_loop_policy(_Policy())
+def install() -> None:
+    """Has handlers run as tasks of one loop; called once, for a servlet that has loaded asyncio."""
+    loop = Loop()
+    sys.set_asyncgen_hooks(loop._asyncgen_firstiter_hook, loop._asyncgen_finalizer_hook)
+    events._set_event_loop_policy(_Policy())
+    _drive.drive = loop.drive

@@ -6,7 +6,6 @@ from typing import Any
 
 import _edge
 
-from . import _drive
 from ._answers import Answer, answers_of, log_raised
 from ._definitions import definitions
 from ._drive import Deadlock
@@ -29,10 +28,10 @@ def loaded() -> str:
     if not _answers:
         raise DefinitionError("The servlet offers nothing: no @tool, @resource or @prompt.")
     if "asyncio" in sys.modules:
-        from ._loop import loop
+        from ._loop import install
 
-        _drive.drive = loop.drive
-    if "logging" in sys.modules:
+        install()
+    if "logging" in sys.modules or "asyncio" in sys.modules:
         from ._logs import log_to_host
 
         log_to_host()

@@ -146,11 +146,15 @@ _SCALARS: dict[object, Shape] = {
 
 
 def _text(
-    schema: Json, expected: str, read: Callable[[Any, str], Any]
+    expected: str,
+    read: Callable[[Any, str], Any],
+    output: Json | None = None,
+    **keywords: str | list[str],
 ) -> Callable[[Any, bool], Shape]:
-    """A type whose values are texts in JSON; `read` is given the class and a text."""
+    """A type whose values are texts in JSON, with these keywords; `read` is given the class and a text."""
+    schema: Json = {"type": "string", **keywords}
 
-    def shape(kind: Any, _output: bool) -> Shape:
+    def shape(kind: Any, is_output: bool) -> Shape:
         def convert(value: Any) -> Any:
             if type(value) is str:
                 try:
@@ -159,9 +163,21 @@ def _text(
                     pass
             raise Mismatch(expected, value)
 
-        return Shape(schema, convert)
+        return Shape(output if is_output and output is not None else schema, convert)
 
     return shape
+
+
+def _of_iso(kind: Any, text: str) -> Any:
+    return kind.fromisoformat(text)
+
+
+def _of_base64(kind: Any, text: str) -> Any:
+    return kind(a2b_base64("".join(text.split()), strict_mode=True))
+
+
+def _of_text(kind: Any, text: str) -> Any:
+    return kind(text)
 
 
 _DURATION = re.compile(
@@ -192,40 +208,25 @@ def _decimal(kind: Any, output: bool) -> Shape:
     return Shape({"type": "string"} if output else {"type": ["number", "string"]}, convert)
 
 
-_PATH = _text({"type": "string", "format": "path"}, "a path", lambda kind, text: kind(text))
+_PATH = _text("a path", _of_text, format="path")
+_BYTES = _text("base64", _of_base64, contentEncoding="base64")
 
 _NAMED: dict[str, Callable[[Any, bool], Shape]] = {
+    # Formats are narrower than what functions return: times without an offset, parts of seconds.
     "datetime.datetime": _text(
-        {"type": "string", "format": "date-time"},
         "a time such as 2026-11-25T10:00:00Z",
-        lambda kind, text: kind.fromisoformat(text),
+        _of_iso,
+        output={"type": "string"},
+        format="date-time",
     ),
-    "datetime.date": _text(
-        {"type": "string", "format": "date"},
-        "a date such as 2026-11-25",
-        lambda kind, text: kind.fromisoformat(text),
-    ),
-    "datetime.time": _text(
-        {"type": "string", "format": "time"},
-        "a time such as 10:00:00",
-        lambda kind, text: kind.fromisoformat(text),
-    ),
+    "datetime.date": _text("a date such as 2026-11-25", _of_iso, format="date"),
+    "datetime.time": _text("a time such as 10:00:00", _of_iso, examples=["10:00:00"]),
     "datetime.timedelta": _text(
-        {"type": "string", "format": "duration"}, "a duration such as PT1H30M", _read_duration
+        "a duration such as PT1H30M", _read_duration, output={"type": "string"}, format="duration"
     ),
-    "uuid.UUID": _text(
-        {"type": "string", "format": "uuid"}, "a UUID", lambda kind, text: kind(text)
-    ),
-    "builtins.bytes": _text(
-        {"type": "string", "contentEncoding": "base64"},
-        "bytes in base64",
-        lambda kind, text: kind(a2b_base64(text)),
-    ),
-    "builtins.bytearray": _text(
-        {"type": "string", "contentEncoding": "base64"},
-        "bytes in base64",
-        lambda kind, text: kind(a2b_base64(text)),
-    ),
+    "uuid.UUID": _text("a UUID", _of_text, format="uuid"),
+    "builtins.bytes": _BYTES,
+    "builtins.bytearray": _BYTES,
     "decimal.Decimal": _decimal,
     "pathlib.PurePath": _PATH,
     "pathlib._local.PurePath": _PATH,
