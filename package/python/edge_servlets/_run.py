@@ -6,6 +6,7 @@ from typing import Any
 
 import _edge
 
+from . import _encodings as _encodings
 from ._answers import Answer, answers_of, log_raised
 from ._definitions import definitions
 from ._drive import Deadlock

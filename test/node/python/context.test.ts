@@ -123,7 +123,11 @@ test("sample asks the client's model", async () => {
 
 test("list_roots", async () => {
   const roots = [{ uri: "file:///a", name: "A" }, { uri: "file:///b" }];
-  const { result } = await servlet.callTool("roots", {}, { answers: { "roots/list": [{ roots }] } });
+  const { result } = await servlet.callTool(
+    "roots",
+    {},
+    { answers: { "roots/list": [{ roots }] } },
+  );
   expect(result.content).toEqual([text("file:///a A,file:///b None")]);
 });
 
@@ -215,7 +219,10 @@ test("a call is given its id, its meta and its client", async () => {
 
 describe("tools of other servlets", () => {
   const tools: Script["tools"] = {
-    forecast: ({ city }) => ({ content: [text(`${city}: 22`)], structuredContent: { celsius: 22 } }),
+    forecast: ({ city }) => ({
+      content: [text(`${city}: 22`)],
+      structuredContent: { celsius: 22 },
+    }),
   };
 
   test("are called by name", async () => {

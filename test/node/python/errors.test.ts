@@ -44,10 +44,7 @@ describe("an exception of a tool", () => {
   test.each<[tool: string, said: string]>([
     ["empty", "RuntimeError"],
     ["recurses", "maximum recursion depth exceeded"],
-    [
-      "forgets",
-      "'coroutine' object has no attribute 'data'. `await` it, in an `async def`.",
-    ],
+    ["forgets", "'coroutine' object has no attribute 'data'. `await` it, in an `async def`."],
   ])("%s: %s", async (tool, said) => {
     expect((await servlet.callTool(tool)).result).toEqual(failed(said));
   });

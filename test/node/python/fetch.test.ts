@@ -40,7 +40,10 @@ describe("a request arrives as it was made", () => {
       },
     ],
     [{ body: "text" }, { headers: { "content-type": "text/plain;charset=UTF-8" }, body: "Ã©" }],
-    [{ body: "bytes", method: "PUT" }, { method: "PUT", headers: {}, body: "\0ÿ" }],
+    [
+      { body: "bytes", method: "PUT" },
+      { method: "PUT", headers: {}, body: "\0ÿ" },
+    ],
     [{ body: "parts" }, { body: "ab" }],
     [
       { body: "form" },
@@ -101,7 +104,39 @@ test("raise_for_status", async () => {
 
 test("a request that fails raises an error that says why", async () => {
   const { result } = await servlet.callTool("handles", {}, { fetch: echo });
-  expect(result.content).toMatchObject([{ text: expect.stringMatching(/^refused: .*other\.example\.com/) }]);
+  expect(result.content).toMatchObject([
+    { text: expect.stringMatching(/^refused: .*other\.example\.com/) },
+  ]);
   const { result: other } = await servlet.callTool("unhandled", {}, { fetch: echo });
   expect(other.isError).toBe(true);
+});
+
+describe("bytes in an encoding that the library lacks", () => {
+  const decoded = async (data: number[], encoding: string) => {
+    const given = { data: Buffer.from(data).toString("base64"), encoding };
+    const { result } = await servlet.callTool("decoded", given);
+    const [block] = result.content;
+    return block?.type === "text" ? block.text : block;
+  };
+
+  test.each([
+    ["shift_jis", [0x93, 0xfa, 0x96, 0x7b], "日本"],
+    ["EUC-JP", [0xc6, 0xfc], "日"],
+    ["gb18030", [0xd6, 0xd0], "中"],
+    ["big5", [0xa4, 0xa4], "中"],
+    ["cp949", [0xc7, 0xd1], "한"],
+    ["koi8_t", [0xc1], "unknown encoding: koi8_t"],
+    ["shift_jis", [0xff], /shift_jis.*not in this encoding/],
+  ])("%s %j are read by the host", async (encoding, data, text) => {
+    const read = await decoded(data, encoding);
+    if (typeof text === "string") expect(read).toBe(text);
+    else expect(read).toMatch(text);
+  });
+
+  test("cannot be written", async () => {
+    const { result } = await servlet.callTool("encoded", { text: "日本", encoding: "shift_jis" });
+    expect(result.content).toEqual([
+      expect.objectContaining({ text: expect.stringMatching(/can be read in a servlet, and not/) }),
+    ]);
+  });
 });

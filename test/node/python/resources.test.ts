@@ -59,10 +59,7 @@ test.each<[uri: string, contents: object[]]>([
     ],
   ],
   ["book://dune/3", [{ uri: "book://dune/3", text: "Arrakis. 4 short test" }]],
-  [
-    "book://emma/1?mode=long",
-    [{ uri: "book://emma/1?mode=long", text: "Highbury. 2 long test" }],
-  ],
+  ["book://emma/1?mode=long", [{ uri: "book://emma/1?mode=long", text: "Highbury. 2 long test" }]],
   ["file://a/b%20c", [{ uri: "file://a/b%20c", text: "a/b c" }]],
 ])("%s", async (uri, contents) => {
   expect((await servlet.readResource(uri)).result).toEqual({ contents });

@@ -60,7 +60,12 @@ describe("a typed value is structured content, and text", () => {
     ["choice", {}, { result: "red" }, '"red"'],
     ["movies", {}, { result: [{ name: "Dune", year: 2021 }] }, '[{"name":"Dune","year":2021}]'],
     ["maybe", { there: false }, { result: null }, "null"],
-    ["maybe", { there: true }, { result: { size: "large", count: 1 } }, '{"size":"large","count":1}'],
+    [
+      "maybe",
+      { there: true },
+      { result: { size: "large", count: 1 } },
+      '{"size":"large","count":1}',
+    ],
     [
       "everything",
       {},

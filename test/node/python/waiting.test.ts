@@ -13,7 +13,10 @@ const LINES = { never: 104, leaves: 112 };
 
 const text = (value: string) => ({ type: "text", text: value });
 const answers: Script["answers"] = {
-  "elicitation/create": ({ message }) => ({ action: "accept", content: { value: String(message) } }),
+  "elicitation/create": ({ message }) => ({
+    action: "accept",
+    content: { value: String(message) },
+  }),
 };
 const tools: Script["tools"] = { forecast: ({ city }) => `${String(city)}: 22` };
 const fetch = () => new Response("ok");

@@ -60,3 +60,13 @@ async def handles() -> str:
 @tool
 async def unhandled() -> str:
     return (await fetch("https://other.example.com/")).text
+
+
+@tool
+def decoded(data: bytes, encoding: str) -> str:
+    return data.decode(encoding)
+
+
+@tool
+def encoded(text: str, encoding: str) -> bytes:
+    return text.encode(encoding)
