@@ -213,7 +213,7 @@ class Batch {
     const asked = this.#asked.calls[key]!;
     const ended = (answer: ToolAnswer) => (this.calls[nth] = { answer });
     try {
-      const found = await this.#found(asked, known.recorded);
+      const found = await this.#found(asked, known);
       // Since the user was asked another servlet may have the tool, or the caller has come to be allowed to call it.
       if (isConfirmed(this.#outer, found) && this.#asked.allowed?.[key] !== found.servlet!.name)
         throw new Refusal(
@@ -234,7 +234,7 @@ class Batch {
           waits: whateverFor((waiting) => waiting),
         }),
       );
-      if (isWaiting(result)) this.#interrupted(nth, result);
+      if (isWaiting(result)) this.#interrupted(nth, result, found.ref);
       else ended(this.#within(result as CallToolResult));
     } catch (error) {
       if (error instanceof Refusal) {
@@ -255,7 +255,10 @@ class Batch {
   }
 
   /** The tool, if it may be called. Throws a `Refusal`. */
-  async #found({ name, arguments: input }: ToolCall, known?: Recorded): Promise<FoundTool> {
+  async #found(
+    { name, arguments: input }: ToolCall,
+    { recorded, pinned }: InnerCall,
+  ): Promise<FoundTool> {
     const { call, find } = this.#outer;
     const { chain } = call;
     if (chain.depth >= limits.innerDepth)
@@ -270,11 +273,11 @@ class Batch {
       );
     const { principal, session } = call;
     const viewer = { principal, session };
-    const ref = { kind: "tool", name, input } as const;
-    const found = await find(ref, viewer, known?.head.hash).catch((error: unknown): never => {
+    const ref = { kind: "tool", name, input, ...(pinned && { pinned }) } as const;
+    const found = await find(ref, viewer, recorded?.head.hash).catch((error: unknown): never => {
       const { code, message } = Fault.from(error);
       if (code === "insufficient_scope") throw new Refusal("insufficient-scope", message);
-      if (code === "invalid_params" && known === undefined)
+      if (code === "invalid_params" && recorded === undefined)
         throw new Refusal("unknown-tool", message);
       throw error;
     });
@@ -345,11 +348,16 @@ class Batch {
     };
   }
 
-  #interrupted(nth: number, { reason, recorded, state, isSingleUse }: Waiting): void {
+  #interrupted(
+    nth: number,
+    { reason, recorded, state, isSingleUse }: Waiting,
+    ref: FoundTool["ref"],
+  ): void {
     this.#reasons[nth] = reason;
     this.isSingleUse ||= isSingleUse;
     const returned = { ...(state !== undefined && { state }) };
-    this.calls[nth] = recorded ? { recorded } : { returned };
+    const { pinned } = ref.kind === "tool" ? ref : {};
+    this.calls[nth] = { ...(recorded ? { recorded } : { returned }), ...(pinned && { pinned }) };
   }
 
   /** The result, unless all of them together are more than is kept for one call. */

@@ -73,6 +73,7 @@ export interface Accounts {
 
 /** A tool that a servlet may call, once its arguments are checked. */
 export interface FoundTool {
+  ref: CallRef;
   servlet?: PreparedServlet | undefined;
   tool?: { own: string; tool?: Tool };
   subject?: string;

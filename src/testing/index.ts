@@ -325,7 +325,7 @@ function scriptedTools(script: Script, { manifest }: PreparedServlet): FindTool 
         typeof given === "string" ? { content: [{ type: "text", text: given }] } : { ...given },
       );
     };
-    return { servlet, tool: { own: name }, subject: name, run };
+    return { ref, servlet, tool: { own: name }, subject: name, run };
   };
 }
 
