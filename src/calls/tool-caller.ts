@@ -25,11 +25,17 @@ import type { Ending } from "../wasm/call.ts";
 
 type Outer = Parameters<NonNullable<Deployment["toolCaller"]>>[0];
 
-/** The run whose guest makes calls. */
-type Calling = Outer & { call: { chain: CallChain } };
+/** The run whose guest makes calls, and the tools that its caller has. */
+type Calling = Omit<Outer, "find"> & {
+  call: { chain: CallChain };
+  find: ReturnType<Outer["find"]>;
+};
 
 /** Part of the fuel that is left which calls get: their caller can still say what has become of them. */
 const SHARE = 0.9;
+
+/** How long a run knows what its caller has, in ms: to ask servlets for the lists of one state costs what calls of them cost. */
+const SEEN_MS = 1000;
 
 /** Calls that a question to the user shows, and the characters of all of them. */
 const CALLS_SHOWN = 20;
@@ -57,16 +63,24 @@ export function toolCallerOf(outer: Outer): ToolCaller {
   };
   let inner = call.recorded?.inner;
   let isSingleUse = false;
+  /** The tools that the caller has, which calls may change. */
+  let seen: { find: Calling["find"]; until: number } | undefined;
+  const { principal, session } = call;
   return {
     parts: {
       chain,
       async callTools(asked, signal) {
-        const calling = { ...outer, call: { ...call, chain } };
+        if (seen === undefined || seen.until <= Date.now()) {
+          const until = Date.now() + SEEN_MS;
+          seen = { find: outer.find({ principal, session }), until };
+        }
+        const calling = { ...outer, call: { ...call, chain }, find: seen.find };
         if (asked.isTrial === true) return confirmationOf(calling, asked, signal);
         const known = inner?.at === asked.at ? inner.calls : [];
         const batch = new Batch(calling, asked, known);
         inner = { at: asked.at, calls: batch.calls };
         const called = await batch.run(signal);
+        if (batch.hasCalled) seen = undefined;
         isSingleUse ||= batch.isSingleUse;
         if ("answers" in called) inner = undefined;
         return called;
@@ -118,7 +132,7 @@ async function confirmationOf(
   signal: AbortSignal,
 ): Promise<Confirmation> {
   const { servlet, call, find } = outer;
-  const { principal, session, chain } = call;
+  const { chain } = call;
   const asked: ToolCall[] = [];
   const servlets: [key: string, servlet: string][] = [];
   for (const [key, one] of Object.entries(calls).slice(0, Math.max(0, chain.left.calls))) {
@@ -126,7 +140,7 @@ async function confirmationOf(
     const ref = { kind: "tool", name: one.name, input: one.arguments } as const;
     let found: FoundTool;
     try {
-      found = await find(ref, { principal, session });
+      found = await find(ref);
       demandAllowed(outer, found, one.name);
     } catch {
       continue;
@@ -161,6 +175,8 @@ class Batch {
   /** How far each of them has come. */
   readonly calls: InnerCall[];
   isSingleUse = false;
+  /** True once one of them was made, rather than refused. */
+  hasCalled = false;
   readonly #outer: Calling;
   readonly #asked: AskedCalls;
   readonly #keys: readonly string[];
@@ -227,6 +243,7 @@ class Batch {
           "gen_ai.tool.name": asked.name,
         },
       });
+      this.hasCalled = true;
       const context = await this.#contextOf(nth, found, signal);
       const result = await inSpan(this.#outer.call.trace, start, () =>
         perform<Waiting | Json>(found, context, {
@@ -271,10 +288,8 @@ class Batch {
         "too-many",
         `The servlets made too many calls in one call (limit ${limits.innerCalls}). Split the work into several calls.`,
       );
-    const { principal, session } = call;
-    const viewer = { principal, session };
     const ref = { kind: "tool", name, input, ...(pinned && { pinned }) } as const;
-    const found = await find(ref, viewer, recorded?.head.hash).catch((error: unknown): never => {
+    const found = await find(ref, recorded?.head.hash).catch((error: unknown): never => {
       const { code, message } = Fault.from(error);
       if (code === "insufficient_scope") throw new Refusal("insufficient-scope", message);
       if (code === "invalid_params" && recorded === undefined)
