@@ -135,6 +135,7 @@ async function confirmationOf(
   const { chain } = call;
   const asked: ToolCall[] = [];
   const servlets: [key: string, servlet: string][] = [];
+  const unasked = new Set<string>();
   for (const [key, one] of Object.entries(calls).slice(0, Math.max(0, chain.left.calls))) {
     signal.throwIfAborted();
     const ref = { kind: "tool", name: one.name, input: one.arguments } as const;
@@ -145,13 +146,17 @@ async function confirmationOf(
     } catch {
       continue;
     }
-    if (!isConfirmed(outer, found)) continue;
     // `call_tool` of the server is a call of the tool that it names.
-    asked.push({ ...one, name: found.subject ?? one.name });
+    const { subject = one.name } = found;
+    if (!isConfirmed(outer, found)) {
+      if (subject === one.name) unasked.add(subject);
+      continue;
+    }
+    asked.push({ ...one, name: subject });
     servlets.push([key, found.servlet!.name]);
   }
   const question = asked.length === 0 ? "" : questionOf(servlet.name, asked);
-  return { question, servlets: Object.fromEntries(servlets) };
+  return { question, servlets: Object.fromEntries(servlets), unasked: [...unasked] };
 }
 
 /** The question whether a servlet may make these calls, in which no character is obeyed or hidden rather than shown. */

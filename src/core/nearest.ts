@@ -9,7 +9,8 @@ export function nearest(name: string, known: Iterable<string>): string | undefin
   for (const one of known) {
     if (Math.abs(one.length - name.length) > most) continue;
     const distance = distanceOf(one.toLowerCase(), name.toLowerCase(), most);
-    if (distance <= most && distance < (found?.distance ?? Infinity)) found = { name: one, distance };
+    if (distance <= most && distance < (found?.distance ?? Infinity))
+      found = { name: one, distance };
   }
   return found?.name;
 }
