@@ -26,8 +26,10 @@ import { Refusal, Refusals } from "./refusal.ts";
 import { checkManifest, scan, type FoundServlet } from "./scan.ts";
 import { bundleScript, kitScript, type ServletScript } from "./typescript/script.ts";
 import { checkTypes, checkViewTypes } from "./typescript/types.ts";
-import { snapshot } from "./wasm/snapshot.ts";
-import { build } from "./source.ts";
+import { pythonWith } from "./python/engine.ts";
+import { chanceWarnings, loadPython, pythonNeverWaits } from "./python/servlet.ts";
+import { snapshot, type Snapshot } from "./wasm/snapshot.ts";
+import { build, isInterpreted } from "./source.ts";
 import { viewDocuments, viewScripts, type ViewDocument } from "./views.ts";
 import { skillsIn, type SkillArchive } from "./skills.ts";
 import { buildWarnings } from "./toolchains.ts";
@@ -206,11 +208,11 @@ async function makeReady(
 ): Promise<Ready> {
   refuseUnkept(found);
   const preparation = preparationOf(found.manifest, { optimise });
-  const isShared = script !== undefined && preparation.memoryBytes === limits.memoryBytes;
+  const isShared = isInterpreted(found.source) && preparation.memoryBytes === limits.memoryBytes;
   const advice = isShared && !isInstalled ? `, as prepared.bin is stale: \`npm run prepared\`` : "";
   const tell = (doing: string) => progress(`${found.name}: ${doing}${advice}`);
-  const plugin = await build(found.source, cache, tell);
   try {
+    const plugin = await build(found.source, cache, tell);
     const how = { ...preparation, optimise: optimise || isShared };
     const prepared = await prepare(plugin, how, cache, tell);
     if (keepsState(found.manifest) && prepared.unrestorable !== undefined) {
@@ -219,6 +221,7 @@ async function makeReady(
       );
     }
     if (script !== undefined) return await makeLoaded(found, prepared, script, cache);
+    if (found.source.kind === "python") return await makePython(found, prepared, cache, tell);
     const { remedy, warnings } = lookedInto(plugin, found.manifest);
     const dialect = found.manifest.dialect ?? dialectOf(prepared.exports);
     if (dialect === undefined || dialectOf(prepared.exports) === undefined) {
@@ -324,11 +327,46 @@ async function makeLoaded(
   const { patch, output } = await loaded.catch((error: unknown) => {
     throw error instanceof Refusal ? new Refusal(explain(error.message)) : error;
   });
-  const { exports, manifest } = loadedSchema.parse(output);
-  const shown = withManifest(found, manifest);
   const mayAsk = /\b(?:Date|random|performance)\b/.test(text);
   const asked =
     mayAsk && (await snapshot(interpreter, { name: "servlet.js", text: watched }, cache, base));
+  return loadedServlet(found, { interpreter, base, patch, output }, cache, {
+    neverWaits: scriptNeverWaits(text, found.manifest),
+    bytes: Buffer.byteLength(text),
+    warnings: asked ? warningsFor(asked.output) : [],
+  });
+}
+
+/** A servlet in Python. */
+async function makePython(
+  found: FoundServlet,
+  interpreter: Prepared,
+  cache: string,
+  progress: (doing: string) => void,
+): Promise<Ready> {
+  const engine = await pythonWith(interpreter, cache);
+  const loaded = await loadPython(found.source.files[0]!, engine, cache, progress);
+  return loadedServlet(found, { ...engine, ...loaded }, cache, {
+    neverWaits: pythonNeverWaits(loaded, found.manifest),
+    bytes: Buffer.byteLength(loaded.text),
+    warnings: chanceWarnings(loadedSchema.parse(loaded.output).asked),
+  });
+}
+
+/** A servlet whose code is loaded into the interpreter that has this base. */
+async function loadedServlet(
+  found: FoundServlet,
+  {
+    interpreter,
+    base,
+    patch,
+    output,
+  }: Snapshot & { interpreter: Prepared; base: NonNullable<Prepared["base"]> },
+  cache: string,
+  { neverWaits, bytes, warnings }: { neverWaits: boolean; bytes: number; warnings: string[] },
+): Promise<Ready> {
+  const { exports, manifest } = loadedSchema.parse(output);
+  const shown = withManifest(found, manifest);
   return {
     found: shown,
     dialect: "hyper-v2",
@@ -341,9 +379,9 @@ async function makeLoaded(
       base,
       patch,
     },
-    neverWaits: scriptNeverWaits(text, found.manifest),
-    size: { before: Buffer.byteLength(text), gzip: gzipBytes(patch.bytes) },
-    warnings: asked ? warningsFor(asked.output) : [],
+    neverWaits,
+    size: { before: bytes, gzip: gzipBytes(patch.bytes) },
+    warnings,
   };
 }
 
@@ -351,6 +389,8 @@ const manifestPart = z.record(z.string(), z.looseObject({}));
 const loadedSchema = z.object({
   exports: z.array(z.string()),
   manifest: z.object({ views: manifestPart, tools: manifestPart }),
+  /** Where a script in Python asked for the time or for chance while it was loaded. */
+  asked: z.array(z.object({ what: z.string(), path: z.string(), line: z.number() })).default([]),
 });
 
 /** The servlet with the views that its script defines. Throws a `Refusal`. */
@@ -387,7 +427,7 @@ async function warmed(one: Ready, { patch, refusal }: ListAnswer, cache: string)
   const hash = contentHash(prepared.hash, bytes);
   const path = join(cache, `${hash.slice(0, 32)}.warm.bin`);
   await writeIfNew(path, bytes);
-  const gzip = one.size.gzip + (found.source.kind === "typescript" ? 0 : gzipBytes(bytes));
+  const gzip = one.size.gzip + (isInterpreted(found.source) ? 0 : gzipBytes(bytes));
   return {
     ...one,
     prepared: { ...prepared, hash, patch: { path, bytes } },

@@ -24,20 +24,27 @@ export const PREPARED = join(OWN_FOLDER, "prepared.bin");
 /** Puts those files into the cache that it does not have. */
 export async function unpackPrepared(cache: string): Promise<void> {
   await mkdir(cache, { recursive: true });
-  const packed = await readIfThere(PREPARED);
-  if (packed === undefined) return;
+  await unpack(PREPARED, cache);
+}
+
+/** Puts the files of a pack into a folder that lacks them; gives their names. */
+export async function unpack(pack: string, folder: string): Promise<string[]> {
+  const packed = await readIfThere(pack);
+  if (packed === undefined) return [];
   const end = packed.indexOf(10);
   const lengths: Record<string, number> = JSON.parse(
     new TextDecoder().decode(packed.subarray(0, end)),
   );
-  const there = new Set(await readdir(cache));
-  if (Object.keys(lengths).every((name) => there.has(name))) return;
+  const there = new Set(await readdir(folder));
+  const names = Object.keys(lengths);
+  if (names.every((name) => there.has(name))) return names;
   const files = await promisify(brotliDecompress)(packed.subarray(end + 1));
   let at = 0;
   for (const [name, length] of Object.entries(lengths)) {
-    if (!there.has(name)) await writeWhole(join(cache, name), files.subarray(at, at + length));
+    if (!there.has(name)) await writeWhole(join(folder, name), files.subarray(at, at + length));
     at += length;
   }
+  return names;
 }
 
 /** Prepares the interpreter and its kit, and these compiled servlets as `dev` serves them. */

@@ -59,7 +59,9 @@ async function scanFolder(folder: string, refusals: Refusals): Promise<FoundServ
   // A bare wasm lies among others; everything else that a servlet is made of fills its folder.
   if (
     entries.some(({ name }) =>
-      ["servlet.json", "servlet.c", "servlet.ts", "servlet.js", "assembly"].includes(name),
+      ["servlet.json", "servlet.c", "servlet.ts", "servlet.js", "servlet.py", "assembly"].includes(
+        name,
+      ),
     )
   ) {
     const itself = await servletIn(folder);

@@ -4,18 +4,23 @@ import { dirname, extname, join, relative } from "node:path";
 import { cachedBuild, type Built } from "./cache.ts";
 import { Refusal } from "./refusal.ts";
 import { assemble } from "./wasm/binaryen.ts";
+import { pythonPlugin } from "./python/engine.ts";
 import { pinnedWasm } from "./sources/pinned.ts";
 import { builtIn } from "./toolchains.ts";
 import { interpreterPlugin } from "./typescript/engine.ts";
 import type { Tree } from "@yowasp/clang";
 
 export interface Source {
-  kind: "wasm" | "wat" | "assemblyscript" | "c" | "typescript" | "pinned";
+  kind: "wasm" | "wat" | "assemblyscript" | "c" | "typescript" | "python" | "pinned";
   /** The file to start from; for C, every file of the folder; for a pinned one, the manifest. */
   files: string[];
   /** Where a pinned one is from. */
   origin?: string;
 }
+
+/** True for a servlet whose code is loaded into an interpreter that it shares with others. */
+export const isInterpreted = ({ kind }: Source): boolean =>
+  kind === "typescript" || kind === "python";
 
 /** The source of a servlet in a folder; undefined if there is none. */
 export async function sourceIn(folder: string): Promise<Source | undefined> {
@@ -33,6 +38,7 @@ export async function sourceIn(folder: string): Promise<Source | undefined> {
   }
   const script = names.find((name) => name === "servlet.ts" || name === "servlet.js");
   if (script !== undefined) return { kind: "typescript", files: [join(folder, script)] };
+  if (names.includes("servlet.py")) return { kind: "python", files: paths(["servlet.py"]) };
   if (names.includes("servlet.c")) return { kind: "c", files: paths(await filesIn(folder, names)) };
   const built = await builtIn(folder, names);
   if (built.length > 0) return { kind: "wasm", files: onlyOne(built, folder, "wasm") };
@@ -66,7 +72,7 @@ async function filesIn(folder: string, names: string[]): Promise<string[]> {
 }
 
 /**
- * The plugin's wasm, built where it has to be. Calls `progress` before a slow step.
+ * The plugin's wasm, built where it has to be; for TypeScript and Python, the interpreter. Calls `progress` before a slow step.
  *
  * Throws a `Refusal` with the compiler's message.
  */
@@ -96,6 +102,8 @@ export async function build(
     }
     case "typescript":
       return interpreterPlugin(cache, progress);
+    case "python":
+      return pythonPlugin(cache);
     case "c":
       return cachedBuild(cache, `c ${first}`, () => {
         progress("compiling C");

@@ -42,20 +42,32 @@ export async function snapshot(
   cache: string,
   base?: Cached,
 ): Promise<Snapshot> {
-  const key = contentHash(
-    interpreter.hash,
-    await ownText,
-    base?.bytes ?? "",
-    JSON.stringify(script),
-  );
+  const load = () => compiled(interpreter, script);
+  return snapshotOf(interpreter, { key: JSON.stringify(script), load }, cache, base);
+}
+
+/** What is loaded into an interpreter: its key names it, `load` gives what its export `edge_load` takes. */
+interface Input {
+  key: string;
+  load(): Promise<Uint8Array>;
+}
+
+/** As `snapshot`, of what is loaded already in the form that the interpreter takes. */
+export async function snapshotOf(
+  interpreter: Prepared,
+  input: Input,
+  cache: string,
+  base?: Cached,
+): Promise<Snapshot> {
+  const key = contentHash(interpreter.hash, await ownText, base?.bytes ?? "", input.key);
   const path = join(cache, `${key.slice(0, 32)}.bin`);
-  return shared(path, () => taken(path, interpreter, script, base));
+  return shared(path, () => taken(path, interpreter, input, base));
 }
 
 async function taken(
   path: string,
   interpreter: Prepared,
-  script: Loaded,
+  input: Input,
   base: Cached | undefined,
 ): Promise<Snapshot> {
   const note = path.replace(/bin$/, "output.json");
@@ -63,7 +75,7 @@ async function taken(
   if (patch !== undefined && output !== undefined) {
     return { patch: { path, bytes: patch }, output: parseJson(decoder.decode(output)) };
   }
-  const made = await load(await compiled(interpreter), script, base);
+  const made = await load(interpreter, await input.load(), base);
   await writeWhole(path, made.patch);
   await writeWhole(note, made.output);
   return { patch: { path, bytes: made.patch }, output: parseJson(made.output) };
@@ -75,32 +87,41 @@ const ownText = readFile(join(import.meta.dirname, `../../wasm/patch${OWN_EXTENS
 
 const modules = new Map<string, Promise<WebAssembly.Module>>();
 /** Compiled once for all servlets of an interpreter. */
-function compiled({ hash, wasm }: Prepared): Promise<WebAssembly.Module> {
+function moduleOf({ hash, wasm }: Prepared): Promise<WebAssembly.Module> {
   const found = modules.get(hash) ?? WebAssembly.compile(wasm);
   modules.set(hash, found);
   return found;
 }
 
-/** Compiles in one instance and loads in another, so that nothing of the compiling is left in the patch. */
-async function load(
-  interpreter: WebAssembly.Module,
+/** The script as bytecode: another instance compiles than the one that loads, so nothing of it is left in the patch. */
+async function compiled(
+  interpreter: Prepared,
   { name, text, within = {} }: Loaded,
-  base: Cached | undefined,
-) {
-  const bytecodeOf = async (source: string) => {
-    const compiler = await started(interpreter);
-    const input = `${name}\0${source}`;
-    return (await compiler.run(INTERPRETER_EXPORTS.compile, input)) ?? new Uint8Array();
-  };
+): Promise<Uint8Array> {
+  const bytecodeOf = (source: string) =>
+    runInterpreter(interpreter, undefined, INTERPRETER_EXPORTS.compile, `${name}\0${source}`);
   let whole = text;
   for (const [word, source] of Object.entries(within)) {
     whole = whole.replace(word, (await bytecodeOf(source)).toBase64());
   }
-  const bytecode = await bytecodeOf(whole);
-  const loader = await started(interpreter);
-  if (base !== undefined) applyPatch(loader.instance, base.bytes.buffer);
+  return bytecodeOf(whole);
+}
+
+/** Runs an export in an instance of its own, which has the `base`; gives its output. Throws a `Refusal` where it fails. */
+export async function runInterpreter(
+  interpreter: Prepared,
+  base: Cached | undefined,
+  name: string,
+  input: string | Uint8Array,
+): Promise<Uint8Array> {
+  const { run } = await started(interpreter, base);
+  return (await run(name, input)) ?? new Uint8Array();
+}
+
+async function load(interpreter: Prepared, input: Uint8Array, base: Cached | undefined) {
+  const loader = await started(interpreter, base);
   const before = memoryOf(loader.instance.exports).slice();
-  const output = await loader.run(INTERPRETER_EXPORTS.load, bytecode);
+  const output = await loader.run(INTERPRETER_EXPORTS.load, input);
   return {
     patch: encodePatch(loader.instance.exports, before),
     output: decoder.decode(output) || "[]",
@@ -109,8 +130,8 @@ async function load(
 
 const { userFunctions } = dialects["hyper-v2"];
 
-/** An interpreter that has started, and a way to run its exports. */
-async function started(interpreter: WebAssembly.Module) {
+/** An interpreter that has started and has the `base`, and a way to run its exports. */
+async function started(interpreter: Prepared, base: Cached | undefined) {
   const logs: string[] = [];
   const setup: Setup = {
     world: startWorld,
@@ -124,10 +145,11 @@ async function started(interpreter: WebAssembly.Module) {
     ask: () => Promise.reject(new Error("users cannot be asked while a bundle is made")),
   };
   const guest = new Guest(setup, new Journal({ hash: "", input: "" }, startWorld, undefined));
-  const instance = instantiate({ module: interpreter, userFunctions }, guest);
+  const instance = instantiate({ module: await moduleOf(interpreter), userFunctions }, guest);
   const { exports } = instance;
   guest.attach(exports, { fuel: BUNDLE_FUEL });
   await runExport(instance, "edge_start");
+  if (base !== undefined) applyPatch(instance, base.bytes.buffer);
   return {
     instance,
     /** Runs an export; gives a copy of its output. Throws a `Refusal` where it fails. */

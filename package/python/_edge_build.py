@@ -1,0 +1,231 @@
+"""Runs in the bundle step: compiles modules in one instance, and loads them in another, whose memory is then kept."""
+
+import gc
+import json
+import marshal
+import sys
+import traceback
+import zlib
+from importlib.machinery import ModuleSpec
+
+import _edge
+
+# What `compile` returns instead of code, and what the nodes of that tree are called.
+_ONLY_TREE = 0x400
+_FUNCTIONS = ("FunctionDef", "AsyncFunctionDef", "Lambda")
+
+
+def _packed(head, parts):
+    """A head as JSON, its length before it, and parts as bytes, whose lengths the head has."""
+    text = json.dumps({**head, "lengths": [len(part) for part in parts]}).encode()
+    return len(text).to_bytes(4, "little") + text + b"".join(parts)
+
+
+def _unpacked(data):
+    at = 4 + int.from_bytes(data[:4], "little")
+    head, parts = json.loads(data[4:at]), []
+    for length in head["lengths"]:
+        parts.append(data[at : at + length])
+        at += length
+    return head, parts
+
+
+def compile_all(_):
+    """Compiles the sources of modules. The answer has for each what it imports, or why it has no code."""
+    head, sources = _unpacked(_edge.input())
+    is_library = head.get("isLibrary", False)
+    found, codes = [], []
+    for one, source in zip(head["modules"], sources):
+        code = b""
+        try:
+            tree = compile(source, one["path"], "exec", _ONLY_TREE, dont_inherit=True)
+            made = compile(source, one["path"], "exec", dont_inherit=True, optimize=2 if is_library else 0)
+            code = marshal.dumps(_without_lines(made) if is_library else made)
+            package = one["name"] if one["isPackage"] else one["name"].rpartition(".")[0]
+            found.append({"imports": _imports(tree, package)})
+        except (SyntaxError, ValueError) as error:
+            lines = traceback.format_exception_only(error)
+            found.append({"imports": [], "error": "".join(lines).strip(), "line": getattr(error, "lineno", None)})
+        codes.append(code)
+    _edge.output(_packed({"modules": found}, codes))
+    return 0
+
+
+def _without_lines(code):
+    """The code of the library is a tenth smaller with the first line of each function for all of its lines.
+
+    An entry of the table is for up to eight units of code: https://github.com/python/cpython/blob/3.14/InternalDocs/code_objects.md
+    """
+    kind = type(code)
+    consts = tuple(_without_lines(one) if isinstance(one, kind) else one for one in code.co_consts)
+    eights, rest = divmod(len(code.co_code) // 2, 8)
+    lines = b"\xef\0" * eights + (bytes((0xE8 | rest - 1, 0)) if rest else b"")
+    return code.replace(co_linetable=lines, co_consts=consts)
+
+
+def _imports(tree, package):
+    """The modules that a module imports, with their lines; `isLazy` in a function, `isTried` where it goes on without."""
+    found = []
+
+    def visit(node, is_lazy, is_tried):
+        kind = type(node).__name__
+        if kind == "Import":
+            for alias in node.names:
+                found.append({"name": alias.name, "line": node.lineno, "isLazy": is_lazy, "isTried": is_tried})
+        elif kind == "ImportFrom":
+            base = package.split(".") if node.level else []
+            base = base[: len(base) - node.level + 1] if node.level else base
+            name = ".".join([*base, *([node.module] if node.module else [])])
+            names = [alias.name for alias in node.names]
+            found.append({"name": name, "names": names, "line": node.lineno, "isLazy": is_lazy, "isTried": is_tried})
+        elif kind == "If" and _is_typing(node.test):
+            return [visit(child, is_lazy, is_tried) for child in node.orelse]
+        elif kind == "Try" and any(_catches_imports(one.type) for one in node.handlers):
+            for child in node.body:
+                visit(child, is_lazy, True)
+            # Another way to have the same is tried as well.
+            for child in [*node.handlers, *node.orelse, *node.finalbody]:
+                visit(child, is_lazy, is_tried or kind == "Try")
+            return None
+        for name in node._fields:
+            value = getattr(node, name, None)
+            for child in value if isinstance(value, list) else [value]:
+                if hasattr(child, "_fields"):
+                    visit(child, is_lazy or kind in _FUNCTIONS, is_tried)
+
+    visit(tree, False, False)
+    return found
+
+
+def _is_typing(test):
+    return getattr(test, "id", getattr(test, "attr", None)) == "TYPE_CHECKING"
+
+
+def _catches_imports(kind):
+    names = [kind] if kind is None or not hasattr(kind, "elts") else kind.elts
+    caught = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
+    return any(one is None or getattr(one, "id", None) in caught for one in names)
+
+
+class _Modules:
+    """Has the code of modules until they are imported, and the lines of the author's own for traces."""
+
+    def __init__(self):
+        self.codes, self.sources, self.is_open = {}, {}, False
+        # Modules that are there, but not for a servlet that does not import them.
+        self.shelf = {}
+
+    def find_spec(self, name, path=None, target=None):
+        if name in self.shelf:
+            return ModuleSpec(name, self, is_package=hasattr(self.shelf[name], "__path__"))
+        known = self.codes.get(name)
+        if known is not None:
+            spec = ModuleSpec(name, self, origin=known[0], is_package=known[1])
+            spec.has_location = True
+            if known[1]:
+                spec.submodule_search_locations = [known[0].rpartition("/")[0]]
+            return spec
+        if self.is_open:
+            return None
+        raise ModuleNotFoundError(
+            f"No module named {name!r}: a servlet has the modules that were imported when it was built. "
+            f"Write the import at the top of a file, by its name",
+            name=name,
+        )
+
+    def create_module(self, spec):
+        return self.shelf.get(spec.name)
+
+    def exec_module(self, module):
+        if self.shelf.pop(module.__name__, None) is None:
+            exec(marshal.loads(self.codes[module.__name__][2]), module.__dict__)
+
+    def get_source(self, name):
+        source = self.sources.get(name)
+        return None if source is None else zlib.decompress(source).decode()
+
+
+_modules = _Modules()
+_ABSENT = ("_codecs_cn", "_codecs_hk", "_codecs_iso2022", "_codecs_jp", "_codecs_kr", "_codecs_tw")
+
+
+def load(_):
+    """Imports modules whose code the input has, and answers with what the servlet offers."""
+    head, codes = _unpacked(_edge.input())
+    is_base = "main" not in head
+    try:
+        for one, code in zip(head["modules"], codes):
+            _modules.codes[one["name"]] = (one["path"], one["isPackage"], code)
+            if one.get("source"):
+                _modules.sources[one["name"]] = zlib.compress(one["source"].encode(), 9)
+        _modules.is_open = True
+        own = {one["path"] for one in head["modules"] if one.get("source")}
+        asked = _watched(head["imports"], own)
+        kept = set(sys.modules)
+        for one in head.get("shelved", []):
+            __import__(one)
+    except BaseException as error:
+        _edge.error("".join(_trace(error)).strip().encode())
+        return 1
+    _modules.is_open = False
+    _modules.codes.clear()
+    if is_base:
+        # Their tables are left out.
+        sys.modules.update(dict.fromkeys(_ABSENT))
+        sys.meta_path[:] = [*sys.meta_path[:2], _modules]
+        offered = {"present": sorted({*sys.builtin_module_names, *sys.modules})}
+        for name in set(sys.modules) - kept:
+            _modules.shelf[name] = sys.modules.pop(name)
+    else:
+        from edge_servlets import _run
+
+        try:
+            offered = {**json.loads(_run.loaded()), "asked": asked}
+        except Exception as error:
+            _edge.error((str(error) or type(error).__name__).encode())
+            return 1
+    _edge.output(json.dumps(offered).encode())
+    sys.path.clear()
+    sys.path_importer_cache.clear()
+    gc.collect()
+    gc.freeze()
+    return 0
+
+
+_CHANCE = {
+    "now", "today", "utcnow", "time", "time_ns", "monotonic", "perf_counter", "localtime", "gmtime",
+    "urandom", "random", "getrandbits", "uuid1", "uuid4", "choice", "randint", "token_hex", "shuffle",
+}  # fmt: skip
+
+
+def _watched(names, own):
+    """Imports modules; gives the lines of the author's files that ask for the time or for chance meanwhile."""
+    asked = []
+
+    def note(frame, event, argument):
+        code = frame.f_code
+        name = argument.__name__ if event == "c_call" else code.co_name if event == "call" else ""
+        if name not in _CHANCE:
+            return
+        caller = frame if event == "c_call" else frame.f_back
+        if caller is not None and caller.f_code.co_filename in own and len(asked) < 100:
+            asked.append({"what": name, "path": caller.f_code.co_filename, "line": caller.f_lineno})
+
+    sys.setprofile(note if own else None)
+    try:
+        for one in names:
+            try:
+                __import__(one["name"])
+            except ImportError:
+                if not one["isTried"]:
+                    raise
+    finally:
+        sys.setprofile(None)
+    return asked
+
+
+def _trace(error):
+    """The lines of a trace, without those of the import system and of this module."""
+    for one in traceback.TracebackException.from_exception(error).format():
+        if not ("importlib" in one or "_edge_build" in one) or not one.startswith("  File"):
+            yield one

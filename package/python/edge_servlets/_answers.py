@@ -1,0 +1,477 @@
+"""The exports of a servlet, each as a function from its input to its output as JSON."""
+
+from collections.abc import Callable, Mapping
+from inspect import Parameter, signature
+from types import UnionType
+from typing import Annotated, Any, NamedTuple, TypeAliasType, Union, get_args, get_origin
+import re
+
+from ._content import (
+    Content,
+    Json,
+    Output,
+    ResourceContents,
+    ToolResult,
+    failed,
+    prompt_result,
+    read_result,
+    tool_result,
+)
+from ._context import Context, context
+from ._definitions import Definition, Definitions, Function
+from ._docs import docs_of
+from ._drive import settled
+from ._errors import (
+    INVALID_PARAMS,
+    AskError,
+    DefinitionError,
+    RpcError,
+    ToolError,
+    leaves_of,
+    message_of,
+    place_of,
+    trace_of,
+)
+from ._host import ERROR, log, running
+from ._json import encode_of
+from ._schema import (
+    MISSING,
+    Convert,
+    FieldInfo,
+    Member,
+    Mismatch,
+    Shape,
+    Shapes,
+    described,
+    from_text,
+    hints_of,
+)
+from ._templates import Match, template
+
+type Answer = Callable[[Json], str]
+
+
+def answers_of(defined: Definitions) -> dict[str, Answer]:
+    """The exports by name. Raises a `DefinitionError` where something cannot be served."""
+    answers: dict[str, Answer] = {}
+    if defined.tools:
+        answers.update(_tool_answers(defined))
+    completers: dict[str, dict[str, Function]] = {}
+    if defined.resources:
+        answers.update(_resource_answers(defined, completers))
+    if defined.prompts:
+        answers.update(_prompt_answers(defined, completers))
+    if completers or defined.complete:
+        answers["complete"] = _completion(completers, defined.complete)
+    if changed := defined.roots_changed:
+        call = _Signature(changed, Shapes()).caller()
+        answers["on_roots_list_changed"] = lambda _input: str(settled(call({})) or "")[:0]
+    return answers
+
+
+def _listing(kind: str, entries: list[Json]) -> Answer:
+    """A list's output, written once."""
+    output = encode_of({kind: entries}, f"The list of {kind}")
+    return lambda _input: output
+
+
+class _Signature:
+    """The parameters of a function, as a caller fills them."""
+
+    def __init__(self, function: Function, shapes: Shapes) -> None:
+        self.function = function
+        self.members: dict[str, Member] = {}
+        self.hints = hints_of(
+            function if hasattr(function, "__annotations__") else type(function).__call__
+        )
+        self._contexts: dict[str, Context] = {}
+        self._defaults: Json = {}
+        for name, parameter in signature(function).parameters.items():
+            hint = self.hints.get(name, Any)
+            if Context in (hint, *get_args(hint)):
+                self._contexts[name] = context
+                continue
+            try:
+                self.members[name] = self._member(parameter, hint, shapes)
+            except DefinitionError as error:
+                raise DefinitionError(f"the parameter `{name}`: {error}") from None
+
+    def _member(self, parameter: Parameter, hint: Any, shapes: Shapes) -> Member:
+        if parameter.kind not in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY):
+            raise DefinitionError(
+                "a caller gives arguments by name, so that *, ** and / cannot be used. Name each parameter."
+            )
+        shape, default = shapes.of(hint), parameter.default
+        if isinstance(default, FieldInfo):
+            shape, default = described(shape, default), default.default
+            if default is ...:
+                default = MISSING
+            if default is not MISSING:
+                self._defaults[parameter.name] = default
+        elif default is Parameter.empty:
+            default = MISSING
+        return Member(shape, default is MISSING, default)
+
+    def describe(self, descriptions: Mapping[str, str]) -> None:
+        """Adds descriptions to parameters that have none."""
+        for name, (shape, is_needed, default) in self.members.items():
+            if name in descriptions and "description" not in shape.schema:
+                shape = described(shape, descriptions[name])
+                self.members[name] = Member(shape, is_needed, default)
+
+    def caller(self) -> Callable[[Json], Any]:
+        """A function that calls with these arguments."""
+        function, more = self.function, {**self._contexts}
+        if self._defaults:
+            defaults = self._defaults
+            return lambda arguments: function(**{**defaults, **arguments}, **more)
+        if more:
+            return lambda arguments: function(**arguments, **more)
+        return lambda arguments: function(**arguments)
+
+
+def _of(function: Function, kind: str, name: str) -> str:
+    return f'{place_of(function)}{kind} "{name}": '
+
+
+# --- tools
+
+_TOOL_NAME = re.compile(r"[\w.-]{1,128}", re.ASCII)
+
+
+def _tool_answers(defined: Definitions) -> dict[str, Answer]:
+    made = [_tool(one, defined) for one in defined.tools.values()]
+    calls = {tool.name: tool.call for tool in made}
+
+    def call_tool(given: Json) -> str:
+        request = given["request"]
+        name = request["name"]
+        call = calls.get(name)
+        if call is None:
+            raise RpcError(INVALID_PARAMS, f'There is no tool "{name}".')
+        return call(request.get("arguments") or {})
+
+    return {"list_tools": _listing("tools", [tool.listed for tool in made]), "call_tool": call_tool}
+
+
+class _Tool(NamedTuple):
+    name: str
+    listed: Json
+    call: Callable[[Json], str]
+
+
+def _tool(definition: Definition, defined: Definitions) -> _Tool:
+    function, name = definition.function, definition.key
+    try:
+        if not _TOOL_NAME.fullmatch(name):
+            raise DefinitionError(
+                'its name must be letters, digits, "_", "-" and ".", at most 128.'
+            )
+        if definition.view is not None and definition.view not in defined.views:
+            raise DefinitionError(
+                f'there is no view "{definition.view}": define it by view("{definition.view}", FILE).'
+            )
+        docs = docs_of(function.__doc__)
+        shapes = Shapes()
+        taken = _Signature(function, shapes)
+        taken.describe(docs.parameters)
+        arguments = shapes.record(taken.members)
+        output, schema = _output_of(taken.hints.get("return", Any))
+    except DefinitionError as error:
+        raise DefinitionError(f"{_of(function, 'the tool', name)}{error}") from None
+    description = definition.description or docs.description
+    listed = {"name": name, **definition.listed}
+    if description:
+        listed["description"] = description
+    listed["inputSchema"] = {
+        **arguments.schema,
+        **({"$defs": shapes.definitions} if shapes.definitions else {}),
+    }
+    if schema is not None:
+        listed["outputSchema"] = schema
+    return _Tool(name, listed, _tool_call(name, arguments.convert, taken.caller(), output))
+
+
+def _tool_call(
+    name: str, convert: Convert, call: Callable[[Json], Any], output: Output
+) -> Callable[[Json], str]:
+    what = f'The tool "{name}"'
+    result = tool_result(output, f'the tool "{name}"')
+
+    def called(arguments: Json) -> str:
+        running.what = what
+        try:
+            return result(settled(call(convert(arguments))))
+        except Mismatch as wrong:
+            return failed(f'The arguments of "{name}" are not valid: {wrong}.')
+        except Exception as error:
+            return _tool_error(error)
+
+    return called
+
+
+def _tool_error(error: Exception) -> str:
+    """A tool that raises gives an error result, so that a model can correct its call."""
+    leaves = leaves_of(error)
+    if all(
+        isinstance(one, ToolError) or (isinstance(one, AskError) and one.data is None)
+        for one in leaves
+    ):
+        return failed(message_of(error))
+    for one in leaves:
+        if isinstance(one, RpcError):
+            raise one
+    log_raised(error)
+    return failed(message_of(error))
+
+
+def log_raised(error: BaseException) -> None:
+    """Tells the host what ends the call, for the line of the log that says why it failed."""
+    log(ERROR, f"Uncaught {trace_of(error)}".encode(errors="replace"))
+
+
+def _output_of(hint: Any) -> tuple[Output, Json | None]:
+    """How values of a return type become results, and their schema where the type says something that content does not."""
+    arms = [one for one in _arms(hint) if not _is_result(one)]
+    if not arms or any(one in (None, type(None)) for one in arms) and len(arms) == 1:
+        return "free", None
+    if len(arms) < len(_arms(hint)):
+        hint = arms[0] if len(arms) == 1 else Union[tuple(arms)]
+    if len(arms) == 1 and (arms[0] in _FREE or _is_blocks(arms[0])):
+        return "free", None
+    shape = Shapes(output=True).root(hint)
+    if shape.schema.get("type") == "object":
+        return ("free", None) if shape.schema.keys() == {"type"} else ("object", shape.schema)
+    definitions = shape.schema.pop("$defs", None) if "$defs" in shape.schema else None
+    schema: Json = {
+        "type": "object",
+        "properties": {"result": shape.schema},
+        "required": ["result"],
+    }
+    if definitions:
+        schema["$defs"] = definitions
+    return "wrapped", schema
+
+
+_FREE: list[Any] = [Any, object, str, bytes, bytearray, dict]
+
+
+def _arms(hint: Any) -> list[Any]:
+    """The members of a union, else the hint alone."""
+    if isinstance(hint, TypeAliasType):
+        return _arms(hint.__value__)
+    if get_origin(hint) is Annotated:
+        return _arms(get_args(hint)[0])
+    if get_origin(hint) in (Union, UnionType):
+        return [arm for one in get_args(hint) for arm in _arms(one)]
+    return [hint]
+
+
+def _is_result(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, (ToolResult, Content, ResourceContents))
+
+
+def _is_blocks(hint: Any) -> bool:
+    """True for a list in which content may be."""
+    args = get_args(hint)
+    return get_origin(hint) in (list, tuple) and any(
+        _is_result(arm) for one in args for arm in _arms(one)
+    )
+
+
+# --- resources
+
+
+def _resource_answers(
+    defined: Definitions, completers: dict[str, dict[str, Function]]
+) -> dict[str, Answer]:
+    fixed: dict[str, tuple[Callable[[Json], Any], str | None]] = {}
+    templates: list[tuple[Match, Callable[[Json], Any], str | None]] = []
+    listed: list[Json] = []
+    listed_templates: list[Json] = []
+    for uri, definition in defined.resources.items():
+        function = definition.function
+        try:
+            docs = docs_of(function.__doc__)
+            taken = _Signature(function, Shapes())
+            description = definition.description or docs.description
+            entry = {**definition.listed, **({"description": description} if description else {})}
+            mime_type = definition.listed.get("mimeType")
+            if "{" in uri:
+                names, match = template(uri)
+                call = _text_caller(taken, names)
+                if own := _completers(definition, taken, names):
+                    completers[f"resource {uri}"] = own
+                templates.append((match, call, mime_type))
+                listed_templates.append({"uriTemplate": uri, **entry})
+            elif definition.lists or definition.complete:
+                raise DefinitionError("`list` and `complete` are for URI templates.")
+            else:
+                _text_caller(taken, [])
+                fixed[uri] = (taken.caller(), mime_type)
+                listed.append({"uri": uri, **entry})
+        except DefinitionError as error:
+            raise DefinitionError(f"{_of(function, 'the resource', uri)}{error}") from None
+
+    def read_resource(given: Json) -> str:
+        uri = given["request"]["uri"]
+        running.what = f"The resource {uri}"
+        if uri in fixed:
+            call, mime_type = fixed[uri]
+            return read_result(settled(call({})), uri, mime_type)
+        for match, call, mime_type in templates:
+            variables = match(uri)
+            if variables is not None:
+                return read_result(settled(call(variables)), uri, mime_type)
+        raise RpcError(INVALID_PARAMS, f"There is no resource {uri}.", {"uri": uri})
+
+    answers: dict[str, Answer] = {"read_resource": read_resource}
+    lists = [
+        _Signature(one.lists, Shapes()).caller() for one in defined.resources.values() if one.lists
+    ]
+    if lists:
+        answers["list_resources"] = lambda _input: encode_of(
+            {"resources": [*listed, *(one for some in lists for one in settled(some({})))]},
+            "The list of resources",
+        )
+    elif listed:
+        answers["list_resources"] = _listing("resources", listed)
+    if listed_templates:
+        answers["list_resource_templates"] = _listing("resourceTemplates", listed_templates)
+    return answers
+
+
+def _text_caller(taken: _Signature, names: list[str]) -> Callable[[Json], Any]:
+    """Calls a function with the variables of a URI, which are texts; those that it does not take are left out."""
+    for name, member in taken.members.items():
+        if name not in names and member.is_needed:
+            known = (
+                f"those of its URI: {', '.join(names)}" if names else "none, as its URI has none"
+            )
+            raise DefinitionError(
+                f"`{name}` is not one of its variables. What it takes is {known}."
+            )
+    call = taken.caller()
+    converters = {name: from_text(member.shape.convert) for name, member in taken.members.items()}
+
+    def called(texts: Mapping[str, str]) -> Any:
+        made: Json = {}
+        for name, convert in converters.items():
+            if name in texts:
+                try:
+                    made[name] = convert(texts[name])
+                except Mismatch as wrong:
+                    raise RpcError(
+                        INVALID_PARAMS, f"{running.what} cannot be had: {wrong.within(name)}."
+                    ) from None
+        return call(made)
+
+    return called
+
+
+# --- prompts
+
+
+def _prompt_answers(
+    defined: Definitions, completers: dict[str, dict[str, Function]]
+) -> dict[str, Answer]:
+    entries: list[Json] = []
+    calls: dict[str, tuple[Callable[[Json], Any], list[str], str | None]] = {}
+    for name, definition in defined.prompts.items():
+        function = definition.function
+        try:
+            docs = docs_of(function.__doc__)
+            taken = _Signature(function, Shapes())
+            taken.describe(docs.parameters)
+            names = list(taken.members)
+            call = _text_caller(taken, names)
+            if own := _completers(definition, taken, names):
+                completers[f"prompt {name}"] = own
+        except DefinitionError as error:
+            raise DefinitionError(f"{_of(function, 'the prompt', name)}{error}") from None
+        description = definition.description or docs.description or None
+        arguments = [_argument(name, member) for name, member in taken.members.items()]
+        entry: Json = {"name": name, **definition.listed}
+        if description:
+            entry["description"] = description
+        if arguments:
+            entry["arguments"] = arguments
+        entries.append(entry)
+        needed = [one for one, member in taken.members.items() if member.is_needed]
+        calls[name] = (call, needed, description)
+
+    def get_prompt(given: Json) -> str:
+        request = given["request"]
+        name = request["name"]
+        if name not in calls:
+            raise RpcError(INVALID_PARAMS, f'There is no prompt "{name}".')
+        running.what = f'The prompt "{name}"'
+        call, needed, description = calls[name]
+        arguments = request.get("arguments") or {}
+        for one in needed:
+            if one not in arguments:
+                raise RpcError(INVALID_PARAMS, f'The prompt "{name}" needs the argument "{one}".')
+        return prompt_result(settled(call(arguments)), name, description)
+
+    return {"list_prompts": _listing("prompts", entries), "get_prompt": get_prompt}
+
+
+def _argument(name: str, member: Member) -> Json:
+    known = {
+        key: member.shape.schema[key]
+        for key in ("title", "description")
+        if key in member.shape.schema
+    }
+    return {"name": name, **known, **({"required": True} if member.is_needed else {})}
+
+
+# --- completion
+
+
+def _completers(definition: Definition, taken: _Signature, names: list[str]) -> dict[str, Function]:
+    """What completes each argument: the author's function, else the choices of its type."""
+    for name in definition.complete:
+        if name not in names:
+            raise DefinitionError(f'it completes "{name}", which is not one of its variables.')
+    found: dict[str, Function] = {}
+    for name, member in taken.members.items():
+        choices = _choices(member.shape)
+        if choices:
+            found[name] = lambda value, _others, choices=choices: [
+                one for one in choices if one.startswith(value)
+            ]
+    for name, function in definition.complete.items():
+        takes_others = (
+            len([one for one in signature(function).parameters.values() if one.kind in _POSITIONAL])
+            > 1
+        )
+        found[name] = (
+            function if takes_others else lambda value, _others, function=function: function(value)
+        )
+    return found
+
+
+_POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _choices(shape: Shape) -> list[str]:
+    schemas = [shape.schema, *shape.schema.get("anyOf", ())]
+    return [one for schema in schemas for one in schema.get("enum", ()) if isinstance(one, str)]
+
+
+def _completion(completers: dict[str, dict[str, Function]], general: Function | None) -> Answer:
+    def complete(given: Json) -> str:
+        request = given["request"]
+        ref, argument = request["ref"], request["argument"]
+        is_prompt = ref["type"] in ("prompt", "ref/prompt")
+        key = f"prompt {ref.get('name')}" if is_prompt else f"resource {ref.get('uri')}"
+        running.what = f"The completion of the {key}"
+        others = (request.get("context") or {}).get("arguments") or {}
+        function = completers.get(key, {}).get(argument["name"])
+        if function is not None:
+            values = settled(function(argument["value"], others))
+        else:
+            values = settled(general(ref, argument, others)) if general else []
+        return encode_of({"completion": {"values": list(values or ())}}, "The completion")
+
+    return complete

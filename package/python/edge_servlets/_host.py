@@ -1,0 +1,73 @@
+"""The call that runs, and the functions of the host that it may use."""
+
+import io
+from typing import Any
+
+import _edge
+
+from ._json import encode
+
+TRACE, DEBUG, INFO, WARN, ERROR = range(5)
+
+
+class _Running:
+    """The state of the call that runs."""
+
+    __slots__ = ("call", "input", "what")
+
+    def __init__(self) -> None:
+        self.call = False
+        self.input: dict[str, Any] = {}
+        self.what = ""
+        """The export or the tool, for messages."""
+
+
+running = _Running()
+
+
+def demand_call(what: str) -> None:
+    """Raises a `RuntimeError` at module scope, whose state becomes the snapshot that each call begins with."""
+    if not running.call:
+        raise RuntimeError(
+            f"{what} works only inside a handler: module scope runs once, when the servlet is built."
+        )
+
+
+def call(what: str, name: str, payload: object = None) -> bytes | None:
+    """Calls a host function with JSON; `what` names it in messages."""
+    demand_call(what)
+    return _edge.call(name, b"" if payload is None else encode(payload).encode())
+
+
+def config(key: str) -> str | None:
+    demand_call("config()")
+    found = _edge.config(key.encode())
+    return found.decode() if found else None
+
+
+log = _edge.log
+
+
+class Writer(io.TextIOBase):
+    """Standard output or error: what is printed until a line ends is an entry of the server's log."""
+
+    encoding = "utf-8"
+
+    def __init__(self, level: int) -> None:
+        self._level = level
+        self._parts: list[str] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str, /) -> int:
+        self._parts.append(text)
+        if text.endswith("\n"):
+            self.flush()
+        return len(text)
+
+    def flush(self) -> None:
+        if self._parts:
+            text = "".join(self._parts).rstrip("\n")
+            self._parts.clear()
+            log(self._level, text.encode(errors="replace"))

@@ -1,0 +1,29 @@
+"""`logging` writes to the server's log, at the levels that both have. Loaded where the servlet loads `logging`."""
+
+import logging
+import sys
+
+from ._host import DEBUG, ERROR, INFO, WARN, log
+
+_LEVELS = ((logging.ERROR, ERROR), (logging.WARNING, WARN), (logging.INFO, INFO))
+
+
+class HostHandler(logging.StreamHandler):
+    """Writes records to the host."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            level = next((ours for theirs, ours in _LEVELS if record.levelno >= theirs), DEBUG)
+            log(level, self.format(record).encode(errors="replace"))
+        except Exception:
+            self.handleError(record)
+
+
+def log_to_host() -> None:
+    """Takes the place of handlers that write to standard output and error, such as that of `logging.basicConfig`."""
+    for reference in logging._handlerList:  # type: ignore[attr-defined]
+        handler = reference()
+        if type(handler) is logging.StreamHandler and handler.stream in (sys.stdout, sys.stderr):
+            handler.__class__ = HostHandler
+    if logging.root.handlers == []:
+        logging.root.addHandler(HostHandler())

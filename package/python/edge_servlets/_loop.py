@@ -1,0 +1,261 @@
+"""The event loop of servlets: asyncio in the time of the journal. Loaded where the servlet loads asyncio.
+
+Nothing happens while code runs: there are no sockets and no threads, and host functions block. So what tasks ask of the host is
+collected, and sent together once no task can go on by itself; then timers are waited for.
+"""
+
+import asyncio
+import sys
+import threading
+import time
+from asyncio import events, timeouts
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from . import _asks, _calls, _drive, _host
+from ._drive import Deadlock
+from ._host import WARN, running
+
+type _Answer = dict[str, Any]
+
+
+class _Waiting:
+    """A request of a task that waits to be sent."""
+
+    __slots__ = ("future", "request", "task")
+
+    def __init__(self, request: dict[str, Any], loop: Loop) -> None:
+        self.request = request
+        self.future: asyncio.Future[_Answer] = loop.create_future()
+        self.task = asyncio.current_task(loop)
+
+    def settle(self, answer: _Answer) -> None:
+        if not self.future.done():
+            self.future.set_result(answer)
+
+
+class Loop(asyncio.BaseEventLoop):
+    """One serves all calls, so that locks and queues at module scope work in each; others serve `asyncio.run`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._selector = self
+        self._asks: list[_Waiting] = []
+        self._calls: list[_Waiting] = []
+        self._closing: set[asyncio.Task[Any]] = set()
+
+    def drive(self, awaitable: Awaitable[Any]) -> Any:
+        """Runs an awaitable as a task, which begins at once: most come to their end before they wait for anything."""
+        coroutine = awaitable if asyncio.iscoroutine(awaitable) else _awaited(awaitable)
+        self._thread_id = _THREAD
+        _drive.asker = self
+        events._set_running_loop(self)
+        try:
+            task = self.create_task(coroutine, eager_start=True)
+            if (
+                not task.done()
+                or self._ready
+                or self._scheduled
+                or self._asks
+                or self._calls
+                or self._asyncgens
+            ):
+                self._run_tasks(task)
+            return task.result()
+        finally:
+            self._ready.clear()
+            self._scheduled.clear()
+            self._asks.clear()
+            self._calls.clear()
+            self._closing.clear()
+            events._set_running_loop(None)
+            _drive.asker = None
+            self._thread_id = None
+
+    def _run_tasks(self, task: asyncio.Task[Any]) -> None:
+        """Runs all tasks until this one is done; others are cancelled then."""
+        try:
+            while not task.done():
+                self._run_once()
+        except Deadlock:
+            for one in asyncio.all_tasks(self):
+                one._log_destroy_pending = False
+            raise
+        left = asyncio.all_tasks(self) - self._closing
+        if left:
+            text = f"{running.what} has ended before {len(left)} of its tasks, which are cancelled"
+            _host.log(WARN, f"{text}: await them. They are at {_places_of(left)}.".encode())
+        for one in left:
+            one.cancel()
+        for generator in list(self._asyncgens):
+            self._asyncgen_finalizer_hook(generator)
+        left |= self._closing
+        try:
+            while not all(one.done() for one in left):
+                self._run_once()
+        except Deadlock:
+            pass
+
+    # --- what is there in place of a selector
+
+    def select(self, timeout: float | None) -> tuple[()]:
+        """Called with 0 where a task can go on, and with None where there is no timer."""
+        if timeout == 0:
+            return ()
+        if self._calls:
+            self._send_calls()
+        elif self._asks:
+            self._send_asks()
+        elif timeout is None:
+            places = _places_of(asyncio.all_tasks(self))
+            raise Deadlock(
+                f"{running.what} awaits something that can never happen, at {places}: nothing else runs."
+            )
+        else:
+            time.sleep(timeout)
+        return ()
+
+    def _process_events(self, event_list: object) -> None: ...
+
+    def _write_to_self(self) -> None: ...
+
+    # --- requests to the host
+
+    def ask(self, method: str, params: dict[str, Any]) -> Awaitable[_Answer]:
+        waiting = _Waiting({"method": method, "params": params}, self)
+        self._asks.append(waiting)
+        return waiting.future
+
+    def call_tool(self, name: str, arguments: dict[str, Any]) -> Awaitable[_Answer]:
+        waiting = _Waiting({"name": name, "arguments": arguments}, self)
+        self._calls.append(waiting)
+        return waiting.future
+
+    def _send_calls(self) -> None:
+        made, self._calls = [one for one in self._calls if not one.future.done()], []
+        for one, answer in zip(made, _sent(made, _calls.call)):
+            one.settle(answer)
+
+    def _send_asks(self) -> None:
+        made, self._asks = [one for one in self._asks if not one.future.done()], []
+        deadlines = [self._deadline(one) for one in made]
+        for one, answer, deadline in zip(made, _sent(made, _asks.ask), deadlines):
+            is_late = deadline is not None and self.time() + self._clock_resolution >= deadline
+            if is_late and answer.get("result", {}).get("action") == "cancel":
+                # `asyncio.timeout` comes first.
+                self.call_at(deadline + self._clock_resolution / 2, one.settle, answer)
+            else:
+                one.settle(answer)
+
+    def _deadline(self, waiting: _Waiting) -> float | None:
+        """When an `asyncio.timeout` around this request ends; the user is asked until then."""
+        above = []
+        task = waiting.task
+        while task is not None:
+            above.append(task)
+            task = getattr(task, "_begun_by", None)
+        ends = [
+            handle.when()
+            for handle in self._scheduled
+            if not handle.cancelled()
+            and isinstance(owner := getattr(handle._callback, "__self__", None), timeouts.Timeout)
+            and owner._task in above
+        ]
+        if not ends or waiting.request["method"] != "elicitation/create":
+            return None
+        params = waiting.request["params"]
+        ms = max(1, round((min(ends) - self.time()) * 1000))
+        params["timeout"] = min(ms, params.get("timeout", ms))
+        return min(ends)
+
+    # --- what is otherwise here than in other loops
+
+    def _asyncgen_finalizer_hook(self, agen: Any) -> None:
+        self._asyncgens.discard(agen)
+        if self.is_running():
+            self._closing.add(self.create_task(agen.aclose()))
+
+    def create_task(self, coro: Any, **options: Any) -> asyncio.Task[Any]:
+        task = super().create_task(coro, **options)
+        task._begun_by = asyncio.current_task(self)
+        return task
+
+    def run_in_executor(
+        self, executor: object, func: Callable[..., Any], *args: Any
+    ) -> asyncio.Future[Any]:
+        """Runs the function now: there are no threads, and host functions would block all of them."""
+        future = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    def run_forever(self) -> None:
+        outer, _drive.asker = _drive.asker, self
+        try:
+            super().run_forever()
+        finally:
+            _drive.asker = outer
+
+
+def _sent(
+    waiting: list[_Waiting], send: Callable[[dict[str, Any]], dict[str, Any]]
+) -> list[_Answer]:
+    """The answers to these requests, which are sent together."""
+    if len(waiting) < 2:
+        return [send(one.request) for one in waiting]
+    answers = send({f"ask_{nth}": one.request for nth, one in enumerate(waiting, 1)})
+    # Where one cannot be asked, others may have no answer.
+    failure = next((one for one in answers.values() if "result" not in one), {})
+    return [answers.get(f"ask_{nth}", failure) for nth in range(1, len(waiting) + 1)]
+
+
+async def _awaited(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
+
+
+_OURS = tuple(file.rpartition("/")[0] + "/" for file in (__file__, asyncio.__file__ or __file__))
+
+
+def _places_of(tasks: Iterable[asyncio.Task[Any]]) -> str:
+    """The author's lines at which tasks wait."""
+    return ", ".join(sorted(filter(None, map(_place_of, tasks))))
+
+
+def _place_of(task: asyncio.Task[Any]) -> str | None:
+    """The author's line at which a task waits."""
+    found = None
+    waiting: Any = task.get_coro()
+    while (frame := getattr(waiting, "cr_frame", None)) is not None:
+        if not frame.f_code.co_filename.startswith(_OURS):
+            found = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        waiting = waiting.cr_await
+    return found
+
+
+_THREAD = threading.get_ident()
+
+
+class _Policy(asyncio.events._AbstractEventLoopPolicy):
+    """Makes `asyncio.run` work in a handler that is no coroutine."""
+
+    _loop: asyncio.AbstractEventLoop | None = None
+
+    def get_event_loop(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            raise RuntimeError(
+                "There is no current event loop: it runs in a handler that is a coroutine."
+            )
+        return self._loop
+
+    def set_event_loop(self, loop: asyncio.AbstractEventLoop | None) -> None:
+        self._loop = loop
+
+    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+        return Loop()
+
+
+loop = Loop()
+sys.set_asyncgen_hooks(loop._asyncgen_firstiter_hook, loop._asyncgen_finalizer_hook)
+events._set_event_loop_policy(_Policy())

@@ -1,0 +1,96 @@
+"""What the engine calls: once when the servlet is loaded, and for each export."""
+
+import os
+import sys
+from typing import Any
+
+import _edge
+
+from . import _drive
+from ._answers import Answer, answers_of, log_raised
+from ._definitions import definitions
+from ._drive import Deadlock
+from ._errors import DefinitionError, RpcError, leaves_of, message_of
+from ._host import INFO, WARN, Writer, running
+from ._json import decode_bytes, encode, encode_or_text
+
+out, err = Writer(INFO), Writer(WARN)
+sys.stdout, sys.stderr = out, err
+
+_answers: dict[str, Answer] = {}
+_random: Any = None
+_NO_INPUT: dict[str, Any] = {}
+
+
+def loaded() -> str:
+    """What the servlet offers, as JSON; called once, when its modules are imported. Raises what is wrong in its definitions."""
+    global _random
+    _answers.update(answers_of(definitions))
+    if not _answers:
+        raise DefinitionError("The servlet offers nothing: no @tool, @resource or @prompt.")
+    if "asyncio" in sys.modules:
+        from ._loop import loop
+
+        _drive.drive = loop.drive
+    if "logging" in sys.modules:
+        from ._logs import log_to_host
+
+        log_to_host()
+    _random = sys.modules.get("random")
+    out.flush()
+    err.flush()
+    tools = {
+        name: {"visibility": one.visibility}
+        for name, one in definitions.tools.items()
+        if one.visibility
+    }
+    for name, one in definitions.tools.items():
+        if one.view is not None:
+            definitions.views[one.view]["tools"].append(name)
+    return encode(
+        {"exports": list(_answers), "manifest": {"views": definitions.views, "tools": tools}}
+    )
+
+
+def run(which: str) -> int:
+    """Runs an export. Gives 0 where it has an output, and 1 where it has an error."""
+    running.call = True
+    running.what = which
+    try:
+        if _random is not None:
+            _random.seed(int.from_bytes(os.urandom(16)))
+        running.input = decode_bytes(_edge.input() or b"{}")
+        output = _answers[which](running.input)
+    except BaseException as error:
+        output = _failed(error)
+    finally:
+        running.call = False
+        running.input = _NO_INPUT
+        running.what = ""
+        out.flush()
+        err.flush()
+    if output is None:
+        return 1
+    try:
+        _edge.output(output.encode())
+    except UnicodeEncodeError:
+        # Half of a surrogate pair.
+        _edge.output(output.encode(errors="replace"))
+    return 0
+
+
+def _failed(error: BaseException) -> str | None:
+    """The output of an export that has raised this, or None where it has an error."""
+    for one in leaves_of(error):
+        if isinstance(one, RpcError):
+            members = {"code": one.code, "message": one.message}
+            if one.data is not None:
+                members["data"] = encode_or_text(one.data)
+            return encode({"error": members})
+    if isinstance(error, Deadlock):
+        # It has come to no end: what it has done so far is half of something.
+        _edge.call("discard_changes")
+    else:
+        log_raised(error)
+    _edge.error(message_of(error).encode(errors="replace"))
+    return None

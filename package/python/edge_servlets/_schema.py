@@ -1,0 +1,726 @@
+"""Type hints as JSON Schema, and as functions that check and convert values of JSON.
+
+All is made once, while the servlet is built: a call runs closures.
+"""
+
+import re
+import types
+import typing
+from binascii import a2b_base64
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
+from inspect import Parameter
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+
+from . import _json
+from ._errors import DefinitionError
+
+type Json = dict[str, Any]
+type Convert = Callable[[Any], Any]
+
+
+class Shape(NamedTuple):
+    """The values of a type: their schema, and a function that makes one of JSON, or raises `Mismatch`."""
+
+    schema: Json
+    convert: Convert
+
+
+class Mismatch(Exception):
+    """A value does not fit. Its path is put together on the way up."""
+
+    def __init__(self, expected: str, value: object = MISSING) -> None:
+        super().__init__(expected)
+        self.expected = expected
+        self.value = value
+        self.path: list[str | int] = []
+
+    def within(self, step: str | int) -> Mismatch:
+        self.path.insert(0, step)
+        return self
+
+    def __str__(self) -> str:
+        place = ""
+        for step in self.path:
+            place += f"[{step}]" if isinstance(step, int) else f".{step}" if place else step
+        text = (
+            self.expected
+            if self.value is MISSING
+            else f"{self.expected} is expected, not {_shown(self.value)}"
+        )
+        return f"{place}: {text}" if place else text
+
+
+def _shown(value: object) -> str:
+    text = _json.encode_or_text(value)
+    text = _json.encode(text)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+class FieldInfo:
+    """What `Field` says of a value."""
+
+    def __init__(self, default: object, members: Json) -> None:
+        self.default = default
+        for name, value in members.items():
+            setattr(self, name, value)
+
+
+def Field(
+    default: Any = MISSING,
+    *,
+    title: str | None = None,
+    description: str | None = None,
+    examples: list[Any] | None = None,
+    ge: float | None = None,
+    gt: float | None = None,
+    le: float | None = None,
+    lt: float | None = None,
+    multiple_of: float | None = None,
+    min_length: int | None = None,
+    max_length: int | None = None,
+    pattern: str | None = None,
+    json_schema_extra: dict[str, Any] | None = None,
+) -> Any:
+    """Describes and limits a value: in `Annotated[int, Field(ge=1)]`, or as a parameter's default.
+
+    Example:
+        def page(number: Annotated[int, Field(ge=1, description="From 1")] = 1) -> str: ...
+    """
+    return FieldInfo(
+        default, {name: value for name, value in locals().items() if name != "default"}
+    )
+
+
+# --- scalars
+
+_NONE = type(None)
+
+
+def _scalar(expected: str, kind: type) -> Convert:
+    def convert(value: Any) -> Any:
+        if type(value) is kind:
+            return value
+        raise Mismatch(expected, value)
+
+    return convert
+
+
+def _to_int(value: Any) -> Any:
+    if type(value) is int:
+        return value
+    if type(value) is float and value.is_integer():
+        return int(value)
+    raise Mismatch("an integer", value)
+
+
+def _to_float(value: Any) -> Any:
+    if type(value) is float:
+        return value
+    if type(value) is int:
+        return float(value)
+    raise Mismatch("a number", value)
+
+
+def _as_is(value: Any) -> Any:
+    return value
+
+
+ANY = Shape({}, _as_is)
+
+_SCALARS: dict[object, Shape] = {
+    str: Shape({"type": "string"}, _scalar("a string", str)),
+    int: Shape({"type": "integer"}, _to_int),
+    float: Shape({"type": "number"}, _to_float),
+    bool: Shape({"type": "boolean"}, _scalar("true or false", bool)),
+    _NONE: Shape({"type": "null"}, _scalar("null", _NONE)),
+    None: Shape({"type": "null"}, _scalar("null", _NONE)),
+    Any: ANY,
+    object: ANY,
+    Parameter.empty: ANY,
+}
+
+
+# --- types with a text of their own. By name, so that no module is loaded that the servlet does not use.
+
+
+def _text(
+    schema: Json, expected: str, read: Callable[[Any, str], Any]
+) -> Callable[[Any, bool], Shape]:
+    """A type whose values are texts in JSON; `read` is given the class and a text."""
+
+    def shape(kind: Any, _output: bool) -> Shape:
+        def convert(value: Any) -> Any:
+            if type(value) is str:
+                try:
+                    return read(kind, value)
+                except ValueError:
+                    pass
+            raise Mismatch(expected, value)
+
+        return Shape(schema, convert)
+
+    return shape
+
+
+_DURATION = re.compile(
+    r"([+-])?P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def _read_duration(kind: Any, text: str) -> Any:
+    found = _DURATION.fullmatch(text)
+    if found is None or text[-1] in "PpTt":
+        raise ValueError
+    sign, *parts = found.groups()
+    weeks, days, hours, minutes, seconds = (float(part or 0) for part in parts)
+    made = kind(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds)
+    return -made if sign == "-" else made
+
+
+def _decimal(kind: Any, output: bool) -> Shape:
+    def convert(value: Any) -> Any:
+        if type(value) in (int, float, str):
+            try:
+                return kind(str(value))
+            except ArithmeticError:
+                pass
+        raise Mismatch("a decimal number", value)
+
+    return Shape({"type": "string"} if output else {"type": ["number", "string"]}, convert)
+
+
+_PATH = _text({"type": "string", "format": "path"}, "a path", lambda kind, text: kind(text))
+
+_NAMED: dict[str, Callable[[Any, bool], Shape]] = {
+    "datetime.datetime": _text(
+        {"type": "string", "format": "date-time"},
+        "a time such as 2026-11-25T10:00:00Z",
+        lambda kind, text: kind.fromisoformat(text),
+    ),
+    "datetime.date": _text(
+        {"type": "string", "format": "date"},
+        "a date such as 2026-11-25",
+        lambda kind, text: kind.fromisoformat(text),
+    ),
+    "datetime.time": _text(
+        {"type": "string", "format": "time"},
+        "a time such as 10:00:00",
+        lambda kind, text: kind.fromisoformat(text),
+    ),
+    "datetime.timedelta": _text(
+        {"type": "string", "format": "duration"}, "a duration such as PT1H30M", _read_duration
+    ),
+    "uuid.UUID": _text(
+        {"type": "string", "format": "uuid"}, "a UUID", lambda kind, text: kind(text)
+    ),
+    "builtins.bytes": _text(
+        {"type": "string", "contentEncoding": "base64"},
+        "bytes in base64",
+        lambda kind, text: kind(a2b_base64(text)),
+    ),
+    "builtins.bytearray": _text(
+        {"type": "string", "contentEncoding": "base64"},
+        "bytes in base64",
+        lambda kind, text: kind(a2b_base64(text)),
+    ),
+    "decimal.Decimal": _decimal,
+    "pathlib.PurePath": _PATH,
+    "pathlib._local.PurePath": _PATH,
+}
+
+_LISTS = {
+    "builtins.list": list,
+    "builtins.set": set,
+    "builtins.frozenset": frozenset,
+    "collections.deque": None,
+    "collections.abc.Sequence": list,
+    "collections.abc.MutableSequence": list,
+    "collections.abc.Collection": list,
+    "collections.abc.Iterable": list,
+    "collections.abc.Set": set,
+    "collections.abc.MutableSet": set,
+}
+_MAPS = {
+    "builtins.dict",
+    "collections.OrderedDict",
+    "collections.abc.Mapping",
+    "collections.abc.MutableMapping",
+}
+
+# Keywords of JSON Schema by the limits of `Field`, and what breaks one.
+_LIMITS: dict[str, tuple[str, str, Callable[[Any, Any], bool]]] = {
+    "ge": ("minimum", "a number of at least {}", lambda value, limit: value >= limit),
+    "gt": ("exclusiveMinimum", "a number greater than {}", lambda value, limit: value > limit),
+    "le": ("maximum", "a number of at most {}", lambda value, limit: value <= limit),
+    "lt": ("exclusiveMaximum", "a number less than {}", lambda value, limit: value < limit),
+    "multiple_of": ("multipleOf", "a multiple of {}", lambda value, limit: value % limit == 0),
+    "min_length": ("min", "a length of at least {}", lambda value, limit: len(value) >= limit),
+    "max_length": ("max", "a length of at most {}", lambda value, limit: len(value) <= limit),
+    "pattern": (
+        "pattern",
+        "a text that fits {}",
+        lambda value, limit: re.search(limit, value) is not None,
+    ),
+}
+_LENGTHS = {"array": "Items", "object": "Properties"}
+
+
+def name_of(hint: Any) -> str:
+    """A type as its author has written it."""
+    if isinstance(hint, type) and not get_args(hint):
+        return hint.__name__
+    return re.sub(r"\b\w+\.", "", str(hint))
+
+
+def hints_of(thing: Any) -> dict[str, Any]:
+    """The type hints of a function or a class. Raises a `DefinitionError` for names that are not known."""
+    try:
+        return typing.get_type_hints(thing, include_extras=True)
+    except NameError as error:
+        raise DefinitionError(
+            f"the type hint `{error.name}` is not known. Import or define it where it is there at run time, and not within "
+            "`if TYPE_CHECKING` or a function."
+        ) from None
+
+
+class Shapes:
+    """Makes shapes whose schemas stand in one document, and share its definitions of recursive types.
+
+    In the schema of an output, members with defaults are always there. In that of a form, one that may be None may be left
+    out.
+    """
+
+    def __init__(self, *, output: bool = False, form: bool = False) -> None:
+        self._output = output
+        self._form = form
+        self._names: dict[object, str] = {}
+        """Of types that are being made, and of those that are definitions."""
+        self._recursive: set[object] = set()
+        self._made: dict[object, Shape] = {}
+        self._bound: dict[Any, Any] = {}
+        """Types by the type parameters that they are given for."""
+        self.definitions: Json = {}
+
+    def root(self, hint: Any) -> Shape:
+        """The shape whose schema is the whole document."""
+        schema, convert = self.of(hint)
+        if self.definitions:
+            if schema.keys() == {"$ref"}:
+                schema = self.definitions[schema["$ref"].rpartition("/")[2]]
+            schema = {**schema, "$defs": self.definitions}
+        return Shape(schema, convert)
+
+    def of(self, hint: Any) -> Shape:
+        try:
+            found = _SCALARS.get(hint)
+        except TypeError:
+            found = None
+        if found is not None:
+            return found
+        origin, args = get_origin(hint), get_args(hint)
+        if origin is Annotated:
+            return self._annotated(args[0], args[1:])
+        args = tuple(
+            self._bound.get(one, one) if isinstance(one, typing.TypeVar) else one for one in args
+        )
+        if origin is Literal:
+            return _choice(list(args))
+        if origin is Union or origin is types.UnionType:
+            return self._union(args)
+        if origin in (typing.Required, typing.NotRequired, typing.ReadOnly, typing.Final):
+            return self.of(args[0])
+        kind = origin or hint
+        if isinstance(kind, typing.TypeAliasType):
+            return self._named(kind, args, lambda: self.of(kind.__value__))
+        if isinstance(hint, typing.TypeVar):
+            return self.of(self._bound.get(hint, hint.__bound__ or Any))
+        if isinstance(hint, typing.NewType):
+            return self.of(hint.__supertype__)
+        found = self._of_class(kind, args) if isinstance(kind, type) else None
+        if found is not None:
+            return found
+        raise DefinitionError(
+            f"{name_of(hint)} has no JSON Schema. Use a dataclass, TypedDict, NamedTuple, Enum or Literal, types of JSON such as "
+            "list[str], or a type of datetime, decimal, uuid or pathlib."
+        )
+
+    def _of_class(self, kind: type, args: tuple[Any, ...]) -> Shape | None:
+        if issubclass(kind, Enum):
+            return _choice(list(kind))
+        if is_dataclass(kind):
+            return self._named(kind, args, lambda: self._dataclass(kind))
+        if typing.is_typeddict(kind):
+            return self._named(kind, args, lambda: self._typed_dict(kind))
+        if issubclass(kind, tuple):
+            if hasattr(kind, "_fields"):
+                return self._named(kind, args, lambda: self._named_tuple(kind))
+            return self._tuple(args)
+        for base in kind.__mro__:
+            name = f"{base.__module__}.{base.__qualname__}"
+            if name in _NAMED:
+                return _NAMED[name](kind, self._output)
+            if name in _LISTS:
+                return self._list(_LISTS[name] or kind, args)
+            if name in _MAPS:
+                return self._map(args)
+        return None
+
+    def _named(self, kind: Any, args: tuple[Any, ...], make: Callable[[], Shape]) -> Shape:
+        """The shape of a class or an alias. One that is met again while it is made is a definition."""
+        key = (kind, args)
+        name = self._names.get(key)
+        if name is not None:
+            self._recursive.add(key)
+            return Shape({"$ref": f"#/$defs/{name}"}, lambda value: self._made[key].convert(value))
+        name = kind.__name__
+        while name in self._names.values():
+            name += "_"
+        self._names[key] = name
+        outer = self._bound
+        parameters = getattr(kind, "__type_params__", ()) or getattr(kind, "__parameters__", ())
+        self._bound = {**outer, **dict(zip(parameters, args))}
+        shape = make()
+        self._bound = outer
+        if key not in self._recursive:
+            # One that stands in several places is written there: not all clients follow references.
+            del self._names[key]
+            return shape
+        self._made[key] = shape
+        self.definitions[name] = shape.schema
+        return Shape({"$ref": f"#/$defs/{name}"}, shape.convert)
+
+    def _annotated(self, hint: Any, extras: tuple[Any, ...]) -> Shape:
+        shape = self.of(hint)
+        for extra in extras:
+            shape = described(shape, extra)
+        return shape
+
+    def _union(self, args: tuple[Any, ...]) -> Shape:
+        members = [one for one in args if one is not _NONE]
+        is_optional = len(members) < len(args)
+        shapes = [self.of(one) for one in members]
+        convert = shapes[0].convert if len(shapes) == 1 else _first_of(members, shapes)
+        if self._form and len(shapes) == 1:
+            return Shape(shapes[0].schema, _or_none(convert) if is_optional else convert)
+        schemas = [one.schema for one in shapes]
+        if is_optional:
+            schemas.append(_SCALARS[None].schema)
+            convert = _or_none(convert)
+        return Shape({} if {} in schemas else {"anyOf": schemas}, convert)
+
+    def _list(self, kind: Any, args: tuple[Any, ...]) -> Shape:
+        item = self.of(args[0]) if args else ANY
+        is_set = issubclass(kind, (set, frozenset))
+        schema: Json = {"type": "array", "items": item.schema} if item.schema else {"type": "array"}
+        if is_set:
+            schema["uniqueItems"] = True
+        convert_item = None if item.convert is _as_is else item.convert
+
+        def convert(value: Any) -> Any:
+            if type(value) is not list:
+                raise Mismatch("an array", value)
+            found = value if convert_item is None else _each(convert_item, value)
+            return found if kind is list else kind(found)
+
+        return Shape(schema, convert)
+
+    def _tuple(self, args: tuple[Any, ...]) -> Shape:
+        if not args:
+            return Shape({"type": "array"}, lambda value: tuple(_demand(value, list, "an array")))
+        if len(args) == 2 and args[1] is Ellipsis:
+            schema, convert_list = self._list(list, args[:1])
+            return Shape(schema, lambda value: tuple(convert_list(value)))
+        return self._items([self.of(one) for one in args], tuple, 0)
+
+    def _named_tuple(self, kind: Any) -> Shape:
+        hints = hints_of(kind)
+        shapes = [self.of(hints.get(name, Any)) for name in kind._fields]
+        shapes = [
+            Shape({"title": name, **schema}, convert)
+            for name, (schema, convert) in zip(kind._fields, shapes)
+        ]
+        return self._items(shapes, lambda values: kind(*values), len(kind._field_defaults))
+
+    def _items(self, shapes: list[Shape], make: Callable[[list[Any]], Any], optional: int) -> Shape:
+        most = len(shapes)
+        least = most if self._output else most - optional
+        schemas = [one.schema for one in shapes]
+        schema: Json = {
+            "type": "array",
+            "prefixItems": schemas,
+            "minItems": least,
+            "maxItems": most,
+        }
+
+        def convert(value: Any) -> Any:
+            _demand(value, list, "an array")
+            if not least <= len(value) <= most:
+                raise Mismatch(f"an array of {most} items", value)
+            made: list[Any] = []
+            for at, one in enumerate(value):
+                try:
+                    made.append(shapes[at].convert(one))
+                except Mismatch as wrong:
+                    raise wrong.within(at)
+            return make(made)
+
+        return Shape(schema, convert)
+
+    def _map(self, args: tuple[Any, ...]) -> Shape:
+        key, item = (self.of(one) for one in args) if args else (ANY, ANY)
+        schema: Json = {"type": "object"}
+        if item.schema:
+            schema["additionalProperties"] = item.schema
+        if (
+            key.schema not in ({}, {"type": "string"})
+            and key.schema.get("type", "string") == "string"
+        ):
+            schema["propertyNames"] = key.schema
+        convert_key = _as_is if args and args[0] in (str, Any) else from_text(key.convert)
+        convert_item = item.convert
+
+        def convert(value: Any) -> Any:
+            if type(value) is not dict:
+                raise Mismatch("an object", value)
+            made = {}
+            for name, one in value.items():
+                try:
+                    made[convert_key(name)] = convert_item(one)
+                except Mismatch as wrong:
+                    raise wrong.within(name)
+            return made
+
+        return Shape(schema, convert)
+
+    def _dataclass(self, kind: Any) -> Shape:
+        hints = hints_of(kind)
+        members: dict[str, Member] = {}
+        for field in fields(kind):
+            if not field.init:
+                continue
+            default = field.default
+            if isinstance(default, FieldInfo):
+                hint = f"Annotated[{name_of(hints[field.name])}, Field(...)]"
+                raise DefinitionError(
+                    f"{kind.__name__}.{field.name}: in a dataclass, a Field is no default. Write `{field.name}: {hint}`."
+                )
+            is_needed = default is MISSING and field.default_factory is MISSING
+            members[field.name] = Member(
+                self.of(hints[field.name]), is_needed or self._output, default
+            )
+        return self.record(members, kind)
+
+    def _typed_dict(self, kind: Any) -> Shape:
+        members: dict[str, Member] = {}
+        for name, hint in hints_of(kind).items():
+            is_needed = name in kind.__required_keys__
+            while (origin := get_origin(hint)) in (
+                typing.Required,
+                typing.NotRequired,
+                typing.ReadOnly,
+            ):
+                # Where hints are texts, the class itself has not seen these.
+                is_needed = {typing.Required: True, typing.NotRequired: False}.get(
+                    origin, is_needed
+                )
+                hint = get_args(hint)[0]
+            members[name] = Member(self.of(hint), is_needed)
+        return self.record(members, is_open=True)
+
+    def record(
+        self,
+        members: dict[str, Member],
+        make: Callable[..., Any] | None = None,
+        is_open: bool = False,
+    ) -> Shape:
+        """An object with these members, as a dict or as what `make` makes of them."""
+        properties: Json = {}
+        for name, (shape, _, default) in members.items():
+            is_absent = default is MISSING or (self._form and default is None)
+            properties[name] = shape.schema if is_absent else _with_default(shape.schema, default)
+        needed = [name for name, member in members.items() if member.is_needed]
+        schema: Json = {"type": "object", "properties": properties}
+        if needed:
+            schema["required"] = needed
+        if not is_open:
+            schema["additionalProperties"] = False
+        converters = {name: member.shape.convert for name, member in members.items()}
+
+        def convert(value: Any) -> Any:
+            if type(value) is not dict:
+                raise Mismatch("an object", value)
+            made = {}
+            for name, one in value.items():
+                member = converters.get(name)
+                if member is not None:
+                    try:
+                        made[name] = member(one)
+                    except Mismatch as wrong:
+                        raise wrong.within(name)
+                elif is_open:
+                    made[name] = one
+                else:
+                    known = ", ".join(converters) or "none"
+                    raise Mismatch(f"unknown; what is known: {known}").within(name)
+            for name in needed:
+                if name not in made:
+                    raise Mismatch("required").within(name)
+            if make is None:
+                return made
+            try:
+                return make(**made)
+            except ValueError as error:
+                raise Mismatch(str(error)) from error
+
+        return Shape(schema, convert)
+
+
+class Member(NamedTuple):
+    """A member of an object, or a parameter of a function."""
+
+    shape: Shape
+    is_needed: bool
+    default: object = MISSING
+
+
+def _with_default(schema: Json, default: object) -> Json:
+    try:
+        plain = _json.encode(default)
+    except TypeError, ValueError:
+        return schema
+    return {**schema, "default": _json.decode(plain)}
+
+
+def _demand(value: Any, kind: type, expected: str) -> Any:
+    if type(value) is not kind:
+        raise Mismatch(expected, value)
+    return value
+
+
+def _each(convert: Convert, values: list[Any]) -> list[Any]:
+    made: list[Any] = []
+    try:
+        for one in values:
+            made.append(convert(one))
+    except Mismatch as wrong:
+        raise wrong.within(len(made))
+    return made
+
+
+def _or_none(convert: Convert) -> Convert:
+    return lambda value: None if value is None else convert(value)
+
+
+def _choice(values: list[Any]) -> Shape:
+    """One of these values: of JSON, or members of an Enum, which stand for their values."""
+    plain = [one.value if isinstance(one, Enum) else one for one in values]
+    for one in plain:
+        if type(one) not in (str, int, float, bool, _NONE) and not isinstance(one, (str, int)):
+            raise DefinitionError(
+                f"{_json.encode_or_text(one)} cannot be a choice: choices are texts, numbers, true, false or null."
+            )
+    plain = [_json.decode(_json.encode(one)) for one in plain]
+    known = {(type(one), one): value for one, value in zip(plain, values)}
+    kinds = {type(one) for one in plain}
+    expected = " or ".join(_json.encode(one) for one in plain)
+
+    def convert(value: Any) -> Any:
+        try:
+            return known[type(value), value]
+        except KeyError, TypeError:
+            raise Mismatch(expected if len(plain) < 20 else f"one of {expected}", value) from None
+
+    kind = _SCALARS[kinds.pop()].schema if len(kinds) == 1 else {}
+    return Shape({**kind, "enum": plain}, convert)
+
+
+def _first_of(members: list[Any], shapes: list[Shape]) -> Convert:
+    """The value as the first type that it fits; a scalar that is of one of the types stays as it is."""
+    exact = (
+        {one for one in members if one in (str, int, float, bool)}
+        if all(map(_hashable, members))
+        else set()
+    )
+    converters = [one.convert for one in shapes]
+    names = " or ".join(map(name_of, members))
+
+    def convert(value: Any) -> Any:
+        if type(value) in exact:
+            return value
+        wrongs: list[Mismatch] = []
+        for one in converters:
+            try:
+                return one(value)
+            except Mismatch as wrong:
+                wrongs.append(wrong)
+        # The one that went deepest is likely the one that was meant.
+        deepest = max(wrongs, key=lambda wrong: len(wrong.path))
+        raise deepest if deepest.path else Mismatch(names, value)
+
+    return convert
+
+
+def _hashable(value: object) -> bool:
+    return getattr(value, "__hash__", None) is not None
+
+
+def described(shape: Shape, extra: Any) -> Shape:
+    """The shape with what a description or a `Field` adds; objects of other libraries with the same attributes work too."""
+    if isinstance(extra, str):
+        return Shape({**shape.schema, "description": extra}, shape.convert)
+    schema, convert = dict(shape.schema), shape.convert
+    checks: list[tuple[Callable[[Any, Any], bool], Any, str]] = []
+    for name, (keyword, expected, fits) in _LIMITS.items():
+        limit = getattr(extra, name, None)
+        if limit is None:
+            continue
+        if name == "pattern" and not isinstance(limit, str):
+            limit = limit.pattern
+        if keyword in ("min", "max"):
+            kind = schema.get("type") or next(
+                (one.get("type") for one in schema.get("anyOf", ()) if "type" in one), "string"
+            )
+            keyword += _LENGTHS.get(kind, "Length")
+        if isinstance(limit, (int, float, str)):
+            schema[keyword] = limit
+        checks.append((fits, limit, expected.format(limit)))
+    for name in ("title", "description", "examples"):
+        value = getattr(extra, name, None)
+        # Methods of foreign objects are none of these.
+        if value is not None and not callable(value):
+            schema[name] = value
+    schema.update(getattr(extra, "json_schema_extra", None) or {})
+    return Shape(schema, _checked(convert, checks) if checks else convert)
+
+
+def _checked(
+    convert: Convert, checks: list[tuple[Callable[[Any, Any], bool], Any, str]]
+) -> Convert:
+    def checked(value: Any) -> Any:
+        made = convert(value)
+        if made is not None:
+            for fits, limit, expected in checks:
+                if not fits(made, limit):
+                    raise Mismatch(expected, value)
+        return made
+
+    return checked
+
+
+def from_text(convert: Convert) -> Convert:
+    """A converter of texts, such as arguments of prompts: of the text itself, else of the JSON that it is."""
+
+    def converted(text: Any) -> Any:
+        try:
+            return convert(text)
+        except Mismatch as wrong:
+            try:
+                value = _json.decode(text)
+            except ValueError:
+                raise wrong from None
+        return convert(value)
+
+    return converted

@@ -1,0 +1,1 @@
+from edge_servlets import Message as Message, PromptResult as PromptResult

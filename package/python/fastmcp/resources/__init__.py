@@ -1,0 +1,1 @@
+from edge_servlets import ResourceContents as ResourceContent

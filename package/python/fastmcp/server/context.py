@@ -1,0 +1,1 @@
+from edge_servlets import Context as Context

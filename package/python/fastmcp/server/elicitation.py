@@ -1,0 +1,5 @@
+from edge_servlets import (
+    AcceptedElicitation as AcceptedElicitation,
+    CancelledElicitation as CancelledElicitation,
+    DeclinedElicitation as DeclinedElicitation,
+)

@@ -1,0 +1,1 @@
+from edge_servlets import ToolResult as ToolResult, tool as tool

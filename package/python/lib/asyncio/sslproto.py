@@ -1,0 +1,1 @@
+"""Encrypted streams, of which a servlet has none: `fetch` takes care of that."""

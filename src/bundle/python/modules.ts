@@ -1,0 +1,199 @@
+/** Finds and compiles the modules of a servlet in Python: its own, those of its packages, and what they need of the library. */
+import { readdir, readFile, stat } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import { contentHash, readIfThere, writeWhole } from "../cache.ts";
+import { Refusal } from "../refusal.ts";
+import { runInterpreter } from "../wasm/snapshot.ts";
+import { INTERPRETER_EXPORTS } from "../wasm/prepare.ts";
+import type { Compiled, Import, Python } from "./engine.ts";
+import { adviceOn } from "./advice.ts";
+import { packed, unpacked } from "./packing.ts";
+
+/** The module that a servlet's code begins in. */
+export const MAIN = "servlet";
+
+/** A module that is known by its source. */
+interface Source {
+  name: string;
+  path: string;
+  isPackage: boolean;
+  /** True for the author's own files, whose lines traces show. */
+  isOwn: boolean;
+  text: string;
+}
+
+export interface Module extends Compiled {
+  /** Of the author's own files. */
+  source?: string;
+}
+
+/** Everything that a servlet is loaded from. */
+export interface Program {
+  modules: Module[];
+  /** What is to be imported, in order: the servlet, and then what its functions import. */
+  imports: { name: string; isTried: boolean }[];
+  /** The author's own files. */
+  files: string[];
+}
+
+/** Modules of the library that other modules import where it does not show. */
+const HIDDEN: Readonly<Record<string, readonly string[]>> = {
+  datetime: ["_strptime"],
+  time: ["_strptime"],
+  decimal: ["numbers"],
+  zoneinfo: ["zoneinfo._common", "zoneinfo._tzpath"],
+};
+
+/**
+ * The program of the servlet in this file. `packages` are folders of modules beside its own.
+ *
+ * Throws a `Refusal` with file and line: of a module that is missing, or that is not Python.
+ */
+export async function programOf(
+  entry: string,
+  packages: readonly string[],
+  { interpreter, base, library, present }: Python,
+  cache: string,
+): Promise<Program> {
+  const folder = dirname(entry);
+  const found = new Map<string, Module>();
+  const imports: Program["imports"] = [{ name: MAIN, isTried: false }];
+  const compile = async (sources: readonly Source[]): Promise<Module[]> => {
+    const known = await Promise.all(sources.map((one) => knownOf(one, base.bytes, cache)));
+    const missing = sources.filter((_, nth) => known[nth] === undefined);
+    const made = missing.length === 0 ? [] : await compiled(missing, { interpreter, base }, cache);
+    return sources.map((one, nth) => known[nth] ?? made[missing.indexOf(one)]!);
+  };
+  let wanted = [MAIN];
+  const next = new Set<string>();
+  /** Takes what a module needs; gives nothing for an import of what there is not. */
+  const want = async (name: string): Promise<boolean> => {
+    if (present.has(name)) return true;
+    if (found.has(name) || next.has(name) || wanted.includes(name)) return true;
+    if (library.has(name) || (await sourceOf(name, folder, packages)) !== undefined) {
+      next.add(name);
+      return true;
+    }
+    return false;
+  };
+  while (wanted.length > 0) {
+    const sources = (
+      await Promise.all(wanted.map((name) => sourceOf(name, folder, packages)))
+    ).filter((one) => one !== undefined);
+    const own = new Map((await compile(sources)).map((one) => [one.name, one]));
+    for (const name of wanted) found.set(name, own.get(name) ?? library.get(name)!);
+    for (const name of wanted) {
+      const module = found.get(name)!;
+      const isLibrary = !own.has(name);
+      for (const parent of parentsOf(name)) await want(parent);
+      for (const hidden of isLibrary ? (HIDDEN[name] ?? []) : []) await want(hidden);
+      for (const one of module.imports) {
+        if (one.isLazy && isLibrary) continue;
+        const isThere = await want(one.name);
+        for (const parent of parentsOf(one.name)) await want(parent);
+        const inside = [];
+        for (const part of one.names ?? [])
+          if (await want(`${one.name}.${part}`)) inside.push(`${one.name}.${part}`);
+        if (!isThere && !one.isTried && inside.length === 0 && module.source !== undefined)
+          throw new Refusal(`${module.path}:${one.line}: ${adviceOn(one.name)}`);
+        if (one.isLazy && isThere)
+          for (const each of [one.name, ...inside])
+            imports.push({ name: each, isTried: one.isTried || module.source === undefined });
+      }
+    }
+    wanted = [...next];
+    next.clear();
+  }
+  const modules = [...found.values()].filter((one) => one !== undefined);
+  return {
+    modules,
+    imports,
+    files: modules.filter(({ source }) => source !== undefined).map(({ path }) => path),
+  };
+}
+
+const parentsOf = (name: string) =>
+  name
+    .split(".")
+    .slice(0, -1)
+    .map((_, nth, parts) => parts.slice(0, nth + 1).join("."));
+
+/** Where the module of this name is, if it is the author's or of a package. */
+async function sourceOf(
+  name: string,
+  folder: string,
+  packages: readonly string[],
+): Promise<Source | undefined> {
+  for (const root of [folder, ...packages]) {
+    const path = join(root, ...name.split("."));
+    for (const [file, isPackage] of [
+      [join(path, "__init__.py"), true],
+      [`${path}.py`, false],
+    ] as const) {
+      const text = await readFile(file, "utf8").catch(() => undefined);
+      if (text === undefined) continue;
+      const isOwn = root === folder;
+      const shown = isOwn ? relative(".", file) : relative(root, file);
+      return { name, path: shown.replaceAll("\\", "/"), isPackage, isOwn, text };
+    }
+    // A folder without __init__.py is a package as well: https://peps.python.org/pep-0420
+    const state = await stat(path).catch(() => undefined);
+    if (
+      state?.isDirectory() &&
+      root !== folder &&
+      (await readdir(path)).some((one) => one.endsWith(".py"))
+    )
+      return { name, path: `${relative(root, path)}/`, isPackage: true, isOwn: false, text: "" };
+  }
+  return undefined;
+}
+
+const keyOf = ({ text, ...source }: Source, base: Uint8Array) =>
+  contentHash(base, JSON.stringify(source), text).slice(0, 32);
+
+async function knownOf(
+  source: Source,
+  base: Uint8Array,
+  cache: string,
+): Promise<Module | undefined> {
+  const bytes = await readIfThere(join(cache, `${keyOf(source, base)}.python.bin`));
+  return bytes && moduleOf(source, bytes);
+}
+
+function moduleOf({ name, path, isPackage, isOwn, text }: Source, bytes: Uint8Array): Module {
+  const { head, parts } = unpacked<{ imports: Import[] }>(bytes);
+  return {
+    name,
+    path,
+    isPackage,
+    imports: head.imports,
+    code: parts[0]!,
+    ...(isOwn && { source: text }),
+  };
+}
+
+/** Compiles modules in one instance, and notes the results. Throws a `Refusal` for those that are not Python. */
+async function compiled(
+  sources: readonly Source[],
+  { interpreter, base }: Pick<Python, "interpreter" | "base">,
+  cache: string,
+): Promise<Module[]> {
+  const modules = sources.map(({ name, path, isPackage }) => ({ name, path, isPackage }));
+  const texts = sources.map(({ text }) => new TextEncoder().encode(text));
+  const answer = await runInterpreter(
+    interpreter,
+    base,
+    INTERPRETER_EXPORTS.compile,
+    packed({ modules }, texts),
+  );
+  const { head, parts } = unpacked<{ modules: { imports: Import[]; error?: string }[] }>(answer);
+  const wrong = head.modules.flatMap(({ error }) => error ?? []);
+  if (wrong.length > 0) throw new Refusal(wrong.join("\n"));
+  return Promise.all(
+    sources.map(async (source, nth) => {
+      const bytes = packed({ imports: head.modules[nth]!.imports }, [parts[nth]!]);
+      await writeWhole(join(cache, `${keyOf(source, base.bytes)}.python.bin`), bytes);
+      return moduleOf(source, bytes);
+    }),
+  );
+}
