@@ -37,7 +37,6 @@ from ._json import encode_of
 from ._schema import (
     MISSING,
     Convert,
-    FieldInfo,
     Member,
     Mismatch,
     Shape,
@@ -45,6 +44,7 @@ from ._schema import (
     described,
     from_text,
     hints_of,
+    is_field,
 )
 from ._templates import Match, template
 
@@ -102,9 +102,10 @@ class _Signature:
                 "a caller gives arguments by name, so that *, ** and / cannot be used. Name each parameter."
             )
         shape, default = shapes.of(hint), parameter.default
-        if isinstance(default, FieldInfo):
+        if is_field(default):
             shape, default = described(shape, default), default.default
-            if default is ...:
+            # Those of pydantic are `...` and its own.
+            if default is ... or type(default).__name__ == "UndefinedType":
                 default = MISSING
             if default is not MISSING:
                 self._defaults[parameter.name] = default

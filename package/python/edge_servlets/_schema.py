@@ -67,6 +67,11 @@ class FieldInfo:
             setattr(self, name, value)
 
 
+def is_field(default: object) -> bool:
+    """True for the `Field` of a parameter, and for that of pydantic 1."""
+    return type(default).__name__ == "FieldInfo"
+
+
 def Field(
     default: Any = MISSING,
     *,
@@ -355,6 +360,8 @@ class Shapes:
             return self._named(kind, args, lambda: self._dataclass(kind))
         if typing.is_typeddict(kind):
             return self._named(kind, args, lambda: self._typed_dict(kind))
+        if hasattr(kind, "parse_obj"):
+            return self._model(kind)
         if issubclass(kind, tuple):
             if hasattr(kind, "_fields"):
                 return self._named(kind, args, lambda: self._named_tuple(kind))
@@ -503,7 +510,7 @@ class Shapes:
             if not field.init:
                 continue
             default = field.default
-            if isinstance(default, FieldInfo):
+            if is_field(default):
                 hint = f"Annotated[{name_of(hints[field.name])}, Field(...)]"
                 raise DefinitionError(
                     f"{kind.__name__}.{field.name}: in a dataclass, a Field is no default. Write `{field.name}: {hint}`."
@@ -530,6 +537,22 @@ class Shapes:
                 hint = get_args(hint)[0]
             members[name] = Member(self.of(hint), is_needed)
         return self.record(members, is_open=True)
+
+    def _model(self, kind: Any) -> Shape:
+        """A model of pydantic 1, which makes its schema and its checks itself."""
+        schema = {**kind.schema(ref_template="#/$defs/{model}")}
+        self.definitions.update(schema.pop("definitions", {}))
+
+        def convert(value: Any) -> Any:
+            try:
+                return kind.parse_obj(value)
+            except ValueError as error:
+                first = error.errors()[0]  # type: ignore[attr-defined]
+                wrong = Mismatch(first["msg"])
+                wrong.path = [step for step in first["loc"] if step != "__root__"]
+                raise wrong from None
+
+        return Shape(schema, convert)
 
     def record(
         self,
