@@ -12,7 +12,7 @@ beforeAll(async () => {
   servlet = await loadServlet("test/node/python/servlets/context");
 });
 
-const text = (value: string) => ({ type: "text", text: value });
+const text = (value: string) => ({ type: "text" as const, text: value });
 const answered = (tool: string, ...given: ScriptedAnswer[]) =>
   servlet.callTool(tool, {}, { answers: { "elicitation/create": given } });
 const accept = (content: object) => ({ action: "accept", content });

@@ -3,7 +3,7 @@ import { loadServlet } from "../../../src/testing/index.ts";
 import { bundling } from "../bundle/bundling.ts";
 
 /** Servers that were written for FastMCP. */
-const text = (value: string) => ({ type: "text", text: value });
+const text = (value: string) => ({ type: "text" as const, text: value });
 
 test("a server of FastMCP is a servlet", async () => {
   const servlet = await loadServlet("test/node/python/servlets/fastmcp");
