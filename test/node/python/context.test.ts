@@ -220,7 +220,7 @@ test("a call is given its id, its meta and its client", async () => {
 describe("tools of other servlets", () => {
   const tools: Script["tools"] = {
     forecast: ({ city }) => ({
-      content: [text(`${city}: 22`)],
+      content: [text(`${String(city)}: 22`)],
       structuredContent: { celsius: 22 },
     }),
   };
