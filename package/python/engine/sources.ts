@@ -10,6 +10,7 @@ const SOURCES = [
   "lib/**/*.py",
   "edge_servlets/*.py",
   "fastmcp/**/*.py",
+  "mcp/**/*.py",
 ];
 
 /** The name of the empty file of the pack that says which sources it was made of. */

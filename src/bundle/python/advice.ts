@@ -32,3 +32,9 @@ export function adviceOn(name: string): string {
   if (known !== undefined) return `there is no ${name} in a servlet, as ${known}`;
   return `there is no module ${name}: put its files beside servlet.py or into vendor/, or name its package in requirements.txt`;
 }
+
+/** The text for a package that an index has in no form that a servlet can run. */
+export function adviceOnPackage(name: string): string {
+  const reason = ADVICE[name] ?? "it is compiled for a computer: take one in plain Python";
+  return `there is no ${name} in a servlet, as ${reason}`;
+}

@@ -29,8 +29,8 @@ export async function loadPython(
     ...(source !== undefined && { source }),
   }));
   const input = packed(
-    { main: MAIN, modules, imports: program.imports },
-    program.modules.map(({ code }) => code),
+    { main: MAIN, modules, imports: program.imports, files: [...program.data.keys()] },
+    [...program.modules.map(({ code }) => code), ...program.data.values()],
   );
   const load = () => Promise.resolve(input);
   const made = await snapshotOf(

@@ -182,7 +182,7 @@ export const PAGES = [
 ];
 
 /** How a file's language is named in a block, where that is not by the end of its name. */
-const LANGUAGES: Record<string, string> = { rs: "rust" };
+const LANGUAGES: Record<string, string> = { py: "python", rs: "rust" };
 
 /** A block with the content of a file. */
 async function blockOf(path: string): Promise<string> {

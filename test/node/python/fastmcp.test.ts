@@ -68,3 +68,11 @@ describe("what is missing is named, with what to write instead", () => {
     await expect(bundle({ "servlet.py": `${HEAD}${text_}\n` })).rejects.toThrow(message);
   });
 });
+
+test("a server that was written for the official SDK is a servlet", async () => {
+  const servlet = await loadServlet("test/node/python/servlets/official");
+  const { result } = await servlet.callTool("greet", { name: "Ada" });
+  expect(result.content).toEqual([text("Hello, Ada!")]);
+  const { result: greeting } = await servlet.readResource("greeting://Bob");
+  expect(greeting.contents).toMatchObject([{ text: "Hello, Bob!" }]);
+});
