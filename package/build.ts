@@ -11,6 +11,7 @@ import { execFileSync } from "node:child_process";
 import { cp, glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join, relative, resolve } from "node:path";
+import { pack } from "../src/bundle/packs.ts";
 import { unpackPrepared } from "../src/bundle/prepared.ts";
 import { PACK, PACKAGE as PYTHON, pythonPlugin } from "../src/bundle/python/engine.ts";
 import { interpreterPlugin } from "../src/bundle/typescript/engine.ts";
@@ -209,7 +210,7 @@ async function prepareEngine(): Promise<void> {
     join(dist, "bundle/prepared.js")
   );
   await compiled.makePrepared([], cache, (doing) => console.log(`${doing} …`));
-  await writeFile(join(main, "prepared.bin"), await compiled.pack(cache));
+  await writeFile(join(main, "prepared.bin"), await pack(cache));
   await rm(cache, { recursive: true });
 }
 

@@ -278,8 +278,9 @@ def load(_):
         _edge.error("".join(_trace(error)).strip().encode())
         return 1
     _modules.is_open = False
+    brief = {one["name"] for one in head["modules"] if one.get("isBrief")}
     for name, (path, is_package, code) in [*_modules.codes.items()]:
-        if name in sys.modules:
+        if name in sys.modules or name in brief:
             del _modules.codes[name]
         else:
             _modules.codes[name] = (path, is_package, zlib.compress(code, 9))

@@ -30,13 +30,13 @@ const KIT = /^(_edge_build\.py|edge_servlets\/|fastmcp\/|mcp\/)/;
 const KIT_MODULES = ["_edge_build", "edge_servlets._run"];
 /** Modules that many servlets import: they are there for each that does. Others come with the servlet that imports them. */
 const OFTEN =
-  "asyncio edge_servlets._logs edge_servlets._loop _ast_unparse base64 collections contextlib copy dataclasses datetime decimal enum functools hashlib itertools json logging math operator os random re string textwrap time typing uuid".split(
+  "asyncio edge_servlets._logs edge_servlets._loop base64 collections contextlib copy dataclasses datetime enum functools hashlib itertools json logging math operator os random re string textwrap time typing uuid".split(
     " ",
   );
 
 /** Encodings, which are looked up by their names when they are used. */
 const ENCODINGS =
-  "ascii cp1252 cp437 idna iso8859_15 latin_1 punycode raw_unicode_escape unicode_escape utf_16 utf_16_be utf_16_le utf_32 utf_32_be utf_32_le utf_8_sig"
+  "ascii cp1252 iso8859_15 latin_1 unicode_escape utf_16 utf_16_be utf_16_le utf_8_sig"
     .split(" ")
     .map((name) => `encodings.${name}`);
 

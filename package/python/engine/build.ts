@@ -11,7 +11,7 @@ import { zstdDecompressSync } from "node:zlib";
 import { unzipSync } from "fflate";
 import { cachedBuild, contentHash, readIfThere, writeWhole } from "../../../src/bundle/cache.ts";
 import { PACK, PARTS } from "../../../src/bundle/python/engine.ts";
-import { pack } from "../../../src/bundle/prepared.ts";
+import { pack } from "../../../src/bundle/packs.ts";
 import { requestSource } from "../../../src/bundle/sources/http.ts";
 import { prepare, resultOf } from "../../../src/bundle/wasm/prepare.ts";
 import { limits } from "../../../src/core/limits.ts";

@@ -10,7 +10,7 @@ import { adviceOn } from "./advice.ts";
 import { packed, unpacked } from "./packing.ts";
 
 /** The module that a servlet's code begins in. */
-export const MAIN = "servlet";
+export const SERVLET_MODULE = "servlet";
 
 /** A module that is known by its source. */
 interface Source {
@@ -27,17 +27,17 @@ interface Source {
 export interface Module extends Compiled {
   /** Of the author's own files. */
   source?: string;
+  /** It is gone when the servlet is loaded. */
+  isBrief?: boolean;
   /** The folder that has its package, for a module of one that reads files. */
   reads?: string;
 }
 
 /** Everything that a servlet is loaded from. */
-export interface Program {
+export interface LoadedFrom {
   modules: Module[];
   /** What is to be imported, in order: the servlet, and then what its functions import. */
   imports: { name: string; isTried: boolean }[];
-  /** The author's own files. */
-  files: string[];
   /** Files of packages that read some, by their paths. */
   data: Map<string, Uint8Array>;
 }
@@ -48,11 +48,15 @@ const READS = /\b(?:get_data|resources|resource_\w+|pkg_resources|__file__|metad
 const MOST_COMPUTED_BYTES = 2 * 1024 * 1024;
 const MOST_DATA_BYTES = 8 * 1024 * 1024;
 
+/** What the kit may import while a servlet is loaded, to write types down; calls do without. */
+const WHILE_LOADING = "_ast_unparse";
+
 /** Modules of the library that other modules import where it does not show. */
 const HIDDEN: Readonly<Record<string, readonly string[]>> = {
   datetime: ["_strptime"],
   time: ["_strptime"],
   decimal: ["numbers"],
+  zipfile: ["encodings.cp437"],
   zoneinfo: ["zoneinfo._common", "zoneinfo._tzpath", "importlib.resources"],
   "importlib.metadata": ["importlib.metadata._adapters"],
   "importlib.resources": ["importlib.resources._adapters", "importlib.resources.readers"],
@@ -63,22 +67,22 @@ const HIDDEN: Readonly<Record<string, readonly string[]>> = {
  *
  * Throws a `Refusal` with file and line: of a module that is missing, or that is not Python.
  */
-export async function programOf(
+export async function modulesOf(
   entry: string,
   packages: readonly string[],
   { interpreter, base, library, present }: Python,
   cache: string,
-): Promise<Program> {
+): Promise<LoadedFrom> {
   const roots = [dirname(entry), ...packages];
   const found = new Map<string, Module>();
-  const imports: Program["imports"] = [{ name: MAIN, isTried: false }];
+  const imports: LoadedFrom["imports"] = [{ name: SERVLET_MODULE, isTried: false }];
   const compile = async (sources: readonly Source[]): Promise<Module[]> => {
     const known = await Promise.all(sources.map((one) => knownOf(one, base.bytes, cache)));
     const missing = sources.filter((_, nth) => known[nth] === undefined);
     const made = missing.length === 0 ? [] : await compiled(missing, { interpreter, base }, cache);
     return sources.map((one, nth) => known[nth] ?? made[missing.indexOf(one)]!);
   };
-  let wanted = [MAIN];
+  let wanted = [SERVLET_MODULE, WHILE_LOADING];
   const next = new Set<string>();
   /** Takes what a module needs; gives nothing for an import of what there is not. */
   const want = async (name: string): Promise<boolean> => {
@@ -97,6 +101,8 @@ export async function programOf(
     const sources = (await Promise.all(wanted.map(find))).filter((one) => one !== undefined);
     const own = new Map((await compile(sources)).map((one) => [one.name, one]));
     for (const name of wanted) found.set(name, own.get(name) ?? library.get(name)!);
+    const brief = found.get(WHILE_LOADING)!;
+    found.set(WHILE_LOADING, { ...brief, isBrief: true });
     for (const name of wanted) {
       const module = found.get(name)!;
       const isLibrary = !own.has(name);
@@ -136,7 +142,6 @@ export async function programOf(
     modules,
     imports,
     data: await dataOf(modules),
-    files: modules.filter(({ source }) => source !== undefined).map(({ path }) => path),
   };
 }
 

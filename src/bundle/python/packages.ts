@@ -14,7 +14,7 @@ import { bodyOf, requestSource } from "../sources/http.ts";
 import { inTurns, shared } from "../work.ts";
 import { adviceOnPackage } from "./advice.ts";
 import {
-  fits,
+  isAmong,
   fitsPython,
   isWanted,
   requirementOf,
@@ -113,7 +113,7 @@ async function lockAt(path: string): Promise<Lock | undefined> {
   }
 }
 
-/** Chooses a version of each package that is required, and of those that these require: as locked where that fits, else the newest. */
+/** Chooses a version of each package that is required, and of those that these require: as locked where that isAmong, else the newest. */
 async function resolved(
   wanted: readonly Requirement[],
   old: Lock | undefined,
@@ -158,7 +158,7 @@ async function resolved(
 const isAllowed = ({ version, sha256 }: Candidate, all: readonly Requirement[]) =>
   all.every(
     ({ versions, digests }) =>
-      fits(version, versions) && (digests.length === 0 || digests.includes(sha256)),
+      isAmong(version, versions) && (digests.length === 0 || digests.includes(sha256)),
   );
 
 function lockedFor(all: readonly Requirement[], old: Lock | undefined): Candidate | undefined {
