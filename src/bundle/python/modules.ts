@@ -51,6 +51,11 @@ const MOST_DATA_BYTES = 8 * 1024 * 1024;
 /** What the kit may import while a servlet is loaded, to write types down; calls do without. */
 const WHILE_LOADING = "_ast_unparse";
 
+/** Encodings that packages may look up by their names. */
+const ENCODINGS = ["cp437", "idna", "mac_roman", "punycode", "raw_unicode_escape", "utf_32"].map(
+  (name) => `encodings.${name}`,
+);
+
 /** Modules of the library that other modules import where it does not show. */
 const HIDDEN: Readonly<Record<string, readonly string[]>> = {
   datetime: ["_strptime"],
@@ -58,6 +63,8 @@ const HIDDEN: Readonly<Record<string, readonly string[]>> = {
   decimal: ["numbers"],
   zipfile: ["encodings.cp437"],
   zoneinfo: ["zoneinfo._common", "zoneinfo._tzpath", "importlib.resources"],
+  email: ["email.parser"],
+  "email.message": ["email.generator"],
   "importlib.metadata": ["importlib.metadata._adapters"],
   "importlib.resources": ["importlib.resources._adapters", "importlib.resources.readers"],
 };
@@ -82,8 +89,10 @@ export async function modulesOf(
     const made = missing.length === 0 ? [] : await compiled(missing, { interpreter, base }, cache);
     return sources.map((one, nth) => known[nth] ?? made[missing.indexOf(one)]!);
   };
-  let wanted = [SERVLET_MODULE, WHILE_LOADING];
+  let wanted = [SERVLET_MODULE, WHILE_LOADING, ...(packages.length > 0 ? ENCODINGS : [])];
   const next = new Set<string>();
+  /** The folders whose entry points are looked up. */
+  const offering = new Set<string>();
   /** Takes what a module needs; gives nothing for an import of what there is not. */
   const want = async (name: string): Promise<boolean> => {
     if (present.has(name)) return true;
@@ -115,6 +124,10 @@ export async function modulesOf(
           roots,
         ))
           await want(one);
+      if (module.reads !== undefined && !offering.has(module.reads)) {
+        offering.add(module.reads);
+        for (const one of await entryPointsIn(module.reads)) await want(one);
+      }
       for (const one of module.imports) {
         if (one.isLazy && isLibrary) continue;
         if (one.isAny) {
@@ -198,6 +211,17 @@ async function modulesBelow(name: string, roots: readonly string[]): Promise<str
   return bytes > MOST_COMPUTED_BYTES ? [] : found;
 }
 
+/** The modules that a package names for those who look for its kind: https://packaging.python.org/specifications/entry-points */
+async function entryPointsIn(root: string): Promise<string[]> {
+  const found: string[] = [];
+  for await (const file of glob("*.dist-info/entry_points.txt", { cwd: root })) {
+    const groups = (await readFile(join(root, file), "utf8")).split(/^\[/m);
+    for (const group of groups.filter((one) => !/^(console|gui)_scripts\]/.test(one)))
+      found.push(...[...group.matchAll(/^[^=\n]*=\s*([\w.]+)/gm)].map(([, name]) => name!));
+  }
+  return found;
+}
+
 /** The files that packages have beside their modules, with what is said of them. Throws a `Refusal` where they are too large. */
 async function dataOf(modules: readonly Module[]): Promise<Map<string, Uint8Array>> {
   const folders = new Set(
@@ -246,7 +270,7 @@ function moduleOf({ name, path, isPackage, isOwn, root, text }: Source, bytes: U
     isPackage,
     imports: head.imports,
     code: parts[0]!,
-    ...(isOwn ? { source: text } : READS.test(text) && { reads: root }),
+    ...(isOwn ? { source: text } : (READS.test(text) || name === "tzdata") && { reads: root }),
   };
 }
 

@@ -131,7 +131,7 @@ def use():
     return [b"TZID=Europe/Zurich" in text, [str(one["summary"]) for one in again.walk("VEVENT")]]`,
   },
   {
-    name: "inflect",
+    name: "inflect<6",
     version: "",
     does: "English plurals",
     code: `import inflect
