@@ -30,7 +30,7 @@ const KIT = /^(_edge_build\.py|edge_servlets\/|fastmcp\/)/;
 const KIT_MODULES = ["_edge_build", "edge_servlets._run"];
 /** Modules that many servlets import: they are there for each that does. Others come with the servlet that imports them. */
 const OFTEN =
-  "encodings.ascii encodings.cp1252 encodings.iso8859_15 encodings.latin_1 encodings.utf_8_sig encodings.utf_16 encodings.utf_16_be encodings.utf_16_le asyncio edge_servlets._logs edge_servlets._loop _ast_unparse base64 collections contextlib copy dataclasses datetime decimal enum functools hashlib itertools json logging math operator os random re string textwrap time typing uuid".split(
+  "encodings.ascii encodings.cp1252 encodings.iso8859_15 encodings.latin_1 encodings.utf_8_sig encodings.utf_16 encodings.utf_16_be encodings.utf_16_le asyncio edge_servlets._chance edge_servlets._logs edge_servlets._loop _ast_unparse base64 collections contextlib copy dataclasses datetime decimal enum functools hashlib itertools json logging math operator os random re string textwrap time typing uuid".split(
     " ",
   );
 
