@@ -142,7 +142,7 @@ def fetch(
         "method": (method or ("GET" if body is None else "POST")).upper(),
         "headers": sent,
     }
-    content = _edge.call("http_fetch", encode(head).encode(), body or b"")
+    content = _host.answer("http_fetch", encode(head).encode(), body or b"")
     status = _edge.http_status()
     fields = decode_bytes(_edge.http_headers() or b"{}")
     # A failed request has the status 0, and its reason in place of the headers.

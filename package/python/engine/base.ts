@@ -30,7 +30,7 @@ const KIT = /^(_edge_build\.py|edge_servlets\/|fastmcp\/|mcp\/)/;
 const KIT_MODULES = ["_edge_build", "edge_servlets._run"];
 /** Modules that many servlets import: they are there for each that does. Others come with the servlet that imports them. */
 const OFTEN =
-  "asyncio edge_servlets._logs edge_servlets._loop base64 collections contextlib copy dataclasses datetime enum functools hashlib itertools json logging math operator os random re string textwrap time typing uuid".split(
+  "asyncio edge_servlets._chance edge_servlets._logs edge_servlets._loop base64 collections contextlib copy dataclasses datetime enum functools hashlib itertools json logging math operator os random re string textwrap time typing uuid".split(
     " ",
   );
 
