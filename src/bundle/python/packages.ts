@@ -12,7 +12,7 @@ import { readIfThere, writeIfNew, writeWhole } from "../cache.ts";
 import { Refusal } from "../refusal.ts";
 import { bodyOf, requestSource } from "../sources/http.ts";
 import { inTurns, shared } from "../work.ts";
-import { adviceOnPackage } from "./advice.ts";
+import { adviceOnPackage, needsSockets } from "./advice.ts";
 import {
   isAmong,
   fitsPython,
@@ -121,6 +121,8 @@ async function resolved(
 ): Promise<Lock> {
   const required = new Map<string, Requirement[]>();
   const chosen = new Map<string, Candidate & { extras: Set<string> }>();
+  for (const { name, by } of wanted)
+    if (needsSockets(name)) throw new Refusal(`${by}: ${adviceOnPackage(name)}`);
   const queue = [...wanted];
   for (let one = queue.shift(); one !== undefined; one = queue.shift()) {
     const all = [...(required.get(one.name) ?? []), one];

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeBundle } from "../../../../../src/bundle/bundle.ts";
 import { loadServlet } from "../../../../../src/testing/index.ts";
-import { CORPUS, type Used } from "./corpus.ts";
+import { CORPUS, packageOf, type Used } from "./corpus.ts";
 
 /** Packages from PyPI in servlets: they give there what they give elsewhere, or fail as docs/packages.md says. */
 let folder: string;
@@ -19,11 +19,17 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** Writes a servlet that uses the package in its tool `use`; gives its folder. */
-async function writeServlet({ name, needs, code, manifest = {} }: Used): Promise<string> {
+async function writeServlet({
+  name,
+  version,
+  code,
+  manifest = {},
+  ...used
+}: Used): Promise<string> {
   const servlet = join(folder, name.replaceAll(/\W+/g, "-"));
   await mkdir(servlet, { recursive: true });
   const files = {
-    "requirements.txt": needs.join("\n"),
+    "requirements.txt": `${packageOf(name)}==${version}\n${used.with ?? ""}`,
     "servlet.py": `from edge_servlets import tool
 import using
 
