@@ -87,6 +87,9 @@ def _imports(tree, package):
             is_known = isinstance(name, str) and not name.startswith(".")
             more = {"isLazy": is_lazy, "isTried": True} if is_known else {"isLazy": True, "isTried": True, "isAny": True}
             found.append({"name": name if is_known else package, "line": node.lineno, **more})
+        elif kind == "Attribute" and node.attr == "strptime":
+            # What the library's own code in C imports.
+            found.append({"name": "_strptime", "line": node.lineno, "isLazy": True, "isTried": True})
         elif kind == "If" and _is_typing(node.test):
             return [visit(child, is_lazy, is_tried) for child in node.orelse]
         elif kind == "Try" and any(_catches_imports(one.type) for one in node.handlers):

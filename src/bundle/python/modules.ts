@@ -58,8 +58,6 @@ const ENCODINGS = ["cp437", "idna", "mac_roman", "punycode", "raw_unicode_escape
 
 /** Modules of the library that other modules import where it does not show. */
 const HIDDEN: Readonly<Record<string, readonly string[]>> = {
-  datetime: ["_strptime"],
-  time: ["_strptime"],
   decimal: ["numbers"],
   zipfile: ["encodings.cp437"],
   zoneinfo: ["zoneinfo._common", "zoneinfo._tzpath", "importlib.resources"],
@@ -91,6 +89,8 @@ export async function modulesOf(
   };
   let wanted = [SERVLET_MODULE, WHILE_LOADING, ...(packages.length > 0 ? ENCODINGS : [])];
   const next = new Set<string>();
+  /** The modules that the servlet and its packages import. */
+  const named = new Set<string>();
   /** The folders whose entry points are looked up. */
   const offering = new Set<string>();
   /** Takes what a module needs; gives nothing for an import of what there is not. */
@@ -129,7 +129,9 @@ export async function modulesOf(
         for (const one of await entryPointsIn(module.reads)) await want(one);
       }
       for (const one of module.imports) {
-        if (one.isLazy && isLibrary) continue;
+        // Of the library, the functions of those modules are looked into that the servlet and its packages name.
+        if (one.isLazy && isLibrary && !named.has(name)) continue;
+        if (!isLibrary) for (const each of [one.name, ...insideOf(one)]) named.add(each);
         if (one.isAny) {
           for (const each of await modulesBelow(one.name, roots)) await want(each);
           continue;
@@ -137,8 +139,7 @@ export async function modulesOf(
         const isThere = await want(one.name);
         for (const parent of parentsOf(one.name)) await want(parent);
         const inside = [];
-        for (const part of one.names ?? [])
-          if (await want(`${one.name}.${part}`)) inside.push(`${one.name}.${part}`);
+        for (const each of insideOf(one)) if (await want(each)) inside.push(each);
         if (!isThere && !one.isTried && inside.length === 0 && module.source !== undefined)
           throw new Refusal(`${module.path}:${one.line}: ${adviceOn(one.name)}`);
         // What functions of packages import of the library is not loaded until they do.
@@ -157,6 +158,9 @@ export async function modulesOf(
     data: await dataOf(modules),
   };
 }
+
+/** The modules that an import may have meant by what it takes out of one. */
+const insideOf = ({ name, names = [] }: Import) => names.map((part) => `${name}.${part}`);
 
 const parentsOf = (name: string) =>
   name
