@@ -11,6 +11,7 @@ import { execFileSync } from "node:child_process";
 import { cp, glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join, relative, resolve } from "node:path";
+import { pack } from "../src/bundle/packs.ts";
 import { unpackPrepared } from "../src/bundle/prepared.ts";
 import { PACK, PACKAGE as PYTHON, pythonPlugin } from "../src/bundle/python/engine.ts";
 import { interpreterPlugin } from "../src/bundle/typescript/engine.ts";
@@ -209,7 +210,7 @@ async function prepareEngine(): Promise<void> {
     join(dist, "bundle/prepared.js")
   );
   await compiled.makePrepared([], cache, (doing) => console.log(`${doing} …`));
-  await writeFile(join(main, "prepared.bin"), await compiled.pack(cache));
+  await writeFile(join(main, "prepared.bin"), await pack(cache));
   await rm(cache, { recursive: true });
 }
 
@@ -264,7 +265,7 @@ async function makeCreate(): Promise<void> {
 async function makePython(): Promise<void> {
   const from = join(ROOT, "package/python");
   const isSource = (path: string) => !path.endsWith("__pycache__");
-  for (const name of ["edge_servlets", "fastmcp", "licenses", "README.md"])
+  for (const name of ["edge_servlets", "fastmcp", "mcp", "licenses", "README.md"])
     await cp(join(from, name), join(python, name), { recursive: true, filter: isSource });
   await cp(join(ROOT, "LICENSE"), join(python, "LICENSE"));
   await writeFile(join(python, PACK), await packOfPython(join(from, PACK)));
@@ -275,7 +276,7 @@ async function makePython(): Promise<void> {
     ...origin,
     license:
       "Apache-2.0 AND PSF-2.0 AND (Apache-2.0 WITH LLVM-exception) AND MIT AND Zlib AND BSD-2-Clause",
-    files: ["edge_servlets", "fastmcp", "licenses", PACK],
+    files: ["edge_servlets", "fastmcp", "mcp", "licenses", PACK],
     peerDependencies: { "edge-servlets": version },
   });
 }

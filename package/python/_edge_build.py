@@ -87,6 +87,9 @@ def _imports(tree, package):
             is_known = isinstance(name, str) and not name.startswith(".")
             more = {"isLazy": is_lazy, "isTried": True} if is_known else {"isLazy": True, "isTried": True, "isAny": True}
             found.append({"name": name if is_known else package, "line": node.lineno, **more})
+        elif kind == "Attribute" and node.attr == "strptime":
+            # What the library's own code in C imports.
+            found.append({"name": "_strptime", "line": node.lineno, "isLazy": True, "isTried": True})
         elif kind == "If" and _is_typing(node.test):
             return [visit(child, is_lazy, is_tried) for child in node.orelse]
         elif kind == "Try" and any(_catches_imports(one.type) for one in node.handlers):
@@ -319,8 +322,9 @@ def load(_):
         _edge.error("".join(_trace(error)).strip().encode())
         return 1
     _modules.is_open = False
+    brief = {one["name"] for one in head["modules"] if one.get("isBrief")}
     for name, (path, is_package, code) in [*_modules.codes.items()]:
-        if name in sys.modules:
+        if name in sys.modules or name in brief:
             del _modules.codes[name]
         else:
             _modules.codes[name] = (path, is_package, zlib.compress(code, 9))

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { OWN_FOLDER } from "../own.ts";
-import { unpack } from "../prepared.ts";
+import { unpack } from "../packs.ts";
 import { Refusal } from "../refusal.ts";
 import { shared } from "../work.ts";
 import type { Cached, Prepared } from "../wasm/prepare.ts";

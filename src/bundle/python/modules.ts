@@ -10,7 +10,7 @@ import { adviceOn } from "./advice.ts";
 import { packed, unpacked } from "./packing.ts";
 
 /** The module that a servlet's code begins in. */
-export const MAIN = "servlet";
+export const SERVLET_MODULE = "servlet";
 
 /** A module that is known by its source. */
 interface Source {
@@ -27,17 +27,17 @@ interface Source {
 export interface Module extends Compiled {
   /** Of the author's own files. */
   source?: string;
+  /** It is gone when the servlet is loaded. */
+  isBrief?: boolean;
   /** The folder that has its package, for a module of one that reads files. */
   reads?: string;
 }
 
 /** Everything that a servlet is loaded from. */
-export interface Program {
+export interface LoadedFrom {
   modules: Module[];
   /** What is to be imported, in order: the servlet, and then what its functions import. */
   imports: { name: string; isTried: boolean }[];
-  /** The author's own files. */
-  files: string[];
   /** Files of packages that read some, by their paths. */
   data: Map<string, Uint8Array>;
 }
@@ -48,11 +48,18 @@ const READS = /\b(?:get_data|resources|resource_\w+|pkg_resources|__file__|metad
 const MOST_COMPUTED_BYTES = 2 * 1024 * 1024;
 const MOST_DATA_BYTES = 8 * 1024 * 1024;
 
+/** What the kit may import while a servlet is loaded, to write types down; calls do without. */
+const WHILE_LOADING = "_ast_unparse";
+
+/** Encodings that packages may look up by their names. */
+const ENCODINGS = ["cp437", "idna", "mac_roman", "punycode", "raw_unicode_escape", "utf_32"].map(
+  (name) => `encodings.${name}`,
+);
+
 /** Modules of the library that other modules import where it does not show. */
 const HIDDEN: Readonly<Record<string, readonly string[]>> = {
-  datetime: ["_strptime"],
-  time: ["_strptime"],
   decimal: ["numbers"],
+  zipfile: ["encodings.cp437"],
   zoneinfo: ["zoneinfo._common", "zoneinfo._tzpath", "importlib.resources"],
   email: ["email.parser"],
   "email.message": ["email.generator"],
@@ -65,23 +72,25 @@ const HIDDEN: Readonly<Record<string, readonly string[]>> = {
  *
  * Throws a `Refusal` with file and line: of a module that is missing, or that is not Python.
  */
-export async function programOf(
+export async function modulesOf(
   entry: string,
   packages: readonly string[],
   { interpreter, base, library, present }: Python,
   cache: string,
-): Promise<Program> {
+): Promise<LoadedFrom> {
   const roots = [dirname(entry), ...packages];
   const found = new Map<string, Module>();
-  const imports: Program["imports"] = [{ name: MAIN, isTried: false }];
+  const imports: LoadedFrom["imports"] = [{ name: SERVLET_MODULE, isTried: false }];
   const compile = async (sources: readonly Source[]): Promise<Module[]> => {
     const known = await Promise.all(sources.map((one) => knownOf(one, base.bytes, cache)));
     const missing = sources.filter((_, nth) => known[nth] === undefined);
     const made = missing.length === 0 ? [] : await compiled(missing, { interpreter, base }, cache);
     return sources.map((one, nth) => known[nth] ?? made[missing.indexOf(one)]!);
   };
-  let wanted = [MAIN];
+  let wanted = [SERVLET_MODULE, WHILE_LOADING, ...(packages.length > 0 ? ENCODINGS : [])];
   const next = new Set<string>();
+  /** The modules that the servlet and its packages import. */
+  const named = new Set<string>();
   /** The folders whose entry points are looked up. */
   const offering = new Set<string>();
   /** Takes what a module needs; gives nothing for an import of what there is not. */
@@ -101,6 +110,8 @@ export async function programOf(
     const sources = (await Promise.all(wanted.map(find))).filter((one) => one !== undefined);
     const own = new Map((await compile(sources)).map((one) => [one.name, one]));
     for (const name of wanted) found.set(name, own.get(name) ?? library.get(name)!);
+    const brief = found.get(WHILE_LOADING)!;
+    found.set(WHILE_LOADING, { ...brief, isBrief: true });
     for (const name of wanted) {
       const module = found.get(name)!;
       const isLibrary = !own.has(name);
@@ -116,7 +127,9 @@ export async function programOf(
         for (const one of await entryPointsIn(module.reads)) await want(one);
       }
       for (const one of module.imports) {
-        if (one.isLazy && isLibrary) continue;
+        // Of the library, the functions of those modules are looked into that the servlet and its packages name.
+        if (one.isLazy && isLibrary && !named.has(name)) continue;
+        if (!isLibrary) for (const each of [one.name, ...insideOf(one)]) named.add(each);
         if (one.isAny) {
           for (const each of await modulesBelow(one.name, roots)) await want(each);
           continue;
@@ -124,8 +137,7 @@ export async function programOf(
         const isThere = await want(one.name);
         for (const parent of parentsOf(one.name)) await want(parent);
         const inside = [];
-        for (const part of one.names ?? [])
-          if (await want(`${one.name}.${part}`)) inside.push(`${one.name}.${part}`);
+        for (const each of insideOf(one)) if (await want(each)) inside.push(each);
         if (!isThere && !one.isTried && inside.length === 0 && module.source !== undefined)
           throw new Refusal(`${module.path}:${one.line}: ${adviceOn(one.name)}`);
         // What functions of packages import of the library is not loaded until they do.
@@ -142,9 +154,11 @@ export async function programOf(
     modules,
     imports,
     data: await dataOf(modules),
-    files: modules.filter(({ source }) => source !== undefined).map(({ path }) => path),
   };
 }
+
+/** The modules that an import may have meant by what it takes out of one. */
+const insideOf = ({ name, names = [] }: Import) => names.map((part) => `${name}.${part}`);
 
 const parentsOf = (name: string) =>
   name

@@ -14,7 +14,7 @@ import { bodyOf, requestSource } from "../sources/http.ts";
 import { inTurns, shared } from "../work.ts";
 import { adviceOnPackage, needsSockets } from "./advice.ts";
 import {
-  fits,
+  isAmong,
   fitsPython,
   isWanted,
   requirementOf,
@@ -160,7 +160,7 @@ async function resolved(
 const isAllowed = ({ version, sha256 }: Candidate, all: readonly Requirement[]) =>
   all.every(
     ({ versions, digests }) =>
-      fits(version, versions) && (digests.length === 0 || digests.includes(sha256)),
+      isAmong(version, versions) && (digests.length === 0 || digests.includes(sha256)),
   );
 
 function lockedFor(all: readonly Requirement[], old: Lock | undefined): Candidate | undefined {

@@ -82,7 +82,7 @@ export function requirementOf(line: string, by: string): Requirement | undefined
 export const normal = (name: string) => name.toLowerCase().replaceAll(/[-_.]+/g, "-");
 
 /** True if a version is one of these. */
-export const fits = (version: string, versions: string): boolean =>
+export const isAmong = (version: string, versions: string): boolean =>
   versions === "" ||
   satisfies(
     version,
@@ -92,7 +92,7 @@ export const fits = (version: string, versions: string): boolean =>
 
 /** True for a package that runs on Python of these versions. */
 export const fitsPython = (versions: string): boolean =>
-  fits(ENVIRONMENT["python_full_version"]!, versions);
+  isAmong(ENVIRONMENT["python_full_version"]!, versions);
 
 /** True if a marker is true here. One that cannot be read counts as true: a package too many does no harm. */
 export function isWanted(marker: string, extras: readonly string[]): boolean {
@@ -132,7 +132,8 @@ export function isWanted(marker: string, extras: readonly string[]): boolean {
     const [a, b] = [valueOf(left), valueOf(right)];
     if (operator === "in") return b.includes(a);
     if (operator.startsWith("not")) return !b.includes(a);
-    if (/version/.test(`${left}${right}`)) return valid(a) === null || fits(a, `${operator}${b}`);
+    if (/version/.test(`${left}${right}`))
+      return valid(a) === null || isAmong(a, `${operator}${b}`);
     return operator === "!=" ? a !== b : operator === "==" ? a === b : true;
   };
   return either();

@@ -11,7 +11,8 @@
  * cost (fleet.ts), `-- coldStart` what a new isolate pays (cold-start.ts),
  * `-- largeArgument` what the host keeps of large arguments and results (large-argument.ts),
  * `-- firstAnswer` how long `dev` takes to answer (first-answer.ts), `-- hosted` a self-hosted server (hosted.ts), `-- herd` tasks that are due at once (herd.ts),
- * and `-- callInner` what a call costs that a servlet makes (call-inner.ts).
+ * `-- callInner` what a call costs that a servlet makes (call-inner.ts), `-- python` calls in Python (python.ts), and `-- context`
+ * what passes through a model with many tools, and by scripts (context.ts).
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -22,6 +23,7 @@ import { build as buildSource, sourceIn } from "../../../src/bundle/source.ts";
 import { benchAgainst, buildCheckout, IN_GUESTS } from "./against.ts";
 import { benchCallInner } from "./call-inner.ts";
 import { benchColdStart } from "./cold-start.ts";
+import { benchContext } from "./context.ts";
 import { doors, measureNewTokens } from "./doors.ts";
 import { measureDurable } from "./durable.ts";
 import { benchFirstAnswer } from "./first-answer.ts";
@@ -33,6 +35,7 @@ import { benchHosted } from "./hosted.ts";
 import { greeted, kindsWith, type Wanted } from "./kinds.ts";
 import { drive } from "./load.ts";
 import { pluginRows } from "./plugins.ts";
+import { benchPython } from "./python.ts";
 import { limits } from "../../../src/core/limits.ts";
 import { builtFrom, serveLoading } from "../http/installing.ts";
 import { measureSessions } from "./sessions.ts";
@@ -59,6 +62,14 @@ if (only.includes("fleet")) {
 }
 if (only.includes("callInner")) {
   await benchCallInner();
+  process.exit(0);
+}
+if (only.includes("python")) {
+  await benchPython(only.filter((one) => one !== "python"));
+  process.exit(0);
+}
+if (only.includes("context")) {
+  await benchContext();
   process.exit(0);
 }
 if (only.includes("herd")) {

@@ -194,6 +194,7 @@ const PAGES = await Promise.all(
     "README.md",
     "docs/access.md",
     "docs/accounts.md",
+    "docs/calling-servlets.md",
     "docs/configuration.md",
     "docs/deploying.md",
     "docs/hyper-mcp.md",
@@ -224,20 +225,8 @@ describe.each(PAGES)("$path", async ({ path, blocks }: Page) => {
 
   test("has no block that nobody runs", () => {
     const known = of(
-      ...[
-        "sh",
-        "ts",
-        "python",
-        "text",
-        "tsx",
-        "css",
-        "js",
-        "json",
-        "yaml",
-        "ini",
-        "toml",
-        "mermaid",
-      ],
+      ...["sh", "ts", "python", "text", "tsx", "css", "js", "c", "json", "yaml", "ini", "toml"],
+      "mermaid",
     );
     expect(blocks.filter((block) => !known.includes(block))).toEqual([]);
     expect(of("ts", "js", "python", "text").filter(({ file }) => file === "")).toEqual([]);
@@ -268,7 +257,7 @@ describe.each(PAGES)("$path", async ({ path, blocks }: Page) => {
   });
 
   // The entry file of docs/projects.md is tested with the packed package.
-  const files = of("ts", "python").filter(({ file }) => file.startsWith("plugins/"));
+  const files = of("ts", "c", "python").filter(({ file }) => file.startsWith("plugins/"));
   describe.runIf(files.length > 0)("its servlets", async () => {
     const copy = await copyOfProject(join(FOLDER, `servlets-${basename(path, ".md")}`));
     const manifests = of("json").filter(({ file }) => file.endsWith("/servlet.json"));
@@ -280,7 +269,7 @@ describe.each(PAGES)("$path", async ({ path, blocks }: Page) => {
 
     test("are built", async () => {
       const folders = files
-        .filter(({ file }) => /\/servlet\.(ts|py)$/.test(file))
+        .filter(({ file }) => /\/servlet\.(ts|c|py)$/.test(file))
         .map(({ file }) => join(copy, dirname(file)));
       const offers = await offersOf([...new Set(folders)]);
       expect(Object.keys(offers)).toHaveLength(new Set(folders).size);
@@ -291,6 +280,21 @@ describe.each(PAGES)("$path", async ({ path, blocks }: Page) => {
     describe.each(tests)("%s", async (file) => {
       await import(join(copy, file));
     });
+  });
+
+  const scripts = of("js").filter(({ file }) => file === "in run_code");
+  test.runIf(scripts.length > 0)("its scripts run", async () => {
+    const code = await loadServlet("plugins/code");
+    const tools = {
+      search_notes: { structuredContent: { notes: [{ id: 1 }, { id: 2 }] } },
+      delete_note: "Deleted.",
+    };
+    const answers = { "elicitation/create": () => ({ action: "accept", content: {} }) };
+    const script = { tools, answers, capabilities: { elicitation: {} } };
+    for (const { text } of scripts) {
+      const { result } = await code.callTool("run_code", { code: text }, script);
+      expect(result).not.toHaveProperty("isError");
+    }
   });
 
   const bodies = of("ts", "python").filter(({ file }) => file === "in a handler");
