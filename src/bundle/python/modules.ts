@@ -254,8 +254,8 @@ async function dataOf(modules: readonly Module[]): Promise<Map<string, Uint8Arra
   return found;
 }
 
-const keyOf = ({ text, root: _, ...source }: Source, base: Uint8Array) =>
-  contentHash(base, JSON.stringify(source), text).slice(0, 32);
+const keyOf = ({ name, path, isPackage, isOwn, text }: Source, base: Uint8Array) =>
+  contentHash(base, JSON.stringify([name, path, isPackage, isOwn]), text).slice(0, 32);
 
 async function knownOf(
   source: Source,
