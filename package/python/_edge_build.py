@@ -209,7 +209,7 @@ def _distributions(files, context):
 
 
 def _offer(files):
-    """Has `open`, `os.stat` and `os.listdir` know files of packages, and so what is built on these."""
+    """Has `open`, `os.stat`, `os.listdir` and `os.scandir` know files of packages, and so what is built on these."""
     import builtins
     import io
     import os
@@ -249,9 +249,50 @@ def _offer(files):
     def listed(path="."):
         return sorted(folders[known(path)]) if known(path) in folders else _list(path)
 
-    _open, _list, of = io.open, os.listdir, {"stat": os.stat, "lstat": os.lstat}
+    class Entry:
+        def __init__(self, folder, name):
+            self.name, self.path = name, os.path.join(folder, name)
+
+        def __fspath__(self):
+            return self.path
+
+        def is_dir(self, *, follow_symlinks=True):
+            return known(self.path) in folders
+
+        def is_file(self, *, follow_symlinks=True):
+            return known(self.path) in files
+
+        def is_symlink(self):
+            return False
+
+        def stat(self, *, follow_symlinks=True):
+            return state(self.path)
+
+    class Entries:
+        def __init__(self, entries):
+            self.entries = iter(entries)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error): ...
+
+        def __iter__(self):
+            return self.entries
+
+        def __next__(self):
+            return next(self.entries)
+
+        def close(self): ...
+
+    def scanned(path="."):
+        if known(path) not in folders:
+            return _scan(path)
+        return Entries([Entry(os.fspath(path), name) for name in listed(path)])
+
+    _open, _list, _scan, of = io.open, os.listdir, os.scandir, {"stat": os.stat, "lstat": os.lstat}
     builtins.open = io.open = opened
-    os.stat, os.lstat, os.listdir = state, link_state, listed
+    os.stat, os.lstat, os.listdir, os.scandir = state, link_state, listed, scanned
 
 
 _modules = _Modules()

@@ -117,13 +117,11 @@ export async function modulesOf(
       const isLibrary = !own.has(name);
       for (const parent of parentsOf(name)) await want(parent);
       for (const hidden of isLibrary ? (HIDDEN[name] ?? []) : []) await want(hidden);
-      // The data of zones are packages without code: https://pypi.org/project/tzdata
-      if (name === "zoneinfo" || name.startsWith("tzdata"))
-        for (const one of await modulesBelow(
-          "tzdata" + name.slice(name === "zoneinfo" ? 8 : 6),
-          roots,
-        ))
-          await want(one);
+      // The data of time zones are packages without code: https://pypi.org/project/tzdata
+      if (name === "zoneinfo" || name.startsWith("tzdata")) {
+        const zones = name === "zoneinfo" ? "tzdata" : name;
+        for (const one of await modulesBelow(zones, roots)) await want(one);
+      }
       if (module.reads !== undefined && !offering.has(module.reads)) {
         offering.add(module.reads);
         for (const one of await entryPointsIn(module.reads)) await want(one);
@@ -254,8 +252,8 @@ async function dataOf(modules: readonly Module[]): Promise<Map<string, Uint8Arra
   return found;
 }
 
-const keyOf = ({ name, path, isPackage, isOwn, text }: Source, base: Uint8Array) =>
-  contentHash(base, JSON.stringify([name, path, isPackage, isOwn]), text).slice(0, 32);
+const keyOf = ({ name, path, isPackage, text }: Source, base: Uint8Array) =>
+  contentHash(base, JSON.stringify({ name, path, isPackage }), text).slice(0, 32);
 
 async function knownOf(
   source: Source,

@@ -113,7 +113,7 @@ async function lockAt(path: string): Promise<Lock | undefined> {
   }
 }
 
-/** Chooses a version of each package that is required, and of those that these require: as locked where that isAmong, else the newest. */
+/** Chooses a version of each package that is required, and of those that these require: as locked where that fits, else the newest. */
 async function resolved(
   wanted: readonly Requirement[],
   old: Lock | undefined,

@@ -299,10 +299,10 @@ describe.each(PAGES)("$path", async ({ path, blocks }: Page) => {
 
   const bodies = of("ts", "python").filter(({ file }) => file === "in a handler");
   test.runIf(bodies.length > 0)("its handlers run", async () => {
-    const [file, content] = bodies.some(({ language }) => language === "python")
+    const [file, source] = bodies.some(({ language }) => language === "python")
       ? ["servlet.py", pythonServletOf(bodies)]
       : ["servlet.ts", servletOf(bodies)];
-    await place(folder, { ...bodies[0]!, file: `plugins/handlers/${file}`, text: content });
+    await place(folder, { ...bodies[0]!, file: `plugins/handlers/${file}`, text: source });
     const manifest = JSON.stringify({
       allowed_hosts: ["api.example.com"],
       env_vars: { region: "eu" },

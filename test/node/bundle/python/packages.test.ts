@@ -187,6 +187,13 @@ describe("refuses", () => {
     );
   });
 
+  test("packages that are of no use without sockets, where they are named", async () => {
+    index.add("httpx", "1");
+    index.add("client", "1", { requires: ["httpx"] });
+    expect(await refusal("httpx")).toMatch(/:1: there is no httpx in a servlet.*import fetch$/);
+    expect(await versions("client")).toEqual({ client: "1", httpx: "1" });
+  });
+
   test.each([
     ["numpy", /^.*:1: there is no numpy in a servlet, as it is compiled .*: use lists/],
     ["rare", /^.*:1: there is no rare in a servlet, as it is compiled for a computer: take one/],

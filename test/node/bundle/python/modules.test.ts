@@ -1,0 +1,184 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { loadServlet } from "../../../../src/testing/index.ts";
+
+/** Packages do in a servlet what they do where they are installed: they read files, ask for versions, import by computed names. */
+let folder: string;
+beforeAll(async () => {
+  await mkdir(".bundle", { recursive: true });
+  folder = await mkdtemp(join(".bundle", "test-modules-"));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** The result of the function `use` in the module `using`, beside these other files. */
+async function used(name: string, code: string, files: Record<string, string | Uint8Array> = {}) {
+  const servlet = join(folder, name);
+  const all = {
+    "servlet.py": `from edge_servlets import tool
+import using
+
+@tool
+def use() -> dict:
+    return {"made": using.use()}
+`,
+    "using.py": code,
+    ...files,
+  };
+  for (const [file, text] of Object.entries(all)) {
+    await mkdir(dirname(join(servlet, file)), { recursive: true });
+    await writeFile(join(servlet, file), text);
+  }
+  const { result } = await (await loadServlet(servlet)).callTool("use", {});
+  return result.isError
+    ? JSON.stringify(result.content)
+    : (result.structuredContent as { made: unknown }).made;
+}
+
+const WORDS = {
+  "vendor/words/__init__.py": `import os, pkgutil
+from importlib import resources
+from pathlib import Path
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+EARLY = open(os.path.join(HERE, "data", "en.txt")).read()
+
+def all():
+    here = Path(__file__).parent / "data"
+    return [
+        EARLY,
+        pkgutil.get_data("words", "data/en.txt").decode(),
+        resources.files("words").joinpath("data/en.txt").read_text(),
+        (here / "raw.bin").read_bytes().hex(),
+        sorted(one.name for one in here.iterdir()),
+        os.listdir(here),
+        [one[2] for one in os.walk(HERE)],
+        [one.name for one in here.parent.glob("*/*.txt")],
+        [os.path.exists(os.path.join(HERE, one)) for one in ("data", "data/en.txt", "data/fr.txt")],
+        [here.is_dir(), (here / "en.txt").is_file(), (here / "en.txt").stat().st_size],
+    ]
+
+def refused():
+    for mode in ("w", "a", "r+"):
+        try:
+            open(Path(__file__).parent / "data/en.txt", mode)
+        except OSError:
+            continue
+        return mode
+    try:
+        open(Path(__file__).parent / "data/fr.txt")
+    except FileNotFoundError:
+        return "all"
+`,
+  "vendor/words/data/en.txt": "häuser\n",
+  "vendor/words/data/raw.bin": new Uint8Array([0, 255, 13, 10]),
+  "vendor/words/tests/large.txt": "not taken",
+};
+
+describe("files of packages", () => {
+  test("are read in each way", async () => {
+    const text = "häuser\n";
+    expect(await used("files", "import words\nuse = words.all", WORDS)).toEqual([
+      ...[text, text, text],
+      "00ff0d0a",
+      ["en.txt", "raw.bin"],
+      ["en.txt", "raw.bin"],
+      [[], ["en.txt", "raw.bin"]],
+      ["en.txt"],
+      [true, true, false],
+      [true, true, 8],
+    ]);
+  });
+
+  test("are not written, and others are not there", async () => {
+    expect(await used("written", "import words\nuse = words.refused", WORDS)).toBe("all");
+  });
+
+  test("are refused where they are too large", async () => {
+    const files = { ...WORDS, "vendor/words/data/large.bin": new Uint8Array(8 * 1024 * 1024) };
+    await expect(used("large", "import words\nuse = words.all", files)).rejects.toThrow(
+      /the files of its packages, such as words\/data\/\S+, have more than 8388608 bytes/,
+    );
+  });
+});
+
+test("packages are known by their versions and entry points", async () => {
+  const files = {
+    "vendor/plug/__init__.py": `from importlib.metadata import entry_points, version, PackageNotFoundError
+
+def all():
+    try:
+        missing = version("nothing")
+    except PackageNotFoundError:
+        missing = None
+    return [version("Plug-In"), missing, [one.load()() for one in entry_points(group="plugs")]]
+`,
+    "vendor/plug/one.py": "def run():\n    return 'one'\n",
+    "vendor/plug_in-1.2.dist-info/METADATA": "Metadata-Version: 2.1\nName: plug-in\nVersion: 1.2\n",
+    "vendor/plug_in-1.2.dist-info/entry_points.txt": "[plugs]\none = plug.one:run\n",
+  };
+  expect(await used("metadata", "import plug\nuse = plug.all", files)).toEqual([
+    "1.2",
+    null,
+    ["one"],
+  ]);
+});
+
+test("modules of a package's folder are imported by computed names, in calls", async () => {
+  const files = {
+    "vendor/shapes/__init__.py": `import importlib
+
+def use():
+    try:
+        importlib.import_module("shapes.none")
+    except ModuleNotFoundError as error:
+        missing = str(error)[:31]
+    one = importlib.import_module(f"shapes.{'circle'}")
+    two = __import__("s" + "quare", globals(), locals(), ["NAME"], 1)
+    return [one.NAME, two.NAME, missing]
+`,
+    "vendor/shapes/circle.py": "import colorsys\nNAME = f'circle {colorsys.ONE_THIRD:.1f}'\n",
+    "vendor/shapes/square/__init__.py": "from .side import NAME\n",
+    "vendor/shapes/square/side.py": "NAME = 'square'\n",
+  };
+  expect(await used("computed", "from shapes import use", files)).toEqual([
+    "circle 0.3",
+    "square",
+    "No module named 'shapes.none': ",
+  ]);
+});
+
+test("folders without __init__.py are packages, of several roots and of the author's own", async () => {
+  const files = {
+    "vendor/space/one/__init__.py": "NAME = 1\n",
+    "vendor/json/data.txt": "no package of this name",
+    "tools/two.py": "NAME = 2\n",
+  };
+  const code = `import json
+import space.one
+from tools import two
+
+def use():
+    return [space.one.NAME, two.NAME, json.loads("3")]
+`;
+  expect(await used("namespaces", code, files)).toEqual([1, 2, 3]);
+});
+
+test("encodings are there by their names, and functions of packages import of the library", async () => {
+  const files = {
+    "vendor/lazy.py": `def use():
+    import colorsys
+    return round(colorsys.ONE_SIXTH, 2)
+`,
+  };
+  const code = `import lazy
+
+def use():
+    names = ["utf-16-le", "cp1252", "cp437", "mac_roman", "idna", "latin-1", "utf-8-sig"]
+    return [lazy.use(), *("é".encode(name).hex() for name in names)]
+`;
+  expect(await used("encodings", code, files)).toEqual([
+    ...[0.17, "e900", "e9", "82", "8e"],
+    ...["786e2d2d396361", "e9", "efbbbfc3a9"],
+  ]);
+});
