@@ -41,7 +41,9 @@ export function createServer(bundle: Bundle, env: Env) {
     profiles: endpointsOf(profiles),
   };
   const authenticator = createAuthenticator(settings, env, {
-    isScope: (scope) => scope === OPERATOR_SCOPE || isScope(scope, settings.SCOPES, there),
+    isScope: (scope, profile) =>
+      (scope === OPERATOR_SCOPE && profile === undefined) ||
+      isScope(scope, settings.SCOPES, { ...there, ...(profile && { profiles: [profile] }) }),
     profiles: new Map(there.profiles.map((name) => [name, profiles[name]!.title ?? name])),
     grantsProfile: (scopes, profile) => grantsProfile(scopes, settings.SCOPES ?? {}, profile),
   });

@@ -135,7 +135,12 @@ If it throws, its variables are as they were before; what tools have done stays.
       input: {
         type: "object",
         properties: {
-          code: { type: "string", maxLength: 200_000, description: "The script" },
+          code: {
+            type: "string",
+            maxLength: 200_000,
+            description: "The script",
+            examples: ["[3, 1, 2].toSorted()"],
+          },
           tools: {
             type: "array",
             items: { type: "string" },

@@ -43,8 +43,11 @@ const ORIGINS = 20;
 export interface AuthorizationServerOptions extends Site, RefreshesOptions {
   /** The titles of profiles, by name: each is a resource of its own. */
   profiles: ReadonlyMap<string, string>;
-  /** Tells whether a scope grants anything here: a configured one, or a pattern that fits a servlet. */
-  isScope(scope: string): boolean;
+  /**
+   * Tells whether a scope grants anything here, or at the endpoint of this profile: a configured one, or a pattern that fits a
+   * servlet or profile.
+   */
+  isScope(scope: string, profile?: string): boolean;
   /** The configured scopes, and what each grants; undefined where none are configured. */
   scopes: Readonly<Record<string, readonly string[]>> | undefined;
   fetch: Fetch;
@@ -193,9 +196,12 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
    * The known ones of the requested scopes. A client that requests none but those of OpenID Connect may do everything.
    * Throws `invalid_scope` for one that requests unknown scopes only, since it expects some limit.
    */
-  function granted(asked: AuthRequest): string[] {
-    const scopes = withoutOpenId(asked.scope, owner.isScope);
-    const known = scopes.filter(owner.isScope);
+  function granted(asked: AuthRequest, request: Request): string[] {
+    // A token for a profile is good nowhere else.
+    const profile = profileOf(asked, request)?.name;
+    const isScope = (scope: string) => owner.isScope(scope, profile);
+    const scopes = withoutOpenId(asked.scope, isScope);
+    const known = scopes.filter(isScope);
     if (known.length > 0 || scopes.length === 0) return known;
     const there = [...Object.keys(owner.scopes ?? {}), "patterns such as SERVLET:TOOL"].join(", ");
     throw refused(
@@ -215,7 +221,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
         "The request has no code_challenge: send one with code_challenge_method S256",
       );
     }
-    const scopes = granted(asked);
+    const scopes = granted(asked, request);
     if (complaint === undefined) await limiter.page(request);
     const client = await oauth.describeConsent(asked);
     client.scope = withoutOpenId(client.scope, owner.isScope);
@@ -224,7 +230,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     const { origin } = new URL(request.url);
     const profile = profileOf(asked, request);
     const of = { client, handle, headers, complaint, profile };
-    return consentPage({ site: owner, origin, ...of, scopes: grantsOf(scopes) });
+    return consentPage({ site: owner, origin, ...of, scopes: grantsOf(scopes, profile?.name) });
   }
 
   /** The name of the profile that a request is for, with its title; undefined for one for the whole server. */
@@ -233,9 +239,15 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
       .map(([name, title]) => ({ name, title }))
       .find(({ name }) => [resource].flat().includes(audienceOf(request, name)));
 
-  /** The patterns that each scope grants: those configured, or the scope itself. */
-  const grantsOf = (scopes: readonly string[]) =>
-    new Map(scopes.map((scope) => [scope, owner.scopes?.[scope] ?? [scope]]));
+  /** The patterns that each scope grants: those configured, or the scope itself. For a profile, without those for others. */
+  function grantsOf(scopes: readonly string[], profile: string | undefined) {
+    const there = (pattern: string) => {
+      if (profile === undefined || !pattern.startsWith("profile:")) return [pattern];
+      return owner.isScope(pattern, profile) ? [`profile:${profile}`] : [];
+    };
+    const patterns = (scope: string) => owner.scopes?.[scope] ?? [scope];
+    return new Map(scopes.map((scope) => [scope, patterns(scope).flatMap(there)]));
+  }
 
   async function decide(oauth: OAuthHelpers, request: Request): Promise<Response> {
     const form = await formOf(request);
@@ -250,7 +262,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     }
     const { request: asked, headers } = await oauth.approveConsent(request, handle);
     await limiter.pageAllowed(request);
-    const scope = granted(asked);
+    const scope = granted(asked, request);
     const { redirectTo } = await oauth.completeAuthorization({
       request: asked,
       userId: "owner",

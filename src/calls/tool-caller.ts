@@ -25,11 +25,17 @@ import type { Ending } from "../wasm/call.ts";
 
 type Outer = Parameters<NonNullable<Deployment["toolCaller"]>>[0];
 
-/** The run whose guest makes calls. */
-type Calling = Outer & { call: { chain: CallChain } };
+/** The run whose guest makes calls, and the tools that its caller has. */
+type Calling = Omit<Outer, "find"> & {
+  call: { chain: CallChain };
+  find: ReturnType<Outer["find"]>;
+};
 
 /** Part of the fuel that is left which calls get: their caller can still say what has become of them. */
 const SHARE = 0.9;
+
+/** How long a run knows what its caller has, in ms: to ask servlets for the lists of one state costs what calls of them cost. */
+const SEEN_MS = 1000;
 
 /** Calls that a question to the user shows, and the characters of all of them. */
 const CALLS_SHOWN = 20;
@@ -57,16 +63,24 @@ export function toolCallerOf(outer: Outer): ToolCaller {
   };
   let inner = call.recorded?.inner;
   let isSingleUse = false;
+  /** The tools that the caller has, which calls may change. */
+  let seen: { find: Calling["find"]; until: number } | undefined;
+  const { principal, session } = call;
   return {
     parts: {
       chain,
       async callTools(asked, signal) {
-        const calling = { ...outer, call: { ...call, chain } };
+        if (seen === undefined || seen.until <= Date.now()) {
+          const until = Date.now() + SEEN_MS;
+          seen = { find: outer.find({ principal, session }), until };
+        }
+        const calling = { ...outer, call: { ...call, chain }, find: seen.find };
         if (asked.isTrial === true) return confirmationOf(calling, asked, signal);
         const known = inner?.at === asked.at ? inner.calls : [];
         const batch = new Batch(calling, asked, known);
         inner = { at: asked.at, calls: batch.calls };
         const called = await batch.run(signal);
+        if (batch.hasCalled) seen = undefined;
         isSingleUse ||= batch.isSingleUse;
         if ("answers" in called) inner = undefined;
         return called;
@@ -118,26 +132,31 @@ async function confirmationOf(
   signal: AbortSignal,
 ): Promise<Confirmation> {
   const { servlet, call, find } = outer;
-  const { principal, session, chain } = call;
+  const { chain } = call;
   const asked: ToolCall[] = [];
   const servlets: [key: string, servlet: string][] = [];
+  const unasked = new Set<string>();
   for (const [key, one] of Object.entries(calls).slice(0, Math.max(0, chain.left.calls))) {
     signal.throwIfAborted();
     const ref = { kind: "tool", name: one.name, input: one.arguments } as const;
     let found: FoundTool;
     try {
-      found = await find(ref, { principal, session });
+      found = await find(ref);
       demandAllowed(outer, found, one.name);
     } catch {
       continue;
     }
-    if (!isConfirmed(outer, found)) continue;
     // `call_tool` of the server is a call of the tool that it names.
-    asked.push({ ...one, name: found.subject ?? one.name });
+    const { subject = one.name } = found;
+    if (!isConfirmed(outer, found)) {
+      if (subject === one.name) unasked.add(subject);
+      continue;
+    }
+    asked.push({ ...one, name: subject });
     servlets.push([key, found.servlet!.name]);
   }
   const question = asked.length === 0 ? "" : questionOf(servlet.name, asked);
-  return { question, servlets: Object.fromEntries(servlets) };
+  return { question, servlets: Object.fromEntries(servlets), unasked: [...unasked] };
 }
 
 /** The question whether a servlet may make these calls, in which no character is obeyed or hidden rather than shown. */
@@ -161,6 +180,8 @@ class Batch {
   /** How far each of them has come. */
   readonly calls: InnerCall[];
   isSingleUse = false;
+  /** True once one of them was made, rather than refused. */
+  hasCalled = false;
   readonly #outer: Calling;
   readonly #asked: AskedCalls;
   readonly #keys: readonly string[];
@@ -213,7 +234,7 @@ class Batch {
     const asked = this.#asked.calls[key]!;
     const ended = (answer: ToolAnswer) => (this.calls[nth] = { answer });
     try {
-      const found = await this.#found(asked, known.recorded);
+      const found = await this.#found(asked, known);
       // Since the user was asked another servlet may have the tool, or the caller has come to be allowed to call it.
       if (isConfirmed(this.#outer, found) && this.#asked.allowed?.[key] !== found.servlet!.name)
         throw new Refusal(
@@ -227,6 +248,7 @@ class Batch {
           "gen_ai.tool.name": asked.name,
         },
       });
+      this.hasCalled = true;
       const context = await this.#contextOf(nth, found, signal);
       const result = await inSpan(this.#outer.call.trace, start, () =>
         perform<Waiting | Json>(found, context, {
@@ -234,7 +256,7 @@ class Batch {
           waits: whateverFor((waiting) => waiting),
         }),
       );
-      if (isWaiting(result)) this.#interrupted(nth, result);
+      if (isWaiting(result)) this.#interrupted(nth, result, found.ref);
       else ended(this.#within(result as CallToolResult));
     } catch (error) {
       if (error instanceof Refusal) {
@@ -255,7 +277,10 @@ class Batch {
   }
 
   /** The tool, if it may be called. Throws a `Refusal`. */
-  async #found({ name, arguments: input }: ToolCall, known?: Recorded): Promise<FoundTool> {
+  async #found(
+    { name, arguments: input }: ToolCall,
+    { recorded, pinned }: InnerCall,
+  ): Promise<FoundTool> {
     const { call, find } = this.#outer;
     const { chain } = call;
     if (chain.depth >= limits.innerDepth)
@@ -268,13 +293,11 @@ class Batch {
         "too-many",
         `The servlets made too many calls in one call (limit ${limits.innerCalls}). Split the work into several calls.`,
       );
-    const { principal, session } = call;
-    const viewer = { principal, session };
-    const ref = { kind: "tool", name, input } as const;
-    const found = await find(ref, viewer, known?.head.hash).catch((error: unknown): never => {
+    const ref = { kind: "tool", name, input, ...(pinned && { pinned }) } as const;
+    const found = await find(ref, recorded?.head.hash).catch((error: unknown): never => {
       const { code, message } = Fault.from(error);
       if (code === "insufficient_scope") throw new Refusal("insufficient-scope", message);
-      if (code === "invalid_params" && known === undefined)
+      if (code === "invalid_params" && recorded === undefined)
         throw new Refusal("unknown-tool", message);
       throw error;
     });
@@ -345,11 +368,16 @@ class Batch {
     };
   }
 
-  #interrupted(nth: number, { reason, recorded, state, isSingleUse }: Waiting): void {
+  #interrupted(
+    nth: number,
+    { reason, recorded, state, isSingleUse }: Waiting,
+    ref: FoundTool["ref"],
+  ): void {
     this.#reasons[nth] = reason;
     this.isSingleUse ||= isSingleUse;
     const returned = { ...(state !== undefined && { state }) };
-    this.calls[nth] = recorded ? { recorded } : { returned };
+    const { pinned } = ref.kind === "tool" ? ref : {};
+    this.calls[nth] = { ...(recorded ? { recorded } : { returned }), ...(pinned && { pinned }) };
   }
 
   /** The result, unless all of them together are more than is kept for one call. */

@@ -58,6 +58,8 @@ export interface Confirmation {
   question: string;
   /** The servlet of each of these calls, by the call's key. */
   servlets: Readonly<Record<string, string>>;
+  /** The tools among these calls for which nobody is asked. */
+  unasked: readonly string[];
 }
 
 /** What came of them, the fuel that they have used, and the time by their clocks; of a trial, what the user must allow. */

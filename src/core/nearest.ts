@@ -9,22 +9,28 @@ export function nearest(name: string, known: Iterable<string>): string | undefin
   for (const one of known) {
     if (Math.abs(one.length - name.length) > most) continue;
     const distance = distanceOf(one.toLowerCase(), name.toLowerCase(), most);
-    if (distance < (found?.distance ?? Infinity)) found = { name: one, distance };
+    if (distance <= most && distance < (found?.distance ?? Infinity))
+      found = { name: one, distance };
   }
   return found?.name;
 }
 
-/** Levenshtein's distance between two words; infinite if it is more than `most`. */
+/** Levenshtein's distance between two words; more than `most` where it is that, so that only cells near the diagonal count. */
 function distanceOf(a: string, b: string, most: number): number {
-  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
+  const far = most + 1;
+  let row = Uint8Array.from({ length: b.length + 1 }, (_, at) => Math.min(at, far));
+  let next = new Uint8Array(b.length + 1).fill(far);
   for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
+    const from = Math.max(1, i - most);
+    let least = (next[from - 1] = from === 1 ? Math.min(i, far) : far);
+    for (let j = from; j <= Math.min(b.length, i + most); j++) {
       const swap = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(swap, row[j]! + 1, next[j - 1]! + 1));
+      const one = Math.min(swap, row[j]! + 1, next[j - 1]! + 1, far);
+      next[j] = one;
+      least = Math.min(least, one);
     }
-    row = next;
-    if (Math.min(...row) > most) return Infinity;
+    if (least === far) return far;
+    [row, next] = [next, row];
   }
-  return row[b.length]! > most ? Infinity : row[b.length]!;
+  return row[b.length]!;
 }

@@ -1,5 +1,6 @@
 /** The record of a call. */
 import type { Answers } from "./asks.ts";
+import type { Json } from "./model.ts";
 import type { ToolAnswer } from "./tool-calls.ts";
 
 /** Increased when the questions of the same servlet, or the way they are recorded, change. */
@@ -58,6 +59,8 @@ export interface InnerCall {
   answer?: ToolAnswer;
   /** Of one whose servlet has returned what it asks: its own state, and the answers once they are there. */
   returned?: { state?: string; responses?: Answers };
+  /** Of one that has not ended: the arguments that the profile of its caller gave it. */
+  pinned?: Json;
 }
 
 /** An HTTP request that was announced before it was sent: its place among the entries, and its key. */
@@ -95,7 +98,7 @@ function withAnswers(recorded: Recorded, given: Answers | number, at: number): R
     if (call.recorded !== undefined)
       return { ...call, recorded: withAnswers(call.recorded, own, at) };
     if (call.returned === undefined || typeof own === "number") return call;
-    return { returned: { ...call.returned, responses: own } };
+    return { ...call, returned: { ...call.returned, responses: own } };
   });
   return { ...recorded, inner: { ...inner, calls } };
 }

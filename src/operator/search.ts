@@ -13,9 +13,10 @@ import { declarationOf, remark } from "./declaration.ts";
 
 /**
  * Characters that are indexed of one tool or skill, of all, and of those of one caller, whose index is made at each search:
- * beyond that only names are. To look for a word takes time by the number of different words.
+ * beyond that only names are, as where so many words are different, by which a search takes time, and the making of an index.
  */
 const [INDEXED, INDEXED_OF_ALL, INDEXED_OF_CALLER] = [4000, 512 * 1024, 32 * 1024];
+const DIFFERENT_WORDS = 10_000;
 /** Words of a query that are looked for, characters of one, and in how many of them a similar word may differ. */
 const [QUERY_WORDS, WORD, DIFFERENT] = [12, 64, 2];
 /** Characters of a query, and of the definition of a tool in a result. */
@@ -148,7 +149,7 @@ class Index {
     for (const [id, one] of this.#documents) {
       const { name, ...texts } = textsOf(one);
       const whole = Object.values(texts).join("").length;
-      const isWhole = whole <= room;
+      const isWhole = whole <= room && index.termCount < DIFFERENT_WORDS;
       if (isWhole) room -= whole;
       index.add({ id, name: beginningOf(name, WORD * 2), ...(isWhole && texts) });
     }

@@ -109,11 +109,11 @@ type ToolFunction<I, O> = (
 type Prefixed<P extends string, K> = K extends string ? (P extends "" ? K : `${P}-${K}`) : never;
 
 /**
- * The tools of a servlet as functions, for `Tools`: `P` is the `prefix` of its servlet.json, if it has one.
+ * The tools of a servlet as functions, for `context.tools`: `P` is the `prefix` of its servlet.json, if it has one.
  *
  * @example
  * type Weather = TypedServlet<{ forecast: { type: "object" } }, {}>;
- * const forecast: CallableTools<Weather>["forecast"] = (args) => context.callTool("forecast", args);
+ * const { forecast } = context.tools as CallableTools<Weather>;
  */
 export type CallableTools<S, P extends string = ""> = S extends {
   readonly "~schemas"?: { inputs: infer I; outputs: infer O };
@@ -121,23 +121,10 @@ export type CallableTools<S, P extends string = ""> = S extends {
   ? { [K in keyof I | keyof O as Prefixed<P, K>]: ToolFunction<Member<I, K>, Member<O, K>> }
   : never;
 
-/**
- * The tools of other servlets, as `context.tools` has them. A servlet tells their types by adding those of the servlets that
- * it calls; others take any arguments.
- *
- * @example
- * const tools: Tools = context.tools;
- * Object.keys(tools); // → []
- */
-export interface Tools {} // oxlint-disable-line typescript/no-empty-interface, typescript/no-empty-object-type
-
-/** `Tools`; of a servlet that tells no types, a function for any name. */
-export type ContextTools = keyof Tools extends never
-  ? Readonly<Record<string, (args?: object) => Promise<ToolCallResult>>>
-  : Tools;
-
 /** Names are known when they are called. */
-export const tools = new Proxy<ContextTools>(
+export const tools = new Proxy<
+  Readonly<Record<string, (args?: object) => Promise<ToolCallResult>>>
+>(
   {},
   {
     get: (_, name) =>

@@ -2,7 +2,7 @@ import { isObject } from "../core/model.ts";
 import { showsViews } from "../core/views.ts";
 import { ask, type AskAnswer, AskError, requestOne, resultsOf } from "./asks.ts";
 import { fetch } from "./globals/fetch.ts";
-import { makeCall, tools, type ContextTools, type ToolCallResult } from "./calls.ts";
+import { makeCall, tools, type ToolCallResult } from "./calls.ts";
 import { hostFor, running } from "./host.ts";
 import type { InputOf, OutputOf } from "./infer.ts";
 import { jsonOrText } from "./json.ts";
@@ -130,8 +130,8 @@ export interface Context {
    * its own way gives a result with `isError`.
    */
   callTool<T = Record<string, unknown>>(name: string, args?: object): Promise<ToolCallResult<T>>;
-  /** `callTool` for each name; those in `Tools` have the types of their servlets. */
-  readonly tools: ContextTools;
+  /** `callTool` for each name; as `CallableTools` with the types of a servlet of the project. */
+  readonly tools: typeof tools;
   /** Reports the progress of the call to the client, if it wants to know. */
   progress(progress: number, total?: number, message?: string): void;
   /** Sends a log message to the client. What the server's owner should see goes to `console`. */

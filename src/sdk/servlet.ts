@@ -7,7 +7,7 @@ import type { ServletSpec, ToolSpec, ViewSpec } from "./specs.ts";
 
 export { AskError } from "./asks.ts";
 export { ToolCallError } from "./calls.ts";
-export type { CallableTools, ToolCallResult, Tools } from "./calls.ts";
+export type { CallableTools, ToolCallResult } from "./calls.ts";
 export { RpcError } from "./run.ts";
 export { ToolError } from "./schema.ts";
 export { runScript } from "./script.ts";

@@ -73,6 +73,7 @@ export interface Accounts {
 
 /** A tool that a servlet may call, once its arguments are checked. */
 export interface FoundTool {
+  ref: CallRef;
   servlet?: PreparedServlet | undefined;
   tool?: { own: string; tool?: Tool };
   subject?: string;
@@ -82,10 +83,10 @@ export interface FoundTool {
 }
 
 /**
- * Finds the tool that this reference names for this caller; with a hash, in the build that a call has begun with. Throws
- * `invalid_params`, `insufficient_scope`.
+ * Finds the tool that a reference names for this caller, whose lists are asked for once; with a hash, in the build that a call
+ * has begun with. Throws `invalid_params`, `insufficient_scope`.
  */
-export type FindTool = (ref: CallRef, viewer: Viewer, hash?: string) => Promise<FoundTool>;
+export type FindTool = (viewer: Viewer) => (ref: CallRef, hash?: string) => Promise<FoundTool>;
 
 /** Makes the calls of tools that the guest of one call makes. */
 export interface ToolCaller {

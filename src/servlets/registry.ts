@@ -480,10 +480,11 @@ export class Registry {
   }
 
   /** Finds a tool that a servlet of this registry calls, among all that its caller may call. */
-  readonly #findTool: FindTool = async (ref, viewer, hash) => {
+  readonly #findTool: FindTool = (viewer) => {
     const all = this.current ?? this.#narrowing.scoped?.all ?? this;
-    const found = hash === undefined ? all : await all.at(hash);
-    return found.for(viewer).resolve(ref);
+    const seen = all.for(viewer);
+    return async (ref, hash) =>
+      (hash === undefined ? seen : (await all.at(hash)).for(viewer)).resolve(ref);
   };
 
   /** The servlet of a catalog entry. */

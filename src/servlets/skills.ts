@@ -2,6 +2,7 @@
  * Serves skills, folders of instructions for models that a servlet or the project brings, as resources.
  * https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx
  */
+import { Fault } from "../core/errors.ts";
 import type { Json, ReadResourceResult, Resource } from "../core/model.ts";
 import type { PreparedServlet, Skill, Skills } from "./bundle.ts";
 import type { Deployment } from "./deployment.ts";
@@ -69,8 +70,9 @@ export const skillEntry = (
 });
 
 /**
- * The content of a file of a servlet's skills; undefined for any other URI, and where the archive is missing or too short.
- * `part` gives bytes of an archive that is stored.
+ * The content of a file of a servlet's skills; undefined for any other URI. `part` gives bytes of an archive that is stored.
+ *
+ * Throws `not_found` where the archive is missing or too short.
  */
 export async function readSkill(
   servlet: PreparedServlet,
@@ -89,7 +91,8 @@ export async function readSkill(
     const bytes = new Uint8Array(
       skills!.archive?.slice(from, from + size) ?? stored ?? new ArrayBuffer(0),
     );
-    if (bytes.length < size) return undefined;
+    if (bytes.length < size)
+      throw new Fault("not_found", `Resource not found: ${uri}`, { data: { uri } });
     const about = { uri, mimeType: type };
     // A byte order mark stays, since the digest covers it.
     const text = () => new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(bytes);

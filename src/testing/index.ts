@@ -307,7 +307,7 @@ function scriptedWorld({
 /** Finds the tools of a script, as those of a servlet that the manifest names for them. */
 function scriptedTools(script: Script, { manifest }: PreparedServlet): FindTool {
   const { tools = {}, alwaysReplay: _often, recorded: _record, ...rest } = script;
-  return async (ref) => {
+  return () => async (ref) => {
     const name = ref.name;
     const scripted = Object.hasOwn(tools, name) ? tools[name] : undefined;
     if (ref.kind !== "tool" || scripted === undefined)
@@ -325,7 +325,7 @@ function scriptedTools(script: Script, { manifest }: PreparedServlet): FindTool 
         typeof given === "string" ? { content: [{ type: "text", text: given }] } : { ...given },
       );
     };
-    return { servlet, tool: { own: name }, subject: name, run };
+    return { ref, servlet, tool: { own: name }, subject: name, run };
   };
 }
 

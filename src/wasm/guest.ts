@@ -37,6 +37,8 @@ export class Guest extends GuestMemory {
   readonly redactions = new Map<string, (text: string) => string>();
   /** Accounts of the caller that this call has found connected. */
   readonly accounts = new Set<string>();
+  /** Tools for which this call need not ask its user. */
+  readonly unasked = new Set<string>();
   /** The last HTTP response, without its body. */
   http: { status: number; headers: Record<string, string> } = { status: 0, headers: {} };
   /** How a successful call changes its servlet's state; without effect if the servlet keeps none. */

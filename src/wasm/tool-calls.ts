@@ -34,6 +34,10 @@ export async function callTools(guest: Guest, block: bigint): Promise<bigint> {
       ? await guest.answer(question, () => called(guest, calls, allowed))
       : JSON.stringify(refusals(calls, "declined", refusal));
   const answers = JSON.parse(recorded) as Record<string, ToolAnswer>;
+  for (const [key, answer] of Object.entries(answers)) {
+    // It may destroy something by now.
+    if ("failed" in answer && answer.failed === "declined") guest.unasked.delete(calls[key]!.name);
+  }
   return guest.put(isOne ? JSON.stringify(answers["one"]) : recorded);
 }
 
@@ -47,18 +51,21 @@ function toolCallIn(given: unknown): ToolCall {
 
 /**
  * Has the user allow what they must, in one question for all calls. Gives what they have allowed, or why nothing may be
- * called. What they must allow is recorded: it may change before a run is repeated, and before they answer.
+ * called. What they must allow is recorded: it may change before a run is repeated, and before they answer. Of tools for which
+ * nobody is asked that is known from then on, and checked as they are called.
  */
 async function confirmed(
   guest: Guest,
   calls: ToolCalls,
   { what, details }: { what: string; details: string },
 ): Promise<{ refusal?: string; allowed?: Confirmation["servlets"] }> {
+  if (Object.values(calls).every(({ name }) => guest.unasked.has(name))) return {};
   const recorded = await guest.answer({ what: `allow ${what}`, details }, async () => {
     const outcome = await outcomeOf(guest, calls, { isTrial: true });
     return JSON.stringify(outcome && "question" in outcome ? outcome : NOTHING_TO_ALLOW);
   });
-  const { question, servlets } = JSON.parse(recorded) as Confirmation;
+  const { question, servlets, unasked } = JSON.parse(recorded) as Confirmation;
+  for (const name of unasked) guest.unasked.add(name);
   if (question === "") return {};
   const params = { message: question, requestedSchema: { type: "object", properties: {} } };
   const { allow } = await sendAsks(guest, { allow: { method: "elicitation/create", params } });
@@ -68,7 +75,7 @@ async function confirmed(
   return { allowed: servlets };
 }
 
-const NOTHING_TO_ALLOW: Confirmation = { question: "", servlets: {} };
+const NOTHING_TO_ALLOW: Confirmation = { question: "", servlets: {}, unasked: [] };
 
 /** Undefined where the servlet may call no tools. */
 async function outcomeOf(

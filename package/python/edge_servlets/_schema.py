@@ -53,8 +53,7 @@ class Mismatch(Exception):
 
 
 def _shown(value: object) -> str:
-    text = _json.encode_or_text(value)
-    text = _json.encode(text)
+    text = _json.encode(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
@@ -65,6 +64,11 @@ class FieldInfo:
         self.default = default
         for name, value in members.items():
             setattr(self, name, value)
+
+
+def is_field(default: object) -> bool:
+    """True for the `Field` of a parameter, and for that of pydantic 1."""
+    return type(default).__name__ == "FieldInfo"
 
 
 def Field(
@@ -257,7 +261,11 @@ _LIMITS: dict[str, tuple[str, str, Callable[[Any, Any], bool]]] = {
     "gt": ("exclusiveMinimum", "a number greater than {}", lambda value, limit: value > limit),
     "le": ("maximum", "a number of at most {}", lambda value, limit: value <= limit),
     "lt": ("exclusiveMaximum", "a number less than {}", lambda value, limit: value < limit),
-    "multiple_of": ("multipleOf", "a multiple of {}", lambda value, limit: value % limit == 0),
+    "multiple_of": (
+        "multipleOf",
+        "a multiple of {}",
+        lambda value, limit: abs(value / limit - round(value / limit)) < 1e-9,
+    ),
     "min_length": ("min", "a length of at least {}", lambda value, limit: len(value) >= limit),
     "max_length": ("max", "a length of at most {}", lambda value, limit: len(value) <= limit),
     "pattern": (
@@ -355,6 +363,8 @@ class Shapes:
             return self._named(kind, args, lambda: self._dataclass(kind))
         if typing.is_typeddict(kind):
             return self._named(kind, args, lambda: self._typed_dict(kind))
+        if hasattr(kind, "parse_obj"):
+            return self._model(kind)
         if issubclass(kind, tuple):
             if hasattr(kind, "_fields"):
                 return self._named(kind, args, lambda: self._named_tuple(kind))
@@ -503,7 +513,7 @@ class Shapes:
             if not field.init:
                 continue
             default = field.default
-            if isinstance(default, FieldInfo):
+            if is_field(default):
                 hint = f"Annotated[{name_of(hints[field.name])}, Field(...)]"
                 raise DefinitionError(
                     f"{kind.__name__}.{field.name}: in a dataclass, a Field is no default. Write `{field.name}: {hint}`."
@@ -530,6 +540,22 @@ class Shapes:
                 hint = get_args(hint)[0]
             members[name] = Member(self.of(hint), is_needed)
         return self.record(members, is_open=True)
+
+    def _model(self, kind: Any) -> Shape:
+        """A model of pydantic 1, which makes its schema and its checks itself."""
+        schema = {**kind.schema(ref_template="#/$defs/{model}")}
+        self.definitions.update(schema.pop("definitions", {}))
+
+        def convert(value: Any) -> Any:
+            try:
+                return kind.parse_obj(value)
+            except ValueError as error:
+                first = error.errors()[0]  # type: ignore[attr-defined]
+                wrong = Mismatch(first["msg"])
+                wrong.path = [step for step in first["loc"] if step != "__root__"]
+                raise wrong from None
+
+        return Shape(schema, convert)
 
     def record(
         self,
@@ -564,8 +590,8 @@ class Shapes:
                 elif is_open:
                     made[name] = one
                 else:
-                    known = ", ".join(converters) or "none"
-                    raise Mismatch(f"unknown; what is known: {known}").within(name)
+                    known = ", ".join(converters)
+                    raise Mismatch(f"unknown, expected one of {known}").within(name)
             for name in needed:
                 if name not in made:
                     raise Mismatch("required").within(name)
@@ -621,7 +647,7 @@ def _choice(values: list[Any]) -> Shape:
     for one in plain:
         if type(one) not in (str, int, float, bool, _NONE) and not isinstance(one, (str, int)):
             raise DefinitionError(
-                f"{_json.encode_or_text(one)} cannot be a choice: choices are texts, numbers, true, false or null."
+                f"{one!r} cannot be a choice: choices are texts, numbers, true, false or null."
             )
     plain = [_json.decode(_json.encode(one)) for one in plain]
     known = {(type(one), one): value for one, value in zip(plain, values)}
@@ -640,11 +666,7 @@ def _choice(values: list[Any]) -> Shape:
 
 def _first_of(members: list[Any], shapes: list[Shape]) -> Convert:
     """The value as the first type that it fits; a scalar that is of one of the types stays as it is."""
-    exact = (
-        {one for one in members if one in (str, int, float, bool)}
-        if all(map(_hashable, members))
-        else set()
-    )
+    exact = {kind for kind in (str, int, float, bool) if any(one is kind for one in members)}
     converters = [one.convert for one in shapes]
     names = " or ".join(map(name_of, members))
 
@@ -662,10 +684,6 @@ def _first_of(members: list[Any], shapes: list[Shape]) -> Convert:
         raise deepest if deepest.path else Mismatch(names, value)
 
     return convert
-
-
-def _hashable(value: object) -> bool:
-    return getattr(value, "__hash__", None) is not None
 
 
 def described(shape: Shape, extra: Any) -> Shape:

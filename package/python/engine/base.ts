@@ -19,20 +19,26 @@ const LEFT_OUT = new RegExp(
     "_?(aix|android|apple|ios|osx)_support|_pyrepl|_?sysconfig|__(hello|phello)|antigravity|bdb|cmd\\.|code\\.|compileall",
     "asyncio/(__main__|base_subprocess|proactor|selector|streams|subprocess|tools|unix|windows)|cProfile|config-",
     "concurrent/(interpreters|futures/(interpreter|process))|ctypes|curses|dbm|doctest|ensurepip|ftplib|http/server",
-    "encodings/(big5|bz2|cp[47-9]|cp1[01]|cp9[345]|euc_|gb|hp_|hz|iso2022|johab|koi8_t|kz|mac_|mbcs|oem|ptcp|shift_|_win)",
+    "encodings/(big5|bz2|cp4(?!37)|cp[7-9]|cp1[01]|cp9[345]|euc_|gb|hp_|hz|iso2022|johab|koi8_t|kz|mac_(?!roman)|mbcs|oem|ptcp|shift_|_win)",
     "idlelib|imaplib|lib2to3|logging/(config|handlers)|modulefinder|msilib|multiprocessing|pdb|poplib|profile|pstats|pty",
     "py_compile|pyclbr|pydoc|rlcompleter|site\\.|site-packages|smtplib|socketserver|ssl\\.|tabnanny|test|this|tkinter",
     "trace\\.|tracemalloc|tty|turtle|venv|webbrowser|wsgiref|xmlrpc|zipapp",
   ].join("|")})`,
 );
 
-const KIT = /^(_edge_build\.py|edge_servlets\/|fastmcp\/)/;
+const KIT = /^(_edge_build\.py|edge_servlets\/|fastmcp\/|mcp\/)/;
 const KIT_MODULES = ["_edge_build", "edge_servlets._run"];
 /** Modules that many servlets import: they are there for each that does. Others come with the servlet that imports them. */
 const OFTEN =
-  "encodings.ascii encodings.cp1252 encodings.iso8859_15 encodings.latin_1 encodings.utf_8_sig encodings.utf_16 encodings.utf_16_be encodings.utf_16_le asyncio edge_servlets._chance edge_servlets._logs edge_servlets._loop _ast_unparse base64 collections contextlib copy dataclasses datetime decimal enum functools hashlib itertools json logging math operator os random re string textwrap time typing uuid".split(
+  "asyncio edge_servlets._chance edge_servlets._logs edge_servlets._loop base64 collections contextlib copy dataclasses datetime enum functools hashlib itertools json logging math operator os random re string textwrap time typing uuid".split(
     " ",
   );
+
+/** Encodings, which are looked up by their names when they are used. */
+const ENCODINGS =
+  "ascii cp1252 iso8859_15 latin_1 unicode_escape utf_16 utf_16_be utf_16_le utf_8_sig"
+    .split(" ")
+    .map((name) => `encodings.${name}`);
 
 /** What stands before the code in a file that is imported without its source: https://peps.python.org/pep-0552 */
 const HEADER = (() => {
@@ -103,7 +109,7 @@ export async function base(
   const imports = KIT_MODULES.map((name) => ({ name, isTried: false }));
   const loaded = run(
     INTERPRETER_EXPORTS.load,
-    packed({ modules: [], imports, shelved: OFTEN }, []),
+    packed({ modules: [], imports, shelved: [...OFTEN, ...ENCODINGS] }, []),
   );
   const { present } = JSON.parse(new TextDecoder().decode(loaded)) as { present: string[] };
   const described = modules.map((one, nth): Omit<Compiled, "code"> => ({

@@ -1,6 +1,6 @@
 /** Compares pinned servlets with the current content of their sources. */
 import { dirname, resolve } from "node:path";
-import { accountsOf, secretsOf, settingsOf } from "../../installs/permissions.ts";
+import { accountsOf, CONFIRMED, secretsOf, settingsOf } from "../../installs/permissions.ts";
 import { printable } from "../../core/text.ts";
 import { bundleAll } from "../bundle.ts";
 import { compare, listLinesOf, type BuildLines } from "../differences.ts";
@@ -110,12 +110,13 @@ async function viewOf(
 function permissionLines({ manifest }: FoundServlet): string[] {
   const hosts = manifest.allowed_hosts ?? [];
   const paths = manifest.allowed_paths ?? [];
-  const calls = manifest.may_call ?? [];
+  const { may_call: calls = [], confirm_calls: which } = manifest;
+  const confirmed = which === undefined ? [] : [CONFIRMED[which]];
   const [secrets, settings] = [secretsOf(manifest), settingsOf(manifest)];
   const some = (all: string[]) => (all.length > 0 ? all.join(", ") : "none");
   return [
     `  It may reach as before: hosts ${some(hosts)}; secrets ${some(secrets)}; paths ${some(paths)}`,
-    `  It may call as before: ${some(calls)}`,
+    `  It may call as before: ${some(calls)}; its callers must allow first: ${some(confirmed)}`,
     `  It gets as before: accounts ${some(accountsOf(manifest))}; settings ${some(settings)}`,
   ];
 }

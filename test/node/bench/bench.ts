@@ -11,7 +11,8 @@
  * cost (fleet.ts), `-- coldStart` what a new isolate pays (cold-start.ts),
  * `-- largeArgument` what the host keeps of large arguments and results (large-argument.ts),
  * `-- firstAnswer` how long `dev` takes to answer (first-answer.ts), `-- hosted` a self-hosted server (hosted.ts), `-- herd` tasks that are due at once (herd.ts),
- * `-- callInner` what a call costs that a servlet makes (call-inner.ts), and `-- python` calls in Python (python.ts).
+ * `-- callInner` what a call costs that a servlet makes (call-inner.ts), `-- python` calls in Python (python.ts), and `-- context`
+ * what passes through a model with many tools, and by scripts (context.ts).
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -22,6 +23,7 @@ import { build as buildSource, sourceIn } from "../../../src/bundle/source.ts";
 import { benchAgainst, buildCheckout, IN_GUESTS } from "./against.ts";
 import { benchCallInner } from "./call-inner.ts";
 import { benchColdStart } from "./cold-start.ts";
+import { benchContext } from "./context.ts";
 import { doors, measureNewTokens } from "./doors.ts";
 import { measureDurable } from "./durable.ts";
 import { benchFirstAnswer } from "./first-answer.ts";
@@ -64,6 +66,10 @@ if (only.includes("callInner")) {
 }
 if (only.includes("python")) {
   await benchPython(only.filter((one) => one !== "python"));
+  process.exit(0);
+}
+if (only.includes("context")) {
+  await benchContext();
   process.exit(0);
 }
 if (only.includes("herd")) {

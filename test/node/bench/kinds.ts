@@ -16,24 +16,26 @@ export interface Wanted {
   ownCallers?: "address" | "key";
 }
 
-const meta = {
+const metaWith = (capabilities: object) => ({
   "io.modelcontextprotocol/protocolVersion": VERSION,
-  "io.modelcontextprotocol/clientCapabilities": {},
+  "io.modelcontextprotocol/clientCapabilities": capabilities,
   "io.modelcontextprotocol/clientInfo": { name: "bench", version: "1.0.0" },
-};
+});
 
 export function modern(
   method: string,
   params: object,
   name?: string,
+  capabilities = {},
 ): Pick<Wanted, "headers" | "body"> {
+  const _meta = metaWith(capabilities);
   return {
     headers: {
       "mcp-protocol-version": VERSION,
       "mcp-method": method,
       ...(name === undefined ? {} : { "mcp-name": name }),
     },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: { ...params, _meta: meta } }),
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: { ...params, _meta } }),
   };
 }
 

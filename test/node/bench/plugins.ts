@@ -9,6 +9,7 @@ import { join, relative, resolve } from "node:path";
 import { makeBundle, type Member } from "../../../src/bundle/bundle.ts";
 import { bundleSource } from "../../../src/bundle/bundle-module.ts";
 import { Refusal } from "../../../src/bundle/refusal.ts";
+import type { Profiles } from "../../../src/servlets/profiles.ts";
 import { OBJECTS } from "../objects.ts";
 import { buildWorker } from "../workerd.ts";
 import { modern, type Wanted } from "./kinds.ts";
@@ -129,21 +130,37 @@ export async function pluginRows(scratch: string, only: string[]): Promise<Plugi
   };
 }
 
-/** Builds a Worker that serves these servlets; returns its folder. */
-export async function buildBundle(members: readonly Member[], scratch: string): Promise<string> {
+/**
+ * Builds a Worker that serves these servlets; returns its folder. `before` is a module whose default export makes the
+ * Worker of that one, and which has further classes.
+ */
+export async function buildBundle(
+  members: readonly Member[],
+  scratch: string,
+  { profiles, before }: { profiles?: Profiles; before?: string } = {},
+): Promise<string> {
   const out = join(scratch, "bundle.gen.ts");
-  await writeFile(out, bundleSource(members, out));
+  await writeFile(out, bundleSource(members, out, undefined, { profiles }));
   const source = (path: string) => JSON.stringify(relative(scratch, path));
+  const around =
+    before === undefined
+      ? ""
+      : `import before from ${source(before)};
+export * from ${source(before)};
+`;
   await writeFile(
     join(scratch, "index.ts"),
     `import { createWorker } from ${source("src/worker.ts")};
 import { bundle } from "./bundle.gen.ts";
-const { worker, objects } = createWorker(bundle);
+${around}const { worker, objects } = createWorker(bundle);
 export const { ${Object.values(OBJECTS).join(", ")} } = objects;
-export default worker;
+export default ${before === undefined ? "worker" : "before(worker)"};
 `,
   );
-  return buildWorker(join(scratch, "index.ts"), join(scratch, "built"));
+  return buildWorker(
+    join(scratch, "index.ts"),
+    join(scratch, before === undefined ? "built" : "before"),
+  );
 }
 
 function leaveOut(rows: [string, PluginRow][], why: string): undefined {

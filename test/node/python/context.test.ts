@@ -12,7 +12,7 @@ beforeAll(async () => {
   servlet = await loadServlet("test/node/python/servlets/context");
 });
 
-const text = (value: string) => ({ type: "text", text: value });
+const text = (value: string) => ({ type: "text" as const, text: value });
 const answered = (tool: string, ...given: ScriptedAnswer[]) =>
   servlet.callTool(tool, {}, { answers: { "elicitation/create": given } });
 const accept = (content: object) => ({ action: "accept", content });
@@ -220,7 +220,7 @@ test("a call is given its id, its meta and its client", async () => {
 describe("tools of other servlets", () => {
   const tools: Script["tools"] = {
     forecast: ({ city }) => ({
-      content: [text(`${city}: 22`)],
+      content: [text(`${String(city)}: 22`)],
       structuredContent: { celsius: 22 },
     }),
   };

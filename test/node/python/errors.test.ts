@@ -29,8 +29,8 @@ describe("an exception of a tool", () => {
     const { result, logs } = await servlet.callTool("key_error");
     expect(result).toEqual(failed("KeyError: 'size'"));
     expect(logs).toHaveLength(1);
-    expect(logs[0]).toContain(`File "${FILE}", line 22, in key_error\n    return str(deeper({}))`);
-    expect(logs[0]).toContain(`File "${FILE}", line 17, in deeper\n    return order["size"]`);
+    expect(logs[0]).toContain(`File "${FILE}", line 25, in key_error\n    return str(deeper({}))`);
+    expect(logs[0]).toContain(`File "${FILE}", line 20, in deeper\n    return order["size"]`);
     expect(logs[0]).toContain("KeyError: 'size'");
     expect(logs[0]).not.toContain("edge_servlets");
   });
@@ -64,6 +64,11 @@ test("an exception of a resource or a prompt is an error of the call", async () 
 test("what is printed is in the log", async () => {
   const { logs } = await servlet.callTool("prints");
   expect(logs).toEqual(["info: one two", "info: several\nlines", "warn: to err", "info: no end"]);
+});
+
+test("logging is in the log at its levels", async () => {
+  const { logs } = await servlet.callTool("logs");
+  expect(logs).toEqual(["info: mine: a b", "warn: mine: careful", "error: mine: wrong"]);
 });
 
 describe("a definition is refused", () => {

@@ -3,7 +3,7 @@ import { loadServlet } from "../../../src/testing/index.ts";
 import { bundling } from "../bundle/bundling.ts";
 
 /** Servers that were written for FastMCP. */
-const text = (value: string) => ({ type: "text", text: value });
+const text = (value: string) => ({ type: "text" as const, text: value });
 
 test("a server of FastMCP is a servlet", async () => {
   const servlet = await loadServlet("test/node/python/servlets/fastmcp");
@@ -67,4 +67,12 @@ describe("what is missing is named, with what to write instead", () => {
   ])("%s", async (text_, message) => {
     await expect(bundle({ "servlet.py": `${HEAD}${text_}\n` })).rejects.toThrow(message);
   });
+});
+
+test("a server that was written for the official SDK is a servlet", async () => {
+  const servlet = await loadServlet("test/node/python/servlets/official");
+  const { result } = await servlet.callTool("greet", { name: "Ada" });
+  expect(result.content).toEqual([text("Hello, Ada!")]);
+  const { result: greeting } = await servlet.readResource("greeting://Bob");
+  expect(greeting.contents).toMatchObject([{ text: "Hello, Bob!" }]);
 });

@@ -7,7 +7,7 @@ beforeAll(async () => {
   servlet = await loadServlet("test/node/python/servlets/resources");
 });
 
-const text = (value: string) => ({ type: "text", text: value });
+const text = (value: string) => ({ type: "text" as const, text: value });
 const user = (value: string) => ({ role: "user", content: text(value) });
 
 test("lists have what functions and decorators say", async () => {

@@ -7,7 +7,7 @@ beforeAll(async () => {
   servlet = await loadServlet("test/node/python/servlets/results");
 });
 
-const text = (value: string) => ({ type: "text", text: value });
+const text = (value: string) => ({ type: "text" as const, text: value });
 const ORDER = {
   type: "object",
   properties: {

@@ -11,7 +11,7 @@ const FILE = "test/node/python/servlets/waiting/servlet.py";
 /** Where tasks of the servlet wait. */
 const LINES = { never: 104, leaves: 112 };
 
-const text = (value: string) => ({ type: "text", text: value });
+const text = (value: string) => ({ type: "text" as const, text: value });
 const answers: Script["answers"] = {
   "elicitation/create": ({ message }) => ({
     action: "accept",

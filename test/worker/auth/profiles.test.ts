@@ -146,6 +146,24 @@ describe("a grant of the server's own", () => {
     expect(whole.text).not.toContain("<bdi>Support</bdi> of");
   });
 
+  test("for a profile is asked for without what another profile or the whole server has", async () => {
+    const SCOPES = JSON.stringify({ desk: ["profile:plans", "hello:*"], plans: ["profile:plans"] });
+    const guest = visitor(await owners({ SCOPES }));
+    const client = await guest.register();
+    const scope = "desk plans profile:support profile:plans operator";
+    const asked = await guest.authorizePath(client, { resource: SUPPORT, scope });
+    const page = (await guest.open(asked)).text.replaceAll(/\s+/g, " ");
+    expect(page).toContain("use everything in hello (<code>desk</code>)");
+    expect(page).toContain("everything in the profile support");
+    expect(page).not.toContain("everything in the profile plans");
+    expect(page).not.toContain("what the server lets operators do");
+    expect(page).toMatch(
+      /does not know: <code>plans<\/code> <code>profile:plans<\/code> <code>operator/,
+    );
+    const signed = await guest.signIn({ resource: SUPPORT, scope });
+    expect(signed.scope).toBe("desk profile:support");
+  });
+
   test.each([
     "/mcp/nobody",
     "/mcp/constructor",

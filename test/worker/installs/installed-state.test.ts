@@ -220,7 +220,8 @@ test("a call of a tool is made once the user has allowed it", async () => {
         { code: "await tools.anything()" },
         {
           async callTools({ isTrial, allowed, time }) {
-            if (isTrial === true) return { question: "Allow it?", servlets: { one: "notes" } };
+            if (isTrial === true)
+              return { question: "Allow it?", servlets: { one: "notes" }, unasked: [] };
             seen.push(`called ${JSON.stringify(allowed)}`);
             const answers = {
               one: { result: { content: [{ type: "text" as const, text: "done" }] } },

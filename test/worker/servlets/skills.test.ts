@@ -192,8 +192,24 @@ describe("skills of an installed build", () => {
     const servlet = { name: "a", skills, parts: { module: "", skills: "x" } } as never;
     const read = (bytes: number) =>
       readSkill(servlet, "skill://a/a/SKILL.md", async () => new ArrayBuffer(bytes));
-    expect(await read(2)).toBeUndefined();
+    await expect(read(2)).rejects.toMatchObject({
+      code: "not_found",
+      data: { uri: "skill://a/a/SKILL.md" },
+    });
     expect(await read(3)).toMatchObject({ contents: [{ mimeType: "text/markdown" }] });
+  });
+
+  test("are answered as resources that are not there where their archive has nothing of them", async () => {
+    const named = (name: string) => bundle.servlets.find((one) => one.name === name)!;
+    // It has no resources of its own.
+    const factor = {
+      ...named("factor"),
+      skills: { ...named("viewing").skills!, archive: new ArrayBuffer(1) },
+    };
+    const server = createApp(createServer({ ...bundle, servlets: [factor] }, env));
+    const uri = "skill://factor/guide/SKILL.md";
+    const { error } = await send("resources/read", { uri }, { server });
+    expect(error).toMatchObject({ code: -32602, data: { uri } });
   });
 
   test("are not in a folder of a skill of the project", () => {

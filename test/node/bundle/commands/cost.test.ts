@@ -160,3 +160,11 @@ describe("the rows of the report", () => {
     expect(costRows({ tools: [] }, 10_240)).toEqual([]);
   });
 });
+
+test("run_code is measured with a script that runs", async () => {
+  const folders = ["plugins/code"];
+  const [member] = await makeBundle({ folders, cache: ".bundle", progress: () => {} });
+  expect((await costOf(member!)).tools).toEqual([
+    expect.not.objectContaining({ problem: expect.anything() }),
+  ]);
+});

@@ -193,3 +193,45 @@ test.each(["servlets", "tests"])(
     expect(files.includes("../src/sdk/ambient.d.ts")).toBe(kind === "servlets");
   },
 );
+
+test("servlets that call each other in a row have the types of those that they call", async () => {
+  /** A servlet whose tool gives a number, by calling that of another one. */
+  const calling = (
+    name: string,
+    other?: string,
+    args = "{ n }",
+  ) => `${KIT}import type { CallableTools } from "edge-servlets/servlet";
+${other === undefined ? "" : `import type other from "../${other}/servlet.ts";`}
+export default defineServlet({
+  tools: {
+    ${name}: {
+      description: "",
+      input: { type: "object", properties: { n: { type: "integer" } }, required: ["n"] },
+      output: { type: "object", properties: { m: { type: "integer" } }, required: ["m"] },
+      async handler({ n }, context) {
+        ${
+          other === undefined
+            ? "return { m: n };"
+            : `const { ${other} } = context.tools as CallableTools<typeof other>;
+        const { structuredContent } = await ${other}(${args});
+        return { m: structuredContent?.m ?? 0 };`
+        }
+      },
+    },
+  },
+});
+`;
+  const check = async (args?: string) => {
+    const path = await folder.write({
+      "a/servlet.ts": calling("a", "b", args),
+      "b/servlet.ts": calling("b", "c"),
+      "c/servlet.ts": calling("c"),
+    });
+    const entries = ["a", "b", "c"].map((one) => join(path, one, "servlet.ts"));
+    await checkTypes(entries, join(path, "cache"), () => {});
+  };
+  await check();
+  await expect(check("{ n: String(n) }")).rejects.toThrow(
+    /'string' is not assignable to type 'number'/,
+  );
+});

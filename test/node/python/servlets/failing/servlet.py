@@ -1,6 +1,9 @@
+import logging
 import sys
 
 from edge_servlets import Context, RpcError, ToolError, prompt, resource, tool
+
+logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
 
 
 @tool
@@ -68,3 +71,14 @@ def prints() -> str:
     print("no end", end="")
     print("to err", file=sys.stderr)
     return "printed"
+
+
+logger = logging.getLogger("mine")
+
+
+@tool
+def logs() -> None:
+    logger.debug("not shown")
+    logger.info("a %s", "b")
+    logger.warning("careful")
+    logger.error("wrong")
