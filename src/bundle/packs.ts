@@ -6,17 +6,17 @@ import { brotliCompress, brotliDecompress, constants } from "node:zlib";
 import { readIfThere, writeWhole } from "./cache.ts";
 
 /** Puts the files of a pack into a folder that lacks them; gives their names. */
-export async function unpack(pack: string, folder: string): Promise<string[]> {
-  const packed = await readIfThere(pack);
-  if (packed === undefined) return [];
-  const end = packed.indexOf(10);
+export async function unpack(file: string, folder: string): Promise<string[]> {
+  const bytes = await readIfThere(file);
+  if (bytes === undefined) return [];
+  const end = bytes.indexOf(10);
   const lengths: Record<string, number> = JSON.parse(
-    new TextDecoder().decode(packed.subarray(0, end)),
+    new TextDecoder().decode(bytes.subarray(0, end)),
   );
   const there = new Set(await readdir(folder));
   const names = Object.keys(lengths);
   if (names.every((name) => there.has(name))) return names;
-  const files = await promisify(brotliDecompress)(packed.subarray(end + 1));
+  const files = await promisify(brotliDecompress)(bytes.subarray(end + 1));
   let at = 0;
   for (const [name, length] of Object.entries(lengths)) {
     if (!there.has(name)) await writeWhole(join(folder, name), files.subarray(at, at + length));

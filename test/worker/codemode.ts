@@ -108,7 +108,7 @@ export default function before(worker: Served): ExportedHandler<PeerEnv> {
       if (!pathname.startsWith("/codemode")) return served.fetch(request as never, env, ctx);
       const code = await request.text();
       if (pathname === "/codemode/durable")
-        return Response.json(await env.AGENT.getByName("one").run(code));
+        return Response.json(await Promise.resolve(env.AGENT.getByName("one").run(code)));
       const functions = (await callable(env, ctx)).map(({ name, call }) => [name, call] as const);
       const executor = new DynamicWorkerExecutor({ loader: env.LOADER });
       const fns = Object.fromEntries(functions);

@@ -13,10 +13,12 @@ TRACE, DEBUG, INFO, WARN, ERROR = range(5)
 class _Running:
     """The state of the call that runs."""
 
-    __slots__ = ("call", "input", "what")
+    __slots__ = ("call", "input", "is_over", "what")
 
     def __init__(self) -> None:
         self.call = False
+        self.is_over = False
+        """Garbage may be collected between calls: what objects do then must not reach the host."""
         self.input: dict[str, Any] = {}
         self.what = ""
         """The export or the tool, for messages."""
@@ -57,7 +59,10 @@ def config(key: str) -> str | None:
     return found.decode() if found else None
 
 
-log = _edge.log
+def log(level: int, text: bytes) -> None:
+    """Writes to the server's log."""
+    if not running.is_over:
+        _edge.log(level, text)
 
 
 class Writer(io.TextIOBase):

@@ -5,6 +5,7 @@ collected, and sent together once no task can go on by itself; then timers are w
 """
 
 import asyncio
+import contextlib
 import sys
 import threading
 import time
@@ -111,7 +112,8 @@ class Loop(asyncio.BaseEventLoop):
             while not all(one.done() for one in left):
                 self._run_once()
         except Deadlock:
-            pass
+            for one in left:
+                _close(one)
 
     # --- what is there in place of a selector
 
@@ -196,6 +198,10 @@ class Loop(asyncio.BaseEventLoop):
         self._check_closed()
         return _Task(coro, self, **options)
 
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        if not running.is_over:
+            super().call_exception_handler(context)
+
     def run_in_executor(
         self, executor: object, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
@@ -225,6 +231,13 @@ def _sent(
     # Where one cannot be asked, others may have no answer.
     failure = next((one for one in answers.values() if "result" not in one), {})
     return [answers.get(f"ask_{nth}", failure) for nth in range(1, len(waiting) + 1)]
+
+
+def _close(task: asyncio.Task[Any]) -> None:
+    """Ends a task that waits for what can never happen, whose garbage would else do so in a later call."""
+    task._log_destroy_pending = False
+    with contextlib.suppress(Exception):
+        task.get_coro().close()  # type: ignore[union-attr]
 
 
 async def _awaited(awaitable: Awaitable[Any]) -> Any:

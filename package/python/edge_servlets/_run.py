@@ -9,8 +9,8 @@ from . import _encodings as _encodings, _host
 from ._answers import Answer, answers_of, log_raised
 from ._definitions import definitions
 from ._drive import Deadlock
-from ._errors import DefinitionError, RpcError, leaves_of, message_of
-from ._host import INFO, WARN, Writer, running
+from ._errors import DefinitionError, RpcError, leaves_of, message_of, trace_of
+from ._host import INFO, WARN, Writer, log, running
 from ._json import decode_bytes, encode, encode_or_text
 
 out, err = Writer(INFO), Writer(WARN)
@@ -54,7 +54,7 @@ def loaded() -> str:
 
 def run(which: str) -> int:
     """Runs an export. Gives 0 where it has an output, and 1 where it has an error."""
-    running.call = True
+    running.call, running.is_over = True, False
     running.what = which
     try:
         if _host.chance is not None:
@@ -64,11 +64,11 @@ def run(which: str) -> int:
     except BaseException as error:
         output = _failed(error)
     finally:
-        running.call = False
-        running.input = _NO_INPUT
-        running.what = ""
         out.flush()
         err.flush()
+        running.call, running.is_over = False, True
+        running.input = _NO_INPUT
+        running.what = ""
     if output is None:
         return 1
     try:
@@ -77,6 +77,15 @@ def run(which: str) -> int:
         # Half of a surrogate pair.
         _edge.output(output.encode(errors="replace"))
     return 0
+
+
+def _ignored(given: Any) -> None:
+    """Logs an error of a finalizer, which nobody can handle."""
+    if not running.is_over:
+        log(WARN, f"Ignored {trace_of(given.exc_value)}".encode(errors="replace"))
+
+
+sys.unraisablehook = _ignored
 
 
 def _failed(error: BaseException) -> str | None:

@@ -202,38 +202,40 @@ async function compile(source: string, flags: string[]): Promise<Uint8Array<Arra
   await clang(undefined, {}, { fetchProgress() {} });
   let diagnostics = "";
   const tree: Tree = { [SHIM]: `${source}\nint h_errno;\n` };
-  const made = await clang(
-    [
-      ...[
-        "--target=wasm32-wasip1",
-        "-mexec-model=reactor",
-        "-O2",
-        "-fno-builtin",
-        "-Wno-unused-parameter",
+  const made = await (
+    clang(
+      [
+        ...[
+          "--target=wasm32-wasip1",
+          "-mexec-model=reactor",
+          "-O2",
+          "-fno-builtin",
+          "-Wno-unused-parameter",
+        ],
+        ...[SHIM, "-o", "shim.wasm", "-lwasi-emulated-signal", "-lwasi-emulated-getpid"],
+        ...[
+          "-lwasi-emulated-process-clocks",
+          "-ldl",
+          "-lm",
+          "-Wl,--stack-first",
+          `-Wl,-z,stack-size=${STACK_BYTES}`,
+        ],
+        ...["-Wl,--export-table", "-Wl,--export=__stack_pointer", "-Wl,--strip-debug", ...flags],
       ],
-      ...[SHIM, "-o", "shim.wasm", "-lwasi-emulated-signal", "-lwasi-emulated-getpid"],
-      ...[
-        "-lwasi-emulated-process-clocks",
-        "-ldl",
-        "-lm",
-        "-Wl,--stack-first",
-        `-Wl,-z,stack-size=${STACK_BYTES}`,
-      ],
-      ...["-Wl,--export-table", "-Wl,--export=__stack_pointer", "-Wl,--strip-debug", ...flags],
-    ],
-    tree,
-    {
-      decodeASCII: false,
-      fetchProgress() {},
-      stdout() {},
-      stderr: (bytes: Uint8Array | null) => {
-        if (bytes !== null) diagnostics += new TextDecoder().decode(bytes, { stream: true });
+      tree,
+      {
+        decodeASCII: false,
+        fetchProgress() {},
+        stdout() {},
+        stderr: (bytes: Uint8Array | null) => {
+          if (bytes !== null) diagnostics += new TextDecoder().decode(bytes, { stream: true });
+        },
       },
-    },
+    ) as Promise<Tree>
   ).catch((error: unknown) => {
     throw new Error(`clang: ${diagnostics}`, { cause: error });
   });
-  return new Uint8Array(made!["shim.wasm"] as Uint8Array);
+  return new Uint8Array(made["shim.wasm"] as Uint8Array);
 }
 
 /** How many bytes of memory and entries of the table a shared library needs, by its section `dylink.0`. */

@@ -11,6 +11,7 @@ export function packed(head: object, parts: readonly Uint8Array[]): Uint8Array<A
 }
 
 /** The head and the parts of such bytes. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- Whoever unpacks says what is in it.
 export function unpacked<Head>(bytes: Uint8Array): { head: Head; parts: Uint8Array[] } {
   const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
   let at = 4 + length;

@@ -25,15 +25,16 @@ export async function loadPython(
 ): Promise<PythonServlet> {
   const packages = await packagesOf(dirname(entry), cache, progress);
   const program = await modulesOf(entry, packages, python, cache);
-  const modules = program.modules.map(({ code: _, imports: __, reads: ___, ...one }) => one);
+  const modules = program.modules.map(({ name, path, isPackage, source, isBrief }) => ({
+    ...{ name, path, isPackage, source, isBrief },
+  }));
   const input = packed(
     { main: SERVLET_MODULE, modules, imports: program.imports, files: [...program.data.keys()] },
     [...program.modules.map(({ code }) => code), ...program.data.values()],
   );
-  const load = () => Promise.resolve(input);
   const made = await snapshotOf(
     python.interpreter,
-    { key: contentHash(input), load },
+    { key: contentHash(input), bytecode: async () => input },
     cache,
     python.base,
   );

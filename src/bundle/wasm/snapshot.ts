@@ -42,14 +42,14 @@ export async function snapshot(
   cache: string,
   base?: Cached,
 ): Promise<Snapshot> {
-  const load = () => compiled(interpreter, script);
-  return snapshotOf(interpreter, { key: JSON.stringify(script), load }, cache, base);
+  const bytecode = () => compiled(interpreter, script);
+  return snapshotOf(interpreter, { key: JSON.stringify(script), bytecode }, cache, base);
 }
 
-/** What is loaded into an interpreter: its key names it, `load` gives what its export `edge_load` takes. */
+/** What is loaded into an interpreter: its key names it, `bytecode` gives what its export `edge_load` takes. */
 interface Input {
   key: string;
-  load(): Promise<Uint8Array>;
+  bytecode(): Promise<Uint8Array>;
 }
 
 /** As `snapshot`, of what is loaded already in the form that the interpreter takes. */
@@ -75,7 +75,7 @@ async function taken(
   if (patch !== undefined && output !== undefined) {
     return { patch: { path, bytes: patch }, output: parseJson(decoder.decode(output)) };
   }
-  const made = await load(interpreter, await input.load(), base);
+  const made = await load(interpreter, await input.bytecode(), base);
   await writeWhole(path, made.patch);
   await writeWhole(note, made.output);
   return { patch: { path, bytes: made.patch }, output: parseJson(made.output) };

@@ -128,9 +128,7 @@ describe("bytes in an encoding that the library lacks", () => {
     ["koi8_t", [0xc1], "unknown encoding: koi8_t"],
     ["shift_jis", [0xff], /shift_jis.*not in this encoding/],
   ])("%s %j are read by the host", async (encoding, data, text) => {
-    const read = await decoded(data, encoding);
-    if (typeof text === "string") expect(read).toBe(text);
-    else expect(read).toMatch(text);
+    expect(await decoded(data, encoding)).toMatch(text);
   });
 
   test("cannot be written", async () => {

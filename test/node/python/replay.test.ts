@@ -47,6 +47,15 @@ const VALUES: [tool: string, args: object, value: unknown, posts: string[]][] = 
   ["gathers", {}, ["0? 200", "1? 200", "2? 200", "3? 200", "4? 200"], ["0", "2", "4", "1", "3"]],
 ];
 
+test.each(["cleans_up", "generates"])("%s without asyncio", async (tool) => {
+  const blocking = await loadServlet("test/node/python/servlets/blocking");
+  const live = await called(tool, {}, {}, blocking);
+  const again = await called(tool, {}, { alwaysReplay: true }, blocking);
+  expect({ ...again, recorded: 0 }).toEqual({ ...live, recorded: 0 });
+  const [, , value, posts] = VALUES.find(([name]) => name === tool)!;
+  expect(live).toMatchObject({ value, posts });
+});
+
 test.each(VALUES)("%s", async (tool, args, value, posts) => {
   const live = await called(tool, args, {});
   expect(live).toMatchObject({ value, posts });
@@ -96,6 +105,16 @@ test.each(["cleans_up", "catches_all", "generates", "gathers"])(
     expect(posts).toEqual([]);
   },
 );
+
+test("garbage that would reach the host keeps nothing from being kept", async () => {
+  const ordering = await loadServlet("test/node/python/servlets/ordering");
+  for (const value of [1, 2, 3]) {
+    const stuck = await called("is_stuck", {}, { caller: "eve" }, ordering);
+    expect(stuck).toMatchObject({ value, posts: ["given up"] });
+  }
+  const { value, posts, logs } = await called("keeps", { count: 1 }, { caller: "eve" }, ordering);
+  expect({ value, posts, logs }).toEqual({ value: 4, posts: [], logs: [] });
+});
 
 test("time and chance, of all kinds, are the same in a run that goes on", async () => {
   const { value, recorded } = await called("draws", {}, { alwaysReplay: true });

@@ -53,7 +53,8 @@ export default defineServlet({
           state = (state * 48271) % 2147483647;
           numbers.push(state);
         }
-        const texts = numbers.map(String).toSorted();
+        const texts = numbers.map(String);
+        texts.sort();
         numbers.sort((a, b) => a - b);
         return `${numbers[0]} ${texts[0]}`;
       },

@@ -7,7 +7,7 @@ import type { CallToolResult, Json } from "../../../src/core/model.ts";
 import { connected } from "../../../src/servlets/connect.ts";
 import type { FindTool } from "../../../src/servlets/deployment.ts";
 import { Registry } from "../../../src/servlets/registry.ts";
-import { nobodysCall } from "../../../src/servlets/servlet.ts";
+import { nobodysCall, type CollectedLists } from "../../../src/servlets/servlet.ts";
 import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
 import { bundle } from "../../bundle.gen.ts";
 
@@ -19,7 +19,10 @@ const { lists, ...notes } = bundle.servlets.find(({ name }) => name === "notes")
 /** How often `notes` was asked for its lists in a call that calls these tools, and what they have said. */
 async function askedBy(...tools: string[]) {
   const now = vi.spyOn(Date, "now").mockReturnValue(Date.now());
-  const listStateful = vi.fn(async () => ({ lists: lists!, failures: [] }));
+  const listStateful = vi.fn<() => Promise<CollectedLists>>(async () => ({
+    lists: lists!,
+    failures: [],
+  }));
   const deployment = { ...deploymentOf(readSettings(env), env), toolCaller: toolCallerOf };
   const registry = new Registry({ servlets: [durable, notes] }, { ...deployment, listStateful });
   const steps = tools.map((tool) => ({

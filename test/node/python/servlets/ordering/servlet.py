@@ -57,3 +57,37 @@ async def finishes_first(ctx: Context) -> list[str]:
             found.append(one.get_name())
             await posted(one.get_name())
     return found
+
+
+class Noisy:
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __del__(self) -> None:
+        print("deleted")
+        fetch("https://api.example.com/", data="deleted")
+
+
+@tool
+async def is_stuck() -> int:
+    """Leaves garbage that would say something to the host: a task that waits for ever, one that has failed, and an object."""
+
+    async def failed() -> None:
+        itself = asyncio.current_task()
+        raise ValueError(itself)
+
+    async def stubborn() -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            try:
+                await asyncio.Future()
+            finally:
+                await posted("given up")
+
+    kept.append(b"")
+    Noisy()
+    asyncio.create_task(failed())
+    asyncio.create_task(stubborn())
+    await asyncio.sleep(0)
+    return len(kept)
