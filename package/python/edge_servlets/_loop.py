@@ -234,7 +234,7 @@ def _sent(
 
 
 def _close(task: asyncio.Task[Any]) -> None:
-    """Ends a task that waits for what can never happen, whose garbage would else do so in a later call."""
+    """Ends a task that waits for what can never happen: deleted as garbage, it would run its `finally` in a later call."""
     task._log_destroy_pending = False
     with contextlib.suppress(Exception):
         task.get_coro().close()  # type: ignore[union-attr]
