@@ -31,7 +31,7 @@ export const CORPUS: readonly Used[] = [
     name: "attrs",
     version: "26.1.0",
     does: "classes",
-    kb: 516,
+    kb: 591,
     code: `from attrs import asdict, define, field, validators
 
 @define
@@ -65,7 +65,7 @@ def use():
     name: "beautifulsoup4",
     version: "4.15.0",
     does: "HTML",
-    kb: 740,
+    kb: 769,
     code: `from bs4 import BeautifulSoup
 
 def use():
@@ -77,7 +77,7 @@ def use():
     name: "click",
     version: "8.5.1",
     does: "command lines",
-    kb: 796,
+    kb: 925,
     code: `import click
 
 @click.command()
@@ -94,7 +94,7 @@ def use():
     name: "docutils",
     version: "0.23",
     does: "reStructuredText",
-    kb: 1892,
+    kb: 1946,
     code: `from docutils.core import publish_parts
 
 def use():
@@ -105,7 +105,7 @@ def use():
     name: "feedparser",
     version: "6.0.14",
     does: "RSS, Atom",
-    kb: 775,
+    kb: 893,
     code: `import feedparser
 
 def use():
@@ -117,7 +117,7 @@ def use():
     name: "html5lib",
     version: "1.1",
     does: "HTML",
-    kb: 1109,
+    kb: 1149,
     code: `import html5lib
 
 def use():
@@ -129,7 +129,7 @@ def use():
     name: "humanize",
     version: "4.17.0",
     does: "numbers in words",
-    kb: 332,
+    kb: 404,
     code: `from datetime import timedelta
 import humanize
 
@@ -141,7 +141,7 @@ def use():
     name: "icalendar",
     version: "7.3.2",
     does: "calendars",
-    kb: 1665,
+    kb: 1915,
     code: `from datetime import datetime
 from zoneinfo import ZoneInfo
 from icalendar import Calendar, Event
@@ -162,7 +162,7 @@ def use():
     note: "later ones use typeguard, which reads its own source code",
     version: "5.6.2",
     does: "English plurals",
-    kb: 165,
+    kb: 187,
     code: `import inflect
 
 def use():
@@ -174,7 +174,7 @@ def use():
     name: "jinja2",
     version: "3.1.6",
     does: "templates",
-    kb: 1094,
+    kb: 1185,
     code: `from jinja2 import Environment
 
 PAGE = Environment(autoescape=True).from_string("{% for one in all %}{{ loop.index }}: {{ one|upper }} {% endfor %}")
@@ -197,7 +197,7 @@ def use():
     name: "jsonschema<4.18",
     version: "4.17.3",
     does: "JSON Schema",
-    kb: 0,
+    kb: 1424,
     code: `import jsonschema
 
 def use():
@@ -208,7 +208,7 @@ def use():
     name: "lark",
     version: "1.3.1",
     does: "parsers",
-    kb: 686,
+    kb: 757,
     code: `from lark import Lark
 
 SUM = Lark('start: NUMBER ("+" NUMBER)*\\n%import common.NUMBER', parser="lalr")
@@ -234,7 +234,7 @@ def use():
     name: "markdown",
     version: "3.11.3",
     does: "Markdown",
-    kb: 825,
+    kb: 856,
     code: `import markdown
 
 def use():
@@ -246,7 +246,7 @@ def use():
     name: "markdownify",
     version: "1.2.3",
     does: "HTML to Markdown",
-    kb: 815,
+    kb: 842,
     code: `from markdownify import markdownify
 
 def use():
@@ -257,7 +257,7 @@ def use():
     name: "marshmallow",
     version: "4.4.0",
     does: "schemas",
-    kb: 370,
+    kb: 498,
     code: `from marshmallow import Schema, ValidationError, fields
 
 class Person(Schema):
@@ -275,7 +275,7 @@ def use():
     name: "more-itertools",
     version: "11.2.1",
     does: "iterators",
-    kb: 219,
+    kb: 243,
     code: `from more_itertools import chunked, windowed
 
 def use():
@@ -293,7 +293,7 @@ def use():
     note: "without what needs numpy",
     version: "3.7",
     does: "graphs",
-    kb: 3660,
+    kb: 3787,
     code: `import networkx as nx
 
 def use():
@@ -318,7 +318,7 @@ def use():
     note: 'writes through a folder: `"allowed_paths": ["tmp:/tmp"]`',
     version: "3.1.5",
     does: "Excel",
-    kb: 1382,
+    kb: 1551,
     code: `from io import BytesIO
 from openpyxl import Workbook, load_workbook
 
@@ -344,7 +344,7 @@ def use():
     name: "parsy",
     version: "2.2",
     does: "parsers",
-    kb: 64,
+    kb: 88,
     code: `from parsy import regex, string
 
 def use():
@@ -355,7 +355,7 @@ def use():
     name: "phonenumbers",
     version: "9.0.43",
     does: "telephone numbers",
-    kb: 726,
+    kb: 749,
     code: `import phonenumbers
 
 def use():
@@ -380,7 +380,7 @@ def use():
     name: "pydantic<2",
     version: "1.10.27",
     does: "models",
-    kb: 929,
+    kb: 1246,
     code: `from pydantic import BaseModel, ValidationError
 
 class Person(BaseModel):
@@ -411,7 +411,7 @@ def use():
     name: "pypdf",
     version: "7.1.1",
     does: "PDF",
-    kb: 2094,
+    kb: 2445,
     code: `from io import BytesIO
 from pypdf import PdfReader, PdfWriter
 
@@ -431,7 +431,7 @@ def use():
     note: "time zones with `tzdata`",
     version: "4.0.0",
     does: "dates",
-    kb: 881,
+    kb: 1008,
     code: `from datetime import datetime
 from dateutil.parser import parse
 from dateutil.relativedelta import relativedelta
@@ -452,7 +452,7 @@ def use():
     note: "with `import text_unidecode`",
     version: "9.2.0",
     does: "names in URLs",
-    kb: 731,
+    kb: 798,
     code: `import text_unidecode
 from slugify import slugify
 
@@ -464,7 +464,7 @@ def use():
     name: "pytz",
     version: "2026.6",
     does: "time zones",
-    kb: 577,
+    kb: 600,
     code: `from datetime import datetime
 import pytz
 
@@ -477,7 +477,7 @@ def use():
     note: "without libyaml",
     version: "6.0.4",
     does: "YAML",
-    kb: 198,
+    kb: 220,
     code: `import yaml
 
 def use():
@@ -489,7 +489,7 @@ def use():
     note: "as SVG or text",
     version: "8.2",
     does: "QR codes",
-    kb: 195,
+    kb: 300,
     code: `import qrcode
 from qrcode.image.svg import SvgPathImage
 
@@ -501,7 +501,7 @@ def use():
     name: "rapidfuzz",
     version: "3.14.6",
     does: "similar texts",
-    kb: 181,
+    kb: 366,
     code: `from rapidfuzz import fuzz, process
 
 def use():
@@ -538,7 +538,7 @@ def use():
     name: "rich",
     version: "15.0.0",
     does: "tables as text",
-    kb: 2052,
+    kb: 2246,
     code: `from io import StringIO
 from rich.console import Console
 from rich.table import Table
@@ -555,7 +555,7 @@ def use():
     name: "ruamel.yaml",
     version: "0.19.1",
     does: "YAML with its comments",
-    kb: 591,
+    kb: 791,
     code: `from io import StringIO
 from ruamel.yaml import YAML
 
@@ -572,7 +572,7 @@ def use():
     name: "segno",
     version: "1.6.6",
     does: "QR codes",
-    kb: 750,
+    kb: 872,
     code: `import segno
 
 def use():
@@ -583,7 +583,7 @@ def use():
     name: "simplejson",
     version: "4.3.0",
     does: "JSON",
-    kb: 74,
+    kb: 176,
     code: `from decimal import Decimal
 import simplejson
 
@@ -595,7 +595,7 @@ def use():
     name: "sortedcontainers",
     version: "2.4.0",
     does: "sorted lists",
-    kb: 99,
+    kb: 121,
     code: `from sortedcontainers import SortedDict, SortedList
 
 def use():
@@ -609,7 +609,7 @@ def use():
     name: "sqlparse",
     version: "0.6.1",
     does: "SQL",
-    kb: 251,
+    kb: 324,
     code: `import sqlparse
 
 def use():
@@ -632,7 +632,7 @@ def use():
     name: "tabulate",
     version: "0.10.0",
     does: "tables as text",
-    kb: 702,
+    kb: 734,
     code: `from tabulate import tabulate
 
 def use():
