@@ -393,7 +393,7 @@ class Batch {
 }
 
 /** Faults that end the call around: what is wrong is not with the call inside. */
-const ENDING: ReadonlySet<string> = new Set(["cancelled", "internal", "too_many"]);
+const ENDING: ReadonlySet<string> = new Set(["cancelled", "conflict", "internal", "too_many"]);
 
 const isWaiting = (ended: Waiting | Json): ended is Waiting =>
   "reason" in ended && "fuelUsed" in ended;

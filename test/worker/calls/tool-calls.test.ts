@@ -1,4 +1,10 @@
 import { describe, expect, test, vi } from "vitest";
+import { env } from "cloudflare:workers";
+import { toolCallerOf } from "../../../src/calls/tool-caller.ts";
+import { Fault } from "../../../src/core/errors.ts";
+import { Registry } from "../../../src/servlets/registry.ts";
+import { nobodysCall } from "../../../src/servlets/servlet.ts";
+import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
 import { bundle } from "../../bundle.gen.ts";
 import {
   accept,
@@ -60,6 +66,23 @@ describe("calls that are made together", () => {
     const answer = await goOn(round, { "0.ask_1": accept("a"), "1.ask_1": accept("b") });
     expect(saidIn(answer)).toEqual([[said(["a"]), said(["b"]), said(["hi"])]]);
   });
+});
+
+test("a request that another one with the same answers has overtaken is no answer to a call inside", async () => {
+  const conflict = new Fault("conflict", "Another request is in progress.");
+  const keeper = {
+    begin: async () => {},
+    keep: async () => {},
+    intend: () => Promise.reject(conflict),
+  };
+  const registry = new Registry(bundle, {
+    ...deploymentOf(readSettings(env), env),
+    toolCaller: toolCallerOf,
+  });
+  const post = { do: "http", method: "POST", url: "https://world.example/" };
+  const input = steps({ ...nested(post), catches: true });
+  const entry = await registry.resolve({ kind: "tool", name: "plan", input });
+  await expect(entry.run({ ...nobodysCall, keeper })).rejects.toBe(conflict);
 });
 
 test("a task with calls inside sends each POST once", async () => {
