@@ -4,15 +4,18 @@
  * first edge-servlets.
  *
  * `edge-servlets` has the sources compiled file by file, so that their relative paths stay valid, and depends on the packages
- * that they import. `create-edge-servlets` has only the code that makes a project, and no dependencies.
+ * that they import. `create-edge-servlets` has only the code that makes a project, and no dependencies. `@edge-servlets/python`
+ * has CPython and its kit, for projects with servlets in Python.
  */
 import { execFileSync } from "node:child_process";
 import { cp, glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { dirname, join, relative, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
+import { pack } from "../src/bundle/packs.ts";
 import { unpackPrepared } from "../src/bundle/prepared.ts";
+import { PACK, PACKAGE as PYTHON, pythonPlugin } from "../src/bundle/python/engine.ts";
 import { interpreterPlugin } from "../src/bundle/typescript/engine.ts";
-import { prepare } from "../src/bundle/wasm/prepare.ts";
+import { prepare, resultOf } from "../src/bundle/wasm/prepare.ts";
 import { limits } from "../src/core/limits.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
@@ -39,13 +42,14 @@ const repository = {
   type: "git",
   url: `git+https://github.com/${project.repository.replace(/^github:/, "")}.git`,
 };
-/** What both packages say of where they come from; `npm publish` in CI proves it. */
+/** What all packages say of where they come from; `npm publish` in CI proves it. */
 const origin = { license, repository, publishConfig: { access: "public", provenance: true } };
 const versions: Record<string, string> = { ...project.devDependencies, ...project.dependencies };
 
 await rm(OUT, { recursive: true, force: true });
 const main = join(OUT, "edge-servlets");
 const create = join(OUT, "create-edge-servlets");
+const python = join(OUT, "python");
 const dist = join(main, "dist");
 
 compile(dist);
@@ -99,7 +103,8 @@ await writeManifest(main, {
 });
 await prepareEngine();
 await makeCreate();
-for (const folder of [main, create]) {
+await makePython();
+for (const folder of [main, create, python]) {
   const packed = execFileSync("npm", ["pack", "--json", "--pack-destination", OUT], {
     cwd: folder,
     encoding: "utf8",
@@ -205,7 +210,7 @@ async function prepareEngine(): Promise<void> {
     join(dist, "bundle/prepared.js")
   );
   await compiled.makePrepared([], cache, (doing) => console.log(`${doing} …`));
-  await writeFile(join(main, "prepared.bin"), await compiled.pack(cache));
+  await writeFile(join(main, "prepared.bin"), await pack(cache));
   await rm(cache, { recursive: true });
 }
 
@@ -254,6 +259,43 @@ async function makeCreate(): Promise<void> {
     bin: { "create-edge-servlets": "bin/create.js" },
     engines,
   });
+}
+
+/** Makes the package with Python. */
+async function makePython(): Promise<void> {
+  const from = join(ROOT, "package/python");
+  const isSource = (path: string) => !path.endsWith("__pycache__");
+  for (const name of ["edge_servlets", "fastmcp", "mcp", "licenses", "README.md"])
+    await cp(join(from, name), join(python, name), { recursive: true, filter: isSource });
+  await cp(join(ROOT, "LICENSE"), join(python, "LICENSE"));
+  await writeFile(join(python, PACK), await packOfPython(join(from, PACK)));
+  await writeManifest(python, {
+    name: PYTHON,
+    version,
+    description: "CPython and its kit, for servlets of edge-servlets that are written in Python",
+    ...origin,
+    license:
+      "Apache-2.0 AND PSF-2.0 AND (Apache-2.0 WITH LLVM-exception) AND MIT AND Zlib AND BSD-2-Clause",
+    files: ["edge_servlets", "fastmcp", "mcp", "licenses", PACK],
+    peerDependencies: { "edge-servlets": version },
+  });
+}
+
+/** The pack of Python with the prepared interpreter under the name that the compiled files look for: both are prepared alike. */
+async function packOfPython(path: string): Promise<Uint8Array> {
+  const plugin = await pythonPlugin(join(ROOT, ".bundle"));
+  const compiled: typeof import("../src/bundle/wasm/prepare.ts") = await import(
+    join(dist, "bundle/wasm/prepare.js")
+  );
+  const { memoryBytes } = limits;
+  const nameIn = async (of: typeof compiled.resultOf) =>
+    basename((await of(plugin, { memoryBytes }, OUT)).path, ".wasm");
+  const [ours, theirs] = [await nameIn(resultOf), await nameIn(compiled.resultOf)];
+  const packed = await readFile(path);
+  const end = packed.indexOf(10);
+  const head = packed.toString("utf8", 0, end);
+  if (!head.includes(ours)) throw new Error(`${PACK} is stale: npm run python`);
+  return Buffer.concat([Buffer.from(head.replaceAll(ours, theirs)), packed.subarray(end)]);
 }
 
 function writeManifest(folder: string, manifest: object): Promise<void> {

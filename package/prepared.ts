@@ -2,7 +2,8 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { makePrepared, pack, PREPARED } from "../src/bundle/prepared.ts";
+import { pack } from "../src/bundle/packs.ts";
+import { makePrepared, PREPARED } from "../src/bundle/prepared.ts";
 import { Refusals } from "../src/bundle/refusal.ts";
 import { scan } from "../src/bundle/scan.ts";
 import { compileQuickly } from "../src/bundle/work.ts";

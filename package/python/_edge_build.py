@@ -13,6 +13,7 @@ import _edge
 # What `compile` returns instead of code, and what the nodes of that tree are called.
 _ONLY_TREE = 0x400
 _FUNCTIONS = ("FunctionDef", "AsyncFunctionDef", "Lambda")
+_IMPORTERS = ("import_module", "__import__", "find_spec")
 
 
 def _packed(head, parts):
@@ -64,7 +65,10 @@ def _without_lines(code):
 
 
 def _imports(tree, package):
-    """The modules that a module imports, with their lines; `isLazy` in a function, `isTried` where it goes on without."""
+    """The modules that a module imports, with their lines; `isLazy` in a function, `isTried` where it goes on without.
+
+    `isAny` is one whose name is computed: any of the module's package.
+    """
     found = []
 
     def visit(node, is_lazy, is_tried):
@@ -78,6 +82,14 @@ def _imports(tree, package):
             name = ".".join([*base, *([node.module] if node.module else [])])
             names = [alias.name for alias in node.names]
             found.append({"name": name, "names": names, "line": node.lineno, "isLazy": is_lazy, "isTried": is_tried})
+        elif kind == "Call" and getattr(node.func, "attr", getattr(node.func, "id", None)) in _IMPORTERS and node.args:
+            name = getattr(node.args[0], "value", None)
+            is_known = isinstance(name, str) and not name.startswith(".")
+            more = {"isLazy": is_lazy, "isTried": True} if is_known else {"isLazy": True, "isTried": True, "isAny": True}
+            found.append({"name": name if is_known else package, "line": node.lineno, **more})
+        elif kind == "Attribute" and node.attr == "strptime":
+            # What the library's own code in C imports.
+            found.append({"name": "_strptime", "line": node.lineno, "isLazy": True, "isTried": True})
         elif kind == "If" and _is_typing(node.test):
             return [visit(child, is_lazy, is_tried) for child in node.orelse]
         elif kind == "Try" and any(_catches_imports(one.type) for one in node.handlers):
@@ -112,6 +124,8 @@ class _Modules:
 
     def __init__(self):
         self.codes, self.sources, self.is_open = {}, {}, False
+        # Files of packages, compressed, by their paths.
+        self.files = {}
         # Modules that are there, but not for a servlet that does not import them.
         self.shelf = {}
 
@@ -138,11 +152,106 @@ class _Modules:
 
     def exec_module(self, module):
         if self.shelf.pop(module.__name__, None) is None:
-            exec(marshal.loads(self.codes[module.__name__][2]), module.__dict__)
+            code = self.codes[module.__name__][2]
+            exec(marshal.loads(code if self.is_open else zlib.decompress(code)), module.__dict__)
+
+    def get_data(self, path):
+        with open(path, "rb") as file:
+            return file.read()
+
+    def get_resource_reader(self, name):
+        return _Resources(sys.modules[name].__spec__.submodule_search_locations[0])
+
+    def find_distributions(self, context):
+        return _distributions(self.files, context)
 
     def get_source(self, name):
         source = self.sources.get(name)
         return None if source is None else zlib.decompress(source).decode()
+
+
+class _Resources:
+    """The files of a package, for `importlib.resources`."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def files(self):
+        from pathlib import Path
+
+        return Path(self.folder)
+
+
+def _distributions(files, context):
+    """The packages whose metadata are there, for `importlib.metadata`."""
+    from importlib.metadata import Distribution
+
+    class Installed(Distribution):
+        def __init__(self, folder):
+            self.folder = folder
+
+        def read_text(self, name):
+            data = files.get(f"{self.folder}/{name}")
+            return data and zlib.decompress(data).decode()
+
+        def locate_file(self, path):
+            return path
+
+    def plain(name):
+        return name.lower().replace("-", "_").replace(".", "_")
+
+    for path in files:
+        folder, _, name = path.rpartition("/")
+        distribution, is_one, _ = folder.partition(".dist-info")
+        wanted = context.name is None or plain(distribution.rpartition("-")[0]) == plain(context.name)
+        if is_one and name == "METADATA" and wanted:
+            yield Installed(folder)
+
+
+def _offer(files):
+    """Has `open`, `os.stat` and `os.listdir` know files of packages, and so what is built on these."""
+    import builtins
+    import io
+    import os
+    import stat
+
+    folders = {}
+    for path in files:
+        while path:
+            folder, _, name = path.rpartition("/")
+            folders.setdefault(folder, set()).add(name)
+            path = folder
+    folders.pop("", None)
+
+    def known(path):
+        return isinstance(path, (str, os.PathLike)) and os.path.normpath(os.fspath(path)).lstrip("/")
+
+    def opened(file, mode="r", buffering=-1, encoding=None, errors=None, newline=None, *args, **more):
+        data = files.get(known(file))
+        if data is None or set(mode) & set("wax+"):
+            return _open(file, mode, buffering, encoding, errors, newline, *args, **more)
+        content = io.BytesIO(zlib.decompress(data))
+        return content if "b" in mode else io.TextIOWrapper(content, encoding, errors, newline)
+
+    def state(path, *args, **more):
+        name = known(path)
+        if name in files:
+            mode, size = stat.S_IFREG | 0o444, len(zlib.decompress(files[name]))
+        elif name in folders:
+            mode, size = stat.S_IFDIR | 0o555, 0
+        else:
+            return of[more.pop("_of", "stat")](path, *args, **more)
+        return os.stat_result((mode, 0, 0, 1, 0, 0, size, 0, 0, 0))
+
+    def link_state(path, *args, **more):
+        return state(path, *args, _of="lstat", **more)
+
+    def listed(path="."):
+        return sorted(folders[known(path)]) if known(path) in folders else _list(path)
+
+    _open, _list, of = io.open, os.listdir, {"stat": os.stat, "lstat": os.lstat}
+    builtins.open = io.open = opened
+    os.stat, os.lstat, os.listdir = state, link_state, listed
 
 
 _modules = _Modules()
@@ -154,6 +263,10 @@ def load(_):
     head, codes = _unpacked(_edge.input())
     is_base = "main" not in head
     try:
+        for path, data in zip(head.get("files", ()), codes[len(head["modules"]) :]):
+            _modules.files[path] = zlib.compress(data, 9)
+        if _modules.files:
+            _offer(_modules.files)
         for one, code in zip(head["modules"], codes):
             _modules.codes[one["name"]] = (one["path"], one["isPackage"], code)
             if one.get("source"):
@@ -168,7 +281,12 @@ def load(_):
         _edge.error("".join(_trace(error)).strip().encode())
         return 1
     _modules.is_open = False
-    _modules.codes.clear()
+    brief = {one["name"] for one in head["modules"] if one.get("isBrief")}
+    for name, (path, is_package, code) in [*_modules.codes.items()]:
+        if name in sys.modules or name in brief:
+            del _modules.codes[name]
+        else:
+            _modules.codes[name] = (path, is_package, zlib.compress(code, 9))
     if is_base:
         # Their tables are left out.
         sys.modules.update(dict.fromkeys(_ABSENT))

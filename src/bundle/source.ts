@@ -53,11 +53,18 @@ function onlyOne(files: string[], folder: string, kind: string): string[] {
   );
 }
 
-/** Throws a `Refusal` for a servlet in TypeScript whose file has another name: nobody would read it. */
+/** Recognises servlets by their text. */
+const DEFINES = {
+  script: /^export\s+default\s+defineServlet\b/m,
+  python:
+    /^(?:from|import)\s+(?:edge_servlets|fastmcp)\b[^]*^@(?:\w+\.)?(?:tool|resource|prompt)\b/m,
+};
+
+/** Throws a `Refusal` for a servlet in TypeScript or Python whose file has another name: nobody would read it. */
 export async function refuseMisnamed(folder: string, names: readonly string[]): Promise<void> {
-  for (const name of names.filter((one) => /^(?!.*\.(d|test)\.).+\.[jt]s$/.test(one))) {
+  for (const name of names.filter((one) => /^(?!.*\.(d|test)\.).+\.([jt]s|py)$/.test(one))) {
     const text = await readFile(join(folder, name), "utf8").catch(() => "");
-    if (!/^export\s+default\s+defineServlet\b/m.test(text)) continue;
+    if (!DEFINES[name.endsWith(".py") ? "python" : "script"].test(text)) continue;
     const right = `servlet${extname(name)}`;
     throw new Refusal(
       `${join(folder, name)}: it is a servlet, but only ${right} is read as one: rename it`,

@@ -52,6 +52,11 @@ const SLOW: Step[] = [
     name: "simulate calls of servlets",
     command: "npm run --silent simulate -- --calls --seeds 1..2000",
   },
+  {
+    name: "simulate Python",
+    command:
+      "npm run --silent simulate -- --python --seeds 1..2000 --and --python --state --seeds 1..500 --and --python --calls --seeds 1..500",
+  },
   { name: "simulate with kills", command: "npm run --silent simulate -- --kills" },
   { name: "fuzz", command: "npm run --silent fuzz -- --count 1000000" },
   { name: "soak", command: "npm run --silent soak -- --calls 1000000" },

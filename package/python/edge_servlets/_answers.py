@@ -1,10 +1,18 @@
 """The exports of a servlet, each as a function from its input to its output as JSON."""
 
+import re
 from collections.abc import Callable, Mapping
 from inspect import Parameter, signature
 from types import UnionType
-from typing import Annotated, Any, NamedTuple, TypeAliasType, Union, get_args, get_origin
-import re
+from typing import (
+    Annotated,
+    Any,
+    NamedTuple,
+    TypeAliasType,
+    Union,
+    get_args,
+    get_origin,
+)
 
 from ._content import (
     Content,
@@ -37,7 +45,6 @@ from ._json import encode_of
 from ._schema import (
     MISSING,
     Convert,
-    FieldInfo,
     Member,
     Mismatch,
     Shape,
@@ -45,6 +52,7 @@ from ._schema import (
     described,
     from_text,
     hints_of,
+    is_field,
 )
 from ._templates import Match, template
 
@@ -64,9 +72,18 @@ def answers_of(defined: Definitions) -> dict[str, Answer]:
     if completers or defined.complete:
         answers["complete"] = _completion(completers, defined.complete)
     if changed := defined.roots_changed:
-        call = _Signature(changed, Shapes()).caller()
-        answers["on_roots_list_changed"] = lambda _input: str(settled(call({})) or "")[:0]
+        answers["on_roots_list_changed"] = _telling(_Signature(changed, Shapes()).caller())
     return answers
+
+
+def _telling(call: Callable[[Json], Any]) -> Answer:
+    """Calls a function whose result nobody gets."""
+
+    def tell(_input: Json) -> str:
+        settled(call({}))
+        return ""
+
+    return tell
 
 
 def _listing(kind: str, entries: list[Json]) -> Answer:
@@ -102,9 +119,10 @@ class _Signature:
                 "a caller gives arguments by name, so that *, ** and / cannot be used. Name each parameter."
             )
         shape, default = shapes.of(hint), parameter.default
-        if isinstance(default, FieldInfo):
+        if is_field(default):
             shape, default = described(shape, default), default.default
-            if default is ...:
+            # Those of pydantic are `...` and its own.
+            if default is ... or type(default).__name__ == "UndefinedType":
                 default = MISSING
             if default is not MISSING:
                 self._defaults[parameter.name] = default
@@ -232,17 +250,16 @@ def log_raised(error: BaseException) -> None:
 
 def _output_of(hint: Any) -> tuple[Output, Json | None]:
     """How values of a return type become results, and their schema where the type says something that content does not."""
-    arms = [one for one in _arms(hint) if not _is_result(one)]
-    if not arms or any(one in (None, type(None)) for one in arms) and len(arms) == 1:
+    all_arms = _arms(hint)
+    arms = [one for one in all_arms if not _is_result(one)]
+    if not arms or (len(arms) == 1 and (arms[0] in _FREE or _is_blocks(arms[0]))):
         return "free", None
-    if len(arms) < len(_arms(hint)):
-        hint = arms[0] if len(arms) == 1 else Union[tuple(arms)]
-    if len(arms) == 1 and (arms[0] in _FREE or _is_blocks(arms[0])):
-        return "free", None
+    if len(arms) < len(all_arms):
+        hint = Union[tuple(arms)]
     shape = Shapes(output=True).root(hint)
     if shape.schema.get("type") == "object":
         return ("free", None) if shape.schema.keys() == {"type"} else ("object", shape.schema)
-    definitions = shape.schema.pop("$defs", None) if "$defs" in shape.schema else None
+    definitions = shape.schema.pop("$defs", None)
     schema: Json = {
         "type": "object",
         "properties": {"result": shape.schema},
@@ -253,7 +270,7 @@ def _output_of(hint: Any) -> tuple[Output, Json | None]:
     return "wrapped", schema
 
 
-_FREE: list[Any] = [Any, object, str, bytes, bytearray, dict]
+_FREE: list[Any] = [Any, object, None, type(None), str, bytes, bytearray, dict]
 
 
 def _arms(hint: Any) -> list[Any]:

@@ -1,7 +1,7 @@
 """The errors that handlers raise and meet, and how each is told to a caller and to the log."""
 
 import traceback
-from types import CodeType, CoroutineType
+from types import CodeType, CoroutineType, FunctionType
 from typing import Any, Literal
 
 MISSING_CAPABILITY = -32021
@@ -109,7 +109,12 @@ def message_of(error: BaseException) -> str:
     return f"{name}: {text}" if isinstance(error, (KeyError, SystemExit)) else text
 
 
-_KIT = __file__.rpartition("/")[0] + "/"
+def folder_of(function: FunctionType) -> str:
+    """The folder of the module of a function, as traces name it."""
+    return function.__code__.co_filename.rpartition("/")[0] + "/"
+
+
+_KIT = folder_of(message_of)
 
 
 def trace_of(error: BaseException) -> str:

@@ -72,7 +72,7 @@ class Response(_Coroutine):
 
     def json(self) -> Any:
         """The body as JSON. Raises a `ValueError` where it is none."""
-        return decode(self.content.decode("utf-8-sig"))
+        return decode(self.content.decode().removeprefix("\ufeff"))
 
     def iter_bytes(self, size: int = 65536) -> Iterator[bytes]:
         """The body in parts of so many bytes."""
@@ -142,7 +142,7 @@ def fetch(
         "method": (method or ("GET" if body is None else "POST")).upper(),
         "headers": sent,
     }
-    content = _edge.call("http_fetch", encode(head).encode(), body or b"")
+    content = _host.answer("http_fetch", encode(head).encode(), body or b"")
     status = _edge.http_status()
     fields = decode_bytes(_edge.http_headers() or b"{}")
     # A failed request has the status 0, and its reason in place of the headers.
@@ -224,7 +224,8 @@ def text_of(content: bytes, media_type: str) -> str:
     """Bytes as text. The host knows all encodings of the web."""
     _, _, rest = media_type.lower().partition("charset=")
     label = rest.partition(";")[0].strip(" \"'")
-    if label in ("", "utf-8", "utf8", "us-ascii", "ascii"):
-        return content.decode("utf-8-sig", "replace")
-    answer = _edge.call("decode_text", encode({"label": label}).encode(), content) or b"\1"
-    return content.decode("utf-8-sig", "replace") if answer[0] else answer[1:].decode()
+    if label not in ("", "utf-8", "utf8", "us-ascii", "ascii"):
+        answer = _edge.call("decode_text", encode({"label": label}).encode(), content)
+        if answer and answer[0] == 0:
+            return answer[1:].decode()
+    return content.decode("utf-8", "replace").removeprefix("\ufeff")

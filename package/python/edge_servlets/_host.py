@@ -33,10 +33,22 @@ def demand_call(what: str) -> None:
         )
 
 
+chance: Any = None
+"""What `random` draws from; set once, when the servlet is loaded."""
+
+
 def call(what: str, name: str, payload: object = None) -> bytes | None:
     """Calls a host function with JSON; `what` names it in messages."""
     demand_call(what)
-    return _edge.call(name, b"" if payload is None else encode(payload).encode())
+    return answer(name, b"" if payload is None else encode(payload).encode())
+
+
+def answer(name: str, data: bytes, more: bytes = b"") -> bytes | None:
+    """The answer of a host function. Had it been another one, other random numbers would follow."""
+    found = _edge.call(name, data, more)
+    if found is not None and chance is not None:
+        chance.renew()
+    return found
 
 
 def config(key: str) -> str | None:

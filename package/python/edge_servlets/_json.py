@@ -21,6 +21,9 @@ def plain(value: object) -> object:
     kind = type(value)
     if hasattr(kind, "__dataclass_fields__"):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}  # type: ignore[arg-type]
+    if hasattr(kind, "parse_obj"):
+        # In its schema, what is optional may be missing, and not null.
+        return value.dict(exclude_none=True)  # type: ignore[attr-defined]
     for base in kind.__mro__:
         make = _PLAIN.get(f"{base.__module__}.{base.__qualname__}")
         if make is not None:

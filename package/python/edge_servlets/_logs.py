@@ -1,4 +1,4 @@
-"""`logging` writes to the server's log, at the levels that both have. Loaded where the servlet loads `logging`."""
+"""`logging` writes to the server's log, at the levels that both have. Used where the servlet loads `logging`."""
 
 import logging
 import sys

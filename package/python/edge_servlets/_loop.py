@@ -1,4 +1,4 @@
-"""The event loop of servlets: asyncio in the time of the journal. Loaded where the servlet loads asyncio.
+"""The event loop of servlets: asyncio in the time of the journal. Used where the servlet loads asyncio.
 
 Nothing happens while code runs: there are no sockets and no threads, and host functions block. So what tasks ask of the host is
 collected, and sent together once no task can go on by itself; then timers are waited for.
@@ -14,6 +14,7 @@ from typing import Any
 
 from . import _asks, _calls, _drive, _host
 from ._drive import Deadlock
+from ._errors import folder_of
 from ._host import WARN, running
 
 type _Answer = dict[str, Any]
@@ -34,6 +35,19 @@ class _Waiting:
             self.future.set_result(answer)
 
 
+class _Task(asyncio.Task[Any]):
+    """Knows who has begun it. A set has tasks in the same order in each run, wherever in memory they are."""
+
+    def __init__(self, coro: Any, loop: Loop, **options: Any) -> None:
+        self.begun_by = asyncio.current_task(loop)
+        loop.begun += 1
+        self._number = loop.begun
+        super().__init__(coro, loop=loop, **options)
+
+    def __hash__(self) -> int:
+        return self._number
+
+
 class Loop(asyncio.BaseEventLoop):
     """One serves all calls, so that locks and queues at module scope work in each; others serve `asyncio.run`."""
 
@@ -43,11 +57,14 @@ class Loop(asyncio.BaseEventLoop):
         self._asks: list[_Waiting] = []
         self._calls: list[_Waiting] = []
         self._closing: set[asyncio.Task[Any]] = set()
+        self.begun = 0
+        """How many tasks this call has begun."""
 
     def drive(self, awaitable: Awaitable[Any]) -> Any:
         """Runs an awaitable as a task, which begins at once: most come to their end before they wait for anything."""
         coroutine = awaitable if asyncio.iscoroutine(awaitable) else _awaited(awaitable)
         self._thread_id = _THREAD
+        self.begun = 0
         _drive.asker = self
         events._set_running_loop(self)
         try:
@@ -153,7 +170,7 @@ class Loop(asyncio.BaseEventLoop):
         task = waiting.task
         while task is not None:
             above.append(task)
-            task = getattr(task, "_begun_by", None)
+            task = getattr(task, "begun_by", None)
         ends = [
             handle.when()
             for handle in self._scheduled
@@ -176,9 +193,8 @@ class Loop(asyncio.BaseEventLoop):
             self._closing.add(self.create_task(agen.aclose()))
 
     def create_task(self, coro: Any, **options: Any) -> asyncio.Task[Any]:
-        task = super().create_task(coro, **options)
-        task._begun_by = asyncio.current_task(self)
-        return task
+        self._check_closed()
+        return _Task(coro, self, **options)
 
     def run_in_executor(
         self, executor: object, func: Callable[..., Any], *args: Any
@@ -215,7 +231,7 @@ async def _awaited(awaitable: Awaitable[Any]) -> Any:
     return await awaitable
 
 
-_OURS = tuple(file.rpartition("/")[0] + "/" for file in (__file__, asyncio.__file__ or __file__))
+_OURS = (folder_of(_sent), folder_of(asyncio.sleep))
 
 
 def _places_of(tasks: Iterable[asyncio.Task[Any]]) -> str:
@@ -256,6 +272,9 @@ class _Policy(asyncio.events._AbstractEventLoopPolicy):
         return Loop()
 
 
-loop = Loop()
-sys.set_asyncgen_hooks(loop._asyncgen_firstiter_hook, loop._asyncgen_finalizer_hook)
-events._set_event_loop_policy(_Policy())
+def install() -> None:
+    """Has handlers run as tasks of one loop; called once, for a servlet that has loaded asyncio."""
+    loop = Loop()
+    sys.set_asyncgen_hooks(loop._asyncgen_firstiter_hook, loop._asyncgen_finalizer_hook)
+    events._set_event_loop_policy(_Policy())
+    _drive.drive = loop.drive

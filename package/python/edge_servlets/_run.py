@@ -1,12 +1,11 @@
 """What the engine calls: once when the servlet is loaded, and for each export."""
 
-import os
 import sys
 from typing import Any
 
 import _edge
 
-from . import _drive
+from . import _encodings as _encodings, _host
 from ._answers import Answer, answers_of, log_raised
 from ._definitions import definitions
 from ._drive import Deadlock
@@ -18,25 +17,26 @@ out, err = Writer(INFO), Writer(WARN)
 sys.stdout, sys.stderr = out, err
 
 _answers: dict[str, Answer] = {}
-_random: Any = None
 _NO_INPUT: dict[str, Any] = {}
 
 
 def loaded() -> str:
     """What the servlet offers, as JSON; called once, when its modules are imported. Raises what is wrong in its definitions."""
-    global _random
     _answers.update(answers_of(definitions))
     if not _answers:
         raise DefinitionError("The servlet offers nothing: no @tool, @resource or @prompt.")
     if "asyncio" in sys.modules:
-        from ._loop import loop
+        from ._loop import install
 
-        _drive.drive = loop.drive
-    if "logging" in sys.modules:
+        install()
+    if "logging" in sys.modules or "asyncio" in sys.modules:
         from ._logs import log_to_host
 
         log_to_host()
-    _random = sys.modules.get("random")
+    if "random" in sys.modules:
+        from ._chance import chance
+
+        _host.chance = chance
     out.flush()
     err.flush()
     tools = {
@@ -57,8 +57,8 @@ def run(which: str) -> int:
     running.call = True
     running.what = which
     try:
-        if _random is not None:
-            _random.seed(int.from_bytes(os.urandom(16)))
+        if _host.chance is not None:
+            _host.chance.seed()
         running.input = decode_bytes(_edge.input() or b"{}")
         output = _answers[which](running.input)
     except BaseException as error:

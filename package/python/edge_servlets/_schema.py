@@ -53,8 +53,7 @@ class Mismatch(Exception):
 
 
 def _shown(value: object) -> str:
-    text = _json.encode_or_text(value)
-    text = _json.encode(text)
+    text = _json.encode(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
@@ -65,6 +64,11 @@ class FieldInfo:
         self.default = default
         for name, value in members.items():
             setattr(self, name, value)
+
+
+def is_field(default: object) -> bool:
+    """True for the `Field` of a parameter, and for that of pydantic 1."""
+    return type(default).__name__ == "FieldInfo"
 
 
 def Field(
@@ -146,11 +150,15 @@ _SCALARS: dict[object, Shape] = {
 
 
 def _text(
-    schema: Json, expected: str, read: Callable[[Any, str], Any]
+    expected: str,
+    read: Callable[[Any, str], Any],
+    output: Json | None = None,
+    **keywords: str | list[str],
 ) -> Callable[[Any, bool], Shape]:
-    """A type whose values are texts in JSON; `read` is given the class and a text."""
+    """A type whose values are texts in JSON, with these keywords; `read` is given the class and a text."""
+    schema: Json = {"type": "string", **keywords}
 
-    def shape(kind: Any, _output: bool) -> Shape:
+    def shape(kind: Any, is_output: bool) -> Shape:
         def convert(value: Any) -> Any:
             if type(value) is str:
                 try:
@@ -159,9 +167,21 @@ def _text(
                     pass
             raise Mismatch(expected, value)
 
-        return Shape(schema, convert)
+        return Shape(output if is_output and output is not None else schema, convert)
 
     return shape
+
+
+def _of_iso(kind: Any, text: str) -> Any:
+    return kind.fromisoformat(text)
+
+
+def _of_base64(kind: Any, text: str) -> Any:
+    return kind(a2b_base64("".join(text.split()), strict_mode=True))
+
+
+def _of_text(kind: Any, text: str) -> Any:
+    return kind(text)
 
 
 _DURATION = re.compile(
@@ -192,40 +212,25 @@ def _decimal(kind: Any, output: bool) -> Shape:
     return Shape({"type": "string"} if output else {"type": ["number", "string"]}, convert)
 
 
-_PATH = _text({"type": "string", "format": "path"}, "a path", lambda kind, text: kind(text))
+_PATH = _text("a path", _of_text, format="path")
+_BYTES = _text("base64", _of_base64, contentEncoding="base64")
 
 _NAMED: dict[str, Callable[[Any, bool], Shape]] = {
+    # Formats are narrower than what functions return: times without an offset, parts of seconds.
     "datetime.datetime": _text(
-        {"type": "string", "format": "date-time"},
         "a time such as 2026-11-25T10:00:00Z",
-        lambda kind, text: kind.fromisoformat(text),
+        _of_iso,
+        output={"type": "string"},
+        format="date-time",
     ),
-    "datetime.date": _text(
-        {"type": "string", "format": "date"},
-        "a date such as 2026-11-25",
-        lambda kind, text: kind.fromisoformat(text),
-    ),
-    "datetime.time": _text(
-        {"type": "string", "format": "time"},
-        "a time such as 10:00:00",
-        lambda kind, text: kind.fromisoformat(text),
-    ),
+    "datetime.date": _text("a date such as 2026-11-25", _of_iso, format="date"),
+    "datetime.time": _text("a time such as 10:00:00", _of_iso, examples=["10:00:00"]),
     "datetime.timedelta": _text(
-        {"type": "string", "format": "duration"}, "a duration such as PT1H30M", _read_duration
+        "a duration such as PT1H30M", _read_duration, output={"type": "string"}, format="duration"
     ),
-    "uuid.UUID": _text(
-        {"type": "string", "format": "uuid"}, "a UUID", lambda kind, text: kind(text)
-    ),
-    "builtins.bytes": _text(
-        {"type": "string", "contentEncoding": "base64"},
-        "bytes in base64",
-        lambda kind, text: kind(a2b_base64(text)),
-    ),
-    "builtins.bytearray": _text(
-        {"type": "string", "contentEncoding": "base64"},
-        "bytes in base64",
-        lambda kind, text: kind(a2b_base64(text)),
-    ),
+    "uuid.UUID": _text("a UUID", _of_text, format="uuid"),
+    "builtins.bytes": _BYTES,
+    "builtins.bytearray": _BYTES,
     "decimal.Decimal": _decimal,
     "pathlib.PurePath": _PATH,
     "pathlib._local.PurePath": _PATH,
@@ -256,7 +261,11 @@ _LIMITS: dict[str, tuple[str, str, Callable[[Any, Any], bool]]] = {
     "gt": ("exclusiveMinimum", "a number greater than {}", lambda value, limit: value > limit),
     "le": ("maximum", "a number of at most {}", lambda value, limit: value <= limit),
     "lt": ("exclusiveMaximum", "a number less than {}", lambda value, limit: value < limit),
-    "multiple_of": ("multipleOf", "a multiple of {}", lambda value, limit: value % limit == 0),
+    "multiple_of": (
+        "multipleOf",
+        "a multiple of {}",
+        lambda value, limit: abs(value / limit - round(value / limit)) < 1e-9,
+    ),
     "min_length": ("min", "a length of at least {}", lambda value, limit: len(value) >= limit),
     "max_length": ("max", "a length of at most {}", lambda value, limit: len(value) <= limit),
     "pattern": (
@@ -354,6 +363,8 @@ class Shapes:
             return self._named(kind, args, lambda: self._dataclass(kind))
         if typing.is_typeddict(kind):
             return self._named(kind, args, lambda: self._typed_dict(kind))
+        if hasattr(kind, "parse_obj"):
+            return self._model(kind)
         if issubclass(kind, tuple):
             if hasattr(kind, "_fields"):
                 return self._named(kind, args, lambda: self._named_tuple(kind))
@@ -502,7 +513,7 @@ class Shapes:
             if not field.init:
                 continue
             default = field.default
-            if isinstance(default, FieldInfo):
+            if is_field(default):
                 hint = f"Annotated[{name_of(hints[field.name])}, Field(...)]"
                 raise DefinitionError(
                     f"{kind.__name__}.{field.name}: in a dataclass, a Field is no default. Write `{field.name}: {hint}`."
@@ -529,6 +540,22 @@ class Shapes:
                 hint = get_args(hint)[0]
             members[name] = Member(self.of(hint), is_needed)
         return self.record(members, is_open=True)
+
+    def _model(self, kind: Any) -> Shape:
+        """A model of pydantic 1, which makes its schema and its checks itself."""
+        schema = {**kind.schema(ref_template="#/$defs/{model}")}
+        self.definitions.update(schema.pop("definitions", {}))
+
+        def convert(value: Any) -> Any:
+            try:
+                return kind.parse_obj(value)
+            except ValueError as error:
+                first = error.errors()[0]  # type: ignore[attr-defined]
+                wrong = Mismatch(first["msg"])
+                wrong.path = [step for step in first["loc"] if step != "__root__"]
+                raise wrong from None
+
+        return Shape(schema, convert)
 
     def record(
         self,
@@ -563,8 +590,8 @@ class Shapes:
                 elif is_open:
                     made[name] = one
                 else:
-                    known = ", ".join(converters) or "none"
-                    raise Mismatch(f"unknown; what is known: {known}").within(name)
+                    known = ", ".join(converters)
+                    raise Mismatch(f"unknown, expected one of {known}").within(name)
             for name in needed:
                 if name not in made:
                     raise Mismatch("required").within(name)
@@ -620,7 +647,7 @@ def _choice(values: list[Any]) -> Shape:
     for one in plain:
         if type(one) not in (str, int, float, bool, _NONE) and not isinstance(one, (str, int)):
             raise DefinitionError(
-                f"{_json.encode_or_text(one)} cannot be a choice: choices are texts, numbers, true, false or null."
+                f"{one!r} cannot be a choice: choices are texts, numbers, true, false or null."
             )
     plain = [_json.decode(_json.encode(one)) for one in plain]
     known = {(type(one), one): value for one, value in zip(plain, values)}
@@ -639,11 +666,7 @@ def _choice(values: list[Any]) -> Shape:
 
 def _first_of(members: list[Any], shapes: list[Shape]) -> Convert:
     """The value as the first type that it fits; a scalar that is of one of the types stays as it is."""
-    exact = (
-        {one for one in members if one in (str, int, float, bool)}
-        if all(map(_hashable, members))
-        else set()
-    )
+    exact = {kind for kind in (str, int, float, bool) if any(one is kind for one in members)}
     converters = [one.convert for one in shapes]
     names = " or ".join(map(name_of, members))
 
@@ -661,10 +684,6 @@ def _first_of(members: list[Any], shapes: list[Shape]) -> Convert:
         raise deepest if deepest.path else Mismatch(names, value)
 
     return convert
-
-
-def _hashable(value: object) -> bool:
-    return getattr(value, "__hash__", None) is not None
 
 
 def described(shape: Shape, extra: Any) -> Shape:

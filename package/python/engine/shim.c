@@ -224,8 +224,12 @@ static void scrub(void) {
   }
 }
 
+// Of wasi-libc: it looks for its folders anew, which are others in a call than while Python is started.
+void __wasilibc_reset_preopens(void);
+
 static int collect(void) {
   PyGC_Collect();
+  __wasilibc_reset_preopens();
   scrub();
   return 0;
 }

@@ -30,3 +30,7 @@ def _refused(*args, **kwargs):
 
 create_connection = create_server = getaddrinfo = gethostbyname = gethostname = getfqdn = socketpair = _refused
 getdefaulttimeout = setdefaulttimeout = lambda *args: None
+_GLOBAL_DEFAULT_TIMEOUT = object()
+IPPROTO_TCP, TCP_NODELAY, SOL_SOCKET, SO_KEEPALIVE, SO_REUSEADDR = 6, 1, 1, 9, 2
+AI_PASSIVE, SHUT_RD, SHUT_WR, SHUT_RDWR = 1, 0, 1, 2
+inet_aton = inet_ntoa = inet_pton = inet_ntop = getnameinfo = gethostbyaddr = _refused

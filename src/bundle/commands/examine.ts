@@ -16,7 +16,7 @@ import { isOffered } from "../wasm/check.ts";
 import { prepare, type Prepared } from "../wasm/prepare.ts";
 import { Refusal, Refusals } from "../refusal.ts";
 import { scan, type FoundServlet } from "../scan.ts";
-import { build } from "../source.ts";
+import { build, isInterpreted } from "../source.ts";
 import { costOf, type Cost } from "./cost.ts";
 import { preparedBytes } from "./table.ts";
 
@@ -95,7 +95,7 @@ export async function examine(found: FoundServlet, options: Making): Promise<Exa
   const { refusal } = bundled;
   const [member] = bundled.value ?? [];
   // Without a script there is only the interpreter to examine, which is not this servlet's.
-  if (member === undefined && source.kind === "typescript") return { ...known, refusal };
+  if (member === undefined && isInterpreted(source)) return { ...known, refusal };
 
   const tell = (doing: string) => progress(`${found.name}: ${doing}`);
   const { value: plugin } = await attempt(() => build(source, cache, tell));

@@ -1,8 +1,11 @@
 /** Makes a new servlet from a template: one tool that works, its manifest, and a test. */
+import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import type { Choice } from "../openapi/operations.ts";
+import { VERSION } from "../../core/version.ts";
 import { DOCS, isInstalled, OWN_FOLDER } from "../own.ts";
+import { PACKAGE, pathOfPython } from "../python/engine.ts";
 import { Refusal } from "../refusal.ts";
 import { refuseName, refuseTaken } from "../servlet-name.ts";
 import { commandIn, TOOLCHAINS, type Toolchain } from "../toolchains.ts";
@@ -28,6 +31,7 @@ const greeting = (name: string): [string, string][] => [
 
 const TEMPLATES: Readonly<Record<string, Template>> = {
   ts: { folders: [["templates/ts", "."]], main: "servlet.ts" },
+  python: { folders: [["templates/python", "."]], main: "servlet.py" },
   rust: { folders: greeting("rust"), main: "src/lib.rs", toolchain: TOOLCHAINS.rust },
   go: { folders: greeting("go"), main: "main.go", toolchain: TOOLCHAINS.go },
   c: { folders: greeting("c"), main: "servlet.c" },
@@ -71,7 +75,6 @@ export async function newServlet(
 ): Promise<string> {
   refuseName(name, /^[a-z][a-z0-9-]*$/, "lower-case letters a-z, digits and -");
   const folder = join(folders[0], name);
-  if (language === "python") throw new Refusal(withoutPython(folder));
   if (view && language !== "ts") {
     throw new Refusal(
       `--view makes a servlet in TypeScript. In other languages, write an HTML document beside the servlet and name it in servlet.json: ${DOCS}/views.md`,
@@ -95,7 +98,7 @@ export async function newServlet(
   refuseTaken(name, folders);
   if (openapi === undefined) {
     await writeWhole(folder, await filesOf(template, name));
-    return instructions(folder, template);
+    return instructions(folder, template, language === "python" ? await preparePython() : []);
   }
   // Formatter and validator take a moment to load.
   const { servletOf } = await import("../openapi/servlet.ts");
@@ -144,7 +147,24 @@ function withSchema(manifest: string, folder: string): string {
   return manifest.replace(/"\$schema": "[^"]*"/, () => `"$schema": ${JSON.stringify(schema)}`);
 }
 
-async function instructions(folder: string, { main, view, toolchain }: Template): Promise<string> {
+/**
+ * Tells pyright, and so editors, where the kit of Python is, in a project that has not told it anything. Returns the commands
+ * that the user has to run before the bundle step.
+ */
+async function preparePython(): Promise<string[]> {
+  if (isInstalled && !existsSync("pyproject.toml") && !existsSync("pyrightconfig.json")) {
+    const config = { extraPaths: [`node_modules/${PACKAGE}`], pythonVersion: "3.14" };
+    await writeFile("pyrightconfig.json", `${JSON.stringify(config, null, 2)}\n`);
+  }
+  if (pathOfPython() !== undefined) return [];
+  return [`npm install -D ${PACKAGE}@${VERSION}    (in the registry since that release)`];
+}
+
+async function instructions(
+  folder: string,
+  { main, view, toolchain }: Template,
+  first: readonly string[] = [],
+): Promise<string> {
   const [build] = toolchain?.builds ?? [];
   const needs = (toolchain?.needs ?? []).map(async ({ name, get, isThere }) =>
     (await isThere()) ? `  ${name}: it is there` : `  ${name}: not found here; ${get}`,
@@ -164,6 +184,7 @@ async function instructions(folder: string, { main, view, toolchain }: Template)
     "",
     ...(build === undefined ? [] : ["To build it needs:", ...(await Promise.all(needs)), ""]),
     "Next:",
+    ...first.map((command) => `  ${command}`),
     ...(build === undefined ? [] : [`  ${commandIn(folder, build)}`]),
     ...rows([
       ["npm run dev", `serves it at http://localhost:8787/mcp, and again ${again}`],
@@ -184,17 +205,3 @@ function testHint(folder: string): string {
     ? `runs this project's tests; this one needs vitest and edge-servlets (${OWN_FOLDER}) where it is`
     : "runs this one as well once vitest.config.ts includes its folder";
 }
-
-/** Why no servlet is made in Python, and what to do instead. */
-const withoutPython = (folder: string) =>
-  `There is no template for Python. A servlet needs the interpreter in its .wasm, as an Extism plugin, and no package
-registry has that: what PyPI has (componentize-py) makes components, which this server does not run. Nothing was made.
-
-Instead, with Extism's compiler for Python, which this project's tests do not try:
-  1. Install extism-py from https://github.com/extism/python-pdk/releases
-  2. In ${folder}/servlet.py, write the functions list_tools and call_tool, each with the decorator
-     @extism.plugin_fn: extism.input_json() is what they are given, and extism.output_json(…) what they answer.
-     ${DOCS}/other-languages.md has the shapes.
-  3. extism-py ${folder}/servlet.py -o ${folder}/servlet.wasm
-  4. npm run servlets -- inspect ${folder}/servlet.wasm
-     says whether the server takes it, and what its calls cost`;

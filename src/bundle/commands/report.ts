@@ -7,6 +7,7 @@ import type { Member } from "../bundle.ts";
 import type { Examined } from "./examine.ts";
 import { SERVLET_EXPORTS } from "../wasm/check.ts";
 import { type Prepared } from "../wasm/prepare.ts";
+import { isInterpreted } from "../source.ts";
 import { asModelsSee, tokensOf } from "../../servlets/concerns.ts";
 import { isForModels } from "../../servlets/views.ts";
 import { DOCS } from "../own.ts";
@@ -142,8 +143,8 @@ function sizes({ found, size, prepared }: Examined): string | undefined {
   if (size === undefined) return undefined;
   const both = (bytes: Uint8Array) =>
     `${kilobytes(bytes.length)} (${kilobytes(gzipSync(bytes, { level: 9 }).length)} gzipped)`;
-  if (prepared?.patch !== undefined && found.source.kind === "typescript") {
-    return `script ${kilobytes(size)}, loaded ${both(prepared.patch.bytes)}; the interpreter that all servlets in TypeScript share ${both(prepared.wasm)}`;
+  if (prepared?.patch !== undefined && isInterpreted(found.source)) {
+    return `script ${kilobytes(size)}, loaded ${both(prepared.patch.bytes)}; the interpreter that all servlets in ${found.source.kind === "python" ? "Python" : "TypeScript"} share ${both(prepared.wasm)}`;
   }
   const made = ["wasm", "pinned"].includes(found.source.kind) ? "plugin" : "built";
   const image = prepared?.patch ? `, its image ${both(prepared.patch.bytes)}` : "";
@@ -230,7 +231,7 @@ function answers({ outline, prepared }: Examined): string | undefined {
 
 /** Its other exports: start functions, and those that nobody calls. */
 function otherExports({ found, outline }: Examined): string | undefined {
-  if (found.source.kind === "typescript") return undefined;
+  if (isInterpreted(found.source)) return undefined;
   return outline?.exports
     .filter(({ name }) => !SERVLET_EXPORTS.has(name))
     .map(titled)

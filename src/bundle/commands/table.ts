@@ -1,5 +1,6 @@
 import { printable, printableLines } from "../../core/text.ts";
 import type { Member } from "../bundle.ts";
+import { isInterpreted } from "../source.ts";
 
 /**
  * Limits of the platform in November 2026: uncompressed bytes of a Worker, and CPU time of a request on the free plan.
@@ -14,9 +15,9 @@ const percent = (bytes: number, of: number) => `${((100 * bytes) / of).toFixed(1
 const isRestored = ({ manifest }: Member["found"], { unrestorable }: Member["prepared"]) =>
   unrestorable === undefined && manifest.isolation !== "fresh";
 
-/** Bytes of what is bundled for this servlet alone: servlets in TypeScript share the interpreter. */
+/** Bytes of what is bundled for this servlet alone: those in TypeScript, and those in Python, share an interpreter. */
 export const preparedBytes = ({ source }: Member["found"], { patch, wasm }: Member["prepared"]) =>
-  (patch?.bytes.length ?? 0) + (source.kind === "typescript" ? 0 : wasm.length);
+  (patch?.bytes.length ?? 0) + (isInterpreted(source) ? 0 : wasm.length);
 
 const HEAD = "servlet dialect tools resources prompts instance wasm prepared gzip".split(" ");
 

@@ -1,21 +1,23 @@
 /** What to use in place of packages that cannot be had in a servlet, for the message that says so. */
 
+const SOCKETS = "it needs sockets, which a servlet does not have: from edge_servlets import fetch";
+const NUMBERS =
+  "it is compiled for a computer, not for a servlet: use lists, statistics and sqlite3";
+const MODELS =
+  "its version 2 is compiled for a computer: use dataclasses, or pydantic 1 (pydantic<2)";
+const PICTURES = "it is compiled for a computer: have the picture made by a service";
+
+const same = (names: string, advice: string) =>
+  Object.fromEntries(names.split(" ").map((name) => [name, advice]));
+
 const ADVICE: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(
-    ["requests", "httpx", "aiohttp", "urllib3", "http.client", "urllib.request"].map((name) => [
-      name,
-      "it needs sockets, which a servlet does not have: from edge_servlets import fetch",
-    ]),
-  ),
-  ...Object.fromEntries(
-    ["numpy", "pandas", "scipy", "polars", "pyarrow", "sklearn", "torch"].map((name) => [
-      name,
-      "it is compiled for a computer, not for a servlet: use lists, statistics and sqlite3",
-    ]),
-  ),
-  pydantic: "its version 2 is compiled for a computer: use dataclasses, or pydantic 1 (pydantic<2)",
+  ...same("requests httpx aiohttp urllib3 http.client urllib.request", SOCKETS),
+  ...same("numpy pandas scipy polars pyarrow sklearn scikit-learn torch", NUMBERS),
+  ...same("pydantic pydantic-core pydantic_core", MODELS),
+  ...same("PIL pillow", PICTURES),
+  "rpds-py":
+    "it is compiled for a computer: of what needs it take an older version (jsonschema<4.18)",
   lxml: "it is compiled for a computer: use xml.etree or html.parser",
-  PIL: "it is compiled for a computer: have the picture made by a service",
   cryptography: "it is compiled for a computer: use hashlib, hmac and secrets",
   ssl: "connections are the host's matter: from edge_servlets import fetch",
   socket: "a servlet has no sockets: from edge_servlets import fetch",
@@ -32,3 +34,12 @@ export function adviceOn(name: string): string {
   if (known !== undefined) return `there is no ${name} in a servlet, as ${known}`;
   return `there is no module ${name}: put its files beside servlet.py or into vendor/, or name its package in requirements.txt`;
 }
+
+/** The text for a package that an index has in no form that a servlet can run. */
+export function adviceOnPackage(name: string): string {
+  const reason = ADVICE[name] ?? "it is compiled for a computer: take one in plain Python";
+  return `there is no ${name} in a servlet, as ${reason}`;
+}
+
+/** True for a package that could be had and is of no use, as all that it does is done through sockets. */
+export const needsSockets = (name: string): boolean => ADVICE[name] === SOCKETS;

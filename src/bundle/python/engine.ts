@@ -2,9 +2,9 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { OWN_FOLDER } from "../own.ts";
-import { unpack } from "../prepared.ts";
+import { unpack } from "../packs.ts";
 import { Refusal } from "../refusal.ts";
 import { shared } from "../work.ts";
 import type { Cached, Prepared } from "../wasm/prepare.ts";
@@ -27,6 +27,8 @@ export interface Import {
   isLazy: boolean;
   /** The module goes on where there is no such module. */
   isTried: boolean;
+  /** It may be any module of the package of this name: which one is computed. */
+  isAny?: boolean;
 }
 
 /** A module as bytecode. */
@@ -65,7 +67,11 @@ export async function pythonWith(interpreter: Prepared, cache: string): Promise<
 }
 
 async function part(which: keyof typeof PARTS, cache: string): Promise<Cached> {
-  const pack = locate();
+  const pack = pathOfPython();
+  if (pack === undefined)
+    throw new Refusal(
+      `it is written in Python, which is in a package of its own: npm install -D ${PACKAGE}`,
+    );
   const names = await shared(join(cache, PACK), () => unpack(pack, cache));
   const path = join(
     cache,
@@ -74,16 +80,10 @@ async function part(which: keyof typeof PARTS, cache: string): Promise<Cached> {
   return { path, bytes: new Uint8Array(await readFile(path)) };
 }
 
-/** The pack: of this project itself, or of the package that is installed beside it. Throws a `Refusal` without. */
-function locate(): string {
+/** The pack of this project itself, or of the package that is installed beside it; undefined where there is none. */
+export function pathOfPython(): string | undefined {
   const own = join(OWN_FOLDER, "package/python", PACK);
-  if (existsSync(own)) return own;
-  try {
-    const { resolve } = createRequire(join(process.cwd(), "package.json"));
-    return join(dirname(resolve(`${PACKAGE}/package.json`)), PACK);
-  } catch {
-    throw new Refusal(
-      `it is written in Python, which is in a package of its own: npm install ${PACKAGE}`,
-    );
-  }
+  const { paths } = createRequire(join(process.cwd(), "package.json")).resolve;
+  const places = [own, ...paths(PACKAGE)!.map((folder) => join(folder, PACKAGE, PACK))];
+  return places.find((path) => existsSync(path));
 }

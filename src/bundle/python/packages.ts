@@ -2,63 +2,59 @@
  * The packages of a servlet in Python: what `requirements.txt` names, fetched from a package index and locked by digest in
  * `pylock.toml` beside it (https://packaging.python.org/en/latest/specifications/pylock-toml/), and what lies in `vendor/`.
  */
-import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
-import { createHash } from "node:crypto";
-import { dirname, join } from "node:path";
-import { compare, satisfies } from "@renovatebot/pep440";
-import { unzipSync } from "fflate";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { compare, valid } from "@renovatebot/pep440";
 import { parse, stringify } from "smol-toml";
 import * as z from "zod";
 import { limits } from "../../core/limits.ts";
 import { readIfThere, writeIfNew, writeWhole } from "../cache.ts";
 import { Refusal } from "../refusal.ts";
-import { requestSource } from "../sources/http.ts";
+import { bodyOf, requestSource } from "../sources/http.ts";
 import { inTurns, shared } from "../work.ts";
-import { adviceOn } from "./advice.ts";
+import { adviceOnPackage, needsSockets } from "./advice.ts";
+import {
+  isAmong,
+  fitsPython,
+  isWanted,
+  requirementOf,
+  requirementsIn,
+  type Requirement,
+} from "./requirements.ts";
+import { digestOf, requiredBy, unpackedWheel } from "./wheels.ts";
 
 const REQUIREMENTS = "requirements.txt";
 const LOCK = "pylock.toml";
 const INDEX = "https://pypi.org/simple";
-/** What a servlet runs on, as the markers of packages ask for it: https://peps.python.org/pep-0508 */
-const ENVIRONMENT: Readonly<Record<string, string>> = {
-  python_version: "3.14",
-  python_full_version: "3.14.0",
-  os_name: "posix",
-  sys_platform: "wasi",
-  platform_system: "WASI",
-  platform_machine: "wasm32",
-  platform_python_implementation: "CPython",
-  implementation_name: "cpython",
-};
 const MOST_PACKAGES = 100;
-
-interface Requirement {
-  name: string;
-  /** The versions that fit: https://peps.python.org/pep-0440/#version-specifiers */
-  versions: string;
-  extras: string[];
-  marker: string;
-  /** Who requires it: a line of a file, or a package. */
-  by: string;
-}
+/** Packages with wheels for computers only, which do in plain Python what they are compiled for where that part is missing. */
+const COMPILED_IN_PART = new Set(["markupsafe", "pyyaml", "msgpack", "rapidfuzz", "wrapt"]);
+const SHA256 = /^[0-9a-f]{64}$/;
 
 const lockSchema = z.looseObject({
-  "lock-version": z.string(),
+  "created-by": z.literal("edge-servlets"),
   packages: z.array(
     z.looseObject({
       name: z.string(),
       version: z.string(),
-      wheels: z.array(
-        z.looseObject({ url: z.string(), hashes: z.looseObject({ sha256: z.string() }) }),
-      ),
+      wheels: z.tuple([
+        z.looseObject({
+          url: z.url(),
+          hashes: z.looseObject({ sha256: z.string().regex(SHA256) }),
+        }),
+      ]),
     }),
   ),
-  tool: z
-    .looseObject({ "edge-servlets": z.looseObject({ requirements: z.array(z.string()) }) })
-    .optional(),
+  tool: z.looseObject({ "edge-servlets": z.looseObject({ requirements: z.array(z.string()) }) }),
 });
 type Lock = z.infer<typeof lockSchema>;
-type Locked = Lock["packages"][number];
+
+/** One version of a package, as it can be fetched. */
+interface Candidate {
+  version: string;
+  url: string;
+  sha256: string;
+}
 
 /** The folders that have the packages of the servlet in this folder. Throws a `Refusal` for one that cannot be had. */
 export async function packagesOf(
@@ -67,13 +63,17 @@ export async function packagesOf(
   progress: (doing: string) => void,
 ): Promise<string[]> {
   const vendor = join(folder, "vendor");
-  const isThere = await stat(vendor).then(
-    (one) => one.isDirectory(),
-    () => false,
+  const inside = await readdir(vendor).catch(() => []);
+  const given = await inTurns(
+    inside.filter((name) => name.endsWith(".whl")).toSorted(),
+    async (name) => {
+      const path = join(vendor, name);
+      return unpackedWheel(new Uint8Array(await readFile(path)), path, cache);
+    },
   );
   const text = await readFile(join(folder, REQUIREMENTS), "utf8").catch(() => undefined);
   const wheels = text === undefined ? [] : await locked(folder, text, cache, progress);
-  return [...(isThere ? [vendor] : []), ...wheels];
+  return [...(inside.length > 0 ? [vendor] : []), ...given, ...wheels];
 }
 
 async function locked(
@@ -84,150 +84,63 @@ async function locked(
 ): Promise<string[]> {
   const wanted = requirementsIn(text, join(folder, REQUIREMENTS));
   const path = join(folder, LOCK);
-  const known = await readIfThere(path);
-  const lines = wanted.map(({ name, versions, extras, marker }) =>
-    JSON.stringify([name, versions, extras, marker]),
-  );
-  let lock = known && lockOf(known, path);
-  const isFit =
-    lock !== undefined &&
-    JSON.stringify(lock.tool?.["edge-servlets"].requirements) === JSON.stringify(lines);
-  if (!isFit) {
+  const lines = wanted.map((one) => one.text);
+  let lock = await lockAt(path);
+  if (JSON.stringify(lock?.tool["edge-servlets"].requirements) !== JSON.stringify(lines)) {
     progress("finding its Python packages");
     lock = await resolved(wanted, lock, cache);
-    lock.tool = { "edge-servlets": { requirements: lines } };
     await writeIfNew(
       path,
       `# Written by the bundle step from ${REQUIREMENTS}. Keep it in version control.\n${stringify(lock)}`,
     );
   }
-  return inTurns(lock!.packages, ({ name, version, wheels: [wheel] }) =>
-    unpackedWheel(wheel!, `${name} ${version}`, cache, progress),
-  );
-}
-
-function lockOf(bytes: Uint8Array, path: string): Lock {
-  try {
-    return lockSchema.parse(parse(new TextDecoder().decode(bytes)));
-  } catch {
-    throw new Refusal(`${path}: it is no lock file of packages: delete it, and it is written anew`);
-  }
-}
-
-/** The requirements of a text in the form of pip. Throws a `Refusal` for a line that is no such thing. */
-function requirementsIn(text: string, file: string): Requirement[] {
-  const lines = text.replaceAll(/\\\r?\n/g, " ").split("\n");
-  return lines.flatMap((line, nth) => {
-    const bare = line
-      .replace(/(^|\s)#.*$/, "")
-      .replaceAll(/\s--hash=\S+/g, "")
-      .trim();
-    if (bare === "") return [];
-    const found = requirementOf(bare, `${file}:${nth + 1}`);
-    if (found === undefined)
-      throw new Refusal(
-        `${file}:${nth + 1}: write a package and its version, such as jinja2==3.1.6, not ${bare}`,
-      );
-    return isWanted(found.marker, []) ? [found] : [];
+  return inTurns(lock!.packages, async ({ name, version, wheels: [{ url, hashes }] }) => {
+    const known = `${name} ${version}`;
+    const wheel = await wheelBytes({ version, url, ...hashes }, known, cache, progress);
+    return unpackedWheel(wheel, known, cache, { mayLack: COMPILED_IN_PART.has(name) });
   });
 }
 
-function requirementOf(text: string, by: string): Requirement | undefined {
-  const match =
-    /^([A-Za-z0-9][\w.-]*)\s*(?:\[([^\]]*)\])?\s*(?:\(([^)]*)\)|((?:[<>=!~]=?|===)[^;]*))?\s*(?:;(.*))?$/.exec(
-      text,
+async function lockAt(path: string): Promise<Lock | undefined> {
+  const bytes = await readIfThere(path);
+  if (bytes === undefined) return undefined;
+  try {
+    return lockSchema.parse(parse(new TextDecoder().decode(bytes)));
+  } catch {
+    throw new Refusal(
+      `${path}: it is no lock file that the bundle step has written: remove it, and it is made from ${REQUIREMENTS}`,
     );
-  if (match === null) return undefined;
-  const [, name = "", extras = "", inBrackets, plain, marker = ""] = match;
-  return {
-    name: normal(name),
-    versions: (inBrackets ?? plain ?? "").trim(),
-    extras: extras
-      .split(",")
-      .map((one) => normal(one.trim()))
-      .filter(Boolean),
-    marker: marker.trim(),
-    by,
-  };
+  }
 }
 
-/** A name of a package in one form: https://peps.python.org/pep-0503 */
-const normal = (name: string) => name.toLowerCase().replaceAll(/[-_.]+/g, "-");
-
-/** True if a marker is true here. One that cannot be read counts as true: a package too many does no harm. */
-function isWanted(marker: string, extras: readonly string[]): boolean {
-  if (marker === "") return true;
-  const tokens = marker.match(/\(|\)|"[^"]*"|'[^']*'|[<>=!~]=?=?|not\s+in|\w+/g) ?? [];
-  let at = 0;
-  const either = (): boolean => {
-    let value = both();
-    while (tokens[at] === "or") {
-      at++;
-      value = both() || value;
-    }
-    return value;
-  };
-  const both = (): boolean => {
-    let value = one();
-    while (tokens[at] === "and") {
-      at++;
-      value = one() && value;
-    }
-    return value;
-  };
-  const one = (): boolean => {
-    if (tokens[at] === "(") {
-      at++;
-      const value = either();
-      at++;
-      return value;
-    }
-    const [left = "", operator = "", right = ""] = tokens.slice(at, (at += 3));
-    if (left === "extra") {
-      const isAsked = extras.includes(normal(right.slice(1, -1)));
-      return operator === "!=" ? !isAsked : isAsked;
-    }
-    const valueOf = (token: string) =>
-      /^["']/.test(token) ? token.slice(1, -1) : (ENVIRONMENT[token] ?? "");
-    const [a, b] = [valueOf(left), valueOf(right)];
-    if (operator === "in") return b.includes(a);
-    if (operator.startsWith("not")) return !b.includes(a);
-    if (/version/.test(`${left}${right}`)) return satisfies(a, `${operator}${b}`);
-    return operator === "!=" ? a !== b : operator === "==" ? a === b : true;
-  };
-  return either();
-}
-
-interface Candidate {
-  version: string;
-  url: string;
-  sha256: string;
-}
-
-/** Chooses a version of each package that is required, and of those that these require, newest first; as locked where that fits. */
+/** Chooses a version of each package that is required, and of those that these require: as locked where that isAmong, else the newest. */
 async function resolved(
   wanted: readonly Requirement[],
   old: Lock | undefined,
   cache: string,
 ): Promise<Lock> {
-  const specs = new Map<string, Requirement[]>();
+  const required = new Map<string, Requirement[]>();
   const chosen = new Map<string, Candidate & { extras: Set<string> }>();
+  for (const { name, by } of wanted)
+    if (needsSockets(name)) throw new Refusal(`${by}: ${adviceOnPackage(name)}`);
   const queue = [...wanted];
   for (let one = queue.shift(); one !== undefined; one = queue.shift()) {
-    const all = [...(specs.get(one.name) ?? []), one];
-    specs.set(one.name, all);
+    const all = [...(required.get(one.name) ?? []), one];
+    required.set(one.name, all);
     const known = chosen.get(one.name);
-    const isNew = one.extras.some((extra) => !known?.extras.has(extra));
-    if (known !== undefined && fits(known.version, [one]) && !isNew) continue;
-    const candidate = known && fits(known.version, all) ? known : await candidateFor(all, old);
+    const isFit = known !== undefined && isAllowed(known, all);
+    if (isFit && one.extras.every((extra) => known.extras.has(extra))) continue;
+    const candidate = isFit ? known : (lockedFor(all, old) ?? (await newestFor(all)));
     const extras = new Set(all.flatMap((each) => each.extras));
     chosen.set(one.name, { ...candidate, extras });
     if (chosen.size > MOST_PACKAGES)
       throw new Refusal(`${one.by}: it needs more than ${MOST_PACKAGES} packages: use fewer`);
-    const wheel = await wheelBytes(candidate, `${one.name} ${candidate.version}`, cache);
-    for (const line of metadataOf(wheel)) {
-      const needed = requirementOf(line, `${one.name} ${candidate.version}`);
-      if (needed !== undefined && isWanted(needed.marker, [...extras])) queue.push(needed);
+    const by = `${one.name} ${candidate.version}`;
+    for (const line of requiredBy(await wheelBytes(candidate, by, cache), by)) {
+      const needed = requirementOf(line, by);
+      if (needed === undefined)
+        throw new Refusal(`${by}: it requires "${line}", which is no version of a package`);
+      if (isWanted(needed.marker, [...extras])) queue.push(needed);
     }
   }
   const packages = [...chosen].toSorted(([a], [b]) => (a < b ? -1 : 1));
@@ -235,146 +148,127 @@ async function resolved(
     "lock-version": "1.0",
     "created-by": "edge-servlets",
     "requires-python": "==3.14.*",
-    packages: packages.map(([name, { version, url, sha256 }]): Locked => ({
+    packages: packages.map(([name, { version, url, sha256 }]) => ({
       name,
       version,
       wheels: [{ url, hashes: { sha256 } }],
     })),
+    tool: { "edge-servlets": { requirements: wanted.map(({ text }) => text) } },
   };
 }
 
-const fits = (version: string, all: readonly Requirement[]) =>
-  all.every(({ versions }) => versions === "" || satisfies(version, versions));
+const isAllowed = ({ version, sha256 }: Candidate, all: readonly Requirement[]) =>
+  all.every(
+    ({ versions, digests }) =>
+      isAmong(version, versions) && (digests.length === 0 || digests.includes(sha256)),
+  );
+
+function lockedFor(all: readonly Requirement[], old: Lock | undefined): Candidate | undefined {
+  const known = old?.packages.find(({ name }) => name === all[0]!.name);
+  if (known === undefined) return undefined;
+  const {
+    version,
+    wheels: [{ url, hashes }],
+  } = known;
+  const candidate = { version, url, ...hashes };
+  return isAllowed(candidate, all) ? candidate : undefined;
+}
 
 const filesSchema = z.looseObject({
   files: z.array(
     z.looseObject({
       filename: z.string(),
       url: z.string(),
-      hashes: z.looseObject({ sha256: z.string().optional() }),
+      hashes: z.looseObject({ sha256: z.string().regex(SHA256).optional() }),
       yanked: z.union([z.boolean(), z.string()]).optional(),
       "requires-python": z.string().nullable().optional(),
     }),
   ),
 });
 
-/** The wheel to use for these requirements of one package. Throws a `Refusal` where there is none in plain Python. */
-async function candidateFor(
-  all: readonly Requirement[],
-  old: Lock | undefined,
-): Promise<Candidate> {
+/** The newest wheel that fits these requirements of one package. Throws a `Refusal` where there is none in plain Python. */
+async function newestFor(all: readonly Requirement[]): Promise<Candidate> {
   const [{ name, by }] = all as [Requirement];
-  const known = old?.packages.find((one) => one.name === name && fits(one.version, all));
-  if (known !== undefined)
-    return {
-      version: known.version,
-      url: known.wheels[0]!.url,
-      sha256: known.wheels[0]!.hashes.sha256,
-    };
-  const index = new URL(`${process.env["PIP_INDEX_URL"] ?? INDEX}`.replace(/\/*$/, `/${name}/`));
-  const { username, password } = index;
-  index.username = index.password = "";
-  const { status, body, url } = await requestSource(index, {
+  const { url: index, ...login } = packageIndex();
+  const page = await requestSource(new URL(`${name}/`, index), {
     headers: { accept: "application/vnd.pypi.simple.v1+json" },
-    ...(username !== "" && {
-      credentials: {
-        authorization: `Basic ${Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString("base64")}`,
-      },
-    }),
     maxBytes: limits.sourceBytes,
+    ...login,
   });
-  if (status !== 200)
-    throw new Refusal(`${by}: there is no package ${name} at ${url.origin}: it answered ${status}`);
-  const { files } = filesSchema.parse(JSON.parse(body.toString()));
-  const fitting = files.flatMap((file) => {
-    const match = /^[^-]+-([^-]+)(?:-\d[^-]*)?-([^-]+)-([^-]+)-([^-]+)\.whl$/.exec(file.filename);
-    if (match === null || (file.yanked ?? false) !== false) return [];
-    const [, version = "", python = "", , platform = ""] = match;
-    const needs = file["requires-python"];
-    if (!fits(version, all) || (needs && !satisfies(ENVIRONMENT["python_full_version"]!, needs)))
-      return [];
-    const isPlain = platform === "any" && python.split(".").some((one) => /^py3/.test(one));
-    return [
-      { version, isPlain, url: new URL(file.url, url).href, sha256: file.hashes.sha256 ?? "" },
-    ];
-  });
-  const plain = fitting.filter(({ isPlain, sha256 }) => isPlain && sha256 !== "");
-  const isFinal = (version: string) => !/[a-z]/i.test(version.replace(/\.post\d+$/, ""));
-  const finals = plain.filter(({ version }) => isFinal(version));
-  const [newest] = (finals.length > 0 ? finals : plain)
-    .map(({ version }) => version)
-    .toSorted(compare)
-    .reverse();
-  const found = plain.find(({ version }) => version === newest);
-  if (found !== undefined) return found;
-  const versions = all
-    .map((one) => one.versions)
-    .filter(Boolean)
-    .join(",");
+  if (page.status === 404)
+    throw new Refusal(`${by}: there is no package ${name} at ${index.origin}`);
+  const files = filesIn(page.status === 200 ? page.body : bodyOf(page), index).flatMap(
+    ({ filename, url, hashes, yanked, ...file }) => {
+      const match = /^[^-]+-([^-]+)(?:-\d[^-]*)?-([^-]+)-([^-]+)-([^-]+)\.whl$/.exec(filename);
+      if (match === null || (yanked ?? false) !== false || !URL.canParse(url, page.url.href))
+        return [];
+      const [, version = "", python = "", , platform = ""] = match;
+      const isPlain =
+        (platform === "any" && /\bpy3/.test(python)) ||
+        (COMPILED_IN_PART.has(name) && /^manylinux.*x86_64/.test(platform));
+      const place = new URL(url, page.url);
+      place.username = place.password = "";
+      const candidate = { version, url: place.href, sha256: hashes.sha256 ?? "" };
+      if (valid(version) === null || !isAllowed(candidate, all)) return [];
+      return fitsPython(file["requires-python"] ?? "") ? [{ ...candidate, isPlain }] : [];
+    },
+  );
+  const plain = files.filter(({ isPlain, sha256 }) => isPlain && sha256 !== "");
+  const finals = plain.filter(({ version }) => !/[a-z]/i.test(version.replace(/\.?post\d+$/, "")));
+  const [newest] = (finals.length > 0 ? finals : plain).toSorted((a, b) =>
+    compare(b.version, a.version),
+  );
+  if (newest !== undefined) return newest;
+  const asked = all.map((one) => `${one.versions} (${one.by})`).join(" and ");
   throw new Refusal(
-    fitting.length > 0
-      ? `${by}: ${name} is not in plain Python: ${adviceOn(name)}`
-      : `${by}: there is no wheel of ${name}${versions === "" ? "" : ` ${versions}`} for Python 3.14 in plain Python`,
+    files.length > 0
+      ? `${by}: ${adviceOnPackage(name)}`
+      : `${by}: no wheel of ${name} in plain Python for Python 3.14 fits ${asked.replace(/^ /, "any version ")}`,
   );
 }
 
-/** What a wheel says that it requires. */
-function metadataOf(wheel: Uint8Array): string[] {
-  const files = unzipSync(wheel, {
-    filter: ({ name }) => /^[^/]+\.dist-info\/METADATA$/.test(name),
-  });
-  const [text = new Uint8Array()] = Object.values(files);
-  const [head = ""] = new TextDecoder().decode(text).split(/\r?\n\r?\n/);
-  return [...head.matchAll(/^Requires-Dist:\s*(.*)$/gm)].map(([, line]) => line!.trim());
+function filesIn(body: Uint8Array, { origin }: URL) {
+  try {
+    return filesSchema.parse(JSON.parse(new TextDecoder().decode(body))).files;
+  } catch {
+    throw new Refusal(
+      `${origin}: it does not answer as an index in JSON (https://peps.python.org/pep-0691): name another in PIP_INDEX_URL`,
+    );
+  }
+}
+
+/** Where packages are asked for, and what authorizes the requests to there. */
+function packageIndex() {
+  const given = process.env["PIP_INDEX_URL"] ?? INDEX;
+  if (!URL.canParse(given)) throw new Refusal("PIP_INDEX_URL is no URL of a package index");
+  const url = new URL(given.replace(/\/*$/, "/"));
+  const login = [url.username, url.password].map(decodeURIComponent).join(":");
+  url.username = url.password = "";
+  const authorization = `Basic ${Buffer.from(login).toString("base64")}`;
+  return { url, ...(login !== ":" && { credentials: { authorization } }) };
 }
 
 async function wheelBytes(
-  { url, sha256 }: Pick<Candidate, "url" | "sha256">,
+  { url, sha256 }: Candidate,
   name: string,
   cache: string,
+  progress: (doing: string) => void = () => {},
 ): Promise<Uint8Array> {
-  if (!/^[0-9a-f]{64}$/.test(sha256)) throw new Refusal(`${name}: ${LOCK} has no digest of it`);
   const path = join(cache, "wheels", `${sha256}.whl`);
   return shared(path, async () => {
     const known = await readIfThere(path);
     if (known !== undefined) return known;
-    const { status, body } = await requestSource(new URL(url), { maxBytes: limits.sourceBytes });
-    if (status !== 200) throw new Refusal(`${name}: ${url} answered ${status}`);
-    const digest = createHash("sha256").update(body).digest("hex");
+    progress(`fetching ${name}`);
+    const { url: index, ...login } = packageIndex();
+    const asked = {
+      maxBytes: limits.sourceBytes,
+      ...(new URL(url).origin === index.origin && login),
+    };
+    const body = bodyOf(await requestSource(new URL(url), asked));
+    const digest = digestOf(body);
     if (digest !== sha256)
       throw new Refusal(`${name}: ${url} has the digest ${digest}, not ${sha256}`);
     await writeWhole(path, body);
-    return new Uint8Array(body);
-  });
-}
-
-/** The folder with the modules of a wheel. Throws a `Refusal` for one with parts that are compiled for a computer. */
-async function unpackedWheel(
-  { url, hashes: { sha256 } }: Locked["wheels"][number],
-  name: string,
-  cache: string,
-  progress: (doing: string) => void,
-): Promise<string> {
-  const folder = join(cache, "wheels", sha256);
-  return shared(folder, async () => {
-    if (await stat(folder).catch(() => undefined)) return folder;
-    progress(`fetching ${name}`);
-    const files = unzipSync(await wheelBytes({ url, sha256 }, name, cache), {
-      filter: ({ name: path, originalSize }) =>
-        !path.endsWith("/") && originalSize <= limits.sourceBytes,
-    });
-    const compiled = Object.keys(files).find((path) => /\.(so|pyd|dylib|dll)$/.test(path));
-    if (compiled !== undefined)
-      throw new Refusal(`${name} is not in plain Python, as it has ${compiled}`);
-    const unfinished = `${folder}.${process.pid}`;
-    for (const [path, bytes] of Object.entries(files)) {
-      const file = join(unfinished, path);
-      if (!file.startsWith(`${unfinished}/`))
-        throw new Refusal(`${name}: it has a file outside of its folder`);
-      await mkdir(dirname(file), { recursive: true });
-      await writeFile(file, bytes);
-    }
-    await rename(unfinished, folder).catch(() => rm(unfinished, { recursive: true, force: true }));
-    return folder;
+    return body;
   });
 }

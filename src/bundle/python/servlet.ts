@@ -5,14 +5,15 @@ import type { Manifest } from "../../servlets/manifest.ts";
 import { keepsState } from "../../servlets/manifest.ts";
 import { snapshotOf, type Snapshot } from "../wasm/snapshot.ts";
 import type { Python } from "./engine.ts";
-import { MAIN, programOf, type Program } from "./modules.ts";
+import { modulesOf, SERVLET_MODULE } from "./modules.ts";
 import { packagesOf } from "./packages.ts";
 import { packed } from "./packing.ts";
 
 export interface PythonServlet extends Snapshot {
-  /** Its code and that of its packages, as it was written. */
+  /** The author's own code. */
   text: string;
-  program: Program;
+  /** True if it has packages beside that. */
+  hasPackages: boolean;
 }
 
 /** The servlet of this file, loaded. Throws a `Refusal` that names file and line. */
@@ -23,14 +24,11 @@ export async function loadPython(
   progress: (doing: string) => void,
 ): Promise<PythonServlet> {
   const packages = await packagesOf(dirname(entry), cache, progress);
-  const program = await programOf(entry, packages, python, cache);
-  const modules = program.modules.map(({ name, path, isPackage, source }) => ({
-    ...{ name, path, isPackage },
-    ...(source !== undefined && { source }),
-  }));
+  const program = await modulesOf(entry, packages, python, cache);
+  const modules = program.modules.map(({ code: _, imports: __, reads: ___, ...one }) => one);
   const input = packed(
-    { main: MAIN, modules, imports: program.imports },
-    program.modules.map(({ code }) => code),
+    { main: SERVLET_MODULE, modules, imports: program.imports, files: [...program.data.keys()] },
+    [...program.modules.map(({ code }) => code), ...program.data.values()],
   );
   const load = () => Promise.resolve(input);
   const made = await snapshotOf(
@@ -39,7 +37,8 @@ export async function loadPython(
     cache,
     python.base,
   );
-  return { ...made, program, text: modules.map(({ source = "" }) => source).join("\n") };
+  const text = modules.map(({ source = "" }) => source).join("\n");
+  return { ...made, text, hasPackages: packages.length > 0 };
 }
 
 /** Warnings for what a servlet asked for while it was loaded, and that would be the same in each call. */
@@ -55,6 +54,9 @@ export const chanceWarnings = (
 const WAITING =
   /\b(?:elicit\w*|ask_\w+|sample|list_roots|fetch|secret|sleep|timeout|timeout_at|wait_for|call_tool|tools|input_required|exec|eval|getattr|import_module|__import__)\b/;
 
-/** True for a servlet that mentions nothing that waits, and may call no tool that does. */
-export const pythonNeverWaits = ({ text }: PythonServlet, manifest: Manifest): boolean =>
-  !keepsState(manifest) && manifest.may_call === undefined && !WAITING.test(text);
+/** True for a servlet without packages that mentions nothing that waits, and may call no tool that does. */
+export const pythonNeverWaits = (
+  { text, hasPackages }: PythonServlet,
+  manifest: Manifest,
+): boolean =>
+  !keepsState(manifest) && manifest.may_call === undefined && !hasPackages && !WAITING.test(text);

@@ -11,8 +11,8 @@
  * cost (fleet.ts), `-- coldStart` what a new isolate pays (cold-start.ts),
  * `-- largeArgument` what the host keeps of large arguments and results (large-argument.ts),
  * `-- firstAnswer` how long `dev` takes to answer (first-answer.ts), `-- hosted` a self-hosted server (hosted.ts), `-- herd` tasks that are due at once (herd.ts),
- * `-- callInner` what a call costs that a servlet makes (call-inner.ts), and `-- context` what passes through a model with many
- * tools, and by scripts (context.ts).
+ * `-- callInner` what a call costs that a servlet makes (call-inner.ts), `-- python` calls in Python (python.ts), and `-- context`
+ * what passes through a model with many tools, and by scripts (context.ts).
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -35,6 +35,7 @@ import { benchHosted } from "./hosted.ts";
 import { greeted, kindsWith, type Wanted } from "./kinds.ts";
 import { drive } from "./load.ts";
 import { pluginRows } from "./plugins.ts";
+import { benchPython } from "./python.ts";
 import { limits } from "../../../src/core/limits.ts";
 import { builtFrom, serveLoading } from "../http/installing.ts";
 import { measureSessions } from "./sessions.ts";
@@ -61,6 +62,10 @@ if (only.includes("fleet")) {
 }
 if (only.includes("callInner")) {
   await benchCallInner();
+  process.exit(0);
+}
+if (only.includes("python")) {
+  await benchPython(only.filter((one) => one !== "python"));
   process.exit(0);
 }
 if (only.includes("context")) {

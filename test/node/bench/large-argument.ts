@@ -113,8 +113,8 @@ async function peakOf(served: Served, work: () => Promise<void>): Promise<number
   return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024 - before;
 }
 
-/** Asks the Worker's isolate for the bytes that it holds after its garbage was collected. */
-async function heapOf(inspector: number): Promise<() => Promise<number>> {
+/** Asks the Worker's isolate for the bytes that it holds after its garbage was collected: V8's heap, buffers, memories. */
+export async function heapOf(inspector: number): Promise<() => Promise<number>> {
   const socket = new WebSocket(`ws://127.0.0.1:${inspector}/main`);
   await new Promise((resolve) => socket.addEventListener("open", resolve));
   const waiting = new Map<number, (result: Record<string, number>) => void>();

@@ -6,7 +6,7 @@ import { copyOfProject } from "./shell.ts";
 /** Makes a servlet in each language that the bundle step compiles, as its page says, and runs its test. */
 const folder = await copyOfProject(join(inject("worker"), "docs/languages"));
 
-describe.each(["C", "AssemblyScript"])("%s", async (heading) => {
+describe.each(["C", "AssemblyScript", "Python"])("%s", async (heading) => {
   const { servlet, build } = await makeServlet(heading, folder);
 
   test("needs no build of its own", () => {

@@ -4,6 +4,7 @@ import { extname } from "node:path";
 import * as z from "zod";
 import { publicLimits } from "../../../src/core/limits.ts";
 import { CORPUS } from "../bundle/typescript/corpus/corpus.ts";
+import { CORPUS as PYTHON_CORPUS } from "../bundle/python/corpus/corpus.ts";
 import { manifestSchema } from "../../../src/servlets/manifest.ts";
 
 const ENV: string = "../../../src/settings/env.ts";
@@ -163,6 +164,20 @@ async function packagesTable(): Promise<string> {
   return table(["package", "version", "for", "works", "KB"], rows);
 }
 
+function pythonPackagesTable(): string {
+  const rows = PYTHON_CORPUS.map(({ name, version, does, kb, note, fails }) => {
+    const works = fails === undefined ? "yes" : `**no**: ${fails.because}`;
+    return [
+      code(name),
+      version,
+      does,
+      note === undefined ? works : `${works}; ${note}`,
+      String(kb ?? ""),
+    ];
+  });
+  return table(["package", "version", "for", "works", "KB"], rows);
+}
+
 const TABLES: Record<string, () => string | Promise<string>> = {
   manifest: manifestTable,
   settings: settingsTable,
@@ -171,6 +186,7 @@ const TABLES: Record<string, () => string | Promise<string>> = {
   providers: providersTable,
   limits: limitsTable,
   packages: packagesTable,
+  "python-packages": pythonPackagesTable,
 };
 
 /** The pages with tables or files. */
@@ -182,7 +198,7 @@ export const PAGES = [
 ];
 
 /** How a file's language is named in a block, where that is not by the end of its name. */
-const LANGUAGES: Record<string, string> = { rs: "rust" };
+const LANGUAGES: Record<string, string> = { py: "python", rs: "rust" };
 
 /** A block with the content of a file. */
 async function blockOf(path: string): Promise<string> {

@@ -171,6 +171,24 @@ function servletOf(bodies: readonly Block[]): string {
   return `import { ${kit} } from "edge-servlets/servlet";\nexport default defineServlet({ tools: {\n${tools.join("\n")}\n} });\n`;
 }
 
+/** The answer to a form of one value without a name. */
+function valueIn(form: unknown): object {
+  const { requestedSchema } = form as {
+    requestedSchema?: { properties: Record<string, { enum?: unknown[] }> };
+  };
+  const value = requestedSchema?.properties["value"];
+  return value === undefined ? {} : { value: value.enum?.[0] ?? 3 };
+}
+
+/** A servlet in Python whose tools run the bodies of handlers. */
+function pythonServletOf(bodies: readonly Block[]): string {
+  const tools = bodies.map(
+    ({ text }, number) =>
+      `@tool\nasync def tool_${number}(ctx: Context):\n${text.replaceAll(/^(?=.)/gm, "    ")}`,
+  );
+  return `from edge_servlets import Context, ToolError, fetch, tool\n\n${tools.join("\n")}`;
+}
+
 const PAGES = await Promise.all(
   [
     "README.md",
@@ -188,6 +206,7 @@ const PAGES = await Promise.all(
     "docs/packages.md",
     "docs/profiles.md",
     "docs/projects.md",
+    "docs/python.md",
     "docs/self-hosting.md",
     "docs/sources.md",
     "docs/state.md",
@@ -206,10 +225,11 @@ describe.each(PAGES)("$path", async ({ path, blocks }: Page) => {
 
   test("has no block that nobody runs", () => {
     const known = of(
-      ...["sh", "ts", "tsx", "css", "js", "c", "json", "yaml", "ini", "toml", "mermaid"],
+      ...["sh", "ts", "python", "text", "tsx", "css", "js", "c", "json", "yaml", "ini", "toml"],
+      "mermaid",
     );
     expect(blocks.filter((block) => !known.includes(block))).toEqual([]);
-    expect(of("ts", "js").filter(({ file }) => file === "")).toEqual([]);
+    expect(of("ts", "js", "python", "text").filter(({ file }) => file === "")).toEqual([]);
   });
 
   test.runIf(of("json", "ini", "toml").length > 0)("its files are valid", () => {
@@ -237,11 +257,11 @@ describe.each(PAGES)("$path", async ({ path, blocks }: Page) => {
   });
 
   // The entry file of docs/projects.md is tested with the packed package.
-  const files = of("ts", "c").filter(({ file }) => file.startsWith("plugins/"));
+  const files = of("ts", "c", "python").filter(({ file }) => file.startsWith("plugins/"));
   describe.runIf(files.length > 0)("its servlets", async () => {
     const copy = await copyOfProject(join(FOLDER, `servlets-${basename(path, ".md")}`));
     const manifests = of("json").filter(({ file }) => file.endsWith("/servlet.json"));
-    for (const { text, ...block } of [...files, ...manifests, ...of("tsx", "css")]) {
+    for (const { text, ...block } of [...files, ...manifests, ...of("tsx", "css", "text")]) {
       // Tests run here, and not in the folder of the project.
       const there = text.replaceAll('loadServlet("', `loadServlet("${copy}/`);
       await place(copy, { ...block, text: there });
@@ -249,7 +269,7 @@ describe.each(PAGES)("$path", async ({ path, blocks }: Page) => {
 
     test("are built", async () => {
       const folders = files
-        .filter(({ file }) => /\/servlet\.(ts|c)$/.test(file))
+        .filter(({ file }) => /\/servlet\.(ts|c|py)$/.test(file))
         .map(({ file }) => join(copy, dirname(file)));
       const offers = await offersOf([...new Set(folders)]);
       expect(Object.keys(offers)).toHaveLength(new Set(folders).size);
@@ -277,13 +297,12 @@ describe.each(PAGES)("$path", async ({ path, blocks }: Page) => {
     }
   });
 
-  const bodies = of("ts").filter(({ file }) => file === "in a handler");
+  const bodies = of("ts", "python").filter(({ file }) => file === "in a handler");
   test.runIf(bodies.length > 0)("its handlers run", async () => {
-    await place(folder, {
-      ...bodies[0]!,
-      file: "plugins/handlers/servlet.ts",
-      text: servletOf(bodies),
-    });
+    const [file, text] = bodies.some(({ language }) => language === "python")
+      ? ["servlet.py", pythonServletOf(bodies)]
+      : ["servlet.ts", servletOf(bodies)];
+    await place(folder, { ...bodies[0]!, file: `plugins/handlers/${file}`, text });
     const manifest = JSON.stringify({
       allowed_hosts: ["api.example.com"],
       env_vars: { region: "eu" },
@@ -302,9 +321,9 @@ describe.each(PAGES)("$path", async ({ path, blocks }: Page) => {
           capabilities: { elicitation: {}, sampling: {}, roots: {} },
           fetch: () => Response.json({ ok: true }),
           answers: {
-            "elicitation/create": () => ({
+            "elicitation/create": (form) => ({
               action: "accept",
-              content: { colour: "red", name: "Ada" },
+              content: { colour: "red", name: "Ada", ...valueIn(form) },
             }),
             "sampling/createMessage": () => ({
               role: "assistant",

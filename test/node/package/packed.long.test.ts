@@ -1,6 +1,15 @@
 import { execFile, spawn } from "node:child_process";
 import { createReadStream } from "node:fs";
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import {
+  access,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
@@ -38,7 +47,8 @@ async function inFolder(cwd: string, ...args: string[]): Promise<string> {
 
 /** The content of a packed package, in this folder. */
 async function unpacked(name: string, where: string): Promise<string> {
-  const tarball = resolve(".bundle/packages", `${name}-${VERSION}.tgz`);
+  const file = name.replace("@", "").replace("/", "-");
+  const tarball = resolve(".bundle/packages", `${file}-${VERSION}.tgz`);
   await mkdir(where, { recursive: true });
   await pipeline(createReadStream(tarball), createGunzip(), unpackTar(where, { strip: 1 }));
   return where;
@@ -121,14 +131,48 @@ console.log(view.html.length > 5000, JSON.stringify(result.structuredContent));`
     ).toBe("");
 }, 180_000);
 
-test("both packages are ready to publish, with where they were made", async () => {
-  // To make them, `package/build.ts` has had npm try to publish both.
-  for (const name of ["edge-servlets", "create-edge-servlets"]) {
+test("a servlet in Python is made, bundled and tested there, with the package that has Python", async () => {
+  const command = join("node_modules/edge-servlets/bin/edge-servlets.js");
+  const told = await inFolder(project, command, "new", "count", "--lang", "python");
+  expect(told).toContain(`npm install -D @edge-servlets/python@${VERSION} `);
+  const { extraPaths } = JSON.parse(await readFile(join(project, "pyrightconfig.json"), "utf8"));
+  expect(extraPaths).toEqual(["node_modules/@edge-servlets/python"]);
+  const lacking = await run(process.execPath, [command, "list"], { cwd: project }).catch(
+    ({ stderr }: { stderr: string }) => stderr,
+  );
+  expect(lacking).toContain("in a package of its own: npm install -D @edge-servlets/python");
+
+  const place = await unpacked("@edge-servlets/python", join(project, extraPaths[0]));
+  expect(await readdir(place)).toEqual(
+    expect.arrayContaining(["LICENSE", "README.md", "edge_servlets", "fastmcp", "licenses"]),
+  );
+  await access(join(place, "edge_servlets/py.typed"));
+  await writeFile(
+    join(project, "count.mjs"),
+    `import { loadServlet } from "edge-servlets/testing";
+const servlet = await loadServlet("plugins/count");
+const { result } = await servlet.callTool("count_count", { text: "one two" });
+console.log(JSON.stringify(result.structuredContent));`,
+  );
+  expect(await inFolder(project, "count.mjs")).toContain('{"words":2,"lines":1,"characters":7}');
+  // It comes prepared: nothing of it was done here.
+  const bundled = await inFolder(project, command, "bundle");
+  expect(bundled).toMatch(/count/);
+  expect(bundled).not.toContain("preparing");
+}, 180_000);
+
+test("the packages are ready to publish, with where they were made", async () => {
+  // To make them, `package/build.ts` has had npm try to publish each.
+  for (const [name, files] of [
+    ["edge-servlets", ["bin", "dist", "template"]],
+    ["create-edge-servlets", ["bin", "dist", "template"]],
+    ["python", ["python.bin", "edge_servlets", "licenses"]],
+  ] as const) {
     const text = await readFile(`.bundle/packages/${name}/package.json`, "utf8");
     expect(JSON.parse(text)).toMatchObject({
       publishConfig: { access: "public", provenance: true },
       repository: { type: "git", url: "git+https://github.com/edge-servlets/edge-servlets.git" },
-      files: expect.arrayContaining(["bin", "dist", "template"]),
+      files: expect.arrayContaining([...files]),
     });
   }
 });

@@ -1,4 +1,6 @@
 import "./hooks.ts";
+import { makeBundle } from "../../../src/bundle/bundle.ts";
+import { servedFrom } from "../../../src/bundle/served.ts";
 import { OBJECTS } from "../objects.ts";
 import type { Class } from "./object.ts";
 
@@ -36,6 +38,20 @@ export async function loadDeployment(choose = planning): Promise<Deployment> {
     // The model knows clients that cannot be asked, and no persons at pages.
     variables: { GREETING: "hi", VAULT_PROBE: "opened", LOG_LEVEL: "error", LINKS: "off" },
   };
+}
+
+/** A deployment whose servlet that follows plans is in Python. It is in no bundle, as a server with Python starts slowly. */
+export async function loadPythonDeployment(): Promise<Deployment> {
+  const [member] = await makeBundle({
+    folders: ["test/python/durable"],
+    cache: ".bundle",
+    progress: () => {},
+    optimise: false,
+  });
+  const durable = { ...(await servedFrom(member!)), lists: member!.lists };
+  return loadDeployment((servlets) =>
+    planning(servlets.map((one) => (one.name === durable.name ? durable : one))),
+  );
 }
 
 /** The servlet that follows plans, in its variants, and one that has files. */

@@ -46,7 +46,11 @@ const MINUTE = 60_000;
  * The guests of objects that died keep their places until the clock says that they cannot wait any longer; here all
  * isolates are one, and each scene begins with the same clock. Nor does one object wake another.
  */
-export const ROOM = { waitingBytes: Infinity, startsAtOnce: Infinity };
+export const ROOM = {
+  waitingBytes: Infinity,
+  waitingBytesOfOne: Infinity,
+  startsAtOnce: Infinity,
+};
 
 interface Server {
   fetch(request: Request): Promise<Response> | Response;

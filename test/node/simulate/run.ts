@@ -8,8 +8,8 @@ import { shrunken } from "./shrink.ts";
 /**
  * `npm run simulate -- --seed 7` plays one seed and prints all that happens; `--seeds 1..10000` plays many
  * (`10..1` the other way round) and prints the smallest scene found for each that fails. `--state` plays scenes of
- * servlets that keep state, `--calls` of servlets that call others. `--steps` is during how many events there are faults. `--strict` lets known holes fail
- * too, `--digests` prints a digest of each trace, `--regressions` plays the scenes that have failed before, with so many
+ * servlets that keep state, `--calls` of servlets that call others, and `--python` has servlets in Python. `--steps` is
+ * during how many events there are faults. `--strict` lets known holes fail too, `--digests` prints a digest of each trace, `--regressions` plays the scenes that have failed before, with so many
  * `--tries` of each, and `--kills` plays small scenes of servlets that keep state with a death before each event: of each
  * kind of object, or with `--every 4` before each fourth event, of one kind in turn. `--and` stands between several of
  * these, which one process plays one after another.
@@ -20,6 +20,7 @@ const OPTIONS = {
   steps: { type: "string", default: "600" },
   state: { type: "boolean", default: false },
   calls: { type: "boolean", default: false },
+  python: { type: "boolean", default: false },
   strict: { type: "boolean", default: false },
   kills: { type: "boolean", default: false },
   every: { type: "string" },
@@ -49,9 +50,9 @@ function run(values: Values): Promise<boolean> {
   return values.seed === undefined ? playMany(values) : playOne(Number(values.seed), values);
 }
 
-function sceneFor(seed: number, { state, calls, steps }: Values): Scene {
+function sceneFor(seed: number, { state, calls, steps, python }: Values): Scene {
   const make = calls ? callingSceneOf : state ? statefulSceneOf : sceneOf;
-  return make(seed, Number(steps));
+  return { ...make(seed, Number(steps)), ...(python && { language: "python" }) };
 }
 
 async function playOne(seed: number, values: Values): Promise<boolean> {

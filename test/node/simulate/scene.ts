@@ -22,6 +22,8 @@ export interface Scene {
   faults: Faults;
   /** How often the internet does something else than to answer. */
   unreliable: number;
+  /** In which the servlet that follows plans is written, if not in TypeScript. */
+  language?: "python";
 }
 
 export interface Call {

@@ -1,6 +1,6 @@
 import { configureLimits } from "../../../src/core/limits.ts";
 import { processor } from "../../../src/wasm/processor.ts";
-import { loadDeployment, type Deployment } from "./deployment.ts";
+import { loadDeployment, loadPythonDeployment } from "./deployment.ts";
 import { replaceGlobals } from "./globals.ts";
 import type { Asking } from "./answer-judge.ts";
 import { judge } from "./judge.ts";
@@ -32,11 +32,13 @@ const HELD_UP = { polled: DAY / 8, other: 1.5 * DAY };
 /** Events after which a call is taken to have no end. */
 const MOST_EVENTS = 100_000;
 
-let deployment: Deployment | undefined;
+const load = { typescript: loadDeployment, python: loadPythonDeployment };
+const deployments: Partial<Record<keyof typeof load, ReturnType<typeof loadDeployment>>> = {};
 
 /** Plays a scene to its end, and judges what was seen. */
 export async function play(scene: Scene): Promise<Outcome> {
-  deployment ??= await loadDeployment();
+  const { language = "typescript" } = scene;
+  const deployment = await (deployments[language] ??= load[language]());
   configureLimits(ROOM);
   processor.forget();
   const { bindings, variables, durableObjects, createApp } = deployment;

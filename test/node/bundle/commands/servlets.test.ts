@@ -5,6 +5,7 @@ import {
   mkdtemp,
   readdir,
   readFile,
+  rename,
   rm,
   utimes,
   writeFile,
@@ -137,13 +138,15 @@ describe("new", () => {
 
   // That they are built and work: docs/languages.long.test.ts, and languages.slow.test.ts.
   test("makes servlets in the languages whose compilers are here, with nothing to build", async () => {
-    for (const language of ["c", "as"]) {
+    for (const language of ["c", "as", "python"]) {
       const made = await newServlet(`in-${language}`, [folder], { lang: language });
       expect(made).not.toMatch(/To build it|&&/);
     }
     expect(await unformatted(folder)).toEqual([]);
-    const found = await Promise.all(["in-c", "in-as"].map((name) => locate(name, [folder])));
-    expect(found.map(({ source }) => source.kind)).toEqual(["c", "assemblyscript"]);
+    const found = await Promise.all(
+      ["in-c", "in-as", "in-python"].map((name) => locate(name, [folder])),
+    );
+    expect(found.map(({ source }) => source.kind)).toEqual(["c", "assemblyscript", "python"]);
   });
 
   test.each([
@@ -207,15 +210,18 @@ describe("new", () => {
     );
   });
 
-  test("says what is missing for Python, and makes nothing", async () => {
-    const told = await refused(["new", "shout", "--lang", "python"]);
-    expect(told).toMatch(/no template for Python.*no package\s+registry has.*extism-py/s);
-    expect(await readdir(folder)).toEqual([]);
+  test("says which name a servlet in Python has to have", async () => {
+    await newServlet("kitchen", [folder], { lang: "python" });
+    const misnamed = join(folder, "kitchen/kitchen.py");
+    await rename(join(folder, "kitchen/servlet.py"), misnamed);
+    expect(await refused(["list"])).toContain(
+      `${misnamed}: it is a servlet, but only servlet.py is read as one: rename it`,
+    );
   });
 
   test.each(["cobol", "constructor", ""])("refuses the language %j", async (language) => {
     expect(await refused(["new", "shout", "--lang", language])).toMatch(
-      `There is no template for the language "${language}": take ts|rust|go|c|zig|as`,
+      `There is no template for the language "${language}": take ts|python|rust|go|c|zig|as`,
     );
     expect(await readdir(folder)).toEqual([]);
   });

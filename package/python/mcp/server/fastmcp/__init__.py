@@ -1,0 +1,1 @@
+from fastmcp import Context as Context, FastMCP as FastMCP, Image as Image

@@ -1,0 +1,1 @@
+from edge_servlets import Icon as Icon, ToolAnnotations as ToolAnnotations

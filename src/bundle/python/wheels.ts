@@ -1,0 +1,77 @@
+/** Wheels, the packed form of packages in Python: https://packaging.python.org/en/latest/specifications/binary-distribution-format/ */
+import { createHash } from "node:crypto";
+import { mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { unzipSync } from "fflate";
+import { limits } from "../../core/limits.ts";
+import { Refusal } from "../refusal.ts";
+import { shared } from "../work.ts";
+
+export const digestOf = (bytes: Uint8Array): string =>
+  createHash("sha256").update(bytes).digest("hex");
+
+/** What a wheel says that it requires, a line for each. */
+export function requiredBy(wheel: Uint8Array, name: string): string[] {
+  const files = filesOf(wheel, name, (path) => /^[^/]+\.dist-info\/METADATA$/.test(path));
+  const [text = new Uint8Array()] = Object.values(files);
+  const [head = ""] = new TextDecoder().decode(text).split(/\r?\n\r?\n/);
+  return [...head.matchAll(/^Requires-Dist:\s*(.*)$/gm)].map(([, line]) => line!.trim());
+}
+
+const COMPILED = /\.(so|pyd|dylib|dll)$/;
+
+/**
+ * The folder in the cache that has the files of a wheel; `mayLack` is true for one that may be without its parts that are
+ * compiled for a computer. Throws a `Refusal` for any other one with such parts, and for files outside of the folder.
+ */
+export function unpackedWheel(
+  wheel: Uint8Array,
+  name: string,
+  cache: string,
+  { mayLack = false } = {},
+): Promise<string> {
+  const folder = join(cache, "wheels", digestOf(wheel));
+  return shared(folder, async () => {
+    if (await stat(folder).catch(() => undefined)) return folder;
+    const files = filesOf(
+      wheel,
+      name,
+      (path) => !path.endsWith("/") && !(mayLack && COMPILED.test(path)),
+    );
+    for (const path of Object.keys(files)) {
+      if (COMPILED.test(path))
+        throw new Refusal(`${name}: it is not in plain Python, as it has ${path}`);
+      if (/^\/|\\|:|(^|\/)\.\.?(\/|$)/.test(path))
+        throw new Refusal(`${name}: it has a file outside of its folder, ${path}`);
+    }
+    const unfinished = `${folder}.${process.pid}`;
+    for (const [path, bytes] of Object.entries(files)) {
+      const file = join(unfinished, path.replace(/^[^/]+\.data\/(?:purelib|platlib)\//, ""));
+      await mkdir(dirname(file), { recursive: true });
+      await writeFile(file, bytes);
+    }
+    await rename(unfinished, folder).catch(() => rm(unfinished, { recursive: true, force: true }));
+    return folder;
+  });
+}
+
+/** Files of a wheel, by their paths. Throws a `Refusal` for what is no wheel, or is too large. */
+function filesOf(wheel: Uint8Array, name: string, keep: (path: string) => boolean) {
+  let bytes = 0;
+  try {
+    return unzipSync(wheel, {
+      filter({ name: path, originalSize }) {
+        if (!keep(path)) return false;
+        bytes += originalSize;
+        if (bytes > limits.sourceBytes) throw new RangeError("too large");
+        return true;
+      },
+    });
+  } catch (error) {
+    throw new Refusal(
+      error instanceof RangeError
+        ? `${name}: unpacked it is larger than ${limits.sourceBytes} bytes, which is the limit`
+        : `${name}: it is no wheel, as it cannot be unpacked`,
+    );
+  }
+}

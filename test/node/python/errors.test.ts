@@ -1,0 +1,128 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { loadServlet, type ServletUnderTest } from "../../../src/testing/index.ts";
+import { bundling } from "../bundle/bundling.ts";
+
+/** Exceptions of handlers, what they print, and definitions that cannot be served. */
+const FILE = "test/node/python/servlets/failing/servlet.py";
+let servlet: ServletUnderTest;
+beforeAll(async () => {
+  servlet = await loadServlet("test/node/python/servlets/failing");
+});
+
+const failed = (said: string) => ({ content: [{ type: "text", text: said }], isError: true });
+
+describe("an exception of a tool", () => {
+  test("for its caller is a result, and not logged", async () => {
+    const { result, logs } = await servlet.callTool("tool_error");
+    expect(result).toEqual(failed("There is no weather in Atlantis."));
+    expect(logs).toEqual([]);
+  });
+
+  test("of the protocol is an error of the protocol", async () => {
+    await expect(servlet.callTool("rpc_error")).rejects.toMatchObject({
+      message: "Not for you.",
+      data: { query: "secret" },
+    });
+  });
+
+  test("that is unexpected is logged with the author's lines alone", async () => {
+    const { result, logs } = await servlet.callTool("key_error");
+    expect(result).toEqual(failed("KeyError: 'size'"));
+    expect(logs).toHaveLength(1);
+    expect(logs[0]).toContain(`File "${FILE}", line 25, in key_error\n    return str(deeper({}))`);
+    expect(logs[0]).toContain(`File "${FILE}", line 20, in deeper\n    return order["size"]`);
+    expect(logs[0]).toContain("KeyError: 'size'");
+    expect(logs[0]).not.toContain("edge_servlets");
+  });
+
+  test("has its cause in the log", async () => {
+    const { result, logs } = await servlet.callTool("value_error");
+    expect(result).toEqual(failed("It has no size"));
+    expect(logs[0]).toMatch(/KeyError: 'size'[^]*direct cause[^]*ValueError: It has no size/);
+  });
+
+  test.each<[tool: string, said: string]>([
+    ["empty", "RuntimeError"],
+    ["recurses", "maximum recursion depth exceeded"],
+    ["forgets", "'coroutine' object has no attribute 'data'. `await` it, in an `async def`."],
+  ])("%s: %s", async (tool, said) => {
+    expect((await servlet.callTool(tool)).result).toEqual(failed(said));
+  });
+
+  test("that ends Python ends the call", async () => {
+    const { result, logs } = await servlet.callTool("exits");
+    expect(result).toEqual(failed("SystemExit: 3"));
+    expect(logs).toHaveLength(1);
+  });
+});
+
+test("an exception of a resource or a prompt is an error of the call", async () => {
+  await expect(servlet.readResource("broken://resource")).rejects.toThrow("No such book.");
+  await expect(servlet.getPrompt("broken_prompt")).rejects.toThrow("No prompt today.");
+});
+
+test("what is printed is in the log", async () => {
+  const { logs } = await servlet.callTool("prints");
+  expect(logs).toEqual(["info: one two", "info: several\nlines", "warn: to err", "info: no end"]);
+});
+
+test("logging is in the log at its levels", async () => {
+  const { logs } = await servlet.callTool("logs");
+  expect(logs).toEqual(["info: mine: a b", "warn: mine: careful", "error: mine: wrong"]);
+});
+
+describe("a definition is refused", () => {
+  const { bundle } = bundling();
+  const HEAD = "from edge_servlets import *\nfrom dataclasses import dataclass\n";
+  test.each<[what: string, text: string, message: string | RegExp]>([
+    ["that is empty", "x = 1", "The servlet offers nothing: no @tool, @resource or @prompt."],
+    [
+      "of a type without a schema",
+      "@tool\ndef f(x: complex) -> str: ...",
+      /servlet\.py:3: the tool "f": the parameter `x`: complex has no JSON Schema\./,
+    ],
+    [
+      "of a result without a schema",
+      "@tool\ndef f() -> complex: ...",
+      /servlet\.py:3: the tool "f": complex has no JSON Schema\./,
+    ],
+    [
+      "of a name that is not known",
+      '@tool\ndef f(x: "Unknown") -> str: ...',
+      'the tool "f": the type hint `Unknown` is not known.',
+    ],
+    ["with *args", "@tool\ndef f(*args): ...", "Name each parameter."],
+    ["with a bad name", '@tool("a b")\ndef f(): ...', 'the tool "a b": its name must be letters'],
+    ["without a name", "tool(lambda: 1)", 'this tool needs a name: @tool("NAME").'],
+    [
+      "that is there twice",
+      "@tool\ndef f(): ...\n@tool\ndef f(): ...",
+      /servlet\.py:5: there is another tool "f", at .*servlet\.py:3\./,
+    ],
+    ["with an unknown view", '@tool(view="v")\ndef f(): ...', 'there is no view "v"'],
+    ["of a resource without a URI", "@resource\ndef f(): ...", "a resource needs a URI"],
+    [
+      "of a template with another variable",
+      '@resource("a://{x}")\ndef f(y): ...',
+      "`y` is not one of its variables. What it takes is those of its URI: x.",
+    ],
+    [
+      "of a template that is none",
+      '@resource("a://{b c}")\ndef f(): ...',
+      'The URI template "a://{b c}" has a bad expression: {b c}.',
+    ],
+    [
+      "that completes another variable",
+      '@prompt(complete={"y": str})\ndef f(x): ...',
+      'it completes "y", which is not one of its variables.',
+    ],
+    [
+      "with a Field as a default in a dataclass",
+      "@dataclass\nclass D:\n  x: int = Field(ge=1)\n@tool\ndef f(d: D): ...",
+      "D.x: in a dataclass, a Field is no default. Write `x: Annotated[int, Field(...)]`.",
+    ],
+    ["that asks the host", "fetch('https://a.example')", "fetch() works only inside a handler"],
+  ])("%s", async (_what, text, message) => {
+    await expect(bundle({ "servlet.py": `${HEAD}${text}\n` })).rejects.toThrow(message);
+  });
+});

@@ -1,0 +1,193 @@
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import PurePosixPath
+from typing import Any, Literal, NamedTuple, TypedDict
+from uuid import UUID
+
+from edge_servlets import (
+    Audio,
+    EmbeddedResource,
+    File,
+    Image,
+    ResourceContents,
+    ResourceLink,
+    Text,
+    ToolResult,
+    tool,
+)
+
+PNG = b"\x89PNG"
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+class Point(NamedTuple):
+    x: int
+    y: int
+
+
+class Movie(TypedDict):
+    name: str
+    year: int
+
+
+@dataclass
+class Order:
+    size: Literal["small", "large"]
+    count: int = 1
+
+
+@dataclass
+class Everything:
+    when: datetime
+    day: date
+    long: timedelta
+    price: Decimal
+    id: UUID
+    path: PurePosixPath
+    raw: bytes
+    colours: set[Colour]
+    point: Point
+    movie: Movie
+    orders: list[Order]
+
+
+@tool
+def text() -> str:
+    return "é"
+
+
+@tool
+def nothing() -> None: ...
+
+
+@tool
+def number() -> int:
+    return 4
+
+
+@tool
+def truth() -> bool:
+    return True
+
+
+@tool
+def choice() -> Colour:
+    return Colour.RED
+
+
+@tool
+def order() -> Order:
+    return Order("small")
+
+
+@tool
+def movie() -> Movie:
+    return {"name": "Dune", "year": 2021}
+
+
+@tool
+def movies() -> list[Movie]:
+    return [{"name": "Dune", "year": 2021}]
+
+
+@tool
+def counts() -> dict[str, int]:
+    return {"a": 1}
+
+
+@tool
+def maybe(there: bool) -> Order | None:
+    return Order("large") if there else None
+
+
+@tool
+def everything() -> Everything:
+    return Everything(
+        datetime(2026, 1, 2, tzinfo=UTC),
+        date(2026, 1, 2),
+        timedelta(days=1, seconds=90, milliseconds=500),
+        Decimal("1.10"),
+        UUID(int=1),
+        PurePosixPath("/a"),
+        b"hi",
+        {Colour.RED},
+        Point(1, 2),
+        {"name": "Dune", "year": 2021},
+        [Order("small")],
+    )
+
+
+@tool
+def picture() -> Image:
+    return Image(data=PNG)
+
+
+@tool
+def blocks() -> list[Text | Image | str]:
+    return ["one", Text("two", annotations={"priority": 0.5}), Image(data=PNG, format="jpg")]
+
+
+@tool
+def media() -> list[Audio | File | ResourceLink | EmbeddedResource]:
+    return [
+        Audio(data=b"a", format="mp3"),
+        File(data=b"a,b", name="a.csv"),
+        File(data=b"x", format="pdf"),
+        ResourceLink("note://a", "a", title="A", size=3),
+        EmbeddedResource("note://b", text="b", mime_type="text/plain"),
+    ]
+
+
+@tool
+def raw() -> bytes:
+    return b"hi"
+
+
+@tool
+def whole() -> ToolResult:
+    return ToolResult("A text", {"a": 1}, meta={"m": 1})
+
+
+@tool
+def structured() -> ToolResult:
+    return ToolResult(structured_content={"a": 1})
+
+
+@tool
+def failed() -> ToolResult:
+    return ToolResult([Text("No")], is_error=True)
+
+
+@tool
+def either(ok: bool) -> Order | ToolResult:
+    return Order("small") if ok else ToolResult("sold out", is_error=True)
+
+
+UNTYPED: dict[str, Callable[[], Any]] = {
+    "text": lambda: "a",
+    "none": lambda: None,
+    "number": lambda: 1.5,
+    "dict": lambda: {"a": [1, None]},
+    "list": lambda: [1, 2],
+    "texts": lambda: ["a", "b"],
+    "blocks": lambda: [Text("a"), "b"],
+    "order": lambda: Order("small"),
+    "date": lambda: date(2026, 1, 2),
+    "deque": lambda: deque([1]),
+    "contents": lambda: ResourceContents("a", uri="note://a"),
+    "surrogate": lambda: "a\ud800",
+    "nan": lambda: {"a": [1, float("nan")]},
+    "object": lambda: {"a": object()},
+    "generator": lambda: (one for one in "ab"),
+    "cycle": lambda: (made := {}).update(a=made) or made,
+}
+
+for _name, _make in UNTYPED.items():
+    tool(f"untyped_{_name}")(_make)

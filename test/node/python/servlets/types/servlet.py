@@ -1,0 +1,155 @@
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum, IntEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, NewType, NotRequired, Required, TypedDict
+from uuid import UUID
+
+from edge_servlets import Field, tool
+
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Level(IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Point(NamedTuple):
+    x: float
+    y: float = 0
+
+
+class Movie(TypedDict, total=False):
+    name: Required[str]
+    year: int
+
+
+class Rated(Movie):
+    stars: NotRequired[int]
+
+
+@dataclass
+class Order:
+    size: Literal["small", "large"]
+    count: Annotated[int, Field(ge=1)] = 1
+    tags: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Node:
+    name: str
+    children: list[Node] = field(default_factory=list)
+
+
+@dataclass
+class Page[T]:
+    items: list[T]
+    next: Page[T] | None = None
+
+
+@dataclass
+class Cat:
+    kind: Literal["cat"]
+    lives: int
+
+
+@dataclass
+class Dog:
+    kind: Literal["dog"]
+    tricks: list[str]
+
+
+@dataclass
+class Positive:
+    number: int
+
+    def __post_init__(self) -> None:
+        if self.number <= 0:
+            raise ValueError("the number must be positive")
+
+
+UserId = NewType("UserId", int)
+type Json = dict[str, Json] | list[Json] | str | int | None
+type Pair[T] = tuple[T, T]
+
+HINTS: dict[str, Any] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "none": None,
+    "any": Any,
+    "optional": str | None,
+    "union": int | str,
+    "mixed": float | int,
+    "literal": Literal["a", 1, None],
+    "enum": Colour,
+    "int_enum": Level,
+    "list": list[list[int]],
+    "bare_list": list,
+    "dict": dict[str, int],
+    "int_keys": dict[int, float],
+    "enum_keys": dict[Colour, str],
+    "set": set[str],
+    "tuple": tuple[int, str],
+    "tuples": tuple[int, ...],
+    "named_tuple": Point,
+    "typed_dict": Movie,
+    "inherited": Rated,
+    "dataclass": Order,
+    "recursive": Node,
+    "generic": Page[int],
+    "tagged": Cat | Dog,
+    "checked": Positive,
+    "new_type": UserId,
+    "alias": Json,
+    "generic_alias": Pair[int],
+    "datetime": datetime,
+    "date": date,
+    "time": time,
+    "timedelta": timedelta,
+    "decimal": Decimal,
+    "uuid": UUID,
+    "path": Path,
+    "bytes": bytes,
+    "described": Annotated[str, "A text"],
+    "limited": Annotated[int, Field(ge=1, lt=10, multiple_of=2, title="N", examples=[4])],
+    "lengths": Annotated[list[int], Field(min_length=1, max_length=2)],
+    "pattern": Annotated[str, Field(pattern="^a", min_length=2)],
+    "extra": Annotated[str, Field(json_schema_extra={"format": "email"})],
+    "forward": "Later",
+}
+
+
+def _define(name: str, hint: Any) -> None:
+    def take(value):
+        return f"{value!r}"
+
+    take.__annotations__ = {"value": hint, "return": str}
+    tool(f"take_{name}")(take)
+
+
+for _name, _hint in HINTS.items():
+    _define(_name, _hint)
+
+
+@tool
+def defaults(
+    a: int,
+    b: int = 2,
+    c: str | None = None,
+    d: Order = Order("small"),
+    e: int = Field(default=5, le=9),
+    f: float = Field(description="Needed"),
+) -> str:
+    return f"{a} {b} {c} {d.size} {e} {f}"
+
+
+@dataclass
+class Later:
+    when: date

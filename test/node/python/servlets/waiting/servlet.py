@@ -1,0 +1,179 @@
+import asyncio
+import os
+import random
+import time
+import uuid
+
+from edge_servlets import Context, ToolError, fetch, tool
+
+ready = asyncio.Event()
+lock = asyncio.Lock()
+
+
+async def asked(ctx: Context, what: str) -> str:
+    answer = await ctx.elicit(what, str)
+    return f"{answer.action} {answer.data}"
+
+
+@tool
+async def gathers(ctx: Context) -> list[str]:
+    return list(await asyncio.gather(asked(ctx, "A?"), asked(ctx, "B?")))
+
+
+@tool
+async def groups(ctx: Context) -> list[str]:
+    async with asyncio.TaskGroup() as group:
+        calls = [group.create_task(ctx.tools.forecast(city=city)) for city in ("Bern", "Oslo")]
+        response = group.create_task(fetch("https://api.example.com/"))
+    return [*(call.result().text for call in calls), response.result().text]
+
+
+@tool
+async def all_at_once(ctx: Context) -> list[str]:
+    async def sleeps() -> str:
+        await asyncio.sleep(1)
+        return "slept"
+
+    call, answer, slept = await asyncio.gather(
+        ctx.call_tool("forecast", {"city": "Bern"}), asked(ctx, "A?"), sleeps()
+    )
+    return [call.text, answer, slept]
+
+
+@tool
+async def sleeps() -> list[int]:
+    before = time.time()
+    await asyncio.gather(asyncio.sleep(1), asyncio.sleep(86_400), asyncio.sleep(-1))
+    time.sleep(2)
+    return [int(before), int(time.time() - before)]
+
+
+@tool
+async def times_out(ctx: Context) -> str:
+    try:
+        async with asyncio.timeout(60):
+            return await asked(ctx, "A?")
+    except TimeoutError:
+        return "too late"
+
+
+@tool
+async def group_times_out(ctx: Context) -> str:
+    try:
+        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+            task = group.create_task(asked(ctx, "A?"))
+    except TimeoutError:
+        return "too late"
+    return task.result()
+
+
+@tool
+async def waits_for(ctx: Context) -> str:
+    return await asyncio.wait_for(asked(ctx, "A?"), 60)
+
+
+@tool
+async def queues() -> list[int]:
+    queue: asyncio.Queue[int | None] = asyncio.Queue(1)
+    got: list[int] = []
+
+    async def put() -> None:
+        for number in (1, 2, 3, None):
+            await queue.put(number)
+
+    async def take() -> None:
+        while (number := await queue.get()) is not None:
+            got.append(number)
+
+    await asyncio.gather(put(), take())
+    async with lock:
+        ready.set()
+    await ready.wait()
+    return got
+
+
+@tool
+async def draws(ctx: Context) -> list[str]:
+    before = random.random()
+    await asked(ctx, "A?")
+    return [str(before), str(random.random()), str(uuid.uuid4()), os.urandom(4).hex()]
+
+
+@tool
+async def never() -> str:
+    await asyncio.Future()
+    return ""
+
+
+@tool
+async def leaves() -> str:
+    async def other() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            print("cancelled")
+
+    task = asyncio.create_task(other())
+    await asyncio.sleep(0)
+    return str(task.done())
+
+
+@tool
+async def closes() -> int:
+    async def numbers():
+        try:
+            yield 1
+            yield 2
+        finally:
+            await asyncio.sleep(0)
+            print("closed")
+
+    async for number in numbers():
+        return number
+    return 0
+
+
+@tool
+async def group_refuses() -> str:
+    async def refuse() -> None:
+        raise ToolError("There is no such city.")
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(refuse())
+    return ""
+
+
+@tool
+async def group_fails() -> str:
+    async def fail() -> None:
+        raise ValueError("no")
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(fail())
+    return ""
+
+
+@tool
+def runs() -> str:
+    async def main() -> str:
+        await asyncio.sleep(1)
+        return "ran"
+
+    return asyncio.run(main())
+
+
+@tool
+async def in_thread() -> int:
+    return await asyncio.to_thread(lambda: 3)
+
+
+@tool
+async def cancels() -> str:
+    task = asyncio.create_task(asyncio.sleep(60))
+    await asyncio.sleep(0)
+    task.cancel()
+    try:
+        await task
+    except asyncio.CancelledError:
+        return "cancelled"
+    return ""

@@ -1,0 +1,124 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { loadServlet, type Script, type ServletUnderTest } from "../../../src/testing/index.ts";
+
+/** asyncio in the time of the journal. */
+let servlet: ServletUnderTest;
+beforeAll(async () => {
+  servlet = await loadServlet("test/node/python/servlets/waiting");
+});
+
+const FILE = "test/node/python/servlets/waiting/servlet.py";
+/** Where tasks of the servlet wait. */
+const LINES = { never: 104, leaves: 112 };
+
+const text = (value: string) => ({ type: "text" as const, text: value });
+const answers: Script["answers"] = {
+  "elicitation/create": ({ message }) => ({
+    action: "accept",
+    content: { value: String(message) },
+  }),
+};
+const tools: Script["tools"] = { forecast: ({ city }) => `${String(city)}: 22` };
+const fetch = () => new Response("ok");
+
+describe.each([false, true])("with alwaysReplay: %s", (alwaysReplay) => {
+  const script: Script = { answers, tools, fetch, alwaysReplay };
+
+  test("what several tasks ask is asked together", async () => {
+    const { result, asked } = await servlet.callTool("gathers", {}, script);
+    expect(result.structuredContent).toEqual({ result: ["accept A?", "accept B?"] });
+    expect(asked.map(({ params }) => params["message"])).toEqual(["A?", "B?"]);
+  });
+
+  test("a group of tasks", async () => {
+    const { result } = await servlet.callTool("groups", {}, script);
+    expect(result.structuredContent).toEqual({ result: ["Bern: 22", "Oslo: 22", "ok"] });
+  });
+
+  test("calls, questions and sleeps at once", async () => {
+    const { result } = await servlet.callTool("all_at_once", {}, script);
+    expect(result.structuredContent).toEqual({ result: ["Bern: 22", "accept A?", "slept"] });
+  });
+
+  test("sleeps at once wait for the longest", async () => {
+    const { result } = await servlet.callTool("sleeps", {}, { ...script, now: 5000 });
+    expect(result.structuredContent).toEqual({ result: [5, 86_402] });
+  });
+
+  test.each<[tool: string, result: object]>([
+    ["queues", { content: [text("[1,2,3]")], structuredContent: { result: [1, 2, 3] } }],
+    ["runs", { content: [text("ran")] }],
+    ["in_thread", { content: [text("3")], structuredContent: { result: 3 } }],
+    ["cancels", { content: [text("cancelled")] }],
+  ])("%s", async (tool, result) => {
+    expect((await servlet.callTool(tool, {}, script)).result).toEqual(result);
+  });
+});
+
+test("chance is the same where a call is run again", async () => {
+  const { result, recorded } = await servlet.callTool("draws", {}, { answers });
+  const again = await servlet.callTool("draws", {}, { ...(recorded && { recorded }) });
+  expect(again.result).toEqual(result);
+  const other = await servlet.callTool("draws", {}, { answers });
+  expect(other.result).not.toEqual(result);
+});
+
+describe("a question within asyncio.timeout", () => {
+  test.each(["times_out", "group_times_out", "waits_for"])("%s", async (tool) => {
+    const { result, asked } = await servlet.callTool(tool, {}, { answers });
+    expect(result.content).toEqual([text("accept A?")]);
+    expect(asked).toMatchObject([{ timeoutMs: 60_000 }]);
+  });
+
+  test.each(["times_out", "group_times_out"])("that ends: %s", async (tool) => {
+    let now = 0;
+    const late: Script["answers"] = {
+      "elicitation/create": () => {
+        now += 60_000;
+        return { action: "cancel" };
+      },
+    };
+    const { result } = await servlet.callTool(tool, {}, { answers: late, now: () => now });
+    expect(result.content).toEqual([text("too late")]);
+  });
+
+  test("that is cancelled before its end is a result", async () => {
+    const cancelled = { "elicitation/create": [{ action: "cancel" }] };
+    const { result } = await servlet.callTool("times_out", {}, { answers: cancelled });
+    expect(result.content).toEqual([text("cancel None")]);
+  });
+});
+
+test("a wait that can never end ends the call", async () => {
+  const { result } = await servlet.callTool("never");
+  expect(result.isError).toBe(true);
+  expect(result.content).toEqual([
+    text(
+      `The tool "never" awaits something that can never happen, at ${FILE}:${LINES.never}: nothing else runs.`,
+    ),
+  ]);
+});
+
+test("tasks that are left are cancelled, and the log says where they are", async () => {
+  const { result, logs } = await servlet.callTool("leaves");
+  expect(result.content).toEqual([text("False")]);
+  expect(logs).toEqual([
+    `warn: The tool "leaves" has ended before 1 of its tasks, which are cancelled: await them. They are at ${FILE}:${LINES.leaves}.`,
+    "info: cancelled",
+  ]);
+});
+
+test("generators are closed", async () => {
+  const { result, logs } = await servlet.callTool("closes");
+  expect(result.structuredContent).toEqual({ result: 1 });
+  expect(logs).toEqual(["info: closed"]);
+});
+
+test("errors of a group are those of its tasks", async () => {
+  const { result, logs } = await servlet.callTool("group_refuses");
+  expect(result).toEqual({ content: [text("There is no such city.")], isError: true });
+  expect(logs).toEqual([]);
+  const { result: other, logs: lines } = await servlet.callTool("group_fails");
+  expect(other).toEqual({ content: [text("no")], isError: true });
+  expect(lines[0]).toContain("ValueError: no");
+});
