@@ -1,5 +1,5 @@
 /** The record of a call. */
-import type { Answers } from "./asks.ts";
+import type { Answers, Asks } from "./asks.ts";
 import type { Json } from "./model.ts";
 import type { ToolAnswer } from "./tool-calls.ts";
 
@@ -58,7 +58,7 @@ export interface InnerCall {
   /** Of one that has ended. */
   answer?: ToolAnswer;
   /** Of one whose servlet has returned what it asks: its own state, and the answers once they are there. */
-  returned?: { state?: string; responses?: Answers };
+  returned?: { asks: Asks; state?: string; isSingleUse?: true; responses?: Answers };
   /** Of one that has not ended: the arguments that the profile of its caller gave it. */
   pinned?: Json;
 }
@@ -98,6 +98,7 @@ function withAnswers(recorded: Recorded, given: Answers | number, at: number): R
     if (call.recorded !== undefined)
       return { ...call, recorded: withAnswers(call.recorded, own, at) };
     if (call.returned === undefined || typeof own === "number") return call;
+    if (Object.keys(own).length === 0) return call;
     return { ...call, returned: { ...call.returned, responses: own } };
   });
   return { ...recorded, inner: { ...inner, calls } };

@@ -109,6 +109,19 @@ test("a task with calls inside sends each POST once", async () => {
   expect(new Set(sent).size).toBe(4);
 });
 
+test("a call that has returned what it asks is not made again before it is answered", async () => {
+  const fetched = vi.spyOn(globalThis, "fetch").mockImplementation(async () => new Response("ok"));
+  const post = { do: "http", method: "POST", url: "https://world.example/" };
+  const calls = [
+    call("plan_back", post, { do: "back", keys: ["a"] }),
+    call("plan", { do: "sleep", ms: 3_600_000 }),
+  ];
+  const id = await beginTask("plan", steps(calling(...calls)));
+  const { inputRequests } = await until(id, "input_required");
+  expect(inputRequests).toMatchObject({ "0.a": { params: { message: "durable: What? a" } } });
+  expect(fetched).toHaveBeenCalledTimes(1);
+});
+
 describe("a call that is refused", () => {
   const refused = async (tool: string, args: Json = {}) =>
     gives({ ...calling({ tool, args }), catches: true });
