@@ -312,7 +312,7 @@ class Batch {
   async #contextOf(nth: number, found: FoundTool, signal: AbortSignal): Promise<CallContext> {
     const { call } = this.#outer;
     const { id, principal, client, link, session, trace, chain, gate, sending } = call;
-    const { recorded, returned } = this.calls[nth]!;
+    const { recorded, returned, rounds = 0 } = this.calls[nth]!;
     const { responses, state } = returned ?? {};
     const { at, seed, time, fuel, waitMs } = this.#asked;
     const place = `${at}.${nth}`;
@@ -333,7 +333,10 @@ class Batch {
       ...(sending && { sending }),
       ...(responses && { input: { responses, ...(state !== undefined && { state }) } }),
       ...(recorded && { recorded }),
-      begun: { seed: await hexDigest(JSON.stringify([seed, nth, responses ?? null])), time },
+      begun: {
+        seed: await hexDigest(JSON.stringify([seed, nth, rounds, responses ?? null])),
+        time,
+      },
       share: { fuel: rest, waitMs },
       spent: (used) => void (this.#fuelUsed += Math.min(used, rest)),
       chain: { ...chain, place: `${chain.place}/${place}`, depth: chain.depth + 1 },
@@ -374,16 +377,17 @@ class Batch {
 
   #interrupted(nth: number, waiting: Waiting, { ref, servlet }: FoundTool): void {
     const { reason, recorded, state } = waiting;
+    const { rounds = 0 } = this.calls[nth]!;
     const { pinned } = ref.kind === "tool" ? ref : {};
     const pins = pinned && { pinned };
     if (recorded !== undefined || reason.kind !== "input") {
-      this.calls[nth] = { ...(recorded && { recorded }), ...pins };
+      this.calls[nth] = { ...(recorded && { recorded }), rounds, ...pins };
       return this.#waits(nth, reason, waiting);
     }
     const asks = toldBy(servlet!.name, reason.asks);
     const isSingleUse = waiting.isSingleUse && ({ isSingleUse: true } as const);
     const returned = { asks, ...(state !== undefined && { state }), ...isSingleUse };
-    this.calls[nth] = { returned, ...pins };
+    this.calls[nth] = { returned, rounds: rounds + 1, ...pins };
     this.#waits(nth, { ...reason, asks }, waiting);
   }
 

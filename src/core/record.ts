@@ -59,6 +59,8 @@ export interface InnerCall {
   answer?: ToolAnswer;
   /** Of one whose servlet has returned what it asks: its own state, and the answers once they are there. */
   returned?: { asks: Asks; state?: string; isSingleUse?: true; responses?: Answers };
+  /** How often its servlet has returned what it asks. */
+  rounds?: number;
   /** Of one that has not ended: the arguments that the profile of its caller gave it. */
   pinned?: Json;
 }
@@ -115,11 +117,11 @@ export function innerStateOf({ inner }: Pick<Recorded, "inner">): string {
   if (inner === undefined) return "";
   return JSON.stringify([
     inner.at,
-    ...inner.calls.map(({ recorded, answer, returned }) => [
+    ...inner.calls.map(({ recorded, answer, returned, rounds }) => [
       ...(recorded === undefined
         ? []
         : [recorded.head.seed, recorded.entries.map((one) => [one.digest, one.answer])]),
-      ...[recorded && innerStateOf(recorded), answer, returned],
+      ...[recorded && innerStateOf(recorded), answer, returned, rounds],
     ]),
   ]);
 }

@@ -122,6 +122,31 @@ test("a call that has returned what it asks is not made again before it is answe
   expect(fetched).toHaveBeenCalledTimes(1);
 });
 
+test("what a call inside does after the same answers in another round is something else", async () => {
+  const keys: (string | null)[] = [];
+  vi.spyOn(globalThis, "fetch").mockImplementation(async (input) => {
+    keys.push(new Request(input as Request).headers.get("idempotency-key"));
+    return new Response("ok");
+  });
+  const back = { do: "back", keys: ["a"] };
+  const nap = { do: "sleep", ms: 3_600_000 };
+  const post = { do: "http", method: "POST", url: "https://world.example/" };
+  const id = await beginTask(
+    "plan_always",
+    steps(calling(call("plan_back", ...[back, post, back, post, nap, back, post]))),
+  );
+  for (let round = 0; round < 3; round++) {
+    const [key] = Object.keys((await until(id, "input_required"))["inputRequests"]);
+    await updateTask(id, { [key!]: accept("yes") });
+    await ring(id, 0);
+    if (round === 1) await ring(id, 3_600_000);
+  }
+  const said = JSON.stringify(saidIn(await until(id, "completed")));
+  expect(new Set(keys).size).toBe(3);
+  const ids = said.match(/[0-9a-f]{8}-[0-9a-f-]{27}/g)!;
+  expect(new Set(ids).size).toBe(ids.length);
+});
+
 describe("a call that is refused", () => {
   const refused = async (tool: string, args: Json = {}) =>
     gives({ ...calling({ tool, args }), catches: true });
