@@ -137,15 +137,15 @@ function answersOf(answers: Answers, nth: number, count: number): Answers {
   return Object.fromEntries(own.map(([key, one]) => [key.slice(prefix.length), one]));
 }
 
-/** A part of the record of an inner call: its head at position -1, or an entry. */
+/** A part of the record of an inner call: its head at position -1, an entry, or a request that was announced there. */
 export interface InnerRow {
   /** Where it was made: the position of the question and its number there, for each call on the way, as `3.0/1.2`. */
   place: string;
   position: number;
-  value: JournalHead | JournalEntry;
+  value: JournalHead | JournalEntry | Announced;
 }
 
-/** The record with what was kept of its inner calls since; rows are in their order. */
+/** The record with what was kept of its inner calls since; rows are in their order, the announced requests last. */
 export function withInnerRows(recorded: Recorded, rows: readonly InnerRow[]): Recorded {
   const { inner, ...rest } = recorded;
   const whole: Recorded = inner?.at === rest.entries.length ? recorded : rest;
@@ -154,10 +154,15 @@ export function withInnerRows(recorded: Recorded, rows: readonly InnerRow[]): Re
     const call = innerAt(kept, place);
     if (call === undefined) continue;
     if ("seed" in value) call.recorded ??= { head: value, entries: [], notices: 0 };
+    else if ("key" in value) announce(call.recorded, value);
     else if (call.recorded?.entries.length === position)
       call.recorded.entries = [...call.recorded.entries, value];
   }
   return kept;
+}
+
+function announce(recorded: Recorded | undefined, one: Announced): void {
+  if (recorded !== undefined) recorded.intents = [...(recorded.intents ?? []), one];
 }
 
 /** The call at this place; undefined where the calls around it have gone on. */
