@@ -1,6 +1,6 @@
 /** Calls of tools that a servlet makes: calls like any other, whose records are a part of that of the call around them. */
 import { perform, whateverFor, type Waiting } from "./engine.ts";
-import type { Ask, Asker } from "../core/asks.ts";
+import type { Ask, Asker, Asks } from "../core/asks.ts";
 import type {
   AskedCalls,
   CallChain,
@@ -230,6 +230,10 @@ class Batch {
 
   async #one(nth: number, signal: AbortSignal): Promise<void> {
     const known = this.calls[nth]!;
+    const { returned } = known;
+    // It waits as before: its servlet is called again once its questions are answered.
+    if (returned !== undefined && returned.responses === undefined)
+      return this.#waits(nth, { kind: "input", asks: returned.asks, given: {} }, returned);
     const key = this.#keys[nth]!;
     const asked = this.#asked.calls[key]!;
     const ended = (answer: ToolAnswer) => (this.calls[nth] = { answer });
@@ -256,7 +260,7 @@ class Batch {
           waits: whateverFor((waiting) => waiting),
         }),
       );
-      if (isWaiting(result)) this.#interrupted(nth, result, found.ref);
+      if (isWaiting(result)) this.#interrupted(nth, result, found);
       else ended(this.#within(result as CallToolResult));
     } catch (error) {
       if (error instanceof Refusal) {
@@ -308,7 +312,7 @@ class Batch {
   async #contextOf(nth: number, found: FoundTool, signal: AbortSignal): Promise<CallContext> {
     const { call } = this.#outer;
     const { id, principal, client, link, session, trace, chain, gate, sending } = call;
-    const { recorded, returned } = this.calls[nth]!;
+    const { recorded, returned, rounds = 0 } = this.calls[nth]!;
     const { responses, state } = returned ?? {};
     const { at, seed, time, fuel, waitMs } = this.#asked;
     const place = `${at}.${nth}`;
@@ -329,7 +333,10 @@ class Batch {
       ...(sending && { sending }),
       ...(responses && { input: { responses, ...(state !== undefined && { state }) } }),
       ...(recorded && { recorded }),
-      begun: { seed: await hexDigest(JSON.stringify([seed, nth, responses ?? null])), time },
+      begun: {
+        seed: await hexDigest(JSON.stringify([seed, nth, rounds, responses ?? null])),
+        time,
+      },
       share: { fuel: rest, waitMs },
       spent: (used) => void (this.#fuelUsed += Math.min(used, rest)),
       chain: { ...chain, place: `${chain.place}/${place}`, depth: chain.depth + 1 },
@@ -368,16 +375,25 @@ class Batch {
     };
   }
 
-  #interrupted(
-    nth: number,
-    { reason, recorded, state, isSingleUse }: Waiting,
-    ref: FoundTool["ref"],
-  ): void {
-    this.#reasons[nth] = reason;
-    this.isSingleUse ||= isSingleUse;
-    const returned = { ...(state !== undefined && { state }) };
+  #interrupted(nth: number, waiting: Waiting, { ref, servlet }: FoundTool): void {
+    const { reason, recorded, state } = waiting;
+    const { rounds = 0 } = this.calls[nth]!;
     const { pinned } = ref.kind === "tool" ? ref : {};
-    this.calls[nth] = { ...(recorded ? { recorded } : { returned }), ...(pinned && { pinned }) };
+    const pins = pinned && { pinned };
+    if (recorded !== undefined || reason.kind !== "input") {
+      this.calls[nth] = { ...(recorded && { recorded }), rounds, ...pins };
+      return this.#waits(nth, reason, waiting);
+    }
+    const asks = toldBy(servlet!.name, reason.asks);
+    const isSingleUse = waiting.isSingleUse && ({ isSingleUse: true } as const);
+    const returned = { asks, ...(state !== undefined && { state }), ...isSingleUse };
+    this.calls[nth] = { returned, rounds: rounds + 1, ...pins };
+    this.#waits(nth, { ...reason, asks }, waiting);
+  }
+
+  #waits(nth: number, reason: WaitReason, { isSingleUse }: { isSingleUse?: boolean }): void {
+    this.#reasons[nth] = reason;
+    this.isSingleUse ||= isSingleUse === true;
   }
 
   /** The result, unless all of them together are more than is kept for one call. */
@@ -393,22 +409,25 @@ class Batch {
 }
 
 /** Faults that end the call around: what is wrong is not with the call inside. */
-const ENDING: ReadonlySet<string> = new Set(["cancelled", "internal", "too_many"]);
+const ENDING: ReadonlySet<string> = new Set(["cancelled", "conflict", "internal", "too_many"]);
 
 const isWaiting = (ended: Waiting | Json): ended is Waiting =>
   "reason" in ended && "fuelUsed" in ended;
 
 /** Questions to the user that say which servlet asks. */
-const askingFor =
-  (servlet: string, ask: Asker): Asker =>
-  (asks, signal) => {
-    const told = Object.entries(asks).map(([key, one]): [string, Ask] => {
+const toldBy = (servlet: string, asks: Asks): Asks =>
+  Object.fromEntries(
+    Object.entries(asks).map(([key, one]): [string, Ask] => {
       if (one.method !== "elicitation/create") return [key, one];
       const message = `${servlet}: ${textIn(one.params["message"])}`;
       return [key, { ...one, params: { ...one.params, message } }];
-    });
-    return ask(Object.fromEntries(told), signal);
-  };
+    }),
+  );
+
+const askingFor =
+  (servlet: string, ask: Asker): Asker =>
+  (asks, signal) =>
+    ask(toldBy(servlet, asks), signal);
 
 /** What all calls that were made together wait for; undefined if each has ended. */
 function mergedReason(

@@ -1,5 +1,5 @@
 /** The record of a call. */
-import type { Answers } from "./asks.ts";
+import type { Answers, Asks } from "./asks.ts";
 import type { Json } from "./model.ts";
 import type { ToolAnswer } from "./tool-calls.ts";
 
@@ -58,7 +58,9 @@ export interface InnerCall {
   /** Of one that has ended. */
   answer?: ToolAnswer;
   /** Of one whose servlet has returned what it asks: its own state, and the answers once they are there. */
-  returned?: { state?: string; responses?: Answers };
+  returned?: { asks: Asks; state?: string; isSingleUse?: true; responses?: Answers };
+  /** How often its servlet has returned what it asks. */
+  rounds?: number;
   /** Of one that has not ended: the arguments that the profile of its caller gave it. */
   pinned?: Json;
 }
@@ -98,6 +100,7 @@ function withAnswers(recorded: Recorded, given: Answers | number, at: number): R
     if (call.recorded !== undefined)
       return { ...call, recorded: withAnswers(call.recorded, own, at) };
     if (call.returned === undefined || typeof own === "number") return call;
+    if (Object.keys(own).length === 0) return call;
     return { ...call, returned: { ...call.returned, responses: own } };
   });
   return { ...recorded, inner: { ...inner, calls } };
@@ -114,11 +117,11 @@ export function innerStateOf({ inner }: Pick<Recorded, "inner">): string {
   if (inner === undefined) return "";
   return JSON.stringify([
     inner.at,
-    ...inner.calls.map(({ recorded, answer, returned }) => [
+    ...inner.calls.map(({ recorded, answer, returned, rounds }) => [
       ...(recorded === undefined
         ? []
         : [recorded.head.seed, recorded.entries.map((one) => [one.digest, one.answer])]),
-      ...[recorded && innerStateOf(recorded), answer, returned],
+      ...[recorded && innerStateOf(recorded), answer, returned, rounds],
     ]),
   ]);
 }
@@ -134,15 +137,15 @@ function answersOf(answers: Answers, nth: number, count: number): Answers {
   return Object.fromEntries(own.map(([key, one]) => [key.slice(prefix.length), one]));
 }
 
-/** A part of the record of an inner call: its head at position -1, or an entry. */
+/** A part of the record of an inner call: its head at position -1, an entry, or a request that was announced there. */
 export interface InnerRow {
   /** Where it was made: the position of the question and its number there, for each call on the way, as `3.0/1.2`. */
   place: string;
   position: number;
-  value: JournalHead | JournalEntry;
+  value: JournalHead | JournalEntry | Announced;
 }
 
-/** The record with what was kept of its inner calls since; rows are in their order. */
+/** The record with what was kept of its inner calls since; rows are in their order, the announced requests last. */
 export function withInnerRows(recorded: Recorded, rows: readonly InnerRow[]): Recorded {
   const { inner, ...rest } = recorded;
   const whole: Recorded = inner?.at === rest.entries.length ? recorded : rest;
@@ -151,10 +154,15 @@ export function withInnerRows(recorded: Recorded, rows: readonly InnerRow[]): Re
     const call = innerAt(kept, place);
     if (call === undefined) continue;
     if ("seed" in value) call.recorded ??= { head: value, entries: [], notices: 0 };
+    else if ("key" in value) announce(call.recorded, value);
     else if (call.recorded?.entries.length === position)
       call.recorded.entries = [...call.recorded.entries, value];
   }
   return kept;
+}
+
+function announce(recorded: Recorded | undefined, one: Announced): void {
+  if (recorded !== undefined) recorded.intents = [...(recorded.intents ?? []), one];
 }
 
 /** The call at this place; undefined where the calls around it have gone on. */

@@ -164,7 +164,7 @@ CREATE TABLE IF NOT EXISTS inner_rows (place TEXT NOT NULL, position INTEGER NOT
     return rows.length === 0 ? undefined : ((await this.#open(rows)) as JournalEntry);
   }
 
-  /** What is kept of calls inside. */
+  /** What is kept of calls inside; the announced requests last. */
   async innerRows(): Promise<InnerRow[]> {
     if (!hasTable(this.#sql, "inner_rows")) return [];
     const places = this.#sql
@@ -181,6 +181,15 @@ CREATE TABLE IF NOT EXISTS inner_rows (place TEXT NOT NULL, position INTEGER NOT
         )
         .toArray();
       rows.push({ place, position, value: (await this.#open(parts)) as InnerRow["value"] });
+    }
+    const announced = this.#sql
+      .exec<Row & Omit<InnerRow, "value">>(
+        "SELECT place, position, part, bytes FROM inner_rows WHERE part = -1",
+      )
+      .toArray();
+    for (const { place, position, bytes } of announced) {
+      const key = new TextDecoder().decode(bytes);
+      rows.push({ place, position, value: { position, key } });
     }
     return rows;
   }

@@ -49,6 +49,8 @@ export class Journal {
   #kept: number;
   #notices = 0;
   #pending: Pending | undefined;
+  /** How much of the time that the pending question lasts has passed in earlier runs, in ms. */
+  #passed = 0;
   /** The question that the record ends at. */
   readonly #last: (Pending & { at: number }) | undefined;
   /** No answer comes before this time. */
@@ -169,8 +171,11 @@ export class Journal {
   /** How long the pending question still lasts, of so many ms: an earlier run may have been interrupted for something else. */
   leftOf(ms: number): number {
     const { until, at, digest } = this.#last ?? {};
+    this.#passed = 0;
     if (until === undefined || at !== this.#at || digest !== this.#pending?.digest) return ms;
-    return Math.min(ms, Math.max(0, until - this.#world.now()));
+    const left = Math.min(ms, Math.max(0, until - this.#world.now()));
+    this.#passed = ms - left;
+    return left;
   }
 
   /** Of calls that the pending question makes: 32 bytes in hex, the same in each run. Settles once this call can be repeated. */
@@ -212,7 +217,8 @@ export class Journal {
   recorded(waits?: WaitReason): Recorded {
     const notices = Math.max(this.#notices, this.#notified);
     const head = this.#head();
-    const sleep = waits?.kind === "sleep" ? { ms: waits.ms, until: waits.until } : {};
+    const isAsleep = waits?.kind === "sleep";
+    const sleep = isAsleep ? { ms: waits.ms + this.#passed, until: waits.until } : {};
     const pending = this.#pending && { pending: { ...this.#pending, ...sleep } };
     return { head, entries: this.#entries, notices, ...pending };
   }

@@ -111,6 +111,10 @@ export function keeping(steps: Step[], chance: Chance): Step[] {
 /** The tools of servlets that keep state, by the prefix of their names. */
 export const isKeeping = (tool: string): boolean => /^k[scv]-/.test(tool);
 
+/** The tools that the calls of these steps name, those of branches too. */
+export const toolsIn = (steps: Step[]): string[] =>
+  steps.flatMap(({ tools = [], branches = [] }) => [...tools, ...branches.flatMap(toolsIn)]);
+
 /** The tools that may be called, those of servlets that keep state by themselves; and how many calls within each other. */
 interface Callable {
   keeping: readonly string[];

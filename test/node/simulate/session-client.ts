@@ -1,4 +1,5 @@
 import { answerTo, newAttempt, type Attempt, type Json, type ClientWorld } from "./attempt.ts";
+import { toolsIn } from "./programs.ts";
 import type { Call } from "./scene.ts";
 
 const VERSION = "2025-11-25";
@@ -45,7 +46,9 @@ export class SessionClient {
     await this.#insist({ method: "notifications/initialized" });
     await Promise.all(calls.map((call) => this.#call(call)));
     // State of a session can be seen in that session alone.
-    const keeps = calls.find(({ tool }) => tool.startsWith("ks-"));
+    const keeps = calls.find((call) =>
+      [call.tool, ...toolsIn(call.program)].some((tool) => tool.startsWith("ks-")),
+    );
     if (keeps !== undefined) {
       const look = { label: `${keeps.label}-look`, tool: "ks-plan", program: [{ do: "keep" }] };
       await this.#call({ ...keeps, ...look, client: "session" });

@@ -10,7 +10,7 @@ import { begun } from "./clients.ts";
 import { HttpServer } from "./http-server.ts";
 import type { SimulatedObject } from "./object.ts";
 import { Platform, ROOM } from "./platform.ts";
-import { described, isKeeping, saidMs, type Step } from "./programs.ts";
+import { described, isKeeping, saidMs, toolsIn, type Step } from "./programs.ts";
 import type { Call, Scene } from "./scene.ts";
 import { innerAttempts, judgeState, scopeOf } from "./state-judge.ts";
 import { BEGINNING, Scheduler } from "./scheduler.ts";
@@ -153,8 +153,6 @@ function mostMs(attempts: Attempt[], faults: number): number {
 
 /** Calls to the servlets that keep state which are called within this one. */
 function insideOf(call: LabelledCall): LabelledCall[] {
-  const toolsIn = (steps: Step[]): string[] =>
-    steps.flatMap(({ tools = [], branches = [] }) => [...tools, ...branches.flatMap(toolsIn)]);
   const tools = new Set(toolsIn(call.program).filter(isKeeping));
   return [...tools].map((tool) => ({ ...call, tool, label: `${tool}-in-${call.label}` }));
 }

@@ -4,9 +4,12 @@ import { Resumption } from "../../../src/calls/resumption.ts";
 
 /** What the requests that resume one call record of what they send. */
 
-test("a request that was recorded but not sent, as its client left meanwhile, may be sent by a retry", async () => {
+const HEAD = { version: 1, hash: "", input: "", seed: "", time: 0 };
+
+/** Makes requests that resume the same call. */
+function attempts() {
   const states = env.STATES!.get(env.STATES!.newUniqueId());
-  const attempt = () =>
+  return () =>
     new Resumption(
       {
         name: async () => "state and answers",
@@ -16,8 +19,12 @@ test("a request that was recorded but not sent, as its client left meanwhile, ma
       },
       async () => states,
     );
+}
+
+test("a request that was recorded but not sent, as its client left meanwhile, may be sent by a retry", async () => {
+  const attempt = attempts();
   const left = attempt();
-  await left.begin({ version: 1, hash: "", input: "", seed: "", time: 0 });
+  await left.begin(HEAD);
   const sending = left.intend(0, "key", "once");
   void left.release();
   await expect(sending).rejects.toMatchObject({ code: "cancelled" });
@@ -35,4 +42,15 @@ test("a request that was recorded but not sent, as its client left meanwhile, ma
   await third.earlier();
   expect(await third.intend(0, "key", "once")).toBe(true);
   await third.release();
+});
+
+test("a task that the call becomes knows what calls inside may have sent", async () => {
+  const first = attempts()();
+  await first.begin(HEAD);
+  await first.begin(HEAD, "0.1");
+  await first.intend(0, "key", "once", "0.1");
+  await first.release();
+  const { recorded } = await first.task("task");
+  const [, inside] = recorded!.inner!.calls;
+  expect(inside!.recorded).toMatchObject({ head: HEAD, intents: [{ position: 0, key: "key" }] });
 });

@@ -1,4 +1,10 @@
 import { describe, expect, test, vi } from "vitest";
+import { env } from "cloudflare:workers";
+import { toolCallerOf } from "../../../src/calls/tool-caller.ts";
+import { Fault } from "../../../src/core/errors.ts";
+import { Registry } from "../../../src/servlets/registry.ts";
+import { nobodysCall } from "../../../src/servlets/servlet.ts";
+import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
 import { bundle } from "../../bundle.gen.ts";
 import {
   accept,
@@ -62,6 +68,23 @@ describe("calls that are made together", () => {
   });
 });
 
+test("a request that another one with the same answers has overtaken is no answer to a call inside", async () => {
+  const conflict = new Fault("conflict", "Another request is in progress.");
+  const keeper = {
+    begin: async () => {},
+    keep: async () => {},
+    intend: () => Promise.reject(conflict),
+  };
+  const registry = new Registry(bundle, {
+    ...deploymentOf(readSettings(env), env),
+    toolCaller: toolCallerOf,
+  });
+  const post = { do: "http", method: "POST", url: "https://world.example/" };
+  const input = steps({ ...nested(post), catches: true });
+  const entry = await registry.resolve({ kind: "tool", name: "plan", input });
+  await expect(entry.run({ ...nobodysCall, keeper })).rejects.toBe(conflict);
+});
+
 test("a task with calls inside sends each POST once", async () => {
   const sent: string[] = [];
   vi.spyOn(globalThis, "fetch").mockImplementation(async (input) => {
@@ -84,6 +107,44 @@ test("a task with calls inside sends each POST once", async () => {
     [said([[200, "ok"], "slept", asked[0], [200, "ok"]]), expect.anything()],
   ]);
   expect(new Set(sent).size).toBe(4);
+});
+
+test("a call that has returned what it asks is not made again before it is answered", async () => {
+  const fetched = vi.spyOn(globalThis, "fetch").mockImplementation(async () => new Response("ok"));
+  const post = { do: "http", method: "POST", url: "https://world.example/" };
+  const calls = [
+    call("plan_back", post, { do: "back", keys: ["a"] }),
+    call("plan", { do: "sleep", ms: 3_600_000 }),
+  ];
+  const id = await beginTask("plan", steps(calling(...calls)));
+  const { inputRequests } = await until(id, "input_required");
+  expect(inputRequests).toMatchObject({ "0.a": { params: { message: "durable: What? a" } } });
+  expect(fetched).toHaveBeenCalledTimes(1);
+});
+
+test("what a call inside does after the same answers in another round is something else", async () => {
+  const keys: (string | null)[] = [];
+  vi.spyOn(globalThis, "fetch").mockImplementation(async (input) => {
+    keys.push(new Request(input as Request).headers.get("idempotency-key"));
+    return new Response("ok");
+  });
+  const back = { do: "back", keys: ["a"] };
+  const nap = { do: "sleep", ms: 3_600_000 };
+  const post = { do: "http", method: "POST", url: "https://world.example/" };
+  const id = await beginTask(
+    "plan_always",
+    steps(calling(call("plan_back", ...[back, post, back, post, nap, back, post]))),
+  );
+  for (let round = 0; round < 3; round++) {
+    const [key] = Object.keys((await until(id, "input_required"))["inputRequests"]);
+    await updateTask(id, { [key!]: accept("yes") });
+    await ring(id, 0);
+    if (round === 1) await ring(id, 3_600_000);
+  }
+  const said = JSON.stringify(saidIn(await until(id, "completed")));
+  expect(new Set(keys).size).toBe(3);
+  const ids = said.match(/[0-9a-f]{8}-[0-9a-f-]{27}/g)!;
+  expect(new Set(ids).size).toBe(ids.length);
 });
 
 describe("a call that is refused", () => {

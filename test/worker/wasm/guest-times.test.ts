@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
+import { withRecordedAnswer, type Recorded } from "../../../src/core/record.ts";
 import { Wait } from "../../../src/core/suspension.ts";
 import { Reservation } from "../../../src/wasm/budget.ts";
 import { Guest } from "../../../src/wasm/guest.ts";
@@ -10,16 +11,21 @@ import { nobody } from "../../../src/wasm/pool.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 
-/** A guest in a world whose clock stands still, and how long it slept, in ms. */
-function guestIn(setup: Partial<typeof nobody> = {}) {
+type Begun = ConstructorParameters<typeof Journal>[0];
+
+/** A guest in a world whose clock stands still at this time, and how long it slept, in ms. */
+function guestIn(
+  setup: Partial<typeof nobody> = {},
+  { now = NOW, begun = { hash: "", input: "" } }: { now?: number; begun?: Begun } = {},
+) {
   const slept: number[] = [];
   const world = {
     ...nobody.world,
-    now: () => NOW,
+    now: () => now,
     random: (bytes: Uint8Array) => void bytes.fill(77),
     sleep: async (ms: number) => void slept.push(ms),
   };
-  const journal = new Journal({ hash: "", input: "" }, world, undefined);
+  const journal = new Journal(begun, world, undefined);
   const guest = new Guest({ ...nobody, ...setup, world }, journal);
   const fuel = new WebAssembly.Global({ value: "i64", mutable: true }, 0n);
   const kernel = { edge_alloc: () => 0, edge_input: () => {}, edge_length: () => 0 };
@@ -56,4 +62,18 @@ test("a call that finds no room is run again at a whole millisecond", async () =
     other?.release();
     configureLimits(usual);
   }
+});
+
+test("a sleep that was interrupted takes its whole time by the guest's clock, whatever the machine's says at its end", async () => {
+  let begun: Begun | undefined;
+  for (const now of [NOW, NOW + 5000]) {
+    const gate = (ms: number) => {
+      throw new Wait({ kind: "sleep", until: now + ms, ms });
+    };
+    const { guest } = guestIn({ gate }, { now, ...(begun && { begun }) });
+    const wait = await guest.sleep(36_000).catch((error: unknown) => error as Wait);
+    begun = guest.journal.recorded(wait?.reason);
+  }
+  const { entries } = withRecordedAnswer(begun as Recorded, "", NOW - 1000);
+  expect(entries).toMatchObject([{ at: NOW + 36_000 }]);
 });
