@@ -1,4 +1,4 @@
-import { loadServlet } from "edge-servlets/testing";
+import { loadServlet, type Script } from "edge-servlets/testing";
 import { describe, expect, test } from "vitest";
 
 const PEOPLE = "id,name,born\n1,Ada,1815\n2,Grace,1906\n3,Alan,1912\n";
@@ -10,10 +10,10 @@ const WORKS = JSON.stringify([
 /** A servlet for one caller, and what its tools answer. */
 async function caller() {
   const servlet = await loadServlet(import.meta.dirname);
-  return async (name: string, args: object, script = {}) => {
+  return async (name: string, args: Record<string, unknown>, script: Script = {}) => {
     const { result } = await servlet.callTool(`tables_${name}`, args, script);
-    const [{ text }] = result.content as [{ text: string }];
-    return (result.structuredContent ?? text) as any;
+    const [block] = result.content;
+    return (result.structuredContent ?? (block?.type === "text" && block.text)) as any;
   };
 }
 

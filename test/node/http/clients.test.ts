@@ -74,6 +74,7 @@ describe.each(Object.entries(clients))("%s", (_name, connect) => {
       "edit_note",
       "delete_note",
       "rfc_report",
+      ...["load", "query", "change", "describe", "join"].map((name) => `tables_${name}`),
       ...["list_tasks", "add_task", "move_task", "remove_task"],
       "translate",
       "fetch_page",
