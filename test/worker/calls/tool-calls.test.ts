@@ -141,9 +141,9 @@ test("what a call inside does after the same answers in another round is somethi
     await ring(id, 0);
     if (round === 1) await ring(id, 3_600_000);
   }
-  const text = JSON.stringify(saidIn(await until(id, "completed")));
+  const answer = JSON.stringify(saidIn(await until(id, "completed")));
   expect(new Set(keys).size).toBe(3);
-  const ids = text.match(/[0-9a-f]{8}-[0-9a-f-]{27}/g)!;
+  const ids = answer.match(/[0-9a-f]{8}-[0-9a-f-]{27}/g)!;
   expect(new Set(ids).size).toBe(ids.length);
 });
 
