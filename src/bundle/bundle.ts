@@ -27,14 +27,14 @@ import { checkManifest, scan, type FoundServlet } from "./scan.ts";
 import { bundleScript, kitScript, type ServletScript } from "./typescript/script.ts";
 import { checkTypes, checkViewTypes } from "./typescript/types.ts";
 import { pythonWith } from "./python/engine.ts";
-import { chanceWarnings, loadPython, pythonNeverWaits } from "./python/servlet.ts";
+import { chanceWarnings, loadPython } from "./python/servlet.ts";
 import { snapshot, type Snapshot } from "./wasm/snapshot.ts";
 import { build, isInterpreted } from "./source.ts";
 import { viewDocuments, viewScripts, type ViewDocument } from "./views.ts";
 import { skillsIn, type SkillArchive } from "./skills.ts";
 import { buildWarnings } from "./toolchains.ts";
 import { inTurns } from "./work.ts";
-import { pluginNeverWaits, scriptNeverWaits } from "./waits.ts";
+import { pluginNeverWaits, pythonNeverWaits, scriptNeverWaits } from "./waits.ts";
 
 /** One servlet of the bundle, and the facts for its row of the table. */
 export interface Member {
@@ -337,7 +337,7 @@ async function makeLoaded(
   });
 }
 
-/** A servlet in Python. */
+/** A servlet in Python: the interpreter with its modules loaded. */
 async function makePython(
   found: FoundServlet,
   interpreter: Prepared,
@@ -353,7 +353,7 @@ async function makePython(
   });
 }
 
-/** A servlet whose code is loaded into the interpreter that has this base. */
+/** A servlet in TypeScript or Python, from the patch that loading it has made on top of the base. */
 async function loadedServlet(
   found: FoundServlet,
   {
@@ -389,7 +389,7 @@ const manifestPart = z.record(z.string(), z.looseObject({}));
 const loadedSchema = z.object({
   exports: z.array(z.string()),
   manifest: z.object({ views: manifestPart, tools: manifestPart }),
-  /** Where a script in Python asked for the time or for chance while it was loaded. */
+  /** Uses of time and chance at module scope; of a servlet in Python only. */
   asked: z.array(z.object({ what: z.string(), path: z.string(), line: z.number() })).default([]),
 });
 

@@ -2,14 +2,29 @@
 import { dialects, type DialectName } from "../servlets/dialects.ts";
 import { keepsState, type Manifest } from "../servlets/manifest.ts";
 import { suspendsIn } from "../wasm/link.ts";
+import type { PythonServlet } from "./python/servlet.ts";
 
 /** The names by which a script waits, or runs code that may; but for those that each script gets from the kit. */
-const WAITING =
+const WAITING_SCRIPT =
   /\b(?:elicit\w*|askSecret|sample|roots|requestInput|input_required|inputRequests|fetch|secret|sleep|set(?:Timeout|Interval)|timeout|subtle|runScript(?! } = __kit)|eval)\b|\bFunction\(/;
 
-/** True for a servlet in TypeScript that mentions nothing that waits, and may call no tool that does. */
+/** The names by which code in Python waits, or reaches functions that may. */
+const WAITING_PYTHON =
+  /\b(?:elicit\w*|ask_\w+|sample|list_roots|fetch|secret|sleep|timeout|timeout_at|wait_for|call_tool|tools|input_required|exec|eval|getattr|import_module|__import__)\b/;
+
+/** True if the text has none of the names of waiting, and the servlet may call no tool that waits. */
+const neverWaits = (text: string, names: RegExp, manifest: Manifest): boolean =>
+  !keepsState(manifest) && manifest.may_call === undefined && !names.test(text);
+
+/** True for a servlet in TypeScript that never waits. */
 export const scriptNeverWaits = (text: string, manifest: Manifest): boolean =>
-  !keepsState(manifest) && manifest.may_call === undefined && !WAITING.test(text);
+  neverWaits(text, WAITING_SCRIPT, manifest);
+
+/** True for a servlet in Python that never waits. The code of packages is not searched, so one that has some may wait. */
+export const pythonNeverWaits = (
+  { text, hasPackages }: Pick<PythonServlet, "text" | "hasPackages">,
+  manifest: Manifest,
+): boolean => !hasPackages && neverWaits(text, WAITING_PYTHON, manifest);
 
 /** True for a plugin that imports no function that suspends it, and has not the words of a result that asks. */
 export function pluginNeverWaits(

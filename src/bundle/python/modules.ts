@@ -1,4 +1,4 @@
-/** Finds and compiles the modules of a servlet in Python: its own, those of its packages, and what they need of the library. */
+/** Finds and compiles the modules of a servlet in Python: its own, its packages', and those of the library that they need. */
 import { glob, readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 import { contentHash, readIfThere, writeWhole } from "../cache.ts";
@@ -9,54 +9,53 @@ import type { Compiled, Import, Python } from "./engine.ts";
 import { adviceOn } from "./advice.ts";
 import { packed, unpacked } from "./packing.ts";
 
-/** The module that a servlet's code begins in. */
+/** The name of a servlet's main module. */
 export const SERVLET_MODULE = "servlet";
 
-/** A module that is known by its source. */
+/** The source of a module outside of the library. */
 interface Source {
   name: string;
   path: string;
   isPackage: boolean;
   /** True for the author's own files, whose lines traces show. */
   isOwn: boolean;
-  /** The folder that has its package. */
+  /** The folder that it was found in: one of the `roots`. */
   root: string;
   text: string;
 }
 
 export interface Module extends Compiled {
-  /** Of the author's own files. */
+  /** The source text, for the author's own files only. */
   source?: string;
-  /** It is gone when the servlet is loaded. */
-  isBrief?: boolean;
-  /** The folder that has its package, for a module of one that reads files. */
+  /** The folder that its package was found in, if the module may read files or metadata of packages. */
   reads?: string;
 }
 
 /** Everything that a servlet is loaded from. */
 export interface LoadedFrom {
   modules: Module[];
-  /** What is to be imported, in order: the servlet, and then what its functions import. */
+  /** The imports to run, in order: the servlet, then the modules that functions import. */
   imports: { name: string; isTried: boolean }[];
-  /** Files of packages that read some, by their paths. */
+  /** The files of packages whose modules may read them, by path. */
   data: Map<string, Uint8Array>;
 }
 
-/** What a module mentions that reads files of its package, or asks for its version. */
+/** Names by which a module reads files or metadata of its package. */
 const READS = /\b(?:get_data|resources|resource_\w+|pkg_resources|__file__|metadata)\b/;
-/** The most source code of a folder whose modules are imported by computed names, and the most that files of packages have. */
+/** Above this much source code in a folder, imports of its modules by computed names are not followed. */
 const MOST_COMPUTED_BYTES = 2 * 1024 * 1024;
+/** The limit on the files of all packages together. */
 const MOST_DATA_BYTES = 8 * 1024 * 1024;
 
-/** What the kit may import while a servlet is loaded, to write types down; calls do without. */
-const WHILE_LOADING = "_ast_unparse";
+/** The module that the kit may import to describe types. It is removed once the servlet is loaded: calls do not need it. */
+export const LOADING_MODULE = "_ast_unparse";
 
-/** Encodings that packages may look up by their names. */
+/** Encodings that packages may look up by name. */
 const ENCODINGS = ["cp437", "idna", "mac_roman", "punycode", "raw_unicode_escape", "utf_32"].map(
   (name) => `encodings.${name}`,
 );
 
-/** Modules of the library that other modules import where it does not show. */
+/** Imports inside the library that its source does not show, by the importing module. */
 const HIDDEN: Readonly<Record<string, readonly string[]>> = {
   decimal: ["numbers"],
   zipfile: ["encodings.cp437"],
@@ -68,9 +67,9 @@ const HIDDEN: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The program of the servlet in this file. `packages` are folders of modules beside its own.
+ * The modules, imports and data files of the servlet in this file. `packages` are folders of modules beside its own.
  *
- * Throws a `Refusal` with file and line: of a module that is missing, or that is not Python.
+ * Throws a `Refusal` with file and line for an import of a missing module, and for invalid Python.
  */
 export async function modulesOf(
   entry: string,
@@ -87,49 +86,39 @@ export async function modulesOf(
     const made = missing.length === 0 ? [] : await compiled(missing, { interpreter, base }, cache);
     return sources.map((one, nth) => known[nth] ?? made[missing.indexOf(one)]!);
   };
-  let wanted = [SERVLET_MODULE, WHILE_LOADING, ...(packages.length > 0 ? ENCODINGS : [])];
-  const next = new Set<string>();
-  /** The modules that the servlet and its packages import. */
-  const named = new Set<string>();
-  /** The folders whose entry points are looked up. */
-  const offering = new Set<string>();
-  /** Takes what a module needs; gives nothing for an import of what there is not. */
-  const want = async (name: string): Promise<boolean> => {
-    if (present.has(name)) return true;
-    if (found.has(name) || next.has(name) || wanted.includes(name)) return true;
-    if (library.has(name) || (await find(name)) !== undefined) {
-      next.add(name);
-      return true;
-    }
-    return false;
-  };
   const find = async (name: string) =>
     (await sourceOf(name, roots)) ??
     (library.has(name) ? undefined : await namespaceOf(name, roots));
-  while (wanted.length > 0) {
-    const sources = (await Promise.all(wanted.map(find))).filter((one) => one !== undefined);
+  /** The modules of the next round, with their sources; undefined for one of the library. */
+  const next = new Map<string, Promise<Source | undefined>>();
+  /** Adds a module to the next round unless it is known already. False if there is no such module. */
+  const want = async (name: string): Promise<boolean> => {
+    if (present.has(name) || found.has(name) || next.has(name)) return true;
+    const source = find(name);
+    if (!library.has(name) && (await source) === undefined) return false;
+    next.set(name, source);
+    return true;
+  };
+  /** The modules that the servlet and its packages import. */
+  const named = new Set<string>();
+  await want(SERVLET_MODULE);
+  await want(LOADING_MODULE);
+  for (const name of packages.length > 0 ? ENCODINGS : []) await want(name);
+  while (next.size > 0) {
+    const wanted = [...next.keys()];
+    const sources = (await Promise.all(next.values())).filter((one) => one !== undefined);
+    next.clear();
     const own = new Map((await compile(sources)).map((one) => [one.name, one]));
     for (const name of wanted) found.set(name, own.get(name) ?? library.get(name)!);
-    const brief = found.get(WHILE_LOADING)!;
-    found.set(WHILE_LOADING, { ...brief, isBrief: true });
     for (const name of wanted) {
       const module = found.get(name)!;
       const isLibrary = !own.has(name);
-      for (const parent of parentsOf(name)) await want(parent);
-      for (const hidden of isLibrary ? (HIDDEN[name] ?? []) : []) await want(hidden);
-      // The data of time zones are packages without code: https://pypi.org/project/tzdata
-      if (name === "zoneinfo" || name.startsWith("tzdata")) {
-        const zones = name === "zoneinfo" ? "tzdata" : name;
-        for (const one of await modulesBelow(zones, roots)) await want(one);
-      }
-      if (module.reads !== undefined && !offering.has(module.reads)) {
-        offering.add(module.reads);
-        for (const one of await entryPointsIn(module.reads)) await want(one);
-      }
+      const isAuthors = module.source !== undefined;
+      for (const one of await companionsOf(module, isLibrary, roots)) await want(one);
       for (const one of module.imports) {
-        // Of the library, the functions of those modules are looked into that the servlet and its packages name.
+        // A library module's imports inside functions count only if the servlet or a package imports that module itself.
         if (one.isLazy && isLibrary && !named.has(name)) continue;
-        if (!isLibrary) for (const each of [one.name, ...insideOf(one)]) named.add(each);
+        if (!isLibrary) for (const each of [one.name, ...submodulesOf(one)]) named.add(each);
         if (one.isAny) {
           for (const each of await modulesBelow(one.name, roots)) await want(each);
           continue;
@@ -137,28 +126,38 @@ export async function modulesOf(
         const isThere = await want(one.name);
         for (const parent of parentsOf(one.name)) await want(parent);
         const inside = [];
-        for (const each of insideOf(one)) if (await want(each)) inside.push(each);
-        if (!isThere && !one.isTried && inside.length === 0 && module.source !== undefined)
+        for (const each of submodulesOf(one)) if (await want(each)) inside.push(each);
+        if (!isThere && !one.isTried && inside.length === 0 && isAuthors)
           throw new Refusal(`${module.path}:${one.line}: ${adviceOn(one.name)}`);
-        // What functions of packages import of the library is not loaded until they do.
-        if (one.isLazy && isThere && !(module.source === undefined && library.has(one.name)))
+        // Library modules that only functions of packages import stay unloaded until a call needs them.
+        if (one.isLazy && isThere && (isAuthors || !library.has(one.name)))
           for (const each of [one.name, ...inside])
-            imports.push({ name: each, isTried: one.isTried || module.source === undefined });
+            imports.push({ name: each, isTried: one.isTried || !isAuthors });
       }
     }
-    wanted = [...next];
-    next.clear();
   }
-  const modules = [...found.values()].filter((one) => one !== undefined);
-  return {
-    modules,
-    imports,
-    data: await dataOf(modules),
-  };
+  const modules = [...found.values()];
+  return { modules, imports, data: await dataOf(modules) };
 }
 
-/** The modules that an import may have meant by what it takes out of one. */
-const insideOf = ({ name, names = [] }: Import) => names.map((part) => `${name}.${part}`);
+/** Modules that are needed along with one, although its source does not import them. */
+async function companionsOf(
+  { name, reads }: Module,
+  isLibrary: boolean,
+  roots: readonly string[],
+): Promise<string[]> {
+  // The data of time zones are packages without code: https://pypi.org/project/tzdata
+  const zones = name === "zoneinfo" ? "tzdata" : name.startsWith("tzdata") ? name : "";
+  return [
+    ...parentsOf(name),
+    ...(isLibrary ? (HIDDEN[name] ?? []) : []),
+    ...(await modulesBelow(zones, roots)),
+    ...(reads === undefined ? [] : await entryPointsIn(reads)),
+  ];
+}
+
+/** The modules that the imported names may be: in `from a import b`, b may be a module `a.b`. */
+const submodulesOf = ({ name, names = [] }: Import) => names.map((part) => `${name}.${part}`);
 
 const parentsOf = (name: string) =>
   name
@@ -166,7 +165,7 @@ const parentsOf = (name: string) =>
     .slice(0, -1)
     .map((_, nth, parts) => parts.slice(0, nth + 1).join("."));
 
-/** Where the module of this name is, if it is the author's, which are in the first of the folders, or of a package. */
+/** The source of a module of the author's (in the first of the roots) or of a package; undefined if there is none. */
 async function sourceOf(name: string, roots: readonly string[]): Promise<Source | undefined> {
   for (const root of roots) {
     const path = join(root, ...name.split("."));
@@ -184,7 +183,7 @@ async function sourceOf(name: string, roots: readonly string[]): Promise<Source 
   return undefined;
 }
 
-/** A folder without `__init__.py`, which is a package as well: https://peps.python.org/pep-0420 */
+/** An empty source for a folder without `__init__.py`, a namespace package: https://peps.python.org/pep-0420 */
 async function namespaceOf(name: string, roots: readonly string[]): Promise<Source | undefined> {
   const path = name.replaceAll(".", "/");
   for (const root of roots) {
@@ -195,7 +194,7 @@ async function namespaceOf(name: string, roots: readonly string[]): Promise<Sour
   return undefined;
 }
 
-/** The modules that are right in a package of the author's or of others, unless they are too many. */
+/** The direct submodules of a package outside of the library; none if they exceed `MOST_COMPUTED_BYTES`. */
 async function modulesBelow(name: string, roots: readonly string[]): Promise<string[]> {
   if (name === "") return [];
   const found: string[] = [];
@@ -213,7 +212,7 @@ async function modulesBelow(name: string, roots: readonly string[]): Promise<str
   return bytes > MOST_COMPUTED_BYTES ? [] : found;
 }
 
-/** The modules that a package names for those who look for its kind: https://packaging.python.org/specifications/entry-points */
+/** The modules that entry points of the packages in a folder name: https://packaging.python.org/specifications/entry-points */
 async function entryPointsIn(root: string): Promise<string[]> {
   const found: string[] = [];
   for await (const file of glob("*.dist-info/entry_points.txt", { cwd: root })) {
@@ -224,7 +223,7 @@ async function entryPointsIn(root: string): Promise<string[]> {
   return found;
 }
 
-/** The files that packages have beside their modules, with what is said of them. Throws a `Refusal` where they are too large. */
+/** The files of packages whose modules may read them, with metadata. Throws a `Refusal` if they are too large. */
 async function dataOf(modules: readonly Module[]): Promise<Map<string, Uint8Array>> {
   const folders = new Set(
     modules.flatMap(({ name, reads }) =>
@@ -252,9 +251,11 @@ async function dataOf(modules: readonly Module[]): Promise<Map<string, Uint8Arra
   return found;
 }
 
+/** The cache key of a module's bytecode. */
 const keyOf = ({ name, path, isPackage, text }: Source, base: Uint8Array) =>
   contentHash(base, JSON.stringify({ name, path, isPackage }), text).slice(0, 32);
 
+/** The module from the cache; undefined if it is not there. */
 async function knownOf(
   source: Source,
   base: Uint8Array,
@@ -276,7 +277,7 @@ function moduleOf({ name, path, isPackage, isOwn, root, text }: Source, bytes: U
   };
 }
 
-/** Compiles modules in one instance, and notes the results. Throws a `Refusal` for those that are not Python. */
+/** Compiles modules in one instance and caches the results. Throws a `Refusal` for invalid Python. */
 async function compiled(
   sources: readonly Source[],
   { interpreter, base }: Pick<Python, "interpreter" | "base">,
