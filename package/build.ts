@@ -42,7 +42,7 @@ const repository = {
   type: "git",
   url: `git+https://github.com/${project.repository.replace(/^github:/, "")}.git`,
 };
-/** What all packages say of where they come from; `npm publish` in CI proves it. */
+/** The fields of every manifest that state its origin; `npm publish` in CI proves it. */
 const origin = { license, repository, publishConfig: { access: "public", provenance: true } };
 const versions: Record<string, string> = { ...project.devDependencies, ...project.dependencies };
 
@@ -281,7 +281,7 @@ async function makePython(): Promise<void> {
   });
 }
 
-/** The pack of Python with the prepared interpreter under the name that the compiled files look for: both are prepared alike. */
+/** The pack of Python, whose prepared interpreter gets the name that the compiled files of `edge-servlets` look for. */
 async function packOfPython(path: string): Promise<Uint8Array> {
   const plugin = await pythonPlugin(join(ROOT, ".bundle"));
   const compiled: typeof import("../src/bundle/wasm/prepare.ts") = await import(

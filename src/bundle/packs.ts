@@ -1,11 +1,11 @@
-/** Files in one file, compressed together: a line of JSON, which has the length of each by its name, and then the files. */
+/** Packs files into one: a line of JSON with the length of each by name, then all of them, compressed together. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { brotliCompress, brotliDecompress, constants } from "node:zlib";
 import { readIfThere, writeWhole } from "./cache.ts";
 
-/** Puts the files of a pack into a folder that lacks them; gives their names. */
+/** Writes those files of a pack that a folder lacks into it. Returns the names of all; none if there is no pack. */
 export async function unpack(file: string, folder: string): Promise<string[]> {
   const bytes = await readIfThere(file);
   if (bytes === undefined) return [];
@@ -25,7 +25,7 @@ export async function unpack(file: string, folder: string): Promise<string[]> {
   return names;
 }
 
-/** Packs all files of a folder; quickly, it is a third larger. */
+/** Packs all files of a folder. `quickly` makes the pack a third larger. */
 export async function pack(folder: string, { quickly = false } = {}): Promise<Uint8Array> {
   const names = (await readdir(folder)).toSorted();
   const files = await Promise.all(names.map((name) => readFile(join(folder, name))));

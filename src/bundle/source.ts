@@ -53,7 +53,7 @@ function onlyOne(files: string[], folder: string, kind: string): string[] {
   );
 }
 
-/** Recognises servlets by their text. */
+/** Recognises the source of a servlet, whatever the file's name is. */
 const DEFINES = {
   script: /^export\s+default\s+defineServlet\b/m,
   python:

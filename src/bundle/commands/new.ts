@@ -148,8 +148,8 @@ function withSchema(manifest: string, folder: string): string {
 }
 
 /**
- * Tells pyright, and so editors, where the kit of Python is, in a project that has not told it anything. Returns the commands
- * that the user has to run before the bundle step.
+ * Writes a `pyrightconfig.json` with the path of the kit, so that editors find it, unless one or a `pyproject.toml` exists.
+ * Returns the commands that the user has to run before the bundle step.
  */
 async function preparePython(): Promise<string[]> {
   if (isInstalled && !existsSync("pyproject.toml") && !existsSync("pyrightconfig.json")) {

@@ -1,4 +1,4 @@
-/** What to use in place of packages that cannot be had in a servlet, for the message that says so. */
+/** Error messages for modules and packages that a servlet cannot have, with alternatives. */
 
 const SOCKETS = "it needs sockets, which a servlet does not have: from edge_servlets import fetch";
 const NUMBERS =
@@ -7,14 +7,15 @@ const MODELS =
   "its version 2 is compiled for a computer: use dataclasses, or pydantic 1 (pydantic<2)";
 const PICTURES = "it is compiled for a computer: have the picture made by a service";
 
-const same = (names: string, advice: string) =>
+/** Gives each of these names one advice. */
+const adviseAll = (names: string, advice: string) =>
   Object.fromEntries(names.split(" ").map((name) => [name, advice]));
 
 const ADVICE: Readonly<Record<string, string>> = {
-  ...same("requests httpx aiohttp urllib3 http.client urllib.request", SOCKETS),
-  ...same("numpy pandas scipy polars pyarrow sklearn scikit-learn torch", NUMBERS),
-  ...same("pydantic pydantic-core pydantic_core", MODELS),
-  ...same("PIL pillow", PICTURES),
+  ...adviseAll("requests httpx aiohttp urllib3 http.client urllib.request", SOCKETS),
+  ...adviseAll("numpy pandas scipy polars pyarrow sklearn scikit-learn torch", NUMBERS),
+  ...adviseAll("pydantic pydantic-core pydantic_core", MODELS),
+  ...adviseAll("PIL pillow", PICTURES),
   "rpds-py":
     "it is compiled for a computer: of what needs it take an older version (jsonschema<4.18)",
   lxml: "it is compiled for a computer: use xml.etree or html.parser",
@@ -28,18 +29,18 @@ const ADVICE: Readonly<Record<string, string>> = {
   tkinter: "a servlet has no screen: give it a view",
 };
 
-/** The text for a module of this name that there is not. */
+/** The message for an import of a missing module. */
 export function adviceOn(name: string): string {
   const known = ADVICE[name] ?? ADVICE[name.split(".")[0]!];
   if (known !== undefined) return `there is no ${name} in a servlet, as ${known}`;
   return `there is no module ${name}: put its files beside servlet.py or into vendor/, or name its package in requirements.txt`;
 }
 
-/** The text for a package that an index has in no form that a servlet can run. */
+/** The message for a package of which an index has no wheel that a servlet can run. */
 export function adviceOnPackage(name: string): string {
   const reason = ADVICE[name] ?? "it is compiled for a computer: take one in plain Python";
   return `there is no ${name} in a servlet, as ${reason}`;
 }
 
-/** True for a package that could be had and is of no use, as all that it does is done through sockets. */
+/** True for a package in plain Python that is useless in a servlet, as it works through sockets. */
 export const needsSockets = (name: string): boolean => ADVICE[name] === SOCKETS;

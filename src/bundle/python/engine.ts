@@ -1,4 +1,4 @@
-/** Python as an interpreter of servlets: CPython with the kit, from a package of its own. */
+/** Finds the Python interpreter of servlets: CPython with the kit, from a package of its own. */
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -10,31 +10,31 @@ import { shared } from "../work.ts";
 import type { Cached, Prepared } from "../wasm/prepare.ts";
 import { unpacked } from "./packing.ts";
 
-/** The package that has Python, and its file with all of it: see `package/python/README.md`. */
+/** The npm package with Python, and the one file in it that has everything: see `package/python/README.md`. */
 export const PACKAGE = "@edge-servlets/python";
 export const PACK = "python.bin";
 
-/** How the names of its files end, beside those of a preparation. */
+/** Endings of the names of the files in the pack, which also has those that `prepare` caches. */
 export const PARTS = { plugin: ".python.wasm", base: ".base.bin", library: ".library.bin" };
 
-/** An import of a module, as its source has it. */
+/** An import statement or call in a module's source. */
 export interface Import {
   name: string;
-  /** What is imported from it, some of which may be modules. */
+  /** The names in `from … import names`; any of them may be a submodule. */
   names?: string[];
   line: number;
-  /** It stands in a function, so it is not done when the module is loaded. */
+  /** True inside a function: it does not run when the module is loaded. */
   isLazy: boolean;
-  /** The module goes on where there is no such module. */
+  /** True if the importing module handles its absence. */
   isTried: boolean;
-  /** It may be any module of the package of this name: which one is computed. */
+  /** True if the name is computed: it may be any module of the package `name`. */
   isAny?: boolean;
 }
 
 /** A module as bytecode. */
 export interface Compiled {
   name: string;
-  /** Its file, as traces name it. */
+  /** Its file, as tracebacks show it. */
   path: string;
   isPackage: boolean;
   imports: Import[];
@@ -43,19 +43,19 @@ export interface Compiled {
 
 export interface Python {
   interpreter: Prepared;
-  /** Makes an interpreter that has started one in which Python runs, with the kit and what most servlets import. */
+  /** Patch for a started interpreter: with it, Python runs and has loaded the kit and the modules that most servlets import. */
   base: Cached;
-  /** The standard library, by the names of its modules. */
+  /** The modules of the standard library and the kit, by name. */
   library: ReadonlyMap<string, Compiled>;
-  /** The modules that are part of Python, or that its base has loaded. */
+  /** Names of modules that are built into Python or that the base has loaded. */
   present: ReadonlySet<string>;
 }
 
-/** Python as a plugin, before it is prepared; the cache then has what `prepare` gives for it, too. */
+/** Python as a plugin, before it is prepared. Also puts the result of `prepare` for it into the cache. */
 export const pythonPlugin = async (cache: string): Promise<Uint8Array<ArrayBuffer>> =>
   (await part("plugin", cache)).bytes;
 
-/** An interpreter that `pythonPlugin` was prepared to, with what belongs to it. */
+/** Python with its base and library; `interpreter` is the prepared `pythonPlugin`. */
 export async function pythonWith(interpreter: Prepared, cache: string): Promise<Python> {
   const { bytes } = await part("library", cache);
   const { head, parts } = unpacked<{ modules: Omit<Compiled, "code">[]; present: string[] }>(bytes);
@@ -66,6 +66,7 @@ export async function pythonWith(interpreter: Prepared, cache: string): Promise<
   return { interpreter, base, library, present: new Set(head.present) };
 }
 
+/** A file of the pack, unpacked into the cache. Throws a `Refusal` if the package is not installed. */
 async function part(which: keyof typeof PARTS, cache: string): Promise<Cached> {
   const pack = pathOfPython();
   if (pack === undefined)
@@ -80,7 +81,7 @@ async function part(which: keyof typeof PARTS, cache: string): Promise<Cached> {
   return { path, bytes: new Uint8Array(await readFile(path)) };
 }
 
-/** The pack of this project itself, or of the package that is installed beside it; undefined where there is none. */
+/** The path of this project's own pack, or of the installed package's; undefined if there is none. */
 export function pathOfPython(): string | undefined {
   const own = join(OWN_FOLDER, "package/python", PACK);
   const { paths } = createRequire(join(process.cwd(), "package.json")).resolve;

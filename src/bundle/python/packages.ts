@@ -1,6 +1,6 @@
 /**
- * The packages of a servlet in Python: what `requirements.txt` names, fetched from a package index and locked by digest in
- * `pylock.toml` beside it (https://packaging.python.org/en/latest/specifications/pylock-toml/), and what lies in `vendor/`.
+ * The packages of a servlet in Python: those in `vendor/`, and those that `requirements.txt` names, which are fetched from a
+ * package index and locked by digest in `pylock.toml`: https://packaging.python.org/en/latest/specifications/pylock-toml/
  */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,6 +9,7 @@ import { parse, stringify } from "smol-toml";
 import * as z from "zod";
 import { limits } from "../../core/limits.ts";
 import { readIfThere, writeIfNew, writeWhole } from "../cache.ts";
+import { digestOf } from "../digests.ts";
 import { Refusal } from "../refusal.ts";
 import { bodyOf, requestSource } from "../sources/http.ts";
 import { inTurns, shared } from "../work.ts";
@@ -21,13 +22,13 @@ import {
   requirementsIn,
   type Requirement,
 } from "./requirements.ts";
-import { digestOf, requiredBy, unpackedWheel } from "./wheels.ts";
+import { requiredBy, unpackedWheel } from "./wheels.ts";
 
 const REQUIREMENTS = "requirements.txt";
 const LOCK = "pylock.toml";
 const INDEX = "https://pypi.org/simple";
 const MOST_PACKAGES = 100;
-/** Packages with wheels for computers only, which do in plain Python what they are compiled for where that part is missing. */
+/** Packages whose wheels are all compiled, but which fall back to plain Python where the compiled part is missing. */
 const COMPILED_IN_PART = new Set(["markupsafe", "pyyaml", "msgpack", "rapidfuzz", "wrapt"]);
 const SHA256 = /^[0-9a-f]{64}$/;
 
@@ -49,14 +50,14 @@ const lockSchema = z.looseObject({
 });
 type Lock = z.infer<typeof lockSchema>;
 
-/** One version of a package, as it can be fetched. */
+/** The wheel of one version of a package. */
 interface Candidate {
   version: string;
   url: string;
   sha256: string;
 }
 
-/** The folders that have the packages of the servlet in this folder. Throws a `Refusal` for one that cannot be had. */
+/** The folders with the packages of the servlet in this folder. Throws a `Refusal` for a package that is not available. */
 export async function packagesOf(
   folder: string,
   cache: string,
@@ -76,6 +77,7 @@ export async function packagesOf(
   return [...(inside.length > 0 ? [vendor] : []), ...given, ...wheels];
 }
 
+/** The folders of the packages in the lock file, which is written first if it does not fit these requirements. */
 async function locked(
   folder: string,
   text: string,
@@ -94,10 +96,10 @@ async function locked(
       `# Written by the bundle step from ${REQUIREMENTS}. Keep it in version control.\n${stringify(lock)}`,
     );
   }
-  return inTurns(lock!.packages, async ({ name, version, wheels: [{ url, hashes }] }) => {
-    const known = `${name} ${version}`;
-    const wheel = await wheelBytes({ version, url, ...hashes }, known, cache, progress);
-    return unpackedWheel(wheel, known, cache, { mayLack: COMPILED_IN_PART.has(name) });
+  return inTurns(lock!.packages, async (one) => {
+    const by = `${one.name} ${one.version}`;
+    const wheel = await wheelBytes(candidateOf(one), by, cache, progress);
+    return unpackedWheel(wheel, by, cache, { mayLack: COMPILED_IN_PART.has(one.name) });
   });
 }
 
@@ -113,7 +115,7 @@ async function lockAt(path: string): Promise<Lock | undefined> {
   }
 }
 
-/** Chooses a version of each package that is required, and of those that these require: as locked where that fits, else the newest. */
+/** Chooses a version of each required package and of its own requirements: the locked one if it fits, else the newest. */
 async function resolved(
   wanted: readonly Requirement[],
   old: Lock | undefined,
@@ -157,6 +159,7 @@ async function resolved(
   };
 }
 
+/** True if a wheel meets all of these requirements of its package. */
 const isAllowed = ({ version, sha256 }: Candidate, all: readonly Requirement[]) =>
   all.every(
     ({ versions, digests }) =>
@@ -165,15 +168,17 @@ const isAllowed = ({ version, sha256 }: Candidate, all: readonly Requirement[]) 
 
 function lockedFor(all: readonly Requirement[], old: Lock | undefined): Candidate | undefined {
   const known = old?.packages.find(({ name }) => name === all[0]!.name);
-  if (known === undefined) return undefined;
-  const {
-    version,
-    wheels: [{ url, hashes }],
-  } = known;
-  const candidate = { version, url, ...hashes };
-  return isAllowed(candidate, all) ? candidate : undefined;
+  const candidate = known && candidateOf(known);
+  return candidate && isAllowed(candidate, all) ? candidate : undefined;
 }
 
+const candidateOf = ({ version, wheels: [wheel] }: Lock["packages"][number]): Candidate => ({
+  version,
+  url: wheel.url,
+  sha256: wheel.hashes.sha256,
+});
+
+/** The files of a package in an index: https://packaging.python.org/en/latest/specifications/simple-repository-api/ */
 const filesSchema = z.looseObject({
   files: z.array(
     z.looseObject({
@@ -186,7 +191,7 @@ const filesSchema = z.looseObject({
   ),
 });
 
-/** The newest wheel that fits these requirements of one package. Throws a `Refusal` where there is none in plain Python. */
+/** The newest wheel that meets these requirements of one package. Throws a `Refusal` if none is in plain Python. */
 async function newestFor(all: readonly Requirement[]): Promise<Candidate> {
   const [{ name, by }] = all as [Requirement];
   const { url: index, ...login } = packageIndex();
@@ -237,7 +242,7 @@ function filesIn(body: Uint8Array, { origin }: URL) {
   }
 }
 
-/** Where packages are asked for, and what authorizes the requests to there. */
+/** The URL of the package index, and the credentials for requests to it. */
 function packageIndex() {
   const given = process.env["PIP_INDEX_URL"] ?? INDEX;
   if (!URL.canParse(given)) throw new Refusal("PIP_INDEX_URL is no URL of a package index");
@@ -248,6 +253,7 @@ function packageIndex() {
   return { url, ...(login !== ":" && { credentials: { authorization } }) };
 }
 
+/** The wheel from the cache, or fetched. Throws a `Refusal` if it has another digest. */
 async function wheelBytes(
   { url, sha256 }: Candidate,
   name: string,

@@ -1,7 +1,7 @@
-/** Parts behind a head, as the bundle step and `_edge_build.py` send them to each other. */
+/** The format of messages between the bundle step and `_edge_build.py`: a head in JSON, and parts of bytes. */
 import { concatenate } from "../../wasm/image.ts";
 
-/** A head as JSON after its length, and behind it the parts, whose lengths it has. */
+/** Four bytes with the length of the head (little-endian), the head with `lengths` of the parts added, and the parts. */
 export function packed(head: object, parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const lengths = parts.map(({ length }) => length);
   const text = new TextEncoder().encode(JSON.stringify({ ...head, lengths }));
@@ -10,8 +10,8 @@ export function packed(head: object, parts: readonly Uint8Array[]): Uint8Array<A
   return concatenate([size, text, ...parts]);
 }
 
-/** The head and the parts of such bytes. */
-// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- Whoever unpacks says what is in it.
+/** Reads the head and the parts of bytes that `packed` or `_edge_build.py` wrote. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- The caller knows the shape of the head.
 export function unpacked<Head>(bytes: Uint8Array): { head: Head; parts: Uint8Array[] } {
   const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
   let at = 4 + length;

@@ -1,22 +1,24 @@
-/** Requirements of packages in Python, and which versions fit them: https://peps.python.org/pep-0508 */
+/** Reads requirements of packages in Python, and tells which versions meet them: https://peps.python.org/pep-0508 */
 import { satisfies, valid } from "@renovatebot/pep440";
 import { Refusal } from "../refusal.ts";
 
 export interface Requirement {
-  /** As it was written. */
+  /** The line as it was written. */
   text: string;
+  /** In its normal form. */
   name: string;
-  /** The versions that fit: https://peps.python.org/pep-0440/#version-specifiers */
+  /** Version specifiers; empty for any version: https://peps.python.org/pep-0440/#version-specifiers */
   versions: string;
   extras: string[];
+  /** Condition on the environment; empty if there is none. */
   marker: string;
-  /** The digests (SHA-256) that its wheel may have; any where there are none. */
+  /** Permitted digests (SHA-256) of its wheel; empty for any. */
   digests: string[];
-  /** Who requires it: a line of a file, or a package. */
+  /** Where it is required, for messages: a line of a file, or a package with its version. */
   by: string;
 }
 
-/** The Python of a servlet, by the variables of markers. */
+/** Variables of markers, with their values in a servlet. */
 const ENVIRONMENT: Readonly<Record<string, string>> = {
   python_version: "3.14",
   python_full_version: "3.14.0",
@@ -29,7 +31,7 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
   implementation_name: "cpython",
 };
 
-/** The requirements in the text of a `requirements.txt` that count here. Throws a `Refusal` for a line that is none. */
+/** The requirements in a `requirements.txt` whose markers are true in a servlet. Throws a `Refusal` for an invalid line. */
 export function requirementsIn(text: string, file: string): Requirement[] {
   const found: Requirement[] = [];
   let begun = "";
@@ -55,7 +57,7 @@ export function requirementsIn(text: string, file: string): Requirement[] {
   return found;
 }
 
-/** A requirement as a line or a package has it; undefined for what is none, such as an option of pip. */
+/** Parses a requirement; undefined for any other line, such as an option of pip. */
 export function requirementOf(line: string, by: string): Requirement | undefined {
   const digests = [...line.matchAll(/\s--hash=sha256:([0-9a-f]{64})(?=\s|$)/g)];
   const match =
@@ -78,23 +80,23 @@ export function requirementOf(line: string, by: string): Requirement | undefined
   };
 }
 
-/** A name of a package in one form: https://peps.python.org/pep-0503 */
+/** The normal form of a package's name: https://peps.python.org/pep-0503 */
 export const normal = (name: string) => name.toLowerCase().replaceAll(/[-_.]+/g, "-");
 
-/** True if a version is one of these. */
+/** True if a version meets these version specifiers. */
 export const isAmong = (version: string, versions: string): boolean =>
   versions === "" ||
   satisfies(
     version,
-    // Old packages have a comma at the end, and `>=2.7.*`.
+    // Old packages write a comma at the end, and `>=2.7.*`: `satisfies` takes neither.
     versions.replace(/,\s*$/, "").replaceAll(/([<>]=?\s*[\d.]+)\.\*/g, "$1"),
   );
 
-/** True for a package that runs on Python of these versions. */
+/** True if the Python of servlets meets a package's `Requires-Python`. */
 export const fitsPython = (versions: string): boolean =>
   isAmong(ENVIRONMENT["python_full_version"]!, versions);
 
-/** True if a marker is true here. One that cannot be read counts as true: a package too many does no harm. */
+/** True if a marker is true in a servlet. An unreadable marker counts as true: an unneeded package does no harm. */
 export function isWanted(marker: string, extras: readonly string[]): boolean {
   if (marker === "") return true;
   const tokens = marker.match(/\(|\)|"[^"]*"|'[^']*'|[<>=!~]=?=?|not\s+in|\w+/g) ?? [];

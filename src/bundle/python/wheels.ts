@@ -1,16 +1,13 @@
 /** Wheels, the packed form of packages in Python: https://packaging.python.org/en/latest/specifications/binary-distribution-format/ */
-import { createHash } from "node:crypto";
 import { mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { unzipSync } from "fflate";
 import { limits } from "../../core/limits.ts";
+import { digestOf } from "../digests.ts";
 import { Refusal } from "../refusal.ts";
 import { shared } from "../work.ts";
 
-export const digestOf = (bytes: Uint8Array): string =>
-  createHash("sha256").update(bytes).digest("hex");
-
-/** What a wheel says that it requires, a line for each. */
+/** The requirements that a wheel declares, one a line. */
 export function requiredBy(wheel: Uint8Array, name: string): string[] {
   const files = filesOf(wheel, name, (path) => /^[^/]+\.dist-info\/METADATA$/.test(path));
   const [text = new Uint8Array()] = Object.values(files);
@@ -18,11 +15,12 @@ export function requiredBy(wheel: Uint8Array, name: string): string[] {
   return [...head.matchAll(/^Requires-Dist:\s*(.*)$/gm)].map(([, line]) => line!.trim());
 }
 
+/** Files compiled for a computer. */
 const COMPILED = /\.(so|pyd|dylib|dll)$/;
 
 /**
- * The folder in the cache that has the files of a wheel; `mayLack` is true for one that may be without its parts that are
- * compiled for a computer. Throws a `Refusal` for any other one with such parts, and for files outside of the folder.
+ * Unpacks a wheel into the cache; returns its folder. Files compiled for a computer are left out if `mayLack` is true.
+ * Throws a `Refusal` for any other wheel with such files, and for files outside of the folder.
  */
 export function unpackedWheel(
   wheel: Uint8Array,
@@ -55,7 +53,7 @@ export function unpackedWheel(
   });
 }
 
-/** Files of a wheel, by their paths. Throws a `Refusal` for what is no wheel, or is too large. */
+/** Files of a wheel, by path. Throws a `Refusal` if it is not a wheel or is too large. */
 function filesOf(wheel: Uint8Array, name: string, keep: (path: string) => boolean) {
   let bytes = 0;
   try {
