@@ -220,7 +220,7 @@ async function makeReady(
         `its state cannot be kept, as ${prepared.unrestorable}: build it without, or remove "state" from servlet.json`,
       );
     }
-    if (script !== undefined) return await makeLoaded(found, prepared, script, cache);
+    if (script !== undefined) return await makeTypeScript(found, prepared, script, cache);
     if (found.source.kind === "python") return await makePython(found, prepared, cache, tell);
     const { remedy, warnings } = lookedInto(plugin, found.manifest);
     const dialect = found.manifest.dialect ?? dialectOf(prepared.exports);
@@ -316,7 +316,7 @@ const PROGRAM =
 const gzipBytes = (bytes: Uint8Array) => gzipSync(bytes, { level: 9 }).length;
 
 /** A servlet in TypeScript: the interpreter with its script loaded. */
-async function makeLoaded(
+async function makeTypeScript(
   found: FoundServlet,
   interpreter: Prepared,
   { text, explain, watched, warningsFor }: ServletScript,
