@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { zipSync } from "fflate";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { packagesOf } from "../../../../src/bundle/python/packages.ts";
+import { requirementOf } from "../../../../src/bundle/python/requirements.ts";
 import { limits } from "../../../../src/core/limits.ts";
 import { PackageIndex } from "./package-index.ts";
 
@@ -236,6 +237,14 @@ describe("refuses", () => {
     await writeFile(path, zipSync({ "b.py": new Uint8Array(limits.sourceBytes + 1) }));
     expect(await refusal()).toMatch(/unpacked it is larger than \d+ bytes/);
   });
+
+  // A requirement of a package is a line that anybody may have written.
+  test.each([`a${"!1".repeat(100)}`, `a${"<1  ".repeat(100)}@`, `a${" ".repeat(100_000)}@`])(
+    "lines that could be read in very many ways",
+    (line) => {
+      expect(requirementOf(line, "b 1.0")).toBeUndefined();
+    },
+  );
 
   test("more than a hundred packages", async () => {
     for (let nth = 0; nth <= 100; nth++) index.add(`p${nth}`, "1", { requires: [`p${nth + 1}`] });
