@@ -10,6 +10,7 @@ import * as z from "zod";
 import { limits } from "../../core/limits.ts";
 import { readIfThere, writeIfNew, writeWhole } from "../cache.ts";
 import { Refusal } from "../refusal.ts";
+import { demandInside } from "../servlet-files.ts";
 import { bodyOf, requestSource } from "../sources/http.ts";
 import { inTurns, shared } from "../work.ts";
 import { adviceOnPackage, needsSockets } from "./advice.ts";
@@ -25,6 +26,7 @@ import { digestOf, requiredBy, unpackedWheel } from "./wheels.ts";
 
 const REQUIREMENTS = "requirements.txt";
 const LOCK = "pylock.toml";
+const VENDOR = "vendor";
 const INDEX = "https://pypi.org/simple";
 const MOST_PACKAGES = 100;
 /** Packages with wheels for computers only, which do in plain Python what they are compiled for where that part is missing. */
@@ -62,7 +64,8 @@ export async function packagesOf(
   cache: string,
   progress: (doing: string) => void,
 ): Promise<string[]> {
-  const vendor = join(folder, "vendor");
+  const vendor = join(folder, VENDOR);
+  await demandInside(folder, VENDOR);
   const inside = await readdir(vendor).catch(() => []);
   const given = await inTurns(
     inside.filter((name) => name.endsWith(".whl")).toSorted(),
@@ -125,10 +128,12 @@ async function resolved(
     if (needsSockets(name)) throw new Refusal(`${by}: ${adviceOnPackage(name)}`);
   const queue = [...wanted];
   for (let one = queue.shift(); one !== undefined; one = queue.shift()) {
-    const all = [...(required.get(one.name) ?? []), one];
+    const all = required.get(one.name) ?? [];
+    all.push(one);
     required.set(one.name, all);
     const known = chosen.get(one.name);
-    const isFit = known !== undefined && isAllowed(known, all);
+    // It fits what came before.
+    const isFit = known !== undefined && isAllowed(known, [one]);
     if (isFit && one.extras.every((extra) => known.extras.has(extra))) continue;
     const candidate = isFit ? known : (lockedFor(all, old) ?? (await newestFor(all)));
     const extras = new Set(all.flatMap((each) => each.extras));

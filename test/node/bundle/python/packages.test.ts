@@ -85,6 +85,11 @@ describe("chooses", () => {
     expect(await versions("a[toml]")).toEqual({ ...plain, toml: "3" });
   });
 
+  test("a package that is required very often", async () => {
+    index.add("a", "1.0", { requires: Array.from({ length: 20_000 }, () => "a>=0") });
+    expect(await versions("a")).toEqual({ a: "1.0" });
+  });
+
   test("another version where a package requires that later", async () => {
     for (const version of ["1", "2"]) index.add("a", version);
     index.add("b", "1", { requires: ["a<2"] });
