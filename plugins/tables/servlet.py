@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import re
 import sqlite3
 from dataclasses import dataclass
@@ -280,7 +281,7 @@ def _run(sql: str, limit: int) -> Answer:
     limit = max(0, min(limit, MOST_ROWS))
     rows: list[list[Cell]] = []
     characters, more = 0, False
-    with _told():
+    with _told(), _confined():
         cursor = db.execute(sql)
         columns = [one[0] for one in cursor.description or []]
         for row in cursor:
@@ -295,7 +296,34 @@ def _run(sql: str, limit: int) -> Answer:
 
 
 def _shown(value: Any) -> Cell:
+    if isinstance(value, float) and math.isinf(value):
+        # JSON has none.
+        return str(value)
     return f"{len(value)} bytes" if isinstance(value, bytes) else value
+
+
+def _verdict(action: int, pragma: str | None, value: str | None, *_: object) -> int:
+    """Denies a caller's statement that would outlast its call in more than tables: settings, transactions, other databases."""
+    sets = action == sqlite3.SQLITE_PRAGMA and value is not None and not re.match("(table|index)_|foreign_key_", pragma or "")
+    return sqlite3.SQLITE_DENY if sets or action in _OUTLASTING else sqlite3.SQLITE_OK
+
+
+_OUTLASTING = {
+    sqlite3.SQLITE_TRANSACTION,
+    sqlite3.SQLITE_SAVEPOINT,
+    sqlite3.SQLITE_ATTACH,
+    sqlite3.SQLITE_DETACH,
+}
+
+
+class _confined:
+    """Runs statements of the caller's own."""
+
+    def __enter__(self) -> None:
+        db.set_authorizer(_verdict)
+
+    def __exit__(self, *_: object) -> None:
+        db.set_authorizer(None)
 
 
 class _told:
@@ -304,7 +332,9 @@ class _told:
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, sqlite3.Error):
+        if isinstance(error, sqlite3.DatabaseError) and error.sqlite_errorcode == sqlite3.SQLITE_AUTH:
+            raise ToolError("It is not allowed here: settings, transactions, ATTACH and VACUUM.") from None
+        if isinstance(error, (sqlite3.Error, UnicodeError)):
             full = "full" in str(error)
             raise ToolError("There is no more room: drop tables with tables_change." if full else f"{error}.") from None
 

@@ -158,11 +158,35 @@ describe("bad input", async () => {
     ["load", { table: "t", text: "a\n1,2\n" }, /Line 2 has 2 values, the header 1/],
     ["query", { sql: "SELEC 1" }, /syntax error/],
     ["query", { sql: "SELECT * FROM nowhere" }, /no such table: nowhere/],
-    ["query", { sql: "ATTACH '/tmp/x.db' AS x" }, /unable to open/],
+    ["query", { sql: "ATTACH '/tmp/x.db' AS x" }, /not allowed here/],
     ["describe", { table: "nowhere" }, /no table nowhere/],
     ["join", { left: "a", right: "b", on: ["id"], into: "c" }, /no table a/],
   ])("%s %j is refused", async (name, args, why) => {
     expect(await call(name, args)).toMatch(why);
+  });
+
+  test.each([
+    ["query", "PRAGMA max_page_count = 100000"],
+    ["change", "PRAGMA query_only = ON"],
+    ["query", "BEGIN"],
+    ["query", "SAVEPOINT s"],
+    ["query", "ATTACH ':memory:' AS x"],
+    ["change", "VACUUM INTO ':memory:'"],
+  ])("%s %j is refused, as it would outlast its call", async (name, sql) => {
+    expect(await call(name, { sql })).toMatch(/not allowed here/);
+    expect(await call("load", { table: "t", text: "x\n1\n" })).toMatchObject({ rows: 1 });
+  });
+
+  test("infinite numbers and half characters harm no later call", async () => {
+    await call("load", { table: "infinite", text: "v\n1e999\n" });
+    const { result } = await call("describe", { table: "infinite" });
+    expect(result).toMatchObject([{ columns: [{ least: "inf", most: "inf" }] }]);
+    expect(await call("query", { sql: "SELECT -9e999" })).toMatchObject({ rows: [["-inf"]] });
+    const text = "v\n\ud800\n";
+    expect(await call("load", { table: "half", text })).toMatch(/surrogates not allowed/);
+    expect(await call("query", { sql: "PRAGMA table_info(infinite)" })).toMatchObject({
+      rows: [[0, "v", "REAL", 0, null, 0]],
+    });
   });
 
   test("a query without an end is stopped", async () => {

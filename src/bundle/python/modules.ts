@@ -3,6 +3,7 @@ import { glob, readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 import { contentHash, readIfThere, writeWhole } from "../cache.ts";
 import { Refusal } from "../refusal.ts";
+import { demandInside } from "../servlet-files.ts";
 import { runInterpreter } from "../wasm/snapshot.ts";
 import { INTERPRETER_EXPORTS } from "../wasm/prepare.ts";
 import type { Compiled, Import, Python } from "./engine.ts";
@@ -223,7 +224,7 @@ async function entryPointsIn(root: string): Promise<string[]> {
   return found;
 }
 
-/** The files of packages whose modules may read them, with metadata. Throws a `Refusal` if they are too large. */
+/** The files of packages whose modules may read them, with metadata. Throws a `Refusal` if they are too large, or links to files elsewhere. */
 async function dataOf(modules: readonly Module[]): Promise<Map<string, Uint8Array>> {
   const folders = new Set(
     modules.flatMap(({ name, reads }) =>
@@ -234,6 +235,7 @@ async function dataOf(modules: readonly Module[]): Promise<Map<string, Uint8Arra
   let bytes = 0;
   for (const folder of folders) {
     const root = dirname(folder);
+    await demandInside(root, basename(folder));
     const inside = ["*.dist-info/{METADATA,entry_points.txt}", `${basename(folder)}/**/*`];
     for await (const entry of glob(inside, { cwd: root, withFileTypes: true })) {
       const file = join(entry.parentPath, entry.name);

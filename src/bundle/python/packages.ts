@@ -11,6 +11,7 @@ import { limits } from "../../core/limits.ts";
 import { readIfThere, writeIfNew, writeWhole } from "../cache.ts";
 import { digestOf } from "../digests.ts";
 import { Refusal } from "../refusal.ts";
+import { demandInside } from "../servlet-files.ts";
 import { bodyOf, requestSource } from "../sources/http.ts";
 import { inTurns, shared } from "../work.ts";
 import { adviceOnPackage, needsSockets } from "./advice.ts";
@@ -26,6 +27,7 @@ import { requiredBy, unpackedWheel } from "./wheels.ts";
 
 const REQUIREMENTS = "requirements.txt";
 const LOCK = "pylock.toml";
+const VENDOR = "vendor";
 const INDEX = "https://pypi.org/simple";
 const MOST_PACKAGES = 100;
 /** Packages whose wheels are all compiled, but which fall back to plain Python where the compiled part is missing. */
@@ -63,7 +65,8 @@ export async function packagesOf(
   cache: string,
   progress: (doing: string) => void,
 ): Promise<string[]> {
-  const vendor = join(folder, "vendor");
+  const vendor = join(folder, VENDOR);
+  await demandInside(folder, VENDOR);
   const inside = await readdir(vendor).catch(() => []);
   const given = await inTurns(
     inside.filter((name) => name.endsWith(".whl")).toSorted(),
@@ -127,10 +130,12 @@ async function resolved(
     if (needsSockets(name)) throw new Refusal(`${by}: ${adviceOnPackage(name)}`);
   const queue = [...wanted];
   for (let one = queue.shift(); one !== undefined; one = queue.shift()) {
-    const all = [...(required.get(one.name) ?? []), one];
+    const all = required.get(one.name) ?? [];
+    all.push(one);
     required.set(one.name, all);
     const known = chosen.get(one.name);
-    const isFit = known !== undefined && isAllowed(known, all);
+    // It fits what came before.
+    const isFit = known !== undefined && isAllowed(known, [one]);
     if (isFit && one.extras.every((extra) => known.extras.has(extra))) continue;
     const candidate = isFit ? known : (lockedFor(all, old) ?? (await newestFor(all)));
     const extras = new Set(all.flatMap((each) => each.extras));

@@ -61,8 +61,11 @@ export function requirementsIn(text: string, file: string): Requirement[] {
 export function requirementOf(line: string, by: string): Requirement | undefined {
   const digests = [...line.matchAll(/\s--hash=sha256:([0-9a-f]{64})(?=\s|$)/g)];
   const match =
-    /^([A-Za-z0-9][\w.-]*)\s*(?:\[([^\]]*)\])?\s*(?:\(([^)]*)\)|((?:(?:[<>!~]=?|={2,3})\s*[\w.*+!-]+\s*,?\s*)+))?\s*(?:;(.*))?$/.exec(
-      line.replaceAll(/\s--hash=\S+/g, "").trim(),
+    /^([A-Za-z0-9][\w.-]*) ?(?:\[([^\]]*)\])? ?(?:\(([^)]*)\)|((?:(?:[<>]=?|[!~]=|={2,3}) ?[\w.*+!-]+ ?(?:, ?)?)+))? ?(?:;(.*))?$/.exec(
+      line
+        .replaceAll(/\s--hash=\S+/g, "")
+        .replaceAll(/\s+/g, " ")
+        .trim(),
     );
   if (match === null) return undefined;
   const [, name = "", extras = "", inBrackets, plain, marker = ""] = match;

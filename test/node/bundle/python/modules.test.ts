@@ -1,5 +1,5 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadServlet } from "../../../../src/testing/index.ts";
 
@@ -92,6 +92,37 @@ describe("files of packages", () => {
 
   test("are not written, and others are not there", async () => {
     expect(await used("written", "import words\nuse = words.refused", WORDS)).toBe("all");
+  });
+
+  test.each([
+    ["a package", "vendor/words", "words"],
+    ["vendor/", "vendor", "vendor"],
+  ])("are refused where %s is a link to elsewhere", async (_, link, named) => {
+    const elsewhere = await mkdtemp(resolve(folder, "elsewhere-"));
+    for (const inside of ["", "words"]) {
+      await mkdir(join(elsewhere, inside), { recursive: true });
+      await writeFile(join(elsewhere, inside, "__init__.py"), "HERE = __file__");
+    }
+    const servlet = `linked-${named}`;
+    await mkdir(dirname(join(folder, servlet, link)), { recursive: true });
+    await symlink(elsewhere, join(folder, servlet, link));
+    await expect(used(servlet, "import words\nuse = dict")).rejects.toThrow(
+      `the folder ${named} is a link to ${elsewhere}, outside of the servlet's folder`,
+    );
+  });
+
+  test("in links to elsewhere are not taken", async () => {
+    const elsewhere = await mkdtemp(resolve(folder, "elsewhere-"));
+    await writeFile(join(elsewhere, "secret.txt"), "secret");
+    const data = join(folder, "links", "vendor/words/data");
+    await mkdir(data, { recursive: true });
+    await symlink(elsewhere, join(data, "linked"));
+    await symlink(join(elsewhere, "secret.txt"), join(data, "secret.txt"));
+    const code = `import words, os
+def use():
+    return [one[2] for one in os.walk(words.HERE)]
+`;
+    expect(await used("links", code, WORDS)).toEqual([[], ["en.txt", "raw.bin"]]);
   });
 
   test("are refused where they are too large", async () => {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { zipSync } from "fflate";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { packagesOf } from "../../../../src/bundle/python/packages.ts";
+import { requirementOf } from "../../../../src/bundle/python/requirements.ts";
 import { limits } from "../../../../src/core/limits.ts";
 import { PackageIndex } from "./package-index.ts";
 
@@ -82,6 +83,11 @@ describe("chooses", () => {
     const plain = { a: "1", b: "2", c: "1", old_name: "3", wasi: "3", legacy: "3" };
     expect(await versions("a", "none; sys_platform == 'win32'")).toEqual(plain);
     expect(await versions("a[toml]")).toEqual({ ...plain, toml: "3" });
+  });
+
+  test("a package that is required very often", async () => {
+    index.add("a", "1.0", { requires: Array.from({ length: 20_000 }, () => "a>=0") });
+    expect(await versions("a")).toEqual({ a: "1.0" });
   });
 
   test("another version where a package requires that later", async () => {
@@ -236,6 +242,14 @@ describe("refuses", () => {
     await writeFile(path, zipSync({ "b.py": new Uint8Array(limits.sourceBytes + 1) }));
     expect(await refusal()).toMatch(/unpacked it is larger than \d+ bytes/);
   });
+
+  // A requirement of a package is a line that anybody may have written.
+  test.each([`a${"!1".repeat(100)}`, `a${"<1  ".repeat(100)}@`, `a${" ".repeat(100_000)}@`])(
+    "lines that could be read in very many ways",
+    (line) => {
+      expect(requirementOf(line, "b 1.0")).toBeUndefined();
+    },
+  );
 
   test("more than a hundred packages", async () => {
     for (let nth = 0; nth <= 100; nth++) index.add(`p${nth}`, "1", { requires: [`p${nth + 1}`] });
