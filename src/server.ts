@@ -98,7 +98,7 @@ function introduction(settings: Settings, profile?: Profile): Introduction {
     title: profile?.title ?? settings.SERVER_TITLE,
     description: profile?.description ?? settings.SERVER_DESCRIPTION,
     websiteUrl: settings.SERVER_WEBSITE,
-    icons: settings.SERVER_ICONS,
+    icons: settings.SERVER_ICONS ?? (settings.SERVER_ICON && [{ src: settings.SERVER_ICON }]),
   };
   const given = Object.entries(optional).filter(([, value]) => value !== undefined);
   const { SERVER_NAME: name, SERVER_VERSION: version, SERVER_INSTRUCTIONS: whole } = settings;

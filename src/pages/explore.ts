@@ -10,7 +10,7 @@ import { concernsOf, tokensOf } from "../servlets/concerns.ts";
 import type { Manifest } from "../servlets/manifest.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { isForModels } from "../servlets/views.ts";
-import { tableOf } from "./frame.ts";
+import { table } from "./components.ts";
 
 /**
  * Characters of markup of all that the start page shows of servlets, shared among them: the page is held a few times
@@ -42,17 +42,21 @@ interface Entry {
 /** In characters. All markup of this page is made at once, so it is a string. */
 const lengthOf = (markup: Markup): number => (markup as HtmlEscapedString).length;
 
-/** Makes the markup of these items until it has `room` characters; `left` is what remains. */
-function within<T>(items: readonly T[], room: number, make: (item: T) => Markup) {
-  const made: Markup[] = [];
+/** Makes the parts of these items until they have `room` characters of markup. */
+function within<T, P extends Markup | Markup[]>(
+  items: readonly T[],
+  room: number,
+  make: (item: T) => P,
+): { made: P[] } {
+  const made: P[] = [];
   let left = room;
   for (const item of items) {
     if (left <= 0) break;
     const one = make(item);
-    left -= lengthOf(one);
+    left -= [one].flat().reduce((sum, part) => sum + lengthOf(part as Markup), 0);
     made.push(one);
   }
-  return { made, left };
+  return { made };
 }
 
 export function exploreSection({ servlets, catalog, scopeOf }: Offers): Markup {
@@ -170,7 +174,7 @@ function servletSection(
   return html`<section class="servlet" aria-labelledby="${id}">
     <h3 id="${id}">${shown(name)} ${anchor(id, name)}</h3>
     ${description === undefined ? "" : html`<p class="dim">${words(description, 1000)}</p>`}
-    ${failures.map((one) => html`<p class="note">It ${words(one, 1000)}</p>`)}
+    ${failures.map((one) => html`<p class="notice">It ${words(one, 1000)}</p>`)}
     ${entries.length === 0 && failures.length === 0 ? html`<p class="dim">It has nothing that you may use.</p>` : ""}
     ${made}
     ${more === 0 ? "" : html`<p class="dim">Not all entries fit on this page. Clients list ${more} more.</p>`}
@@ -211,22 +215,19 @@ const words = (text: string, most = CHARACTERS): string => {
 
 function schemaTable(caption: string, { rows, isCut }: SchemaRows): Markup {
   if (rows.length === 0) return html`<p class="dim">${caption}: none.</p>`;
-  const { made } = within(rows, TABLE_CHARACTERS, tableRow);
-  return html`${tableOf(caption, ["Name", "Type", "Description"], made, true)}
+  const { made } = within(rows, TABLE_CHARACTERS, cellsOf);
+  return html`${table({ caption, hasCaption: true, columns: ["Name", "Type", "Description"], rows: made })}
   ${isCut || made.length < rows.length ? html`<p class="dim">Not all members are shown. The tool's schema has the others.</p>` : ""}`;
 }
 
-const tableRow = ({ path, type, isRequired, rules, about }: SchemaRow): Markup =>
-  html`<tr>
-    <th scope="row">
-      <code>${shown(path)}</code>${isRequired ? html` <span class="badge">required</span>` : ""}
-    </th>
-    <td>${shown(type)}</td>
-    <td>
-      ${words(about)}
-      ${rules.length === 0 ? "" : html`<span class="dim">${printable(rules.map((one) => beginningOf(one, 300)).join("; "))}</span>`}
-    </td>
-  </tr>`;
+const cellsOf = ({ path, type, isRequired, rules, about }: SchemaRow): Markup[] => [
+  html`<code>${shown(path)}</code>${isRequired ? html` <span class="badge">required</span>` : ""}`,
+  html`${shown(type)}`,
+  html`<div>
+    ${words(about)}
+    ${rules.length === 0 ? "" : html`<span class="dim">${printable(rules.map((one) => beginningOf(one, 300)).join("; "))}</span>`}
+  </div>`,
+];
 
 /** The members of a JSON Schema, one row each, for tables. */
 interface SchemaRow {

@@ -18,7 +18,7 @@ import {
   type Visited,
   type Visitor,
 } from "./frame.ts";
-import { confirmPage, operatePage, type Overview, operateStyle } from "./operate.ts";
+import { confirmPage, operatePage, type Overview } from "./operate.ts";
 import type { Hono } from "hono";
 import { html } from "hono/html";
 import { demandOwnOrigin } from "../auth/origin.ts";
@@ -223,7 +223,7 @@ export function addOperatorPages(app: Hono, parts: OperatorParts): void {
       const site = siteFor(visitor);
       return pageFor(raw, page, {
         answer: ({ body, ...how }) =>
-          consolePage(site, "Operate", body, { ...how, extraStyle: operateStyle }),
+consolePage(site, "Operate", body, how),
         async work(visit) {
           // Right after a sign-in, the page is opened by a new request.
           if (visit.isOld) return seeOther(PAGES.Operate);
@@ -245,7 +245,7 @@ export function addOperatorPages(app: Hono, parts: OperatorParts): void {
   );
 }
 
-const unbound = html`<h2>Usage</h2>
+const unbound = html`<h1>Usage</h1>
   <p>
     Nothing is counted: bind the Durable Object <code>USAGE</code> (class <code>Usage</code>) in
     <code>wrangler.toml</code> and deploy again.
@@ -259,7 +259,7 @@ function refused(site: ConsoleSite, { person }: Visitor) {
   return new Response(null, { status: 303, headers: { location } });
 }
 
-const forOperators: Markup = html`<h2>This page is for operators</h2>
+const forOperators: Markup = html`<h1>This page is for operators</h1>
   <p>
     Sign in as the owner, or with a key that has the scope <code>operator</code>:
     <code>npm run keys -- create NAME --scopes operator</code>. Where the server requires no

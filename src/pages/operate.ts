@@ -2,11 +2,11 @@
 import { html } from "hono/html";
 import type { KeyRecord } from "../auth/key-records.ts";
 import type { InstalledVersion } from "../installs/installs-rows.ts";
-import { hiddenFields, shown, timeTag, type Markup } from "../http/document.ts";
+import { hiddenFields, shown, type Markup } from "../http/document.ts";
+import { table, timeTag } from "./components.ts";
 import { scopesInWords } from "../core/key-name.ts";
 import { ADVICE } from "../servlets/run-log.ts";
 import type { CountedError } from "../observe/counts.ts";
-import { tableOf } from "./frame.ts";
 
 interface ServedServlet {
   name: string;
@@ -48,8 +48,8 @@ export interface Overview {
 }
 
 export function operatePage(all: Overview): Markup {
-  return html`<h2>Operate</h2>
-    ${all.done === undefined ? "" : html`<p class="note" role="status">${shown(all.done)}</p>`}
+  return html`<h1>Operate</h1>
+    ${all.done === undefined ? "" : html`<p class="notice" role="status">${shown(all.done)}</p>`}
     ${servletsOf(all)} ${installedOf(all)} ${keysOf(all)} ${errorsOf(all.errors)}
     ${limitsOf(all.limits)}`;
 }
@@ -69,43 +69,40 @@ const STATE_SCOPES: Record<string, string> = {
 };
 
 const servletsOf = ({ servlets, problem }: Overview): Markup =>
-  html`<h3>Servlets</h3>
+  html`<h2>Servlets</h2>
     ${
       problem === undefined
         ? html`<p>All servlets list their entries.</p>`
-        : html`<p class="note wrong" role="alert">
+        : html`<p class="notice wrong" role="alert">
             A servlet cannot list its entries: ${shown(problem)} See the log (npx wrangler tail),
             then fix, roll back or uninstall the servlet.
           </p>`
     }
-    ${tableOf(
-      "Servlets that are served",
-      ["Servlet", "From", "Entries", "Keeps state", "Last hour", "Hash"],
-      servlets.map(
-        ({ name, hash, dialect, state, from, entries, runs }) =>
-          html`<tr>
-            <th scope="row">${shown(name)} <span class="badge">${dialect}</span></th>
-            <td>${from}</td>
-            <td>${entries}</td>
-            <td>${STATE_SCOPES[state] ?? "no"}</td>
-            <td class="${(runs?.errors ?? 0) > 0 ? "wrong" : ""}">
-              ${runs === undefined ? "" : `runs: ${runs.runs}, errors: ${runs.errors}`}
-            </td>
-            <td><code>${hash.slice(0, 12)}</code></td>
-          </tr>`,
-      ),
-    )}`;
+    ${table({
+      caption: "Servlets that are served",
+      columns: ["Servlet", "From", "Entries", "Keeps state", "Last hour", "Hash"],
+      rows: servlets.map(({ name, hash, dialect, state, from, entries, runs }) => [
+        html`${shown(name)} <span class="badge">${dialect}</span>`,
+        from,
+        entries,
+        STATE_SCOPES[state] ?? "no",
+        html`<span class="${(runs?.errors ?? 0) > 0 ? "wrong" : ""}"
+          >${runs === undefined ? "" : `runs: ${runs.runs}, errors: ${runs.errors}`}</span
+        >`,
+        html`<code>${hash.slice(0, 12)}</code>`,
+      ]),
+    })}`;
 
 function installedOf({ installed, installable, token }: Overview): Markup {
   if (installed === undefined) {
-    return html`<h3>Installed</h3>
+    return html`<h2>Installed</h2>
       <p>
         Servlets cannot be installed: bind the R2 bucket <code>BUILDS</code>, the Worker Loader
         <code>LOADER</code> and the Durable Object <code>INSTALLS</code> in
         <code>wrangler.toml</code>.
       </p>`;
   }
-  return html`<h3>Installed</h3>
+  return html`<h2>Installed</h2>
     <p>
       Install a servlet from a file or a registry with
       <code>npm run servlets -- install NAME --to URL</code>. Published servlets can be installed
@@ -113,34 +110,27 @@ function installedOf({ installed, installable, token }: Overview): Markup {
     </p>
     ${installed.length === 0 ? html`<p class="dim">None.</p>` : ""}
     ${installed.map(({ name, current, versions }) =>
-      tableOf(
-        `Versions of ${shown(name)}`,
-        [shown(name), "Installed", "By", "Hash", "Action"],
-        versions.map(
-          ({ version, installed: at, by, hash }) =>
-            html`<tr>
-              <th scope="row">version ${version}</th>
-              <td><time datetime="${at}">${at}</time></td>
-              <td>${shown(by)}</td>
-              <td><code>${hash.slice(0, 12)}</code></td>
-              <td>
-                ${
-                  version === current
-                    ? button(token, `Uninstall ${shown(name)}`, { do: "ask-uninstall", name })
-                    : button(token, `Roll ${shown(name)} back to ${version}`, {
-                        ...{ do: "rollback", name, version: String(version) },
-                        seen: String(current ?? 0),
-                      })
-                }
-              </td>
-            </tr>`,
-        ),
-      ),
+      table({
+        caption: `Versions of ${shown(name)}`,
+        columns: [shown(name), "Installed", "By", "Hash", "Action"],
+        rows: versions.map(({ version, installed: at, by, hash }) => [
+          `version ${version}`,
+          timeTag(Date.parse(at)),
+          shown(by),
+          html`<code>${hash.slice(0, 12)}</code>`,
+          version === current
+            ? button(token, `Uninstall ${shown(name)}`, { do: "ask-uninstall", name })
+            : button(token, `Roll ${shown(name)} back to ${version}`, {
+                ...{ do: "rollback", name, version: String(version) },
+                seen: String(current ?? 0),
+              }),
+        ]),
+      }),
     )}
     ${
       installable.length === 0
         ? ""
-        : html`<h4>Published, not installed</h4>
+        : html`<h3>Published, not installed</h3>
             <ul>
               ${installable.map(
                 ({ name, by, hash }) =>
@@ -155,7 +145,7 @@ function installedOf({ installed, installable, token }: Overview): Markup {
 
 function keysOf({ keys, token }: Overview): Markup {
   const when = (at: number | null | undefined) => (at ? timeTag(at) : "never");
-  return html`<h3>Keys</h3>
+  return html`<h2>Keys</h2>
     <p>
       Create a key with <code>npm run keys -- create NAME</code>. A revoked key is refused
       everywhere within 30 seconds; calls that were made with it continue. Remove it from the
@@ -165,80 +155,65 @@ function keysOf({ keys, token }: Overview): Markup {
     ${
       keys.length === 0
         ? ""
-        : tableOf(
-            "API keys",
-            ["Key", "Scopes", "Expires", "Last used", "Action"],
-            keys.map(
-              ({ name, scopes, expires, used, revoked, by, key }) =>
-                html`<tr>
-                  <th scope="row">${shown(name)}</th>
-                  <td>${shown(scopesInWords(scopes))}</td>
-                  <td>${when(expires)}</td>
-                  <td>${when(used)}</td>
-                  <td>
-                    ${
-                      revoked === null
-                        ? button(token, `Revoke ${shown(name)}`, { do: "ask-revoke", name, key })
-                        : html`Revoked by ${shown(by ?? "")}, ${timeTag(revoked)}
-                          ${button(token, `Restore ${shown(name)}`, { do: "restore", name, key })}`
-                    }
-                  </td>
-                </tr>`,
-            ),
-          )
+        : table({
+            caption: "API keys",
+            columns: ["Key", "Scopes", "Expires", "Last used", "Action"],
+            rows: keys.map(({ name, scopes, expires, used, revoked, by, key }) => [
+              shown(name),
+              shown(scopesInWords(scopes)),
+              when(expires),
+              when(used),
+              revoked === null
+                ? button(token, `Revoke ${shown(name)}`, { do: "ask-revoke", name, key })
+                : html`<span>Revoked by ${shown(by ?? "")}, ${timeTag(revoked)}</span>
+                    ${button(token, `Restore ${shown(name)}`, { do: "restore", name, key })}`,
+            ]),
+          })
     }`;
 }
 
 function errorsOf(errors: readonly CountedError[] | undefined): Markup {
   if (errors === undefined) {
-    return html`<h3>Errors</h3>
+    return html`<h2>Errors</h2>
       <p>
         Errors are not recorded: bind the Durable Object <code>USAGE</code> in
         <code>wrangler.toml</code>.
       </p>`;
   }
-  return html`<h3>Errors</h3>
+  return html`<h2>Errors</h2>
     ${
       errors.length === 0
         ? html`<p class="dim">None.</p>`
-        : tableOf(
-            "The latest errors of servlets",
-            ["Last seen", "Tool", "Error", "Count"],
-            errors.map(
-              ({ servlet, tool, outcome, message, count, last }) =>
-                html`<tr>
-                  <td>${timeTag(last)}</td>
-                  <th scope="row">${shown(tool)} of ${shown(servlet)}</th>
-                  <td>${shown(message)} <span class="dim">${ADVICE[outcome] ?? ""}</span></td>
-                  <td>${count}</td>
-                </tr>`,
-            ),
-          )
+        : table({
+            caption: "The latest errors of servlets",
+            columns: ["Tool", "Last seen", "Error", "Count"],
+            rows: errors.map(({ servlet, tool, outcome, message, count, last }) => [
+              `${shown(tool)} of ${shown(servlet)}`,
+              timeTag(last),
+              html`<div>${shown(message)} <span class="dim">${ADVICE[outcome] ?? ""}</span></div>`,
+              count,
+            ]),
+          })
     }`;
 }
 
 const limitsOf = (all: Overview["limits"]): Markup =>
-  html`<h3>Limits</h3>
+  html`<h2>Limits</h2>
     <p>
       The variable <code>LIMITS</code> changes these limits; <code>docs/configuration.md</code>
       explains each.
     </p>
     <details>
       <summary>Limits in force</summary>
-      ${tableOf(
-        "Limits in force",
-        ["Limit", "Value", "Default"],
-        all.map(
-          ({ name, value, usual }) =>
-            html`<tr>
-              <th scope="row"><code>${name}</code></th>
-              <td>${value.toLocaleString("en")}</td>
-              <td>
-                ${value === usual ? "the same" : html`<strong>${usual.toLocaleString("en")}</strong>`}
-              </td>
-            </tr>`,
-        ),
-      )}
+      ${table({
+        caption: "Limits in force",
+        columns: ["Limit", "Value", "Default"],
+        rows: all.map(({ name, value, usual }) => [
+          html`<code>${name}</code>`,
+          value.toLocaleString("en"),
+          value === usual ? "the same" : html`<strong>${usual.toLocaleString("en")}</strong>`,
+        ]),
+      })}
     </details>`;
 
 /** The page that asks for confirmation: what the action does, and its button. */
@@ -247,13 +222,10 @@ export const confirmPage = (
   lines: readonly string[],
   { token, label, of }: { token: string; label: string; of: Record<string, string> },
 ): Markup =>
-  html`<h2>${shown(title)}</h2>
+  html`<h1>${shown(title)}</h1>
     <ul>
       ${lines.map((one) => html`<li>${shown(one)}</li>`)}
     </ul>
     ${button(token, label, of)}
     <p><a href="/console/operate">Go back</a></p>`;
 
-export const operateStyle = `
-  .one { display: inline-block; } .one button { width: auto; padding: .2rem .7rem; margin: 0; }
-`;

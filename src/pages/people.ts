@@ -4,6 +4,7 @@ import { revokedKey } from "../auth/key-records.ts";
 import { isPassphrase } from "../auth/passphrase.ts";
 import { ownerOf } from "../auth/principal.ts";
 import { SignInLimiter } from "../auth/sign-in-limiter.ts";
+import { siteOf } from "../http/document.ts";
 import { hexDigest } from "../core/digest.ts";
 import type { Sealer } from "../storage/vault.ts";
 import type { Env } from "../bindings.ts";
@@ -22,6 +23,8 @@ export interface Person {
 
 /** How people prove themselves. */
 export interface Ways {
+  /** The server's title. */
+  title: string;
   /** The proof that they enter, in words; empty if nothing can be entered. */
   proof: string;
   /** Hosts of the issuers at which they can sign in. */
@@ -98,10 +101,11 @@ export class People {
   get ways(): Ways | undefined {
     if (this.#authenticator.isOpen) return undefined;
     const { OWNER_PASSPHRASE, API_KEYS } = this.#settings;
+    const { title } = siteOf(this.#settings);
     const entered = [OWNER_PASSPHRASE && "passphrase of this server", API_KEYS && "API key"];
     const proof = entered.filter(Boolean).join(" or ");
     const { hosts } = this.#issuers;
-    return proof === "" && hosts.length === 0 ? undefined : { proof, issuers: hosts };
+    return proof === "" && hosts.length === 0 ? undefined : { title, proof, issuers: hosts };
   }
 
   /** Who has sent a request, by its cookie; undefined if that is not proven. */

@@ -118,7 +118,12 @@ export async function callTarget(
 }
 
 export function reasonOf(error: unknown): string {
+  // So `fetch` rejects where it gets no answer. https://fetch.spec.whatwg.org/#fetch-method
+  if (error instanceof TypeError || !navigator.onLine) return UNREACHED;
   const { message, data } = error as { message?: string; data?: unknown };
   const details = isObject(data) ? `\n${JSON.stringify(data, null, 2)}` : "";
   return `${message ?? String(error)}${details}`;
 }
+
+const UNREACHED =
+  "The server could not be reached. Check your network, and run this again. If the call had begun, it may have been done.";

@@ -369,7 +369,7 @@ async function isAgreed(
   deny.addEventListener("click", () => resolve(false));
   const shown = element(
     "section",
-    { className: "note asked", ariaLabel: "The view asks" },
+    { className: "notice asked", ariaLabel: "The view asks" },
     element("p", { textContent: asks }),
     element("p", {}, element("code", { textContent: printable(what) })),
     element("p", { className: "acts" }, link, deny),
