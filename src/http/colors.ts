@@ -46,8 +46,8 @@ function readableOn(ground: string, color: string): string {
 }
 
 /**
- * The colours of an accent: of links, focus and the ground of buttons by scheme, on which text has the colour of the paper;
- * and of the accent itself, on which text is black or white.
+ * What follows from an accent: the colour of links, focus and the edges of buttons, by scheme; and that of text on the
+ * accent itself.
  */
 export const colorsOf = (accent: string) => ({
   light: readableOn(GROUNDS.light, accent),

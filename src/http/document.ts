@@ -94,7 +94,7 @@ export async function documentOf(
         </style>
         ${script === undefined ? "" : html`<script type="module" src="${script}"></script>`}
       </head>
-      <body>
+      <body class="${script === undefined ? "" : "has-script"}">
         <header class="top">
           <a class="skip" href="#main">Skip to the content</a>
           <a class="brand" href="/"><img class="icon" src="${icon}" alt="" />${shown(title)}</a>

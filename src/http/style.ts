@@ -3,8 +3,8 @@ import { colorsOf, GROUNDS } from "./colors.ts";
 
 /** The one rule that differs between servers: their accent. */
 export function accentRule(accent: string): string {
-  const { light, dark } = colorsOf(accent);
-  return `:root { --accent: light-dark(${light}, ${dark}); }`;
+  const { light, dark, ink } = colorsOf(accent);
+  return `:root { --accent: light-dark(${light}, ${dark}); --fill: ${accent}; --on-fill: ${ink}; }`;
 }
 
 export const style = `
@@ -15,7 +15,6 @@ export const style = `
     --small: .8125rem; --body: .9375rem; --large: 1.125rem; --title: 1.5rem; --display: 2rem;
     --radius: .375rem; --round: .75rem; --touch: 2.25rem; }
   * { box-sizing: border-box; }
-  html { scrollbar-gutter: stable; }
   body { font: var(--body)/1.6 system-ui, sans-serif; margin: 0; color: var(--ink); background: var(--paper); }
   h1, h2, h3, h4 { line-height: 1.25; margin: 0; text-wrap: balance; overflow-wrap: anywhere; }
   h1 { font-size: var(--title); margin-bottom: .5rem; } h2 { font-size: var(--large); margin: 2rem 0 .5rem; }
@@ -30,7 +29,7 @@ export const style = `
   img.icon { width: 1.5rem; height: 1.5rem; border-radius: var(--radius); object-fit: contain; flex: none; }
   summary { cursor: pointer; } summary:not(.button) { min-height: var(--touch); align-content: center; }
   :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; border-radius: var(--radius); }
-  [hidden] { display: none !important; }
+  [hidden], .scripted { display: none !important; } @media (scripting: enabled) { .has-script .scripted { display: block !important; } }
   .dim { color: var(--dim); } .small { font-size: var(--small); } .wrong { color: var(--wrong); }
   .text { white-space: pre-line; overflow-wrap: anywhere; } pre.text { white-space: pre-wrap; }
   .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; } time { white-space: nowrap; }
@@ -44,7 +43,7 @@ export const style = `
   .top .brand { gap: .5rem; color: var(--ink); font-weight: 650; overflow-wrap: anywhere; }
   .top nav { display: flex; flex-wrap: wrap; flex: 1; gap: 0 1.25rem; } .top .person { display: flex; flex-wrap: wrap; gap: 0 1.25rem; align-items: center; margin-left: auto; }
   .top [aria-current] { color: var(--ink); font-weight: 600; box-shadow: inset 0 -2px var(--accent); }
-  .top form { display: contents; } .top button { border: 0; background: none; padding: 0; width: auto; margin: 0; }
+  .top form { display: contents; } .top button { border: 0; font-weight: 400; background: none; padding: 0; width: auto; margin: 0; }
   .top a.skip { position: absolute; left: -100vw; } .top a.skip:focus { left: .5rem; background: var(--paper); padding: 0 .75rem; z-index: 2; }
   main { max-width: 64rem; margin: 0 auto; padding: 2rem 1.5rem 4rem; } main.slim { max-width: 28rem; }
   .lead { font-size: var(--large); color: var(--dim); max-width: 44rem; text-wrap: pretty; }
@@ -59,7 +58,7 @@ export const style = `
     padding: .25rem 1rem; color: var(--ink); background: var(--paper); border: 1px solid var(--edge); border-radius: var(--radius);
     text-decoration: none; cursor: pointer; }
   button:hover, .button:hover { background: var(--panel); } button:disabled { color: var(--dim); cursor: default; }
-  .primary, .primary:hover { background: var(--accent); border-color: var(--accent); color: var(--paper); } .primary:hover { filter: brightness(1.08); }
+  .primary, .primary:hover { background: var(--fill); border-color: var(--accent); color: var(--on-fill); } .primary:hover { filter: brightness(1.08); }
   .danger { color: var(--wrong); border-color: var(--wrong); }
   summary.button { list-style: none; } summary.button::-webkit-details-marker { display: none; }
   .acts { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; } .acts form { display: contents; }
@@ -74,17 +73,17 @@ export const style = `
   .badge { display: inline-block; max-width: 100%; padding: 0 .5rem; border-radius: var(--radius); border: 1px solid var(--line); background: var(--panel); color: var(--dim);
     font-size: var(--small); font-weight: 500; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; vertical-align: middle; }
   .badge.good { color: var(--good); } .badge.warn { color: var(--warn); } .badge.wrong { color: var(--wrong); } .badge.accent { color: var(--accent); }
-  .empty { padding: 1.5rem; text-align: center; color: var(--dim); border: 1px dashed var(--line); border-radius: var(--round); margin: .75rem 0; } .empty h3 { color: var(--ink); }
+  .empty { padding: 1.5rem; text-align: center; color: var(--dim); border: 1px dashed var(--line); border-radius: var(--round); margin: .75rem 0; } .empty strong { color: var(--ink); }
   .wide { overflow-x: auto; margin: .75rem 0; } table { border-collapse: collapse; width: 100%; }
   caption { text-align: left; font-weight: 600; padding: .25rem 0; } th, td { text-align: left; vertical-align: top; padding: .5rem 1rem .5rem 0; border-top: 1px solid var(--line); overflow-wrap: anywhere; }
   thead th { color: var(--dim); font-size: var(--small); font-weight: 500; border: 0; white-space: nowrap; } tbody th { font-weight: 600; }
   th:last-child, td:last-child { padding-right: 0; } th.number, td.number { text-align: right; }
-  .copied { position: relative; } .copied pre { padding-right: 5.5rem; min-height: 2.75rem; } .copied .copy { position: absolute; top: .25rem; right: .25rem; }
+  .copied { position: relative; } .copied pre { padding-right: 5.5rem; min-height: 2.75rem; align-content: center; } .copied .copy { position: absolute; top: .25rem; right: .25rem; }
   .offline { position: fixed; inset: auto 1rem 1rem; margin: 0 auto; max-width: 28rem; z-index: 3; background: var(--paper); }
 
   @media (max-width: 40rem) {
     :root { --touch: 2.75rem; --display: 1.75rem; }
-    .top { padding: .25rem 1rem; } .top nav { order: 3; flex: 1 0 100%; } .top .person:not(:last-child) { order: 2; } main { padding: 1.5rem 1rem 3rem; }
+    .top { padding: .25rem 1rem; } .top nav { order: 3; flex: 1 0 100%; } .top .person { gap: 0 1rem; } .top .who { display: none; } main { padding: 1.5rem 1rem 3rem; }
     .acts button, .acts .button, .copied .copy { min-height: 2.75rem; } .copied pre { padding-top: .75rem; padding-bottom: .75rem; } .copied .copy { top: .125rem; right: .125rem; }
     .stacked, .stacked tbody { display: block; } .stacked thead { display: none; } .stacked caption { display: block; }
     .stacked tr { display: block; border: 1px solid var(--line); border-radius: var(--round); padding: .75rem 1rem; margin: .5rem 0; }

@@ -58,7 +58,7 @@ export const signInPage = (
   },
 ): Markup =>
   html`<h1>Sign in to ${shown(title)}</h1>
-    <p>${purposeOf(to)}</p>
+    <p>${purposeOf(to).join(" Then you go on to ")}.</p>
     ${complaint === undefined ? "" : html`<p class="notice wrong" role="alert" id="wrong">${complaint}</p>`}
     ${proof === "" ? "" : credentialForm(proof, kept, complaint !== undefined)}
     ${issuers.map((host, nth) => {
@@ -69,22 +69,27 @@ export const signInPage = (
     })}`;
 
 /** Why somebody signs in, and where they are then. Nothing of a call: it is shown to its person alone. */
-function purposeOf(path: string): string {
-  if (/^\/(ask|secret|connect)\//.test(path))
-    return "A call that was made for you waits for your answer. Sign in to show that it is yours; the question is next.";
-  const [page] = Object.entries(PURPOSES).find(([start]) => path.startsWith(start)) ?? [];
-  return page === undefined ? TO_TRY : PURPOSES[page]!;
-}
+const purposeOf = (path: string): readonly [why: string, next: string] =>
+  PURPOSES.find(([start]) => path.startsWith(start))?.[1] ?? [
+    "Sign in to see and try the tools that you may use.",
+    "where you came from",
+  ];
 
-const TO_TRY =
-  "Sign in to see and try the tools that you may use. You will return to where you came from.";
+const QUESTION = [
+  "A call that was made for you waits for your answer. Sign in to show that it is yours.",
+  "the question",
+] as const;
+const OPERATORS = "This page is for those who run the server.";
 
-const PURPOSES: Record<string, string> = {
-  "/console/live":
-    "Your calls are shown to you alone. Sign in to follow and answer them; they are next.",
-  "/console/": "This page is for those who run the server. Sign in; it is next.",
-  "/account": "Your account has what this server keeps for you. Sign in to see it; it is next.",
-};
+const PURPOSES: [start: string, purpose: readonly [string, string]][] = [
+  ["/ask/", QUESTION],
+  ["/secret/", QUESTION],
+  ["/connect/", QUESTION],
+  ["/console/live", ["Sign in to follow your calls, and to answer their questions.", "Live"]],
+  ["/console/usage", [OPERATORS, "Usage"]],
+  ["/console/operate", [OPERATORS, "Operate"]],
+  ["/account", ["Sign in to see what this server keeps for you.", "your account"]],
+];
 
 const credentialForm = (
   proof: string,

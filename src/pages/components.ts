@@ -22,13 +22,15 @@ export const notice = (body: Markup | string, tone?: Tone): Markup =>
 /** Stands where a list would be: why it is empty, and how it fills. */
 export const emptyState = (title: string, body: Markup | string = ""): Markup =>
   html`<div class="empty">
-    <h3>${title}</h3>
+    <p><strong>${title}</strong></p>
     ${body === "" ? "" : html`<p>${body}</p>`}
   </div>`;
 
 /** A text with a button that copies it, which the page's script adds. */
 export const snippet = (text: string, label: string): Markup =>
-  html`<pre data-copy aria-label="${label}" tabindex="0"><code>${text}</code></pre>`;
+  html`<div class="copied">
+    <pre data-copy aria-label="${label}" tabindex="0"><code>${text}</code></pre>
+  </div>`;
 
 /** A point in time in Unix ms, in words. The exact time is its `title`; the script keeps the words right. */
 export const timeTag = (at: number): Markup => {

@@ -140,7 +140,7 @@ function keyOf({ isKeyed, hasSignIn, key }: Endpoint): Markup | string {
 /** The clients, with the URL above them. With `key` in the endpoint, all is filled in. */
 export const clientsSection = (endpoint: Endpoint): Markup =>
   html`${snippet(endpoint.url, "URL of this server")}
-    <details id="phone" hidden>
+    <details id="phone" class="scripted">
       <summary>QR code for a phone</summary>
     </details>
     ${keyOf(endpoint)}

@@ -72,7 +72,7 @@ export function exploreSection({ servlets, catalog, scopeOf }: Offers): Markup {
   });
   return html`<section aria-labelledby="explore">
     <h2 id="explore">Explore</h2>
-    <p id="search-place" hidden>
+    <p class="scripted">
       <label for="search">Search</label>
       <input id="search" type="search" autocomplete="off" />
       <span id="found" role="status"></span>

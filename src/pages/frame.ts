@@ -108,7 +108,7 @@ function nav(site: ConsoleSite, current: PageName): Markup {
     ${
       visitor !== undefined
         ? html`<div class="person">
-            <span class="dim">${shown(visitor)}</span>${link("Account")}
+            <span class="who dim">${shown(visitor)}</span>${link("Account")}
             <form method="post" action="${SIGN_OUT_PATH}"><button>Sign out</button></form>
           </div>`
         : hasSignIn

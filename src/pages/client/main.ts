@@ -21,10 +21,7 @@ for (const text of document.querySelectorAll<HTMLElement>("[data-copy]")) {
   });
   copy.className = "copy";
   copy.setAttribute("aria-label", `Copy: ${text.getAttribute("aria-label")}`);
-  const box = document.createElement("div");
-  box.className = "copied";
-  text.replaceWith(box);
-  box.append(text, copy);
+  text.after(copy);
 }
 
 followTimes();
@@ -48,7 +45,6 @@ const callee = JSON.parse(
 ) as Callee;
 
 const phone = document.querySelector<HTMLDetailsElement>("#phone");
-phone?.removeAttribute("hidden");
 phone?.addEventListener(
   "toggle",
   () => void import("./qr.ts").then(({ pictureOf }) => phone.append(pictureOf(callee.url))),
@@ -83,7 +79,6 @@ if (live && news) void import("./live.ts").then(({ follow }) => follow(live, new
 
 const search = document.querySelector<HTMLInputElement>("#search");
 const found = document.querySelector("#found");
-document.querySelector("#search-place")?.removeAttribute("hidden");
 search?.addEventListener("input", () => {
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
   let count = 0;
