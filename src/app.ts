@@ -229,7 +229,7 @@ export function createApp(server: Server) {
   app.notFound(async (c) => {
     const message = `Not found. The MCP endpoint of this server is ${new URL("/mcp", c.req.url).href}.`;
     const { raw } = c.req;
-    if (isBrowsing(raw)) return failed(raw, 404, message);
+    if (isBrowsing(raw)) return failed(raw, 404, `There is no page at ${c.req.path}.`);
     const plain = c.json({ error: message }, 404);
     if (raw.method !== "POST") return plain;
     const answer = async () => {

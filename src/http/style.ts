@@ -20,7 +20,7 @@ export const style = `
   h1 { font-size: var(--title); margin-bottom: .5rem; } h2 { font-size: var(--large); margin: 2rem 0 .5rem; }
   h3 { font-size: var(--body); margin: 1.5rem 0 .5rem; } h4 { font-size: var(--body); margin: 1rem 0 .25rem; }
   p, ul, ol, dl, figure { margin: .5rem 0; } p { overflow-wrap: anywhere; } li { margin: .25rem 0; } ul, ol { padding-left: 1.25rem; }
-  a { color: var(--accent); text-underline-offset: .25em; text-decoration-thickness: 1px; }
+  a { color: var(--accent); text-underline-offset: .2em; text-decoration-thickness: 1px; }
   code, pre { font: var(--small)/1.6 ui-monospace, monospace; }
   pre { background: var(--panel); border: 1px solid var(--line); border-radius: var(--radius); padding: .5rem .75rem; margin: .5rem 0;
     overflow: auto; white-space: pre-wrap; overflow-wrap: anywhere; }
@@ -43,6 +43,7 @@ export const style = `
   .top .brand { gap: .5rem; color: var(--ink); font-weight: 650; overflow-wrap: anywhere; }
   .top nav { display: flex; flex-wrap: wrap; flex: 1; gap: 0 1.25rem; } .top .person { display: flex; flex-wrap: wrap; gap: 0 1.25rem; align-items: center; margin-left: auto; }
   .top [aria-current] { color: var(--ink); font-weight: 600; box-shadow: inset 0 -2px var(--accent); }
+  .top .who { max-width: 16rem; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
   .top form { display: contents; } .top button { border: 0; font-weight: 400; background: none; padding: 0; width: auto; margin: 0; }
   .top a.skip { position: absolute; left: -100vw; } .top a.skip:focus { left: .5rem; background: var(--paper); padding: 0 .75rem; z-index: 2; }
   main { max-width: 64rem; margin: 0 auto; padding: 2rem 1.5rem 4rem; } main.slim { max-width: 28rem; }
@@ -78,7 +79,8 @@ export const style = `
   caption { text-align: left; font-weight: 600; padding: .25rem 0; } th, td { text-align: left; vertical-align: top; padding: .5rem 1rem .5rem 0; border-top: 1px solid var(--line); overflow-wrap: anywhere; }
   thead th { color: var(--dim); font-size: var(--small); font-weight: 500; border: 0; white-space: nowrap; } tbody th { font-weight: 600; }
   th:last-child, td:last-child { padding-right: 0; } th.number, td.number { text-align: right; }
-  .copied { position: relative; } .copied pre { padding-right: 5.5rem; min-height: 2.75rem; align-content: center; } .copied .copy { position: absolute; top: .25rem; right: .25rem; }
+  nav [aria-current] { color: var(--ink); font-weight: 600; text-decoration: none; }
+  .copied { position: relative; } .copied pre { padding-right: 5.5rem; min-height: 2.75rem; align-content: center; } .copied .copy { position: absolute; top: .25rem; right: .25rem; font-size: var(--small); min-height: 2rem; padding: 0 .75rem; border-color: var(--line); }
   .offline { position: fixed; inset: auto 1rem 1rem; margin: 0 auto; max-width: 28rem; z-index: 3; background: var(--paper); }
 
   @media (max-width: 40rem) {

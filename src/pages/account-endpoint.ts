@@ -148,7 +148,7 @@ function accountPage(account: {
     ${listOf(
       accounts.map(
         ({ servlet, account: at, scopes, hosts, connectedAt }) =>
-          html`<strong>${shown(at)}</strong> for ${shown(servlet)}, since ${timeTag(connectedAt)}:
+          html`<strong>${shown(at)}</strong> for ${shown(servlet)}, connected ${timeTag(connectedAt)}:
             ${printable(scopes.join(" "))} at ${printable(hosts.join(", "))}
             ${button("disconnect", `Disconnect ${shown(at)} from ${shown(servlet)}`, { servlet, account: at })}`,
       ),
@@ -157,7 +157,7 @@ function accountPage(account: {
     ${listOf(
       secrets.map(
         ({ servlet, name: secret, keptAt }) =>
-          html`<strong>${shown(secret)}</strong> for ${shown(servlet)}, since ${timeTag(keptAt)}
+          html`<strong>${shown(secret)}</strong> for ${shown(servlet)}, kept ${timeTag(keptAt)}
             ${button("replace", `Replace ${shown(secret)}`, { servlet, name: secret })}
             ${button("forget", `Delete ${shown(secret)}`, { servlet, name: secret })}`,
       ),

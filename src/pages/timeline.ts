@@ -46,7 +46,7 @@ export function callPage({ id, timeline, token, replayed }: CallPage): Markup {
     <h1>${shown(called.name)} <span class="badge">${STATUSES[status] ?? status}</span></h1>
     <p>
       ${called.servlet && html`Servlet <strong>${shown(called.servlet)}</strong>. `}Started
-      ${timeTag(began)}, last changed ${timeTag(timeline.updated)}, stored until
+      ${timeTag(began)}, last changed ${timeTag(timeline.updated)}, deleted
       ${timeTag(timeline.expires)}. Fuel used: ${timeline.fuel.toLocaleString("en")}.
     </p>
     ${typeof said === "string" ? html`<p class="notice text">${shown(said)}</p>` : ""}

@@ -109,7 +109,7 @@ describe.skipIf(started.browser === undefined)(`in a browser${started.why}`, () 
     const asked = await client.callTool({ name: "plan", arguments: { steps } });
     const { id, url } = asked.structuredContent as Json;
     const page = await open(url as string, true);
-    expect(await page.textContent("h1")).toBe("Who are you?");
+    expect(await page.textContent("h1")).toBe("Sign in to edge-servlets");
     expect(await barriers(page)).toEqual([]);
     await page.getByLabel("API key").fill(KEY);
     await page.getByRole("button", { name: "Continue" }).click();
