@@ -1,5 +1,6 @@
 /** How this server is added to each client: the part "Connect" of the home page. */
 import { html } from "hono/html";
+import { endpointPath } from "../auth/metadata.ts";
 import { isLoopback, isPrivate } from "../http/private-hosts.ts";
 import type { Markup } from "../http/document.ts";
 import { shellWord } from "../core/text.ts";
@@ -13,6 +14,24 @@ export interface Endpoint extends Callee {
   /** True if clients that can open a web page sign in there, and need no key. */
   hasSignIn: boolean;
 }
+
+/** The facts about a server on which its clients depend. */
+interface ServerFacts {
+  settings: { SERVER_NAME: string };
+  authenticator: { isOpen: boolean; proof: string };
+}
+
+/** The endpoint of a server, or of a profile of it, at the origin of this request. */
+export const endpointOf = (
+  { settings, authenticator }: ServerFacts,
+  { url }: Request,
+  profile?: string,
+): Endpoint => ({
+  url: new URL(endpointPath(profile), url).href,
+  name: [settings.SERVER_NAME, profile].filter(Boolean).join("-"),
+  isKeyed: !authenticator.isOpen,
+  hasSignIn: authenticator.proof === "sign-in",
+});
 
 /** A client and how it is connected. */
 interface Client {

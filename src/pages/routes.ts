@@ -7,6 +7,7 @@ import { anonymousAt } from "../auth/principal.ts";
 import { callerKey } from "../core/callers.ts";
 import { Fault, report } from "../core/errors.ts";
 import type { Principal } from "../core/model.ts";
+import { endpointOf } from "./connect.ts";
 import type { View } from "./view.ts";
 import type { Server } from "../server.ts";
 import { scopeFor } from "../servlets/scopes.ts";
@@ -105,15 +106,9 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
         catalog: await registry.catalog(),
         scopeOf,
       });
-      const name = [settings.SERVER_NAME, profile?.name].filter(Boolean).join("-");
       return startPage({
         ...siteFor(visitor, profile?.name),
-        endpoint: {
-          url: new URL(endpointPath(profile?.name), raw.url).href,
-          name,
-          isKeyed: !isOpen,
-          hasSignIn: authenticator.proof === "sign-in",
-        },
+        endpoint: endpointOf(parts, raw, profile?.name),
         description: settings.SERVER_DESCRIPTION ?? (caller && firstLine(settings)),
         waiting: visitor.person
           ? await waitingFor(raw, serving.persons, visitor.person).catch(noneAfter)
