@@ -63,7 +63,7 @@ export const style = `
   .danger { color: var(--wrong); border-color: var(--wrong); }
   summary.button { list-style: none; } summary.button::-webkit-details-marker { display: none; }
   .acts { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; } .acts form { display: contents; }
-  .slim form > button { width: 100%; min-height: 2.75rem; margin-top: .5rem; }
+  .slim form { margin-top: 1.25rem; } .slim form > button { width: 100%; min-height: 2.75rem; margin-top: .5rem; }
 
   .card { border: 1px solid var(--line); border-radius: var(--round); padding: 1rem 1.25rem; margin: .75rem 0; min-width: 0; }
   .card > :first-child, .notice > :first-child, .empty > :first-child, main > :first-child { margin-top: 0; }
@@ -76,17 +76,18 @@ export const style = `
   .badge.good { color: var(--good); } .badge.warn { color: var(--warn); } .badge.wrong { color: var(--wrong); } .badge.accent { color: var(--accent); }
   .empty { padding: 1.5rem; text-align: center; color: var(--dim); border: 1px dashed var(--line); border-radius: var(--round); margin: .75rem 0; } .empty strong { color: var(--ink); }
   .wide { overflow-x: auto; margin: .75rem 0; } table { border-collapse: collapse; width: 100%; }
-  caption { text-align: left; font-weight: 600; padding: .25rem 0; } th, td { text-align: left; vertical-align: top; padding: .5rem 1rem .5rem 0; border-top: 1px solid var(--line); overflow-wrap: anywhere; }
+  caption { text-align: left; font-weight: 600; padding: .25rem 0; } th, td { text-align: left; vertical-align: baseline; padding: .5rem 1rem .5rem 0; border-top: 1px solid var(--line); overflow-wrap: anywhere; }
   thead th { color: var(--dim); font-size: var(--small); font-weight: 500; border: 0; white-space: nowrap; } tbody th { font-weight: 600; }
   th:last-child, td:last-child { padding-right: 0; } th.number, td.number { text-align: right; }
   nav [aria-current] { color: var(--ink); font-weight: 600; text-decoration: none; }
+  .wide button { font-size: var(--small); min-height: 2rem; padding: 0 .75rem; }
   .copied { position: relative; } .copied pre { padding-right: 5.5rem; min-height: 2.75rem; align-content: center; } .copied .copy { position: absolute; top: .25rem; right: .25rem; font-size: var(--small); min-height: 2rem; padding: 0 .75rem; border-color: var(--line); }
   .offline { position: fixed; inset: auto 1rem 1rem; margin: 0 auto; max-width: 28rem; z-index: 3; background: var(--paper); }
 
   @media (max-width: 40rem) {
     :root { --touch: 2.75rem; --display: 1.75rem; }
     .top { padding: .25rem 1rem; } .top nav { order: 3; flex: 1 0 100%; } .top .person { gap: 0 1rem; } .top .who { display: none; } main { padding: 1.5rem 1rem 3rem; }
-    .acts button, .acts .button, .copied .copy { min-height: 2.75rem; } .copied pre { padding-top: .75rem; padding-bottom: .75rem; } .copied .copy { top: .125rem; right: .125rem; }
+    .acts button, .acts .button, .wide button, .copied .copy { min-height: 2.75rem; } .copied pre { padding-top: .75rem; padding-bottom: .75rem; } .copied .copy { top: .125rem; right: .125rem; }
     .stacked, .stacked tbody { display: block; } .stacked thead { display: none; } .stacked caption { display: block; }
     .stacked tr { display: block; border: 1px solid var(--line); border-radius: var(--round); padding: .75rem 1rem; margin: .5rem 0; }
     .stacked th, .stacked td { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 1rem; border: 0; padding: .25rem 0; text-align: left; white-space: normal; min-width: 0; }

@@ -148,8 +148,9 @@ function accountPage(account: {
     ${listOf(
       accounts.map(
         ({ servlet, account: at, scopes, hosts, connectedAt }) =>
-          html`<strong>${shown(at)}</strong> for ${shown(servlet)}, connected ${timeTag(connectedAt)}:
-            ${printable(scopes.join(" "))} at ${printable(hosts.join(", "))}
+          html`<strong>${shown(at)}</strong> for ${shown(servlet)}, connected
+            ${timeTag(connectedAt)}: ${printable(scopes.join(" "))} at
+            ${printable(hosts.join(", "))}
             ${button("disconnect", `Disconnect ${shown(at)} from ${shown(servlet)}`, { servlet, account: at })}`,
       ),
     )}

@@ -135,8 +135,8 @@ export function questionPage(question: Question): Markup {
       <button name="decision" value="decline" formnovalidate>Decline</button>
     </form>
     <p class="dim">
-      The question ends ${timeTag(until)}. You can close this page and open the link again until then.
-      ${others === 0 ? "" : `${others} more will be asked.`}
+      The question ends ${timeTag(until)}. You can close this page and open the link again until
+      then. ${others === 0 ? "" : `${others} more will be asked.`}
     </p>`;
 }
 

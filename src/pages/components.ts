@@ -73,7 +73,12 @@ export function table({ caption, hasCaption = false, columns, rows }: Table): Ma
         </tr>
       </thead>
       <tbody>
-        ${rows.map((cells) => html`<tr>${cells.map(cell)}</tr>`)}
+        ${rows.map(
+          (cells) =>
+            html`<tr>
+              ${cells.map(cell)}
+            </tr>`,
+        )}
       </tbody>
     </table>
   </div>`;

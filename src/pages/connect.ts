@@ -1,6 +1,5 @@
 /** How this server is added to each client: the part "Connect" of the home page. */
 import { html } from "hono/html";
-import { endpointPath } from "../auth/metadata.ts";
 import { isLoopback, isPrivate } from "../http/private-hosts.ts";
 import type { Markup } from "../http/document.ts";
 import { shellWord } from "../core/text.ts";
@@ -21,13 +20,13 @@ interface ServerFacts {
   authenticator: { isOpen: boolean; proof: string };
 }
 
-/** The endpoint of a server, or of a profile of it, at the origin of this request. */
+/** The endpoint at this URL, of a server or of a profile of it. */
 export const endpointOf = (
   { settings, authenticator }: ServerFacts,
-  { url }: Request,
+  url: string,
   profile?: string,
 ): Endpoint => ({
-  url: new URL(endpointPath(profile), url).href,
+  url,
   name: [settings.SERVER_NAME, profile].filter(Boolean).join("-"),
   isKeyed: !authenticator.isOpen,
   hasSignIn: authenticator.proof === "sign-in",

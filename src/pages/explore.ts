@@ -1,4 +1,4 @@
-/** The section "Explore" of the start page: the servlets and entries that a visitor may use. */
+/** The part "Explore" of the home page: the servlets and entries that a visitor may use. */
 import { html } from "hono/html";
 import type { HtmlEscapedString } from "hono/utils/html";
 import { shown, type Markup } from "../http/document.ts";
@@ -13,7 +13,7 @@ import { isForModels } from "../servlets/views.ts";
 import { table } from "./components.ts";
 
 /**
- * Characters of markup of all that the start page shows of servlets, shared among them: the page is held a few times
+ * Characters of markup of all that the home page shows of servlets, shared among them: the page is held a few times
  * while it is made, and phones must show it. And of one table of a schema.
  */
 const EXPLORE_CHARACTERS = 4 * 1024 * 1024;

@@ -43,10 +43,10 @@ function row(call: ListedCall | undefined): Markup {
 }
 
 export const liveStyle = `
-  .calls { list-style: none; padding: 0; margin: .4rem 0 1.4rem; }
-  .calls li { border-top: 1px solid var(--line); padding: .5rem 0; content-visibility: auto; contain-intrinsic-size: auto 3.4rem;
-    overflow-wrap: anywhere; }
+  .calls { list-style: none; padding: 0; margin: .5rem 0 1.5rem; }
+  .calls li { border-top: 1px solid var(--line); padding: .5rem 0; overflow-wrap: anywhere; }
+  .calls li:nth-child(n + 30) { content-visibility: auto; contain-intrinsic-size: auto 4rem; }
   .calls:not(:has(li))::after { content: "None."; color: var(--dim); } .waits { display: block; }
-  .line { padding-left: 1.4rem; } .line li { margin: .5rem 0; } .line .acts { margin-top: .2rem; }
+  .line { padding-left: 1.5rem; } .line li { margin: .5rem 0; } .line .acts { margin-top: .2rem; }
   .line details pre { max-height: 20rem; }
 `;

@@ -222,8 +222,7 @@ export function addOperatorPages(app: Hono, parts: OperatorParts): void {
       const visitor = await visitorOf(raw);
       const site = siteFor(visitor);
       return pageFor(raw, page, {
-        answer: ({ body, ...how }) =>
-consolePage(site, "Operate", body, how),
+        answer: ({ body, ...how }) => consolePage(site, "Operate", body, how),
         async work(visit) {
           // Right after a sign-in, the page is opened by a new request.
           if (visit.isOld) return seeOther(PAGES.Operate);

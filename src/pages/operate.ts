@@ -228,4 +228,3 @@ export const confirmPage = (
     </ul>
     ${button(token, label, of)}
     <p><a href="/console/operate">Go back</a></p>`;
-

@@ -108,7 +108,11 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
       });
       return startPage({
         ...siteFor(visitor, profile?.name),
-        endpoint: endpointOf(parts, raw, profile?.name),
+        endpoint: endpointOf(
+          parts,
+          new URL(endpointPath(profile?.name), raw.url).href,
+          profile?.name,
+        ),
         description: settings.SERVER_DESCRIPTION ?? (caller && firstLine(settings)),
         waiting: visitor.person
           ? await waitingFor(raw, serving.persons, visitor.person).catch(noneAfter)

@@ -143,7 +143,7 @@ const signedOut = html`<h1>You are signed out</h1>
     <a class="button" href="${SIGN_IN_PATH}">Sign in again</a>
   </p>`;
 
-/** The path in `?back=`, which is the start page's by default. Throws `invalid_params` for one that leads elsewhere. */
+/** The path in `?back=`, which is the home page's by default. Throws `invalid_params` for one that leads elsewhere. */
 export function ownPath({ url }: Request): string {
   const { origin, searchParams } = new URL(url);
   const back = URL.parse(searchParams.get("back") ?? "/", origin);

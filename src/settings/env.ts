@@ -147,17 +147,15 @@ const settingsSchema = z.object({
   SERVER_ICONS: z.optional(json(() => z.array(z.looseObject({ src: z.string() })))),
   /** Its one icon, for clients and on its pages: an https or `data:image/` URL. Short for `SERVER_ICONS`. */
   SERVER_ICON: z.optional(
-    z
-      .string()
-      .check(
-        z.regex(
-          /^(https:\/\/[^\s/]+|data:image\/[a-z+.-]+[;,])\S*$/,
-          "must be an https or data:image/ URL, such as https://example.com/icon.svg",
-        ),
-        z.refine((text) => URL.canParse(text), "must be a URL, such as https://example.com/icon.svg"),
+    z.string().check(
+      z.regex(
+        /^(https:\/\/[^\s/]+|data:image\/[a-z+.-]+[;,])\S*$/,
+        "must be an https or data:image/ URL, such as https://example.com/icon.svg",
       ),
+      z.refine((text) => URL.canParse(text), "must be a URL, such as https://example.com/icon.svg"),
+    ),
   ),
-  /** The accent of its [pages](clients.md), as a hex colour such as `#0b7285`. Links and buttons get a shade of it that is readable in light and dark. */
+  /** The accent of its [pages](console.md), as a hex colour such as `#0b7285`. Links and buttons get a shade of it that is readable in light and dark. */
   SERVER_COLOR: z.optional(
     z
       .string()

@@ -1,7 +1,8 @@
 import { hash } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import type { Page } from "playwright-core";
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { ELICIT, planned } from "./live-calls.ts";
 import { barriers, complaints, DRESSES, opened, PICTURES, realBrowser } from "./real-browser.ts";
 import { serving } from "./serving.ts";
 
@@ -9,7 +10,7 @@ import { serving } from "./serving.ts";
 
 const { browser, why } = await realBrowser();
 
-const common = { SERVER_TITLE: "Weather tools", TEST_SERVLETS: "chart,hello,http-status,probe" };
+const common = { SERVER_TITLE: "Weather tools", TEST_SERVLETS: "chart,durable,hello,http-status" };
 const open = await serving({ assets: ".bundle/assets", variables: common });
 const keyed = await serving({
   assets: ".bundle/assets",
@@ -17,12 +18,19 @@ const keyed = await serving({
     ...common,
     SERVER_COLOR: "#ffd700",
     SERVER_DESCRIPTION: "Forecasts, warnings and records of 40 stations.",
-    API_KEYS: JSON.stringify({ ada: { hash: hash("sha256", "ada"), scopes: ["operator"] } }),
+    API_KEYS: JSON.stringify({
+      ada: hash("sha256", "ada"),
+      op: { hash: hash("sha256", "op"), scopes: ["operator"] },
+    }),
   },
 });
 
-/** Where each page is, by its name in the pictures; `ada` has signed in. */
-const PLACES: Record<string, { at: typeof open; path: string; as?: "ada"; click?: string }> = {
+/** A call of Ada's, which waits for her. */
+let id: string;
+beforeAll(async () => (id = await planned(keyed.url, "ada", ELICIT)));
+
+/** Where each page is, by its name in the pictures, and who has signed in there. */
+const PLACES: Record<string, { at: typeof open; path: string; as?: string; click?: string }> = {
   home: { at: open, path: "/" },
   connect: { at: open, path: "/", click: "Connect" },
   "connect-keyed": { at: keyed, path: "/", click: "Connect" },
@@ -30,9 +38,11 @@ const PLACES: Record<string, { at: typeof open; path: string; as?: "ada"; click?
   "home-ada": { at: keyed, path: "/", as: "ada" },
   "sign-in": { at: keyed, path: "/sign-in?back=/console/live" },
   "sign-in-question": { at: keyed, path: "/ask/nothing" },
+  question: { at: keyed, path: "/ask/ID", as: "ada" },
   live: { at: keyed, path: "/console/live", as: "ada" },
-  usage: { at: keyed, path: "/console/usage", as: "ada" },
-  operate: { at: keyed, path: "/console/operate", as: "ada" },
+  call: { at: keyed, path: "/console/live/ID", as: "ada" },
+  usage: { at: keyed, path: "/console/usage", as: "op" },
+  operate: { at: keyed, path: "/console/operate", as: "op" },
   account: { at: keyed, path: "/account", as: "ada" },
   "not-found": { at: open, path: "/nothing" },
   "not-your-page": { at: open, path: "/ask/nothing" },
@@ -41,7 +51,7 @@ const PLACES: Record<string, { at: typeof open; path: string; as?: "ada"; click?
 /** The page in such a window; its layout shifts are counted from the beginning. */
 async function pageAt(name: string, options: object): Promise<Page> {
   const { at, path, as, click } = PLACES[name]!;
-  const address = new URL(path, at.url).href;
+  const address = new URL(path.replace("ID", id), at.url).href;
   const start = as === undefined ? "about:blank" : new URL("/sign-in", at.url).href;
   const page = await opened(browser!, start, options);
   if (as !== undefined) {
@@ -100,6 +110,14 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       .evaluateAll((all: any[]) => all.map(({ dataset }) => dataset["client"]));
     expect(names.slice(0, 3)).toEqual(["Claude Code", "Cursor", "VS Code"]);
     expect(names.slice(-2)).toEqual(["Claude", "ChatGPT"]);
+  });
+
+  test("from home, the question that waits is two clicks away", async () => {
+    const page = await pageAt("home-ada", DRESSES["phone"]!);
+    await page.getByText("1 question waits for you.").waitFor();
+    await page.getByRole("link", { name: "Answer" }).click();
+    await page.getByRole("link", { name: "Answer" }).click();
+    await page.getByRole("heading", { name: "A question for you" }).waitFor();
   });
 
   test("who has signed in signs out by one click, on any page", async () => {

@@ -6,7 +6,17 @@ import { timeAgo } from "../../../src/pages/times.ts";
 /** The design of the pages, as src/pages/README.md describes it. */
 
 describe("an accent", () => {
-  const extremes = ["#fff", "#000", "#ff0", "#ffd700", "#00f", "#f00", "#0f0", "#7f7f7f", "#767676"];
+  const extremes = [
+    "#fff",
+    "#000",
+    "#ff0",
+    "#ffd700",
+    "#00f",
+    "#f00",
+    "#0f0",
+    "#7f7f7f",
+    "#767676",
+  ];
   test.each([...extremes, "#FFFFFF", ACCENT])("%s is readable in light and dark", (accent) => {
     const { light, dark, ink } = colorsOf(accent);
     for (const ground of ["#ffffff", GROUNDS.light])
@@ -30,11 +40,16 @@ describe("an accent", () => {
 });
 
 test("sizes, spaces and radii are those of the scales", () => {
-  const [sizes, rules] = [/--(small|body|large|title|display): ([^;]+)/g, style.split("* { box-sizing")[1]!];
+  const [sizes, rules] = [
+    /--(small|body|large|title|display): ([^;]+)/g,
+    style.split("* { box-sizing")[1]!,
+  ];
   const scale = new Set([...style.matchAll(sizes)].map(([, name]) => name));
   expect(scale.size).toBe(5);
   const fonts = [...rules.matchAll(/font(?:-size)?: ([^;}]+)/g)].map(([, value]) => value!);
-  expect(fonts.filter((one) => !/^(inherit|1rem$|var\(--(small|body|large|title|display)\))/.test(one))).toEqual([]);
+  expect(
+    fonts.filter((one) => !/^(inherit|1rem$|var\(--(small|body|large|title|display)\))/.test(one)),
+  ).toEqual([]);
   const radii = [...rules.matchAll(/border-radius: ([^;}]+)/g)].map(([, value]) => value!);
   expect(radii.filter((one) => !/^var\(--(radius|round)\)$/.test(one))).toEqual([]);
   const spaces = [...rules.matchAll(/(?:margin|padding|gap)[\w-]*: ([^;}]+)/g)].flatMap(

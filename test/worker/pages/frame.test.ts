@@ -21,7 +21,9 @@ describe("the look of a server", () => {
     expect(server.introduction.info).toMatchObject({ icons: [{ src: icon }] });
     const { html: text, response } = await browser(createApp(server)).fetch("/");
     expect(text).toContain(`<link rel="icon" href="${icon}" />`);
-    expect(text).toMatch(/--accent: light-dark\(#[0-9a-f]{6}, #ffdd00\); --fill: #FD0; --on-fill: #000000/);
+    expect(text).toMatch(
+      /--accent: light-dark\(#[0-9a-f]{6}, #ffdd00\); --fill: #FD0; --on-fill: #000000/,
+    );
     expect(response.headers.get("content-security-policy")).toContain(
       "img-src data: blob: https://tools.example",
     );

@@ -33,9 +33,7 @@ describe("the page of a profile", () => {
     const server = profiled({ LINKS: "on" });
     const page = await browser(server).fetch("/mcp/support", { headers: html });
     expect(page.status).toBe(200);
-    expect(page.text).toMatch(
-      /Support A profile of edge-servlets\s*\.\s+What support needs\./,
-    );
+    expect(page.text).toMatch(/Support A profile of edge-servlets\s*\.\s+What support needs\./);
     expect(page.html).toContain('data-name="greet"');
     expect(page.html).not.toContain('data-name="echo"');
     expect(page.html).toMatch(/data-mcp="\/mcp\/support"\s+data-profile="support"/);
