@@ -251,14 +251,14 @@ const DEPTH = 4;
 const ROWS = 100;
 
 function rowsOf(schema: unknown): SchemaRows {
-  const table: SchemaRows = { rows: [], isCut: false };
-  addMembers(schema, { table, path: "", depth: 0 });
-  return table;
+  const found: SchemaRows = { rows: [], isCut: false };
+  addMembers(schema, { found, path: "", depth: 0 });
+  return found;
 }
 
 function addMembers(
   schema: unknown,
-  { table, path, depth }: { table: SchemaRows; path: string; depth: number },
+  { found, path, depth }: { found: SchemaRows; path: string; depth: number },
 ): void {
   if (!isObject(schema)) return;
   const { properties, required, items } = schema;
@@ -272,19 +272,19 @@ function addMembers(
   // Lists of simple values need no rows: the list's type names that of its items.
   if (isObject(items) && ("properties" in items || "items" in items)) {
     const below = depth + ("items" in items ? 1 : 0);
-    if (below > DEPTH) table.isCut = true;
-    else addMembers(items, { table, path: `${path}[]`, depth: below });
+    if (below > DEPTH) found.isCut = true;
+    else addMembers(items, { found, path: `${path}[]`, depth: below });
   }
   for (const [at, member, isRequired] of members) {
-    if (depth >= DEPTH || table.rows.length >= ROWS) {
-      table.isCut = true;
+    if (depth >= DEPTH || found.rows.length >= ROWS) {
+      found.isCut = true;
       return;
     }
     const known = isObject(member) ? member : {};
     const { title, description } = known;
     const about = [title, description].filter((one) => typeof one === "string").join(": ");
-    table.rows.push({ path: at, type: typeOf(known), isRequired, rules: rulesOf(known), about });
-    addMembers(known, { table, path: at, depth: depth + 1 });
+    found.rows.push({ path: at, type: typeOf(known), isRequired, rules: rulesOf(known), about });
+    addMembers(known, { found, path: at, depth: depth + 1 });
   }
 }
 

@@ -118,8 +118,9 @@ export async function callTarget(
 }
 
 export function reasonOf(error: unknown): string {
-  // So `fetch` rejects where it gets no answer. https://fetch.spec.whatwg.org/#fetch-method
-  if (error instanceof TypeError || !navigator.onLine) return UNREACHED;
+  // So browsers say that `fetch` got no answer: Chromium, Firefox, Safari.
+  const isUnanswered = /Failed to fetch|NetworkError|Load failed/.test(String(error));
+  if (isUnanswered || !navigator.onLine) return UNREACHED;
   const { message, data } = error as { message?: string; data?: unknown };
   const details = isObject(data) ? `\n${JSON.stringify(data, null, 2)}` : "";
   return `${message ?? String(error)}${details}`;

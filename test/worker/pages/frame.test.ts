@@ -64,8 +64,8 @@ describe("a failure", () => {
     expect(page.html).toContain(`<h1>${title}</h1>`);
     expect(page.html).toMatch(new RegExp(`<a class="button primary" href="[^"]+">${way}</a>`));
     expect(page.html).not.toMatch(/secret|<b>/);
-    if (status === 429) expect(page.response.headers.get("retry-after")).toBe("7");
-    if (status === 401) expect(page.response.headers.get("www-authenticate")).toMatch(/^Bearer/);
+    expect(page.response.headers.get("retry-after")).toBe(status === 429 ? "7" : null);
+    expect(page.response.headers.has("www-authenticate")).toBe(status === 401);
   });
 
   test("is JSON for everyone else, to the byte", async () => {
