@@ -6,6 +6,7 @@ import { hiddenFields, shown, timeTag, type Markup } from "../http/document.ts";
 import { scopesInWords } from "../core/key-name.ts";
 import { ADVICE } from "../servlets/run-log.ts";
 import type { CountedError } from "../observe/counts.ts";
+import type { Act } from "../observe/usage-object.ts";
 import { tableOf } from "./frame.ts";
 
 interface ServedServlet {
@@ -22,12 +23,14 @@ interface ServedServlet {
   runs: { runs: number; errors: number } | undefined;
 }
 
-/** A configured API key and its record of use. */
+/** An API key and its record of use. */
 type ShownKey = {
   name: string;
   scopes: readonly string[] | undefined;
   /** Unix time in ms. */
   expires: number | undefined;
+  /** When it was made here, and by whom; undefined for a key of the configuration. */
+  made: { at: number; by: string } | undefined;
 } & KeyRecord;
 
 /** The data that the page shows. */
@@ -39,6 +42,10 @@ export interface Overview {
   installed: { name: string; current: number | null; versions: InstalledVersion[] }[] | undefined;
   installable: { name: string; hash: string; by: string }[];
   keys: ShownKey[];
+  /** True if keys can be made here. */
+  makesKeys: boolean;
+  /** What operators did; undefined where the binding USAGE is missing. */
+  acts: Act[] | undefined;
   /** Undefined where the binding USAGE is missing. */
   errors: CountedError[] | undefined;
   limits: { name: string; value: number; usual: number }[];
@@ -51,7 +58,7 @@ export function operatePage(all: Overview): Markup {
   return html`<h2>Operate</h2>
     ${all.done === undefined ? "" : html`<p class="note" role="status">${shown(all.done)}</p>`}
     ${servletsOf(all)} ${installedOf(all)} ${keysOf(all)} ${errorsOf(all.errors)}
-    ${limitsOf(all.limits)}`;
+    ${limitsOf(all.limits)} ${actsOf(all.acts)}`;
 }
 
 /** A form with one button, which posts these fields. */
@@ -153,14 +160,14 @@ function installedOf({ installed, installable, token }: Overview): Markup {
     }`;
 }
 
-function keysOf({ keys, token }: Overview): Markup {
+function keysOf({ keys, makesKeys, token }: Overview): Markup {
   const when = (at: number | null | undefined) => (at ? timeTag(at) : "never");
   return html`<h3>Keys</h3>
     <p>
-      Create a key with <code>npm run keys -- create NAME</code>. A revoked key is refused
-      everywhere within 30 seconds; calls that were made with it continue. Remove it from the
-      configuration, too: <code>npm run keys -- revoke NAME</code>.
+      A revoked key is refused everywhere within 30 seconds; calls that were made with it continue.
+      Remove one of the configuration there, too: <code>npm run keys -- revoke NAME</code>.
     </p>
+    ${makesKeys ? keyForm(token) : html`<p>Create a key with <code>npm run keys -- create NAME</code>.</p>`}
     ${keys.length === 0 ? html`<p class="dim">None.</p>` : ""}
     ${
       keys.length === 0
@@ -169,9 +176,12 @@ function keysOf({ keys, token }: Overview): Markup {
             "API keys",
             ["Key", "Scopes", "Expires", "Last used", "Action"],
             keys.map(
-              ({ name, scopes, expires, used, revoked, by, key }) =>
+              ({ name, scopes, expires, used, revoked, by, key, made }) =>
                 html`<tr>
-                  <th scope="row">${shown(name)}</th>
+                  <th scope="row">
+                    ${shown(name)}
+                    ${made && html`<span class="dim">made by ${shown(made.by)}, ${timeTag(made.at)}</span>`}
+                  </th>
                   <td>${shown(scopesInWords(scopes))}</td>
                   <td>${when(expires)}</td>
                   <td>${when(used)}</td>
@@ -180,9 +190,61 @@ function keysOf({ keys, token }: Overview): Markup {
                       revoked === null
                         ? button(token, `Revoke ${shown(name)}`, { do: "ask-revoke", name, key })
                         : html`Revoked by ${shown(by ?? "")}, ${timeTag(revoked)}
-                          ${button(token, `Restore ${shown(name)}`, { do: "restore", name, key })}`
+                          ${button(token, `Restore ${shown(name)}`, { do: "restore", name, key })}
+                          ${made && button(token, `Remove ${shown(name)}`, { do: "remove", name, key })}`
                     }
                   </td>
+                </tr>`,
+            ),
+          )
+    }`;
+}
+
+const keyForm = (token: string): Markup =>
+  html`<details>
+    <summary>Make a key</summary>
+    <form method="post">
+      ${hiddenFields({ token, do: "make" })}
+      <label>Name <input name="name" required maxlength="64" autocomplete="off" /></label>
+      <label
+        >Scopes, with commas; all but operator if empty
+        <input name="scopes" placeholder="hello:*,web:fetch" autocomplete="off"
+      /></label>
+      <label
+        >Days until it expires; never if empty <input name="days" type="number" min="1" max="3660"
+      /></label>
+      <button>Make the key</button>
+    </form>
+  </details>`;
+
+/** The page that shows a new key, once. */
+export const keyPage = (name: string, secret: string): Markup =>
+  html`<h2>The key of ${shown(name)}</h2>
+    <p>Copy it now: it is not kept, and cannot be shown again. It works within two seconds.</p>
+    <pre data-copy aria-label="Key" tabindex="0"><code>${secret}</code></pre>
+    <p><a href="/console/operate">Go back</a></p>`;
+
+const HOW: Record<Act["how"], string> = {
+  page: "here",
+  command: "by a command",
+  agent: "by an agent",
+};
+
+function actsOf(acts: readonly Act[] | undefined): Markup {
+  if (acts === undefined) return html``;
+  return html`<h3>What operators did</h3>
+    ${
+      acts.length === 0
+        ? html`<p class="dim">Nothing in the last 90 days.</p>`
+        : tableOf(
+            "What operators did",
+            ["When", "Who", "What"],
+            acts.map(
+              ({ at, by, how, what }) =>
+                html`<tr>
+                  <td>${timeTag(at)}</td>
+                  <th scope="row">${shown(by)}</th>
+                  <td>${shown(what)} <span class="dim">${HOW[how]}</span></td>
                 </tr>`,
             ),
           )
