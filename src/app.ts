@@ -208,6 +208,7 @@ export function createApp(server: Server) {
       operatorEndpoint(raw, {
         ...quota,
         principal,
+        acted: (what) => server.acted(principal.name, "command", what),
         states: server.states,
         installer: () => installerOf(serving),
       }),

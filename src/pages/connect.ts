@@ -4,6 +4,7 @@ import { isLoopback, isPrivate } from "../http/private-hosts.ts";
 import type { Markup } from "../http/document.ts";
 import { shellWord } from "../core/text.ts";
 import { badge, snippet } from "./components.ts";
+import { PAGES } from "./frame.ts";
 import { authorizationOf, KEY, programsFor, type Callee } from "./programs.ts";
 
 /** The facts about this server that clients need. */
@@ -150,8 +151,8 @@ function keyOf({ isKeyed, hasSignIn, key }: Endpoint): Markup | string {
   if (key !== undefined) return html`<p>The key is filled in below.</p>`;
   return html`<p>
     ${hasSignIn ? "Apps open this server's page to sign in; programs send an API key. " : ""}Replace
-    <code>${KEY}</code> with your API key. Whoever runs this server makes one with
-    <code>npm run keys -- create NAME</code>.
+    <code>${KEY}</code> with your API key. An operator of this server makes one on
+    <a href="${PAGES.Operate}">Operate</a>, or with <code>npm run keys -- create NAME</code>.
   </p>`;
 }
 

@@ -3,10 +3,13 @@ import { html } from "hono/html";
 import type { KeyRecord } from "../auth/key-records.ts";
 import type { InstalledVersion } from "../installs/installs-rows.ts";
 import { hiddenFields, shown, type Markup } from "../http/document.ts";
-import { table, timeTag } from "./components.ts";
+import { snippet, table, timeTag } from "./components.ts";
+import { clientsSection, type Endpoint } from "./connect.ts";
+import { PAGES } from "./frame.ts";
 import { scopesInWords } from "../core/key-name.ts";
 import { ADVICE } from "../servlets/run-log.ts";
 import type { CountedError } from "../observe/counts.ts";
+import type { Act } from "../observe/usage-object.ts";
 
 interface ServedServlet {
   name: string;
@@ -22,12 +25,14 @@ interface ServedServlet {
   runs: { runs: number; errors: number } | undefined;
 }
 
-/** A configured API key and its record of use. */
+/** An API key and its record of use. */
 type ShownKey = {
   name: string;
   scopes: readonly string[] | undefined;
   /** Unix time in ms. */
   expires: number | undefined;
+  /** When it was made here, and by whom; undefined for a key of the configuration. */
+  made: { at: number; by: string } | undefined;
 } & KeyRecord;
 
 /** The data that the page shows. */
@@ -39,6 +44,10 @@ export interface Overview {
   installed: { name: string; current: number | null; versions: InstalledVersion[] }[] | undefined;
   installable: { name: string; hash: string; by: string }[];
   keys: ShownKey[];
+  /** True if keys can be made here. */
+  makesKeys: boolean;
+  /** What operators did; undefined where the binding USAGE is missing. */
+  acts: Act[] | undefined;
   /** Undefined where the binding USAGE is missing. */
   errors: CountedError[] | undefined;
   limits: { name: string; value: number; usual: number }[];
@@ -51,7 +60,7 @@ export function operatePage(all: Overview): Markup {
   return html`<h1>Operate</h1>
     ${all.done === undefined ? "" : html`<p class="notice" role="status">${shown(all.done)}</p>`}
     ${servletsOf(all)} ${installedOf(all)} ${keysOf(all)} ${errorsOf(all.errors)}
-    ${limitsOf(all.limits)}`;
+    ${limitsOf(all.limits)} ${actsOf(all.acts)}`;
 }
 
 /** A form with one button, which posts these fields. */
@@ -143,14 +152,14 @@ function installedOf({ installed, installable, token }: Overview): Markup {
     }`;
 }
 
-function keysOf({ keys, token }: Overview): Markup {
+function keysOf({ keys, makesKeys, token }: Overview): Markup {
   const when = (at: number | null | undefined) => (at ? timeTag(at) : "never");
   return html`<h2>Keys</h2>
     <p>
-      Create a key with <code>npm run keys -- create NAME</code>. A revoked key is refused
-      everywhere within 30 seconds; calls that were made with it continue. Remove it from the
-      configuration, too: <code>npm run keys -- revoke NAME</code>.
+      A revoked key is refused everywhere within 30 seconds; calls that were made with it continue.
+      Remove one of the configuration there, too: <code>npm run keys -- revoke NAME</code>.
     </p>
+    ${makesKeys ? keyForm(token) : html`<p>Create a key with <code>npm run keys -- create NAME</code>.</p>`}
     ${keys.length === 0 ? html`<p class="dim">None.</p>` : ""}
     ${
       keys.length === 0
@@ -158,15 +167,67 @@ function keysOf({ keys, token }: Overview): Markup {
         : table({
             caption: "API keys",
             columns: ["Key", "Scopes", "Expires", "Last used", "Action"],
-            rows: keys.map(({ name, scopes, expires, used, revoked, by, key }) => [
-              shown(name),
+            rows: keys.map(({ name, scopes, expires, used, revoked, by, key, made }) => [
+              html`${shown(name)}
+              ${made && html`<span class="dim">made by ${shown(made.by)}, ${timeTag(made.at)}</span>`}`,
               shown(scopesInWords(scopes)),
               when(expires),
               when(used),
               revoked === null
                 ? button(token, `Revoke ${shown(name)}`, { do: "ask-revoke", name, key })
                 : html`<span>Revoked by ${shown(by ?? "")}, ${timeTag(revoked)}</span>
-                    ${button(token, `Restore ${shown(name)}`, { do: "restore", name, key })}`,
+                    ${button(token, `Restore ${shown(name)}`, { do: "restore", name, key })}
+                    ${made && button(token, `Remove ${shown(name)}`, { do: "remove", name, key })}`,
+            ]),
+          })
+    }`;
+}
+
+const keyForm = (token: string): Markup =>
+  html`<details>
+    <summary>Make a key</summary>
+    <form method="post">
+      ${hiddenFields({ token, do: "make" })}
+      <label>Name <input name="name" required maxlength="64" autocomplete="off" /></label>
+      <label
+        >Scopes, with commas; all but operator if empty
+        <input name="scopes" placeholder="hello:*,web:fetch" autocomplete="off"
+      /></label>
+      <label
+        >Days until it expires; never if empty <input name="days" type="number" min="1" max="3660"
+      /></label>
+      <button class="primary">Make the key</button>
+    </form>
+  </details>`;
+
+/** The page that shows a new key, once, and all that it can be put into. */
+export const keyPage = (name: string, endpoint: Endpoint & { key: string }): Markup =>
+  html`<h1>The key of ${shown(name)}</h1>
+    <p>Copy it now: it is not kept, and cannot be shown again. It works within two seconds.</p>
+    ${snippet(endpoint.key, "Key")}
+    <p><a href="${PAGES.Operate}">Go back to Operate</a></p>
+    <h2>Connect a client with it</h2>
+    ${clientsSection(endpoint)}`;
+
+const HOW: Record<Act["how"], string> = {
+  page: "here",
+  command: "by a command",
+  agent: "by an agent",
+};
+
+function actsOf(acts: readonly Act[] | undefined): Markup {
+  if (acts === undefined) return html``;
+  return html`<h2>What operators did</h2>
+    ${
+      acts.length === 0
+        ? html`<p class="dim">Nothing in the last 90 days.</p>`
+        : table({
+            caption: "What operators did",
+            columns: ["Who", "What", "When"],
+            rows: acts.map(({ at, by, how, what }) => [
+              shown(by),
+              html`<span>${shown(what)} <span class="dim">${HOW[how]}</span></span>`,
+              timeTag(at),
             ]),
           })
     }`;

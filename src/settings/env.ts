@@ -300,9 +300,7 @@ function checked(settings: Settings): Settings {
   }
   for (const [name, key] of Object.entries(API_KEYS)) {
     const scopes = typeof key === "string" ? [] : (key.scopes ?? []);
-    const unknown = scopes.find(
-      (scope) => !scope.includes(":") && scope !== OPERATOR_SCOPE && !Object.hasOwn(SCOPES, scope),
-    );
+    const unknown = unknownScope(scopes, SCOPES);
     if (unknown === undefined) continue;
     const message = `The API key ${name} has the scope ${unknown}, which SCOPES does not define: add it there.`;
     throw new Error(`The Worker's configuration is not valid. ${message}`);
@@ -349,6 +347,15 @@ export function ownNamesOf(settings: Settings, env: object): ReadonlySet<string>
     ...clients.flatMap((client) => client?.client_secret ?? []),
   ]);
 }
+
+/** The first of these scopes of a key that is no pattern and that `SCOPES` does not define. */
+export const unknownScope = (
+  scopes: readonly string[],
+  defined: Readonly<Record<string, unknown>>,
+): string | undefined =>
+  scopes.find(
+    (scope) => !scope.includes(":") && scope !== OPERATOR_SCOPE && !Object.hasOwn(defined, scope),
+  );
 
 export const apiKeysOf = ({ API_KEYS = {} }: Settings) =>
   Object.entries(API_KEYS).map(([name, key]) => {

@@ -70,6 +70,8 @@ export class StorageReservation {
     const before = this.bytes;
     const wanted = Math.max(before, Math.ceil(bytes / PART) * PART);
     const counted = countedBy(caller);
+    // An object that dies while it asks gives back what was counted for it.
+    if (this.#row.caller === undefined) this.#save(caller, before);
     let lent = 0;
     for (const [at, one] of counted.entries()) {
       const lentByOne = await this.#hold(one, wanted, !addsFiles);

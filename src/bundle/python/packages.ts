@@ -30,6 +30,8 @@ const LOCK = "pylock.toml";
 const VENDOR = "vendor";
 const INDEX = "https://pypi.org/simple";
 const MOST_PACKAGES = 100;
+/** Of one package: each new one has its requirements looked at again. */
+const MOST_EXTRAS = 100;
 /** Packages whose wheels are all compiled, but which fall back to plain Python where the compiled part is missing. */
 const COMPILED_IN_PART = new Set(["markupsafe", "pyyaml", "msgpack", "rapidfuzz", "wrapt"]);
 const SHA256 = /^[0-9a-f]{64}$/;
@@ -125,7 +127,7 @@ async function resolved(
   cache: string,
 ): Promise<Lock> {
   const required = new Map<string, Requirement[]>();
-  const chosen = new Map<string, Candidate & { extras: Set<string> }>();
+  const chosen = new Map<string, Candidate & { extras: Set<string>; needs: Requirement[] }>();
   for (const { name, by } of wanted)
     if (needsSockets(name)) throw new Refusal(`${by}: ${adviceOnPackage(name)}`);
   const queue = [...wanted];
@@ -139,16 +141,15 @@ async function resolved(
     if (isFit && one.extras.every((extra) => known.extras.has(extra))) continue;
     const candidate = isFit ? known : (lockedFor(all, old) ?? (await newestFor(all)));
     const extras = new Set(all.flatMap((each) => each.extras));
-    chosen.set(one.name, { ...candidate, extras });
+    if (extras.size > MOST_EXTRAS)
+      throw new Refusal(
+        `${one.by}: more than ${MOST_EXTRAS} extras of ${one.name} are needed: use fewer`,
+      );
+    const needs = isFit ? known.needs : await needsOf(one.name, candidate, cache);
+    chosen.set(one.name, { ...candidate, extras, needs });
     if (chosen.size > MOST_PACKAGES)
       throw new Refusal(`${one.by}: it needs more than ${MOST_PACKAGES} packages: use fewer`);
-    const by = `${one.name} ${candidate.version}`;
-    for (const line of requiredBy(await wheelBytes(candidate, by, cache), by)) {
-      const needed = requirementOf(line, by);
-      if (needed === undefined)
-        throw new Refusal(`${by}: it requires "${line}", which is no version of a package`);
-      if (isWanted(needed.marker, [...extras])) queue.push(needed);
-    }
+    for (const needed of needs) if (isWanted(needed.marker, [...extras])) queue.push(needed);
   }
   const packages = [...chosen].toSorted(([a], [b]) => (a < b ? -1 : 1));
   return {
@@ -162,6 +163,16 @@ async function resolved(
     })),
     tool: { "edge-servlets": { requirements: wanted.map(({ text }) => text) } },
   };
+}
+
+/** What a package requires, whatever the markers. */
+async function needsOf(name: string, one: Candidate, cache: string): Promise<Requirement[]> {
+  const by = `${name} ${one.version}`;
+  return requiredBy(await wheelBytes(one, by, cache), by).map((line) => {
+    const needed = requirementOf(line, by);
+    if (needed !== undefined) return needed;
+    throw new Refusal(`${by}: it requires "${line}", which is no version of a package`);
+  });
 }
 
 /** True if a wheel meets all of these requirements of its package. */

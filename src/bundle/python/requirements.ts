@@ -99,10 +99,14 @@ export const isAmong = (version: string, versions: string): boolean =>
 export const fitsPython = (versions: string): boolean =>
   isAmong(ENVIRONMENT["python_full_version"]!, versions);
 
+/** Of a marker: a bracket in a bracket is a call in a call here. */
+const MOST_TOKENS = 1_000;
+
 /** True if a marker is true in a servlet. An unreadable marker counts as true: an unneeded package does no harm. */
 export function isWanted(marker: string, extras: readonly string[]): boolean {
   if (marker === "") return true;
   const tokens = marker.match(/\(|\)|"[^"]*"|'[^']*'|[<>=!~]=?=?|not\s+in|\w+/g) ?? [];
+  if (tokens.length > MOST_TOKENS) return true;
   let at = 0;
   const either = (): boolean => {
     let value = both();

@@ -3,16 +3,23 @@ import { mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { unzipSync } from "fflate";
 import { limits } from "../../core/limits.ts";
+import { beginningOf, printable } from "../../core/text.ts";
 import { digestOf } from "../digests.ts";
 import { Refusal } from "../refusal.ts";
 import { shared } from "../work.ts";
 
-/** The requirements that a wheel declares, one a line. */
+const MOST_FILES = 20_000;
+const MOST_REQUIREMENTS = 20_000;
+
+/** The requirements that a wheel declares, one a line. Throws a `Refusal` if they are too many. */
 export function requiredBy(wheel: Uint8Array, name: string): string[] {
   const files = filesOf(wheel, name, (path) => /^[^/]+\.dist-info\/METADATA$/.test(path));
   const [text = new Uint8Array()] = Object.values(files);
   const [head = ""] = new TextDecoder().decode(text).split(/\r?\n\r?\n/);
-  return [...head.matchAll(/^Requires-Dist:\s*(.*)$/gm)].map(([, line]) => line!.trim());
+  const lines = [...head.matchAll(/^Requires-Dist:\s*(.*)$/gm)].map(([, line]) => line!.trim());
+  if (lines.length > MOST_REQUIREMENTS)
+    throw new Refusal(`${name}: it requires more than ${MOST_REQUIREMENTS} packages`);
+  return lines;
 }
 
 /** Files compiled for a computer. */
@@ -45,8 +52,17 @@ export function unpackedWheel(
     const unfinished = `${folder}.${process.pid}`;
     for (const [path, bytes] of Object.entries(files)) {
       const file = join(unfinished, path.replace(/^[^/]+\.data\/(?:purelib|platlib)\//, ""));
-      await mkdir(dirname(file), { recursive: true });
-      await writeFile(file, bytes);
+      try {
+        await mkdir(dirname(file), { recursive: true });
+        await writeFile(file, bytes);
+      } catch (error) {
+        await rm(unfinished, { recursive: true, force: true });
+        // Such as a name that is too long, or that of a folder.
+        const { code } = error as NodeJS.ErrnoException;
+        throw new Refusal(
+          `${name}: its file ${printable(beginningOf(path, 200))} cannot be written (${code})`,
+        );
+      }
     }
     await rename(unfinished, folder).catch(() => rm(unfinished, { recursive: true, force: true }));
     return folder;
@@ -56,19 +72,24 @@ export function unpackedWheel(
 /** Files of a wheel, by path. Throws a `Refusal` if it is not a wheel or is too large. */
 function filesOf(wheel: Uint8Array, name: string, keep: (path: string) => boolean) {
   let bytes = 0;
+  let packed = 0;
+  let files = 0;
   try {
     return unzipSync(wheel, {
-      filter({ name: path, originalSize }) {
+      filter({ name: path, size, originalSize }) {
         if (!keep(path)) return false;
         bytes += originalSize;
-        if (bytes > limits.sourceBytes) throw new RangeError("too large");
+        packed += size;
+        files++;
+        if (bytes > limits.sourceBytes || files > MOST_FILES) throw new RangeError("too large");
+        if (packed > wheel.length) throw new TypeError("files that are the same bytes");
         return true;
       },
     });
   } catch (error) {
     throw new Refusal(
       error instanceof RangeError
-        ? `${name}: unpacked it is larger than ${limits.sourceBytes} bytes, which is the limit`
+        ? `${name}: unpacked it is larger than ${limits.sourceBytes} bytes or ${MOST_FILES} files, which is the limit`
         : `${name}: it is no wheel, as it cannot be unpacked`,
     );
   }

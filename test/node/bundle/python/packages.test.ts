@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { zipSync } from "fflate";
@@ -88,6 +89,12 @@ describe("chooses", () => {
   test("a package that is required very often", async () => {
     index.add("a", "1.0", { requires: Array.from({ length: 20_000 }, () => "a>=0") });
     expect(await versions("a")).toEqual({ a: "1.0" });
+  });
+
+  test("a marker with very many brackets, which counts as true", async () => {
+    index.add("a", "1.0", { requires: [`b; ${"(".repeat(100_000)}`] });
+    index.add("b", "1");
+    expect(await versions("a")).toEqual({ a: "1.0", b: "1" });
   });
 
   test("another version where a package requires that later", async () => {
@@ -254,6 +261,47 @@ describe("refuses", () => {
   test("more than a hundred packages", async () => {
     for (let nth = 0; nth <= 100; nth++) index.add(`p${nth}`, "1", { requires: [`p${nth + 1}`] });
     expect(await refusal("p0")).toBe("p99 1: it needs more than 100 packages: use fewer");
+  });
+
+  test("a package whose extras need each other without end", async () => {
+    const requires = Array.from(
+      { length: 5_000 },
+      (_, nth) => `a[e${nth + 1}]; extra == 'e${nth}'`,
+    );
+    index.add("a", "1", { requires });
+    expect(await refusal("a[e0]")).toBe("a 1: more than 100 extras of a are needed: use fewer");
+  });
+
+  test("a package that requires too many", async () => {
+    index.add("a", "1", { requires: Array.from({ length: 20_001 }, () => "a") });
+    expect(await refusal("a")).toBe("a 1: it requires more than 20000 packages");
+  });
+
+  test.each([
+    ["a name that is too long", ["b".repeat(300)]],
+    ["a folder where a file is", ["b", "b/c"]],
+    ["a name with a null", ["b\0c"]],
+  ])("a wheel with %s", async (_what, paths) => {
+    index.add("a", "1", { files: Object.fromEntries(paths.map((path) => [path, ""])) });
+    expect(await refusal("a")).toMatch(/^a 1: its file b.* cannot be written \([A-Z_]+\)$/);
+    expect(await readdir(join(folder, "cache/wheels"))).toHaveLength(1);
+  });
+
+  test("a wheel whose files are the same bytes of it", async () => {
+    const wheel = Buffer.from(zipSync({ "a.py": randomBytes(10_000), "b.py": new Uint8Array() }));
+    // The second entry of the central directory becomes the first, but for its name.
+    const [first, second] = ["a.py", "b.py"].map((name) => wheel.lastIndexOf(name) - 46);
+    wheel.copy(wheel, second, first, first! + 46);
+    await mkdir(join(folder, "vendor"));
+    const path = join(folder, "vendor/b.whl");
+    await writeFile(path, wheel);
+    expect(await refusal()).toBe(`${path}: it is no wheel, as it cannot be unpacked`);
+  });
+
+  test("a wheel with very many files", async () => {
+    const files = Object.fromEntries(Array.from({ length: 20_001 }, (_, nth) => [`${nth}`, ""]));
+    index.add("a", "1", { files });
+    expect(await refusal("a")).toMatch(/^a 1: unpacked it is larger than .* or 20000 files/);
   });
 
   test("what is no index", async () => {
