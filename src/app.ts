@@ -27,7 +27,7 @@ import { callTool, listTools } from "./otc/endpoint.ts";
 import { errorResponse } from "./otc/reply.ts";
 import { LATEST } from "./otc/request.ts";
 import { failurePage, isBrowsing } from "./pages/errors.ts";
-import { ANSWER_SCRIPT_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from "./pages/frame.ts";
+import { ANSWER_SCRIPT_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from "./pages/paths.ts";
 import { HOW_TO_CLOSE } from "./pages/page.ts";
 import { addConsole } from "./pages/routes.ts";
 import { askEndpoint } from "./pages/ask-endpoint.ts";

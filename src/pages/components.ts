@@ -53,7 +53,7 @@ interface Table {
 }
 
 /** A table, which on a phone is a card for each row. */
-export function table({ caption, hasCaption = false, columns, rows }: Table): Markup {
+export function tableOf({ caption, hasCaption = false, columns, rows }: Table): Markup {
   const heads = columns.map((one) =>
     typeof one === "string" ? { name: one, isNumber: false } : one,
   );

@@ -4,7 +4,7 @@ import { isLoopback, isPrivate } from "../http/private-hosts.ts";
 import type { Markup } from "../http/document.ts";
 import { shellWord } from "../core/text.ts";
 import { badge, snippet } from "./components.ts";
-import { PAGES } from "./frame.ts";
+import { PAGES } from "./paths.ts";
 import { authorizationOf, KEY, programsFor, type Callee } from "./programs.ts";
 
 /** The facts about this server that clients need. */

@@ -1,7 +1,7 @@
 /** Failed requests as pages: what happened, what to do, and a way on. */
 import { html } from "hono/html";
 import { documentOf, shown, type Markup, type Site } from "../http/document.ts";
-import { PAGES, SIGN_IN_PATH } from "./frame.ts";
+import { PAGES, SIGN_IN_PATH } from "./paths.ts";
 
 /** A failed request, as a person sees it. */
 interface Failure {

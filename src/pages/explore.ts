@@ -10,7 +10,7 @@ import { concernsOf, tokensOf } from "../servlets/concerns.ts";
 import type { Manifest } from "../servlets/manifest.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { isForModels } from "../servlets/views.ts";
-import { table } from "./components.ts";
+import { tableOf } from "./components.ts";
 
 /**
  * Characters of markup of all that the home page shows of servlets, shared among them: the page is held a few times
@@ -216,7 +216,7 @@ const words = (text: string, most = CHARACTERS): string => {
 function schemaTable(caption: string, { rows, isCut }: SchemaRows): Markup {
   if (rows.length === 0) return html`<p class="dim">${caption}: none.</p>`;
   const { made } = within(rows, TABLE_CHARACTERS, cellsOf);
-  return html`${table({ caption, hasCaption: true, columns: ["Name", "Type", "Description"], rows: made })}
+  return html`${tableOf({ caption, hasCaption: true, columns: ["Name", "Type", "Description"], rows: made })}
   ${isCut || made.length < rows.length ? html`<p class="dim">Not all members are shown. The tool's schema has the others.</p>` : ""}`;
 }
 

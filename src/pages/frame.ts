@@ -1,33 +1,12 @@
 /** The frame of every console page: which pages there are, and who has signed in. */
 import { html } from "hono/html";
-import { endpointPath } from "../auth/metadata.ts";
 import { documentOf, shown, type Markup, type Site } from "../http/document.ts";
 import type { CallerQuota, Principal } from "../core/model.ts";
 import type { Person } from "./people.ts";
+import { PAGES, SIGN_IN_PATH, SIGN_OUT_PATH } from "./paths.ts";
 import type { PersonPage } from "./view.ts";
 
-/** The path of each page, in the order of the navigation; the account is beside the way out. */
-export const PAGES = {
-  Home: "/",
-  Live: "/console/live",
-  Usage: "/console/usage",
-  Operate: "/console/operate",
-  Account: "/account",
-} as const;
 type PageName = keyof typeof PAGES;
-
-/** The path of the page on which people sign in. */
-export const SIGN_IN_PATH = "/sign-in";
-
-/** The path to which the header's button posts. */
-export const SIGN_OUT_PATH = "/sign-out";
-
-/** The path of the script by which a view answers a question. */
-export const ANSWER_SCRIPT_PATH = "/console/answer.js";
-
-/** The path at which the pages' script calls MCP, of the whole server or a profile, authenticated by the sign-in cookie. */
-export const consoleMcpPath = (profile: string | undefined): string =>
-  `/console${endpointPath(profile)}`;
 
 /** The server as its console shows it to one visitor. */
 export interface ConsoleSite extends Site {

@@ -42,7 +42,7 @@ export async function eventsEndpoint(request: Request, page: PersonPage): Promis
 }
 
 /** How many questions wait for a person. */
-export async function waitingFor(
+export async function questionsFor(
   request: Request,
   persons: PersonObjects | undefined,
   person: Person,

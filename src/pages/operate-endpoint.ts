@@ -11,15 +11,8 @@ import { Fault, report } from "../core/errors.ts";
 import { limits, publicLimits } from "../core/limits.ts";
 import { pageFor, seeOther, type View, type Visit } from "./view.ts";
 import type { Server } from "../server.ts";
-import {
-  PAGES,
-  consolePage,
-  type Paged,
-  SIGN_IN_PATH,
-  type ConsoleSite,
-  type Visited,
-  type Visitor,
-} from "./frame.ts";
+import { consolePage, type Paged, type ConsoleSite, type Visited, type Visitor } from "./frame.ts";
+import { PAGES, SIGN_IN_PATH } from "./paths.ts";
 import { endpointOf } from "./connect.ts";
 import { confirmPage, keyPage, operatePage, type Overview } from "./operate.ts";
 import type { Hono } from "hono";

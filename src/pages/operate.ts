@@ -3,9 +3,9 @@ import { html } from "hono/html";
 import type { KeyRecord } from "../auth/key-records.ts";
 import type { InstalledVersion } from "../installs/installs-rows.ts";
 import { hiddenFields, shown, type Markup } from "../http/document.ts";
-import { snippet, table, timeTag } from "./components.ts";
+import { snippet, tableOf, timeTag } from "./components.ts";
 import { clientsSection, type Endpoint } from "./connect.ts";
-import { PAGES } from "./frame.ts";
+import { PAGES } from "./paths.ts";
 import { scopesInWords } from "../core/key-name.ts";
 import { ADVICE } from "../servlets/run-log.ts";
 import type { CountedError } from "../observe/counts.ts";
@@ -87,7 +87,7 @@ const servletsOf = ({ servlets, problem }: Overview): Markup =>
             then fix, roll back or uninstall the servlet.
           </p>`
     }
-    ${table({
+    ${tableOf({
       caption: "Servlets that are served",
       columns: ["Servlet", "From", "Entries", "Keeps state", "Last hour", "Hash"],
       rows: servlets.map(({ name, hash, dialect, state, from, entries, runs }) => [
@@ -119,7 +119,7 @@ function installedOf({ installed, installable, token }: Overview): Markup {
     </p>
     ${installed.length === 0 ? html`<p class="dim">None.</p>` : ""}
     ${installed.map(({ name, current, versions }) =>
-      table({
+      tableOf({
         caption: `Versions of ${shown(name)}`,
         columns: [shown(name), "Installed", "By", "Hash", "Action"],
         rows: versions.map(({ version, installed: at, by, hash }) => [
@@ -164,7 +164,7 @@ function keysOf({ keys, makesKeys, token }: Overview): Markup {
     ${
       keys.length === 0
         ? ""
-        : table({
+        : tableOf({
             caption: "API keys",
             columns: ["Key", "Scopes", "Expires", "Last used", "Action"],
             rows: keys.map(({ name, scopes, expires, used, revoked, by, key, made }) => [
@@ -221,7 +221,7 @@ function actsOf(acts: readonly Act[] | undefined): Markup {
     ${
       acts.length === 0
         ? html`<p class="dim">Nothing in the last 90 days.</p>`
-        : table({
+        : tableOf({
             caption: "What operators did",
             columns: ["Who", "What", "When"],
             rows: acts.map(({ at, by, how, what }) => [
@@ -245,7 +245,7 @@ function errorsOf(errors: readonly CountedError[] | undefined): Markup {
     ${
       errors.length === 0
         ? html`<p class="dim">None.</p>`
-        : table({
+        : tableOf({
             caption: "The latest errors of servlets",
             columns: ["Tool", "Last seen", "Error", "Count"],
             rows: errors.map(({ servlet, tool, outcome, message, count, last }) => [
@@ -266,7 +266,7 @@ const limitsOf = (all: Overview["limits"]): Markup =>
     </p>
     <details>
       <summary>Limits in force</summary>
-      ${table({
+      ${tableOf({
         caption: "Limits in force",
         columns: ["Limit", "Value", "Default"],
         rows: all.map(({ name, value, usual }) => [

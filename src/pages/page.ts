@@ -5,7 +5,8 @@ import { emptyState, notice, snippet } from "./components.ts";
 import { connectSection, type Endpoint } from "./connect.ts";
 import { exploreSection, type Offers } from "./explore.ts";
 import { viewStyle } from "./framed-view.ts";
-import { consolePage, PAGES, SIGN_IN_PATH, type ConsoleSite } from "./frame.ts";
+import { consolePage, type ConsoleSite } from "./frame.ts";
+import { PAGES, SIGN_IN_PATH } from "./paths.ts";
 
 /** A profile as pages show it. */
 export interface ShownProfile {

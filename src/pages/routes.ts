@@ -11,17 +11,10 @@ import { endpointOf } from "./connect.ts";
 import type { View } from "./view.ts";
 import type { Server } from "../server.ts";
 import { scopeFor } from "../servlets/scopes.ts";
-import {
-  consoleMcpPath,
-  consolePage,
-  PAGES,
-  type ConsoleSite,
-  type Paged,
-  type Visited,
-  type Visitor,
-} from "./frame.ts";
+import { consolePage, type ConsoleSite, type Paged, type Visited, type Visitor } from "./frame.ts";
+import { consoleMcpPath, PAGES } from "./paths.ts";
 import { accountEndpoint } from "./account-endpoint.ts";
-import { callEndpoint, eventsEndpoint, liveEndpoint, waitingFor } from "./live-endpoint.ts";
+import { callEndpoint, eventsEndpoint, liveEndpoint, questionsFor } from "./live-endpoint.ts";
 import { EVENTS_PATH, LIVE_PATH, liveStyle } from "./live.ts";
 import { addOperatorPages } from "./operate-endpoint.ts";
 import { VIEW_PATH, viewEndpoint } from "./framed-view.ts";
@@ -115,7 +108,7 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
         ),
         description: settings.SERVER_DESCRIPTION ?? (caller && firstLine(settings)),
         waiting: visitor.person
-          ? await waitingFor(raw, serving.persons, visitor.person).catch(noneAfter)
+          ? await questionsFor(raw, serving.persons, visitor.person).catch(noneAfter)
           : 0,
         profile,
         profiles: profiles.map((one) => ({

@@ -3,8 +3,8 @@ import { html } from "hono/html";
 import { shown, type Markup } from "../http/document.ts";
 import { DIMENSIONS, noSums, timeOf, type Dimension } from "../observe/counts.ts";
 import { SPANS, type Report, type UsageSpan } from "../observe/usage-object.ts";
-import { table } from "./components.ts";
-import { PAGES } from "./frame.ts";
+import { tableOf } from "./components.ts";
+import { PAGES } from "./paths.ts";
 
 /** The selection that the page shows. */
 interface Question {
@@ -42,7 +42,7 @@ export function usagePage(question: Question, report: Report, now: number): Mark
       )}
     </dl>
     ${barChart(`Runs per ${STEP_NAMES[over]} in the last ${over}, errors in red`, barsOf(question, report, now))}
-    ${table({
+    ${tableOf({
       caption: `By ${by}`,
       hasCaption: true,
       columns: [

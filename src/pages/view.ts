@@ -9,7 +9,7 @@ import type { Tasks } from "../calls/tasks.ts";
 import { limits } from "../core/limits.ts";
 import type { CallerQuota, Principal } from "../core/model.ts";
 import { failureBody } from "./errors.ts";
-import { PAGES, SIGN_IN_PATH } from "./frame.ts";
+import { PAGES, SIGN_IN_PATH } from "./paths.ts";
 import { viewStyle } from "./framed-view.ts";
 import { html } from "hono/html";
 import { signInPage, wordsPage } from "./ask-page.ts";

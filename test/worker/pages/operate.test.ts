@@ -47,7 +47,7 @@ async function signedIn(server: Server, key: string) {
 
 /** The fields of the form with this button. */
 function formWith(html: string, label: string): Record<string, string> {
-  const end = html.indexOf(`<button>${label}</button>`);
+  const end = html.indexOf(`>${label}</button>`);
   if (end < 0) throw new Error(`there is no button "${label}"`);
   const form = html.slice(html.lastIndexOf("<form", end), end);
   return Object.fromEntries(
