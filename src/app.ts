@@ -26,10 +26,10 @@ import { operatorEndpoint, operatorRefusal } from "./operator/endpoint.ts";
 import { callTool, listTools } from "./otc/endpoint.ts";
 import { errorResponse } from "./otc/reply.ts";
 import { LATEST } from "./otc/request.ts";
-import { ANSWER_SCRIPT_PATH, SIGN_IN_PATH } from "./pages/frame.ts";
+import { failurePage, isBrowsing } from "./pages/errors.ts";
+import { ANSWER_SCRIPT_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from "./pages/paths.ts";
 import { HOW_TO_CLOSE } from "./pages/page.ts";
 import { addConsole } from "./pages/routes.ts";
-import { accountEndpoint } from "./pages/account-endpoint.ts";
 import { askEndpoint } from "./pages/ask-endpoint.ts";
 import {
   callbackEndpoint,
@@ -38,7 +38,7 @@ import {
   signInEndpoint,
 } from "./pages/asked-endpoint.ts";
 import { CALLBACK_PATH } from "./pages/issuer-sign-in.ts";
-import { signedInEndpoint, type PersonPage } from "./pages/view.ts";
+import { pathOf, signedInEndpoint, signOutEndpoint, type PersonPage } from "./pages/view.ts";
 import type { Principal } from "./core/model.ts";
 import type { Server } from "./server.ts";
 import { describeMissing, unusedIn } from "./servlets/variables.ts";
@@ -195,8 +195,8 @@ export function createApp(server: Server) {
     app.on(methods, SIGN_IN_PATH, ({ req }) =>
       paged(req.raw, (visited) => signedInEndpoint(req.raw, visited)),
     );
-    app.on(methods, "/account", ({ req }) =>
-      paged(req.raw, (visited) => accountEndpoint(req.raw, visited)),
+    app.on(methods, SIGN_OUT_PATH, ({ req: { raw } }) =>
+      paged(raw, (visited) => signOutEndpoint(raw, visited)),
     );
   }
 
@@ -208,6 +208,7 @@ export function createApp(server: Server) {
       operatorEndpoint(raw, {
         ...quota,
         principal,
+        acted: (what) => server.acted(principal.name, "command", what),
         states: server.states,
         installer: () => installerOf(serving),
       }),
@@ -229,6 +230,7 @@ export function createApp(server: Server) {
   app.notFound(async (c) => {
     const message = `Not found. The MCP endpoint of this server is ${new URL("/mcp", c.req.url).href}.`;
     const { raw } = c.req;
+    if (isBrowsing(raw)) return failed(raw, 404, `There is no page at ${c.req.path}.`);
     const plain = c.json({ error: message }, 404);
     if (raw.method !== "POST") return plain;
     const answer = async () => {
@@ -247,11 +249,23 @@ export function createApp(server: Server) {
 
   app.onError((error, c) => {
     const fault = report(error);
-    if (/^\/(tools|health)\b/.test(c.req.path)) return errorResponse(fault);
-    const challenge = authenticator.challenge(c.req.raw, fault);
-    if (c.req.path.startsWith("/operator/")) return operatorRefusal(fault, challenge);
-    return refusalResponse(fault, { challenge });
+    const response = refused(c, fault);
+    if (!isBrowsing(c.req.raw) || response.status < 400) return response;
+    const { headers } = response;
+    headers.delete("content-length");
+    return failed(c.req.raw, response.status, fault.message, headers);
   });
+
+  /** A failure as API clients get it. */
+  function refused({ req }: Context, fault: Fault): Response {
+    if (/^\/(tools|health)\b/.test(req.path)) return errorResponse(fault);
+    const challenge = authenticator.challenge(req.raw, fault);
+    if (req.path.startsWith("/operator/")) return operatorRefusal(fault, challenge);
+    return refusalResponse(fault, { challenge });
+  }
+
+  const failed = (raw: Request, status: number, message: string, headers = new Headers()) =>
+    failurePage(server.site, { status, message, path: pathOf(raw) }, headers);
 
   return app;
 }

@@ -22,7 +22,7 @@ import { storageQuota } from "./auth/quotas.ts";
 import type { Bundle } from "./servlets/bundle.ts";
 import { endpointsOf, profileOf, type Profile } from "./servlets/profiles.ts";
 import { grantsProfile, isScope } from "./servlets/scopes.ts";
-import { usageOf } from "./observe/counting.ts";
+import { actsIn, usageOf } from "./observe/counting.ts";
 
 /**
  * Everything that the requests and the Durable Objects of an isolate share. It is made once in each isolate, by its entry.
@@ -59,6 +59,8 @@ export function createServer(bundle: Bundle, env: Env) {
     authenticator,
     tasks,
     usage: usageOf(env),
+    /** Notes what operators do. */
+    acted: actsIn(env),
     keyRecords: keyRecordsOf(env),
     countStored,
     site: siteOf(settings),
@@ -98,7 +100,7 @@ function introduction(settings: Settings, profile?: Profile): Introduction {
     title: profile?.title ?? settings.SERVER_TITLE,
     description: profile?.description ?? settings.SERVER_DESCRIPTION,
     websiteUrl: settings.SERVER_WEBSITE,
-    icons: settings.SERVER_ICONS,
+    icons: settings.SERVER_ICONS ?? (settings.SERVER_ICON && [{ src: settings.SERVER_ICON }]),
   };
   const given = Object.entries(optional).filter(([, value]) => value !== undefined);
   const { SERVER_NAME: name, SERVER_VERSION: version, SERVER_INSTRUCTIONS: whole } = settings;

@@ -34,10 +34,12 @@ function remember(prototype: object): void {
   prototypes.push({ of: prototype, above: getPrototypeOf(prototype), keys, members });
 }
 
-/** Adds globals, and has no script replace any: a script that declares one of that name does not begin. */
-export function protectGlobals(added: Record<string, unknown>): void {
+/** Adds globals, and has no script replace any: a script that declares one of that name does not begin. Gives their names. */
+export function protectGlobals(added: Record<string, unknown>): ReadonlySet<string> {
   Object.assign(globalThis, added);
+  const names = new Set<string>();
   for (const name of ownKeys(globalThis)) {
+    names.add(String(name));
     const { value, get } = getOwnPropertyDescriptor(globalThis, name)!;
     // Some are made when they are first used: of what the script has left of the language then.
     if (get !== undefined) {
@@ -51,6 +53,7 @@ export function protectGlobals(added: Record<string, unknown>): void {
     freeze(value);
   }
   for (const prototype of hiddenPrototypes()) remember(prototype);
+  return names;
 }
 
 /**

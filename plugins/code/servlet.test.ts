@@ -25,6 +25,17 @@ test("variables, functions and classes last, for each caller", async () => {
   expect(await run("typeof x", { caller: "eve" })).toBe('"undefined"');
 });
 
+test("a later script may declare the same names", async () => {
+  await run("const result = 1, [a] = [2]; let total; total = 3; async function f() {}");
+  expect(await run("const result = 2; let total; const { a } = { a: 4 }; [result, total, a]")).toBe(
+    "[ 2, undefined, 4 ]",
+  );
+  expect(await run("for (const result of [5]); { let a = 6 } [result, a]")).toBe("[ 2, 4 ]");
+  expect(await run("const crypto = 1")).toMatch(/^error: SyntaxError: redeclaration of 'crypto'/);
+  await run("class Point {}");
+  expect(await run("class Point {}")).toMatch(/ Point is a class or a name of the language/);
+});
+
 test("shows what is printed, then the value", async () => {
   expect(await run('console.log("a", 1, [2]); console.error({ b: 3 }); 4')).toBe(
     "a 1 [ 2 ]\n{ b: 3 }\n4",
@@ -47,8 +58,8 @@ test.each([
   ["does not parse", "x = 2;\nlet = = 3", /SyntaxError.*\(line 2, column 7\)/],
   ["rejects", "x = 2; await Promise.reject(new Error('late'))", /Error: late/],
   ["throws no error", "x = 2; throw { a: 1 }", /The script threw \{ a: 1 \}/],
-  ["declares what there is", "x = 2; let x = 3", /x is declared already/],
-  ["declares what JavaScript has", "let JSON = 3", /JSON is declared already/],
+  ["declares a class twice", "x = 2; class A {}; class A {}", /SyntaxError/],
+  ["declares what JavaScript has", "let JSON = 3", /JSON is a class or a name of the language/],
   ["waits for nothing", "x = 2; await new Promise(() => {})", /never settle/],
   ["has no end", "x = 2; for (;;);", /computed for too long/],
   ["takes all memory", "x = 2; for (let a = []; ; ) a.push(new Array(1e6).fill(1.5))", /memory/],

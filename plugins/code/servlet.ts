@@ -12,6 +12,7 @@ import {
   type ToolCallResult,
 } from "edge-servlets/servlet";
 import { mendBuiltIns, protectGlobals } from "./built-ins.ts";
+import { redeclarable } from "./declarations.ts";
 
 /** Characters of what one run prints, and of its value. */
 const MOST = 50_000;
@@ -103,7 +104,7 @@ function described(error: unknown): string {
   const [, line, column] = /\bscript:(\d+)(?::(\d+))?/.exec(error.stack ?? "") ?? [];
   const [, name] = /^redeclaration of '(.*)'$/.exec(error.message) ?? [];
   if (name !== undefined)
-    return `${String(error)}. ${name} is declared already: assign to it, or take another name.`;
+    return `${String(error)}. ${name} is a class or a name of the language: take another name.`;
   const where = line === undefined ? "" : ` (line ${line}${column ? `, column ${column}` : ""})`;
   const trace = (error.stack ?? "").trimEnd();
   return `${String(error)}${where}${trace && `\n${trace}`}`;
@@ -172,7 +173,7 @@ If it throws, its variables are as they were before; what tools have done stays.
         let value: unknown;
         let failure: string | undefined;
         try {
-          const running = runScript(code);
+          const running = runScript(redeclarable(code, protectedNames));
           // Twice: the kit goes on while the script waits.
           mendBuiltIns();
           value = await running;
@@ -196,8 +197,10 @@ If it throws, its variables are as they were before; what tools have done stays.
   },
 });
 
+/** No script can declare these. */
+let protectedNames: ReadonlySet<string>;
 const log = { log: print, info: print, debug: print, warn: print, error: print, dir: print };
-protectGlobals({
+protectedNames = protectGlobals({
   ...{ console: log, setTimeout, clearTimeout, setInterval, clearInterval, structuredClone },
   ...{ crypto, performance, TextDecoder, TextEncoder, URL, URLSearchParams },
   ...{ tools, callTool, ToolCallError, ask, show },

@@ -1,5 +1,5 @@
 import { loadServlet, type Script } from "edge-servlets/testing";
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 
 const PEOPLE = "id,name,born\n1,Ada,1815\n2,Grace,1906\n3,Alan,1912\n";
 const WORKS = JSON.stringify([
@@ -23,6 +23,10 @@ async function caller() {
 
 describe("a caller's tables", async () => {
   const call = await caller();
+  beforeEach(async () => {
+    await call("load", { table: "people", text: PEOPLE });
+    await call("load", { table: "works", text: WORKS });
+  });
 
   test("are loaded from CSV and JSON", async () => {
     expect(await call("load", { table: "people", text: PEOPLE })).toEqual({

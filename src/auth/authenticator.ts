@@ -10,10 +10,10 @@ import {
   type AuthorizationServerOptions,
 } from "./authorization-server.ts";
 import type { Fetch } from "./fetch-json.ts";
-import { nearestRecords, RevokedKeys, revokedKey } from "./key-records.ts";
+import { KnownKeys, nearestRecords, revokedKey } from "./key-records.ts";
 import { audienceOf, challengeOf, metadataOf, profileAt } from "./metadata.ts";
 import { audienceAt, demandOwnOrigin, isAtLoopback, isLocal } from "./origin.ts";
-import { anonymousAt, bearerIn, ownerOf, type Known } from "./principal.ts";
+import { anonymousAt, bearerIn, type Known } from "./principal.ts";
 import { resourceServer, type Verified } from "./resource-server.ts";
 
 /** Authenticates callers by API keys, the built-in sign-in or external issuers, whichever are configured. */
@@ -22,8 +22,7 @@ export interface Authenticator {
   isOpen: boolean;
   /** True if anyone on the internet may call where this request did although the configuration does not say so. */
   isExposed(request: Request): boolean;
-  /** The keys that operators have revoked. */
-  revoked: Pick<RevokedKeys, "has">;
+  keys: KnownKeys;
   /** The means of authentication for people; empty where none is required. */
   proof: "" | "key" | "sign-in";
   /** The caller of the whole server, or of a profile. Throws `unauthorized`, `insufficient_scope`, `invalid_request`, `forbidden`, `unavailable`. */
@@ -49,7 +48,7 @@ export function createAuthenticator(
   env: Env,
   { isScope, profiles, grantsProfile }: AuthenticatorParts,
 ): Authenticator {
-  const keys = apiKeysOf(settings);
+  const keys = new KnownKeys(apiKeysOf(settings), nearestRecords(env));
   const issuers = settings.OAUTH_ISSUERS ?? [];
   const verify = resourceServer(issuers, fetchNow);
   const remembered = new TokenMemory();
@@ -59,7 +58,6 @@ export function createAuthenticator(
   });
   const hasOAuth = issuers.length > 0 || authorization !== undefined;
   const isOpen = settings.API_KEYS === undefined && !hasOAuth;
-  const revoked = new RevokedKeys(nearestRecords(env));
   const needed = [...new Set(issuers.flatMap((issuer) => issuer.required_scopes))];
 
   async function holderOf(token: string, request: Request, profile?: string): Promise<Known> {
@@ -69,7 +67,7 @@ export function createAuthenticator(
         `The access token has ${token.length} characters (limit ${limits.tokenCharacters}). Request a shorter one.`,
       );
     }
-    const owner = ownerOf(token, keys);
+    const owner = await keys.ownerOf(token);
     if (owner !== undefined) return owner;
     if (!hasOAuth)
       throw new Fault(
@@ -120,7 +118,7 @@ export function createAuthenticator(
       remembered.set(place, known);
     }
     const { principal, key } = known;
-    if (key !== undefined && (await revoked.has(key))) throw revokedKey(principal.name);
+    if (key !== undefined && (await keys.isRevoked(key))) throw revokedKey(principal.name);
     return atProfile(known, profile);
   }
 
@@ -144,7 +142,7 @@ export function createAuthenticator(
 
   return {
     isOpen,
-    revoked,
+    keys,
     isExposed: (request) => isOpen && settings.AUTH !== "none" && !isAtLoopback(request),
     proof: isOpen ? "" : hasOAuth ? "sign-in" : "key",
     authorization,

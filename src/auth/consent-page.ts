@@ -54,16 +54,11 @@ export async function consentPage(question: ConsentRequest): Promise<Response> {
     : "a program on your own device";
   const local =
     isAppLink(client.redirectUri) || client.redirectIsLoopback
-      ? html`<p class="note" role="note">
+      ? html`<p class="notice" role="note">
           That is ${program}. Continue only if you have just started to sign in from it.
         </p>`
       : "";
-  const body = html`<p class="dim">
-      ${site.icon === undefined ? "" : html`<img class="icon" src="${site.icon}" alt="" />`}<strong
-        >${site.title}</strong
-      >
-      at ${origin}
-    </p>
+  const body = html`<p class="dim">Sign-in to <strong>${site.title}</strong> at ${origin}</p>
     <h1>
       Let ${name} use
       ${profile === undefined ? "" : html`<bdi>${shown(profile.title)}</bdi> of `}${site.title}?
@@ -92,7 +87,7 @@ export async function consentPage(question: ConsentRequest): Promise<Response> {
     </p>
     ${
       scopes.has(OPERATOR_SCOPE)
-        ? html`<p class="note" role="note">
+        ? html`<p class="notice" role="note">
             With <code>${OPERATOR_SCOPE}</code> it may install and uninstall servlets, and see,
             replace and delete what they store for anybody.
           </p>`
@@ -101,7 +96,7 @@ export async function consentPage(question: ConsentRequest): Promise<Response> {
     ${unknown.length === 0 ? "" : html`<p class="dim">It also asks for scopes that this server does not know: ${unknown.map((scope) => html`${code(scope)} `)}</p>`}
     <form method="post">
       <input type="hidden" name="handle" value="${handle}" />
-      ${complaint === undefined ? "" : html`<p class="note wrong" role="alert">${complaint}</p>`}
+      ${complaint === undefined ? "" : html`<p class="notice wrong" role="alert">${complaint}</p>`}
       <input
         class="unseen"
         name="username"
@@ -121,7 +116,7 @@ export async function consentPage(question: ConsentRequest): Promise<Response> {
         required
         autofocus
       />
-      <button class="allow" name="decision" value="allow">Allow</button>
+      <button class="primary" name="decision" value="allow">Allow</button>
       <button name="decision" value="deny" formnovalidate>Deny</button>
     </form>`;
   return respond(site, body, { status: complaint === undefined ? 200 : 403, headers }, client);
@@ -140,7 +135,7 @@ export interface SignInRefusal {
 /** The page that says why sign-in is refused. */
 export function refusalPage(site: Site, refusal: SignInRefusal): Promise<Response> {
   const { status, reason, back, retryAfter } = refusal;
-  const body = html`<h1>${site.title}</h1>
+  const body = html`<h1>You were not signed in</h1>
     <p>${shown(reason)}</p>
     <p class="dim">Start again from the app that sent you here.</p>
     ${

@@ -1,9 +1,15 @@
-/** Which API keys are revoked, and when each was used: one object has the records, and each isolate a copy of the revoked ones. */
+/**
+ * Which API keys were made while the server runs, which are revoked, and when each was used: one object has the records, and
+ * each isolate a copy of what it needs of them.
+ */
 import { DurableObject, waitUntil } from "cloudflare:workers";
 import type { Env } from "../bindings.ts";
 import { Fault, report } from "../core/errors.ts";
+import { KEY_PREFIX } from "../core/key-name.ts";
 import { limits } from "../core/limits.ts";
+import { settled, type Settled } from "../core/settled.ts";
 import { KnownAnswer, nearestCopy, originalOf } from "../storage/copies.ts";
+import { ownerOf, type KnownKey, type Known } from "./principal.ts";
 
 /** A stored record of an API key, besides its configuration. */
 export interface KeyRecord {
@@ -16,11 +22,42 @@ export interface KeyRecord {
   by: string | null;
 }
 
+/** An API key that was made while the server runs; its configuration has none of it. */
+export interface MadeKey {
+  /** SHA-256 of the key, in hex. */
+  key: string;
+  name: string;
+  /** Null grants all but `operator`. */
+  scopes: readonly string[] | null;
+  /** When it expires, in Unix ms; null for never. */
+  expires: number | null;
+  /** When it was made, in Unix ms, and by whom. */
+  made: number;
+  maker: string;
+}
+
+/** What isolates know of keys. */
+interface KeysKnown {
+  /** Hashes of the revoked keys. */
+  revoked: string[];
+  made: MadeKey[];
+}
+
+/** Keys that may be there which were made while the server runs. */
+const MADE_KEYS = 200;
+/** How long a removed key stays refused by name: isolates remember for minutes whose a key is. */
+const REMOVED_MS = 86_400_000;
+
+const TABLES = `
+CREATE TABLE IF NOT EXISTS keys (key TEXT PRIMARY KEY, used INTEGER, revoked INTEGER, by TEXT);
+CREATE TABLE IF NOT EXISTS made (key TEXT PRIMARY KEY, name TEXT NOT NULL, scopes TEXT, expires INTEGER, made INTEGER NOT NULL,
+  maker TEXT NOT NULL, removed INTEGER)`;
+
 /** The Durable Object with the records of all keys. */
 export class KeyRecords extends DurableObject<Env> {
   readonly #sql = this.ctx.storage.sql;
-  /** In a copy: the revoked keys, which the original returns when the use of keys is reported to it. */
-  readonly #known: KnownAnswer<string[]> | undefined;
+  /** In a copy: what is known of keys, which the original returns when the use of keys is reported to it. */
+  readonly #known: KnownAnswer<KeysKnown> | undefined;
   #used: Record<string, number> = {};
 
   constructor(state: DurableObjectState, env: Env) {
@@ -35,13 +72,11 @@ export class KeyRecords extends DurableObject<Env> {
       this.#known = new KnownAnswer(ask, () => Math.min(COPY_MS, limits.keyCheckMs));
       return;
     }
-    this.#sql.exec(
-      "CREATE TABLE IF NOT EXISTS keys (key TEXT PRIMARY KEY, used INTEGER, revoked INTEGER, by TEXT)",
-    );
+    this.#sql.exec(TABLES);
   }
 
-  /** Notes when keys were used (Unix ms, by key), and returns those that are revoked. */
-  async used(used: Record<string, number>): Promise<string[]> {
+  /** Notes when keys were used (Unix ms, by key), and returns what isolates know of keys. */
+  async used(used: Record<string, number>): Promise<KeysKnown> {
     if (this.#known !== undefined) {
       Object.assign(this.#used, used);
       return this.#known.get();
@@ -52,10 +87,52 @@ export class KeyRecords extends DurableObject<Env> {
         ...[key, at],
       );
     }
-    return this.#sql
+    const revoked = this.#sql
       .exec<{ key: string }>("SELECT key FROM keys WHERE revoked IS NOT NULL")
       .toArray()
       .map(({ key }) => key);
+    return { revoked, made: await this.made() };
+  }
+
+  /** The keys that were made here, and not removed. */
+  async made(): Promise<MadeKey[]> {
+    type Row = Omit<MadeKey, "scopes"> & { scopes: string | null };
+    return this.#sql
+      .exec<Row & Record<string, SqlStorageValue>>(
+        "SELECT key, name, scopes, expires, made, maker FROM made WHERE removed IS NULL ORDER BY made",
+      )
+      .toArray()
+      .map(({ scopes, ...row }) => ({
+        ...row,
+        scopes: scopes === null ? null : (JSON.parse(scopes) as string[]),
+      }));
+  }
+
+  /** Takes a new key, unless one with its name is there: `conflict`. Isolates know it within two seconds. */
+  make({ key, name, scopes, expires, maker }: Omit<MadeKey, "made">): Promise<Settled<void>> {
+    return settled(async () => {
+      const now = Date.now();
+      const old = "SELECT key FROM made WHERE removed < ?";
+      this.#sql.exec(`DELETE FROM keys WHERE key IN (${old})`, now - REMOVED_MS);
+      this.#sql.exec("DELETE FROM made WHERE removed < ?", now - REMOVED_MS);
+      const all = await this.made();
+      if (all.some((one) => one.name === name))
+        throw new Fault("conflict", `There is a key ${name} already. Take another name.`);
+      if (all.length >= MADE_KEYS)
+        throw new Fault(
+          "conflict",
+          `${MADE_KEYS} keys were made here, which is the limit. Remove one.`,
+        );
+      const granted = scopes === null ? null : JSON.stringify(scopes);
+      const row = [key, name, granted, expires, now, maker];
+      this.#sql.exec("INSERT INTO made VALUES (?, ?, ?, ?, ?, ?, NULL)", ...row);
+    });
+  }
+
+  /** Removes a key that was made here. It stays revoked where it is still remembered. */
+  async remove(key: string, by: string): Promise<void> {
+    await this.revoke(key, by);
+    this.#sql.exec("UPDATE made SET removed = ? WHERE key = ?", Date.now(), key);
   }
 
   async all(): Promise<KeyRecord[]> {
@@ -81,7 +158,7 @@ export class KeyRecords extends DurableObject<Env> {
 export const keyRecordsOf = ({ KEY_RECORDS }: Env) =>
   KEY_RECORDS && (() => KEY_RECORDS.getByName(RECORDS));
 
-/** The copy of them that this isolate asks which keys are revoked. */
+/** The copy of them that this isolate asks. */
 export const nearestRecords = (env: Env) =>
   env.KEY_RECORDS && nearestCopy(env.KEY_RECORDS, RECORDS, env);
 
@@ -89,43 +166,85 @@ const RECORDS = "keys";
 /** How long a copy goes by what it knows. */
 const COPY_MS = 1000;
 
-/** How old an isolate's knowledge of the revoked keys may be: a revoked key is refused everywhere after that. */
+/** How old an isolate's knowledge of the keys may be: a revoked key is refused everywhere after that. */
 const KNOWN_MS = 30_000 - COPY_MS;
 
 /**
- * The revoked keys as this isolate knows them. They are read with the first key, and again with one that comes
- * `limits.keyCheckMs` later; other calls go on by what is known. Knowledge older than `KNOWN_MS` lets no key in: where the
- * records cannot be read, a revoked key does not work for longer.
+ * The API keys as this isolate knows them: those of the configuration, and the records. These are read with the first key, and
+ * again with one that comes `limits.keyCheckMs` later, or that nobody knows; other calls go on by what is known. Knowledge older than
+ * `KNOWN_MS` lets no key in: where the records cannot be read, a revoked key does not work for longer.
  */
-export class RevokedKeys {
+export class KnownKeys {
+  readonly #configured: readonly KnownKey[];
   readonly #records: (() => Pick<KeyRecords, "used">) | undefined;
   readonly #now: () => number;
   #revoked: ReadonlySet<string> = new Set();
+  #made: readonly KnownKey[] = [];
   /** When that was read: the time before the read. */
   #knownAt = -Infinity;
   #askedAt = -Infinity;
   #reading: Promise<void> | undefined;
   #used: Record<string, number> = {};
 
-  constructor(records: (() => Pick<KeyRecords, "used">) | undefined, now = () => Date.now()) {
+  constructor(
+    configured: readonly KnownKey[],
+    records: (() => Pick<KeyRecords, "used">) | undefined,
+    now = () => Date.now(),
+  ) {
+    this.#configured = configured;
     this.#records = records;
     this.#now = now;
   }
 
+  /** True if there is one, as far as is known. */
+  get exist(): boolean {
+    return this.#configured.length + this.#made.length > 0;
+  }
+
+  /** The key of this name, as far as is known. A caller's own is known where it was let in. */
+  named(name: string): KnownKey | undefined {
+    const isIt = (one: KnownKey) => one.name === name;
+    return this.#configured.find(isIt) ?? this.#made.find(isIt);
+  }
+
+  /** The owner of a key; undefined for an unknown key. Throws `unauthorized` for an expired key, `unavailable`. */
+  async ownerOf(token: string): Promise<Known | undefined> {
+    const owner = ownerOf(token, this.#configured);
+    // A token of an issuer waits for no records.
+    if (owner !== undefined || !token.startsWith(KEY_PREFIX)) return owner;
+    await this.#know(COPY_MS);
+    return ownerOf(token, this.#made);
+  }
+
+  /** The valid key of this name; undefined if there is none by now. Throws `unavailable`. */
+  async find(name: string): Promise<KnownKey | undefined> {
+    if (this.named(name) === undefined) await this.#know(COPY_MS);
+    const key = this.named(name);
+    const isValid = key !== undefined && (key.expires ?? Infinity) > this.#now();
+    return isValid && !(await this.isRevoked(key.hash.toHex())) ? key : undefined;
+  }
+
   /** Notes that a key is used, and tells whether it is revoked. Throws `unavailable` while that is not known. */
-  async has(key: string): Promise<boolean> {
+  async isRevoked(key: string): Promise<boolean> {
     if (this.#records === undefined) return false;
+    this.#used[key] = this.#now();
+    await this.#know(2 * limits.keyCheckMs);
+    return this.#revoked.has(key);
+  }
+
+  /** Waits until the records were read in the last so many ms. Throws `unavailable` where they cannot be. */
+  async #know(mostMs: number): Promise<void> {
+    if (this.#records === undefined) return;
     const now = this.#now();
     // The clock may be set back.
     const age = (since: number) => Math.abs(now - since);
-    this.#used[key] = now;
-    if (age(this.#askedAt) >= limits.keyCheckMs) {
+    if (age(this.#askedAt) >= Math.min(mostMs, limits.keyCheckMs)) {
       this.#askedAt = now;
       this.#reading = this.#read(this.#records);
       waitUntil(this.#reading);
     }
-    if (age(this.#knownAt) >= 2 * limits.keyCheckMs) await this.#reading;
-    if (age(this.#knownAt) < KNOWN_MS) return this.#revoked.has(key);
+    if (age(this.#knownAt) >= mostMs) await this.#reading;
+    if (age(this.#knownAt) < KNOWN_MS) return;
     // The next call reads again.
     this.#askedAt = -Infinity;
     throw new Fault(
@@ -140,7 +259,13 @@ export class RevokedKeys {
     const used = this.#used;
     this.#used = {};
     try {
-      this.#revoked = new Set(await records().used(used));
+      const { revoked, made } = await records().used(used);
+      this.#revoked = new Set(revoked);
+      this.#made = made.map(({ key, name, scopes, expires }) => ({
+        ...{ name, hash: new Uint8Array(Uint8Array.fromHex(key)) },
+        ...(scopes && { scopes }),
+        ...(expires !== null && { expires }),
+      }));
       this.#knownAt = askedAt;
     } catch (error) {
       report(error);
@@ -152,5 +277,5 @@ export class RevokedKeys {
 export const revokedKey = (name: string): Fault =>
   new Fault(
     "unauthorized",
-    `The API key ${name} was revoked. Make another with npm run keys -- create, or have an operator restore it.`,
+    `The API key ${name} was revoked. Make another, or have an operator restore it.`,
   );

@@ -5,7 +5,7 @@ import { ANONYMOUS, type Principal } from "../core/model.ts";
 import { networkOf } from "./origin.ts";
 
 /** An API key, of which only the hash is known. */
-interface ApiKey {
+export interface KnownKey {
   name: string;
   /** SHA-256. */
   hash: Uint8Array<ArrayBuffer>;
@@ -39,9 +39,9 @@ export interface Known {
  * The owner of a key; undefined for an unknown key. All keys are compared in constant time, so that the time taken
  * reveals nothing. Throws `unauthorized` for an expired key.
  */
-export function ownerOf(token: string, keys: readonly ApiKey[]): Known | undefined {
+export function ownerOf(token: string, keys: readonly KnownKey[]): Known | undefined {
   const hash = new Uint8Array(sha256(utf8ToBytes(token)));
-  let found: ApiKey | undefined;
+  let found: KnownKey | undefined;
   for (const key of keys) if (crypto.subtle.timingSafeEqual(key.hash, hash)) found = key;
   if (found === undefined) return undefined;
   const { name, scopes, expires = Infinity } = found;

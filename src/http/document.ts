@@ -4,67 +4,36 @@ import { textResponse } from "./body.ts";
 import type { Settings } from "../settings/env.ts";
 import { limits } from "../core/limits.ts";
 import { beginningOf, printable } from "../core/text.ts";
+import { ACCENT, iconOf } from "./colors.ts";
+import { accentRule, style } from "./style.ts";
 
 /** The server as people see it. */
 export interface Site {
   title: string;
-  /** The address of an icon, by https or `data:`. */
-  icon?: string | undefined;
+  /** The address of an icon, by https or `data:`; one that is made of the title and the accent by default. */
+  icon: string;
+  /** The accent, as a hex colour. */
+  color: string;
 }
 
 /** The server as its configuration describes it. */
-export const siteOf = ({
-  SERVER_TITLE,
-  SERVER_NAME,
-  SERVER_ICONS = [],
-}: Pick<Settings, "SERVER_TITLE" | "SERVER_NAME" | "SERVER_ICONS">): Site => ({
-  title: SERVER_TITLE ?? SERVER_NAME,
-  icon: SERVER_ICONS.map(({ src }) => src).find((src) => /^(https:|data:image\/)/.test(src)),
-});
+export function siteOf(settings: Settings): Site {
+  const { SERVER_TITLE, SERVER_NAME, SERVER_ICONS = [], SERVER_ICON, SERVER_COLOR } = settings;
+  const title = SERVER_TITLE ?? SERVER_NAME;
+  const color = SERVER_COLOR ?? ACCENT;
+  const icons = [SERVER_ICON ?? "", ...SERVER_ICONS.map(({ src }) => src)];
+  const icon = icons.find((src) => /^(https:|data:image\/)/.test(src) && URL.canParse(src));
+  return { title, color, icon: icon ?? iconOf(color, title) };
+}
 
 export type Markup = ReturnType<typeof html>;
 
 /** Foreign text, shortened and printable. */
 export const shown = (text: string): string => printable(beginningOf(text, limits.pageCharacters));
 
-/** A point in time, by its Unix time in ms. */
-export const timeTag = (at: number): Markup =>
-  html`<time datetime="${new Date(at).toISOString()}">${new Date(at).toUTCString()}</time>`;
-
 /** Fields of a form that nobody sees. */
 export const hiddenFields = (fields: Readonly<Record<string, string>>): Markup =>
   html`${Object.entries(fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}`;
-
-const style = `
-  :root { color-scheme: light dark; --ink: light-dark(#1b2230, #e6e9ef); --paper: light-dark(#fff, #14171c);
-    --panel: light-dark(#f5f6f8, #1c2027); --dim: light-dark(#545d6d, #a3acbb); --line: light-dark(#d5d9e0, #333a45);
-    --edge: light-dark(#7b8494, #7d8796); --link: light-dark(#0b57b0, #8ab4f8); --go: #14532d;
-    --wrong: light-dark(#991b1b, #fca5a5); --warn: light-dark(#8a4b00, #f0b35a); }
-  * { box-sizing: border-box; }
-  body { font: 16px/1.55 system-ui, sans-serif; margin: 0; color: var(--ink); background: var(--paper); }
-  main { max-width: 26rem; margin: 0 auto; padding: 2rem 1.25rem; }
-  header { border-bottom: 1px solid var(--line); padding: .7rem 1.25rem; display: flex; flex-wrap: wrap;
-    gap: .3rem 1.2rem; align-items: baseline; }
-  header nav { display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; margin-left: auto; }
-  h1 { font-size: 1.4rem; line-height: 1.25; margin: 0 0 .6rem; } h2 { font-size: 1.15rem; margin: 2rem 0 .4rem; }
-  h3 { font-size: 1rem; margin: 0; } h4 { font-size: .95rem; margin: 1rem 0 .2rem; }
-  p { margin: .5rem 0; overflow-wrap: anywhere; } a { color: var(--link); } .dim { color: var(--dim); }
-  code, pre { font: .9em/1.5 ui-monospace, monospace; } pre { background: var(--panel); border: 1px solid var(--line);
-    border-radius: .5rem; padding: .7rem .9rem; margin: .5rem 0; overflow: auto; white-space: pre-wrap; overflow-wrap: anywhere; }
-  .note { border: 1px solid var(--line); border-radius: .5rem; padding: .6rem .8rem; }
-  label { display: block; font-weight: 600; }
-  input, select, textarea, button, .button { font: inherit; color: inherit; width: 100%; padding: .7rem; margin: .4rem 0;
-    border: 1px solid var(--edge); border-radius: .5rem; background: var(--paper); }
-  input[type=radio], input[type=checkbox] { width: auto; margin: .4rem .5rem .4rem 0; }
-  fieldset { border: 1px solid var(--line); border-radius: .5rem; margin: .8rem 0; padding: .4rem .8rem; }
-  legend { font-weight: 600; } fieldset label { font-weight: 400; }
-  .wrong { color: var(--wrong); } .text { white-space: pre-line; overflow-wrap: anywhere; }
-  dt { font-weight: 600; } dd { margin: 0 0 .4rem; white-space: pre-line; overflow-wrap: anywhere; }
-  button, .button { cursor: pointer; background: var(--panel); } button.allow { background: var(--go); color: #fff; }
-  img.icon { width: 2rem; height: 2rem; vertical-align: middle; margin-right: .5rem; }
-  .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
-  :focus-visible { outline: 3px solid var(--link); outline-offset: 2px; }
-`;
 
 /** How a page is answered. */
 interface Answer {
@@ -73,8 +42,12 @@ interface Answer {
   headers: Headers;
   /** Where its forms may lead besides this server: source expressions of a policy. */
   targets?: readonly string[];
-  /** Markup above the page's body. */
-  top?: Markup;
+  /** The page's name, which the browser shows before the server's. */
+  name?: string;
+  /** Where its header leads besides home. */
+  nav?: Markup;
+  /** True for a page with one question, which is as wide as a form. */
+  isSlim?: boolean;
   /** Added to the style of all pages. */
   extraStyle?: string;
   /** The path of the page's script, which may call this server, and show views of servlets in frames. */
@@ -83,15 +56,15 @@ interface Answer {
 
 /** Makes the response of a page. */
 export async function documentOf(
-  { title, icon }: Site,
+  { title, icon, color }: Site,
   body: Markup,
-  { status, headers, targets = [], top, extraStyle = "", script }: Answer,
+  { status, headers, targets = [], name, nav, isSlim = true, extraStyle = "", script }: Answer,
 ): Promise<Response> {
   const nonce = crypto.randomUUID();
-  const images = [
+  const images = new Set([
     ...(script === undefined ? [] : ["data:", "blob:"]),
-    ...(icon === undefined ? [] : [policySourceOf(new URL(icon))]),
-  ];
+    policySourceOf(new URL(icon)),
+  ]);
   const policy = [
     "default-src 'none'",
     `style-src 'nonce-${nonce}'`,
@@ -101,7 +74,7 @@ export async function documentOf(
     ...(script === undefined
       ? []
       : ["script-src 'self'", "connect-src 'self'", "media-src data:", "frame-src 'self'"]),
-    ...(images.length === 0 ? [] : [`img-src ${images.join(" ")}`]),
+    `img-src ${[...images].join(" ")}`,
   ];
   headers.set("content-security-policy", policy.join("; "));
   headers.set("content-type", "text/html; charset=utf-8");
@@ -114,15 +87,20 @@ export async function documentOf(
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <title>${title}</title>
+        <title>${name === undefined ? title : `${name} · ${title}`}</title>
+        <link rel="icon" href="${icon}" />
         <style nonce="${nonce}">
-          ${raw(style + extraStyle)}
+          ${raw(accentRule(color) + style + extraStyle)}
         </style>
         ${script === undefined ? "" : html`<script type="module" src="${script}"></script>`}
       </head>
-      <body>
-        ${top ?? ""}
-        <main>${body}</main>
+      <body class="${script === undefined ? "" : "has-script"}">
+        <header class="top">
+          <a class="skip" href="#main">Skip to the content</a>
+          <a class="brand" href="/"><img class="icon" src="${icon}" alt="" />${shown(title)}</a>
+          ${nav ?? ""}
+        </header>
+        <main id="main" tabindex="-1" class="${isSlim ? "slim" : ""}">${body}</main>
       </body>
     </html>`;
   return textResponse(String(page), { status, headers });

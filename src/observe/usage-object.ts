@@ -1,6 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Env } from "../bindings.ts";
 import { limits } from "../core/limits.ts";
+import { beginningOf, printable } from "../core/text.ts";
 import { originalOf } from "../storage/copies.ts";
 import { countingIn } from "./counting.ts";
 import {
@@ -17,6 +18,11 @@ import {
 /** Objects of servlet state whose sizes are known to operators: the largest, 2 MB of rows. */
 const USAGE_OBJECTS = 10_000;
 
+/** What operators did is kept for so long, so many acts of at most so many characters: 600 KB of rows. */
+const ACTS_MS = 90 * 86_400_000;
+const ACTS = 1000;
+const ACT_CHARACTERS = 300;
+
 /** The spans of time that Usage shows, and the steps of their charts, in ms. */
 export const SPANS = {
   hour: { ms: 3_600_000, step: 60_000 },
@@ -24,6 +30,18 @@ export const SPANS = {
   month: { ms: 30 * 86_400_000, step: 86_400_000 },
 } as const;
 export type UsageSpan = keyof typeof SPANS;
+
+/** Something that an operator has done. */
+export interface Act {
+  /** When, in Unix ms. */
+  at: number;
+  /** The operator's name. */
+  by: string;
+  /** On a page, by a command, or by an agent's tool. */
+  how: "page" | "command" | "agent";
+  /** As a sentence. */
+  what: string;
+}
 
 /** The counts of one span. */
 export interface Report {
@@ -51,11 +69,12 @@ CREATE TABLE IF NOT EXISTS errors (servlet TEXT NOT NULL, tool TEXT NOT NULL, ou
   count INTEGER NOT NULL, last INTEGER NOT NULL, PRIMARY KEY (servlet, tool, outcome, message));
 CREATE TABLE IF NOT EXISTS stored (object TEXT PRIMARY KEY, servlet TEXT NOT NULL, caller TEXT NOT NULL, bytes INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS waiting (task TEXT PRIMARY KEY, servlet TEXT NOT NULL, tool TEXT NOT NULL, caller TEXT NOT NULL,
-  until INTEGER NOT NULL);`;
+  until INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS acts (at INTEGER NOT NULL, by TEXT NOT NULL, how TEXT NOT NULL, what TEXT NOT NULL);`;
 
 /**
  * The statistics of a server, for operators: the counters of all isolates by minute, hour and day, without those older
- * than a span; and the last errors.
+ * than a span; the last errors; and what operators did.
  */
 export class Usage extends DurableObject<Env> {
   readonly #sql = this.ctx.storage.sql;
@@ -123,6 +142,24 @@ export class Usage extends DurableObject<Env> {
       .exec<CountedError & Record<string, SqlStorageValue>>(
         "SELECT * FROM errors ORDER BY last DESC",
       )
+      .toArray();
+  }
+
+  /** Notes what an operator has done. */
+  async acted({ by, how, what }: Omit<Act, "at">): Promise<void> {
+    const now = Date.now();
+    const [name, sentence] = [by, what].map((text) => beginningOf(printable(text), ACT_CHARACTERS));
+    this.#sql.exec("INSERT INTO acts VALUES (?, ?, ?, ?)", now, name!, how, sentence!);
+    this.#sql.exec(
+      "DELETE FROM acts WHERE at < ? OR rowid IN (SELECT rowid FROM acts ORDER BY rowid DESC LIMIT -1 OFFSET ?)",
+      ...[now - ACTS_MS, ACTS],
+    );
+  }
+
+  /** What operators did, the newest first. */
+  async acts(): Promise<Act[]> {
+    return this.#sql
+      .exec<Act & Record<string, SqlStorageValue>>("SELECT * FROM acts ORDER BY rowid DESC")
       .toArray();
   }
 

@@ -18,6 +18,14 @@ export function installerOf({ installer }: Serving): Installer {
   );
 }
 
+/** Who performs an operation, and where it is noted. */
+export interface Operating {
+  /** One who may operate. */
+  principal: Principal;
+  /** Notes what was done, as a sentence. */
+  acted(what: string): Promise<void>;
+}
+
 /** `PUT part/SHA256` with its bytes. */
 export async function putPart(request: Request, digest: string, { bucket }: Installer) {
   if (request.body === null)
@@ -31,17 +39,26 @@ export async function publishBuild(
   request: Request,
   name: string,
   installer: Installer,
-  by: Principal,
+  { principal, acted }: Operating,
 ) {
   const build = await buildIn(request, name);
   const missing = await installer.missing(build);
-  if (missing.length === 0) await installer.publish(build, by.name);
+  if (missing.length === 0) {
+    await installer.publish(build, principal.name);
+    await acted(`Published ${name} (${build.hash.slice(0, 12)}).`);
+  }
   return jsonAnswer({ hash: build.hash, missing });
 }
 
 /** `DELETE build/NAME`: agents can no longer install it. */
-export async function unpublishBuild(_request: Request, name: string, { installs }: Installer) {
+export async function unpublishBuild(
+  _request: Request,
+  name: string,
+  { installs }: Installer,
+  { acted }: Operating,
+) {
   unsettled(await installs().unpublish(name));
+  await acted(`Unpublished ${name}.`);
   return jsonAnswer({ name });
 }
 
@@ -50,13 +67,15 @@ export async function installBuild(
   request: Request,
   name: string,
   installer: Installer,
-  by: Principal,
+  { principal, acted }: Operating,
 ) {
   const build = await buildIn(request, name);
   await installer.demandInstallable(build);
   const missing = await installer.missing(build);
   if (missing.length > 0) return jsonAnswer({ missing });
-  return jsonAnswer(await installer.install(build, by.name, seenIn(request)));
+  const installed = await installer.install(build, principal.name, seenIn(request));
+  await acted(`Installed ${name}, version ${installed.version}.`);
+  return jsonAnswer(installed);
 }
 
 /** `POST replay/NAME` with a build: replays the waiting calls with it, without effects. Answers a `ReplayReport` or `{missing}`. */
@@ -75,7 +94,12 @@ export async function showInstalled(_request: Request, name: string, { installs 
 }
 
 /** `POST servlet/NAME` with `{"rollback": VERSION}`. */
-export async function rollBack(request: Request, name: string, { installs }: Installer) {
+export async function rollBack(
+  request: Request,
+  name: string,
+  { installs }: Installer,
+  { acted }: Operating,
+) {
   const body = await readJson(request);
   const to = isObject(body) ? body["rollback"] : undefined;
   if (typeof to !== "number") {
@@ -84,12 +108,20 @@ export async function rollBack(request: Request, name: string, { installs }: Ins
       'The body does not name a version. Expected {"rollback": VERSION} with its number, such as {"rollback": 2}.',
     );
   }
-  return jsonAnswer({ name, ...unsettled(await installs().rollBack(name, to, seenIn(request))) });
+  const served = unsettled(await installs().rollBack(name, to, seenIn(request)));
+  await acted(`Rolled ${name} back to version ${to}.`);
+  return jsonAnswer({ name, ...served });
 }
 
 /** `DELETE servlet/NAME`. */
-export async function removeServlet(request: Request, name: string, { installs }: Installer) {
+export async function removeServlet(
+  request: Request,
+  name: string,
+  { installs }: Installer,
+  { acted }: Operating,
+) {
   unsettled(await installs().uninstall(name, seenIn(request)));
+  await acted(`Uninstalled ${name}.`);
   return jsonAnswer({ name });
 }
 

@@ -13,14 +13,13 @@ import {
   showInstalled,
   removeServlet,
   unpublishBuild,
+  type Operating,
 } from "./builds.ts";
 import { Fault, httpStatus, retryAfterOf } from "../core/errors.ts";
-import type { CallerQuota, Principal } from "../core/model.ts";
+import type { CallerQuota } from "../core/model.ts";
 
 /** The parts of the server that the operations use. */
-interface Operated extends CallerQuota {
-  /** One who may operate. */
-  principal: Principal;
+interface Operated extends CallerQuota, Operating {
   states: OperatedStates;
   /** Throws `unavailable` where nothing can be installed. */
   installer(): Installer;
@@ -31,9 +30,9 @@ type Operation = (request: Request, name: string, operated: Operated) => Promise
 
 /** An operation that needs the installer, and the operator's name. */
 function withInstaller(
-  work: (request: Request, name: string, to: Installer, by: Principal) => Promise<Response>,
+  work: (request: Request, name: string, to: Installer, by: Operating) => Promise<Response>,
 ): Operation {
-  return (request, name, { installer, principal }) => work(request, name, installer(), principal);
+  return (request, name, operated) => work(request, name, operated.installer(), operated);
 }
 
 /** By the first part of the path below `/operator/`, and the method; the second part is the name of a servlet, or a digest. */
@@ -95,10 +94,9 @@ async function importState(request: Request, name: string, operated: Operated): 
     );
   const filesOnly = new URL(request.url).searchParams.has("files");
   const given = { file: request.body, filesOnly };
-  return jsonAnswer({
-    scope: named(scope),
-    ...(await operated.states.imported(servlet, scope, given)),
-  });
+  const imported = await operated.states.imported(servlet, scope, given);
+  await operated.acted(`Replaced the state of ${name} for ${named(scope)}.`);
+  return jsonAnswer({ scope: named(scope), ...imported });
 }
 
 async function deleteState(request: Request, name: string, operated: Operated): Promise<Response> {
@@ -110,10 +108,13 @@ async function deleteState(request: Request, name: string, operated: Operated): 
         `\`caller\` deletes what all servlets keep, so it goes without the name of one. For ${name} alone, use the scope caller:${caller}.`,
       );
     }
-    return jsonAnswer({ servlets: await operated.states.forgetCaller(keyOf(caller)) });
+    const servlets = await operated.states.forgetCaller(keyOf(caller));
+    await operated.acted(`Deleted what all servlets keep for ${caller}.`);
+    return jsonAnswer({ servlets });
   }
   const { servlet, scope } = await targetIn(request, name, operated);
   await operated.states.forget(servlet, scope);
+  await operated.acted(`Deleted the state of ${name} for ${named(scope)}.`);
   return jsonAnswer({ scope: named(scope) });
 }
 

@@ -21,6 +21,8 @@ const name = { type: "string", minLength: 1, description: "The name of a servlet
 /** The parts that these servlets need; a tool without its part is absent. */
 interface OwnParts {
   installer: Installer | undefined;
+  /** Notes what an agent has done for an operator. */
+  acted: (by: string, what: string) => Promise<void>;
   registry: () => Promise<Registry>;
   /** Absent where no call waits for a person. */
   tasksOf: ((principal: Principal) => Tasks) | undefined;
@@ -33,15 +35,15 @@ interface OwnParts {
 type OwnTools = { [name in (typeof RESERVED_TOOLS)[number]]?: OwnTool };
 
 /** These servlets, each with the function that runs its tools. */
-export function ownServlets({ installer, registry, tasksOf, skills, isSearched }: OwnParts) {
+export function ownServlets({ acted, installer, registry, tasksOf, skills, isSearched }: OwnParts) {
   const server: OwnTools = {
     ...(installer && { list_servlets: listServlets(installer, registry) }),
     ...(tasksOf && { get_result: getResult(tasksOf) }),
     ...(isSearched && { search_tools: searchTools(registry), call_tool: toolCaller }),
   };
   const operator: OwnTools | undefined = installer && {
-    install_servlet: installServlet(installer),
-    uninstall_servlet: uninstallServlet(installer),
+    install_servlet: installServlet(installer, acted),
+    uninstall_servlet: uninstallServlet(installer, acted),
   };
   return new Map([
     ...(Object.keys(server).length > 0 || skills
@@ -81,7 +83,7 @@ const listServlets = ({ installs }: Installer, registry: () => Promise<Registry>
   },
 });
 
-const installServlet = (installer: Installer): OwnTool => ({
+const installServlet = (installer: Installer, acted: OwnParts["acted"]): OwnTool => ({
   tool: {
     title: "Install a servlet",
     description:
@@ -95,12 +97,13 @@ const installServlet = (installer: Installer): OwnTool => ({
     const agreed = await agreement(question, build.hash, call);
     if (agreed !== true) return errorResult(`${build.name} was not installed: ${agreed}`);
     const { version, isNew } = await installer.install(build, call.principal.name);
+    await acted(call.principal.name, `Installed ${build.name}, version ${version}.`);
     const tools = build.lists?.tools.map((one) => one.name) ?? [];
     return resultOf({ name: build.name, version, isNew, tools });
   },
 });
 
-const uninstallServlet = ({ installs }: Installer): OwnTool => ({
+const uninstallServlet = ({ installs }: Installer, acted: OwnParts["acted"]): OwnTool => ({
   tool: {
     title: "Uninstall a servlet",
     description: "Stops serving an installed servlet. The user is asked.",
@@ -117,6 +120,7 @@ const uninstallServlet = ({ installs }: Installer): OwnTool => ({
     const agreed = await agreement(`Uninstall the servlet ${wanted}?`, found.hash, call);
     if (agreed !== true) return errorResult(`${wanted} is still installed: ${agreed}`);
     unsettled(await installs().uninstall(wanted));
+    await acted(call.principal.name, `Uninstalled ${wanted}.`);
     return resultOf({ name: wanted });
   },
 });

@@ -1,5 +1,6 @@
 import { html } from "hono/html";
-import { hiddenFields, shown, timeTag, type Markup } from "../http/document.ts";
+import { timeTag } from "./components.ts";
+import { hiddenFields, shown, type Markup } from "../http/document.ts";
 import type { PersonSummary, PersonObjects } from "./person-objects.ts";
 import type { HandedOver } from "../calls/task-object.ts";
 import type { Tasks } from "../calls/tasks.ts";
@@ -13,8 +14,13 @@ import { pageFor, seeOther, type PersonPage, type View, type Visit } from "./vie
 const CALL_LOOKS = 10;
 
 /** `/account`: what is kept for a person, by names, and the calls that wait for that person or go on without a client. */
-export const accountEndpoint = (request: Request, page: PersonPage): Promise<Response> =>
+export const accountEndpoint = (
+  request: Request,
+  page: PersonPage,
+  answer: (view: View) => Promise<Response>,
+): Promise<Response> =>
   pageFor(request, page, {
+    answer,
     async work(visit) {
       const { persons, people } = page;
       const { principal } = visit.person;
@@ -74,12 +80,6 @@ async function act(
     form.get("name") ?? "",
   ];
   switch (form.get("do")) {
-    case "sign-out":
-      return {
-        status: 200,
-        body: wordsPage("You are signed out", "You can close this page."),
-        headers: { "set-cookie": page.people.signOut(request) },
-      };
     case "forget-me":
       return {
         status: 200,
@@ -90,6 +90,7 @@ async function act(
       return {
         status: 200,
         body: wordsPage("You are forgotten", "Everything that was kept for you is deleted."),
+        isAlone: true,
         headers: { "set-cookie": page.people.signOut(request) },
       };
     case "forget":
@@ -147,8 +148,9 @@ function accountPage(account: {
     ${listOf(
       accounts.map(
         ({ servlet, account: at, scopes, hosts, connectedAt }) =>
-          html`<strong>${shown(at)}</strong> for ${shown(servlet)}, since ${timeTag(connectedAt)}:
-            ${printable(scopes.join(" "))} at ${printable(hosts.join(", "))}
+          html`<strong>${shown(at)}</strong> for ${shown(servlet)}, connected
+            ${timeTag(connectedAt)}: ${printable(scopes.join(" "))} at
+            ${printable(hosts.join(", "))}
             ${button("disconnect", `Disconnect ${shown(at)} from ${shown(servlet)}`, { servlet, account: at })}`,
       ),
     )}
@@ -156,17 +158,18 @@ function accountPage(account: {
     ${listOf(
       secrets.map(
         ({ servlet, name: secret, keptAt }) =>
-          html`<strong>${shown(secret)}</strong> for ${shown(servlet)}, since ${timeTag(keptAt)}
+          html`<strong>${shown(secret)}</strong> for ${shown(servlet)}, kept ${timeTag(keptAt)}
             ${button("replace", `Replace ${shown(secret)}`, { servlet, name: secret })}
             ${button("forget", `Delete ${shown(secret)}`, { servlet, name: secret })}`,
       ),
     )}
-    ${button("sign-out", "Sign out")} ${button("forget-me", "Forget me")}`;
+    <hr />
+    ${button("forget-me", "Forget me")}`;
 }
 
 const forgetPage = (token: string): Markup =>
   html`<h1>Forget everything?</h1>
-    <p class="note wrong">
+    <p class="notice wrong">
       This deletes your secrets, connected accounts, questions, your calls that go on, and all
       memory and files that servlets keep for you. It cannot be undone.
     </p>
@@ -176,7 +179,7 @@ const forgetPage = (token: string): Markup =>
     </p>
     <form method="post">
       ${hiddenFields({ token })}
-      <button class="allow" name="do" value="forget-all">Delete everything</button>
+      <button class="primary" name="do" value="forget-all">Delete everything</button>
       <button name="do" value="">Go back</button>
     </form>`;
 

@@ -2,7 +2,8 @@
 import type { Ways } from "./people.ts";
 import { html } from "hono/html";
 import type { Ask } from "../core/asks.ts";
-import { hiddenFields, shown, timeTag, type Markup } from "../http/document.ts";
+import { timeTag } from "./components.ts";
+import { hiddenFields, shown, type Markup } from "../http/document.ts";
 import type { HandedOver } from "../calls/task-object.ts";
 import { isObject } from "../core/model.ts";
 import { viewIn } from "../core/views.ts";
@@ -40,22 +41,25 @@ interface Question {
  * set out from the origin `at`, to which they come back; empty where this page is there.
  */
 export const signInPage = (
-  { proof, issuers }: Ways,
+  { title, proof, issuers }: Ways,
   {
     complaint,
     kept = [],
     back,
     at,
+    to,
   }: {
     complaint?: string | undefined;
     kept?: readonly [string, string][];
     back: string;
     at: string;
+    /** The path to which the person wants. */
+    to: string;
   },
 ): Markup =>
-  html`<h1>Who are you?</h1>
-    <p>This page is for the person whose call it is about. Prove that you are.</p>
-    ${complaint === undefined ? "" : html`<p class="note wrong" role="alert" id="wrong">${complaint}</p>`}
+  html`<h1>Sign in to ${shown(title)}</h1>
+    <p>${purposeOf(to).join(" Then you go on to ")}.</p>
+    ${complaint === undefined ? "" : html`<p class="notice wrong" role="alert" id="wrong">${complaint}</p>`}
     ${proof === "" ? "" : credentialForm(proof, kept, complaint !== undefined)}
     ${issuers.map((host, nth) => {
       const search = new URLSearchParams({ issuer: String(nth), back });
@@ -63,6 +67,29 @@ export const signInPage = (
         <a href="${at}/account/sign-in?${search.toString()}">Sign in at ${host}</a>
       </p>`;
     })}`;
+
+/** Why somebody signs in, and where they are then. Nothing of a call: it is shown to its person alone. */
+const purposeOf = (path: string): readonly [why: string, next: string] =>
+  PURPOSES.find(([start]) => path.startsWith(start))?.[1] ?? [
+    "Sign in to see and try the tools that you may use.",
+    "where you came from",
+  ];
+
+const QUESTION = [
+  "A call that was made for you waits for your answer. Sign in to show that it is yours.",
+  "the question",
+] as const;
+const OPERATORS = "This page is for those who run the server.";
+
+const PURPOSES: [start: string, purpose: readonly [string, string]][] = [
+  ["/ask/", QUESTION],
+  ["/secret/", QUESTION],
+  ["/connect/", QUESTION],
+  ["/console/live", ["Sign in to follow your calls, and to answer their questions.", "Live"]],
+  ["/console/usage", [OPERATORS, "Usage"]],
+  ["/console/operate", [OPERATORS, "Operate"]],
+  ["/account", ["Sign in to see what this server keeps for you.", "your account"]],
+];
 
 const credentialForm = (
   proof: string,
@@ -82,7 +109,7 @@ const credentialForm = (
       ${isWrong ? html`aria-invalid="true" aria-describedby="wrong"` : ""}
     />
     ${kept.map(([name, text]) => html`<input type="hidden" name="${name}" value="${text}" />`)}
-    <button class="allow">Continue</button>
+    <button class="primary">Continue</button>
   </form>`;
 
 /** Says something, and nothing is to be done. */
@@ -102,14 +129,14 @@ export function questionPage(question: Question): Markup {
     ${isPage ? address(url) : viewPlace(ask)}
     <form method="post" id="answer">
       ${hiddenFields({ ask: key, token })} ${fields.map((field) => control(field, question))}
-      <button class="allow" name="decision" value="accept">
+      <button class="primary" name="decision" value="accept">
         ${isPage ? "I have done so" : fields.length === 0 ? "Accept" : "Send this answer"}
       </button>
       <button name="decision" value="decline" formnovalidate>Decline</button>
     </form>
     <p class="dim">
-      Answer by ${timeTag(until)}. You can close this page and open the link again until then.
-      ${others === 0 ? "" : `${others} more will be asked.`}
+      The question ends ${timeTag(until)}. You can close this page and open the link again until
+      then. ${others === 0 ? "" : `${others} more will be asked.`}
     </p>`;
 }
 
@@ -125,7 +152,7 @@ function viewPlace({ params }: Ask): Markup {
 /** The errors, with links to the fields. */
 function summary({ general, fields: wrong }: Complaint, fields: readonly Field[]): Markup {
   const listed = fields.filter(({ id }) => wrong.has(id));
-  return html`<div class="note wrong" role="alert">
+  return html`<div class="notice wrong" role="alert">
     <h2>This was not sent</h2>
     ${general.map((one) => html`<p>${printable(one)}</p>`)}
     ${
@@ -171,7 +198,7 @@ function address(url: unknown): Markup {
       You are asked to open a page of <strong>${parsed.host}</strong>. Enter nothing there that you
       would not tell <strong>${parsed.host}</strong>.
     </p>
-    ${isForeign ? html`<p class="note wrong">${LOOKALIKE}</p>` : ""}
+    ${isForeign ? html`<p class="notice wrong">${LOOKALIKE}</p>` : ""}
     <p>
       <a href="${parsed.href}" rel="noreferrer noopener" target="_blank">${shown(parsed.href)}</a>
       (in a new tab)

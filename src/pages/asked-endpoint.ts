@@ -178,7 +178,7 @@ const FOREIGN =
 const failed = (back: string, message: string): View => ({
   status: 502,
   body: html`<h1>The account was not connected</h1>
-    <p class="note wrong" role="alert">${shown(message)}</p>
+    <p class="notice wrong" role="alert">${shown(message)}</p>
     <p><a href="${back}">Try again</a>. The call that needs the account still waits.</p>`,
 });
 
@@ -225,10 +225,10 @@ function connectPage(
       it neither to the servlet nor to your client or a model. You can disconnect it at
       <a href="/account">your account</a>.
     </p>
-    ${complaint === undefined ? "" : html`<p class="note wrong" role="alert">${complaint}</p>`}
+    ${complaint === undefined ? "" : html`<p class="notice wrong" role="alert">${complaint}</p>`}
     <form method="post">
       ${hiddenFields({ token })}
-      <button class="allow" name="decision" value="accept">
+      <button class="primary" name="decision" value="accept">
         Continue to ${shown(provider.host)}
       </button>
       <button name="decision" value="decline">Decline</button>
@@ -247,7 +247,7 @@ function secretPage({ servlet, name, message }: AskedSecret, { token, complaint 
       client nor a model sees it. You can replace or delete it at
       <a href="/account">your account</a>.
     </p>
-    ${complaint === undefined ? "" : html`<p class="note wrong" role="alert" id="wrong">${complaint}</p>`}
+    ${complaint === undefined ? "" : html`<p class="notice wrong" role="alert" id="wrong">${complaint}</p>`}
     <form method="post">
       ${hiddenFields({ token })}
       <label for="secret">${shown(name)}</label>
@@ -259,7 +259,7 @@ function secretPage({ servlet, name, message }: AskedSecret, { token, complaint 
         required
         ${complaint === undefined ? "" : html`aria-invalid="true" aria-describedby="wrong"`}
       />
-      <button class="allow" name="decision" value="accept">Keep this secret</button>
+      <button class="primary" name="decision" value="accept">Keep this secret</button>
       <button name="decision" value="decline" formnovalidate>Decline</button>
     </form>`;
 }

@@ -1,30 +1,45 @@
-/** The section "Connect" of the start page: how to add this server to each client. */
+/** How this server is added to each client: the part "Connect" of the home page. */
 import { html } from "hono/html";
-import { isLoopback } from "../http/private-hosts.ts";
+import { isLoopback, isPrivate } from "../http/private-hosts.ts";
 import type { Markup } from "../http/document.ts";
 import { shellWord } from "../core/text.ts";
-import { KEY, programsFor, type Callee } from "./programs.ts";
+import { badge, snippet } from "./components.ts";
+import { PAGES } from "./paths.ts";
+import { authorizationOf, KEY, programsFor, type Callee } from "./programs.ts";
 
 /** The facts about this server that clients need. */
 export interface Endpoint extends Callee {
   /** Its name, as configured. */
   name: string;
+  /** True if clients that can open a web page sign in there, and need no key. */
+  hasSignIn: boolean;
 }
 
-interface Way {
-  id: string;
+/** The facts about a server on which its clients depend. */
+interface ServerFacts {
+  settings: { SERVER_NAME: string };
+  authenticator: { isOpen: boolean; proof: string };
+}
+
+/** The endpoint at this URL, of a server or of a profile of it. */
+export const endpointOf = (
+  { settings, authenticator }: ServerFacts,
+  url: string,
+  profile?: string,
+): Endpoint => ({
+  url,
+  name: [settings.SERVER_NAME, profile].filter(Boolean).join("-"),
+  isKeyed: !authenticator.isOpen,
+  hasSignIn: authenticator.proof === "sign-in",
+});
+
+/** A client and how it is connected. */
+interface Client {
   name: string;
   body: Markup;
+  /** Why it cannot call this server; undefined if it can. */
+  why?: string | undefined;
 }
-
-/** A text with a button that copies it, which the page's script adds. */
-const snippet = (text: string, label: string): Markup =>
-  html`<pre data-copy aria-label="${label}" tabindex="0"><code>${text}</code></pre>`;
-
-const steps = (...all: (string | Markup)[]): Markup =>
-  html`<ol>
-    ${all.map((one) => html`<li>${one}</li>`)}
-  </ol>`;
 
 const json = (value: object): string => JSON.stringify(value, null, 2);
 
@@ -44,133 +59,126 @@ const cursorLink = (name: string, settings: object): string =>
 const codeLink = (settings: object): string =>
   `vscode:mcp/install?${encodeURIComponent(JSON.stringify(settings))}`;
 
-/** The clients, in the order of the tabs. */
-function waysTo({ url, name, isKeyed }: Endpoint): Way[] {
+const button = (label: string, href: string): Markup =>
+  html`<p><a class="button" href="${href}" rel="noreferrer">${label}</a></p>`;
+
+const byHand = (file: string, settings: object, label: string): Markup =>
+  html`<details>
+    <summary class="small dim">By hand, in <code>${file}</code></summary>
+    ${snippet(json(settings), label)}
+  </details>`;
+
+/** The clients: those that can call this server first. */
+function clientsOf(endpoint: Endpoint): Client[] {
+  const { url, name, isKeyed, hasSignIn } = endpoint;
   const short = shortName(name);
-  const header = isKeyed && { Authorization: `Bearer ${KEY}` };
-  const headers = header && { headers: header };
-  const flag = (option: string) => (isKeyed ? ` ${option} "Authorization: Bearer ${KEY}"` : "");
-  const noKeys = isKeyed
-    ? html`<p class="note">
-        This client signs in on a web page and takes no API key. Set
-        <code>OWNER_PASSPHRASE</code> or <code>OAUTH_ISSUERS</code> on the server to use it.
-      </p>`
-    : "";
-  const notLocal = isLoopback(new URL(url).hostname)
-    ? html`<p class="note">
-        This client calls from the internet and cannot reach a server on your machine. Use the URL
-        of the deployed server.
-      </p>`
-    : "";
+  const sendsKey = isKeyed && !hasSignIn;
+  const authorization = authorizationOf(endpoint);
+  const headers = sendsKey && { headers: { Authorization: authorization } };
+  const flag = sendsKey ? ` --header "Authorization: ${authorization}"` : "";
+  const { hostname } = new URL(url);
+  const why = isPrivate(hostname)
+    ? `Calls from the internet, and cannot reach ${isLoopback(hostname) ? "a server on your machine" : "a server in your own network"}. Deploy the server first.`
+    : sendsKey
+      ? "Signs in on a web page, and takes no key. Set OWNER_PASSPHRASE or OAUTH_ISSUERS on the server first."
+      : undefined;
   const remote = [
     "mcp-remote",
     url,
-    ...(isKeyed ? ["--header", `Authorization:Bearer ${KEY}`] : []),
+    ...(sendsKey ? ["--header", `Authorization:${authorization}`] : []),
   ];
-  return [
+  const clients: Client[] = [
     {
-      id: "claude",
       name: "Claude",
-      body: html`<p>
-          <a class="button" href="${claudeLink(short, url)}" rel="noreferrer">Add to Claude</a>
-        </p>
-        <p>Or open Settings, Connectors, choose Add custom connector, and paste this URL:</p>
-        ${snippet(url, "URL for Claude")} ${noKeys} ${notLocal}`,
+      why,
+      body: html`${button("Add to Claude", claudeLink(short, url))}
+        <p class="small dim">
+          By hand: Settings, Connectors, Add custom connector; paste the URL above.
+        </p>`,
     },
     {
-      id: "claude-code",
       name: "Claude Code",
       body: snippet(
-        `claude mcp add --transport http ${short} ${shellWord(url)}${flag("--header")}`,
+        `claude mcp add --transport http ${short} ${shellWord(url)}${flag}`,
         "Command for Claude Code",
       ),
     },
     {
-      id: "cursor",
       name: "Cursor",
-      body: html`<p>
-          <a class="button" href="${cursorLink(short, { url, ...headers })}">Add to Cursor</a>
-        </p>
-        <p>Or in <code>~/.cursor/mcp.json</code>:</p>
-        ${snippet(json({ mcpServers: { [short]: { url, ...headers } } }), "Settings for Cursor")}`,
+      body: html`${button("Add to Cursor", cursorLink(short, { url, ...headers }))}
+      ${byHand("~/.cursor/mcp.json", { mcpServers: { [short]: { url, ...headers } } }, "Settings for Cursor")}`,
     },
     {
-      id: "vscode",
       name: "VS Code",
-      body: html`<p>
-          <a class="button" href="${codeLink({ name: short, type: "http", url, ...headers })}">
-            Add to VS Code
-          </a>
-        </p>
-        <p>Or in <code>.vscode/mcp.json</code>:</p>
-        ${snippet(
-          json({ servers: { [short]: { type: "http", url, ...headers } } }),
-          "Settings for VS Code",
-        )}`,
+      body: html`${button("Add to VS Code", codeLink({ name: short, type: "http", url, ...headers }))}
+      ${byHand(".vscode/mcp.json", { servers: { [short]: { type: "http", url, ...headers } } }, "Settings for VS Code")}`,
     },
     {
-      id: "chatgpt",
       name: "ChatGPT",
-      body: html`${steps(
-        html`Open
-          <a href="https://chatgpt.com/#settings/Connectors/Advanced" rel="noreferrer"
-            >Settings, Apps & Connectors, Advanced settings</a
-          >
-          and turn on Developer mode.`,
-        "Choose Create, and paste this URL:",
-      )}
-      ${snippet(url, "URL for ChatGPT")} ${noKeys} ${notLocal}`,
+      why,
+      body: html`<p>
+        Turn on Developer mode in
+        <a href="https://chatgpt.com/#settings/Connectors/Advanced" rel="noreferrer"
+          >Settings, Apps & Connectors, Advanced settings</a
+        >. Choose Create, and paste the URL above.
+      </p>`,
     },
     {
-      id: "mcp-remote",
-      name: "mcp-remote",
-      body: html`<p>For clients that can only start local programs. In their settings:</p>
-        ${snippet(
-          json({ mcpServers: { [short]: { command: "npx", args: remote } } }),
-          "Settings with mcp-remote",
-        )}`,
+      name: "Programs",
+      body: html`${Object.entries(programsFor(endpoint, { method: "tools/list", params: {} })).map(
+        ([language, program]) =>
+          html`<details name="program">
+            <summary>${language}</summary>
+            ${snippet(program, `Program with ${language}`)}
+          </details>`,
+      )}`,
     },
-    ...Object.entries(programsFor({ url, isKeyed }, { method: "tools/list", params: {} })).map(
-      ([language, program]) => ({
-        id: language.toLowerCase(),
-        name: language,
-        body: snippet(program, `Program with ${language}`),
-      }),
-    ),
+    {
+      name: "Other apps",
+      body: html`<p>For apps that can only start local programs, in their settings:</p>
+        <details>
+          <summary class="small dim">With <code>mcp-remote</code></summary>
+          ${snippet(json({ mcpServers: { [short]: { command: "npx", args: remote } } }), "Settings with mcp-remote")}
+        </details>`,
+    },
   ];
+  return clients.toSorted((one, other) => Number(Boolean(one.why)) - Number(Boolean(other.why)));
 }
 
-/** The section. Its tabs work without script and by keyboard. */
-export function connectSection(endpoint: Endpoint): Markup {
-  const ways = waysTo(endpoint);
-  return html`<section aria-labelledby="connect">
-    <h2 id="connect">Connect</h2>
-    <pre data-copy aria-label="URL of this server" tabindex="0"><code>${endpoint.url}</code></pre>
-    <details id="phone" data-url="${endpoint.url}" data-keyed="${endpoint.isKeyed}" hidden>
+/** One sentence on the key that the snippets need. */
+function keyOf({ isKeyed, hasSignIn, key }: Endpoint): Markup | string {
+  if (!isKeyed) return "";
+  if (key !== undefined) return html`<p>The key is filled in below.</p>`;
+  return html`<p>
+    ${hasSignIn ? "Apps open this server's page to sign in; programs send an API key. " : ""}Replace
+    <code>${KEY}</code> with your API key. An operator of this server makes one on
+    <a href="${PAGES.Operate}">Operate</a>, or with <code>npm run keys -- create NAME</code>.
+  </p>`;
+}
+
+/** The clients, with the URL above them. With `key` in the endpoint, all is filled in. */
+export const clientsSection = (endpoint: Endpoint): Markup =>
+  html`${snippet(endpoint.url, "URL of this server")}
+    <details id="phone" class="scripted">
       <summary>QR code for a phone</summary>
     </details>
-    <div class="ways">
-      <fieldset class="tabs">
-        <legend class="unseen">Your client</legend>
-        ${ways.map(
-          ({ id, name }, nth) =>
-            html`<label
-              ><input type="radio" name="way" value="${id}" ${nth === 0 ? "checked" : ""} /><span
-                >${name}</span
-              ></label
-            >`,
-        )}
-      </fieldset>
-      ${ways.map(
-        ({ id, name, body }) =>
-          html`<section class="way" data-way="${id}" aria-label="${name}">${body}</section>`,
+    ${keyOf(endpoint)}
+    <ul class="cards">
+      ${clientsOf(endpoint).map(
+        ({ name, why, body }) =>
+          html`<li class="card" data-client="${name}">
+            <h3>${name} ${why === undefined ? "" : badge("not from here")}</h3>
+            ${why === undefined ? body : html`<p class="dim">${why}</p>`}
+          </li>`,
       )}
-    </div>
-  </section>`;
-}
+    </ul>`;
 
-/** Styles that show the chosen client only. */
-export const connectStyle = (endpoint: Endpoint): string =>
-  waysTo(endpoint)
-    .map(({ id }) => `.ways:has(input[value=${id}]:checked) [data-way=${id}] { display: block; }`)
-    .join("\n");
+/** A button that opens the clients. `data-callee` has the server as programs that repeat a call have it. */
+export function connectSection(endpoint: Endpoint, isPrimary: boolean): Markup {
+  const { url, isKeyed } = endpoint;
+  return html`<details id="connect" data-callee="${JSON.stringify({ url, isKeyed })}">
+    <summary class="button ${isPrimary ? "primary" : ""}">Connect</summary>
+    <h2>Connect your client</h2>
+    ${clientsSection(endpoint)}
+  </details>`;
+}

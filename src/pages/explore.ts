@@ -1,4 +1,4 @@
-/** The section "Explore" of the start page: the servlets and entries that a visitor may use. */
+/** The part "Explore" of the home page: the servlets and entries that a visitor may use. */
 import { html } from "hono/html";
 import type { HtmlEscapedString } from "hono/utils/html";
 import { shown, type Markup } from "../http/document.ts";
@@ -10,10 +10,10 @@ import { concernsOf, tokensOf } from "../servlets/concerns.ts";
 import type { Manifest } from "../servlets/manifest.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { isForModels } from "../servlets/views.ts";
-import { tableOf } from "./frame.ts";
+import { tableOf } from "./components.ts";
 
 /**
- * Characters of markup of all that the start page shows of servlets, shared among them: the page is held a few times
+ * Characters of markup of all that the home page shows of servlets, shared among them: the page is held a few times
  * while it is made, and phones must show it. And of one table of a schema.
  */
 const EXPLORE_CHARACTERS = 4 * 1024 * 1024;
@@ -42,17 +42,21 @@ interface Entry {
 /** In characters. All markup of this page is made at once, so it is a string. */
 const lengthOf = (markup: Markup): number => (markup as HtmlEscapedString).length;
 
-/** Makes the markup of these items until it has `room` characters; `left` is what remains. */
-function within<T>(items: readonly T[], room: number, make: (item: T) => Markup) {
-  const made: Markup[] = [];
+/** Makes the parts of these items until they have `room` characters of markup. */
+function within<T, P extends Markup | Markup[]>(
+  items: readonly T[],
+  room: number,
+  make: (item: T) => P,
+): { made: P[] } {
+  const made: P[] = [];
   let left = room;
   for (const item of items) {
     if (left <= 0) break;
     const one = make(item);
-    left -= lengthOf(one);
+    left -= [one].flat().reduce((sum, part) => sum + lengthOf(part as Markup), 0);
     made.push(one);
   }
-  return { made, left };
+  return { made };
 }
 
 export function exploreSection({ servlets, catalog, scopeOf }: Offers): Markup {
@@ -68,7 +72,7 @@ export function exploreSection({ servlets, catalog, scopeOf }: Offers): Markup {
   });
   return html`<section aria-labelledby="explore">
     <h2 id="explore">Explore</h2>
-    <p id="search-place" hidden>
+    <p class="scripted">
       <label for="search">Search</label>
       <input id="search" type="search" autocomplete="off" />
       <span id="found" role="status"></span>
@@ -170,7 +174,7 @@ function servletSection(
   return html`<section class="servlet" aria-labelledby="${id}">
     <h3 id="${id}">${shown(name)} ${anchor(id, name)}</h3>
     ${description === undefined ? "" : html`<p class="dim">${words(description, 1000)}</p>`}
-    ${failures.map((one) => html`<p class="note">It ${words(one, 1000)}</p>`)}
+    ${failures.map((one) => html`<p class="notice">It ${words(one, 1000)}</p>`)}
     ${entries.length === 0 && failures.length === 0 ? html`<p class="dim">It has nothing that you may use.</p>` : ""}
     ${made}
     ${more === 0 ? "" : html`<p class="dim">Not all entries fit on this page. Clients list ${more} more.</p>`}
@@ -211,22 +215,19 @@ const words = (text: string, most = CHARACTERS): string => {
 
 function schemaTable(caption: string, { rows, isCut }: SchemaRows): Markup {
   if (rows.length === 0) return html`<p class="dim">${caption}: none.</p>`;
-  const { made } = within(rows, TABLE_CHARACTERS, tableRow);
-  return html`${tableOf(caption, ["Name", "Type", "Description"], made, true)}
+  const { made } = within(rows, TABLE_CHARACTERS, cellsOf);
+  return html`${tableOf({ caption, hasCaption: true, columns: ["Name", "Type", "Description"], rows: made })}
   ${isCut || made.length < rows.length ? html`<p class="dim">Not all members are shown. The tool's schema has the others.</p>` : ""}`;
 }
 
-const tableRow = ({ path, type, isRequired, rules, about }: SchemaRow): Markup =>
-  html`<tr>
-    <th scope="row">
-      <code>${shown(path)}</code>${isRequired ? html` <span class="badge">required</span>` : ""}
-    </th>
-    <td>${shown(type)}</td>
-    <td>
-      ${words(about)}
-      ${rules.length === 0 ? "" : html`<span class="dim">${printable(rules.map((one) => beginningOf(one, 300)).join("; "))}</span>`}
-    </td>
-  </tr>`;
+const cellsOf = ({ path, type, isRequired, rules, about }: SchemaRow): Markup[] => [
+  html`<code>${shown(path)}</code>${isRequired ? html` <span class="badge">required</span>` : ""}`,
+  html`${shown(type)}`,
+  html`<div>
+    ${words(about)}
+    ${rules.length === 0 ? "" : html`<span class="dim">${printable(rules.map((one) => beginningOf(one, 300)).join("; "))}</span>`}
+  </div>`,
+];
 
 /** The members of a JSON Schema, one row each, for tables. */
 interface SchemaRow {
@@ -250,14 +251,14 @@ const DEPTH = 4;
 const ROWS = 100;
 
 function rowsOf(schema: unknown): SchemaRows {
-  const table: SchemaRows = { rows: [], isCut: false };
-  addMembers(schema, { table, path: "", depth: 0 });
-  return table;
+  const found: SchemaRows = { rows: [], isCut: false };
+  addMembers(schema, { found, path: "", depth: 0 });
+  return found;
 }
 
 function addMembers(
   schema: unknown,
-  { table, path, depth }: { table: SchemaRows; path: string; depth: number },
+  { found, path, depth }: { found: SchemaRows; path: string; depth: number },
 ): void {
   if (!isObject(schema)) return;
   const { properties, required, items } = schema;
@@ -271,19 +272,19 @@ function addMembers(
   // Lists of simple values need no rows: the list's type names that of its items.
   if (isObject(items) && ("properties" in items || "items" in items)) {
     const below = depth + ("items" in items ? 1 : 0);
-    if (below > DEPTH) table.isCut = true;
-    else addMembers(items, { table, path: `${path}[]`, depth: below });
+    if (below > DEPTH) found.isCut = true;
+    else addMembers(items, { found, path: `${path}[]`, depth: below });
   }
   for (const [at, member, isRequired] of members) {
-    if (depth >= DEPTH || table.rows.length >= ROWS) {
-      table.isCut = true;
+    if (depth >= DEPTH || found.rows.length >= ROWS) {
+      found.isCut = true;
       return;
     }
     const known = isObject(member) ? member : {};
     const { title, description } = known;
     const about = [title, description].filter((one) => typeof one === "string").join(": ");
-    table.rows.push({ path: at, type: typeOf(known), isRequired, rules: rulesOf(known), about });
-    addMembers(known, { table, path: at, depth: depth + 1 });
+    found.rows.push({ path: at, type: typeOf(known), isRequired, rules: rulesOf(known), about });
+    addMembers(known, { found, path: at, depth: depth + 1 });
   }
 }
 

@@ -73,8 +73,8 @@ async function viewOf(
 
 /** The style of frames with views, on pages that show them. */
 export const viewStyle = `
-  dialog.view { display: block; position: static; width: 100%; max-width: none; margin: .6rem 0; padding: 0; border: 0; background: none; color: inherit; }
-  .view iframe { display: block; width: 100%; height: 10rem; border: 1px solid var(--line); border-radius: .5rem; } .view iframe.plain { border-color: transparent; }
-  .view .acts { display: none; } .view .asked .acts { display: flex; } dialog.view[open] { position: fixed; inset: 0; height: 100%; max-height: none; margin: 0; padding: .6rem; display: flex; flex-direction: column; background: var(--paper); }
+  dialog.view { display: block; position: static; width: 100%; max-width: none; margin: .5rem 0; padding: 0; border: 0; background: none; color: inherit; }
+  .view iframe { display: block; width: 100%; height: 10rem; border: 1px solid var(--line); border-radius: var(--radius); } .view iframe.plain { border-color: transparent; }
+  .view .acts { display: none; } .view .asked .acts { display: flex; } dialog.view[open] { position: fixed; inset: 0; height: 100%; max-height: none; margin: 0; padding: .5rem; display: flex; flex-direction: column; background: var(--paper); }
   .view[open] > .acts { display: flex; justify-content: space-between; margin: 0 0 .5rem; } .view[open] iframe { flex: 1; height: auto !important; }
 `;

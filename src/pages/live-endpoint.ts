@@ -8,6 +8,7 @@ import { pageFor, seeOther, type PersonPage, type View, type Visit } from "./vie
 import type { PersonObjects } from "./person-objects.ts";
 import { LIVE_PATH, livePage } from "./live.ts";
 import { callPage, forkPage } from "./timeline.ts";
+import { groupOf } from "./statuses.ts";
 
 /** Makes the response of a page. */
 type Frame = (view: View) => Promise<Response>;
@@ -40,10 +41,22 @@ export async function eventsEndpoint(request: Request, page: PersonPage): Promis
   return new Response(body, { headers });
 }
 
+/** How many questions wait for a person. */
+export async function questionsFor(
+  request: Request,
+  persons: PersonObjects | undefined,
+  person: Person,
+): Promise<number> {
+  const { persons: objects, by } = listFor(request, { persons }, person) ?? {};
+  if (objects === undefined || by === undefined) return 0;
+  const calls = await objects.at(by, async (object) => object.listed(by));
+  return calls.filter((one) => groupOf(one) === "waiting").length;
+}
+
 /** Where this person's calls are listed; undefined for an anonymous person who is not on this machine. */
 function listFor(
   request: Request,
-  { persons }: PersonPage,
+  { persons }: Pick<PersonPage, "persons">,
   { principal: { name } }: Person,
 ): { persons: PersonObjects; by: string } | undefined {
   const isKnown = name !== ANONYMOUS.name || isLocal(request);

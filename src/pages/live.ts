@@ -1,6 +1,7 @@
 /** The page on which people follow their calls and sessions. */
 import { html } from "hono/html";
 import { shown, type Markup } from "../http/document.ts";
+import { timeTag } from "./components.ts";
 import type { ListedCall } from "../calls/listed-calls.ts";
 import { groupOf, GROUPS, STATUSES } from "./statuses.ts";
 
@@ -8,7 +9,7 @@ export const LIVE_PATH = "/console/live";
 export const EVENTS_PATH = `${LIVE_PATH}-events`;
 
 export const livePage = (calls: readonly ListedCall[]): Markup =>
-  html`<h2>Live</h2>
+  html`<h1>Live</h1>
     <p>
       Your calls that outlive their request, and your sessions. A call stays in the list until its
       stored data is deleted.
@@ -18,7 +19,7 @@ export const livePage = (calls: readonly ListedCall[]): Markup =>
       ${Object.entries(GROUPS).map(([id, title]) => {
         const own = calls.filter((one) => groupOf(one) === id);
         return html`<section aria-labelledby="${id}">
-          <h3 id="${id}">${title} <span class="dim" data-count>${own.length}</span></h3>
+          <h2 id="${id}">${title} <span class="dim" data-count>${own.length}</span></h2>
           <ul class="calls" data-group="${id}">
             ${own.map(row)}
           </ul>
@@ -36,21 +37,16 @@ function row(call: ListedCall | undefined): Markup {
     <a data-name ${link}>${shown(name)}</a>
     <span class="badge" data-status>${isCall ? (STATUSES[status] ?? status) : "open"}</span>
     <a data-answer href="/ask/${id}" ${status === "input_required" ? "" : "hidden"}>Answer</a>
-    <span class="dim"
-      >last change
-      <time data-time datetime="${new Date(updated).toISOString()}"
-        >${new Date(updated).toUTCString()}</time
-      ></span
-    >
+    <span class="dim">last change ${timeTag(updated)}</span>
     <span class="waits" data-waits>${shown(waits)}</span>
   </li>`;
 }
 
 export const liveStyle = `
-  .calls { list-style: none; padding: 0; margin: .4rem 0 1.4rem; }
-  .calls li { border-top: 1px solid var(--line); padding: .5rem 0; content-visibility: auto; contain-intrinsic-size: auto 3.4rem;
-    overflow-wrap: anywhere; }
-  .calls:empty::after { content: "None."; color: var(--dim); } .waits { display: block; }
-  .line { padding-left: 1.4rem; } .line li { margin: .5rem 0; } .line .acts { margin-top: .2rem; }
+  .calls { list-style: none; padding: 0; margin: .5rem 0 1.5rem; }
+  .calls li { border-top: 1px solid var(--line); padding: .5rem 0; overflow-wrap: anywhere; }
+  .calls li:nth-child(n + 30) { content-visibility: auto; contain-intrinsic-size: auto 4rem; }
+  .calls:not(:has(li))::after { content: "None."; color: var(--dim); } .waits { display: block; }
+  .line { padding-left: 1.5rem; } .line li { margin: .5rem 0; } .line .acts { margin-top: .2rem; }
   .line details pre { max-height: 20rem; }
 `;

@@ -4,28 +4,30 @@ import { unsettled } from "../core/settled.ts";
 import { installerOf } from "../operator/builds.ts";
 import type { Installer } from "../installs/installer.ts";
 import { permissionsOf } from "../installs/permissions.ts";
-import { apiKeysOf, type Settings } from "../settings/env.ts";
+import { apiKeysOf, unknownScope, type Settings } from "../settings/env.ts";
+import { hexDigest } from "../core/digest.ts";
+import { KEY_NAME, KEY_NAME_RULE, KEY_PREFIX, scopesInWords } from "../core/key-name.ts";
 import { Fault, report } from "../core/errors.ts";
+import type { Principal } from "../core/model.ts";
+import { beyondOwn } from "../servlets/scopes.ts";
 import { limits, publicLimits } from "../core/limits.ts";
 import { pageFor, seeOther, type View, type Visit } from "./view.ts";
 import type { Server } from "../server.ts";
-import {
-  PAGES,
-  consolePage,
-  type Paged,
-  SIGN_IN_PATH,
-  type ConsoleSite,
-  type Visited,
-  type Visitor,
-} from "./frame.ts";
-import { confirmPage, operatePage, type Overview, operateStyle } from "./operate.ts";
+import { consolePage, type Paged, type ConsoleSite, type Visited, type Visitor } from "./frame.ts";
+import { PAGES, SIGN_IN_PATH } from "./paths.ts";
+import { endpointOf } from "./connect.ts";
+import { confirmPage, keyPage, operatePage, type Overview } from "./operate.ts";
 import type { Hono } from "hono";
 import { html } from "hono/html";
+import { endpointPath } from "../auth/metadata.ts";
 import { demandOwnOrigin } from "../auth/origin.ts";
 import type { Markup } from "../http/document.ts";
 import { chartStyle, questionIn, usagePage } from "./usage.ts";
 
-type Operated = Pick<Server, "usage" | "keyRecords" | "settings" | "serving">;
+type Operated = Pick<
+  Server,
+  "acted" | "authenticator" | "usage" | "keyRecords" | "settings" | "serving"
+>;
 
 const PLACE = "operate";
 
@@ -36,6 +38,7 @@ const DONE: Record<string, string> = {
   uninstall: "The servlet is uninstalled.",
   revoke: "The key is revoked. It is refused everywhere within 30 seconds.",
   restore: "The key is valid again.",
+  remove: "The key is removed.",
 };
 
 const isDone = (what: string): View => seeOther(`${PAGES.Operate}?done=${what}`);
@@ -46,12 +49,11 @@ interface Acting extends Operated {
 }
 
 /** Performs a button's action, or asks for confirmation; undefined for an unknown button. */
-async function act(
-  form: URLSearchParams,
-  { keyRecords, settings, serving, visit, token }: Acting,
-): Promise<View | undefined> {
+async function act(form: URLSearchParams, acting: Acting): Promise<View | undefined> {
+  const { acted, authenticator, keyRecords, settings, serving, visit, token } = acting;
   const field = (name: string) => form.get(name) ?? "";
   const [name, key, by] = [field("name"), field("key"), visit.person.principal.name];
+  const note = (what: string) => acted(by, "page", what);
   switch (field("do")) {
     case "ask-install": {
       const installer = installerOf(serving);
@@ -64,12 +66,15 @@ async function act(
     }
     case "install": {
       const installer = installerOf(serving);
-      await installer.install(await publishedBuild(installer, name, field("hash")), by);
+      const build = await publishedBuild(installer, name, field("hash"));
+      const { version } = await installer.install(build, by);
+      await note(`Installed ${name}, version ${version}.`);
       return isDone("install");
     }
     case "rollback": {
       const [version, seen] = [Number(field("version")), Number(field("seen"))];
       unsettled(await installerOf(serving).installs().rollBack(name, version, seen));
+      await note(`Rolled ${name} back to version ${version}.`);
       return isDone("rollback");
     }
     case "ask-uninstall": {
@@ -84,11 +89,10 @@ async function act(
           .installs()
           .uninstall(name, Number(field("seen"))),
       );
+      await note(`Uninstalled ${name}.`);
       return isDone("uninstall");
     case "ask-revoke": {
-      const own = apiKeysOf(settings)
-        .find((one) => one.name === by)
-        ?.hash.toHex();
+      const own = authenticator.keys.named(by)?.hash.toHex();
       const lines = [
         "MCP, Open Tool Calling, these pages and the commands refuse it within seconds.",
         "Calls that were made with it continue. You can restore the key here.",
@@ -97,12 +101,35 @@ async function act(
       const asked = { token, label: `Revoke ${name}`, of: { do: "revoke", name, key } };
       return { status: 200, body: confirmPage(`Revoke the key ${name}?`, lines, asked) };
     }
-    case "revoke":
-      await recordsIn(keyRecords).revoke(configured(settings, key), by);
+    case "revoke": {
+      const revoked = await nameOfKey(key, acting);
+      await recordsIn(keyRecords).revoke(key, by);
+      await note(`Revoked the key ${revoked}.`);
       return isDone("revoke");
-    case "restore":
-      await recordsIn(keyRecords).restore(configured(settings, key));
+    }
+    case "restore": {
+      const restored = await nameOfKey(key, acting);
+      await recordsIn(keyRecords).restore(key);
+      await note(`Restored the key ${restored}.`);
       return isDone("restore");
+    }
+    case "make": {
+      const { secret, made } = await newKey(form, visit.person.principal, settings);
+      if (authenticator.keys.named(made.name) !== undefined)
+        throw new Fault("conflict", `There is a key ${made.name} already. Take another name.`);
+      unsettled(await recordsIn(keyRecords).make(made));
+      await note(
+        `Made the key ${made.name}, which may call ${scopesInWords(made.scopes ?? undefined)}.`,
+      );
+      const endpoint = endpointOf(acting, new URL(endpointPath(undefined), visit.request.url).href);
+      return { status: 200, body: keyPage(made.name, { ...endpoint, key: secret }) };
+    }
+    case "remove": {
+      const removed = await nameOfKey(key, acting);
+      await recordsIn(keyRecords).remove(key, by);
+      await note(`Removed the key ${removed}.`);
+      return isDone("remove");
+    }
     default:
       return undefined;
   }
@@ -121,10 +148,68 @@ function recordsIn(records: Operated["keyRecords"]) {
   );
 }
 
-/** Checks that this is the hash of a configured key. Throws `invalid_params`. */
-function configured(settings: Settings, key: string): string {
-  if (apiKeysOf(settings).some(({ hash }) => hash.toHex() === key)) return key;
-  throw new Fault("invalid_params", "This key is no longer configured. Reload the page.");
+/** All API keys, with the records of their use. */
+async function allKeys({ keyRecords, settings }: Pick<Operated, "keyRecords" | "settings">) {
+  const records = keyRecords?.();
+  const [used = [], made = []] = [await records?.all(), await records?.made()];
+  const recordOf = new Map(used.map((one) => [one.key, one]));
+  const configured = apiKeysOf(settings).map(({ name, scopes, expires, hash }) => ({
+    ...{ name, scopes, expires, key: hash.toHex(), made: undefined },
+  }));
+  const added = made.map(({ name, scopes, expires, key, made: at, maker }) => ({
+    ...{ name, scopes: scopes ?? undefined, expires: expires ?? undefined, key },
+    made: { at, by: maker },
+  }));
+  return [...configured, ...added].map((one) => ({
+    ...{ used: null, revoked: null, by: null, ...recordOf.get(one.key) },
+    ...one,
+  }));
+}
+
+/** The name of the key with this hash. Throws `invalid_params` where there is none by now. */
+async function nameOfKey(key: string, of: Operated): Promise<string> {
+  const found = (await allKeys(of)).find((one) => one.key === key);
+  if (found !== undefined) return found.name;
+  throw new Fault("invalid_params", "This key is no longer there. Reload the page.");
+}
+
+const DAY_MS = 86_400_000;
+/** Every isolate has those of all keys. */
+const SCOPES_CHARACTERS = 2000;
+
+/** The key that a form describes, and its secret, which is kept nowhere. Throws `invalid_params`. */
+async function newKey(
+  form: URLSearchParams,
+  { name: maker, scopes: own }: Principal,
+  { SCOPES = {} }: Settings,
+) {
+  const [name, listed, days] = ["name", "scopes", "days"].map((one) => form.get(one)?.trim() ?? "");
+  if (!KEY_NAME.test(name!))
+    throw new Fault("invalid_params", `The name of a key ${KEY_NAME_RULE}.`);
+  if (listed!.length > SCOPES_CHARACTERS)
+    throw new Fault(
+      "invalid_params",
+      `The scopes of a key have at most ${SCOPES_CHARACTERS} characters.`,
+    );
+  const scopes = listed === "" ? null : listed!.split(/[\s,]+/).filter(Boolean);
+  const unknown = scopes && unknownScope(scopes, SCOPES);
+  if (unknown !== null && unknown !== undefined)
+    throw new Fault(
+      "invalid_params",
+      `${unknown} is no scope. Each is servlet:tool, in which * stands for anything, or a name that SCOPES has.`,
+    );
+  const beyond = beyondOwn(scopes ?? ["*:*"], own, SCOPES);
+  if (beyond !== undefined)
+    throw new Fault(
+      "invalid_params",
+      `Your own key does not grant ${beyond}, so a key that you make cannot. Leave it out, or ask the owner of this server.`,
+    );
+  const expires = days === "" ? null : Date.now() + Number(days) * DAY_MS;
+  if (expires !== null && !(Number(days) > 0 && Number(days) <= 3660))
+    throw new Fault("invalid_params", "The days of a key are a number from 1 to 3660, or none.");
+  const random = crypto.getRandomValues(new Uint8Array(32));
+  const secret = KEY_PREFIX + random.toBase64({ alphabet: "base64url", omitPadding: true });
+  return { secret, made: { key: await hexDigest(secret), name: name!, scopes, expires, maker } };
 }
 
 /** The published build of this name, if its hash is still the one that the operator saw. Throws `conflict`. */
@@ -136,10 +221,11 @@ async function publishedBuild({ bucket, installs }: Installer, name: string, has
 }
 
 async function overviewOf(
-  { usage: counters, keyRecords, settings, serving }: Operated,
+  operated: Operated,
   token: string,
   done: string | undefined,
 ): Promise<Overview> {
+  const { usage: counters, authenticator, keyRecords, serving } = operated;
   const { whole } = await serving.registry();
   const installs = serving.installer?.installs();
   const [list = [], published = []] = [await installs?.list(), await installs?.published()];
@@ -161,7 +247,6 @@ async function overviewOf(
   const hour = (await usage?.report("hour", "servlet"))?.named;
   const runsOf = new Map(hour?.map(({ name, sums }) => [name, sums]));
   const served = new Set(whole.servlets.map((one) => (one.module ? one.name : one.hash)));
-  const records = new Map((await keyRecords?.().all())?.map((one) => [one.key, one]) ?? []);
   return {
     servlets: whole.servlets.map((one) => {
       const { name, hash, dialect, manifest } = one;
@@ -175,11 +260,9 @@ async function overviewOf(
     problem,
     installed: serving.installer && installed,
     installable: published.filter(({ name, hash }) => !served.has(name) && !served.has(hash)),
-    keys: apiKeysOf(settings).map(({ name, scopes, expires, hash }) => {
-      const key = hash.toHex();
-      const unused = { key, used: null, revoked: null, by: null };
-      return { name, scopes, expires, ...(records.get(key) ?? unused) };
-    }),
+    keys: await allKeys(operated),
+    makesKeys: keyRecords !== undefined && !authenticator.isOpen,
+    acts: await usage?.acts(),
     errors: await usage?.errors(),
     limits: Object.entries(publicLimits).map(([name, usual]) => ({
       ...{ name, value: limits[name as keyof typeof publicLimits], usual },
@@ -222,8 +305,7 @@ export function addOperatorPages(app: Hono, parts: OperatorParts): void {
       const visitor = await visitorOf(raw);
       const site = siteFor(visitor);
       return pageFor(raw, page, {
-        answer: ({ body, ...how }) =>
-          consolePage(site, "Operate", body, { ...how, extraStyle: operateStyle }),
+        answer: ({ body, ...how }) => consolePage(site, "Operate", body, how),
         async work(visit) {
           // Right after a sign-in, the page is opened by a new request.
           if (visit.isOld) return seeOther(PAGES.Operate);
@@ -245,7 +327,7 @@ export function addOperatorPages(app: Hono, parts: OperatorParts): void {
   );
 }
 
-const unbound = html`<h2>Usage</h2>
+const unbound = html`<h1>Usage</h1>
   <p>
     Nothing is counted: bind the Durable Object <code>USAGE</code> (class <code>Usage</code>) in
     <code>wrangler.toml</code> and deploy again.
@@ -259,7 +341,7 @@ function refused(site: ConsoleSite, { person }: Visitor) {
   return new Response(null, { status: 303, headers: { location } });
 }
 
-const forOperators: Markup = html`<h2>This page is for operators</h2>
+const forOperators: Markup = html`<h1>This page is for operators</h1>
   <p>
     Sign in as the owner, or with a key that has the scope <code>operator</code>:
     <code>npm run keys -- create NAME --scopes operator</code>. Where the server requires no

@@ -2,12 +2,12 @@ import type { Authenticator } from "../auth/authenticator.ts";
 import { arrivalOf, isLocal, isSafe, originOf } from "../auth/origin.ts";
 import { revokedKey } from "../auth/key-records.ts";
 import { isPassphrase } from "../auth/passphrase.ts";
-import { ownerOf } from "../auth/principal.ts";
 import { SignInLimiter } from "../auth/sign-in-limiter.ts";
+import { siteOf } from "../http/document.ts";
 import { hexDigest } from "../core/digest.ts";
 import type { Sealer } from "../storage/vault.ts";
 import type { Env } from "../bindings.ts";
-import { apiKeysOf, type Settings } from "../settings/env.ts";
+import type { Settings } from "../settings/env.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { cookieFor, cookieIn, IssuerSignIn } from "./issuer-sign-in.ts";
@@ -22,6 +22,8 @@ export interface Person {
 
 /** How people prove themselves. */
 export interface Ways {
+  /** The server's title. */
+  title: string;
   /** The proof that they enter, in words; empty if nothing can be entered. */
   proof: string;
   /** Hosts of the issuers at which they can sign in. */
@@ -48,7 +50,7 @@ const FORM_PLACE = "person's form";
  */
 export class People {
   readonly #settings: Settings;
-  readonly #authenticator: Pick<Authenticator, "isOpen" | "isExposed" | "revoked">;
+  readonly #authenticator: Pick<Authenticator, "isOpen" | "isExposed" | "keys">;
   readonly #sealer: Sealer;
   readonly #limiter: SignInLimiter | undefined;
   readonly #issuers: IssuerSignIn;
@@ -56,7 +58,7 @@ export class People {
   constructor(
     settings: Settings,
     env: Env,
-    by: { authenticator: Pick<Authenticator, "isOpen" | "isExposed" | "revoked">; sealer: Sealer },
+    by: { authenticator: Pick<Authenticator, "isOpen" | "isExposed" | "keys">; sealer: Sealer },
   ) {
     this.#settings = settings;
     this.#authenticator = by.authenticator;
@@ -97,11 +99,13 @@ export class People {
   /** How people prove themselves here; undefined if they need not or cannot. */
   get ways(): Ways | undefined {
     if (this.#authenticator.isOpen) return undefined;
-    const { OWNER_PASSPHRASE, API_KEYS } = this.#settings;
-    const entered = [OWNER_PASSPHRASE && "passphrase of this server", API_KEYS && "API key"];
+    const { OWNER_PASSPHRASE } = this.#settings;
+    const { title } = siteOf(this.#settings);
+    const hasKeys = this.#authenticator.keys.exist;
+    const entered = [OWNER_PASSPHRASE && "passphrase of this server", hasKeys && "API key"];
     const proof = entered.filter(Boolean).join(" or ");
     const { hosts } = this.#issuers;
-    return proof === "" && hosts.length === 0 ? undefined : { proof, issuers: hosts };
+    return proof === "" && hosts.length === 0 ? undefined : { title, proof, issuers: hosts };
   }
 
   /** Who has sent a request, by its cookie; undefined if that is not proven. */
@@ -114,10 +118,10 @@ export class People {
     const proof = (await this.#sealer.openText(sealed, COOKIE_PLACE)) as Proof | undefined;
     if (proof === undefined) return undefined;
     const { name: of, credential, nonce, until } = proof;
-    const known = this.#credentialOf(of);
+    const { keys } = this.#authenticator;
+    const known = this.#credentialOf(of) ?? ((await keys.find(of)) && this.#credentialOf(of));
     if (until < Date.now() || known === undefined) return undefined;
-    if (known.key !== undefined && (await this.#authenticator.revoked.has(known.key)))
-      return undefined;
+    if (known.key !== undefined && (await keys.isRevoked(known.key))) return undefined;
     if (credential !== (await hexDigest(known.secret))) return undefined;
     return { principal: known.principal, nonce };
   }
@@ -191,10 +195,10 @@ export class People {
   }
 
   async #nameOf(entered: string): Promise<string | undefined> {
-    const key = ownerOf(entered.trim(), apiKeysOf(this.#settings));
+    const key = await this.#authenticator.keys.ownerOf(entered.trim());
     if (key !== undefined) {
       const { name } = key.principal;
-      if (await this.#authenticator.revoked.has(key.key!)) throw revokedKey(name);
+      if (await this.#authenticator.keys.isRevoked(key.key!)) throw revokedKey(name);
       return name;
     }
     const { OWNER_PASSPHRASE: hashed } = this.#settings;
@@ -207,7 +211,7 @@ export class People {
     if (name === OWNER) return passphrase ? { principal: { name }, secret: passphrase } : undefined;
     const issuer = this.#issuers.of(name);
     if (issuer !== undefined) return { principal: { name }, secret: issuer };
-    const key = apiKeysOf(this.#settings).find((one) => one.name === name);
+    const key = this.#authenticator.keys.named(name);
     if (key === undefined || (key.expires ?? Infinity) <= Date.now()) return undefined;
     const principal = { name, ...(key.scopes && { scopes: key.scopes }) };
     const secret = key.hash.toHex();

@@ -6,8 +6,10 @@ import { shellWord } from "../core/text.ts";
 export interface Callee {
   /** The URL of its MCP endpoint. */
   url: string;
-  /** True if clients send an API key. */
+  /** True if programs send an API key. */
   isKeyed: boolean;
+  /** The key, right after it was made; a placeholder by default. */
+  key?: string;
 }
 
 /** A request, by its method. */
@@ -27,7 +29,8 @@ const CALLS = {
   "resources/read": ["readResource", "read_resource", "uri"],
 } as const;
 
-const authorization = `Bearer ${KEY}`;
+/** The header by which a program authenticates. */
+export const authorizationOf = ({ key = KEY }: Pick<Callee, "key">): string => `Bearer ${key}`;
 
 /** The request as a shell command and as programs, by language. */
 export const programsFor = (callee: Callee, calling: Calling): Record<string, string> => ({
@@ -36,16 +39,18 @@ export const programsFor = (callee: Callee, calling: Calling): Record<string, st
   Python: python(callee, calling),
 });
 
-function curl({ url, isKeyed }: Callee, { method, params }: Calling): string {
+function curl(callee: Callee, { method, params }: Calling): string {
+  const { url, isKeyed } = callee;
   const hasParams = Object.keys(params).length > 0;
   const request = { jsonrpc: "2.0", id: 1, method, ...(hasParams && { params }) };
-  const key = isKeyed ? ` -H "Authorization: ${authorization}"` : "";
+  const key = isKeyed ? ` -H "Authorization: ${authorizationOf(callee)}"` : "";
   return `curl ${shellWord(url)} -H 'content-type: application/json' -H 'accept: application/json'${key} \\
   -d ${shellWord(JSON.stringify(request))}`;
 }
 
-function typescript({ url, isKeyed }: Callee, { method, params }: Calling): string {
-  const headers = JSON.stringify({ Authorization: authorization });
+function typescript(callee: Callee, { method, params }: Calling): string {
+  const { url, isKeyed } = callee;
+  const headers = JSON.stringify({ Authorization: authorizationOf(callee) });
   const options = isKeyed ? `, {\n    requestInit: { headers: ${headers} },\n  }` : "";
   const given = Object.keys(params).length === 0 ? "" : JSON.stringify(params, null, 2);
   return `import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
@@ -59,7 +64,8 @@ console.log(JSON.stringify(result, null, 2));
 await client.close();`;
 }
 
-function python({ url, isKeyed }: Callee, { method, params }: Calling): string {
+function python(callee: Callee, { method, params }: Calling): string {
+  const { url, isKeyed } = callee;
   const [, name, ...taken] = CALLS[method];
   const call = `print(await client.${name}(${taken.map((one) => literal(params[one])).join(", ")}))`;
   const imports = params["arguments"] === undefined ? "import asyncio" : "import asyncio, json";
@@ -78,7 +84,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 async def main():
-    async with httpx2.AsyncClient(headers=${JSON.stringify({ Authorization: authorization })}) as http:
+    async with httpx2.AsyncClient(headers=${JSON.stringify({ Authorization: authorizationOf(callee) })}) as http:
         async with Client(streamable_http_client(${JSON.stringify(url)}, http_client=http)) as client:
             ${call}
 

@@ -5,26 +5,22 @@ import { endpointPath } from "../auth/metadata.ts";
 import { demandOwnOrigin, isLocal } from "../auth/origin.ts";
 import { anonymousAt } from "../auth/principal.ts";
 import { callerKey } from "../core/callers.ts";
-import { Fault } from "../core/errors.ts";
+import { Fault, report } from "../core/errors.ts";
 import type { Principal } from "../core/model.ts";
+import { endpointOf } from "./connect.ts";
 import type { View } from "./view.ts";
 import type { Server } from "../server.ts";
 import { scopeFor } from "../servlets/scopes.ts";
-import {
-  consoleMcpPath,
-  consolePage,
-  PAGES,
-  type ConsoleSite,
-  type Paged,
-  type Visited,
-  type Visitor,
-} from "./frame.ts";
-import { callEndpoint, eventsEndpoint, liveEndpoint } from "./live-endpoint.ts";
+import { consolePage, type ConsoleSite, type Paged, type Visited, type Visitor } from "./frame.ts";
+import { consoleMcpPath, PAGES } from "./paths.ts";
+import { accountEndpoint } from "./account-endpoint.ts";
+import { callEndpoint, eventsEndpoint, liveEndpoint, questionsFor } from "./live-endpoint.ts";
 import { EVENTS_PATH, LIVE_PATH, liveStyle } from "./live.ts";
 import { addOperatorPages } from "./operate-endpoint.ts";
 import { VIEW_PATH, viewEndpoint } from "./framed-view.ts";
 import { startPage, type ShownProfile } from "./page.ts";
 import type { Env } from "../bindings.ts";
+import type { Settings } from "../settings/env.ts";
 
 export interface ConsoleParts extends Server {
   /** Undefined where the pages for people are turned off (LINKS). */
@@ -56,7 +52,7 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
     version: settings.SERVER_VERSION,
     visitor: isOpen ? undefined : caller?.name,
     pages: [
-      "Start",
+      "Home",
       ...(parts.paged && caller ? (["Live"] as const) : []),
       ...(isOperator ? (["Usage"] as const) : []),
       ...(isOperator && parts.paged ? (["Operate"] as const) : []),
@@ -103,14 +99,17 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
         catalog: await registry.catalog(),
         scopeOf,
       });
-      const name = [settings.SERVER_NAME, profile?.name].filter(Boolean).join("-");
       return startPage({
         ...siteFor(visitor, profile?.name),
-        endpoint: {
-          url: new URL(endpointPath(profile?.name), raw.url).href,
-          name,
-          isKeyed: authenticator.proof === "key",
-        },
+        endpoint: endpointOf(
+          parts,
+          new URL(endpointPath(profile?.name), raw.url).href,
+          profile?.name,
+        ),
+        description: settings.SERVER_DESCRIPTION ?? (caller && firstLine(settings)),
+        waiting: visitor.person
+          ? await questionsFor(raw, serving.persons, visitor.person).catch(noneAfter)
+          : 0,
         profile,
         profiles: profiles.map((one) => ({
           ...one,
@@ -119,11 +118,10 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
         offers: caller && (await offers()),
         isDenied: visitor.caller !== undefined && caller === undefined,
         isExposed: authenticator.isExposed(raw),
-        proof: authenticator.proof,
       });
     });
 
-  app.get(PAGES.Start, ({ req: { raw } }) => start(raw, undefined));
+  app.get(PAGES.Home, ({ req: { raw } }) => start(raw, undefined));
   for (const profile of [undefined, ...profiles])
     app.get(endpointPath(profile?.name), (c, next) =>
       (c.req.header("accept") ?? "").includes("text/html") ? start(c.req.raw, profile) : next(),
@@ -131,10 +129,10 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
 
   const { paged } = parts;
   if (paged) {
-    const framed = async (raw: Request) => {
+    const framed = async (raw: Request, name: "Live" | "Account" = "Live") => {
       const site = siteFor(await visitorOf(raw));
       return ({ body, ...how }: View) =>
-        consolePage(site, "Live", body, { ...how, extraStyle: liveStyle });
+        consolePage(site, name, body, { ...how, extraStyle: liveStyle });
     };
     const methods = ["GET", "POST"];
     app.get(EVENTS_PATH, ({ req: { raw } }) => paged(raw, (page) => eventsEndpoint(raw, page)));
@@ -145,6 +143,9 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
       paged(req.raw, async (page) =>
         callEndpoint(req.raw, req.param("id"), page, await framed(req.raw)),
       ),
+    );
+    app.on(methods, PAGES.Account, ({ req: { raw } }) =>
+      paged(raw, async (page) => accountEndpoint(raw, page, await framed(raw, "Account"))),
     );
   }
 
@@ -180,6 +181,16 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
   // A parameter beside the fixed paths would leave the fastest of Hono's routers.
   if (assets)
     app.get(`${ASSETS_PATH}*`, ({ req }) => assets(req.raw, req.path.slice(ASSETS_PATH.length)));
+}
+
+/** Instructions are for clients, which get them once they may call. */
+const firstLine = ({ SERVER_INSTRUCTIONS: all = "" }: Settings): string | undefined =>
+  all.trim().split("\n", 1)[0] || undefined;
+
+/** The home page is there, also where the list of a person's calls is not. */
+function noneAfter(error: unknown): number {
+  report(error);
+  return 0;
 }
 
 const ASSETS_PATH = "/console/";

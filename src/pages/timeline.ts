@@ -1,6 +1,7 @@
 /** The page of one call: its timeline, and what its caller can do with it. */
 import { html } from "hono/html";
-import { hiddenFields, shown, timeTag, type Markup } from "../http/document.ts";
+import { hiddenFields, shown, type Markup } from "../http/document.ts";
+import { timeTag } from "./components.ts";
 import type { ReplayOutcome, TaskTimeline } from "../calls/task-object.ts";
 import { limits } from "../core/limits.ts";
 import { beginningOf, printableText } from "../core/text.ts";
@@ -42,20 +43,20 @@ export function callPage({ id, timeline, token, replayed }: CallPage): Markup {
   ].toSorted((a, b) => a.at - b.at);
   const field = hiddenFields({ token });
   return html`<p><a href="${LIVE_PATH}">All calls</a></p>
-    <h2>${shown(called.name)} <span class="badge">${STATUSES[status] ?? status}</span></h2>
+    <h1>${shown(called.name)} <span class="badge">${STATUSES[status] ?? status}</span></h1>
     <p>
       ${called.servlet && html`Servlet <strong>${shown(called.servlet)}</strong>. `}Started
-      ${timeTag(began)}, last changed ${timeTag(timeline.updated)}, stored until
+      ${timeTag(began)}, last changed ${timeTag(timeline.updated)}, deleted
       ${timeTag(timeline.expires)}. Fuel used: ${timeline.fuel.toLocaleString("en")}.
     </p>
-    ${typeof said === "string" ? html`<p class="note text">${shown(said)}</p>` : ""}
+    ${typeof said === "string" ? html`<p class="notice text">${shown(said)}</p>` : ""}
     <form method="post" class="acts">
       ${field}
-      ${status === "input_required" ? html`<a class="button allow" href="/ask/${id}">Answer</a>` : ""}
+      ${status === "input_required" ? html`<a class="button primary" href="/ask/${id}">Answer</a>` : ""}
       ${isOpen ? html`<button name="do" value="cancel">Cancel the call</button>` : ""}
     </form>
     ${argumentsOf(called.arguments)} ${replayed === undefined ? "" : replayOf(replayed)}
-    <h3 id="timeline">Timeline</h3>
+    <h2 id="timeline">Timeline</h2>
     <p>
       What the servlet asked of the outside world, and what you answered.
       ${
@@ -77,7 +78,7 @@ export function callPage({ id, timeline, token, replayed }: CallPage): Markup {
 
 /** The page that explains what a fork does before it is made. */
 export const forkPage = (id: string, entries: number, hidden: Record<string, string>): Markup =>
-  html`<h2>Fork this call ${startOf(entries)}?</h2>
+  html`<h1>Fork this call ${startOf(entries)}?</h1>
     <ul>
       <li>A new call starts ${startOf(entries)} of this one, and continues by itself.</li>
       <li>
@@ -91,7 +92,7 @@ export const forkPage = (id: string, entries: number, hidden: Record<string, str
     <form method="post" action="${LIVE_PATH}/${id}">
       ${hiddenFields(hidden)}
       <p class="acts">
-        <button class="allow" name="fork-now" value="${entries}">Fork the call</button>
+        <button class="primary" name="fork-now" value="${entries}">Fork the call</button>
         <button name="do" value="">Go back</button>
       </p>
     </form>`;
@@ -126,7 +127,7 @@ const answerOf = (answer: string | undefined): Markup =>
 function argumentsOf(args: Record<string, string>): Markup {
   const all = Object.entries(args);
   if (all.length === 0) return html``;
-  return html`<h3>Arguments</h3>
+  return html`<h2>Arguments</h2>
     <dl>
       ${all.map(
         ([name, value]) =>
@@ -137,8 +138,8 @@ function argumentsOf(args: Record<string, string>): Markup {
 }
 
 const replayOf = ({ entries, outcome: { end, said, fuel } }: NonNullable<CallPage["replayed"]>) =>
-  html`<section class="note" aria-labelledby="replayed">
-    <h3 id="replayed">Replay ${startOf(entries)}</h3>
+  html`<section class="notice" aria-labelledby="replayed">
+    <h2 id="replayed">Replay ${startOf(entries)}</h2>
     <p role="status">${shown(end)}</p>
     ${fuel > 0 ? html`<p>Fuel used: ${fuel.toLocaleString("en")}.</p>` : ""}
     ${
@@ -154,7 +155,7 @@ function endOf({ result, error }: TaskTimeline["view"]): Markup {
   if (end === undefined) return html``;
   const text = JSON.stringify(end, null, 2);
   const isCut = text.length > SHOWN_END_CHARACTERS;
-  return html`<h3>${result === undefined ? "Error" : "Result"}</h3>
+  return html`<h2>${result === undefined ? "Error" : "Result"}</h2>
     <pre tabindex="0">
 ${printableText(beginningOf(text, SHOWN_END_CHARACTERS))}${isCut ? "…" : ""}</pre>`;
 }

@@ -3,7 +3,8 @@ import { html } from "hono/html";
 import { shown, type Markup } from "../http/document.ts";
 import { DIMENSIONS, noSums, timeOf, type Dimension } from "../observe/counts.ts";
 import { SPANS, type Report, type UsageSpan } from "../observe/usage-object.ts";
-import { PAGES, tableOf } from "./frame.ts";
+import { tableOf } from "./components.ts";
+import { PAGES } from "./paths.ts";
 
 /** The selection that the page shows. */
 interface Question {
@@ -24,7 +25,7 @@ export function usagePage(question: Question, report: Report, now: number): Mark
   const { over, by } = question;
   const { total, named, bytes, waiting } = report;
   const most = named[0]?.sums.runs ?? 0;
-  return html`<h2>Usage</h2>
+  return html`<h1>Usage</h1>
     <p>
       Runs of servlets. A call that waits and continues is several runs. The last seconds before a
       server stops may be missing.
@@ -41,21 +42,18 @@ export function usagePage(question: Question, report: Report, now: number): Mark
       )}
     </dl>
     ${barChart(`Runs per ${STEP_NAMES[over]} in the last ${over}, errors in red`, barsOf(question, report, now))}
-    ${tableOf(
-      `By ${by}`,
-      [
+    ${tableOf({
+      caption: `By ${by}`,
+      hasCaption: true,
+      columns: [
         `${by[0]!.toUpperCase()}${by.slice(1)}`,
-        ...columns().map((name) => html`<th scope="col" class="number">${name}</th>`),
+        ...columns().map((name) => ({ name, isNumber: true })),
       ],
-      named.map(
-        ({ name, ...counted }) =>
-          html`<tr>
-            <th scope="row">${shown(name)} ${share(counted.sums.runs, most)}</th>
-            ${figuresOf(counted).map(([, value]) => html`<td class="number">${value}</td>`)}
-          </tr>`,
-      ),
-      true,
-    )}
+      rows: named.map(({ name, ...counted }) => [
+        html`${shown(name)} ${share(counted.sums.runs, most)}`,
+        ...figuresOf(counted).map(([, value]) => value),
+      ]),
+    })}
     ${named.length === 0 ? html`<p class="dim">No runs.</p>` : ""}`;
 }
 
@@ -156,10 +154,9 @@ const share = (value: number, most: number): Markup =>
   </svg>`;
 
 export const chartStyle = `
-  .chart { width: 100%; height: auto; max-height: 14rem; } .bar { fill: var(--link); } .bad { fill: var(--wrong); }
+  .chart { width: 100%; height: auto; max-height: 14rem; } .bar { fill: var(--accent); } .bad { fill: var(--wrong); }
   .ground { stroke: var(--edge); } .share { width: 100%; height: .4rem; display: block; } figure { margin: .8rem 0; }
-  td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; min-width: 4rem; white-space: nowrap; }
   .big { display: flex; flex-wrap: wrap; gap: .6rem 2rem; } .big div { display: flex; flex-direction: column-reverse; }
-  .big dd { font-size: 1.4rem; margin: 0; } .big dt { font-weight: 400; color: var(--dim); }
+  .big dd { font-size: var(--title); margin: 0; } .big dt { color: var(--dim); }
   .choices { display: flex; flex-wrap: wrap; gap: .3rem 1rem; }
 `;

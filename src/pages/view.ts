@@ -8,7 +8,10 @@ import type { PersonObjects } from "./person-objects.ts";
 import type { Tasks } from "../calls/tasks.ts";
 import { limits } from "../core/limits.ts";
 import type { CallerQuota, Principal } from "../core/model.ts";
+import { failureBody } from "./errors.ts";
+import { PAGES, SIGN_IN_PATH } from "./paths.ts";
 import { viewStyle } from "./framed-view.ts";
+import { html } from "hono/html";
 import { signInPage, wordsPage } from "./ask-page.ts";
 import type { People, Person } from "./people.ts";
 
@@ -22,6 +25,10 @@ export interface View {
   headers?: Record<string, string>;
   /** True if the page's script has something to show in a frame. */
   isFramed?: boolean;
+  /** True for a page that leads nowhere but home: for those who have not signed in, or no longer. */
+  isAlone?: boolean;
+  /** The page's name in the browser, if it is alone. */
+  name?: string;
 }
 
 export interface PersonPage extends Site {
@@ -89,6 +96,7 @@ export async function pageFor(
       return { status: 403, body: wordsPage("This page cannot be opened here", NO_PROOF) };
     const signIn = (complaint: string | undefined): View => ({
       status: form ? 403 : 200,
+      ...{ isAlone: true, name: "Sign in" },
       body: signInPage(ways, { complaint, kept, ...wayBack(request) }),
     });
     const entered = form?.get("credential");
@@ -100,12 +108,16 @@ export async function pageFor(
     const view = await work({ request, person: signed.person, form, isOld: true });
     return { ...view, headers: { ...view.headers, ...headers } };
   };
-  return answer(await made().catch(refusal));
+  const view = await made().catch((error: unknown) => refusal(error, request));
+  return view.isAlone === true ? plain(page, view) : answer(view);
 }
 
-const plain = (page: PersonPage, { status, body, headers, isFramed }: View): Promise<Response> =>
+const plain = (
+  page: PersonPage,
+  { status, body, headers, isFramed, name }: View,
+): Promise<Response> =>
   documentOf(page, body, {
-    ...{ status, headers: new Headers(headers) },
+    ...{ status, headers: new Headers(headers), ...(name !== undefined && { name }) },
     ...(isFramed && page.script !== undefined && { script: page.script, extraStyle: viewStyle }),
   });
 
@@ -113,7 +125,25 @@ const plain = (page: PersonPage, { status, body, headers, isFramed }: View): Pro
 export const signedInEndpoint = (request: Request, page: PersonPage): Promise<Response> =>
   pageFor(request, page, { work: async () => seeOther(ownPath(request)) });
 
-/** The path in `?back=`, which is the start page's by default. Throws `invalid_params` for one that leads elsewhere. */
+/** Ends the sign-in. A form of another site cannot: it is refused as any. */
+export const signOutEndpoint = (request: Request, page: PersonPage): Promise<Response> =>
+  pageFor(request, page, {
+    async open() {
+      if (request.method !== "POST") return seeOther(PAGES.Home);
+      const headers = { "set-cookie": page.people.signOut(request) };
+      return { status: 200, isAlone: true, name: "Signed out", body: signedOut, headers };
+    },
+    work: async () => seeOther(PAGES.Home),
+  });
+
+const signedOut = html`<h1>You are signed out</h1>
+  <p>You can close this page.</p>
+  <p class="acts">
+    <a class="button" href="${PAGES.Home}">Go to the home page</a>
+    <a class="button" href="${SIGN_IN_PATH}">Sign in again</a>
+  </p>`;
+
+/** The path in `?back=`, which is the home page's by default. Throws `invalid_params` for one that leads elsewhere. */
 export function ownPath({ url }: Request): string {
   const { origin, searchParams } = new URL(url);
   const back = URL.parse(searchParams.get("back") ?? "/", origin);
@@ -134,7 +164,8 @@ export function notForYou({ ways }: People, request: Request): View {
     "No question waits here for you. The call may have ended long ago, or it is somebody else's: then do not answer for them.";
   if (ways === undefined) return { status: 404, body: wordsPage("Not for you", why) };
   const complaint = `Not for you: ${why}`;
-  return { status: 404, body: signInPage(ways, { complaint, ...wayBack(request) }) };
+  const body = signInPage(ways, { complaint, ...wayBack(request) });
+  return { status: 404, isAlone: true, name: "Sign in", body };
 }
 
 /** A page by GET, for example the same again: reloading it sends nothing twice. */
@@ -145,9 +176,13 @@ export const seeOther = (path: string, headers: Record<string, string> = {}): Vi
 });
 
 /** Where a person who signs in elsewhere sets out and comes back: issuers lead to the server's own origin only. */
-function wayBack(request: Request): { back: string; at: string } {
-  const { origin } = new URL(request.url);
-  return { back: pathOf(request), at: arrivalOf(request).origin === origin ? "" : origin };
+function wayBack(request: Request): { back: string; at: string; to: string } {
+  const { origin, pathname } = new URL(request.url);
+  return {
+    back: pathOf(request),
+    at: arrivalOf(request).origin === origin ? "" : origin,
+    to: pathname === SIGN_IN_PATH ? ownPath(request) : pathname,
+  };
 }
 
 export const pathOf = ({ url }: Request): string => {
@@ -197,12 +232,14 @@ async function formOf(request: Request): Promise<URLSearchParams> {
   );
 }
 
-function refusal(error: unknown): View {
+function refusal(error: unknown, request: Request): View {
   const fault = report(error);
   const after = retryAfterOf(fault);
+  const status = httpStatus(fault) === 200 ? 400 : httpStatus(fault);
   return {
-    status: httpStatus(fault) === 200 ? 400 : httpStatus(fault),
-    body: wordsPage("This did not work", fault.message),
+    status,
+    isAlone: true,
+    body: failureBody({ status, message: fault.message, path: pathOf(request) }),
     ...(after !== undefined && { headers: { "retry-after": after } }),
   };
 }

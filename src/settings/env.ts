@@ -145,6 +145,24 @@ const settingsSchema = z.object({
   SERVER_WEBSITE: z.optional(z.url()),
   /** Its [icons](https://modelcontextprotocol.io/specification/2026-07-28/basic/index#icons): JSON, `[{"src", "mimeType"?, "sizes"?}]`. */
   SERVER_ICONS: z.optional(json(() => z.array(z.looseObject({ src: z.string() })))),
+  /** Its one icon, for clients and on its pages: an https or `data:image/` URL. Short for `SERVER_ICONS`. */
+  SERVER_ICON: z.optional(
+    z.string().check(
+      z.regex(
+        /^(https:\/\/[^\s/]+|data:image\/[a-z+.-]+[;,])\S*$/,
+        "must be an https or data:image/ URL, such as https://example.com/icon.svg",
+      ),
+      z.refine((text) => URL.canParse(text), "must be a URL, such as https://example.com/icon.svg"),
+    ),
+  ),
+  /** The accent of its [pages](console.md), as a hex colour such as `#0b7285`. Links and buttons get a shade of it that is readable in light and dark. */
+  SERVER_COLOR: z.optional(
+    z
+      .string()
+      .check(
+        z.regex(/^#([0-9a-f]{3}|[0-9a-f]{6})$/i, "must be a hex colour, such as #0b7285 or #07a"),
+      ),
+  ),
   /** The least severe level of servlets' log calls that reaches the log. */
   LOG_LEVEL: z._default(z.enum(["trace", "debug", "info", "warn", "error"]), "info"),
   /**
@@ -275,11 +293,14 @@ function checked(settings: Settings): Settings {
       `The Worker's configuration is not valid. AUTH is none, but ${way} is set: remove one of them.`,
     );
   }
+  if (settings.SERVER_ICON !== undefined && settings.SERVER_ICONS !== undefined) {
+    throw new Error(
+      "The Worker's configuration is not valid. SERVER_ICON and SERVER_ICONS are both set: remove one of them.",
+    );
+  }
   for (const [name, key] of Object.entries(API_KEYS)) {
     const scopes = typeof key === "string" ? [] : (key.scopes ?? []);
-    const unknown = scopes.find(
-      (scope) => !scope.includes(":") && scope !== OPERATOR_SCOPE && !Object.hasOwn(SCOPES, scope),
-    );
+    const unknown = unknownScope(scopes, SCOPES);
     if (unknown === undefined) continue;
     const message = `The API key ${name} has the scope ${unknown}, which SCOPES does not define: add it there.`;
     throw new Error(`The Worker's configuration is not valid. ${message}`);
@@ -326,6 +347,15 @@ export function ownNamesOf(settings: Settings, env: object): ReadonlySet<string>
     ...clients.flatMap((client) => client?.client_secret ?? []),
   ]);
 }
+
+/** The first of these scopes of a key that is no pattern and that `SCOPES` does not define. */
+export const unknownScope = (
+  scopes: readonly string[],
+  defined: Readonly<Record<string, unknown>>,
+): string | undefined =>
+  scopes.find(
+    (scope) => !scope.includes(":") && scope !== OPERATOR_SCOPE && !Object.hasOwn(defined, scope),
+  );
 
 export const apiKeysOf = ({ API_KEYS = {} }: Settings) =>
   Object.entries(API_KEYS).map(([name, key]) => {

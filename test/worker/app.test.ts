@@ -330,6 +330,15 @@ describe("configuration", () => {
     [{ API_KEYS: '{"ci":"hunter2"}' }, /API_KEYS\.ci/],
     [{ LOG_LEVEL: "loud" }, /LOG_LEVEL/],
     [{ SERVER_WEBSITE: "tools" }, /SERVER_WEBSITE/],
+    [{ SERVER_COLOR: "red" }, /SERVER_COLOR: must be a hex colour/],
+    [{ SERVER_COLOR: "#12345" }, /SERVER_COLOR: must be a hex colour/],
+    [{ SERVER_COLOR: "#fff;}" }, /SERVER_COLOR: must be a hex colour/],
+    [{ SERVER_ICON: "http://a.example/i.png" }, /SERVER_ICON: must be an https or data:image/],
+    [{ SERVER_ICON: "data:text/html,x" }, /SERVER_ICON: must be an https or data:image/],
+    [
+      { SERVER_ICON: "https://a.example/i.png", SERVER_ICONS: "[]" },
+      /SERVER_ICON and SERVER_ICONS are both set/,
+    ],
   ])("%o is refused at start", (env, message) => {
     expect(() => createApp(createServer(bundle, env))).toThrow(message);
     expect(() => createApp(createServer(bundle, env))).not.toThrow(/hunter2/);

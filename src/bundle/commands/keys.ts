@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { KEY_NAME, KEY_NAME_RULE, scopesInWords } from "../../core/key-name.ts";
+import { KEY_NAME, KEY_NAME_RULE, KEY_PREFIX, scopesInWords } from "../../core/key-name.ts";
 import { OPERATOR_SCOPE } from "../../core/model.ts";
 import { printable } from "../../core/text.ts";
 import { argumentsIn } from "../arguments.ts";
@@ -95,7 +95,7 @@ export function keyCommand(args: string[], folder = "."): string {
       }
       const scopes = values.scopes === undefined ? undefined : scopesIn(values.scopes);
       const expires = values.expires === undefined ? undefined : expiry(values.expires);
-      const key = `esk_${randomBytes(32).toString("base64url")}`;
+      const key = `${KEY_PREFIX}${randomBytes(32).toString("base64url")}`;
       const hash = createHash("sha256").update(key).digest("hex");
       const added = { hash, ...(scopes && { scopes }), ...(expires && { expires }) };
       write(folder, { ...keys, [name]: added });

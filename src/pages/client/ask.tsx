@@ -32,7 +32,7 @@ export const AskForm = ({
   };
   const link = isPage && URL.canParse(String(url)) ? new URL(String(url)) : undefined;
   return (
-    <section class="note" aria-label="A question">
+    <section class="notice" aria-label="A question">
       <h4>{isModel ? "A question for your model" : "A question for you"}</h4>
       <p class="text">{cut(typeof message === "string" ? message : "")}</p>
       {isModel && <Text text={JSON.stringify(messages, null, 2)} />}

@@ -80,7 +80,7 @@ export const SchemaForm = (props: FormProps) => {
       <p class="acts">
         {Object.entries(buttons).map(([value, label], nth) => (
           <button
-            class={nth === 0 ? "allow" : ""}
+            class={nth === 0 ? "primary" : ""}
             name="button"
             value={value}
             disabled={isBusy === true}

@@ -1,5 +1,6 @@
 /** Keeps the list of calls and sessions up to date from the server's events. */
 import { groupOf, STATUSES, type Group } from "../statuses.ts";
+import { showTime } from "./times.ts";
 
 /** A call or session, as the server's `ListedCall` has it. */
 interface Listed {
@@ -35,9 +36,9 @@ export function follow(list: HTMLElement, news: HTMLElement): void {
     const answer = link("answer");
     answer.href = `/ask/${call.id}`;
     answer.hidden = call.status !== "input_required";
-    const time = part("time") as HTMLTimeElement;
+    const time = row.querySelector("time")!;
     time.dateTime = new Date(call.updated).toISOString();
-    time.textContent = new Date(call.updated).toLocaleString();
+    showTime(time);
     part("waits").textContent = call.waits ?? "";
     return row;
   }

@@ -1,5 +1,7 @@
-/** The pages' script: copy buttons, search, Live, and trying an entry, which loads the client. */
+/** The pages' script: times, copy buttons, search, Live, and trying an entry, which loads the client. */
+import type { Callee } from "../programs.ts";
 import type { Target } from "./targets.ts";
+import { followTimes } from "./times.ts";
 
 const { mcp = "/mcp" } = document.querySelector<HTMLElement>("[data-mcp]")?.dataset ?? {};
 
@@ -19,25 +21,35 @@ for (const text of document.querySelectorAll<HTMLElement>("[data-copy]")) {
   });
   copy.className = "copy";
   copy.setAttribute("aria-label", `Copy: ${text.getAttribute("aria-label")}`);
-  const box = document.createElement("div");
-  box.className = "copied";
-  text.replaceWith(box);
-  box.append(text, copy);
+  text.after(copy);
 }
 
-const phone = document.querySelector<HTMLDetailsElement>("#phone");
-phone?.removeAttribute("hidden");
-phone?.addEventListener(
-  "toggle",
-  () =>
-    void import("./qr.ts").then(({ pictureOf }) =>
-      phone.append(pictureOf(phone.dataset["url"] ?? "")),
-    ),
-  { once: true },
-);
+followTimes();
+
+/** Says that the network is gone, as long as it is. */
+const offline = document.createElement("p");
+offline.setAttribute("role", "status");
+const showNetwork = () => {
+  offline.className = navigator.onLine ? "" : "notice warn offline";
+  offline.textContent = navigator.onLine
+    ? ""
+    : "You are offline. This page still shows the last state; go on once the network is back.";
+};
+document.body.append(offline);
+for (const change of ["online", "offline"]) addEventListener(change, showNetwork);
+showNetwork();
 
 /** The server, as programs that repeat a call have it. */
-const callee = { url: phone?.dataset["url"] ?? "", isKeyed: phone?.dataset["keyed"] === "true" };
+const callee = JSON.parse(
+  document.querySelector<HTMLElement>("[data-callee]")?.dataset["callee"] ?? '{"url":""}',
+) as Callee;
+
+const phone = document.querySelector<HTMLDetailsElement>("#phone");
+phone?.addEventListener(
+  "toggle",
+  () => void import("./qr.ts").then(({ pictureOf }) => phone.append(pictureOf(callee.url))),
+  { once: true },
+);
 
 const entries = [...document.querySelectorAll<HTMLDetailsElement>("details.entry")];
 
@@ -67,7 +79,6 @@ if (live && news) void import("./live.ts").then(({ follow }) => follow(live, new
 
 const search = document.querySelector<HTMLInputElement>("#search");
 const found = document.querySelector("#found");
-document.querySelector("#search-place")?.removeAttribute("hidden");
 search?.addEventListener("input", () => {
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
   let count = 0;

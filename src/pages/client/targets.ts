@@ -118,7 +118,13 @@ export async function callTarget(
 }
 
 export function reasonOf(error: unknown): string {
+  // So browsers say that `fetch` got no answer: Chromium, Firefox, Safari.
+  const isUnanswered = /Failed to fetch|NetworkError|Load failed/.test(String(error));
+  if (isUnanswered || !navigator.onLine) return UNREACHED;
   const { message, data } = error as { message?: string; data?: unknown };
   const details = isObject(data) ? `\n${JSON.stringify(data, null, 2)}` : "";
   return `${message ?? String(error)}${details}`;
 }
+
+const UNREACHED =
+  "The server could not be reached. Check your network, and run this again. If the call had begun, it may have been done.";

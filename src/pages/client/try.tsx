@@ -147,7 +147,7 @@ const Try = ({ target, address, callee, views }: Tried & { views: ReturnType<typ
 };
 
 const Failure = ({ why }: { why: string }) => (
-  <div role="alert" class="note wrong">
+  <div role="alert" class="notice wrong">
     <p class="text">{printableText(why.slice(0, 2000))}</p>
     {/401|sign in|Unauthorized/i.test(why) && (
       <p>

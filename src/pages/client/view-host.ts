@@ -252,7 +252,7 @@ function contextFor({ call }: FramedView, dialog: HTMLDialogElement) {
   };
 }
 
-/** The protocol's names of the colours and sizes of the console's pages, which `src/http/document.ts` has. */
+/** The protocol's names of the colours and sizes of the console's pages, which `src/http/style.ts` has. */
 const VARIABLES = {
   "--color-background-primary": "--paper",
   "--color-background-secondary": "--panel",
@@ -260,15 +260,15 @@ const VARIABLES = {
   "--color-text-primary": "--ink",
   "--color-text-secondary": "--dim",
   "--color-text-inverse": "--paper",
-  "--color-text-info": "--link",
+  "--color-text-info": "--accent",
   "--color-text-danger": "--wrong",
   "--color-text-warning": "--warn",
   "--color-border-primary": "--edge",
   "--color-border-secondary": "--line",
-  "--color-ring-primary": "--link",
+  "--color-ring-primary": "--accent",
   "--font-sans": "system-ui, sans-serif",
   "--font-mono": "ui-monospace, monospace",
-  "--border-radius-md": "0.5rem",
+  "--border-radius-md": "0.375rem",
   "--border-width-regular": "1px",
 };
 
@@ -369,7 +369,7 @@ async function isAgreed(
   deny.addEventListener("click", () => resolve(false));
   const shown = element(
     "section",
-    { className: "note asked", ariaLabel: "The view asks" },
+    { className: "notice asked", ariaLabel: "The view asks" },
     element("p", { textContent: asks }),
     element("p", {}, element("code", { textContent: printable(what) })),
     element("p", { className: "acts" }, link, deny),

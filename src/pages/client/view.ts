@@ -109,7 +109,7 @@ async function isAnsweredByView(
   words.className = "text";
   words.textContent = printableText(String(params["message"]).slice(0, CHARACTERS));
   const section = document.createElement("section");
-  section.className = "note";
+  section.className = "notice";
   section.ariaLabel = "A question";
   const shownIn = document.createElement("div");
   section.append(words, shownIn, form);

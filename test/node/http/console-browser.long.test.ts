@@ -40,6 +40,9 @@ interface Opened extends BrowserContextOptions {
   at?: typeof server;
 }
 
+/** Opens the clients. */
+const connected = (page: Page) => page.getByText("Connect", { exact: true }).click();
+
 /** Runs a list of steps of the test guest. */
 async function planned(page: Page, ...steps: object[]) {
   const place = await tried(page, "plan");
@@ -52,6 +55,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
   describe.each(Object.keys(DRESSES))("the page, %s", (dress) => {
     test("has no barrier, no overflow, and nothing that the browser complains about", async () => {
       const page = await open("/", DRESSES[dress]);
+      await connected(page);
       await page.locator("#phone summary").click();
       await page.locator("img.qr").waitFor();
       const place = await tried(page, "request_approval");
@@ -75,22 +79,23 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     const text = await page.locator("main").textContent();
     for (const one of [server.url.href, "claude mcp add", "greet", "The name of whom to greet"])
       expect(text).toContain(one);
-    await page.getByRole("radio", { name: "Cursor" }).check({ force: true });
-    expect(await page.getByRole("link", { name: "Add to Cursor" }).isVisible()).toBe(true);
-    expect(await page.getByText("claude mcp add").isVisible()).toBe(false);
+    const link = page.getByRole("link", { name: "Add to Cursor" });
+    expect(await link.isVisible()).toBe(false);
+    await connected(page);
+    expect(await link.isVisible()).toBe(true);
+    expect(await page.getByRole("searchbox").isVisible()).toBe(false);
     expect(await page.getByRole("button").count()).toBe(0);
   });
 
   test("links and commands are filled in, and copied", async () => {
     const page = await open("/", { at: keyed });
-    await page.getByRole("radio", { name: "Cursor" }).check({ force: true });
+    await connected(page);
     const link = await page.getByRole("link", { name: "Add to Cursor" }).getAttribute("href");
     const settings = new URL(link!).searchParams.get("config")!;
     expect(JSON.parse(atob(settings))).toEqual({
       url: keyed.url.href,
       headers: { Authorization: "Bearer YOUR-KEY" },
     });
-    await page.getByRole("radio", { name: "VS Code" }).check({ force: true });
     const code = await page.getByRole("link", { name: "Add to VS Code" }).getAttribute("href");
     expect(JSON.parse(decodeURIComponent(code!.split("?")[1]!))).toMatchObject({
       type: "http",
@@ -102,8 +107,11 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
 
   test("the keyboard leads through clients and entries", async () => {
     const page = await open();
-    await page.getByRole("radio", { name: "Claude", exact: true }).focus();
-    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("Tab");
+    expect(await page.evaluate("document.activeElement.textContent")).toBe("Skip to the content");
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
     expect(await page.getByText("claude mcp add").isVisible()).toBe(true);
     await page.locator('details[data-name="greet"] > summary').focus();
     await page.keyboard.press("Enter");
@@ -348,7 +356,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await page.locator("main").getByRole("link", { name: "Sign in" }).click();
       await page.getByLabel("API key").fill(key);
       await page.getByRole("button", { name: "Continue" }).click();
-      await page.getByText("Account of").waitFor();
+      await page.getByRole("button", { name: "Sign out" }).waitFor();
       return page;
     };
 

@@ -23,6 +23,16 @@ export default defineServlet({ tools: {
   shout: { description: "Shouts.", input: { type: "object", properties: {} }, handler: () => "HEY" },
 } });`;
 
+/** The page for operators, as the holder of a key sees it. */
+async function operatePage(key: string): Promise<string> {
+  const url = new URL("/console/operate", server.url);
+  const body = new URLSearchParams({ credential: key });
+  const headers = { origin: url.origin };
+  const signedIn = await fetch(url, { method: "POST", body, headers, redirect: "manual" });
+  const [cookie = ""] = signedIn.headers.getSetCookie();
+  return (await fetch(url, { headers: { cookie: cookie.split(";")[0]! } })).text();
+}
+
 async function connected(key: string, action: "accept" | "decline" = "accept") {
   const client = new Client(
     { name: "test", version: "1.0.0" },
@@ -83,6 +93,9 @@ test("an operator's agent installs what was published once its user agrees, and 
   });
 
   await boss.call("uninstall_servlet", { name: "loud" });
+  expect(await operatePage("boss")).toMatch(
+    /Uninstalled loud\.[^]*by an agent[^]*Installed loud, version 1\.[^]*by an agent[^]*Published loud \(\w{12}\)\.[^]*by a command/,
+  );
   await expect.poll(boss.names, EVENTUALLY).not.toContain("shout");
   await Promise.all([boss.client.close(), shy.client.close()]);
 });

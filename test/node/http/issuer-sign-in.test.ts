@@ -84,7 +84,7 @@ describe("a user of an issuer at which this server is a client", () => {
 
   test("has proven no scopes, so the start page offers no tools", async () => {
     const { browser, page } = await signedIn("ada", new URL("/sign-in", server.url).href);
-    expect(page.text).toContain("Account of");
+    expect(page.text).toContain("Sign out");
     expect(page.text).not.toContain("get_result");
     expect(page.text).not.toContain('data-name="greet"');
     expect(browser.visited.at(-1)!.pathname).toBe("/");
@@ -108,7 +108,7 @@ describe("a user of an issuer at which this server is a client", () => {
     const callback = eve.visited.find(({ pathname }) => pathname === "/account/callback")!;
     // The attacker's answer in a browser that has begun nothing: it is not signed in as the attacker.
     const victim = await new PersonBrowser().open(callback.href);
-    expect(victim.text).toContain("Who are you?");
+    expect(victim.text).toContain("Sign in to edge-servlets");
     // And not twice in the attacker's own.
     expect((await eve.open(callback.href)).text).toContain("did not grant access");
   });

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import type { BrowserContextOptions } from "playwright-core";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ELICIT, HOUR, listOf as listAt, planned as plannedAt } from "./live-calls.ts";
 import { barriers, complaints, DRESSES, PICTURES, realBrowser } from "./real-browser.ts";
 import { serving } from "./serving.ts";
@@ -109,10 +109,12 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
   test("without script it is a printout that can be answered, cancelled and forked", async () => {
     const id = await planned("ola", ELICIT);
     const { page, group } = await listOf("ola", { javaScriptEnabled: false });
-    await vi.waitFor(async () => {
-      await page.reload();
-      expect(await group("waiting").count()).toBe(1);
-    });
+    await expect
+      .poll(async () => {
+        await page.reload();
+        return group("waiting").count();
+      })
+      .toBe(1);
     await page.getByRole("link", { name: "plan_always" }).click();
     await page.getByRole("button", { name: "Fork from here (from the beginning)" }).first().click();
     await page.getByText("requests are sent again").waitFor();

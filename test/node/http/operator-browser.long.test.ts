@@ -44,7 +44,7 @@ async function at(path: string, options: BrowserContextOptions = {}) {
   const page = await opened(browser!, new URL(`/sign-in?back=${path}`, server.url).href, options);
   await page.getByLabel("API key").fill(KEY);
   await page.getByRole("button", { name: "Continue" }).click();
-  await page.getByRole("heading", { level: 2 }).first().waitFor();
+  await page.getByRole("button", { name: "Sign out" }).waitFor();
   expect(new URL(page.url()).pathname).toBe(path);
   return page;
 }

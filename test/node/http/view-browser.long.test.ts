@@ -570,7 +570,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     const page = await opened(browser!, new URL("/sign-in?back=%2F", keyed.url).href);
     await page.getByLabel("API key").fill("key-of-ada");
     await page.getByRole("button", { name: "Continue" }).click();
-    await page.getByText("Account of").waitFor();
+    await page.getByRole("button", { name: "Sign out" }).waitFor();
     const { frame } = await board(page);
     expect(await called(frame, "move")).toMatchObject({ content: [{ text: "moved" }] });
     await page.context().clearCookies();

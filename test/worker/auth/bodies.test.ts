@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { createServer } from "../../../src/server.ts";
-import { SIGN_IN_PATH } from "../../../src/pages/frame.ts";
+import { SIGN_IN_PATH } from "../../../src/pages/paths.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { bundle as whole } from "../../bundle.gen.ts";
 import { bundle, serverOf, type Server } from "./key-holders.ts";

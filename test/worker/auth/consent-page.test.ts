@@ -59,7 +59,7 @@ describe("the page", () => {
     const { register, authorizePath, open } = visitor(app);
     const evil = '"><script>alert(1)</script><img src=x onerror=alert(1)>';
     const { text } = await open(await authorizePath(await register({ client_name: evil })));
-    expect(text).not.toMatch(/<script|<img/);
+    expect(text.replaceAll('<img class="icon"', "")).not.toMatch(/<script|<img/);
     expect(text).toContain("&lt;script&gt;");
   });
 
@@ -144,7 +144,7 @@ describe("the page", () => {
       await authorizePath(beside ?? "none", { redirect_uri, response_type: "token" }),
     );
     expect(page.response.status).toBe(400);
-    expect(page.text).not.toContain("<a ");
+    expect(page.text).not.toMatch(/<a (?!class="(skip|brand)")/);
   });
 
   test.each<[string, Record<string, string | undefined>]>([

@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { keyRecordsOf, RevokedKeys } from "../../../src/auth/key-records.ts";
+import { KnownKeys, keyRecordsOf, type MadeKey } from "../../../src/auth/key-records.ts";
+import { hexDigest } from "../../../src/core/digest.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { greet, send, serverOf } from "./key-holders.ts";
 
@@ -10,18 +11,19 @@ const SECOND = 1000;
 
 /** An isolate whose clock and records are the test's. */
 function isolate() {
-  const at = { now: 1e12, revoked: [] as string[], reads: 0, isDown: false };
+  const at = { now: 1e12, revoked: [] as string[], made: [] as MadeKey[], reads: 0, isDown: false };
   const used = async () => {
     at.reads++;
     if (at.isDown) throw new Error("the object is gone");
-    return at.revoked;
+    return { revoked: at.revoked, made: at.made };
   };
-  const keys = new RevokedKeys(
+  const keys = new KnownKeys(
+    [],
     () => ({ used }),
     () => at.now,
   );
-  const has = (key = "ada") => keys.has(key).catch(({ code }: { code: string }) => code);
-  return { at, has };
+  const has = (key = "ada") => keys.isRevoked(key).catch(({ code }: { code: string }) => code);
+  return { at, keys, has };
 }
 
 test("are read by the first call, and then every few seconds, however many calls there are", async () => {
@@ -108,5 +110,66 @@ describe("a key", () => {
   test("is refused by a server that cannot read which are revoked", async () => {
     const getByName = () => ({ used: () => Promise.reject(new Error("the object is gone")) });
     expect(await statusOf({ KEY_RECORDS: { getByName } })).toBe(503);
+  });
+});
+
+describe("keys that are made while the server runs", () => {
+  const SECRET = "esk_made";
+  const made = async (more: Partial<MadeKey> = {}): Promise<MadeKey> => ({
+    ...{ key: await hexDigest(SECRET), name: "made", scopes: ["hello:*"], expires: null },
+    ...{ made: 1, maker: "boss", ...more },
+  });
+
+  test("are known a second later", async () => {
+    const { at, keys } = isolate();
+    expect(await keys.ownerOf(SECRET)).toBeUndefined();
+    at.made = [await made()];
+    expect(await keys.ownerOf(SECRET)).toBeUndefined();
+    at.now += SECOND;
+    expect(await keys.ownerOf(SECRET)).toMatchObject({
+      principal: { name: "made", scopes: ["hello:*"] },
+    });
+    expect(keys.named("made")).toBeDefined();
+  });
+
+  test("cost strangers' keys no more than a read a second, and tokens of issuers none", async () => {
+    const { at, keys } = isolate();
+    for (let nth = 0; nth < 100; nth++) await keys.ownerOf(`esk_${nth}`);
+    expect(at.reads).toBe(1);
+    at.now += 60 * SECOND;
+    await keys.ownerOf("eyJhbGciOiJIUzI1NiJ9.e30.x");
+    expect(at.reads).toBe(1);
+  });
+
+  test("are found by name, until they are revoked, removed or expire", async () => {
+    const { at, keys } = isolate();
+    at.made = [await made({ expires: at.now + 60 * SECOND })];
+    expect((await keys.find("made"))?.name).toBe("made");
+    at.revoked = [at.made[0]!.key];
+    at.now += 10 * SECOND;
+    expect(await keys.find("made")).toBeUndefined();
+    at.revoked = [];
+    at.now += 10 * SECOND;
+    expect((await keys.find("made"))?.name).toBe("made");
+    at.now += 60 * SECOND;
+    expect(await keys.find("made")).toBeUndefined();
+    await expect(keys.ownerOf(SECRET)).rejects.toThrow("expired");
+    at.made = [];
+    at.now += 10 * SECOND;
+    expect(await keys.ownerOf(SECRET)).toBeUndefined();
+  });
+
+  test("have names of their own, and are few", async () => {
+    const records = env.KEY_RECORDS!.getByName("made");
+    const make = async (nth: number, name = `made-${nth}`) =>
+      records.make({ ...(await made()), key: await hexDigest(`${nth}`), name });
+    expect(await make(0)).toMatchObject({ value: undefined });
+    expect(await make(1, "made-0")).toMatchObject({ code: "conflict" });
+    for (let nth = 1; nth < 200; nth++) await make(nth);
+    expect(await make(200)).toMatchObject({ message: expect.stringContaining("Remove one") });
+    const { key } = (await records.made())[0]!;
+    await records.remove(key, "boss");
+    expect(await make(200)).toMatchObject({ value: undefined });
+    expect((await records.used({})).revoked).toEqual([key]);
   });
 });

@@ -255,7 +255,7 @@ describe("the page", () => {
     );
     const ofKeys = await (await pageOf({ API_KEYS: "{}" })).text();
     expect(ofKeys).not.toContain("requires no authentication");
-    expect(ofKeys).toContain("Requires an API key");
+    expect(ofKeys).toContain("Replace\n    <code>YOUR-KEY</code> with your API key");
     warn.mockRestore();
   });
 

@@ -22,6 +22,17 @@ const alarmIn = async (id: string) => ((await alarmOf(id)) ?? -Infinity) - Date.
 const loseAlarm = (id: string) =>
   runInDurableObject(objectOf(id), (_instance, { storage }) => storage.deleteAlarm());
 
+/** Requests of servlets are answered when `isThere` becomes true. */
+function answering() {
+  const answer = { isThere: false };
+  const sent = vi.spyOn(globalThis, "fetch").mockImplementation(async () => {
+    while (!answer.isThere) await pause();
+    return new Response("there");
+  });
+  const asked = () => vi.waitFor(() => expect(sent).toHaveBeenCalled(), 10_000);
+  return { answer, asked };
+}
+
 describe("a task whose alarm is lost goes on when it is looked at", () => {
   test("asleep", async () => {
     const id = await planned(NIGHT);
@@ -49,9 +60,12 @@ describe("a task whose alarm is lost goes on when it is looked at", () => {
 
   test("waiting for room", async () => {
     limited({ waitingBytes: 1, shortageMs: 10 * HOUR });
-    const other = callOf("plan_never", steps({ do: "sleep", ms: 300 }));
+    const { answer, asked } = answering();
+    const other = callOf("plan_never", steps(http("GET", "/")));
+    await asked();
     const id = await planned(NAP);
     await waiting(id, 10 * HOUR);
+    answer.isThere = true;
     await other;
     await loseAlarm(id);
     clock.aheadMs = 20 * HOUR;
@@ -70,13 +84,9 @@ describe("a task whose alarm is lost goes on when it is looked at", () => {
   });
 
   test("but not while it runs", async () => {
-    const answer = { isThere: false };
-    const sent = vi.spyOn(globalThis, "fetch").mockImplementation(async () => {
-      while (!answer.isThere) await pause();
-      return new Response("there");
-    });
+    const { answer, asked } = answering();
     const id = await planned(http("GET", "/"));
-    await vi.waitFor(() => expect(sent).toHaveBeenCalled(), 10_000);
+    await asked();
     await loseAlarm(id);
     await taskOf(id);
     expect(await alarmOf(id)).toBeNull();

@@ -94,7 +94,7 @@ test("a task with calls inside sends each POST once", async () => {
   const post = { do: "http", method: "POST", url: "https://world.example/" };
   const inner = call("plan", post, { do: "sleep", ms: 3_600_000 }, { do: "elicit" }, post);
   const id = await beginTask("plan_always", steps(calling(inner, inner)));
-  await vi.waitFor(() => expect(sent.length).toBe(2));
+  await expect.poll(() => sent.length).toBe(2);
   await until(id, "working");
   await ring(id, 3_600_000);
   const task = await until(id, "input_required");

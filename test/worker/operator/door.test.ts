@@ -39,6 +39,23 @@ describe("the door", () => {
     expect(await refusal.text()).toContain("--scopes operator");
   });
 
+  test("notes who has changed what", async () => {
+    const app = await withKeys({ "op-noted": { scopes: ["operator"] } });
+    const scope = "caller:somebody";
+    const path = `state/counting?scope=${scope}`;
+    expect((await operate(path, { method: "DELETE", ...bearer("op-noted") }, app)).status).toBe(
+      200,
+    );
+    await operate(path, bearer("op-noted"), app);
+    const acts = await env.USAGE!.getByName("usage").acts();
+    expect(acts.filter(({ by }) => by === "op-noted")).toEqual([
+      expect.objectContaining({
+        how: "command",
+        what: "Deleted the state of counting for caller:somebody.",
+      }),
+    ]);
+  });
+
   test("does not let an operator's key use the tools of servlets", async () => {
     const app = await withKeys({ op: { scopes: ["operator"] } });
     const { result } = await send("tools/list", {}, { server: app, ...bearer("op") });

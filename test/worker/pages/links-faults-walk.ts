@@ -83,7 +83,7 @@ async function through({ id, url }: { id: string; url: string }): Promise<unknow
   const person = browser(server);
   for (let times = 0; times < 50; times++) {
     const { hidden, text, response } = await person.fetch(url);
-    if (text.includes("Who are you?")) await person.send(url, { credential: "ada" });
+    if (text.includes("Sign in to edge-servlets")) await person.send(url, { credential: "ada" });
     const secretPage = response.headers.get("location");
     if (secretPage !== null) {
       const { hidden: own } = await person.fetch(secretPage);

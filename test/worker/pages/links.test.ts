@@ -247,7 +247,7 @@ test("a deadline counts from when the link was given, and is over for the page, 
   const { id, url } = result!["structuredContent"];
   const person = browser();
   const { hidden, text } = await person.fetch(url);
-  expect(text).toContain(`Answer by ${new Date(Date.now() + HOUR).toUTCString().slice(0, 16)}`);
+  expect(text).toContain("The question ends in 1 h");
   clock.aheadMs += 2 * HOUR;
   const late = await person.send(url, { ...hidden, f0: "Ada", decision: "accept" });
   expect(late.status).toBe(409);

@@ -33,9 +33,7 @@ describe("the page of a profile", () => {
     const server = profiled({ LINKS: "on" });
     const page = await browser(server).fetch("/mcp/support", { headers: html });
     expect(page.status).toBe(200);
-    expect(page.text).toMatch(
-      /The profile\s+Support\s+of\s+this server\s*\.\s+What support needs\./,
-    );
+    expect(page.text).toMatch(/Support A profile of edge-servlets\s*\.\s+What support needs\./);
     expect(page.html).toContain('data-name="greet"');
     expect(page.html).not.toContain('data-name="echo"');
     expect(page.html).toMatch(/data-mcp="\/mcp\/support"\s+data-profile="support"/);
@@ -70,7 +68,7 @@ describe("the page of a profile", () => {
     const other = browser(server);
     await other.send("/sign-in", { credential: "other" });
     const denied = await other.fetch("/mcp/support", { headers: html });
-    expect(denied.text).toContain("You may not use this profile.");
+    expect(denied.text).toContain("You may not use this profile");
     expect(denied.html).not.toContain('data-name="greet"');
     expect((await call(other, "/console/mcp/support")).status).toBe(403);
   });
@@ -94,9 +92,8 @@ describe("the start page", () => {
       { description: EVIL, inputSchema },
       { description: EVIL, prefix: "a" },
     );
-    expect(html.replace(/<script type="module" src="[^"]+"><\/script>/, "")).not.toMatch(
-      /<script|<img/,
-    );
+    const own = /<script type="module" src="[^"]+"><\/script>|<img class="icon"/g;
+    expect(html.replaceAll(own, "")).not.toMatch(/<script|<img/);
     expect(text).toContain("<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\\u{202e}");
     expect(html).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
   });
@@ -206,7 +203,7 @@ describe("where callers must be known, the page", () => {
     expect((await visitor.fetch("/")).text).not.toContain("greet");
     await visitor.send("/sign-in", { credential: "bob" });
     const page = await visitor.fetch("/");
-    expect(page.text).toContain("Account of bob");
+    expect(page.text).toContain("bob Account Sign out");
     expect(page.text).toContain("greet");
     expect(page.text).toContain("scope greeter");
     expect(page.text).not.toContain("lookup_status");

@@ -202,7 +202,7 @@ describe("who may open it", () => {
     const { id, url } = await linkOf([{ ...ELICIT, message: "Secret?" }], keys, "ada");
     const person = browser(keys);
     const asked = await person.fetch(url);
-    expect(asked.text).toContain("Who are you?");
+    expect(asked.text).toContain("Sign in to edge-servlets");
     expect(asked.text).not.toContain("Secret?");
     expect((await person.send(url, { credential: "wrong" })).status).toBe(403);
     expect((await person.send(url, { credential: "ada" })).text).toContain("Secret?");
@@ -237,11 +237,11 @@ describe("who may open it", () => {
     const changed = await serverOf({ ada: { hash: "0".repeat(64) } }, {});
     const same = browser(changed);
     for (const [name, value] of person.cookies) same.cookies.set(name, value);
-    expect((await same.fetch(url)).text).toContain("Who are you?");
+    expect((await same.fetch(url)).text).toContain("Sign in to edge-servlets");
     clock.aheadMs += limits.personMs + 1;
-    expect((await person.fetch(url)).text).toContain("Who are you?");
+    expect((await person.fetch(url)).text).toContain("Sign in to edge-servlets");
     const late = await person.send(url, { ask: "ask_1", f0: "late", decision: "accept" });
-    expect(late.text).toContain("Who are you?");
+    expect(late.text).toContain("Sign in to edge-servlets");
   });
 
   test("an answer is kept where the cookie has ended, until its sender has signed in again", async () => {

@@ -214,7 +214,7 @@ describe("bad input", () => {
     const [{ params }] = Object.values(result!["inputRequests"]) as [Json];
     const { url } = params;
     const stranger = browser(at);
-    expect((await stranger.fetch(url)).text).toContain("Who are you?");
+    expect((await stranger.fetch(url)).text).toContain("Sign in to edge-servlets");
     expect((await stranger.fetch(url)).text).not.toContain("DeepL");
     const other = await signedIn(at, eve);
     expect((await other.fetch(url)).text).toContain("Not for you");
@@ -297,7 +297,7 @@ describe("the account", () => {
     await enter(person, url, "of-ada");
     const full = await person.fetch("/account");
     expect(full.html).toContain(`<a href="/ask/${id}">plan of durable</a>`);
-    expect(full.text).toContain("deepl for durable, since");
+    expect(full.text).toContain("deepl for durable, kept just now");
     expect(full.text).not.toContain("of-ada");
     const other = await signedIn(at, eve);
     expect((await other.fetch("/account")).text).toContain("Kept secrets None.");
@@ -320,9 +320,9 @@ describe("the account", () => {
     expect(saidIn(await plan([KEPT]))).toEqual([null]);
 
     await person.answer(url, { f0: "Ada" });
-    const over = await person.send("/account", { token, do: "sign-out" });
+    const over = await person.send("/sign-out", {});
     expect(over.text).toContain("You are signed out");
-    expect((await person.fetch("/account")).text).toContain("Who are you?");
+    expect((await person.fetch("/account")).text).toContain("Sign in to edge-servlets");
   });
 
   test("shows a call that waits behind many that have ended, and forgets all of them", async () => {
@@ -361,7 +361,7 @@ describe("the account", () => {
     expect(saidIn(await plan([KEPT]))).toEqual([`of-${ada}`]);
     const over = await person.send("/account", { ...asked.hidden, do: "forget-all" });
     expect(over.text).toContain("You are forgotten");
-    expect((await person.fetch("/account")).text).toContain("Who are you?");
+    expect((await person.fetch("/account")).text).toContain("Sign in to edge-servlets");
 
     expect(saidIn(await plan([KEPT]))).toEqual([null]);
     expect(saidIn(await plan([KEPT], eve))).toEqual([`of-${eve}`]);

@@ -143,8 +143,9 @@ test("the console has the same entry, and counts it as an error", async () => {
   try {
     await called("broken");
     await called("greet", { name: "Ada" }, {}, UNSET);
-    await vi.waitFor(async () =>
-      expect(await usageOf(env)!().errors()).toEqual(
+    await expect
+      .poll(async () => usageOf(env)!().errors())
+      .toEqual(
         expect.arrayContaining([
           expect.objectContaining({
             outcome: "threw",
@@ -156,8 +157,7 @@ test("the console has the same entry, and counts it as an error", async () => {
             message: expect.stringContaining("ISSUES_API"),
           }),
         ]),
-      ),
-    );
+      );
   } finally {
     configureLimits({ usageMs });
   }

@@ -24,6 +24,9 @@ export interface Used {
 /** The test's answer to requests. */
 export const ANSWER = { id: 7, result: 7 };
 
+/** True for a package whose servlet takes seconds of a processor to make: its test is a slow one. */
+export const isLarge = ({ kb = 0 }: Used): boolean => kb > 200;
+
 export const CORPUS: readonly Used[] = [
   {
     name: "@formatjs/intl-numberformat",

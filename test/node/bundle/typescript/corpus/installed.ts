@@ -6,7 +6,7 @@ import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { CORPUS, type Used } from "./corpus.ts";
+import type { Used } from "./corpus.ts";
 
 const run = promisify(execFile);
 
@@ -61,9 +61,12 @@ export default defineServlet({
   return servlet;
 }
 
-/** The results of the packages in Node, by name; without those that ask a server. */
-export async function usedInNode(folder: string): Promise<Record<string, unknown>> {
-  const asked = CORPUS.filter(({ gives }) => gives === undefined);
+/** The results of these packages in Node, by name; without those that ask a server. */
+export async function usedInNode(
+  folder: string,
+  corpus: readonly Used[],
+): Promise<Record<string, unknown>> {
+  const asked = corpus.filter(({ gives }) => gives === undefined);
   const uses = asked.map((used) => [used.name, useOf(folder, used)]);
   const script = `const results = {};
 for (const [name, path] of ${JSON.stringify(uses)}) {

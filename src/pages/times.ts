@@ -1,0 +1,30 @@
+/** Points in time in words, as all pages show them. For the server and the pages' script. */
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** `just now`, `3 min ago`, `in 2 h`, `5 days ago`; a date where it is more than a month away. In Unix ms. */
+export function timeAgo(at: number, now = Date.now()): string {
+  const away = Math.abs(now - at);
+  if (away >= 30 * DAY) return dateOf(at);
+  const words = awayOf(away);
+  return words === "" ? "just now" : at < now ? `${words} ago` : `in ${words}`;
+}
+
+function awayOf(ms: number): string {
+  const minutes = Math.round(ms / MINUTE);
+  if (minutes === 0) return "";
+  if (minutes < 60) return `${minutes} min`;
+  if (ms < DAY) return `${Math.max(1, Math.round(ms / HOUR))} h`;
+  const days = Math.round(ms / DAY);
+  return days === 1 ? "1 day" : `${days} days`;
+}
+
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/** `3 Nov 2026`, by UTC: the script and the server write the same. */
+function dateOf(at: number): string {
+  const date = new Date(at);
+  return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]!} ${date.getUTCFullYear()}`;
+}

@@ -1,0 +1,4 @@
+import { CORPUS, isLarge } from "./corpus.ts";
+import { testPackages } from "./tested.ts";
+
+testPackages(CORPUS.filter(isLarge));

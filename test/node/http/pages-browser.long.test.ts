@@ -1,0 +1,154 @@
+import { hash } from "node:crypto";
+import { mkdir } from "node:fs/promises";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { ELICIT, planned } from "./live-calls.ts";
+import {
+  barriers,
+  complaints,
+  DRESSES,
+  opened,
+  PICTURES,
+  realBrowser,
+  tried,
+} from "./real-browser.ts";
+import { serving } from "./serving.ts";
+
+/** All pages in a real browser, in each dress: a picture of each, to look at, and what holds for every page. */
+
+const { browser, why } = await realBrowser();
+
+const common = { SERVER_TITLE: "Weather tools", TEST_SERVLETS: "chart,durable,hello,http-status" };
+const open = await serving({ assets: ".bundle/assets", variables: common });
+const keyed = await serving({
+  assets: ".bundle/assets",
+  variables: {
+    ...common,
+    SERVER_COLOR: "#ffd700",
+    SERVER_DESCRIPTION: "Forecasts, warnings and records of 40 stations.",
+    API_KEYS: JSON.stringify({
+      ada: hash("sha256", "ada"),
+      op: { hash: hash("sha256", "op"), scopes: ["operator"] },
+    }),
+  },
+});
+
+/** A call of Ada's, which waits for her. */
+let id: string;
+beforeAll(async () => (id = await planned(keyed.url, "ada", ELICIT)));
+
+/** Where each page is, by its name in the pictures, and who has signed in there. */
+const PLACES: Record<string, { at: typeof open; path: string; as?: string; click?: string }> = {
+  home: { at: open, path: "/" },
+  connect: { at: open, path: "/", click: "Connect" },
+  "connect-keyed": { at: keyed, path: "/", click: "Connect" },
+  "home-unknown": { at: keyed, path: "/" },
+  "home-ada": { at: keyed, path: "/", as: "ada" },
+  "sign-in": { at: keyed, path: "/sign-in?back=/console/live" },
+  "sign-in-question": { at: keyed, path: "/ask/nothing" },
+  question: { at: keyed, path: "/ask/ID", as: "ada" },
+  live: { at: keyed, path: "/console/live", as: "ada" },
+  call: { at: keyed, path: "/console/live/ID", as: "ada" },
+  usage: { at: keyed, path: "/console/usage", as: "op" },
+  operate: { at: keyed, path: "/console/operate", as: "op" },
+  account: { at: keyed, path: "/account", as: "ada" },
+  "not-found": { at: open, path: "/nothing" },
+  "not-your-page": { at: open, path: "/ask/nothing" },
+};
+
+/** The page in such a window; its layout shifts are counted from the beginning. */
+async function pageAt(name: string, options: object): Promise<Page> {
+  const { at, path, as, click } = PLACES[name]!;
+  const address = new URL(path.replace("ID", id), at.url).href;
+  const start = as === undefined ? "about:blank" : new URL("/sign-in", at.url).href;
+  const page = await opened(browser!, start, options);
+  if (as !== undefined) {
+    await page.getByLabel("API key").fill(as);
+    await page.getByRole("button", { name: "Continue" }).click();
+    await page.getByRole("button", { name: "Sign out" }).waitFor();
+  }
+  await page.addInitScript(`
+    self.shifts = [];
+    new PerformanceObserver((list) => shifts.push(
+      ...list.getEntries().filter((one) => !one.hadRecentInput)
+        .flatMap(({ sources }) => sources.map(({ node }) => node?.outerHTML.slice(0, 200)))))
+      .observe({ type: "layout-shift", buffered: true });`);
+  await page.goto(address);
+  await page.waitForLoadState("networkidle");
+  if (click !== undefined) await page.getByText(click, { exact: true }).click();
+  return page;
+}
+
+/** Buttons, fields and links outside of text that a finger of 44 px does not fit. */
+const SMALL = `[...document.querySelectorAll("main button, main .button, main input, main select, main summary, header a:not(.skip), header button")]
+  .filter((one) => one.checkVisibility() && !/^(radio|checkbox|hidden)$/.test(one.type) && one.getBoundingClientRect().height < 43.5)
+  .map((one) => one.outerHTML)`;
+
+describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
+  describe.each(Object.keys(DRESSES))("%s", (dress) => {
+    test.each(Object.keys(PLACES))(
+      "%s has one heading, no barrier, no overflow, no shift, and nothing that the browser complains about",
+      async (name) => {
+        const page = await pageAt(name, DRESSES[dress]!);
+        await mkdir(PICTURES, { recursive: true });
+        await page.screenshot({ path: `${PICTURES}/page-${name}-${dress}.png`, fullPage: true });
+        // The browser says by itself that a page was not found.
+        const said = complaints.get(page)!.filter((one) => !one.includes("the server responded"));
+        expect(said).toEqual([]);
+        expect(await page.locator("h1").count()).toBe(1);
+        const width = await page.evaluate("document.documentElement.scrollWidth");
+        expect(width).toBe(DRESSES[dress]!.viewport!.width);
+        expect(await page.evaluate("shifts")).toEqual([]);
+        expect(dress === "phone" ? await page.evaluate(SMALL) : []).toEqual([]);
+        const bare = await pageAt(name, { ...DRESSES[dress], bypassCSP: true });
+        expect(await barriers(bare)).toEqual([]);
+      },
+    );
+  });
+
+  test("from home, Cursor is two clicks away", async () => {
+    const page = await pageAt("home", {});
+    await page.getByText("Connect", { exact: true }).click();
+    const link = page.getByRole("link", { name: "Add to Cursor" });
+    await link.click({ trial: true });
+    expect(await link.getAttribute("href")).toMatch(/^cursor:/);
+    expect(await page.getByRole("link", { name: "Add to Claude" }).count()).toBe(0);
+    const names = await page
+      .locator("[data-client]")
+      .evaluateAll((all: any[]) => all.map(({ dataset }) => dataset["client"]));
+    expect(names.slice(0, 3)).toEqual(["Claude Code", "Cursor", "VS Code"]);
+    expect(names.slice(-2)).toEqual(["Claude", "ChatGPT"]);
+  });
+
+  test("from home, the question that waits is two clicks away", async () => {
+    const page = await pageAt("home-ada", DRESSES["phone"]!);
+    await page.getByText("1 question waits for you.").waitFor();
+    await page.locator(".notice").getByRole("link", { name: "Answer" }).click();
+    await page.locator("#live").getByRole("link", { name: "Answer" }).click();
+    await page.getByRole("heading", { name: "A question for you" }).waitFor();
+    expect(new URL(page.url()).pathname).toBe(`/ask/${id}`);
+  });
+
+  test("who has signed in signs out by one click, on any page", async () => {
+    const page = await pageAt("live", { javaScriptEnabled: false });
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("heading", { name: "You are signed out" }).waitFor();
+    await page.goto(new URL("/console/live", keyed.url).href);
+    expect(await page.textContent("h1")).toBe("Sign in to Weather tools");
+  });
+
+  test("the page says that the network is gone, and when it is back", async () => {
+    const page = await pageAt("home", {});
+    const place = await tried(page, "greet");
+    await place.getByLabel("name").fill("Ada");
+    await page.context().setOffline(true);
+    await page.getByText("You are offline").waitFor();
+    await place.getByRole("button", { name: "Run" }).click();
+    await place.getByText("The server could not be reached").waitFor();
+    await page.context().setOffline(false);
+    await page.getByText("You are offline").waitFor({ state: "detached" });
+    await place.getByRole("button", { name: "Run" }).click();
+    await place.getByText("Hello, Ada!").first().waitFor();
+    expect(await place.getByText("could not be reached").count()).toBe(0);
+  });
+});
