@@ -115,7 +115,7 @@ class Loop(asyncio.BaseEventLoop):
             self._asyncgen_finalizer_hook(generator)
         left |= self._closing
         with contextlib.suppress(Deadlock):
-            while not all(one.done() for one in left):
+            while not self._stopping and not all(one.done() for one in left):
                 self._run_once()
         self._end_tasks()
 

@@ -82,7 +82,10 @@ test("a server that was written for the official SDK is a servlet", async () => 
   const { result: booked } = await servlet.callTool("book", {}, { answers });
   expect(booked.content).toEqual([text("2 test")]);
   expect((await servlet.callTool("lines")).result.content).toEqual([text("one"), text("two")]);
-  expect((await servlet.callTool("fails")).result).toEqual({ content: [text("no")], isError: true });
+  expect((await servlet.callTool("fails")).result).toEqual({
+    content: [text("no")],
+    isError: true,
+  });
   const { result: debugged } = await servlet.getPrompt("debug", { error: "E" });
   expect(debugged.messages.map(({ role }) => role)).toEqual(["user", "assistant"]);
 });

@@ -58,7 +58,9 @@ test("a loop that is stopped serves the next call", async () => {
   expect(await called("stops", {}, "sam")).toMatchObject({
     content: [{ text: "The event loop was stopped, and the handler has not ended." }],
   });
-  expect(await called("stops_and_ends", {}, "sam")).toMatchObject({ content: [{ text: "stopped" }] });
+  expect(await called("stops_and_ends", {}, "sam")).toMatchObject({
+    content: [{ text: "stopped" }],
+  });
   expect(await called("counts_tasks", {}, "sam")).toBe(1);
 });
 
