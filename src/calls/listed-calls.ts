@@ -10,10 +10,15 @@ export interface ListedCall {
   kind: "call" | "session";
   /** The name of the entry that is called; of a session, its client. */
   name: string;
-  /** The status of its task; always `working` for a session. */
+  /** The status of its task, `failed` also where its result is an error; always `working` for a session. */
   status: string;
-  /** The reason why it waits, in words. */
-  waits?: string;
+  /** The servlet, and the call's first arguments, in words. */
+  servlet?: string;
+  arguments?: string;
+  /** The question that it waits for, what it last said, or why it has failed, in words. */
+  reason?: string;
+  /** When a sleep ends that is under way, in Unix ms. */
+  wakes?: number;
   /** Unix times in ms: when it started, when it last changed, and when its data is deleted. */
   created: number;
   updated: number;

@@ -381,6 +381,8 @@ const all = {
   listedCalls: 1000,
   /** Event streams of one person's console: as many windows as one has open. */
   consoleStreams: 20,
+  /** Characters of a question that a journal keeps for people: each answered question of a call that waits has them. */
+  wordsCharacters: 200,
   /** Entries and changes of a call that its timeline shows, and how long its journal stays after the call has ended. */
   shownEntries: 200,
   endedJournalMs: 3_600_000,
