@@ -64,15 +64,21 @@ export function shownArguments(args: unknown, entry?: Shown): Record<string, str
 export const withoutSecrets = (value: unknown, isHidden = hides(undefined)): string =>
   JSON.stringify(value, (name, one: unknown) => (isHidden(name, one) ? HIDDEN : one)) ?? "";
 
+const briefly = (value: unknown): string =>
+  Array.isArray(value)
+    ? `${value.length} ${value.length === 1 ? "item" : "items"}`
+    : isObject(value)
+      ? "{…}"
+      : String(value);
+
 /** What a list says of a call: its task keeps it as long as itself. */
 export function aboutOf(entry: Pick<Entry, "ref" | "servlet" | "tool">): AboutCall {
   const { ref, servlet } = entry;
   const isHidden = hides(entry);
   const input = inputOf(ref);
   const all = isObject(input) ? Object.entries(input) : [];
-  const plain = all.filter(([, value]) => value !== null && typeof value !== "object");
-  const words = plain.slice(0, LISTED).map(([name, value]) => {
-    const text = isHidden(name, value) ? HIDDEN : shortened(String(value), LISTED_CHARACTERS);
+  const words = all.slice(0, LISTED).map(([name, value]) => {
+    const text = isHidden(name, value) ? HIDDEN : shortened(briefly(value), LISTED_CHARACTERS);
     return `${shortened(name, LISTED_CHARACTERS)}: ${text}`;
   });
   const more = all.length > words.length ? ["…"] : [];

@@ -28,7 +28,7 @@ const EMPTY: Partial<Record<string, string>> = {
 
 export const livePage = (calls: readonly ListedCall[], filter: Filter): Markup =>
   html`<h1>Live</h1>
-    <p class="lead">Your calls that take longer than their request.</p>
+    <p class="lead">Your calls that wait, sleep, or run in the background.</p>
     ${filterForm(filter)}
     <p id="news" role="status" class="dim small">Reload the page to see changes.</p>
     <div id="live" data-events="${EVENTS_PATH}">
@@ -90,9 +90,11 @@ function row(call: ListedCall | undefined): Markup {
   return html`<li data-id="${id}" data-updated="${updated}">
     <a data-name ${link}>${shown(name)}</a>
     <span class="badge ${tone}" data-status>${text}</span>
-    <span class="dim" data-servlet>${call ? shown(servletOf(call)) : ""}</span>
-    <span class="dim" data-arguments>${given}</span>
     <span data-reason>${shown(reason)}</span>
+    <span class="dim small about"
+      ><span data-servlet>${call ? shown(servletOf(call)) : ""}</span>
+      <span data-arguments>${given}</span></span
+    >
     <span class="dim small when"
       ><span data-when>${when}</span> ${timeTag(timeOf({ status, created, updated }))}<span
         data-wakes
@@ -126,11 +128,12 @@ export const unlistedPage = (): Markup =>
 export const liveStyle = `
   .filter { display: flex; flex-wrap: wrap; gap: .5rem; margin: 1rem 0 .5rem; } .filter input { flex: 1 1 14rem; margin: 0; } .filter select { flex: 0 1 11rem; margin: 0; }
   .calls { list-style: none; padding: 0; margin: .5rem 0 1.5rem; }
-  .calls li { display: grid; grid-template-columns: minmax(0, 1fr) auto auto; gap: 0 1rem; align-items: center; position: relative; margin: 0; border-top: 1px solid var(--line); padding: .75rem .5rem; overflow-wrap: anywhere; }
-  .calls li:nth-child(n + 30) { content-visibility: auto; contain-intrinsic-size: auto 4.5rem; } .calls li:hover { background: var(--panel); }
-  .calls li > * { grid-column: 1; } .calls li > :empty { display: none; } .calls [data-name] { font-weight: 600; justify-self: start; }
-  .calls a[href][data-name]::after { content: ""; position: absolute; inset: 0; } .calls [data-arguments] { font-size: var(--small); }
-  .calls [data-status] { grid-area: 1 / 2; justify-self: end; } .calls .when { grid-area: 2 / 2; justify-self: end; text-align: right; } .calls .button { grid-area: 1 / 3 / span 2; z-index: 1; }
+  .calls li { display: grid; grid-template-columns: minmax(0, 1fr) auto auto; gap: 0 1rem; align-items: center; position: relative; margin: 0; border-top: 1px solid var(--line); padding: .75rem 0; overflow-wrap: anywhere; }
+  .calls li:nth-child(n + 30) { content-visibility: auto; contain-intrinsic-size: auto 5rem; } .calls li:hover { background: var(--panel); }
+  .calls li > * { grid-column: 1; } .calls :empty { display: none; } .calls [data-name] { font-weight: 600; justify-self: start; }
+  .calls a[href][data-name]::after { content: ""; position: absolute; inset: 0; } .about span:not(:empty) + span:not(:empty)::before { content: "· "; }
+  .calls [data-status] { grid-area: 1 / 2 / auto / span 2; justify-self: end; } .calls .when { grid-area: 2 / 2 / auto / span 2; justify-self: end; text-align: right; } .calls .button { grid-area: 1 / 3 / span 3; z-index: 1; }
+  .calls li:has(.button:not([hidden])) > :is([data-status], .when) { grid-column-end: 3; }
   .group:has(li:not([hidden])) .none, .group:not(:has(li:not([hidden]))):has([data-group=sessions]) { display: none; }
-  @media (max-width: 40rem) { .calls li { grid-template-columns: minmax(0, 1fr) auto; } .calls .when { grid-area: auto / 1; justify-self: start; text-align: left; } .calls .button { grid-area: auto / 1 / auto / -1; margin-top: .5rem; } }
+  @media (max-width: 40rem) { .calls li { grid-template-columns: minmax(0, 1fr) auto; } .calls li > [data-status] { grid-area: 1 / 2; } .calls li > .when { grid-area: auto / 1 / auto / -1; justify-self: start; text-align: left; } .calls .button { grid-area: auto / 1 / auto / -1; margin-top: .5rem; } }
 `;

@@ -7,7 +7,7 @@ import { limits } from "../core/limits.ts";
 import { isObject, type Json } from "../core/model.ts";
 import { beginningOf, printableText, textIn } from "../core/text.ts";
 import { adviceFor } from "./failures.ts";
-import { LIVE_PATH } from "./live.ts";
+import { EVENTS_PATH, LIVE_PATH } from "./live.ts";
 import { badgeOf } from "./statuses.ts";
 import { durationOf } from "./times.ts";
 
@@ -49,7 +49,7 @@ export function callPage({ id, timeline, token, replayed }: CallPage): Markup {
       ${called.servlet && html`Servlet ${shown(called.servlet)} · `}started ${timeTag(began)} ·
       ${isOpen ? "last change" : "ended"} ${timeTag(updated)}
     </p>
-    ${now(id, timeline, status)} ${argumentsOf(called)} ${status === "failed" ? "" : resultOf(view)}
+    ${now(id, timeline, status)} ${isOpen ? changesOf(id, updated) : ""} ${argumentsOf(called)} ${status === "failed" ? "" : resultOf(view)}
     ${actsOf({ timeline, token, steps, replayed, isOpen })}
     <h2 id="timeline">Timeline</h2>
     ${timelineOf(steps, began)}
@@ -62,6 +62,12 @@ export function callPage({ id, timeline, token, replayed }: CallPage): Markup {
       </p>
     </details>`;
 }
+
+/** Where the script says that the call has changed. */
+const changesOf = (id: string, updated: number): Markup =>
+  html`<div id="live" data-events="${EVENTS_PATH}" data-call="${id}" data-updated="${updated}">
+    <p id="news" role="status" class="dim small">Reload the page to see changes.</p>
+  </div>`;
 
 const wakes = ({ wakes: at }: TaskTimeline) => (at === undefined ? {} : { wakes: at });
 
@@ -165,7 +171,12 @@ const SECRETS = "Its answer is not shown: it may be a secret.";
 const ITS_OWN = "The answer is not shown: it is for the servlet alone.";
 
 /** An answer to the servlet, in words. */
-function wordsOf({ what, words = "", answer, outcome }: TimelineEntry): Omit<Step, "from" | "to" | "words"> & { words: string } {
+function wordsOf({
+  what,
+  words = "",
+  answer,
+  outcome,
+}: TimelineEntry): Omit<Step, "from" | "to" | "words"> & { words: string } {
   const [kind = "", ...rest] = what.split(" ");
   const about = shown(rest.join(" "));
   const more = answer === undefined ? {} : { more: answer };
@@ -227,7 +238,7 @@ function timelineOf(steps: readonly Step[], began: number): Markup {
   const now = Date.now();
   const end = Math.max(began + 1, ...steps.map(({ from, to = now }) => Math.max(from, to)));
   const scale = (at: number) => Math.round(((at - began) / (end - began)) * WIDTH);
-  const half = durationOf((end - began) / 2);
+  const half = end - began < 10 ? "" : durationOf((end - began) / 2);
   return html`<table class="steps">
     <caption class="unseen">
       The steps of this call in their order, and how long each took
@@ -246,12 +257,12 @@ function timelineOf(steps: readonly Step[], began: number): Markup {
       ${steps.map(({ from, to, words, kind, more, why }) => {
         const [left, right] = [scale(from), scale(to ?? now)];
         const width = Math.max(LEAST, right - left);
+        const lasted = durationOf((to ?? now) - from);
+        const took = to === undefined ? `${lasted} so far` : to > from ? lasted : "";
         return html`<tr>
           <th scope="row">${words}${behind(more, why)}</th>
           <td class="number" data-label="After">${durationOf(from - began)}</td>
-          <td class="number" data-label="Took">
-            ${to === undefined ? html`${durationOf(now - from)} so far` : to > from ? durationOf(to - from) : ""}
-          </td>
+          <td class="number" ${took === "" ? "" : html`data-label="Took"`}>${took}</td>
           <td class="bar" aria-hidden="true">
             <svg viewBox="0 0 ${WIDTH} 10" preserveAspectRatio="none" class="${kind}">
               <path d="M0 0v10M${WIDTH / 2} 0v10M${WIDTH} 0v10" />
@@ -366,7 +377,8 @@ const startOf = (entries: number): string =>
 function argumentsOf({ all, arguments: first }: TaskTimeline["called"]): Markup {
   const entries = Object.entries(all);
   if (entries.length === 0) return first === "" ? html`` : html`<p>Called with ${first}</p>`;
-  return html`<h2>Called with</h2>
+  return html`<details>
+    <summary>Called with ${first}</summary>
     <dl class="given">
       ${entries.map(
         ([name, value]) =>
@@ -375,7 +387,8 @@ function argumentsOf({ all, arguments: first }: TaskTimeline["called"]): Markup 
             <dd>${printableText(value)}</dd>
           </div>`,
       )}
-    </dl>`;
+    </dl>
+  </details>`;
 }
 
 const replayOf = ({ entries, outcome: { end, said } }: NonNullable<CallPage["replayed"]>) =>
@@ -413,12 +426,13 @@ const bounded = (text: string): string =>
   (text.length > SHOWN_END_CHARACTERS ? "…" : "");
 
 export const callStyle = `
+  .notice.wrong p + p { color: var(--ink); } #news { min-height: 1.6em; } .more > .button { font-weight: 400; } .steps details { font-size: var(--small); color: var(--dim); }
   .given { display: flex; flex-wrap: wrap; gap: .25rem 2rem; } .given dd { max-height: 12rem; overflow: auto; }
   .more { margin: 1.5rem 0; } .more p { margin: .5rem 0; } .more form + form { border-top: 1px solid var(--line); padding-top: .5rem; }
   .steps { table-layout: fixed; } .steps th:first-child { width: 45%; font-weight: 400; } .steps .number { width: 6.5rem; } .steps thead th { font-weight: 500; }
   .steps pre { max-height: 20rem; } .axis { display: flex; justify-content: space-between; color: var(--dim); font-size: var(--small); border: 0; }
   .bar svg { display: block; width: 100%; height: .75rem; } .bar path { stroke: var(--line); vector-effect: non-scaling-stroke; } .bar rect { fill: var(--edge); }
-  .bar .asked rect { fill: var(--accent); } .bar .slept rect { fill: var(--line); stroke: var(--edge); vector-effect: non-scaling-stroke; } .bar .outside rect { fill: var(--good); } .bar .wrong rect { fill: var(--wrong); }
+  .bar .asked rect { fill: var(--accent); } .bar .slept rect { opacity: .5; } .bar .outside rect { fill: var(--good); } .bar .wrong rect { fill: var(--wrong); }
   @media (max-width: 40rem) { .steps, .steps tbody { display: block; } .steps thead { display: none; } .steps tr { display: grid; grid-template-columns: auto 1fr; gap: 0 1rem; border-top: 1px solid var(--line); padding: .5rem 0; }
-    .steps th:first-child, .steps .bar { grid-column: 1 / -1; width: auto; } .steps td, .steps th { border: 0; padding: .125rem 0; } .steps td.number { width: auto; text-align: left; color: var(--dim); font-size: var(--small); } .steps td.number:not(:empty)::before { content: attr(data-label) " "; } .steps td.number + td.number { text-align: right; } }
+    .steps th:first-child, .steps .bar { grid-column: 1 / -1; width: auto; } .steps td, .steps th { border: 0; padding: .125rem 0; } .steps td.number { width: auto; text-align: left; color: var(--dim); font-size: var(--small); } .steps td[data-label]::before { content: attr(data-label) " "; } .steps td.number + td.number { text-align: right; } }
 `;

@@ -103,7 +103,15 @@ export async function taskCallOf(
 ): Promise<TaskCall> {
   const client = await store.client();
   const principal = { ...(await store.principal()), ...(scopes && { scopes }) };
-  return { id: request ?? method, meta, principal, client, trace, ref: entry.ref, about: aboutOf(entry) };
+  return {
+    id: request ?? method,
+    meta,
+    principal,
+    client,
+    trace,
+    ref: entry.ref,
+    about: aboutOf(entry),
+  };
 }
 
 /** Throws `too_many` if the session has too many calls, running or waiting in tasks. */

@@ -16,8 +16,27 @@ import { showTime } from "./times.ts";
 /** How long the script may work at once, in ms: then the browser has its turn. */
 const SLICE_MS = 8;
 
-/** Follows the list's events; `news` shows the latest. */
-export function follow(list: HTMLElement, news: HTMLElement): void {
+/** Follows the events of the list, or of the one call that it is of; `news` shows the latest. */
+export const follow = (place: HTMLElement, news: HTMLElement): void =>
+  place.dataset["call"] === undefined ? followList(place, news) : followCall(place, news);
+
+/** Says when the call of a page has changed: a page that changes by itself loses what somebody reads or chooses there. */
+function followCall({ dataset }: HTMLElement, news: HTMLElement): void {
+  news.textContent = "";
+  const events = new EventSource(dataset["events"]!);
+  const look = ({ data }: MessageEvent<string>) => {
+    const now = (JSON.parse(data) as Row[]).find(({ id }) => id === dataset["call"]);
+    if (now === undefined || now.updated <= Number(dataset["updated"])) return;
+    const link = document.createElement("a");
+    link.href = location.pathname;
+    link.textContent = "Show it as it is now";
+    news.replaceChildren(`${now.name} ${STATUSES[now.status] ?? now.status}. `, link);
+  };
+  for (const kind of ["all", "message"]) events.addEventListener(kind, look);
+  events.addEventListener("crowded", () => events.close());
+}
+
+function followList(list: HTMLElement, news: HTMLElement): void {
   const pattern = list.querySelector("template")!.content.firstElementChild!;
   const groups = new Map(
     [...list.querySelectorAll<HTMLElement>("[data-group]")].map((one) => [

@@ -26,6 +26,8 @@ const small = await serving({
   },
 });
 
+const NAP = { do: "sleep", ms: 1200 };
+
 const planned = (name: string, ...steps: object[]) => plannedAt(server.url, name, ...steps);
 const listOf = (name: string, options: BrowserContextOptions = {}, at = server) =>
   listAt(browser!, at.url, name, options);
@@ -35,18 +37,30 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
   describe.each(Object.keys(DRESSES))("the pages, %s", (dress) => {
     test("have no barrier, no overflow, and nothing that the browser complains about", async () => {
       const name = people[dress]!;
-      const id = await planned(name, { do: "config" }, ELICIT);
-      await planned(name, { ...HOUR, message: "x".repeat(400) });
+      const post = { do: "http", method: "POST", url: new URL("/nothing", server.url).href };
+      const told = { do: "progress", message: "half of the pages are read" };
+      const id = await planned(name, { do: "config" }, NAP, post, ELICIT, NAP, ELICIT);
+      await planned(name, told, { ...HOUR, message: "x".repeat(400) });
+      await planned(name, { do: "fail", message: "the station 4711 does not answer" });
+      await planned(name, NAP);
+      const answering = await listOf(name, DRESSES[dress]);
+      await answering.group("waiting").getByRole("link", { name: "Answer" }).click();
+      await answering.page.getByRole("textbox").fill("Ada");
+      await answering.page.getByRole("button", { name: "Send this answer" }).click();
       const { page, group } = await listOf(name, DRESSES[dress]);
       await expect.poll(() => group("waiting").count()).toBe(1);
+      await expect.poll(() => group("ended").count()).toBe(2);
       await mkdir(PICTURES, { recursive: true });
       const width = async () => page.evaluate("document.documentElement.scrollWidth");
       await page.screenshot({ path: `${PICTURES}/live-${dress}.png`, fullPage: true });
       expect(await width()).toBe(DRESSES[dress]!.viewport!.width);
-      await page.getByRole("link", { name: "plan_always" }).first().click();
+      await page.getByRole("link", { name: "plan_always", exact: true }).first().click();
       await page.getByText("Timeline").waitFor();
       await page.goto(new URL(`/console/live/${id}`, server.url).href);
-      await page.getByRole("button", { name: "Replay to here (after 1 answer)" }).click();
+      await page.screenshot({ path: `${PICTURES}/call-waiting-${dress}.png`, fullPage: true });
+      await page.getByText("Replay, fork, cancel").click();
+      await page.getByLabel("From where").selectOption("3");
+      await page.getByRole("button", { name: "Replay" }).click();
       await page.getByText("It would ask for elicitation/create").waitFor();
       await page.screenshot({ path: `${PICTURES}/call-${dress}.png`, fullPage: true });
       expect(await width()).toBe(DRESSES[dress]!.viewport!.width);
@@ -54,7 +68,12 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       const bare = await listOf(name, { ...DRESSES[dress], bypassCSP: true });
       expect(await barriers(bare.page)).toEqual([]);
       await bare.page.goto(new URL(`/console/live/${id}`, server.url).href);
+      await bare.page.getByText("Replay, fork, cancel").click();
       expect(await barriers(bare.page)).toEqual([]);
+      await page.getByRole("link", { name: "All calls" }).click();
+      await group("ended").filter({ hasText: "4711" }).getByRole("link").first().click();
+      await page.getByText("The tool could not do it").waitFor();
+      await page.screenshot({ path: `${PICTURES}/call-failed-${dress}.png`, fullPage: true });
     });
   });
 
@@ -115,12 +134,15 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
         return group("waiting").count();
       })
       .toBe(1);
-    await page.getByRole("link", { name: "plan_always" }).click();
-    await page.getByRole("button", { name: "Fork from here (from the beginning)" }).first().click();
+    await page.getByRole("link", { name: "plan_always", exact: true }).click();
+    await page.getByText("Replay, fork, cancel").click();
+    await page.getByLabel("From where").selectOption("0");
+    await page.getByRole("button", { name: "Fork …" }).click();
     await page.getByText("requests are sent again").waitFor();
     await page.getByRole("button", { name: "Fork the call" }).click();
     await page.getByText("Timeline").waitFor();
     expect(new URL(page.url()).pathname).not.toContain(id);
+    await page.getByText("Replay, fork, cancel").click();
     await page.getByRole("button", { name: "Cancel the call" }).click();
     await page.getByText("was cancelled").first().waitFor();
   });

@@ -17,10 +17,11 @@ import { eventually } from "../waiting.ts";
 /** The list of a person's calls in the console, and the page of each. */
 prepare();
 
-const NAMES = ["ada", "bob", "cleo", "dora", "eve", "mallory", "wanda"].map(
+const NAMES = ["ada", "bob", "cleo", "dora", "eve", "fay", "mallory", "wanda"].map(
   (name) => `${name}-live`,
 );
-const [ADA = "", BOB = "", CLEO = "", DORA = "", EVE = "", MALLORY = "", WANDA = ""] = NAMES;
+const [ADA = "", BOB = "", CLEO = "", DORA = "", EVE = "", FAY = "", MALLORY = "", WANDA = ""] =
+  NAMES;
 const server = createApp(createServer(bundle, { ...env, API_KEYS: await hashed(NAMES) }));
 
 const objectOf = (name: string) => env.PROFILES!.getByName(name);
@@ -71,6 +72,21 @@ describe("the list", () => {
     await listWith(ada, "Cancelled");
   });
 
+  test("is filtered by words and state, also without script", async () => {
+    const { taskId } = await planned(FAY, { ...ELICIT, message: "May the zebra go?" });
+    const fay = await person(FAY);
+    await listWith(fay, "May the zebra go?");
+    const has = async (search: string) =>
+      (await fay.fetch(`/console/live?${search}`)).html.includes(`data-id="${taskId}"`);
+    expect(await has("text=ZEBRA+plan_always+steps")).toBe(true);
+    expect(await has("text=zebra&state=waiting")).toBe(true);
+    expect(await has("text=zebras")).toBe(false);
+    expect(await has("state=ended")).toBe(false);
+    const odd = await fay.fetch(`/console/live?text=${"%3Cb%3E".repeat(5000)}&state=%3Cb%3E`);
+    expect(odd.status).toBe(200);
+    expect(odd.html).not.toContain("<b>");
+  });
+
   test("asks who has not signed in, and leads back", async () => {
     const one = browser(server);
     const page = await one.fetch("/console/live");
@@ -85,6 +101,7 @@ describe("the list", () => {
     const page = await browser(open).fetch("/console/live");
     expect(page.status).toBe(403);
     expect(page.text).toContain("requires no authentication");
+    expect(page.text).toMatch(/npm run passphrase .* npm run keys .* npm run dev/);
     const events = await browser(open).fetch("/console/live-events");
     expect(events.status).toBe(401);
   });
@@ -229,6 +246,43 @@ describe("the page of a call", () => {
     expect(text).toContain("Ended with a result");
     expect(text).not.toContain("ran again");
     expect(text).toContain('"Ada"');
+  });
+
+  test("says how long a sleep was, where a run was stopped, and how a request came out", async () => {
+    const fetched = vi
+      .spyOn(globalThis, "fetch")
+      .mockImplementation(async () => new Response("xyzzy-body", { status: 201 }));
+    const post = { do: "http", method: "POST", url: "https://world.example/pay?key=xyzzy" };
+    const { taskId } = await planned(ADA, { do: "sleep", ms: 1500 }, post, ELICIT);
+    const ada = await person(ADA);
+    const path = `/console/live/${taskId}`;
+    await eventually(async () => expect((await ada.fetch(path)).text).toContain("Asks you: Who?"));
+    const { text } = await ada.fetch(path);
+    expect(text).toMatch(/Slept 1\.5 s .* 1\.5 s .*POST world\.example 201 .*Asks you: Who\?/);
+    expect(text).not.toContain("Stopped here");
+    const { html } = await ada.fetch(path);
+    expect(html).not.toContain("xyzzy-body");
+    expect(html.slice(html.indexOf('id="timeline"'))).not.toContain("xyzzy");
+    const tasks = env.TASKS!;
+    await runInDurableObject(tasks.get(tasks.idFromString(taskId)), (_one, { storage }) => {
+      for (const what of ["run", "run", "input_required"])
+        storage.sql.exec("INSERT INTO history VALUES (?, ?)", Date.now(), what);
+    });
+    expect((await ada.fetch(path)).text).toContain("Stopped here by the server, and ran again");
+    fetched.mockRestore();
+  });
+
+  test("says first why a call has failed, and then what to do; the list says it, too", async () => {
+    const { taskId, task } = await planned(CLEO, { do: "fail", message: "xyzzy is closed" });
+    await eventually(async () => expect(await task()).toMatchObject({ status: "completed" }));
+    const cleo = await person(CLEO);
+    const { text } = await cleo.fetch(`/console/live/${taskId}`);
+    expect(text).toMatch(
+      /Failed .*The tool could not do it, and says why\. xyzzy is closed Change/,
+    );
+    const failed = await cleo.fetch("/console/live?state=failed");
+    expect(failed.text).toContain("xyzzy is closed");
+    expect(failed.html).toContain(taskId);
   });
 
   test("replays up to an entry without doing anything in the world", async () => {
