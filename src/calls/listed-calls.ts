@@ -69,17 +69,18 @@ export class ListedCalls {
         ...[id, until, updated, ended, sealed],
       );
       if (rowsWritten > 0) this.#tell(eventOf([listed]));
-      this.#sql.exec(
-        `DELETE FROM listed WHERE id IN (SELECT id FROM listed ORDER BY ended, updated DESC LIMIT -1 OFFSET ?)`,
+      const dropped = this.#sql.exec<{ id: string }>(
+        `DELETE FROM listed WHERE id IN (SELECT id FROM listed ORDER BY ended, updated DESC LIMIT -1 OFFSET ?) RETURNING id`,
         limits.listedCalls,
       );
+      for (const { id: gone } of dropped) this.#tellGone(gone);
     });
   }
 
   drop(id: string): Promise<void> {
     return this.#inTurn(() => {
       this.#sql.exec("DELETE FROM listed WHERE id = ?", id);
-      this.#tell(`event: gone\ndata: ${JSON.stringify(id)}\n\n`);
+      this.#tellGone(id);
     });
   }
 
@@ -126,6 +127,10 @@ export class ListedCalls {
     }
     if (connection.isOpen) this.#watching.set(connection, (event) => connection.write(event));
     return connection.body;
+  }
+
+  #tellGone(id: string): void {
+    this.#tell(`event: gone\ndata: ${JSON.stringify(id)}\n\n`);
   }
 
   #tell(event: string): void {

@@ -20,10 +20,15 @@ export const EVENTS_PATH = `${LIVE_PATH}-events`;
 /** Calls of a group that are shown at first: the script adds the others, and without it a link leads to them. */
 const SHOWN_ROWS = 100;
 
-const EMPTY: Partial<Record<string, string>> = {
+/** Rows of a group that are laid out even where nobody sees them. */
+const NEAR_ROWS = 30;
+
+/** What an empty group says; one that says nothing is not there. */
+const EMPTY: Record<string, string> = {
   waiting: "Nothing waits for you.",
   working: "Nothing runs.",
   ended: "Nothing has ended yet. A call stays here until its data is deleted.",
+  sessions: "",
 };
 
 export const livePage = (calls: readonly ListedCall[], filter: Filter): Markup =>
@@ -35,12 +40,13 @@ export const livePage = (calls: readonly ListedCall[], filter: Filter): Markup =
       ${Object.entries(GROUPS).map(([id, title]) => {
         const own = calls.filter((one) => groupOf(one) === id && isWanted(one, filter));
         const first = filter.state === "" ? own.slice(0, SHOWN_ROWS) : own;
-        return html`<section class="group" aria-labelledby="${id}">
+        const isHidden = EMPTY[id] === "" && own.length === 0;
+        return html`<section aria-labelledby="${id}" ${isHidden ? "hidden" : ""}>
           <h2 id="${id}">${title} <span class="dim" data-count>${own.length}</span></h2>
           <ul class="calls" data-group="${id}">
-            ${first.map(row)}
+            ${first.map((one, nth) => row(one, nth >= NEAR_ROWS ? "far" : ""))}
           </ul>
-          <p class="none dim">${EMPTY[id] ?? ""}</p>
+          <p class="dim" data-none ${own.length > 0 ? "hidden" : ""}>${EMPTY[id]}</p>
           ${
             first.length < own.length
               ? html`<p data-more>
@@ -82,12 +88,16 @@ const NOBODYS: ListedCall = {
 };
 
 /** A row of the list; without a call, the template that the script fills in. */
-function row(call: ListedCall | undefined): Markup {
+function row(call: ListedCall | undefined, place = ""): Markup {
   const { id, name, kind, status, created, updated, wakes } = call ?? NOBODYS;
   const { reason = "", arguments: given = "" } = call ?? {};
   const { text, tone, when } = badgeOf({ kind, status, ...(wakes !== undefined && { wakes }) });
   const link = kind === "call" ? html`href="${LIVE_PATH}/${id}"` : "";
-  return html`<li data-id="${id}" data-updated="${updated}">
+  return html`<li
+    data-id="${id}"
+    data-updated="${updated}"
+    class="${status === "input_required" ? "asks" : ""} ${place}"
+  >
     <a data-name ${link}>${shown(name)}</a>
     <span class="badge ${tone}" data-status>${text}</span>
     <span data-reason>${shown(reason)}</span>
@@ -129,11 +139,10 @@ export const liveStyle = `
   .filter { display: flex; flex-wrap: wrap; gap: .5rem; margin: 1rem 0 .5rem; } .filter input { flex: 1 1 14rem; margin: 0; } .filter select { flex: 0 1 11rem; margin: 0; }
   .calls { list-style: none; padding: 0; margin: .5rem 0 1.5rem; }
   .calls li { display: grid; grid-template-columns: minmax(0, 1fr) auto auto; gap: 0 1rem; align-items: center; position: relative; margin: 0; border-top: 1px solid var(--line); padding: .75rem 0; overflow-wrap: anywhere; }
-  .calls li:nth-child(n + 30) { content-visibility: auto; contain-intrinsic-size: auto 5rem; } .calls li:hover { background: var(--panel); }
+  .calls .far { content-visibility: auto; contain-intrinsic-size: auto 5rem; } .calls li:hover { background: var(--panel); }
   .calls li > * { grid-column: 1; } .calls :empty { display: none; } .calls [data-name] { font-weight: 600; justify-self: start; }
   .calls a[href][data-name]::after { content: ""; position: absolute; inset: 0; } .about span:not(:empty) + span:not(:empty)::before { content: "· "; }
   .calls [data-status] { grid-area: 1 / 2 / auto / span 2; justify-self: end; } .calls .when { grid-area: 2 / 2 / auto / span 2; justify-self: end; text-align: right; } .calls .button { grid-area: 1 / 3 / span 3; z-index: 1; }
-  .calls li:has(.button:not([hidden])) > :is([data-status], .when) { grid-column-end: 3; }
-  .group:has(li:not([hidden])) .none, .group:not(:has(li:not([hidden]))):has([data-group=sessions]) { display: none; }
+  .calls .asks > :is([data-status], .when) { grid-column-end: 3; }
   @media (max-width: 40rem) { .calls li { grid-template-columns: minmax(0, 1fr) auto; } .calls li > [data-status] { grid-area: 1 / 2; } .calls li > .when { grid-area: auto / 1 / auto / -1; justify-self: start; text-align: left; } .calls .button { grid-area: auto / 1 / auto / -1; margin-top: .5rem; } }
 `;

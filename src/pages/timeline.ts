@@ -49,7 +49,8 @@ export function callPage({ id, timeline, token, replayed }: CallPage): Markup {
       ${called.servlet && html`Servlet ${shown(called.servlet)} · `}started ${timeTag(began)} ·
       ${isOpen ? "last change" : "ended"} ${timeTag(updated)}
     </p>
-    ${now(id, timeline, status)} ${isOpen ? changesOf(id, updated) : ""} ${argumentsOf(called)} ${status === "failed" ? "" : resultOf(view)}
+    ${now(id, timeline, status)} ${isOpen ? changesOf(id, updated) : ""} ${argumentsOf(called)}
+    ${status === "failed" ? "" : resultOf(view)}
     ${actsOf({ timeline, token, steps, replayed, isOpen })}
     <h2 id="timeline">Timeline</h2>
     ${timelineOf(steps, began)}
@@ -426,7 +427,7 @@ const bounded = (text: string): string =>
   (text.length > SHOWN_END_CHARACTERS ? "…" : "");
 
 export const callStyle = `
-  .notice.wrong p + p { color: var(--ink); } #news { min-height: 1.6em; } .more > .button { font-weight: 400; } .steps details { font-size: var(--small); color: var(--dim); }
+  .notice.wrong p + p { color: var(--ink); } #news { min-height: 1.6em; margin: 0; } .more > .button { font-weight: 400; } .steps details { font-size: var(--small); color: var(--dim); }
   .given { display: flex; flex-wrap: wrap; gap: .25rem 2rem; } .given dd { max-height: 12rem; overflow: auto; }
   .more { margin: 1.5rem 0; } .more p { margin: .5rem 0; } .more form + form { border-top: 1px solid var(--line); padding-top: .5rem; }
   .steps { table-layout: fixed; } .steps th:first-child { width: 45%; font-weight: 400; } .steps .number { width: 6.5rem; } .steps thead th { font-weight: 500; }

@@ -41,7 +41,12 @@ function followList(list: HTMLElement, news: HTMLElement): void {
   const groups = new Map(
     [...list.querySelectorAll<HTMLElement>("[data-group]")].map((one) => [
       one.dataset["group"] as Group,
-      { rows: one, count: one.parentElement!.querySelector("[data-count]")! },
+      {
+        rows: one,
+        section: one.parentElement!,
+        count: one.parentElement!.querySelector("[data-count]")!,
+        none: one.parentElement!.querySelector<HTMLElement>("[data-none]")!,
+      },
     ]),
   );
   /** The rows by id, and what each shows; those of the server until its first event are known by their markup alone. */
@@ -86,14 +91,17 @@ function followList(list: HTMLElement, news: HTMLElement): void {
     const answer = link("answer");
     answer.href = `/ask/${call.id}`;
     answer.hidden = call.kind !== "call" || call.status !== "input_required";
+    row.classList.toggle("asks", !answer.hidden);
     answer.querySelector("span")!.textContent = ` ${call.name}`;
     return row;
   }
 
   function count(): void {
-    for (const { rows: own, count: shown } of groups.values()) {
-      const words = String(own.querySelectorAll("li:not([hidden])").length);
-      if (shown.textContent !== words) shown.textContent = words;
+    for (const { rows: own, section, count: shown, none } of groups.values()) {
+      const many = own.querySelectorAll("li:not([hidden])").length;
+      if (shown.textContent !== String(many)) shown.textContent = String(many);
+      none.hidden = many > 0;
+      section.hidden = many === 0 && none.textContent === "";
     }
   }
 
@@ -110,6 +118,7 @@ function followList(list: HTMLElement, news: HTMLElement): void {
       if (isFocused) row.querySelector<HTMLElement>("[data-name]")!.focus();
     } else {
       before?.remove();
+      row.classList.toggle("far", isOlder);
       if (isOlder) place.append(row);
       else place.prepend(row);
     }

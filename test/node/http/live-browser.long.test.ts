@@ -3,14 +3,27 @@ import { mkdir } from "node:fs/promises";
 import type { BrowserContextOptions } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { ELICIT, HOUR, listOf as listAt, planned as plannedAt } from "./live-calls.ts";
-import { barriers, complaints, DRESSES, PICTURES, realBrowser } from "./real-browser.ts";
+import { barriers, complaints, DRESSES, PICTURES, realBrowser, tried } from "./real-browser.ts";
 import { serving } from "./serving.ts";
 
 /** The list of a person's calls in a real browser, as they change; and the page of a call. */
 
 const { browser, why } = await realBrowser();
 
-const NAMES = ["ada", "bob", "eve", "dana", "dora", "dirk", "kim", "ola", "many"];
+const NAMES = [
+  "ada",
+  "bob",
+  "eve",
+  "dana",
+  "dora",
+  "dirk",
+  "flo",
+  "kim",
+  "ola",
+  "tia",
+  "una",
+  "many",
+];
 const server = await serving({
   assets: ".bundle/assets",
   variables: {
@@ -61,7 +74,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await page.getByText("Replay, fork, cancel").click();
       await page.getByLabel("From where").selectOption("3");
       await page.getByRole("button", { name: "Replay" }).click();
-      await page.getByText("It would ask for elicitation/create").waitFor();
+      await page.getByText('It would ask you "Who is it for?"').waitFor();
       await page.screenshot({ path: `${PICTURES}/call-${dress}.png`, fullPage: true });
       expect(await width()).toBe(DRESSES[dress]!.viewport!.width);
       expect(complaints.get(page)).toEqual([]);
@@ -95,6 +108,78 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     expect(await ada.group("waiting").count()).toBe(0);
     expect(await ada.page.evaluate("window.isSame")).toBe(true);
     expect(await bob.page.locator("#live li").count()).toBe(0);
+  });
+
+  test("the list is filtered by words and state, and walked through by keys", async () => {
+    await planned("flo", { ...ELICIT, message: "May the zebra go?" });
+    await planned("flo", HOUR);
+    await planned("flo", { do: "fail", message: "the quagga is gone" });
+    const { page, group } = await listOf("flo");
+    await expect.poll(() => group("ended").count()).toBe(1);
+    const seen = () => page.locator("#live li:visible").count();
+    expect(await seen()).toBe(3);
+    await page.getByRole("searchbox").fill("zebra needs");
+    await expect.poll(seen).toBe(1);
+    expect(await page.locator("[data-count]").allTextContents()).toEqual(["1", "0", "0", "0"]);
+    // What comes later is filtered, too.
+    await planned("flo", { ...ELICIT, message: "May the ass go?" });
+    await expect.poll(() => page.locator("#live li").count()).toBe(4);
+    expect(await seen()).toBe(1);
+    await page.keyboard.press("Escape");
+    await expect.poll(seen).toBe(4);
+    await page.getByLabel("State").selectOption("Failed");
+    await expect.poll(seen).toBe(1);
+    await page.getByText("the quagga is gone").waitFor();
+    await page.getByLabel("State").selectOption("All states");
+    await expect.poll(seen).toBe(4);
+    await page.getByRole("searchbox").focus();
+    const focused = () =>
+      page.evaluate(
+        "document.activeElement.closest('li')?.textContent ?? document.activeElement.name",
+      );
+    for (const words of ["ass", "zebra", "plan_always", "quagga"]) {
+      await page.keyboard.press("ArrowDown");
+      expect(await focused()).toContain(words);
+    }
+    await page.keyboard.press("ArrowUp");
+    await page.keyboard.press("Escape");
+    expect(await focused()).toBe("text");
+    for (const _ of [1, 2]) await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Timeline" }).waitFor();
+    await page.getByText("May the zebra go?").first().waitFor();
+  });
+
+  test("a question of a tool that is tried in another tab waits here, too, until it is answered", async () => {
+    const { page, group } = await listOf("tia");
+    const other = await page.context().newPage();
+    await other.goto(new URL("/", server.url).href);
+    const place = await tried(other, "plan");
+    await place.getByLabel("steps").fill(JSON.stringify([ELICIT]));
+    await place.getByRole("button", { name: "Run" }).click();
+    await place.getByRole("button", { name: "Decline" }).waitFor();
+    await expect.poll(() => group("waiting").count()).toBe(1);
+    expect(await group("waiting").textContent()).toContain("In another tab");
+    expect(await page.locator("[data-count]").first().textContent()).toBe("1");
+    await page.reload();
+    await expect.poll(() => group("waiting").count()).toBe(1);
+    await place.getByRole("button", { name: "Decline" }).click();
+    await expect.poll(() => group("waiting").count()).toBe(0);
+  });
+
+  test("the page of a call says when it has changed, and changes nothing by itself", async () => {
+    const id = await planned("una", ELICIT);
+    const { page } = await listOf("una");
+    await page.goto(new URL(`/console/live/${id}`, server.url).href);
+    const form = await page.context().newPage();
+    await form.goto(new URL(`/ask/${id}`, server.url).href);
+    await form.getByRole("textbox").fill("Una");
+    await form.getByRole("button", { name: "Send this answer" }).click();
+    await form.getByText("Thank you").waitFor();
+    await page.getByText("plan_always has ended.").waitFor();
+    await page.getByText("Asks you: Who is it for?").waitFor();
+    await page.getByRole("link", { name: "Show it as it is now" }).click();
+    await page.getByText("Ended with a result").waitFor();
   });
 
   test("a restart of the server in the middle connects again, and misses nothing", async () => {

@@ -64,6 +64,17 @@ describe("the events of a list", () => {
     expect(last).toMatch(/^"id":"one","kind":"call","name":"one","status":"completed"/);
   });
 
+  test("say which calls are dropped, as there are too many", async () => {
+    const object = objectOf("full");
+    const stream = reading(await object.watch("full"));
+    await stream.until("event: all");
+    const now = Date.now();
+    for (let nth = 0; nth <= limits.listedCalls; nth++)
+      await object.list("full", listed(`c${nth}`, { updated: now + nth }));
+    await stream.until(`"id":"c${limits.listedCalls}"`);
+    expect(await stream.until("event: gone")).toContain('event: gone\ndata: "c0"');
+  });
+
   test("say that there are too many windows, and the others go on", async () => {
     const object = objectOf("windows");
     const streams = [];

@@ -298,7 +298,7 @@ describe("the page of a call", () => {
     expect(before.text).toMatch(/It would ask for http POST world\.example and wait/);
     expect(before.text).toContain('"half"');
     const after = await ada.send(path, { ...hidden, do: "replay", at: "1" });
-    expect(after.text).toMatch(/It would ask for elicit/);
+    expect(after.text).toMatch(/It would ask you "Who\?" and wait/);
     expect(fetched.mock.calls.length).toBe(sent);
     expect((await ada.send(path, { ...hidden, do: "replay", at: "7" })).text).toContain(
       "The journal of this call is shorter",
