@@ -201,13 +201,14 @@ export async function looked(
 async function timelineOf(store: TaskStore, serving: Serving): Promise<TaskTimeline> {
   const { expires } = store;
   const { created, updated, fuel } = store.row;
-  const [view, call, begun, subject, end, waits] = await Promise.all([
+  const [view, call, begun, subject, end, waits, message] = await Promise.all([
     realViewOf(store),
     store.call(),
     store.read("begun"),
     store.subject(),
     store.read("end"),
     store.waits(),
+    store.read("message"),
   ]);
   const { entries, changes } = await store.timeline();
   const found =
@@ -228,6 +229,8 @@ async function timelineOf(store: TaskStore, serving: Serving): Promise<TaskTimel
     changes,
     entries: entries.map(timelineEntry),
     hasJournal: call !== undefined && begun !== undefined,
+    hasFailed: hasFailed(view),
+    reason: reasonOf(view, waits, message),
     ...(end && "code" in end && { code: end.code }),
     ...wakesIn(view, waits),
   };

@@ -129,7 +129,11 @@ export interface TaskTimeline {
   changes: TaskChange[];
   /** The first entries of the journal. */
   entries: TimelineEntry[];
-  /** Why it has failed. */
+  /** True also where its result is an error. */
+  hasFailed: boolean;
+  /** What it asks, why it has failed, or what it last said. */
+  reason: string;
+  /** The code of a failure that is not the tool's own. */
   code?: FaultCode;
   /** When a sleep ends that is under way. */
   wakes?: number;

@@ -123,17 +123,11 @@ export const unlistedPage = (): Markup =>
   html`<h1>Live</h1>
     ${emptyState(
       "This server cannot tell your calls from those of others",
-      "It requires no authentication, so it lists no calls. Whoever runs it can change that:",
-    )}
-    <ul>
-      <li>Only you use it: <code>npm run passphrase</code>, restart it, and sign in here.</li>
-      <li>Several people use it: <code>npm run keys</code> gives each of them a key.</li>
-      <li>
-        You try servlets on your own machine: <code>npm run dev</code> lists your calls without a
-        sign-in.
-      </li>
-    </ul>
-    <p><a class="button" href="/">Home</a></p>`;
+      html`It requires no authentication. Whoever runs it can set a passphrase (<code
+          >npm run passphrase</code
+        >) or give out keys (<code>npm run keys</code>); on their own machine,
+        <code>npm run dev</code> lists calls without a sign-in. <a href="/">Home</a>`,
+    )}`;
 
 export const liveStyle = `
   .filter { display: flex; flex-wrap: wrap; gap: .5rem; margin: 1rem 0 .5rem; } .filter input { flex: 1 1 14rem; margin: 0; } .filter select { flex: 0 1 11rem; margin: 0; }

@@ -39,7 +39,7 @@ export function callPage({ id, timeline, token, replayed }: CallPage): Markup {
   const { view, called, created, updated, entries } = timeline;
   // A call that became a task later has answers from before.
   const began = Math.min(created, entries[0]?.at ?? created);
-  const status = hasFailed(view) ? "failed" : view.status;
+  const status = timeline.hasFailed ? "failed" : view.status;
   const { text, tone } = badgeOf({ kind: "call", status, ...wakes(timeline) });
   const steps = stepsOf(timeline, began);
   const isOpen = status === "working" || status === "input_required";
@@ -50,8 +50,7 @@ export function callPage({ id, timeline, token, replayed }: CallPage): Markup {
       ${isOpen ? "last change" : "ended"} ${timeTag(updated)}
     </p>
     ${now(id, timeline, status)} ${isOpen ? changesOf(id, updated) : ""} ${argumentsOf(called)}
-    ${status === "failed" ? "" : resultOf(view)}
-    ${actsOf({ timeline, token, steps, replayed, isOpen })}
+    ${resultOf(view)} ${actsOf({ timeline, token, steps, replayed, isOpen })}
     <h2 id="timeline">Timeline</h2>
     ${timelineOf(steps, began)}
     ${entries.length === limits.shownEntries ? html`<p>Only the first ${entries.length} answers are shown.</p>` : ""}
@@ -72,49 +71,39 @@ const changesOf = (id: string, updated: number): Markup =>
 
 const wakes = ({ wakes: at }: TaskTimeline) => (at === undefined ? {} : { wakes: at });
 
-const hasFailed = ({ status, result }: TaskTimeline["view"]): boolean =>
-  status === "failed" || (isObject(result) && result["isError"] === true);
-
 /** What the person can do now, or why the call has failed. */
-function now(id: string, timeline: TaskTimeline, status: string): Markup {
-  const { view, code } = timeline;
-  if (status === "input_required") {
-    const [question = "", ...others] = questionsIn(view);
-    return notice(
-      html`<p class="text"><strong>${shown(question)}</strong></p>
-        ${others.length > 0 ? html`<p>${others.length} more will be asked.</p>` : ""}
-        <p class="acts"><a class="button primary" href="/ask/${id}">Answer</a></p>`,
-    );
+function now(
+  id: string,
+  { view: { error }, code, wakes: at, reason }: TaskTimeline,
+  status: string,
+): Markup {
+  const said = shown(reason);
+  switch (status) {
+    case "input_required":
+      return notice(
+        html`<p><strong>${said}</strong></p>
+          <p class="acts"><a class="button primary" href="/ask/${id}">Answer</a></p>`,
+      );
+    case "failed": {
+      const { why, next } = adviceFor(isObject(error) ? (code ?? error["code"]) : "tool");
+      return notice(
+        html`<p><strong>${why}</strong></p>
+          <p>${said}</p>
+          <p>${next}</p>`,
+        "wrong",
+      );
+    }
+    case "cancelled":
+      return notice("It was cancelled. What it had done before stays done.");
+    case "working":
+      return notice(
+        html`<p>
+          ${at === undefined ? "It runs." : html`It sleeps, and goes on by itself ${timeTag(at)}.`}
+          ${said === "" ? "" : `It last said: ${said}`}
+        </p>`,
+      );
   }
-  if (status === "failed") {
-    const { error, result } = view;
-    const { why, next } = adviceFor(isObject(error) ? (code ?? error["code"]) : "tool");
-    const said = isObject(error) ? textIn(error["message"]) : textsIn(result).join("\n");
-    return notice(
-      html`<p><strong>${why}</strong></p>
-        ${said === "" ? "" : html`<p class="text">${printableText(beginningOf(said, SHOWN_END_CHARACTERS))}</p>`}
-        <p>${next}</p>`,
-      "wrong",
-    );
-  }
-  if (status === "cancelled")
-    return notice("It was cancelled. What it had done before stays done.");
-  if (timeline.wakes !== undefined)
-    return notice(html`<p>It sleeps, and goes on by itself ${timeTag(timeline.wakes)}.</p>`);
-  if (status !== "working") return html``;
-  const said = textIn(view["statusMessage"]);
-  return notice(
-    html`<p class="text">It runs. ${said === "" ? "" : html`It last said: ${shown(said)}`}</p>`,
-  );
-}
-
-/** The questions that a call waits for, in words. */
-function questionsIn({ inputRequests }: TaskTimeline["view"]): string[] {
-  const all = isObject(inputRequests) ? Object.values(inputRequests) : [];
-  return all.filter(isObject).map(({ method, params }) => {
-    const message = isObject(params) ? textIn(params["message"]) : "";
-    return message === "" ? `${textIn(method)}: your client has to answer.` : message;
-  });
+  return html``;
 }
 
 /** The steps of a call, in their order. */
@@ -147,7 +136,7 @@ function stepsOf(timeline: TaskTimeline, began: number): Step[] {
     steps.push({
       from: asks.at(-1) ?? updated,
       kind: "asked",
-      words: `Asks you: ${questionsIn(view).map(shown).join("; ")}`,
+      words: `Asks you: ${shown(timeline.reason)}`,
     });
   else if (status === "working" && timeline.wakes !== undefined)
     steps.push({
@@ -161,7 +150,7 @@ function stepsOf(timeline: TaskTimeline, began: number): Step[] {
       ...{ from: updated, to: updated },
       ...(status === "cancelled"
         ? ({ kind: "own", words: "Was cancelled" } as const)
-        : hasFailed(view)
+        : timeline.hasFailed
           ? ({ kind: "wrong", words: "Failed" } as const)
           : ({ kind: "own", words: "Ended with a result" } as const)),
     });
@@ -169,7 +158,6 @@ function stepsOf(timeline: TaskTimeline, began: number): Step[] {
 }
 
 const SECRETS = "Its answer is not shown: it may be a secret.";
-const ITS_OWN = "The answer is not shown: it is for the servlet alone.";
 
 /** An answer to the servlet, in words. */
 function wordsOf({
@@ -192,22 +180,19 @@ function wordsOf({
       return {
         kind: outcome === "failed" ? "wrong" : "outside",
         words: `${about}${outcome === undefined || failed !== "" ? failed : ` ${outcome}`}`,
-        why: ITS_OWN,
       };
     case "call":
       return {
         kind: failed === "" ? "outside" : "wrong",
         words: `Called ${about}${failed}`,
-        why: ITS_OWN,
       };
     case "allow":
-      return { kind: "own", words: `Looked up what you must allow: ${about}`, why: ITS_OWN };
+      return { kind: "own", words: `Looked up what you must allow: ${about}` };
     case "config":
       return { kind: "own", words: `Read its setting ${about}`, why: SECRETS };
     case "secret":
-      return { kind: "asked", words: `Asked for your secret ${about}`, why: SECRETS };
     case "account":
-      return { kind: "asked", words: `Asked for your account ${about}`, why: SECRETS };
+      return { kind: "asked", words: `Asked for your ${kind} ${about}`, why: SECRETS };
   }
   if (what.startsWith("elicitation/")) {
     const end = DECISIONS[outcome ?? ""] ?? "";
