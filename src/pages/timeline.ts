@@ -50,7 +50,7 @@ export function callPage({ id, timeline, token, replayed }: CallPage): Markup {
       ${isOpen ? "last change" : "ended"} ${timeTag(updated)}
     </p>
     ${now(id, timeline, status)} ${isOpen ? changesOf(id, updated) : ""} ${argumentsOf(called)}
-    ${resultOf(view)} ${actsOf({ timeline, token, steps, replayed, isOpen })}
+    ${resultOf(timeline)} ${actsOf({ timeline, token, steps, replayed, isOpen })}
     <h2 id="timeline">Timeline</h2>
     ${timelineOf(steps, began)}
     ${entries.length === limits.shownEntries ? html`<p>Only the first ${entries.length} answers are shown.</p>` : ""}
@@ -396,9 +396,11 @@ function textsIn(result: unknown): string[] {
   return all.map((one) => (isObject(one) ? textIn(one["text"]) : "")).filter((one) => one !== "");
 }
 
-function resultOf({ result }: TaskTimeline["view"]): Markup {
+function resultOf({ view: { result }, hasFailed, reason }: TaskTimeline): Markup {
   if (result === undefined) return html``;
-  const text = textsIn(result).join("\n");
+  const said = textsIn(result).join("\n");
+  // What has failed has said so above.
+  const text = hasFailed && said === reason ? "" : said;
   return html`<h2>Result</h2>
     ${text === "" ? "" : html`<pre class="text" tabindex="0">${bounded(text)}</pre>`}
     <details>
