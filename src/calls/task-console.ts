@@ -256,7 +256,7 @@ function outcomeOf(what: string, answer: string): string | undefined {
   if (what.startsWith("http ")) {
     // The status comes first in a response; its body, which may be large, comes last.
     const { status } = parsed(`${answer.slice(0, answer.indexOf(","))}}`);
-    return status === undefined ? "failed" : String(status);
+    return typeof status === "number" ? String(status) : "failed";
   }
   if (!ANSWERED.test(what) && !what.startsWith("call ")) return undefined;
   const all = Object.values(parsed(answer)).filter(isObject);

@@ -4,7 +4,7 @@ import { hiddenFields, shown, type Markup } from "../http/document.ts";
 import { badge, notice, timeTag, type Tone } from "./components.ts";
 import type { ReplayOutcome, TaskTimeline, TimelineEntry } from "../calls/task-object.ts";
 import { limits } from "../core/limits.ts";
-import { isObject, type Json } from "../core/model.ts";
+import { isObject } from "../core/model.ts";
 import { beginningOf, printableText, textIn } from "../core/text.ts";
 import { adviceFor } from "./failures.ts";
 import { EVENTS_PATH, LIVE_PATH } from "./live.ts";
@@ -49,7 +49,7 @@ export function callPage({ id, timeline, token, replayed }: CallPage): Markup {
       ${called.servlet && html`Servlet ${shown(called.servlet)} · `}started ${timeTag(began)} ·
       ${isOpen ? "last change" : "ended"} ${timeTag(updated)}
     </p>
-    ${now(id, timeline, status)} ${isOpen ? changesOf(id, updated) : ""} ${argumentsOf(called)}
+    ${stateOf(id, timeline, status)} ${isOpen ? changesOf(id, updated) : ""} ${argumentsOf(called)}
     ${resultOf(timeline)} ${actsOf({ timeline, token, steps, replayed, isOpen })}
     <h2 id="timeline">Timeline</h2>
     ${timelineOf(steps, began)}
@@ -72,7 +72,7 @@ const changesOf = (id: string, updated: number): Markup =>
 const wakes = ({ wakes: at }: TaskTimeline) => (at === undefined ? {} : { wakes: at });
 
 /** What the person can do now, or why the call has failed. */
-function now(
+function stateOf(
   id: string,
   { view: { error }, code, wakes: at, reason }: TaskTimeline,
   status: string,
@@ -117,9 +117,9 @@ function stepsOf(timeline: TaskTimeline, began: number): Step[] {
     const { what, at: to } = entry;
     const before = entries[nth - 1]?.at ?? began;
     const later = what.startsWith("elicitation/") ? asks : runs.map(({ at }) => at);
-    const since = later.filter((at) => at >= before && at <= to);
+    const since = later.find((at) => at >= before && at <= to);
     const slept = what === "sleep" ? Number(entry.words) : NaN;
-    const from = Number.isNaN(slept) ? (since[0] ?? before) : Math.max(began, to - slept);
+    const from = Number.isNaN(slept) ? (since ?? before) : Math.max(began, to - slept);
     return { from, to, ...wordsOf(entry) };
   });
   for (const { at, hasCrashed } of runs)
@@ -405,7 +405,7 @@ function resultOf({ view: { result }, hasFailed, reason }: TaskTimeline): Markup
     ${text === "" ? "" : html`<pre class="text" tabindex="0">${bounded(text)}</pre>`}
     <details>
       <summary>${text === "" ? "The result" : "All of it"}, as JSON</summary>
-      <pre tabindex="0">${bounded(JSON.stringify(result as Json, null, 2))}</pre>
+      <pre tabindex="0">${bounded(JSON.stringify(result, null, 2))}</pre>
     </details>`;
 }
 

@@ -132,7 +132,9 @@ function followList(list: HTMLElement, news: HTMLElement): void {
 
   /** The events that are not shown yet, in their order. */
   let turn = Promise.resolve();
-  const inTurn = (work: () => Promise<void> | void) => (turn = turn.then(work));
+  const inTurn = (work: () => Promise<void> | void): void => {
+    turn = turn.then(work).catch(console.error);
+  };
 
   async function inSlices<T>(all: Iterable<T>, work: (one: T) => void): Promise<void> {
     let began = performance.now();
@@ -208,7 +210,7 @@ function followList(list: HTMLElement, news: HTMLElement): void {
       });
     },
     closed: (id) =>
-      void inTurn(() => {
+      inTurn(() => {
         drop(id);
         count();
       }),

@@ -14,6 +14,8 @@ export interface TabQuestion {
 type Message = { asks: true } | { open: TabQuestion } | { closed: string };
 
 const channel = new BroadcastChannel("edge-servlets-questions");
+// A channel has no other origins.
+// oxlint-disable-next-line unicorn/require-post-message-target-origin
 const say = (message: Message) => channel.postMessage(message);
 
 const own = new Map<string, TabQuestion>();
