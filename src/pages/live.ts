@@ -8,10 +8,10 @@ import {
   FILTERS,
   groupOf,
   GROUPS,
-  isWanted,
-  servletOf,
-  timeOf,
-  type Filter,
+  passes,
+  shownServlet,
+  shownTime,
+  type CallFilter,
 } from "./statuses.ts";
 
 export const LIVE_PATH = "/console/live";
@@ -31,14 +31,14 @@ const EMPTY: Record<string, string> = {
   sessions: "",
 };
 
-export const livePage = (calls: readonly ListedCall[], filter: Filter): Markup =>
+export const livePage = (calls: readonly ListedCall[], filter: CallFilter): Markup =>
   html`<h1>Live</h1>
     <p class="lead">Your calls that wait, sleep, or run in the background.</p>
     ${filterForm(filter)}
     <p id="news" role="status" class="dim small">Reload the page to see changes.</p>
     <div id="live" data-events="${EVENTS_PATH}">
       ${Object.entries(GROUPS).map(([id, title]) => {
-        const own = calls.filter((one) => groupOf(one) === id && isWanted(one, filter));
+        const own = calls.filter((one) => groupOf(one) === id && passes(one, filter));
         const first = filter.state === "" ? own.slice(0, SHOWN_ROWS) : own;
         const isHidden = EMPTY[id] === "" && own.length === 0;
         return html`<section aria-labelledby="${id}" ${isHidden ? "hidden" : ""}>
@@ -61,7 +61,7 @@ export const livePage = (calls: readonly ListedCall[], filter: Filter): Markup =
       <template>${row(undefined)}</template>
     </div>`;
 
-const filterForm = ({ text, state }: Filter): Markup =>
+const filterForm = ({ text, state }: CallFilter): Markup =>
   html`<form id="filter" class="filter" role="search">
     <label class="unseen" for="filter-text">Filter by tool, argument or question</label>
     <input
@@ -102,11 +102,11 @@ function row(call: ListedCall | undefined, place = ""): Markup {
     <span class="badge ${tone}" data-status>${text}</span>
     <span data-reason>${shown(reason)}</span>
     <span class="dim small about"
-      ><span data-servlet>${call ? shown(servletOf(call)) : ""}</span>
+      ><span data-servlet>${call ? shown(shownServlet(call)) : ""}</span>
       <span data-arguments>${given}</span></span
     >
     <span class="dim small when"
-      ><span data-when>${when}</span> ${timeTag(timeOf({ status, created, updated }))}<span
+      ><span data-when>${when}</span> ${timeTag(shownTime({ status, created, updated }))}<span
         data-wakes
         ${wakes === undefined ? "hidden" : ""}
         >, goes on ${timeTag(wakes ?? 0)}</span

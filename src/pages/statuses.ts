@@ -56,12 +56,15 @@ export function groupOf({ kind, status }: Pick<Row, "kind" | "status">): Group {
 }
 
 /** The servlet, unless the tool's name says it. */
-export const servletOf = ({ name, servlet = "" }: Pick<Row, "name" | "servlet">): string =>
+export const shownServlet = ({ name, servlet = "" }: Pick<Row, "name" | "servlet">): string =>
   name.toLowerCase().startsWith(servlet.toLowerCase()) ? "" : servlet;
 
 /** The time that a list shows of a call. */
-export const timeOf = ({ status, created, updated }: Pick<Row, "status" | "created" | "updated">) =>
-  status === "working" ? created : updated;
+export const shownTime = ({
+  status,
+  created,
+  updated,
+}: Pick<Row, "status" | "created" | "updated">) => (status === "working" ? created : updated);
 
 /** The states by which the list is filtered. */
 export const FILTERS = {
@@ -72,13 +75,13 @@ export const FILTERS = {
   ended: GROUPS.ended,
 } as const;
 
-export interface Filter {
+export interface CallFilter {
   text: string;
   state: string;
 }
 
 /** True for a call that has this state and all words of this text. */
-export function isWanted(row: Row, { text, state }: Filter): boolean {
+export function passes(row: Row, { text, state }: CallFilter): boolean {
   if (state !== "" && state !== groupOf(row) && state !== row.status) return false;
   const { name, servlet = "", arguments: given = "", reason = "" } = row;
   const all = `${name} ${servlet} ${given} ${reason} ${badgeOf(row).text}`.toLowerCase();

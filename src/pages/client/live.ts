@@ -2,11 +2,11 @@
 import {
   badgeOf,
   groupOf,
-  isWanted,
-  servletOf,
+  passes,
+  shownServlet,
   STATUSES,
-  timeOf,
-  type Filter,
+  shownTime,
+  type CallFilter,
   type Group,
   type Row,
 } from "../statuses.ts";
@@ -60,7 +60,7 @@ function followList(list: HTMLElement, news: HTMLElement): void {
   const [text, state] = ["text", "state"].map(
     (name) => form.elements.namedItem(name) as HTMLInputElement,
   ) as [HTMLInputElement, HTMLInputElement];
-  const filter = (): Filter => ({ text: text.value.trim(), state: state.value });
+  const filter = (): CallFilter => ({ text: text.value.trim(), state: state.value });
   form.querySelector("button")!.hidden = true;
 
   function rowOf(call: Row): HTMLElement {
@@ -81,11 +81,11 @@ function followList(list: HTMLElement, news: HTMLElement): void {
     else link("name").removeAttribute("href");
     say("status", words);
     part("status").className = `badge ${tone}`;
-    say("servlet", servletOf(call));
+    say("servlet", shownServlet(call));
     say("arguments", call.arguments ?? "");
     say("reason", call.reason ?? "");
     say("when", when);
-    time(row, timeOf(call));
+    time(row, shownTime(call));
     part("wakes").hidden = call.wakes === undefined;
     if (call.wakes !== undefined) time(part("wakes"), call.wakes);
     const answer = link("answer");
@@ -109,7 +109,7 @@ function followList(list: HTMLElement, news: HTMLElement): void {
   function put(call: Row, isOlder = false): void {
     const before = rows.get(call.id)?.row;
     const row = rowOf(call);
-    row.hidden = !isWanted(call, filter());
+    row.hidden = !passes(call, filter());
     const place = groups.get(groupOf(call))!.rows;
     // A row that stays in its group stays where it is, and keeps the focus.
     if (before?.parentElement === place) {
@@ -167,7 +167,7 @@ function followList(list: HTMLElement, news: HTMLElement): void {
     inTurn(async () => {
       const wanted = filter();
       await inSlices(rows.values(), ({ row, call }) => {
-        if (call) row.hidden = !isWanted(call, wanted);
+        if (call) row.hidden = !passes(call, wanted);
       });
       count();
     });
