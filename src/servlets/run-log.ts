@@ -46,31 +46,131 @@ type RunOutcome =
 
 /** The parts of a call that its log line shows. */
 type LoggedCall = Pick<CallContext, "id" | "principal" | "client"> &
-  Partial<Pick<CallContext, "subject" | "recorded" | "fuelUsed">>;
+  Partial<Pick<CallContext, "subject" | "taskId" | "recorded" | "fuelUsed">>;
 
-const OWN_ADVICE =
-  "The servlet answered with an error of its own, which its caller has seen. Call the tool yourself to see it.";
+/** A failed run, as an operator is told of it. */
+interface Failure {
+  /** What happened, in a few words. */
+  what: string;
+  /** What it comes from, and what can be done. */
+  advice: string;
+  /** True if it is for those who run the server; false for what callers and clients do, or servlets tell them. */
+  isOurs: boolean;
+}
 
-/** Advice to an operator about a run that failed, by its outcome. */
-export const ADVICE: Readonly<Partial<Record<string, string>>> = {
-  invalid_arguments:
+const ours = (what: string, advice: string): Failure => ({ what, advice, isOurs: true });
+const theirs = (what: string, advice: string): Failure => ({ what, advice, isOurs: false });
+
+const OWN_ERROR = theirs(
+  "Answered with an error",
+  "The servlet answered with an error of its own, which its caller has seen. Call the tool yourself to see it.",
+);
+const WRONG_REQUEST = theirs(
+  "Wrong request",
+  "The client sent something that the server cannot take, and was told why. Nothing is to be done here, unless the client is yours.",
+);
+const NOT_ALLOWED = theirs(
+  "Not allowed",
+  "The caller may not do this, and was told so. If it should, give it a key with the scope, or see SCOPES (docs/access.md).",
+);
+const GONE = theirs(
+  "Asked for something that is not there",
+  "It may have had another name, or be over. The caller was told, and can list what there is.",
+);
+
+/** What failed runs mean to an operator, by their outcome. */
+const FAILURES: Readonly<Record<Exclude<RunOutcome, "returned" | "waits">, Failure>> = {
+  invalid_arguments: theirs(
+    "Wrong arguments",
     "The caller has seen which arguments are wrong. If models often fail here, describe the arguments better.",
-  refused: OWN_ADVICE,
-  threw:
-    "Fix the servlet at the first line of the stack that is its own; throw a ToolError for what its caller can correct.",
-  trapped:
-    "The servlet crashed or was stopped. What it wrote before is in the log. Fix the servlet, or roll it back.",
-  not_configured:
+  ),
+  refused: OWN_ERROR,
+  threw: ours(
+    "Uncaught exception",
+    "Fix the servlet at the first line of the stack that is its own, which is in the log; throw a ToolError for what its caller can correct.",
+  ),
+  trapped: ours(
+    "Crashed, or was stopped",
+    "What it wrote before is in the log. Fix the servlet, or roll it back. If it needs more computing or memory, raise compute_limit or memory_limit in its servlet.json.",
+  ),
+  not_configured: ours(
+    "Lacks a setting",
     "Set it: in .dev.vars for dev and start, with npx wrangler secret put NAME for the deployed Worker.",
-  servlet_failed:
-    "The servlet returned something invalid, or behaved differently when it was run again. Fix the servlet.",
-  servlet_error: OWN_ADVICE,
-  internal: "A fault of this server. Its stack is in the log. Report it if it happens again.",
-  unavailable:
-    "A service that the server needs did not answer, or a binding is missing. Check wrangler.toml.",
-  too_many:
-    "A caller reached a limit. If that is expected, see whether LIMITS can raise it (docs/configuration.md).",
+  ),
+  servlet_failed: ours(
+    "Answered with something invalid",
+    "The servlet returned something invalid, or behaved differently when it was run again. Fix the servlet. Where only its state has changed while a call waited, calling again is enough.",
+  ),
+  servlet_error: OWN_ERROR,
+  internal: ours(
+    "A fault of this server",
+    "Its stack is in the log. Report it if it happens again.",
+  ),
+  unavailable: ours(
+    "Something was missing",
+    "A binding of wrangler.toml, stored state that cannot be read, or a servlet or request that is gone: the message says which. After a deploy or an update it passes by itself.",
+  ),
+  too_many: ours(
+    "Too many at once",
+    "Calls waited for memory, or for the state of one servlet. Their callers were told to try again. If it happens often, keep state for each caller, or see whether LIMITS can raise the limit (docs/configuration.md).",
+  ),
+  too_large: theirs(
+    "Too large",
+    "Something was above a limit, which the caller was told. See whether LIMITS can raise it (docs/configuration.md).",
+  ),
+  too_slow: theirs(
+    "The client was too slow",
+    "Its request did not arrive in time. Nothing is to be done here.",
+  ),
+  not_acceptable: theirs(
+    "Too long for its client",
+    "The client accepts no stream, so a long call was stopped before it gives up. Have it send Accept: application/json, text/event-stream, or make the tool quicker.",
+  ),
+  cancelled: theirs(
+    "Stopped by its client",
+    "The client cancelled the call or has left. Nothing is wrong; if it happens often, the tool may take too long for its clients.",
+  ),
+  conflict: theirs(
+    "Sent twice at once",
+    "Another request of this call was still at work. The caller was told to try again.",
+  ),
+  invalid_params: theirs(
+    "Does not fit",
+    "The request had values that do not fit, or its servlet was updated while it waited. The caller was told, and can call again.",
+  ),
+  missing_capability: theirs(
+    "The client cannot do this",
+    "The servlet asks for something that the client does not support, such as asking its user. LINKS=on has people answer on pages of this server instead.",
+  ),
+  page_required: theirs(
+    "Waits for a page",
+    "The client was given a page of this server, where its user goes on. Nothing is wrong.",
+  ),
+  no_session: theirs(
+    "The session was over",
+    "The client has to begin a new one, as most do by themselves.",
+  ),
+  not_found: GONE,
+  method_not_found: GONE,
+  forbidden: NOT_ALLOWED,
+  insufficient_scope: NOT_ALLOWED,
+  unauthorized: theirs(
+    "Not signed in",
+    "The key or token was missing, wrong, expired or revoked. The caller needs another one.",
+  ),
+  parse_error: WRONG_REQUEST,
+  invalid_request: WRONG_REQUEST,
+  invalid_meta: WRONG_REQUEST,
+  header_mismatch: WRONG_REQUEST,
+  unsupported_version: WRONG_REQUEST,
+  unsupported_media_type: WRONG_REQUEST,
+  method_not_allowed: WRONG_REQUEST,
+  misdirected: WRONG_REQUEST,
 };
+
+/** What this outcome of a failed run means. */
+export const failureOf = (outcome: string): Failure =>
+  (FAILURES as Readonly<Record<string, Failure>>)[outcome] ?? OWN_ERROR;
 
 /** Faults of servlets and of this server, whose messages nobody else has written. */
 const TOLD = new Set<FaultCode>([
@@ -128,9 +228,9 @@ function tell(
   ending: Ending | undefined,
   { outcome, message }: Verdict,
 ): void {
-  const { principal, client, subject, recorded, fuelUsed = 0 } = call;
+  const { principal, client, subject, taskId, recorded, fuelUsed = 0 } = call;
   const { record, count } = deployment;
-  const hasFailed = outcome !== "returned" && outcome !== "waits";
+  const failure = outcome === "returned" || outcome === "waits" ? undefined : failureOf(outcome);
   const ms = Date.now() - began;
   if (count !== undefined) {
     // The address of a resource may say something of its caller, and there are any number.
@@ -138,10 +238,9 @@ function tell(
     const fuel = Math.max(0, fuelIn(ending) - fuelUsed);
     const { name: caller } = principal;
     const run: CountedRun = { servlet: about.servlet, tool, caller, outcome, ms, fuel };
-    count(hasFailed ? { ...run, message: briefly(message ?? outcome) } : run);
+    count(failure ? { ...run, message: briefly(message ?? ""), ...(taskId && { task: taskId }) } : run);
   }
-  if (!hasFailed && !(record && Math.random() < record.share)) return;
-  const advice = ADVICE[outcome];
+  if (!failure && !(record && Math.random() < record.share)) return;
   const line: RunLine = {
     time: new Date(began).toISOString(),
     id: typeof call.id === "string" ? beginningOf(call.id, limits.idCharacters) : call.id,
@@ -154,7 +253,7 @@ function tell(
     gave: ending?.kind === "returned" ? (ending.output?.length ?? 0) : 0,
     replayed: recorded?.entries.length ?? 0,
     ...(message !== undefined && { message }),
-    ...(hasFailed && advice !== undefined && { advice }),
+    ...(failure && { advice: failure.advice }),
   };
   if (record === undefined) deployment.log(about.servlet, "error", textOf(line));
   else record.print(record.format === "json" ? printableJson(line) : textOf(line));
