@@ -64,7 +64,7 @@ export interface Overview {
 export function operatePage(all: Overview): Markup {
   return html`<h1>Operate</h1>
     ${all.done === undefined ? "" : html`<p class="notice good" role="status">${shown(all.done)}</p>`}
-    ${healthOf(all)} ${errorsOf(all.errors)} ${servletsOf(all)} ${installedOf(all)} ${keysOf(all)}
+    ${healthOf(all)} ${errorsOf(all.errors)} ${installedOf(all)} ${keysOf(all)} ${servletsOf(all)}
     ${limitsOf(all.limits)} ${actsOf(all.acts)}`;
 }
 
@@ -157,6 +157,9 @@ function errorCard({ servlet, tool, outcome, message, count: times, last, caller
   </li>`;
 }
 
+/** So many servlets are shown at once. */
+const FEW = 8;
+
 /** For whom a servlet keeps state, by the manifest's key `state`. */
 const STATE_SCOPES: Record<string, string> = {
   session: "for each session",
@@ -166,26 +169,25 @@ const STATE_SCOPES: Record<string, string> = {
 
 const servletsOf = ({ servlets }: Overview): Markup =>
   html`<h2>Servlets</h2>
-    ${
-      servlets.length === 0
-        ? emptyState("No servlets", "Add one to the folder, or install one that was published.")
-        : tableOf({
-            caption: "Servlets that are served",
-            columns: ["Servlet", "From", "Entries", "Keeps state", "Last hour", "Hash"],
-            rows: servlets.map(({ name, hash, dialect, state, from, entries, runs }) => [
-              html`${shown(name)} ${badge(dialect)}`,
-              from,
-              entries,
-              STATE_SCOPES[state] ?? "no",
-              runs === undefined
-                ? ""
-                : html`<span
-                    >${several(runs.runs, "run")}${runs.errors > 0 ? html`, <span class="wrong">${several(runs.errors, "error")}</span>` : ""}</span
-                  >`,
-              html`<code>${hash.slice(0, 12)}</code>`,
-            ]),
-          })
-    }`;
+    <details ${servlets.length <= FEW ? "open" : ""}>
+      <summary>${several(servlets.length, "servlet")}, with runs of the last hour</summary>
+      ${tableOf({
+        caption: "Servlets that are served",
+        columns: ["Servlet", "From", "Entries", "Keeps state", "Last hour", "Hash"],
+        rows: servlets.map(({ name, hash, dialect, state, from, entries, runs }) => [
+          html`${shown(name)} ${badge(dialect)}`,
+          from,
+          entries,
+          STATE_SCOPES[state] ?? "no",
+          runs === undefined || runs.runs === 0
+            ? ""
+            : html`<span
+                >${several(runs.runs, "run")}${runs.errors > 0 ? html`, <span class="wrong">${several(runs.errors, "error")}</span>` : ""}</span
+              >`,
+          html`<code>${hash.slice(0, 12)}</code>`,
+        ]),
+      })}
+    </details>`;
 
 function installedOf({ installed, installable, token }: Overview): Markup {
   if (installed === undefined)
@@ -200,7 +202,7 @@ function installedOf({ installed, installable, token }: Overview): Markup {
       installed.length === 0
         ? emptyState(
             "Nothing is installed",
-            html`The servlets above come with the server. Install others with
+            html`All servlets come with the server. Install others with
               <code>npm run servlets -- install NAME --to URL</code>.`,
           )
         : ""

@@ -52,7 +52,7 @@ export function usagePage(question: Question, report: Report, now: number): Mark
           ...{ start, value: runs, wrong: errors },
         })),
         inWords: count,
-        legend: html`<span class="key bar"></span> runs <span class="key bad"></span> of which
+        legend: html`<span class="key bar"></span> runs, <span class="key bad"></span> of which
           errors`,
       })}
       ${barChart(`Computing in each ${step}, estimated`, over, {
@@ -61,9 +61,10 @@ export function usagePage(question: Question, report: Report, now: number): Mark
           ...{ start, value: computeMs(fuel), wrong: 0 },
         })),
         inWords: durationText,
-        legend: html`<span class="key bar"></span> processor time`,
+        legend: html`<span class="key bar"></span> time on a processor`,
       })}
     </div>
+    <p class="dim small">Times are in UTC. Point at a bar for its figures.</p>
     ${
       total.runs === 0
         ? ""
@@ -93,7 +94,7 @@ export function usagePage(question: Question, report: Report, now: number): Mark
             columns: [`${by[0]!.toUpperCase()}${by.slice(1)}`, ...numbers(...columns())],
             rows: named.map(({ name, ...counted }) => [
               html`<span class="name">${shown(name)} ${share(counted.sums.runs, most)}</span>`,
-              ...figuresOf(counted).map(([, value]) => value),
+              ...figuresOf(counted).map(([, value]) => (NONE.has(value) ? "" : value)),
             ]),
           })
     }
@@ -117,12 +118,15 @@ const MEANINGS: Record<string, string> = {
   Waits: "Runs that stopped to wait: for an answer, a time, or room.",
   "Waiting now":
     "Calls that wait at this moment and are stored here. Those whose client keeps their state are not counted.",
-  "Half within": "Half of all runs took no longer than this, from beginning to end.",
+  "Typical time": "Half of all runs took no longer than this, from beginning to end.",
   "95 % within": "Nearly all runs took no longer than this. Times are right to within a factor of 1.4.",
   Computing:
     "Time on a processor, estimated from the fuel of the servlets: it may have been half or twice as much.",
   Stored: "Memory and files that servlets keep now. By tool it is not known.",
 };
+
+/** Figures that are left out of the table: what is not there is easier to see so. */
+const NONE = new Set(["0", "0 bytes", "0 ms", "–"]);
 
 const numbers = (...names: readonly string[]) => names.map((name) => ({ name, isNumber: true }));
 
@@ -139,7 +143,7 @@ const figuresOf = ({ sums, bytes, waiting }: Counted): [name: string, value: str
   ["Errors", count(sums.errors)],
   ["Waits", count(sums.waits)],
   ["Waiting now", count(waiting)],
-  ["Half within", timeText(sums, 0.5)],
+  ["Typical time", timeText(sums, 0.5)],
   ["95 % within", timeText(sums, 0.95)],
   ["Computing", computeText(sums.fuel)],
   ["Stored", bytesText(bytes)],
@@ -221,7 +225,7 @@ function barChart(title: string, over: UsageSpan, { bars, inWords, legend }: Cha
   const quarters = [0, 1, 2, 3].map((nth) => bars[Math.floor((nth * bars.length) / 4)]!.start);
   const atAxis = over === "month" ? dayOf : timeOfDay;
   return html`<figure class="card">
-    <figcaption><strong>${title}</strong> <span class="dim small">${legend}</span></figcaption>
+    <figcaption><strong>${title}</strong><br /><span class="dim small">${legend}</span></figcaption>
     <div class="plot">
       <div class="tall dim small" aria-hidden="true">
         ${[top, top / 2, 0].map((value) => html`<span>${value === 0 ? "0" : inWords(value)}</span>`)}
@@ -254,7 +258,6 @@ function barChart(title: string, over: UsageSpan, { bars, inWords, legend }: Cha
         ${quarters.map((start) => html`<span>${atAxis(start)}</span>`)}<span>now</span>
       </div>
     </div>
-    <p class="dim small">Times are in UTC.</p>
   </figure>`;
 }
 
@@ -270,8 +273,9 @@ export const chartStyle = `
   .chart { width: 100%; height: 9rem; overflow: visible; } .tall, .along { display: flex; justify-content: space-between; line-height: 1; }
   .tall { flex-direction: column; text-align: right; margin: -.4em 0; white-space: nowrap; } .along { grid-column: 2; }
   .bar { fill: var(--accent); background: var(--accent); } .bad { fill: var(--wrong); background: var(--wrong); } .all { fill: transparent; } g:hover .all { fill: var(--panel); }
-  .grid { stroke: var(--line); vector-effect: non-scaling-stroke; } .key { display: inline-block; width: .75em; height: .75em; margin-left: .5rem; }
+  .grid { stroke: var(--line); vector-effect: non-scaling-stroke; } .key { display: inline-block; width: .75em; height: .75em; }
   .name { display: block; min-width: 8rem; } .share { width: 100%; height: .25rem; display: block; }
-  .big { display: grid; grid-template-columns: repeat(auto-fill, minmax(7.5rem, 1fr)); gap: .75rem 1rem; margin: 1.25rem 0; } .big div { display: flex; flex-direction: column-reverse; justify-content: flex-end; }
-  .big dd { font-size: var(--large); font-weight: 600; margin: 0; } .choices nav { display: flex; flex-wrap: wrap; gap: 0 1rem; align-items: center; } .choices a { min-height: 2.75rem; align-content: center; }
+  .big { display: grid; grid-template-columns: repeat(4, 1fr); gap: .75rem 1rem; margin: 1.25rem 0; } .big div { display: flex; flex-direction: column-reverse; justify-content: flex-end; }
+  .big dd { font-size: var(--large); font-weight: 600; margin: 0; } .choices, .choices nav { display: flex; flex-wrap: wrap; gap: 0 1rem; align-items: center; } .choices { gap: 0 3rem; } .choices a { min-height: 2.75rem; align-content: center; }
+  @media (max-width: 40rem) { .big { grid-template-columns: 1fr 1fr; } }
 `;
