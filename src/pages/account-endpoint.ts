@@ -156,9 +156,9 @@ function accountPage({ name, token, ...kept }: AccountPage): Markup {
   ) =>
     html`<form method="post">
       ${hiddenFields({ token, ...of })}
-      <button name="do" value="${what}" class="${tone}">
-        ${label}<span class="unseen"> ${shown(about)}</span>
-      </button>
+      <button name="do" value="${what}" class="${tone}"
+        >${label}<span class="unseen"> ${shown(about)}</span></button
+      >
     </form>`;
   const { secrets, accounts, calls } = kept;
   const { waiting = [], working = [], ended = [] } = Object.groupBy(calls, groupOf);
@@ -184,15 +184,8 @@ function accountPage({ name, token, ...kept }: AccountPage): Markup {
       calls.length === 0
         ? emptyState("None", "A call that takes longer than its request is listed in Live.")
         : html`<p>
-            ${[
-              [waiting.length, "waiting for you"] as const,
-              [working.length, "at work"] as const,
-              [ended.length, "ended"] as const,
-            ]
-              .filter(([some]) => some > 0)
-              .map(([some, how]) => `${count(some)} ${how}`)
-              .join(", ")}.
-            <a href="${PAGES.Live}">See them in Live</a>
+            ${count(waiting.length)} waiting for you, ${count(working.length)} at work,
+            ${count(ended.length)} ended. <a href="${PAGES.Live}">See them in Live</a>
           </p>`
     }
     <h2>Connected accounts</h2>
@@ -254,13 +247,15 @@ const deletedList = ({ secrets, accounts, calls, states }: Kept): Markup =>
     <li>${several(secrets.length, "secret")}</li>
     <li>${several(accounts.length, "connected account")}</li>
     <li>
-      ${
+      Memory and files that servlets keep for
+      you${
         states === undefined
-          ? "memory and files that servlets keep for you, which are not counted here"
+          ? ", which this server does not count"
           : states.length === 0
-            ? "memory and files of servlets: none are known of"
-            : html`memory and files of ${several(states.length, "servlet")}:
-              ${states.map(({ servlet, bytes }) => `${shown(servlet)} (${bytesText(bytes)})`).join(", ")}`
+            ? ": none that this server knows of"
+            : `: ${several(states.length, "servlet")}, ${states
+                .map(({ servlet, bytes }) => `${shown(servlet)} (${bytesText(bytes)})`)
+                .join(", ")}`
       }
     </li>
   </ul>`;
@@ -301,5 +296,5 @@ const forgetPage = (kept: Kept, token: string): Markup =>
   );
 
 export const accountStyle = `
-  .forget { border-color: var(--wrong); margin-top: 3rem; } .forget h2 { margin-top: 0; }
+  .forget { border-color: var(--wrong); margin-top: 3rem; } form.acts { margin-top: 1rem; }
 `;

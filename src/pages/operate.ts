@@ -269,7 +269,8 @@ function keysOf({ keys, makesKeys, token }: Overview): Markup {
               return [
                 html`<span
                   >${shown(name)} ${revoked === null ? "" : badge("revoked", "wrong")}
-                  ${made && html`<span class="dim small">made by ${shown(made.by)}, ${timeTag(made.at)}</span>`}</span
+                  ${made && html`<span class="dim small since">made by ${shown(made.by)}, ${timeTag(made.at)}</span>`}
+                  ${revoked === null ? "" : html`<span class="dim small since">Revoked by ${shown(by ?? "")}, ${timeTag(revoked)}</span>`}</span
                 >`,
                 shown(scopesInWords(scopes)),
                 when(expires),
@@ -277,8 +278,7 @@ function keysOf({ keys, makesKeys, token }: Overview): Markup {
                 revoked === null
                   ? act("Revoke", "ask-revoke", "danger")
                   : html`<span class="acts"
-                      ><span class="dim small">Revoked by ${shown(by ?? "")}, ${timeTag(revoked)}</span>
-                      ${act("Restore", "ask-restore")} ${made && act("Remove", "ask-remove", "danger")}</span
+                      >${act("Restore", "ask-restore")} ${made && act("Remove", "ask-remove", "danger")}</span
                     >`,
               ];
             }),
@@ -310,8 +310,8 @@ const keyForm = (token: string): Markup =>
         aria-describedby="key-scopes-how"
       />
       <p class="dim small" id="key-scopes-how">
-        Scopes with commas: <code>servlet:tool</code>, where <code>*</code> stands for anything. Empty
-        for everything but these pages for operators, which need <code>operator</code>.
+        Scopes with commas: <code>servlet:tool</code>, where <code>*</code> stands for anything;
+        <code>operator</code> for this page. Empty for all tools. No more than your own key may.
       </p>
       <label for="key-days">Days until it expires</label>
       <input id="key-days" name="days" type="number" min="1" max="3660" aria-describedby="key-days-how" />
@@ -420,4 +420,5 @@ export const confirmPage = (
 export const operateStyle = `
   .errors { grid-template-columns: 1fr; } .make { margin: 1rem 0; } .make > summary { width: fit-content; } .make .card { max-width: 32rem; }
   .make .card > .dim { margin: -.5rem 0 .75rem; } .did { font-weight: 400; }
+  .since { display: block; font-weight: 400; } ul + .acts { margin-top: 1rem; }
 `;
