@@ -90,7 +90,6 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
       const lines = [
         `All callers get version ${version}, which ${older.by} installed. Its build is ${older.hash.slice(0, 12)}.`,
         await waitingLine(acting, name),
-        "The version that is served now stays in the list.",
       ];
       return asked({
         ...{ title: `Roll ${name} back to version ${version}?`, lines },
@@ -128,14 +127,11 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
       const own = authenticator.keys.named(by)?.hash.toHex();
       const { made, name: its } = await keyOf(key, acting);
       const lines = [
-        "The key is refused everywhere within 30 seconds: by MCP, Open Tool Calling, these pages and the commands.",
-        `Calls that were made with it continue${await waitingNow(acting, "caller", its)}. Until the key is restored, nobody can answer their questions or get their results with it.`,
+        "The key is refused everywhere within 30 seconds.",
+        `Calls that were made with it continue${await waitingNow(acting, "caller", its)}. Until you restore the key, nobody can answer their questions or get their results with it.`,
         ...(made === undefined
-          ? [
-              `It is a key of the configuration. Take it out there, too: npm run keys -- revoke ${its}.`,
-            ]
+          ? [`Take it out of the configuration, too: npm run keys -- revoke ${its}.`]
           : []),
-        "You can restore the key on this page.",
         ...(own === key ? ["You are signed in with this key, and will be signed out."] : []),
       ];
       return asked({
@@ -147,7 +143,6 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
       const { scopes, name: its } = await keyOf(key, acting);
       const lines = [
         `The key is valid again within seconds, and may call: ${scopesInWords(scopes)}.`,
-        "Calls that were made with it can be answered with it again.",
         "Do not restore a key that somebody else may have: make a new one.",
       ];
       return asked({

@@ -96,10 +96,7 @@ function healthOf({ problem, errors }: Overview): Markup {
   const listed = "All servlets list their entries";
   if (errors === undefined)
     return notice(
-      html`<p>
-        <strong>${listed}.</strong> Errors are not recorded: bind the Durable Object
-        <code>USAGE</code> in <code>wrangler.toml</code>.
-      </p>`,
+      `${listed}. Errors are not recorded: bind the Durable Object USAGE in wrangler.toml.`,
     );
   const lately = errors.filter(
     ({ outcome, last }) => failureOf(outcome).isOurs && last > Date.now() - LATELY_MS,
@@ -138,7 +135,6 @@ function errorsOf(errors: Overview["errors"] = []): Markup {
           <summary>
             ${several(others!.length, "more error")}, which callers were told
           </summary>
-          <p class="dim">Mistakes of callers and clients, and answers of servlets. Nothing is broken.</p>
           ${list(others!)}
         </details>`
   }`;
@@ -292,8 +288,8 @@ const keyForm = (token: string): Markup =>
     <summary class="button">Make a key</summary>
     <form method="post" class="card">
       <p>
-        You see the key once, on the next page. Whoever has it may call what you allow here, and can
-        sign in to these pages with it. You can revoke it at any time.
+        You see it once, on the next page. Whoever has it may call, and sign in here, until you
+        revoke it.
       </p>
       ${hiddenFields({ token, do: "make" })}
       <label for="key-name">Name</label>

@@ -88,7 +88,7 @@ export function usagePage(question: Question, report: Report, now: number): Mark
     <h2>By ${by}</h2>
     ${
       named.length === 0
-        ? emptyState(`No runs in the last ${over}`, "Calls of tools, prompts and resources are counted.")
+        ? emptyState(`No runs in the last ${over}`)
         : tableOf({
             caption: `By ${by}`,
             columns: [`${by[0]!.toUpperCase()}${by.slice(1)}`, ...numbers(...columns())],
@@ -107,21 +107,16 @@ export function usagePage(question: Question, report: Report, now: number): Mark
               <dd>${meaning}</dd>`,
         )}
         <dt>Fuel</dt>
-        <dd>${count(total.fuel)} in the last ${over}: what servlets count as they compute.</dd>
+        <dd>${count(total.fuel)} in the last ${over}.</dd>
       </dl>
     </details>`;
 }
 
 const MEANINGS: Record<string, string> = {
-  Runs: "How often a servlet was started, or went on after it had waited.",
-  Errors: "Runs that failed, or ended with an error of the servlet's own. Operate has them.",
-  Waits: "Runs that stopped to wait: for an answer, a time, or room.",
-  "Waiting now":
-    "Calls that wait at this moment and are stored here. Those whose client keeps their state are not counted.",
-  "Typical time": "Half of all runs took no longer than this, from beginning to end.",
-  "95 % within": "Nearly all runs took no longer than this. Times are right to within a factor of 1.4.",
-  Computing:
-    "Time on a processor, estimated from the fuel of the servlets: it may have been half or twice as much.",
+  "Waits, Waiting now":
+    "Runs that stopped to wait, and calls that wait at this moment; those whose client keeps their state are not counted.",
+  "Typical time, 95 % within": "Half of all runs, and nearly all, took no longer, to within a factor of 1.4.",
+  Computing: "Time on a processor, estimated from fuel: it may have been half or twice as much.",
   Stored: "Memory and files that servlets keep now. By tool it is not known.",
 };
 

@@ -65,18 +65,12 @@ const OWN_ERROR = theirs(
   "Answered with an error",
   "The servlet answered with an error of its own, which its caller has seen. Call the tool yourself to see it.",
 );
-const WRONG_REQUEST = theirs(
-  "Wrong request",
-  "The client sent something that the server cannot take, and was told why. Nothing is to be done here, unless the client is yours.",
-);
+const WRONG_REQUEST = theirs("Wrong request", "The client was told what is wrong with it.");
 const NOT_ALLOWED = theirs(
   "Not allowed",
-  "The caller may not do this, and was told so. If it should, give it a key with the scope, or see SCOPES (docs/access.md).",
+  "The caller was told so. If it should be, make a key with the scope, or see SCOPES (docs/access.md).",
 );
-const GONE = theirs(
-  "Asked for something that is not there",
-  "It may have had another name, or be over. The caller was told, and can list what there is.",
-);
+const GONE = theirs("Nothing is there", "The caller was told, and can list what there is.");
 
 /** What failed runs mean to an operator, by their outcome. */
 const FAILURES: Readonly<Record<Exclude<RunOutcome, "returned" | "waits">, Failure>> = {
@@ -91,44 +85,37 @@ const FAILURES: Readonly<Record<Exclude<RunOutcome, "returned" | "waits">, Failu
   ),
   trapped: ours(
     "Crashed, or was stopped",
-    "What it wrote before is in the log. Fix the servlet, or roll it back. If it needs more computing or memory, raise compute_limit or memory_limit in its servlet.json.",
+    "What it wrote before is in the log. Fix the servlet, roll it back, or raise its compute_limit or memory_limit if it needs more.",
   ),
   not_configured: ours(
     "Lacks a setting",
     "Set it: in .dev.vars for dev and start, with npx wrangler secret put NAME for the deployed Worker.",
   ),
   servlet_failed: ours(
-    "Answered with something invalid",
-    "The servlet returned something invalid, or behaved differently when it was run again. Fix the servlet. Where only its state has changed while a call waited, calling again is enough.",
+    "Invalid answer",
+    "The servlet returned something invalid, or behaved differently when it was run again. Fix the servlet; if only its state has changed, calling again is enough.",
   ),
   servlet_error: OWN_ERROR,
-  internal: ours(
-    "A fault of this server",
-    "Its stack is in the log. Report it if it happens again.",
-  ),
+  internal: ours("Fault of this server", "Its stack is in the log. Report it if it happens again."),
   unavailable: ours(
     "Something was missing",
-    "A binding of wrangler.toml, stored state that cannot be read, or a servlet or request that is gone: the message says which. After a deploy or an update it passes by itself.",
+    "The message says what: a binding of wrangler.toml, stored state, or a servlet or request that is gone, as after a deploy.",
   ),
   too_many: ours(
     "Too many at once",
-    "Calls waited for memory, or for the state of one servlet. Their callers were told to try again. If it happens often, keep state for each caller, or see whether LIMITS can raise the limit (docs/configuration.md).",
+    "Calls waited for memory, or for the state of one servlet; their callers can try again. If it happens often, see whether LIMITS can raise the limit (docs/configuration.md).",
   ),
   too_large: theirs(
     "Too large",
-    "Something was above a limit, which the caller was told. See whether LIMITS can raise it (docs/configuration.md).",
-  ),
-  too_slow: theirs(
-    "The client was too slow",
-    "Its request did not arrive in time. Nothing is to be done here.",
+    "The caller was told the limit. See whether LIMITS can raise it (docs/configuration.md).",
   ),
   not_acceptable: theirs(
     "Too long for its client",
-    "The client accepts no stream, so a long call was stopped before it gives up. Have it send Accept: application/json, text/event-stream, or make the tool quicker.",
+    "It accepts no stream, and would have given up. Have it send Accept: application/json, text/event-stream.",
   ),
   cancelled: theirs(
     "Stopped by its client",
-    "The client cancelled the call or has left. Nothing is wrong; if it happens often, the tool may take too long for its clients.",
+    "The client cancelled the call or has left. If it often does, the tool may take too long.",
   ),
   conflict: theirs(
     "Sent twice at once",
@@ -136,28 +123,26 @@ const FAILURES: Readonly<Record<Exclude<RunOutcome, "returned" | "waits">, Failu
   ),
   invalid_params: theirs(
     "Does not fit",
-    "The request had values that do not fit, or its servlet was updated while it waited. The caller was told, and can call again.",
+    "The request had wrong values, or its servlet was updated meanwhile. The caller can call again.",
   ),
   missing_capability: theirs(
     "The client cannot do this",
-    "The servlet asks for something that the client does not support, such as asking its user. LINKS=on has people answer on pages of this server instead.",
+    "The servlet needs something of the client, such as to ask its user. LINKS=on asks on pages of this server.",
   ),
   page_required: theirs(
-    "Waits for a page",
-    "The client was given a page of this server, where its user goes on. Nothing is wrong.",
+    "Goes on at a page",
+    "The client was given a page of this server for its user. Nothing is wrong.",
   ),
-  no_session: theirs(
-    "The session was over",
-    "The client has to begin a new one, as most do by themselves.",
-  ),
-  not_found: GONE,
-  method_not_found: GONE,
-  forbidden: NOT_ALLOWED,
-  insufficient_scope: NOT_ALLOWED,
   unauthorized: theirs(
     "Not signed in",
     "The key or token was missing, wrong, expired or revoked. The caller needs another one.",
   ),
+  no_session: GONE,
+  not_found: GONE,
+  method_not_found: GONE,
+  forbidden: NOT_ALLOWED,
+  insufficient_scope: NOT_ALLOWED,
+  too_slow: WRONG_REQUEST,
   parse_error: WRONG_REQUEST,
   invalid_request: WRONG_REQUEST,
   invalid_meta: WRONG_REQUEST,
