@@ -21,7 +21,7 @@ import {
   keyPage,
   operatePage,
   operateStyle,
-  type Confirmation,
+  type ActionQuestion,
   type Overview,
 } from "./operate.ts";
 import { count } from "./units.ts";
@@ -62,7 +62,7 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
   const field = (name: string) => form.get(name) ?? "";
   const [name, key, by] = [field("name"), field("key"), visit.person.principal.name];
   const note = (what: string) => acted(by, "page", what);
-  const asked = (of: Confirmation): View => ({ status: 200, body: confirmPage(token, of) });
+  const asked = (of: ActionQuestion): View => ({ status: 200, body: confirmPage(token, of) });
   switch (field("do")) {
     case "ask-install": {
       const installer = installerOf(serving);

@@ -388,7 +388,7 @@ const limitsOf = (all: Overview["limits"]): Markup =>
     </details>`;
 
 /** What is asked before something is done. */
-export interface Confirmation {
+export interface ActionQuestion {
   title: string;
   /** What happens then. */
   lines: readonly string[];
@@ -402,7 +402,7 @@ export interface Confirmation {
 /** The page that asks for confirmation: what the action does, and its button. */
 export const confirmPage = (
   token: string,
-  { title, lines, label, isDanger, of }: Confirmation,
+  { title, lines, label, isDanger, of }: ActionQuestion,
 ): Markup =>
   html`<h1>${shown(title)}</h1>
     <ul>

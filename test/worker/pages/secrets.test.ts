@@ -8,6 +8,7 @@ import { objectOf } from "../calls/faults.ts";
 import { ELICIT, saidIn, steps } from "../calls/plans.ts";
 import { Events, SessionClient } from "../mcp/legacy/session-client.ts";
 import { failureOf, post, valueOf } from "../otc/client.ts";
+import { eventually } from "../waiting.ts";
 import { browser, server, type Server } from "./browser.ts";
 
 /** Secrets that servlets ask people for, and the account in which people see, replace and delete them. */
@@ -359,7 +360,11 @@ describe("the account", () => {
     const waiting = (await plan([ELICIT])).result!["structuredContent"];
     const others = (await plan([ELICIT], eve)).result!["structuredContent"];
     const person = await signedIn(at, ada);
-    const { hidden } = await person.fetch("/account");
+    const { hidden } = await eventually(async () => {
+      const page = await person.fetch("/account");
+      expect(page.text).toMatch(/keep for you: 1 servlet, counting \([\d.]+ KiB\)/);
+      return page;
+    });
     const asked = await person.send("/account", { ...hidden, do: "forget-me" });
     expect(asked.text).toContain("It cannot be undone");
     expect(asked.text).toMatch(/1 call, with questions and results 1 secret 0 connected accounts/);
