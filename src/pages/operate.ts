@@ -104,15 +104,15 @@ function healthOf({ problem, errors }: Overview): Markup {
   return lately.length === 0
     ? notice(
         html`<p>
-          <strong>All is well.</strong> ${listed}, and nothing of the last 24 hours is for you to
-          mend.
+          <strong>All is well.</strong> ${listed}, and nothing failed in the last 24 hours that is
+          yours to fix.
         </p>`,
         "good",
       )
     : notice(
         html`<p>
           <strong><a href="#errors">${several(lately.length, "error")}</a></strong> of the last 24
-          hours ${lately.length === 1 ? "is" : "are"} for you to mend. ${listed}.
+          hours ${lately.length === 1 ? "is" : "are"} yours to fix. ${listed}.
         </p>`,
         "warn",
       );

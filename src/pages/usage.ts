@@ -30,7 +30,8 @@ export function usagePage(question: Question, report: Report, now: number): Mark
   const step = STEP_NAMES[over];
   return html`<h1>Usage</h1>
     <p class="dim">
-      What servlets ran, seconds after they did. A call that waits and continues is several runs.
+      How much servlets ran, up to some seconds ago. A call that waits and goes on counts as several
+      runs.
     </p>
     <div class="choices">
       ${choices("Over the last", Object.keys(SPANS), over, (one) => ({ over: one, by }))}

@@ -158,7 +158,7 @@ export function ownPath({ url }: Request): string {
 
 const NO_PROOF =
   "This server requires no authentication, so pages open on this machine only, or where AUTH is none.";
-const SIGNED_OUT = "It is some time since you have proven who you are. Do so again.";
+const SIGNED_OUT = "You were signed out after a while. Sign in again.";
 const KEPT = `${SIGNED_OUT} Your answer is kept, and was not sent yet.`;
 
 /** The one refusal for things of somebody else and things that do not exist. */

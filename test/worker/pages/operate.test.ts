@@ -89,7 +89,7 @@ describe("the page", () => {
     const errors = [{ ...error, ...call, count: 3, last: Date.now() }];
     await usageOf(env)!().add({ total: noSums(), named: [], errors, stored: [], waiting: [] });
     const { text, html } = await (await signedIn(server, "boss-2")).fetch(PATH);
-    expect(text).toMatch(/[1-9]\d* errors? of the last 24 hours (is|are) for you to mend/);
+    expect(text).toMatch(/[1-9]\d* errors? of the last 24 hours (is|are) yours to fix/);
     expect(text).toMatch(
       /Crashed, or was stopped 3 times <script>\S+ of hello, called by <script>\S+, just now/,
     );
