@@ -151,14 +151,19 @@ interface AccountPage extends Kept {
 
 function accountPage({ name, token, ...kept }: AccountPage): Markup {
   const button = (
-    { what, label, about, tone = "" }: { what: string; label: string; about: string; tone?: string },
+    {
+      what,
+      label,
+      about,
+      tone = "",
+    }: { what: string; label: string; about: string; tone?: string },
     of: Record<string, string>,
   ) =>
     html`<form method="post">
       ${hiddenFields({ token, ...of })}
-      <button name="do" value="${what}" class="${tone}"
-        >${label}<span class="unseen"> ${shown(about)}</span></button
-      >
+      <button name="do" value="${what}" class="${tone}">
+        ${label}<span class="unseen"> ${shown(about)}</span>
+      </button>
     </form>`;
   const { secrets, accounts, calls } = kept;
   const { waiting = [], working = [], ended = [] } = Object.groupBy(calls, groupOf);
@@ -174,7 +179,11 @@ function accountPage({ name, token, ...kept }: AccountPage): Markup {
                   html`<li class="card">
                     <h3>${shown(called)}</h3>
                     <p>${shown(waits)} <span class="dim small">${timeTag(updated)}</span></p>
-                    <p><a class="button" href="/ask/${id}">Answer<span class="unseen"> ${shown(called)}</span></a></p>
+                    <p>
+                      <a class="button" href="/ask/${id}"
+                        >Answer<span class="unseen"> ${shown(called)}</span></a
+                      >
+                    </p>
                   </li>`,
               )}
             </ul>`
@@ -191,7 +200,10 @@ function accountPage({ name, token, ...kept }: AccountPage): Markup {
     <h2>Connected accounts</h2>
     ${
       accounts.length === 0
-        ? emptyState("None", "A servlet that needs an account of yours elsewhere asks you to connect it.")
+        ? emptyState(
+            "None",
+            "A servlet that needs an account of yours elsewhere asks you to connect it.",
+          )
         : tableOf({
             caption: "Connected accounts",
             columns: ["Account", "Used by", "May", "At", "Connected", "Action"],
@@ -281,14 +293,14 @@ const forgetPage = (kept: Kept, token: string): Markup =>
         ${deletedList(kept)}
         <div class="notice wrong">
           <p>
-            <strong>It cannot be undone.</strong> Calls that wait end without a result. You are signed
-            out.
+            <strong>It cannot be undone.</strong> Calls that wait end without a result. You are
+            signed out.
           </p>
         </div>
         <p class="dim">
           Sessions of your clients, and calls beyond the last ${count(limits.listedCalls)}, end by
-          themselves within ${durationText(limits.taskMs)}. Servlets may have sent what you gave them
-          to services outside: that is not deleted.
+          themselves within ${durationText(limits.taskMs)}. Servlets may have sent what you gave
+          them to services outside: that is not deleted.
         </p>`,
       ...{ what: "forget-all", label: "Delete everything" },
     },

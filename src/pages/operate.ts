@@ -71,12 +71,18 @@ export function operatePage(all: Overview): Markup {
 /** A form with one button, which posts these fields. `about` is read out after the button's label. */
 function button(
   token: string,
-  { label, about = "", tone = "" }: { label: string; about?: string; tone?: "danger" | "primary" | "" },
+  {
+    label,
+    about = "",
+    tone = "",
+  }: { label: string; about?: string; tone?: "danger" | "primary" | "" },
   of: Record<string, string>,
 ): Markup {
   return html`<form method="post" class="one">
     ${hiddenFields({ token, ...of })}
-    <button class="${tone}">${shown(label)}${about && html`<span class="unseen"> ${shown(about)}</span>`}</button>
+    <button class="${tone}">
+      ${shown(label)}${about && html`<span class="unseen"> ${shown(about)}</span>`}
+    </button>
   </form>`;
 }
 
@@ -88,8 +94,9 @@ function healthOf({ problem, errors }: Overview): Markup {
   if (problem !== undefined)
     return notice(
       html`<p>
-        <strong>A servlet cannot list its entries:</strong> ${shown(problem)} See the log
-        (<code>npx wrangler tail</code>), then fix, roll back or uninstall the servlet.
+        <strong>A servlet cannot list its entries:</strong> ${shown(problem)} See the log (<code
+          >npx wrangler tail</code
+        >), then fix, roll back or uninstall the servlet.
       </p>`,
       "wrong",
     );
@@ -127,20 +134,33 @@ function errorsOf(errors: Overview["errors"] = []): Markup {
     html`<ul class="cards errors">
       ${some.map(errorCard)}
     </ul>`;
-  return html`${own!.length === 0 ? "" : html`<h2 id="errors">Errors</h2>${list(own!)}`}
+  return html`${
+    own!.length === 0
+      ? ""
+      : html`<h2 id="errors">Errors</h2>
+          ${list(own!)}`
+  }
   ${
     others!.length === 0
       ? ""
       : html`<details>
-          <summary>
-            ${several(others!.length, "more error")}, which callers were told
-          </summary>
+          <summary>${several(others!.length, "more error")}, which callers were told</summary>
           ${list(others!)}
         </details>`
   }`;
 }
 
-function errorCard({ servlet, tool, outcome, message, count: times, last, caller, task, isOpen }: ShownError): Markup {
+function errorCard({
+  servlet,
+  tool,
+  outcome,
+  message,
+  count: times,
+  last,
+  caller,
+  task,
+  isOpen,
+}: ShownError): Markup {
   const { what, advice } = failureOf(outcome);
   return html`<li class="card">
     <h3>${what} ${times === 1 ? "" : badge(`${count(times)} times`)}</h3>
@@ -240,11 +260,7 @@ function installedOf({ installed, installable, token }: Overview): Markup {
                 shown(name),
                 shown(by),
                 html`<code>${hash.slice(0, 12)}</code>`,
-                button(
-                  token,
-                  { label: "Install", about: name },
-                  { do: "ask-install", name, hash },
-                ),
+                button(token, { label: "Install", about: name }, { do: "ask-install", name, hash }),
               ]),
             })}`
     }`;
@@ -274,7 +290,8 @@ function keysOf({ keys, makesKeys, token }: Overview): Markup {
                 revoked === null
                   ? act("Revoke", "ask-revoke", "danger")
                   : html`<span class="acts"
-                      >${act("Restore", "ask-restore")} ${made && act("Remove", "ask-remove", "danger")}</span
+                      >${act("Restore", "ask-restore")}
+                      ${made && act("Remove", "ask-remove", "danger")}</span
                     >`,
               ];
             }),
@@ -293,7 +310,14 @@ const keyForm = (token: string): Markup =>
       </p>
       ${hiddenFields({ token, do: "make" })}
       <label for="key-name">Name</label>
-      <input id="key-name" name="name" required maxlength="64" autocomplete="off" aria-describedby="key-name-how" />
+      <input
+        id="key-name"
+        name="name"
+        required
+        maxlength="64"
+        autocomplete="off"
+        aria-describedby="key-name-how"
+      />
       <p class="dim small" id="key-name-how">
         Who or what it is for. What is called with it is kept under this name.
       </p>
@@ -310,7 +334,14 @@ const keyForm = (token: string): Markup =>
         <code>operator</code> for this page. Empty for all tools. No more than your own key may.
       </p>
       <label for="key-days">Days until it expires</label>
-      <input id="key-days" name="days" type="number" min="1" max="3660" aria-describedby="key-days-how" />
+      <input
+        id="key-days"
+        name="days"
+        type="number"
+        min="1"
+        max="3660"
+        aria-describedby="key-days-how"
+      />
       <p class="dim small" id="key-days-how">Empty for never.</p>
       <button class="primary">Make the key</button>
     </form>
@@ -342,7 +373,10 @@ function actsOf(acts: readonly Act[] | undefined): Markup {
   return html`<h2>What operators did</h2>
     ${
       acts.length === 0
-        ? emptyState("Nothing in the last 90 days", "What you change here is listed with who and when.")
+        ? emptyState(
+            "Nothing in the last 90 days",
+            "What you change here is listed with who and when.",
+          )
         : tableOf({
             caption: "What operators did",
             columns: ["What", "Who", "How", "When"],

@@ -11,7 +11,9 @@ const BYTES = ["bytes", "KiB", "MiB", "GiB", "TiB"];
 /** `0 bytes`, `1.5 KiB`, `64 MiB`. */
 export function bytesText(bytes: number): string {
   const power = Math.min(BYTES.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
-  return power === 0 ? several(bytes, "byte") : `${rounded(bytes / 1024 ** power)} ${BYTES[power]!}`;
+  return power === 0
+    ? several(bytes, "byte")
+    : `${rounded(bytes / 1024 ** power)} ${BYTES[power]!}`;
 }
 
 const TIMES: readonly [ms: number, unit: string][] = [

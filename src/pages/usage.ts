@@ -116,7 +116,8 @@ export function usagePage(question: Question, report: Report, now: number): Mark
 const MEANINGS: Record<string, string> = {
   "Waits, Waiting now":
     "Runs that stopped to wait, and calls that wait at this moment; those whose client keeps their state are not counted.",
-  "Typical time, 95 % within": "Half of all runs, and nearly all, took no longer, to within a factor of 1.4.",
+  "Typical time, 95 % within":
+    "Half of all runs, and nearly all, took no longer, to within a factor of 1.4.",
   Computing: "Time on a processor, estimated from fuel: it may have been half or twice as much.",
   Stored: "Memory and files that servlets keep now. By tool it is not known.",
 };
@@ -246,7 +247,13 @@ function barChart(title: string, over: UsageSpan, { bars, inWords, legend }: Cha
                   height="${high(of).toFixed(1)}"
                 />`;
           return html`<g
-            ><title>${label}</title><rect class="all" x="${nth}" width="1" height="${HEIGHT}" />${bar(value, "bar")}${bar(wrong, "bad")}</g
+            ><title>${label}</title
+            ><rect
+              class="all"
+              x="${nth}"
+              width="1"
+              height="${HEIGHT}"
+            />${bar(value, "bar")}${bar(wrong, "bad")}</g
           >`;
         })}
       </svg>

@@ -223,7 +223,9 @@ function tell(
     const fuel = Math.max(0, fuelIn(ending) - fuelUsed);
     const { name: caller } = principal;
     const run: CountedRun = { servlet: about.servlet, tool, caller, outcome, ms, fuel };
-    count(failure ? { ...run, message: briefly(message ?? ""), ...(taskId && { task: taskId }) } : run);
+    count(
+      failure ? { ...run, message: briefly(message ?? ""), ...(taskId && { task: taskId }) } : run,
+    );
   }
   if (!failure && !(record && Math.random() < record.share)) return;
   const line: RunLine = {

@@ -297,7 +297,9 @@ describe("the account", () => {
     const { id, url } = (await plan([ASK, ELICIT])).result!["structuredContent"];
     await enter(person, url, "of-ada");
     const full = await person.fetch("/account");
-    expect(full.text).toMatch(/What waits for you plan [^]* Answer plan Your calls 1 waiting for you, 0 at work, \d ended\./);
+    expect(full.text).toMatch(
+      /What waits for you plan [^]* Answer plan Your calls 1 waiting for you, 0 at work, \d ended\./,
+    );
     expect(full.html).toContain(`href="/ask/${id}"`);
     expect(full.text).toContain("deepl durable just now");
     expect(full.text).not.toContain("of-ada");
