@@ -60,4 +60,21 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     await page.getByRole("button", { name: "Send this answer" }).click();
     await page.getByText("Thank you").waitFor();
   });
+
+  test.each([
+    ["with script", {}],
+    ["without script", { javaScriptEnabled: false }],
+    ["on a phone", { viewport: { width: 390, height: 844 } }],
+  ])("a key is revoked in three: %s", async (_how, options) => {
+    const { page, click, clicks } = await homeOf("op", options);
+    await click(page.getByRole("link", { name: "Operate" }));
+    const restore = page.getByRole("button", { name: "Restore ada" });
+    await click(page.getByRole("button", { name: "Revoke ada" }));
+    await click(page.getByRole("button", { name: "Revoke ada" }));
+    await page.getByText("The key is revoked").waitFor();
+    expect(clicks()).toBeLessThanOrEqual(3);
+    await restore.click();
+    await restore.click();
+    await page.getByText("The key is valid again").waitFor();
+  });
 });

@@ -210,6 +210,17 @@ test("Usage counts calls while they wait, by servlet, tool and caller", async ()
   await eventually(async () => expect(await waiting("caller", WANDA)).toBe(0));
 });
 
+test("an error knows its call, if that ran as a task", async () => {
+  const { taskId } = await planned(CLEO, ELICIT, { do: "forever" });
+  await (await person(CLEO)).answer(`/ask/${taskId}`, { f0: "Cleo" });
+  await eventually(async () => {
+    const errors = await usageOf(env)!().errors();
+    expect(errors.find((one) => one.task === taskId)).toMatchObject({
+      ...{ servlet: "durable", tool: "plan_always", caller: CLEO },
+    });
+  });
+});
+
 describe("events", () => {
   test("tell the whole list, then each call that changes", async () => {
     const { taskId } = await planned(MALLORY, ELICIT);
