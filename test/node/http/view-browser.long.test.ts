@@ -41,7 +41,7 @@ const run = (place: Locator) => place.getByRole("button", { name: "Run" }).click
 /** The entry of a tool, with the form that calls it. */
 async function toolOf(page: Page, name: string): Promise<Locator> {
   await tried(page, name);
-  return page.locator(`details.entry[data-name="${name}"]`);
+  return page.locator(`.pane[data-name="${name}"]`);
 }
 
 /** The frame of the view that is shown. */
