@@ -54,6 +54,8 @@ export function entryIn(url: string): EntryRef | undefined {
 
 interface Badge {
   text: string;
+  /** In the list, if it is shorter there. */
+  brief?: string;
   tone?: Tone | "accent";
   /** True for what somebody wants to know before opening the entry. */
   isListed: boolean;
@@ -153,7 +155,7 @@ function listOf(
             type="search"
             autocomplete="off"
             aria-keyshortcuts="/"
-            placeholder="Search by words ( / )"
+            placeholder="Search ( / )"
           />
         </div>
         ${
@@ -253,6 +255,7 @@ function badgesOf(tool: Tool, own: string, manifest: Manifest): Badge[] {
     { text: "may ask you", isListed: true, is: manifest.tools?.[own]?.asks === true },
     {
       text: `uses your account${accounts.length === 1 ? "" : "s"} ${accounts.join(", ")}`,
+      brief: "uses an account",
       ...{ isListed: true, is: accounts.length > 0 },
     },
     { text: "reads only", tone: "good", isListed: false, is: readOnlyHint === true },
@@ -300,7 +303,7 @@ const KIND_NAMES = {
   template: "resource template",
 };
 
-const badgesIn = (badges: readonly Badge[]): Markup[] =>
+const badgesIn = (badges: readonly Pick<Badge, "text" | "tone">[]): Markup[] =>
   badges.map(({ text, tone }) => html`${badge(shown(text), tone)} `);
 
 /** The address of an entry's page, on the page of the server or of a profile. */
@@ -309,11 +312,14 @@ const addressOf = ({ kind, name }: EntryRef): string =>
 
 function rowOf(entry: Entry, isCurrent: boolean): Markup {
   const { kind, name, title, about, badges } = entry;
+  const listed = badges
+    .filter(({ isListed }) => isListed)
+    .map(({ text, brief = text, ...one }) => ({ ...one, text: brief }));
   return html`<li class="entry" id="${anchorOf(kind, name)}" data-kind="${kind}" data-name="${name}">
     <a href="${addressOf(entry)}" ${isCurrent ? html`aria-current="page"` : ""}>
       ${title === undefined ? "" : html`<strong>${shown(title)}</strong> `}<code>${shown(name)}</code>
       ${kind === "tool" ? "" : badge(KIND_NAMES[kind])}
-      ${badgesIn(badges.filter(({ isListed: is }) => is))}
+      ${badgesIn(listed)}
       <span class="first dim small">${shown(firstOf(about))}</span>
     </a>
   </li>`;
@@ -338,9 +344,9 @@ function paneOf({ kind, name, servlet, title, about, badges, details }: Entry): 
             <p class="text">${words(about)}</p>
           </details>`
     }
-    <noscript>
-      <p class="notice">To try it here, turn on JavaScript. Programs and clients need none.</p>
-    </noscript>
+    <p class="notice scriptless">
+      To try it here, turn on JavaScript. Clients and programs can call it without.
+    </p>
     <div class="place"></div>
     ${
       details === undefined
@@ -375,8 +381,8 @@ export const exploreStyle = `
   .entry a:hover { background: var(--panel); border-color: var(--edge); } .entry code { font-weight: 600; } .entry strong + code { font-weight: 400; color: var(--dim); }
   .first { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; margin-top: .25rem; }
   .back { display: none; } .pane h1 { overflow-wrap: anywhere; } .pane h1:focus { outline: 0; } .say { max-width: 44rem; text-wrap: pretty; }
-  .place { margin: 1rem 0; min-height: 6rem; }
-  @media (scripting: enabled) { .has-script .after:not(.ready) { visibility: hidden; } }
+  .place { margin: 1rem 0; }
+  @media (scripting: enabled) { .has-script .scriptless { display: none; } .has-script .after:not(.ready) { visibility: hidden; } }
   main:has(.beside) { max-width: 82rem; } .beside { display: grid; grid-template-columns: 20rem minmax(0, 1fr); gap: 3rem; }
   .beside .list { position: sticky; top: 0; align-self: start; max-height: 100vh; overflow-y: auto; margin: -2rem 0 0 -.5rem; padding: 2rem .5rem; scrollbar-width: thin; scrollbar-gutter: stable; }
   .beside .filters > div { flex-basis: 100%; } .beside .servlet { margin: 0 0 1.25rem; } .beside .entry strong + code { display: none; } .beside .about { display: none; } .beside .rows { grid-template-columns: minmax(0, 1fr); gap: 0; margin-top: .25rem; }

@@ -162,6 +162,8 @@ const Value = ({ value, depth = 0 }: { value: unknown; depth?: number }) => {
     return <span class="dim">{Array.isArray(value) ? "empty list" : "no values"}</span>;
   if (depth > DEPTH) return <Text text={pretty(value)} most={MESSAGE_CHARACTERS} />;
   if (Array.isArray(value) && isTable(value)) return <Table rows={value as Json[]} />;
+  const line = Array.isArray(value) ? lineOf(value) : undefined;
+  if (line !== undefined) return <span class="value">{cut(line)}</span>;
   const shown = all.slice(0, VALUES);
   const rest = all.length - shown.length;
   const more = rest > 0 && <p class="dim">… {rest} more</p>;
@@ -199,7 +201,19 @@ const asText = (value: unknown): string =>
   typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 
 const isNested = (value: unknown): boolean =>
-  typeof value === "object" && value !== null && Object.keys(value).length > 0;
+  typeof value === "object" &&
+  value !== null &&
+  Object.keys(value).length > 0 &&
+  !(Array.isArray(value) && lineOf(value) !== undefined);
+
+/** A short list of simple values, as a line. */
+function lineOf(value: readonly unknown[]): string | undefined {
+  if (value.length > VALUES || value.some((one) => typeof one === "object" && one !== null))
+    return undefined;
+  const line = value.map(asText).join(", ");
+  return line.length > LINE_WIDTH || line.includes("\n") ? undefined : line;
+}
+const LINE_WIDTH = 160;
 
 /** True for a list of objects that have much in common. */
 function isTable(value: readonly unknown[]): boolean {
@@ -275,7 +289,7 @@ export const ResultView = ({ result, read }: { result: Json; read: Read }) => {
       <div class="ways acts">
         <div role="group" aria-label="Show as" class="acts">
           {ways.map((one) => (
-            <button type="button" aria-pressed={one === way} onClick={() => setWay(one)}>
+            <button type="button" aria-pressed={one === way ? "true" : "false"} onClick={() => setWay(one)}>
               {one}
             </button>
           ))}

@@ -197,7 +197,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
   const isBusy = run !== undefined && run.ended === undefined;
   const hasFields = schema !== undefined && partsOf(schema).length > 0;
   return (
-    <section aria-label={`Try ${name}`} ref={place}>
+    <section aria-label="Try it" ref={place}>
       {failure !== undefined && <FailureView failure={failure} />}
       {schema === undefined
         ? failure === undefined && <p role="status">Loading …</p>

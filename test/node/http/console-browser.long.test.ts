@@ -116,12 +116,25 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
     expect(await page.getByText("claude mcp add").isVisible()).toBe(true);
-    await page.locator('details[data-name="greet"] > summary').focus();
+    await page.locator("h1").click();
+    await page.keyboard.press("/");
+    await page.keyboard.type("greets");
+    await page.getByText("1 found").waitFor();
     await page.keyboard.press("Enter");
-    await page.keyboard.press("Tab");
-    await page.keyboard.press("Tab");
-    const focused = await page.evaluate("document.activeElement.getAttribute('aria-label')");
-    expect(focused).toBe("Try it: greet");
+    await page.getByRole("heading", { name: "Greet", level: 1 }).waitFor();
+    await page.getByLabel("name").waitFor();
+    await page.locator("h1").click();
+    await page.keyboard.press("/");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    const focused = await page.evaluate("document.activeElement.getAttribute('href')");
+    expect(focused).toBe("?resource=ui%3A%2F%2Fapproval%2Fapproval");
+    await page.keyboard.press("ArrowUp");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Request the user's approval" }).waitFor();
+    await page.goBack();
+    await page.getByRole("heading", { name: "Greet", level: 1 }).waitFor();
+    expect(await page.title()).toMatch(/^Greet · /);
   });
 
   test("search finds by name and by words, and says how many", async () => {
@@ -224,8 +237,10 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await place.getByText("steps is not valid JSON").waitFor();
       await place.getByLabel("steps").fill("[7]");
       await place.getByRole("button", { name: "Run" }).click();
-      await place.getByText("Completed after").or(place.getByText("Failed after")).waitFor();
-      expect(await place.textContent()).toMatch(/steps/);
+      const wrong = place.locator(".field .wrong");
+      await wrong.getByText("steps 0 must be an object").waitFor();
+      expect(await place.getByLabel("steps").getAttribute("aria-invalid")).toBe("true");
+      expect(await page.evaluate("document.activeElement.name")).toBe("f0");
     });
 
     test("reads resources, templates and prompts", async () => {
@@ -318,6 +333,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await others.fill('{"p3999": "last"}');
       await question.getByRole("button", { name: "Send this answer" }).click();
       await place.getByText("Completed after").waitFor();
+      await place.getByRole("button", { name: "JSON", exact: true }).click();
       const text = await place.textContent();
       for (const part of ['"choice": "o7"', '"p0": "zero"', '"p3999": "last"'])
         expect(text).toContain(part);
@@ -371,6 +387,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       const place = await tried(page, "echo_input");
       await place.getByRole("button", { name: "Run" }).click();
       await place.getByText("Completed after").waitFor();
+      await place.getByRole("button", { name: "JSON", exact: true }).click();
       expect(await place.textContent()).toMatch(/principal\W+ada/);
     });
 
