@@ -81,7 +81,7 @@ export const style = `
   th:last-child, td:last-child { padding-right: 0; } th.number, td.number { text-align: right; }
   nav [aria-current] { color: var(--ink); font-weight: 600; text-decoration: none; }
   .wide button { font-size: var(--small); min-height: 2rem; padding: 0 .75rem; }
-  .copied { position: relative; } .copied pre { padding-right: 5.5rem; min-height: 2.75rem; align-content: center; } .copied .copy { position: absolute; top: .25rem; right: .25rem; font-size: var(--small); min-height: 2rem; padding: 0 .75rem; border-color: var(--line); }
+  .copied { position: relative; } .copied pre { padding-right: 5.5rem; min-height: 2.75rem; align-content: center; } .copied .copy { position: absolute; top: .375rem; right: .375rem; font-size: var(--small); min-height: 2rem; padding: 0 .75rem; border-color: var(--line); }
   .offline { position: fixed; inset: auto 1rem 1rem; margin: 0 auto; max-width: 28rem; z-index: 3; background: var(--paper); }
 
   @media (max-width: 40rem) {

@@ -8,6 +8,8 @@ import { apiKeysOf, unknownScope, type Settings } from "../settings/env.ts";
 import { hexDigest } from "../core/digest.ts";
 import { KEY_NAME, KEY_NAME_RULE, KEY_PREFIX, scopesInWords } from "../core/key-name.ts";
 import { Fault, report } from "../core/errors.ts";
+import type { Principal } from "../core/model.ts";
+import { beyondOwn } from "../servlets/scopes.ts";
 import { limits, publicLimits } from "../core/limits.ts";
 import { pageFor, seeOther, type View, type Visit } from "./view.ts";
 import type { Server } from "../server.ts";
@@ -112,7 +114,7 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
       return isDone("restore");
     }
     case "make": {
-      const { secret, made } = await newKey(form, by, settings);
+      const { secret, made } = await newKey(form, visit.person.principal, settings);
       if (authenticator.keys.named(made.name) !== undefined)
         throw new Fault("conflict", `There is a key ${made.name} already. Take another name.`);
       unsettled(await recordsIn(keyRecords).make(made));
@@ -176,7 +178,11 @@ const DAY_MS = 86_400_000;
 const SCOPES_CHARACTERS = 2000;
 
 /** The key that a form describes, and its secret, which is kept nowhere. Throws `invalid_params`. */
-async function newKey(form: URLSearchParams, maker: string, { SCOPES = {} }: Settings) {
+async function newKey(
+  form: URLSearchParams,
+  { name: maker, scopes: own }: Principal,
+  { SCOPES = {} }: Settings,
+) {
   const [name, listed, days] = ["name", "scopes", "days"].map((one) => form.get(one)?.trim() ?? "");
   if (!KEY_NAME.test(name!))
     throw new Fault("invalid_params", `The name of a key ${KEY_NAME_RULE}.`);
@@ -191,6 +197,12 @@ async function newKey(form: URLSearchParams, maker: string, { SCOPES = {} }: Set
     throw new Fault(
       "invalid_params",
       `${unknown} is no scope. Each is servlet:tool, in which * stands for anything, or a name that SCOPES has.`,
+    );
+  const beyond = beyondOwn(scopes ?? ["*:*"], own, SCOPES);
+  if (beyond !== undefined)
+    throw new Fault(
+      "invalid_params",
+      `Your own key does not grant ${beyond}, so a key that you make cannot. Leave it out, or ask the owner of this server.`,
     );
   const expires = days === "" ? null : Date.now() + Number(days) * DAY_MS;
   if (expires !== null && !(Number(days) > 0 && Number(days) <= 3660))

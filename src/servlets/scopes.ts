@@ -66,6 +66,24 @@ export function grants(pattern: string, servlet: string, name: string): boolean 
   return fits(pattern.slice(0, colon), servlet) && fits(pattern.slice(colon + 1), name);
 }
 
+/** The first of these scopes that grants more than these own ones do; none for an owner without scopes. */
+export function beyondOwn(
+  scopes: readonly string[],
+  own: readonly string[] | undefined,
+  configured: Scopes,
+): string | undefined {
+  if (own === undefined) return undefined;
+  const patterns = patternsBy(own, configured);
+  // A pattern that has the text of another one, with its asterisks, has all that this one has.
+  const isOwn = (wanted: string) => {
+    const [servlet = "", name = ""] = wanted.split(/:(.*)/s);
+    return patterns.some((pattern) => grants(pattern, servlet, name));
+  };
+  return scopes.find(
+    (scope) => !own.includes(scope) && !patternsOf(scope, configured).every(isOwn),
+  );
+}
+
 /** True if a scope grants anything: it is configured, or a pattern that matches one of the servlets or profiles. */
 export function isScope(
   scope: string,

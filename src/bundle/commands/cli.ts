@@ -1,4 +1,5 @@
 /** The command `edge-servlets` of the package, which runs all other commands. */
+import { rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -71,6 +72,8 @@ async function perform(): Promise<number | void> {
         runHere(script(`../../host/${command}`), args)
       );
     case "size":
+      // Wrangler leaves what it has built before, which would be counted.
+      await rm(DEPLOYED, { recursive: true, force: true });
       return (
         (await wrangler(["deploy", "--dry-run", "--minify", `--outdir=${DEPLOYED}`])) ||
         runHere(script("size"), [DEPLOYED])

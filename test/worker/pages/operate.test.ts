@@ -20,7 +20,11 @@ const PATH = "/console/operate";
 
 const keysOf = async (operators: readonly string[], callers: readonly string[]) => {
   const all = JSON.parse(await hashed([...operators, ...callers])) as Record<string, string>;
-  const operating = operators.map((name) => [name, { hash: all[name], scopes: ["operator"] }]);
+  // One named "narrow" may use few tools itself.
+  const operating = operators.map((name) => {
+    const own = name.startsWith("narrow") ? ["hello:*", "chart:draw*"] : ["*:*"];
+    return [name, { hash: all[name], scopes: ["operator", ...own] }];
+  });
   return JSON.stringify({ ...all, ...Object.fromEntries(operating) });
 };
 
@@ -209,6 +213,20 @@ describe("a key that is made here", () => {
     expect(said.text).toContain(why);
     expect(secretIn(said.html)).toBe("");
   });
+});
+
+test.each([
+  ["", "grant *:*"],
+  ["hello:* *:greet", "grant *:greet"],
+  ["chart:*", "grant chart:*"],
+  ["chart:draw_* hello:greet operator", undefined],
+])("a key with the scopes %j, which its maker's own may not have: %s", async (scopes, why) => {
+  const server = await served(["narrow"]);
+  const narrow = await signedIn(server, "narrow");
+  const name = `by-narrow-${scopes.length}`;
+  const form = { ...formWith((await narrow.fetch(PATH)).html, "Make the key"), name, scopes };
+  const { text } = await narrow.send(PATH, form);
+  expect(text).toContain(why ?? "is not kept");
 });
 
 test("what operators did is noted for a while, and no more than there is room for", async () => {
