@@ -67,6 +67,8 @@ interface Entry extends EntryRef {
   title: string | undefined;
   about: string;
   badges: Badge[];
+  /** How much of a model's context it takes. */
+  tokens?(): string;
   /** Its schemas as tables, and what else is to know of it. */
   details?(): Markup;
 }
@@ -230,15 +232,14 @@ function toolEntry(entry: ToolEntry): Entry {
     html`${concernsOf(entry).map((one) => html`<p class="dim">Beware: ${words(one, 1000)}.</p>`)}
     ${schemaTable("Arguments", rowsOf(inputSchema))}
     ${outputSchema === undefined ? "" : schemaTable("Result", rowsOf(outputSchema))}`;
-  const size = tokensOf(tool);
-  const tokens = size === undefined ? "very many tokens" : `about ${size} tokens`;
-  const badges = [
-    ...badgesOf(tool, own, servlet.manifest),
-    { text: tokens, isListed: false },
-  ];
+  const tokens = () => {
+    const size = tokensOf(tool);
+    return size === undefined ? "very many tokens" : `about ${size} tokens`;
+  };
+  const badges = badgesOf(tool, own, servlet.manifest);
   return {
     ...{ kind: "tool", name, servlet, title: title ?? annotations?.title },
-    ...{ about: description, badges, details },
+    ...{ about: description, badges, tokens, details },
   };
 }
 
@@ -326,7 +327,7 @@ function rowOf(entry: Entry, isCurrent: boolean): Markup {
 }
 
 /** An entry, with the place where the page's script tries it. */
-function paneOf({ kind, name, servlet, title, about, badges, details }: Entry): Markup {
+function paneOf({ kind, name, servlet, title, about, badges, tokens, details }: Entry): Markup {
   const first = firstOf(about);
   return html`<article class="pane" data-kind="${kind}" data-name="${name}">
     ${wayBack}
@@ -334,6 +335,7 @@ function paneOf({ kind, name, servlet, title, about, badges, details }: Entry): 
     <p>
       ${title === undefined ? "" : html`<code>${shown(name)}</code> · `}
       <span class="dim">${KIND_NAMES[kind]} of ${shown(servlet.name)}</span> ${badgesIn(badges)}
+      ${tokens === undefined ? "" : badge(tokens())}
     </p>
     ${first === "" ? "" : html`<p class="say">${shown(first)}</p>`}
     ${

@@ -116,10 +116,9 @@ const PartView = ({ part, given, shared }: PartProps) => {
   const id = `${shared.id}-${field.id}`;
   const messages = messagesAt(part, shared.wrong);
   const hint = isDateTime(part) ? textOf(schema["description"]) : field.hint;
-  const limits = isDateTime(part) ? rules.filter((one) => !one.startsWith("format")) : rules;
   const about = [
     hint ? `${id}-hint` : "",
-    limits.length > 0 ? `${id}-limits` : "",
+    rules.length > 0 ? `${id}-limits` : "",
     messages.length > 0 ? `${id}-wrong` : "",
   ].filter(Boolean);
   const described = {
@@ -133,9 +132,9 @@ const PartView = ({ part, given, shared }: PartProps) => {
   ) : null;
   const below = (
     <>
-      {limits.length > 0 && (
+      {rules.length > 0 && (
         <p class="limits dim small" id={`${id}-limits`}>
-          {printableText(limits.join(" · "))}
+          {printableText(rules.join(" · "))}
         </p>
       )}
       {messages.length > 0 && (

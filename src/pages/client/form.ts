@@ -88,9 +88,13 @@ function partOf(given: Field, schema: Json, within: Within): Part {
 const countOf = (parts: readonly Part[]): number =>
   parts.reduce((sum, { members }) => sum + (members ? countOf(members) : 1), 0);
 
+/** Formats that a field shows by its kind. */
+const SHOWN_FORMATS = new Set<unknown>(["date", "date-time", "password", undefined]);
+
 /** Limits in words. The field itself has its options, its preset and its kind. */
 const hintsOf = (schema: Json): string[] => {
-  const { examples, default: _preset, enum: _options, const: _only, ...others } = schema;
+  const { examples, default: _preset, enum: _options, const: _only, format, ...limits } = schema;
+  const others = SHOWN_FORMATS.has(format) ? limits : { ...limits, format };
   const [example] = Array.isArray(examples) ? (examples as unknown[]) : [];
   const such = example === undefined ? [] : [`such as ${asText(example)}`];
   return [...rulesOf(others), ...such].map((one) => one.slice(0, LABEL));
