@@ -383,7 +383,7 @@ export const exploreStyle = `
   .entry a:hover { background: var(--panel); border-color: var(--edge); } .entry code { font-weight: 600; } .entry strong + code { font-weight: 400; color: var(--dim); }
   .first { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; margin-top: .25rem; }
   .back { display: none; } .pane h1 { overflow-wrap: anywhere; } .pane h1:focus { outline: 0; } .say { max-width: 44rem; text-wrap: pretty; }
-  .place { margin: 1rem 0; }
+  .place { margin: 1rem 0; } .after td { overflow-wrap: break-word; }
   @media (scripting: enabled) { .has-script .scriptless { display: none; } .has-script .after:not(.ready) { visibility: hidden; } }
   main:has(.beside) { max-width: 82rem; } .beside { display: grid; grid-template-columns: 20rem minmax(0, 1fr); gap: 3rem; }
   .beside .list { position: sticky; top: 0; align-self: start; max-height: 100vh; overflow-y: auto; margin: -2rem 0 0 -.5rem; padding: 2rem .5rem; scrollbar-width: thin; scrollbar-gutter: stable; }

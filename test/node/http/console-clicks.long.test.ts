@@ -1,0 +1,60 @@
+import { hash } from "node:crypto";
+import type { BrowserContextOptions, Locator, Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import { opened, realBrowser } from "./real-browser.ts";
+import { serving } from "./serving.ts";
+
+/** What people come to the console for, in clicks from the home page. */
+
+const { browser, why } = await realBrowser();
+
+const server = await serving({
+  assets: ".bundle/assets",
+  variables: {
+    API_KEYS: JSON.stringify({
+      ada: hash("sha256", "ada"),
+      op: { hash: hash("sha256", "op"), scopes: ["operator", "*:*"] },
+    }),
+  },
+});
+
+/** The home page of somebody who has signed in, and what counts the clicks from there. */
+async function homeOf(who: string, options: BrowserContextOptions = {}) {
+  const start = new URL("/sign-in?back=/", server.url).href;
+  const page: Page = await opened(browser!, start, options);
+  await page.getByLabel("API key").fill(who);
+  await page.getByRole("button", { name: "Continue" }).click();
+  await page.getByRole("button", { name: "Sign out" }).waitFor();
+  let clicks = 0;
+  const click = async (what: Locator) => {
+    clicks++;
+    await what.click();
+  };
+  return { page, click, clicks: () => clicks };
+}
+
+describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
+  test.each([
+    ["with a mouse", {}],
+    ["on a phone", { viewport: { width: 390, height: 844 } }],
+  ])("a tool with a nested argument is called in three: %s", async (_how, options) => {
+    const { page, click, clicks } = await homeOf("ada", options);
+    const nested = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+    const inputSchema = { type: "object", properties: { address: nested }, required: ["address"] };
+    await page.route("**/console/mcp", async (route) => {
+      const response = await route.fetch();
+      if (!route.request().postData()?.includes('"tools/list"')) return route.fulfill({ response });
+      const answer = (await response.json()) as any;
+      for (const tool of answer.result.tools)
+        if (tool.name === "echo_input") tool.inputSchema = inputSchema;
+      return route.fulfill({ response, json: answer });
+    });
+    await click(page.locator('.entry[data-name="echo_input"] a'));
+    const city = page.getByRole("group", { name: "address" }).getByLabel("city");
+    await click(city);
+    await page.keyboard.type("Lublin");
+    await click(page.getByRole("button", { name: "Run" }));
+    await page.locator(".result").getByText("Lublin").first().waitFor();
+    expect(clicks()).toBeLessThanOrEqual(3);
+  });
+});
