@@ -72,9 +72,16 @@ const unusedLeftOut: Plugin = {
 
 /** The module with the names that it exports alone, none of which has a value. */
 function withoutBodies(text: string): string {
-  const own = [...text.matchAll(/^export (?:const|function|class) (\w+)/gm)].map(([, name]) => name!);
+  const own = [...text.matchAll(/^export (?:const|function|class) (\w+)/gm)].map(
+    ([, name]) => name!,
+  );
   const listed = [...text.matchAll(/^export \{(.*?)\};$/gm)].flatMap(([, all]) =>
-    all!.split(",").map((one) => one.trim().split(/\s+as\s+/).at(-1)!),
+    all!.split(",").map((one) =>
+      one
+        .trim()
+        .split(/\s+as\s+/)
+        .at(-1)!,
+    ),
   );
   return `const none = () => ({});
 export { ${[...own, ...listed].map((name) => `none as ${name}`).join(", ")} };`;

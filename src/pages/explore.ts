@@ -125,7 +125,8 @@ const missing = ({ kind, name }: EntryRef): Markup =>
     <h1>There is no such ${KIND_NAMES[kind]}</h1>
     ${emptyState(
       `${shown(name)} is not offered here`,
-      html`It may have been renamed or removed, or you may not use it. <a href="?">See all tools</a>.`,
+      html`It may have been renamed or removed, or you may not use it.
+        <a href="?">See all tools</a>.`,
     )}
   </article>`;
 
@@ -292,7 +293,13 @@ function servletSection(
     ${description === undefined ? "" : html`<p class="dim small about">${words(description, 300)}</p>`}
     ${failures.map((one) => html`<p class="notice">It ${words(one, 1000)}</p>`)}
     ${entries.length === 0 && failures.length === 0 ? html`<p class="dim">It has nothing that you may use.</p>` : ""}
-    ${made.length === 0 ? "" : html`<ul class="rows">${made}</ul>`}
+    ${
+      made.length === 0
+        ? ""
+        : html`<ul class="rows">
+            ${made}
+          </ul>`
+    }
     ${more === 0 ? "" : html`<p class="dim">Not all entries fit on this page. Clients list ${more} more.</p>`}
   </section>`;
 }
@@ -316,11 +323,17 @@ function rowOf(entry: Entry, isCurrent: boolean): Markup {
   const listed = badges
     .filter(({ isListed }) => isListed)
     .map(({ text, brief = text, ...one }) => ({ ...one, text: brief }));
-  return html`<li class="entry" id="${anchorOf(kind, name)}" data-kind="${kind}" data-name="${name}">
+  return html`<li
+    class="entry"
+    id="${anchorOf(kind, name)}"
+    data-kind="${kind}"
+    data-name="${name}"
+  >
     <a href="${addressOf(entry)}" ${isCurrent ? html`aria-current="page"` : ""}>
-      ${title === undefined ? "" : html`<strong>${shown(title)}</strong> `}<code>${shown(name)}</code>
-      ${kind === "tool" ? "" : badge(KIND_NAMES[kind])}
-      ${badgesIn(listed)}
+      ${title === undefined ? "" : html`<strong>${shown(title)}</strong> `}<code
+        >${shown(name)}</code
+      >
+      ${kind === "tool" ? "" : badge(KIND_NAMES[kind])} ${badgesIn(listed)}
       <span class="first dim small">${shown(firstOf(about))}</span>
     </a>
   </li>`;

@@ -103,7 +103,8 @@ const hidden = ({ hasSignIn, isDenied, at }: StartPage): Markup =>
     : hasSignIn
       ? emptyState(
           "Its tools are shown to those who may use them",
-          html`<a href="${SIGN_IN_PATH}?back=${encodeURIComponent(at)}">Sign in</a> to see and try what you may use.`,
+          html`<a href="${SIGN_IN_PATH}?back=${encodeURIComponent(at)}">Sign in</a> to see and try
+            what you may use.`,
         )
       : emptyState(
           "Its tools are shown to those who may use them",

@@ -100,7 +100,10 @@ function titleOf(value: unknown, title: unknown): string {
 }
 
 /** A value as it would be typed into a field. */
-export function asTyped({ kind, options }: Pick<Field, "kind" | "options">, value: unknown): string[] {
+export function asTyped(
+  { kind, options }: Pick<Field, "kind" | "options">,
+  value: unknown,
+): string[] {
   if (value === undefined) return [];
   if (kind === "one" || kind === "many") {
     const places = new Map(options.map((option, at) => [option.value, String(at)]));

@@ -59,7 +59,9 @@ export function follow(explore: Element, served: Served): void {
     const all = [...panes.children] as HTMLElement[];
     let pane = all.find((one) => at.get(one) === wanted);
     if (pane === undefined) {
-      const response = await fetch(href, { headers: { accept: "text/html" } }).catch(() => undefined);
+      const response = await fetch(href, { headers: { accept: "text/html" } }).catch(
+        () => undefined,
+      );
       const text = response?.ok ? await response.text() : "";
       if (location.search !== wanted) return;
       const made = new DOMParser().parseFromString(text, "text/html").querySelector(".pane");

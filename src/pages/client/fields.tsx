@@ -73,7 +73,11 @@ export const SchemaForm = (props: FormProps) => {
     setOwn(found);
     if (found.length === 0) return onSubmit(button, content);
     requestAnimationFrame(() =>
-      form.querySelector<HTMLElement>(`:is(${FIELDS})[aria-invalid], fieldset[aria-invalid] :is(${FIELDS})`)?.focus(),
+      form
+        .querySelector<HTMLElement>(
+          `:is(${FIELDS})[aria-invalid], fieldset[aria-invalid] :is(${FIELDS})`,
+        )
+        ?.focus(),
     );
   };
   const elsewhere = messagesElsewhere(parts, wrong);

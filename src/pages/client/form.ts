@@ -34,7 +34,10 @@ export function partsOf(schema: Json): Part[] {
   const { properties, required } = plain(schema, schema);
   const all = Object.entries(isObject(properties) ? properties : {});
   const shown = Object.fromEntries(all.slice(0, FIELDS));
-  const parts = membersOf({ properties: shown, required }, { root: schema, room, path: [], id: "" });
+  const parts = membersOf(
+    { properties: shown, required },
+    { root: schema, room, path: [], id: "" },
+  );
   const others = all.length - parts.length;
   return others > 0 ? [...parts, othersOf(others)] : parts;
 }
@@ -150,7 +153,10 @@ export interface Wrong {
 }
 
 /** The content of a form, or what is not even JSON in it. */
-export function contentIn(parts: readonly Part[], form: FormData): { content: Json; wrong: Wrong[] } {
+export function contentIn(
+  parts: readonly Part[],
+  form: FormData,
+): { content: Json; wrong: Wrong[] } {
   const wrong: Wrong[] = [];
   const content = membersIn(parts, form, wrong);
   return { content, wrong };
@@ -174,7 +180,8 @@ function valueIn(part: Part, form: FormData, wrong: Wrong[]): unknown {
   if (members) {
     const within: Wrong[] = [];
     const all = membersIn(members, form, within);
-    const isUsed = field.isRequired || !members.every((one) => isUntouched(one, all[one.field.name]));
+    const isUsed =
+      field.isRequired || !members.every((one) => isUntouched(one, all[one.field.name]));
     if (!isUsed && within.length === 0) return undefined;
     wrong.push(...within);
     return all;
@@ -195,12 +202,19 @@ function valueIn(part: Part, form: FormData, wrong: Wrong[]): unknown {
   }
   const value = contentOf([field], new Map([[field.id, texts]]))[field.name];
   // Its input has the zone of this browser.
-  if (part.schema["format"] === "date-time" && typeof value === "string" && !/(Z|[+-]\d\d:?\d\d)$/i.test(value)) {
+  if (
+    part.schema["format"] === "date-time" &&
+    typeof value === "string" &&
+    !/(Z|[+-]\d\d:?\d\d)$/i.test(value)
+  ) {
     const at = Date.parse(value);
     return Number.isNaN(at) ? value : new Date(at).toISOString();
   }
   if (field.id === OTHERS && value !== undefined && !isObject(value))
-    wrong.push({ path: [], message: 'The other values are not an object. Enter one such as {"a": 1}.' });
+    wrong.push({
+      path: [],
+      message: 'The other values are not an object. Enter one such as {"a": 1}.',
+    });
   return value;
 }
 
@@ -229,7 +243,8 @@ export function isJson(text: string): boolean {
 
 /** What a form begins with: the texts of a part, from this content or from its schema. */
 export function typedFor({ field, item }: Part, given: unknown): readonly string[] {
-  if (item) return Array.isArray(given) ? given.map((one) => asTyped(item.field, one)[0] ?? "") : [];
+  if (item)
+    return Array.isArray(given) ? given.map((one) => asTyped(item.field, one)[0] ?? "") : [];
   return given === undefined ? field.default : asTyped(field, given);
 }
 
@@ -245,7 +260,8 @@ export function withoutSecrets(parts: readonly Part[], content: Json): Json {
 
 /** What the server says is wrong with the arguments of a call, by their places: "`a.b` must be a string; `c` …". */
 export function wrongFrom(text: string): Wrong[] {
-  const [, said] = /^Tool arguments do not match the input schema of [^:]*: (.*)\.$/s.exec(text) ?? [];
+  const [, said] =
+    /^Tool arguments do not match the input schema of [^:]*: (.*)\.$/s.exec(text) ?? [];
   return (said ?? "").split("; ").flatMap((one) => {
     const [, place, message] = /^`([^`]+)` (.*)$/s.exec(one) ?? [];
     return place === undefined ? [] : [{ path: place.split("."), message: message! }];

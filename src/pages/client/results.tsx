@@ -229,7 +229,8 @@ const columnsOf = (rows: readonly Json[]): string[] => [
 const Table = ({ rows }: { rows: readonly Json[] }) => {
   const [count, setCount] = useState(STEP);
   const columns = columnsOf(rows);
-  const isNumber = (name: string) => rows.slice(0, STEP).every((one) => typeof (one[name] ?? 0) === "number");
+  const isNumber = (name: string) =>
+    rows.slice(0, STEP).every((one) => typeof (one[name] ?? 0) === "number");
   const numbers = new Set(columns.filter(isNumber));
   const most = Math.min(ROWS, rows.length);
   const shown = Math.min(count, most);
@@ -289,7 +290,11 @@ export const ResultView = ({ result, read }: { result: Json; read: Read }) => {
       <div class="ways acts">
         <div role="group" aria-label="Show as" class="acts">
           {ways.map((one) => (
-            <button type="button" aria-pressed={one === way ? "true" : "false"} onClick={() => setWay(one)}>
+            <button
+              type="button"
+              aria-pressed={one === way ? "true" : "false"}
+              onClick={() => setWay(one)}
+            >
               {one}
             </button>
           ))}

@@ -52,7 +52,8 @@ const LINK_CHARACTERS = 8192;
 export function linkTo({ kind, name }: Target, content: Json): string | undefined {
   const url = new URL(location.pathname, location.href);
   url.search = String(new URLSearchParams({ [kind]: name }));
-  if (Object.keys(content).length > 0) url.hash = `args=${encodeURIComponent(JSON.stringify(content))}`;
+  if (Object.keys(content).length > 0)
+    url.hash = `args=${encodeURIComponent(JSON.stringify(content))}`;
   return url.href.length > LINK_CHARACTERS ? undefined : url.href;
 }
 

@@ -78,7 +78,11 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
   const id = `try-${kind}-${encodeURIComponent(name)}`;
   const [schema, setSchema] = useState<Json | undefined>(undefined);
   const [failure, setFailure] = useState<Failure | undefined>(undefined);
-  const [beginning, setBeginning] = useState<Beginning>({ version: 0, given: undefined, isJson: false });
+  const [beginning, setBeginning] = useState<Beginning>({
+    version: 0,
+    given: undefined,
+    isJson: false,
+  });
   const [run, setRun] = useState<Run | undefined>(undefined);
   const [content, setContent] = useState<Json>({});
   const [wrong, setWrong] = useState<readonly Wrong[]>([]);
@@ -317,7 +321,9 @@ const FailureView = ({ failure: { title, why, advice, mustSignIn } }: { failure:
     {advice !== undefined && <p>{advice}</p>}
     {mustSignIn && (
       <p>
-        <a href={`/sign-in?back=${encodeURIComponent(location.pathname + location.search + location.hash)}`}>
+        <a
+          href={`/sign-in?back=${encodeURIComponent(location.pathname + location.search + location.hash)}`}
+        >
           Sign in again
         </a>
         . You will return here.
@@ -351,7 +357,13 @@ const Running = ({ run }: { run: Run }) => {
 
 const durationOf = (ms: number): string => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);
 
-const Ended = ({ run: { ended, ms = 0 }, read }: { run: Run; read(uri: string): Promise<Json> }) => {
+const Ended = ({
+  run: { ended, ms = 0 },
+  read,
+}: {
+  run: Run;
+  read(uri: string): Promise<Json>;
+}) => {
   if (ended === undefined) return null;
   if ("failure" in ended)
     return (
@@ -383,7 +395,8 @@ const Ended = ({ run: { ended, ms = 0 }, read }: { run: Run; read(uri: string): 
 /** The page of a call that was handed over to people, as its result names it. */
 function callIn(result: Json): string | undefined {
   const [, id] = /\/ask\/([\w-]{8,})/.exec(textOf(result).slice(0, 10_000)) ?? [];
-  if (id === undefined || !textOf(result).includes(`${location.origin}/ask/${id}`)) return undefined;
+  if (id === undefined || !textOf(result).includes(`${location.origin}/ask/${id}`))
+    return undefined;
   const hasLive = document.querySelector('header a[href="/console/live"]') !== null;
   return hasLive ? `/console/live/${id}` : `/ask/${id}`;
 }
@@ -419,13 +432,7 @@ const Time = ({ at }: { at: number }) => (
 );
 
 /** The call with its latest arguments, to copy as a program. */
-const Programs = ({
-  all,
-  link,
-}: {
-  all: Record<string, string>;
-  link(): string | undefined;
-}) => {
+const Programs = ({ all, link }: { all: Record<string, string>; link(): string | undefined }) => {
   const [text, setText] = useState("");
   const copy = (code: string) => {
     setText(code);
@@ -436,10 +443,7 @@ const Programs = ({
       <summary>Copy this call</summary>
       <p class="acts">
         {Object.entries(all).map(([language, code]) => (
-          <button
-            type="button"
-            onClick={() => copy(code)}
-          >
+          <button type="button" onClick={() => copy(code)}>
             {language}
           </button>
         ))}

@@ -187,7 +187,8 @@ function uiOf(entry: { _meta?: Json | undefined } | undefined): Json {
  * is its servlet's alone. The server says whose each name is, in the list; a URI that is not listed may be another's.
  */
 function entriesBeside(target: Target) {
-  const rowOf = ({ kind, name }: Target) => `.entry[data-kind="${kind}"][data-name="${CSS.escape(name)}"]`;
+  const rowOf = ({ kind, name }: Target) =>
+    `.entry[data-kind="${kind}"][data-name="${CSS.escape(name)}"]`;
   const servlet = document.querySelector(`.list ${rowOf(target)}`)?.closest(".servlet");
   return (kind: Target["kind"], name: string): boolean =>
     Boolean(servlet?.querySelector(rowOf({ kind, name })));

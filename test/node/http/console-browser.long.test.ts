@@ -44,7 +44,10 @@ interface Opened extends BrowserContextOptions {
 const connected = (page: Page) => page.getByText("Connect", { exact: true }).click();
 
 /** Has the page get another schema for a tool that takes anything, or another result of each call. */
-async function answering(page: Page, { inputSchema, result }: { inputSchema?: object; result?: object }) {
+async function answering(
+  page: Page,
+  { inputSchema, result }: { inputSchema?: object; result?: object },
+) {
   await page.route("**/mcp", async (route) => {
     const sent = route.request().postData() ?? "";
     const isList = sent.includes('"tools/list"') && inputSchema !== undefined;
@@ -52,7 +55,11 @@ async function answering(page: Page, { inputSchema, result }: { inputSchema?: ob
     const response = await route.fetch();
     if (!isList && !isCall) return route.fulfill({ response });
     const answer = (await response.json()) as any;
-    if (isCall) return route.fulfill({ response, json: { ...answer, result: { ...answer.result, ...result } } });
+    if (isCall)
+      return route.fulfill({
+        response,
+        json: { ...answer, result: { ...answer.result, ...result } },
+      });
     for (const tool of answer.result.tools)
       if (tool.name === "echo_input") tool.inputSchema = inputSchema;
     return route.fulfill({ response, json: answer });

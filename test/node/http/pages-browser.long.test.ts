@@ -46,7 +46,11 @@ const PLACES: Record<string, { at: typeof open; path: string; as?: string; click
   "home-ada": { at: keyed, path: "/", as: "ada" },
   entry: { at: open, path: "/?tool=draw_chart" },
   "entry-run": { at: open, path: "/?tool=list_statuses", click: "Run" },
-  "entry-tables": { at: open, path: "/?tool=lookup_status", click: "Arguments and results as tables" },
+  "entry-tables": {
+    at: open,
+    path: "/?tool=lookup_status",
+    click: "Arguments and results as tables",
+  },
   "entry-gone": { at: open, path: "/?tool=nothing" },
   "sign-in": { at: keyed, path: "/sign-in?back=/console/live" },
   "sign-in-question": { at: keyed, path: "/ask/nothing" },

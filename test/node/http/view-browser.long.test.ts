@@ -417,7 +417,9 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
         .toMatchObject({ message: "Which seat?", requestedSchema: { required: ["seat"] } });
       await answered(frame, { action: "accept", content: { seat: 7 } });
       await place.getByText("Completed after").waitFor();
-      expect(await resultOf(place)).toContain('{\\"action\\":\\"accept\\",\\"content\\":{\\"seat\\":7}}');
+      expect(await resultOf(place)).toContain(
+        '{\\"action\\":\\"accept\\",\\"content\\":{\\"seat\\":7}}',
+      );
       expect(await place.locator("iframe").count()).toBe(0);
       expect(await place.getByText("A question for you").count()).toBe(0);
     });
@@ -429,7 +431,9 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await place.getByLabel("seat").fill("8");
       await place.getByRole("button", { name: "Send this answer" }).click();
       await place.getByText("Completed after").waitFor();
-      expect(await resultOf(place)).toContain('{\\"action\\":\\"accept\\",\\"content\\":{\\"seat\\":8}}');
+      expect(await resultOf(place)).toContain(
+        '{\\"action\\":\\"accept\\",\\"content\\":{\\"seat\\":8}}',
+      );
       expect(await place.locator("iframe").count()).toBe(0);
     });
 

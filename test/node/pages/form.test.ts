@@ -74,7 +74,10 @@ describe("nested values", () => {
 
   test("are found behind references, and where they may be null", () => {
     const parts = of(
-      { address: { anyOf: [{ $ref: "#/$defs/Address" }, { type: "null" }] }, loop: { $ref: "#/$defs/Loop" } },
+      {
+        address: { anyOf: [{ $ref: "#/$defs/Address" }, { type: "null" }] },
+        loop: { $ref: "#/$defs/Loop" },
+      },
       [],
       { $defs: { Address: ADDRESS, Loop: { $ref: "#/$defs/Loop" } } },
     );
@@ -136,7 +139,13 @@ test("secrets are kept nowhere, however deep they are", () => {
     keys: { type: "array", items: secret },
     account: { type: "object", properties: { token: { type: "string", writeOnly: true }, id: {} } },
   });
-  const content = { user: "ada", password: "x", keys: ["y"], account: { token: "z", id: 1 }, odd: 2 };
+  const content = {
+    user: "ada",
+    password: "x",
+    keys: ["y"],
+    account: { token: "z", id: 1 },
+    odd: 2,
+  };
   expect(withoutSecrets(parts, content)).toEqual({ user: "ada", account: { id: 1 } });
 });
 
@@ -160,7 +169,9 @@ describe("errors", () => {
 });
 
 test("a form of thousands has fields for the first, and JSON for the others", () => {
-  const many = Object.fromEntries(Array.from({ length: 4000 }, (_, at) => [`p${at}`, { type: "string" }]));
+  const many = Object.fromEntries(
+    Array.from({ length: 4000 }, (_, at) => [`p${at}`, { type: "string" }]),
+  );
   const parts = of(many);
   expect(parts).toHaveLength(201);
   expect(contentIn(parts, form({ f0: "a", others: '{"p3999": "b"}' })).content).toEqual({
