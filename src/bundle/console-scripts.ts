@@ -76,12 +76,7 @@ function withoutBodies(text: string): string {
     ([, name]) => name!,
   );
   const listed = [...text.matchAll(/^export \{(.*?)\};$/gm)].flatMap(([, all]) =>
-    all!.split(",").map((one) =>
-      one
-        .trim()
-        .split(/\s+as\s+/)
-        .at(-1)!,
-    ),
+    [...all!.matchAll(/(\w+)(?:,|\s*$)/g)].map(([, name]) => name!),
   );
   return `const none = () => ({});
 export { ${[...own, ...listed].map((name) => `none as ${name}`).join(", ")} };`;

@@ -210,18 +210,18 @@ function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
     const about = description ?? "";
     add(own, { kind: "prompt", name, servlet, title, about, badges: [], details });
   }
-  const typeOf = (mimeType: string | undefined) =>
+  const mediaBadge = (mimeType: string | undefined) =>
     mimeType === undefined ? [] : [{ text: mimeType, isListed: false }];
   for (const { servlet, resource } of [...catalog.resources.values()].filter(isListed)) {
     const { uri, title, description, mimeType } = resource;
     const about = description ?? resource.name;
-    const badges = typeOf(mimeType);
+    const badges = mediaBadge(mimeType);
     add(uri, { kind: "resource", name: uri, servlet, title, about, badges });
   }
   for (const { servlet, template } of catalog.templates) {
     const { uriTemplate: name, title, description, mimeType } = template;
     const about = description ?? template.name;
-    add(name, { kind: "template", name, servlet, title, about, badges: typeOf(mimeType) });
+    add(name, { kind: "template", name, servlet, title, about, badges: mediaBadge(mimeType) });
   }
   return all;
 }
@@ -316,12 +316,12 @@ const badgesIn = (badges: readonly Pick<Badge, "text" | "tone">[]): Markup[] =>
 
 /** The address of an entry's page, on the page of the server or of a profile. */
 const addressOf = ({ kind, name }: EntryRef): string =>
-  `?${new URLSearchParams({ [kind]: name.toWellFormed() })}`;
+  `?${String(new URLSearchParams({ [kind]: name.toWellFormed() }))}`;
 
 function rowOf(entry: Entry, isCurrent: boolean): Markup {
   const { kind, name, title, about, badges } = entry;
   const listed = badges
-    .filter(({ isListed }) => isListed)
+    .filter((one) => one.isListed)
     .map(({ text, brief = text, ...one }) => ({ ...one, text: brief }));
   return html`<li
     class="entry"

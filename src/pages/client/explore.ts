@@ -101,16 +101,15 @@ function mount(pane: HTMLElement, { mcp, callee }: Served): void {
   place.textContent = "Loading …";
   const { kind, name } = pane.dataset;
   const onReady = () => pane.querySelector(".after")?.classList.add("ready");
-  import("./try.tsx").then(
-    ({ mountTry }) => {
-      place.textContent = "";
-      mountTry(place, { target: { kind, name } as Target, address: mcp, callee, onReady });
-    },
-    () => {
-      place.textContent = "The form could not be loaded. Reload the page.";
-      onReady();
-    },
-  );
+  const shown = ({ mountTry }: typeof import("./try.tsx")) => {
+    place.textContent = "";
+    mountTry(place, { target: { kind, name } as Target, address: mcp, callee, onReady });
+  };
+  const failed = () => {
+    place.textContent = "The form could not be loaded. Reload the page.";
+    onReady();
+  };
+  import("./try.tsx").then(shown, failed);
 }
 
 function decoded(text: string): string {

@@ -277,7 +277,7 @@ const Rows = ({
   const next = useRef(rows.length);
   const { label } = part.field;
   const add = () => {
-    const key = next.current!;
+    const key = next.current;
     next.current = key + 1;
     setRows([...rows, { key, text: "" }]);
     requestAnimationFrame(() => document.getElementById(`${id}-${key}`)?.focus());

@@ -80,8 +80,10 @@ function partOf(given: Field, schema: Json, within: Within): Part {
     if (members.length > 0 && countOf(members) <= NESTED) return { ...part, members };
   }
   if (type === "array" && isObject(items)) {
-    const properties = { item: items };
-    const [item] = membersOf({ properties }, { root, room, path, id: `${field.id}-` });
+    const [item] = membersOf(
+      { properties: { item: items } },
+      { root, room, path, id: `${field.id}-` },
+    );
     const isSimple = item && !item.members && !item.item && item.field.kind !== "json";
     if (isSimple) return { ...part, item: { ...item, field: { ...item.field, id: field.id } } };
   }

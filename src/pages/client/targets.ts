@@ -89,7 +89,7 @@ export function callingOf({ kind, name }: Target, content: Json): Calling {
 /** Reads a resource that a result links to. */
 export async function readLinked(target: Target, address: string, uri: string): Promise<Json> {
   const mcp = await connectionFor(target, address);
-  return (await mcp.readBeside(uri)) as Json;
+  return mcp.readBeside(uri);
 }
 
 /** Calls, gets or reads an entry with the content of its form. */

@@ -96,13 +96,11 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
     setBeginning({ version: beginning.version + 1, given, isJson: isJson || isOther });
   };
   useEffect(() => {
-    formSchemaOf(target, address).then(
-      (known) => {
-        begin(linkedContent(), known, hasNoFields(known));
-        setSchema(known);
-      },
-      (error: unknown) => setFailure(failureOf(error)),
-    );
+    const ready = (known: Json) => {
+      begin(linkedContent(), known, hasNoFields(known));
+      setSchema(known);
+    };
+    formSchemaOf(target, address).then(ready, (error: unknown) => setFailure(failureOf(error)));
   }, []);
   useEffect(() => {
     if (schema !== undefined || failure !== undefined) onReady();
@@ -152,12 +150,13 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
       },
     );
     if (kind === "tool") views.show({ input: given, outcome, listener });
+    const completed = (result: Json) => {
+      const isError = result["isError"] === true;
+      if (isError) setWrong(wrongFrom(textOf(result)));
+      end({ result }, isError ? "failed" : "completed");
+    };
     outcome.then(
-      (ended) => {
-        const result = ended as Json;
-        if (result["isError"] === true) setWrong(wrongFrom(textOf(result)));
-        end({ result }, result["isError"] === true ? "failed" : "completed");
-      },
+      (ended) => completed(ended as Json),
       (error: unknown) =>
         stop.signal.aborted
           ? end({ failure: { title: "Cancelled", why: "Cancelled." } }, "cancelled")
@@ -173,9 +172,9 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
     const form = place.current?.querySelector("form");
     if (!form || schema === undefined) return content;
     const of = beginning.isJson ? JSON_SCHEMA : schema;
-    const { content: now } = contentIn(partsOf(of), new FormData(form));
-    const { arguments: all } = now;
-    return beginning.isJson ? (isObject(all) ? all : {}) : now;
+    const { content: typedIn } = contentIn(partsOf(of), new FormData(form));
+    const { arguments: all } = typedIn;
+    return beginning.isJson ? (isObject(all) ? all : {}) : typedIn;
   };
   const submitted = async (given: Json) => {
     if (!beginning.isJson) return start(given);

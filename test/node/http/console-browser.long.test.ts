@@ -465,6 +465,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await place.getByText("What 404 means").waitFor();
       await place.getByRole("button", { name: "Open" }).click();
       await place.getByText("Not Found").first().waitFor();
+      expect(complaints.get(page)).toEqual([]);
     });
 
     test("tells an error of the tool from a refusal of the server, with what to do", async () => {

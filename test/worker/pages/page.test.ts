@@ -24,7 +24,7 @@ const serverWith = (tool: Json, manifest: Json = {}) => {
 /** The page of the tool. */
 const pageOf = async (tool: Json, manifest: Json = {}) =>
   browser(serverWith(tool, manifest)).fetch(
-    `/?${new URLSearchParams({ tool: tool["name"] ?? "greet" })}`,
+    `/?${String(new URLSearchParams({ tool: tool["name"] ?? "greet" }))}`,
   );
 
 const EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\u202e";
@@ -142,7 +142,7 @@ describe("the start page", () => {
     const schemas = [
       ...odd.map((one) => ({ one })),
       Object.fromEntries(members),
-      ...Array(3000).fill({}),
+      ...Array.from({ length: 3000 }, () => ({})),
     ];
     const hello = bundle.servlets.find(({ name }) => name === "hello")!;
     const tools = schemas.map((properties: Json, nth) => {
@@ -229,7 +229,7 @@ describe("the page of an entry", () => {
 
   test("that is not there says so, with a way on, and quotes its name as text", async () => {
     const { html, status } = await browser(serverWith({})).fetch(
-      `/?${new URLSearchParams({ tool: EVIL })}`,
+      `/?${String(new URLSearchParams({ tool: EVIL }))}`,
     );
     expect(status).toBe(404);
     expect(html).toContain("There is no such tool");
