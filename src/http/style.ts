@@ -59,7 +59,7 @@ export const style = `
     padding: .25rem 1rem; color: var(--ink); background: var(--paper); border: 1px solid var(--edge); border-radius: var(--radius);
     text-decoration: none; cursor: pointer; }
   button:hover, .button:hover { background: var(--panel); } button:disabled { color: var(--dim); cursor: default; }
-  .primary, .primary:hover { background: var(--fill); border-color: var(--accent); color: var(--on-fill); } .primary:hover { filter: brightness(1.08); }
+  .primary, .primary:hover { background: var(--fill); border-color: var(--accent); color: var(--on-fill); } .primary:hover { filter: brightness(1.08); } .primary:disabled { color: var(--on-fill); opacity: .6; }
   .danger { color: var(--wrong); border-color: var(--wrong); }
   summary.button { list-style: none; } summary.button::-webkit-details-marker { display: none; }
   .acts { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; } .acts form { display: contents; }

@@ -1,22 +1,23 @@
-/** The part "Explore" of the home page: the servlets and entries that a visitor may use. */
+/** Explore: the list of servlets and entries that a visitor may use, and the pane of one of them. */
 import { html } from "hono/html";
 import type { HtmlEscapedString } from "hono/utils/html";
 import { shown, type Markup } from "../http/document.ts";
 import { type Tool, isObject, type Json } from "../core/model.ts";
 import { beginningOf, printable, printableText } from "../core/text.ts";
+import { rulesOf } from "../schema/words.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import { isListed, shownOf, type Catalog, type ToolEntry } from "../servlets/catalog.ts";
 import { concernsOf, tokensOf } from "../servlets/concerns.ts";
 import type { Manifest } from "../servlets/manifest.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { isForModels } from "../servlets/views.ts";
-import { tableOf } from "./components.ts";
+import { badge, emptyState, tableOf, type Tone } from "./components.ts";
 
 /**
- * Characters of markup of all that the home page shows of servlets, shared among them: the page is held a few times
- * while it is made, and phones must show it. And of one table of a schema.
+ * Characters of markup of the list, shared among servlets: the page is held a few times while it is made, and phones
+ * must show it. And of one table of a schema.
  */
-const EXPLORE_CHARACTERS = 4 * 1024 * 1024;
+const LIST_CHARACTERS = 4 * 1024 * 1024;
 const TABLE_CHARACTERS = 100_000;
 
 export interface Offers {
@@ -29,13 +30,46 @@ export interface Offers {
 /** Longer texts are cut: descriptions are written for models, and may be very long. */
 const CHARACTERS = 20_000;
 
-/** An entry of the catalog: a tool, prompt, resource or template. */
-interface Entry {
-  kind: "tool" | "prompt" | "resource" | "template";
+/** The kinds of entries, as an address and the list's filter name them. */
+const KINDS = { tool: "Tools", prompt: "Prompts", resource: "Resources", template: "Templates" };
+
+type Kind = keyof typeof KINDS;
+
+/** An entry that an address names. */
+export interface EntryRef {
+  kind: Kind;
   /** Its name or URI, which is unique in its kind. */
   name: string;
+}
+
+/** The entry that this address names: `?tool=greet`. */
+export function entryIn(url: string): EntryRef | undefined {
+  const { searchParams } = new URL(url);
+  for (const kind of Object.keys(KINDS) as Kind[]) {
+    const name = searchParams.get(kind);
+    if (name !== null) return { kind, name };
+  }
+  return undefined;
+}
+
+interface Badge {
+  text: string;
+  /** In the list, if it is shorter there. */
+  brief?: string;
+  tone?: Tone | "accent";
+  /** True for what somebody wants to know before opening the entry. */
+  isListed: boolean;
+}
+
+/** An entry of the catalog: a tool, prompt, resource or template. */
+interface Entry extends EntryRef {
+  servlet: PreparedServlet;
+  title: string | undefined;
   about: string;
-  badges: string[];
+  badges: Badge[];
+  /** How much of a model's context it takes. */
+  tokens?(): string;
+  /** Its schemas as tables, and what else is to know of it. */
   details?(): Markup;
 }
 
@@ -59,26 +93,93 @@ function within<T, P extends Markup | Markup[]>(
   return { made };
 }
 
-export function exploreSection({ servlets, catalog, scopeOf }: Offers): Markup {
-  const of = entriesBy({ catalog, scopeOf });
+/** The part of the home page. */
+export const exploreSection = (offers: Offers): Markup =>
+  html`<section class="explore" aria-labelledby="explore">
+    <h2 id="explore">Explore</h2>
+    ${listOf(offers, entriesBy(offers))}
+  </section>`;
+
+/** The page of one entry, beside the list of all. */
+export function entryPage(
+  offers: Offers,
+  ref: EntryRef,
+): { body: Markup; title: string; isKnown: boolean } {
+  const of = entriesBy(offers);
+  const found = [...of.values()]
+    .flat()
+    .find(({ kind, name }) => kind === ref.kind && name === ref.name);
+  const pane = found === undefined ? missing(ref) : paneOf(found);
+  const body = html`<div class="explore beside">
+    <nav class="list" aria-label="Tools, prompts and resources">${listOf(offers, of, ref)}</nav>
+    <div class="panes">${pane}</div>
+  </div>`;
+  return { body, title: shown(found?.title ?? ref.name), isKnown: found !== undefined };
+}
+
+const wayBack = html`<p class="back"><a class="button" href="?">← All tools</a></p>`;
+
+const missing = ({ kind, name }: EntryRef): Markup =>
+  html`<article class="pane">
+    ${wayBack}
+    <h1>There is no such ${KIND_NAMES[kind]}</h1>
+    ${emptyState(
+      `${shown(name)} is not offered here`,
+      html`It may have been renamed or removed, or you may not use it.
+        <a href="?">See all tools</a>.`,
+    )}
+  </article>`;
+
+function listOf(
+  { servlets, catalog }: Offers,
+  of: Map<PreparedServlet, Entry[]>,
+  current?: EntryRef,
+): Markup {
   // Each servlet gets an equal share of the room that is left.
-  let room = EXPLORE_CHARACTERS;
+  let room = LIST_CHARACTERS;
   const sections = servlets.toSorted(ownLast).map((servlet, nth) => {
     const share = Math.floor(room / (servlets.length - nth));
     const failures = catalog.failures?.get(servlet.name) ?? [];
-    const section = servletSection(servlet, { entries: of.get(servlet) ?? [], failures }, share);
+    const section = servletSection(
+      servlet,
+      { entries: of.get(servlet) ?? [], failures, current },
+      share,
+    );
     room = Math.max(0, room - lengthOf(section));
     return section;
   });
-  return html`<section aria-labelledby="explore">
-    <h2 id="explore">Explore</h2>
-    <p class="scripted">
-      <label for="search">Search</label>
-      <input id="search" type="search" autocomplete="off" />
-      <span id="found" role="status"></span>
-    </p>
-    ${sections}
-  </section>`;
+  const kinds = Object.groupBy([...of.values()].flat(), ({ kind }) => kind);
+  return html`<div class="scripted">
+      <div class="filters">
+        <div>
+          <label for="search" class="unseen">Search</label>
+          <input
+            id="search"
+            type="search"
+            autocomplete="off"
+            aria-keyshortcuts="/"
+            placeholder="Search ( / )"
+          />
+        </div>
+        ${
+          Object.keys(kinds).length < 2
+            ? ""
+            : html`<div>
+                <label for="kind" class="unseen">Kind</label>
+                <select id="kind">
+                  <option value="">All kinds</option>
+                  ${Object.entries(KINDS).map(([kind, label]) =>
+                    kinds[kind as Kind] === undefined
+                      ? ""
+                      : html`<option value="${kind}">${label}</option>`,
+                  )}
+                </select>
+              </div>`
+        }
+      </div>
+      <p id="found" class="dim small" role="status"></p>
+    </div>
+    ${sections}`;
 }
 
 /** Sorts the server's own tools last. */
@@ -87,15 +188,15 @@ const ownLast = (one: PreparedServlet, other: PreparedServlet): number =>
 
 function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
   const all = new Map<PreparedServlet, Entry[]>();
-  const add = (servlet: PreparedServlet, own: string, entry: Entry) => {
+  const add = (own: string, entry: Entry) => {
+    const { servlet } = entry;
     const scope = scopeOf(servlet.name, own);
-    if (scope !== undefined) entry.badges.push(`scope ${scope}`);
+    if (scope !== undefined) entry.badges.push({ text: `scope ${scope}`, isListed: false });
     const before = all.get(servlet);
     if (before === undefined) all.set(servlet, [entry]);
     else before.push(entry);
   };
-  for (const entry of shownOf(catalog.tools.values()))
-    add(entry.servlet, entry.own, toolEntry(entry));
+  for (const entry of shownOf(catalog.tools.values())) add(entry.own, toolEntry(entry));
   for (const { servlet, own, prompt } of catalog.prompts.values()) {
     const { name, title, description, arguments: args = [] } = prompt;
     const rows = args.map((one) => ({
@@ -106,107 +207,204 @@ function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
       about: one.description ?? "",
     }));
     const details = () => schemaTable("Arguments", { rows, isCut: false });
-    add(servlet, own, {
-      kind: "prompt",
-      name,
-      about: description ?? title ?? "",
-      badges: [],
-      details,
-    });
+    const about = description ?? "";
+    add(own, { kind: "prompt", name, servlet, title, about, badges: [], details });
   }
+  const mediaBadge = (mimeType: string | undefined) =>
+    mimeType === undefined ? [] : [{ text: mimeType, isListed: false }];
   for (const { servlet, resource } of [...catalog.resources.values()].filter(isListed)) {
-    const { uri, name, description, mimeType } = resource;
-    const badges = mimeType === undefined ? [] : [mimeType];
-    add(servlet, uri, { kind: "resource", name: uri, about: description ?? name, badges });
+    const { uri, title, description, mimeType } = resource;
+    const about = description ?? resource.name;
+    const badges = mediaBadge(mimeType);
+    add(uri, { kind: "resource", name: uri, servlet, title, about, badges });
   }
   for (const { servlet, template } of catalog.templates) {
-    const { uriTemplate, name, description, mimeType } = template;
-    const badges = mimeType === undefined ? [] : [mimeType];
-    add(servlet, uriTemplate, {
-      kind: "template",
-      name: uriTemplate,
-      about: description ?? name,
-      badges,
-    });
+    const { uriTemplate: name, title, description, mimeType } = template;
+    const about = description ?? template.name;
+    add(name, { kind: "template", name, servlet, title, about, badges: mediaBadge(mimeType) });
   }
   return all;
 }
 
 function toolEntry(entry: ToolEntry): Entry {
   const { tool, own, servlet } = entry;
-  const { name, title, description, inputSchema, outputSchema } = tool;
+  const { name, title, annotations, description = "", inputSchema, outputSchema } = tool;
   const details = () =>
     html`${concernsOf(entry).map((one) => html`<p class="dim">Beware: ${words(one, 1000)}.</p>`)}
     ${schemaTable("Arguments", rowsOf(inputSchema))}
     ${outputSchema === undefined ? "" : schemaTable("Result", rowsOf(outputSchema))}`;
-  const about = description ?? title ?? "";
-  const size = tokensOf(tool);
-  const tokens = size === undefined ? "very many tokens" : `about ${size} tokens`;
-  const badges = [...badgesOf(tool, own, servlet.manifest), tokens];
-  return { kind: "tool", name, about, badges, details };
+  const tokens = () => {
+    const size = tokensOf(tool);
+    return size === undefined ? "very many tokens" : `about ${size} tokens`;
+  };
+  const badges = badgesOf(tool, own, servlet.manifest);
+  return {
+    ...{ kind: "tool", name, servlet, title: title ?? annotations?.title },
+    ...{ about: description, badges, tokens, details },
+  };
 }
 
 /** The tool's annotations and its servlet's manifest, in words. `own` is its name there. */
-function badgesOf(tool: Tool, own: string, manifest: Manifest): string[] {
+function badgesOf(tool: Tool, own: string, manifest: Manifest): Badge[] {
   const { annotations = {}, execution } = tool;
   const { readOnlyHint, destructiveHint, openWorldHint } = annotations;
-  const said = {
-    "reads only": readOnlyHint === true,
-    "may delete or overwrite": readOnlyHint !== true && destructiveHint === true,
-    "reaches outside": openWorldHint === true,
-    "may ask you": manifest.tools?.[own]?.asks === true,
-    "may take long": ["optional", "required"].includes(execution?.taskSupport ?? ""),
-    "for views alone": !isForModels(tool),
-    "keeps state": (manifest.state ?? "call") !== "call",
-  };
-  const accounts = Object.keys(manifest.accounts ?? {}).map((one) => `uses your account ${one}`);
-  return [...Object.entries(said).flatMap(([words, is]) => (is ? [words] : [])), ...accounts];
+  const accounts = Object.keys(manifest.accounts ?? {});
+  const all: (Badge & { is: boolean })[] = [
+    {
+      ...{ text: "may delete or overwrite", tone: "warn", isListed: true },
+      is: readOnlyHint !== true && destructiveHint === true,
+    },
+    { text: "may ask you", isListed: true, is: manifest.tools?.[own]?.asks === true },
+    {
+      text: `uses your account${accounts.length === 1 ? "" : "s"} ${accounts.join(", ")}`,
+      brief: "uses an account",
+      ...{ isListed: true, is: accounts.length > 0 },
+    },
+    { text: "reads only", tone: "good", isListed: false, is: readOnlyHint === true },
+    { text: "reaches outside", isListed: false, is: openWorldHint === true },
+    {
+      ...{ text: "may take long", isListed: false },
+      is: ["optional", "required"].includes(execution?.taskSupport ?? ""),
+    },
+    { text: "for views alone", isListed: true, is: !isForModels(tool) },
+    { text: "keeps state", isListed: false, is: (manifest.state ?? "call") !== "call" },
+  ];
+  return all.filter(({ is }) => is);
+}
+
+interface Listed {
+  entries: readonly Entry[];
+  failures: readonly string[];
+  current: EntryRef | undefined;
 }
 
 function servletSection(
   { name, manifest: { description } }: PreparedServlet,
-  { entries, failures }: { entries: readonly Entry[]; failures: readonly string[] },
+  { entries, failures, current }: Listed,
   room: number,
 ) {
   const id = anchorOf("servlet", name);
-  const { made } = within(entries, room, entryDetails);
+  const { made } = within(entries, room, (entry) =>
+    rowOf(entry, entry.kind === current?.kind && entry.name === current.name),
+  );
   const more = entries.length - made.length;
   return html`<section class="servlet" aria-labelledby="${id}">
-    <h3 id="${id}">${shown(name)} ${anchor(id, name)}</h3>
-    ${description === undefined ? "" : html`<p class="dim">${words(description, 1000)}</p>`}
+    <h3 id="${id}">${shown(name)}</h3>
+    ${description === undefined ? "" : html`<p class="dim small about">${words(description, 300)}</p>`}
     ${failures.map((one) => html`<p class="notice">It ${words(one, 1000)}</p>`)}
     ${entries.length === 0 && failures.length === 0 ? html`<p class="dim">It has nothing that you may use.</p>` : ""}
-    ${made}
+    ${
+      made.length === 0
+        ? ""
+        : html`<ul class="rows">
+            ${made}
+          </ul>`
+    }
     ${more === 0 ? "" : html`<p class="dim">Not all entries fit on this page. Clients list ${more} more.</p>`}
   </section>`;
 }
 
-const KINDS = { tool: "", prompt: "prompt", resource: "resource", template: "resource template" };
+const KIND_NAMES = {
+  tool: "tool",
+  prompt: "prompt",
+  resource: "resource",
+  template: "resource template",
+};
 
-function entryDetails({ kind, name, about, badges, details }: Entry): Markup {
-  const id = anchorOf(kind, name);
-  const [first = ""] = about.split("\n");
-  return html`<details class="entry" data-kind="${kind}" data-name="${name}">
-    <summary>
-      <code>${shown(name)}</code>
-      ${[KINDS[kind], ...badges].map((one) => (one === "" ? "" : html`<span class="badge">${shown(one)}</span> `))}
-      <span class="first dim">${shown(first)}</span>
-    </summary>
-    <div id="${id}" class="inside">
-      ${about === "" ? "" : html`<p class="text">${words(about)}</p>`} ${details?.() ?? ""}
-      <p class="acts">${anchor(id, name, "Link")}</p>
-    </div>
-  </details>`;
+const badgesIn = (badges: readonly Pick<Badge, "text" | "tone">[]): Markup[] =>
+  badges.map(({ text, tone }) => html`${badge(shown(text), tone)} `);
+
+/** The address of an entry's page, on the page of the server or of a profile. */
+const addressOf = ({ kind, name }: EntryRef): string =>
+  `?${String(new URLSearchParams({ [kind]: name.toWellFormed() }))}`;
+
+function rowOf(entry: Entry, isCurrent: boolean): Markup {
+  const { kind, name, title, about, badges } = entry;
+  const listed = badges
+    .filter((one) => one.isListed)
+    .map(({ text, brief = text, ...one }) => ({ ...one, text: brief }));
+  return html`<li
+    class="entry"
+    id="${anchorOf(kind, name)}"
+    data-kind="${kind}"
+    data-name="${name}"
+  >
+    <a href="${addressOf(entry)}" ${isCurrent ? html`aria-current="page"` : ""}>
+      ${title === undefined ? "" : html`<strong>${shown(title)}</strong> `}<code
+        >${shown(name)}</code
+      >
+      ${kind === "tool" ? "" : badge(KIND_NAMES[kind])} ${badgesIn(listed)}
+      <span class="first dim small">${shown(firstOf(about))}</span>
+    </a>
+  </li>`;
 }
+
+/** An entry, with the place where the page's script tries it. */
+function paneOf({ kind, name, servlet, title, about, badges, tokens, details }: Entry): Markup {
+  const first = firstOf(about);
+  return html`<article class="pane" data-kind="${kind}" data-name="${name}">
+    ${wayBack}
+    <h1 tabindex="-1">${shown(title ?? name)}</h1>
+    <p>
+      ${title === undefined ? "" : html`<code>${shown(name)}</code> · `}
+      <span class="dim">${KIND_NAMES[kind]} of ${shown(servlet.name)}</span> ${badgesIn(badges)}
+      ${tokens === undefined ? "" : badge(tokens())}
+    </p>
+    ${first === "" ? "" : html`<p class="say">${shown(first)}</p>`}
+    ${
+      about.trim() === first
+        ? ""
+        : html`<details class="more">
+            <summary class="dim">More about it</summary>
+            <p class="text">${words(about)}</p>
+          </details>`
+    }
+    <p class="notice scriptless">
+      To try it here, turn on JavaScript. Clients and programs can call it without.
+    </p>
+    <div class="place"></div>
+    ${
+      details === undefined
+        ? ""
+        : html`<details class="after">
+            <summary>Arguments and results as tables</summary>
+            ${details()}
+          </details>`
+    }
+  </article>`;
+}
+
+/** The first line or sentence of a description. */
+function firstOf(about: string): string {
+  const line = about.trim().split("\n", 1)[0]!;
+  if (line.length <= FIRST) return line;
+  const sentence = /^.{20,}?[.!?](?=\s)/.exec(line.slice(0, FIRST))?.[0];
+  return sentence ?? `${beginningOf(line, FIRST)} …`;
+}
+const FIRST = 240;
 
 /** The id of a servlet or entry, for links to it. */
 const anchorOf = (kind: string, name: string): string =>
   `${kind}-${encodeURIComponent(beginningOf(name.toWellFormed(), 200))}`;
 
-const anchor = (id: string, name: string, label = "#"): Markup =>
-  html`<a class="anchor" href="#${encodeURIComponent(id)}"
-    ><span aria-hidden="true">${label}</span><span class="unseen">Link to ${shown(name)}</span></a
-  >`;
+/** The style of lists and panes. */
+export const exploreStyle = `
+  .filters { display: flex; flex-wrap: wrap; gap: .5rem; } .filters > div { flex: 1 1 9rem; } .filters > :first-child { flex-grow: 3; } .filters :is(input, select) { margin: 0; } #found { min-height: 1.5rem; margin: .25rem 0; }
+  .servlet { margin: 0 0 2rem; } .servlet h3 { margin: 0; } .about { margin: .25rem 0 .5rem; }
+  .rows { list-style: none; margin: .5rem 0 0; padding: 0; display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 22rem), 1fr)); gap: .5rem; }
+  .entry { margin: 0; min-width: 0; } .entry a { display: block; height: 100%; padding: .75rem 1rem; border: 1px solid var(--line); border-radius: var(--round); color: inherit; text-decoration: none; overflow-wrap: anywhere; }
+  .entry a:hover { background: var(--panel); border-color: var(--edge); } .entry code { font-weight: 600; } .entry strong + code { font-weight: 400; color: var(--dim); }
+  .first { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; margin-top: .25rem; }
+  .back { display: none; } .pane h1 { overflow-wrap: anywhere; } .pane h1:focus { outline: 0; } .say { max-width: 44rem; text-wrap: pretty; }
+  .place { margin: 1rem 0; } .after td { overflow-wrap: break-word; }
+  @media (scripting: enabled) { .has-script .scriptless { display: none; } .has-script .after:not(.ready) { visibility: hidden; } }
+  main:has(.beside) { max-width: 82rem; } .beside { display: grid; grid-template-columns: 20rem minmax(0, 1fr); gap: 3rem; }
+  .beside .list { position: sticky; top: 0; align-self: start; max-height: 100vh; overflow-y: auto; margin: -2rem 0 0 -.5rem; padding: 2rem .5rem; scrollbar-width: thin; scrollbar-gutter: stable; }
+  .beside .filters > div { flex-basis: 100%; } .beside .servlet { margin: 0 0 1.25rem; } .beside .entry strong + code { display: none; } .beside .about { display: none; } .beside .rows { grid-template-columns: minmax(0, 1fr); gap: 0; margin-top: .25rem; }
+  .beside .entry a { border-color: transparent; border-radius: var(--radius); padding: .5rem .75rem; } .beside .first { -webkit-line-clamp: 1; margin: 0; }
+  .beside .entry a[aria-current] { background: var(--panel); font-weight: inherit; color: inherit; box-shadow: inset 2px 0 var(--accent); }
+  @media (max-width: 56rem) { .beside { display: block; } .beside .list { display: none; } .back { display: block; margin: 0 0 1rem; } }
+`;
 
 const words = (text: string, most = CHARACTERS): string => {
   const whole = printableText(beginningOf(text, most));
@@ -306,35 +504,5 @@ function typeOf(schema: Json, depth = 0): string {
   return typeof $ref === "string" ? "see the schema" : "any";
 }
 
-/** How many values of an enum are listed. */
+/** How many of the types of a value are listed. */
 const VALUES = 12;
-
-/** Constraints in words, with `…` for their value. */
-const RULES = {
-  format: "format …",
-  pattern: "pattern …",
-  minimum: "at least …",
-  exclusiveMinimum: "more than …",
-  maximum: "at most …",
-  exclusiveMaximum: "less than …",
-  minLength: "length at least …",
-  maxLength: "length at most …",
-  minItems: "at least … items",
-  maxItems: "at most … items",
-  const: "value …",
-  default: "default …",
-} as const;
-
-function rulesOf(schema: Json): string[] {
-  const { enum: values } = schema;
-  const listed = Array.isArray(values)
-    ? [values.slice(0, VALUES).map(text).join(", ") + (values.length > VALUES ? ", …" : "")]
-    : [];
-  const others = Object.entries(RULES).flatMap(([key, rule]) =>
-    schema[key] === undefined ? [] : [rule.replace("…", () => text(schema[key]))],
-  );
-  return [...listed, ...others];
-}
-
-const text = (value: unknown): string =>
-  typeof value === "string" ? value : JSON.stringify(value);

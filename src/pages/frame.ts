@@ -50,6 +50,8 @@ export type Visited = (
 interface PageOptions {
   status?: number;
   headers?: Record<string, string>;
+  /** The title of a page that its name does not tell from others. */
+  title?: string;
   /** Added to the style of all console pages. */
   extraStyle?: string;
 }
@@ -59,12 +61,12 @@ export function consolePage(
   site: ConsoleSite,
   name: PageName,
   body: Markup,
-  { status = 200, headers = {}, extraStyle = "" }: PageOptions = {},
+  { status = 200, headers = {}, extraStyle = "", title }: PageOptions = {},
 ): Promise<Response> {
   return documentOf(site, body, {
     status,
     headers: new Headers(headers),
-    ...(name !== "Home" && { name }),
+    ...((title ?? name) !== "Home" && { name: title ?? name }),
     nav: nav(site, name),
     isSlim: false,
     extraStyle,

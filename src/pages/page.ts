@@ -3,7 +3,7 @@ import { html } from "hono/html";
 import { shown, type Markup } from "../http/document.ts";
 import { emptyState, notice, snippet } from "./components.ts";
 import { connectSection, type Endpoint } from "./connect.ts";
-import { exploreSection, type Offers } from "./explore.ts";
+import { entryPage, exploreSection, exploreStyle, type EntryRef, type Offers } from "./explore.ts";
 import { viewStyle } from "./framed-view.ts";
 import { consolePage, type ConsoleSite } from "./frame.ts";
 import { PAGES, SIGN_IN_PATH } from "./paths.ts";
@@ -27,6 +27,10 @@ interface StartPage extends Omit<ConsoleSite, "profile"> {
   description: string | undefined;
   /** The entries that the visitor may use; undefined where authentication is required and nobody has signed in. */
   offers: Offers | undefined;
+  /** The entry that the address names; undefined for all. */
+  entry: EntryRef | undefined;
+  /** The path and search of the page's address. */
+  at: string;
   /** How many questions wait for the visitor. */
   waiting: number;
   /** True if anybody may call and AUTH is not set to none. */
@@ -37,9 +41,17 @@ interface StartPage extends Omit<ConsoleSite, "profile"> {
 export const HOW_TO_CLOSE =
   "Create an API key (npm run keys -- create NAME) or a passphrase (npm run passphrase), or set AUTH to none if public access is intended.";
 
+/** The page of the server or of a profile, or of one entry of it. */
 export function startPage(page: StartPage): Promise<Response> {
-  const { endpoint, offers, isExposed, hasSignIn, profile, profiles, isDenied, waiting } = page;
+  const { endpoint, offers, isExposed, profile, profiles, waiting, entry } = page;
   const { title, version, visitor, description } = page;
+  const site = { ...page, profile: profile?.name };
+  if (entry !== undefined && offers !== undefined) {
+    const { body, title: name, isKnown } = entryPage(offers, entry);
+    const extraStyle = exploreStyle + tryStyle + viewStyle;
+    const how = { title: name, status: isKnown ? 200 : 404, extraStyle };
+    return consolePage(site, "Home", calling(endpoint, body), how);
+  }
   const body = html`<h1 class="display">${shown(profile?.title ?? title)}</h1>
     ${
       profile === undefined
@@ -55,12 +67,14 @@ export function startPage(page: StartPage): Promise<Response> {
     ${isExposed ? notice(`This server requires no authentication. ${HOW_TO_CLOSE}`, "warn") : ""}
     ${waiting === 0 ? "" : waitingNotice(waiting)}
     ${connectSection(endpoint, visitor === undefined)}
-    ${offers === undefined ? hidden(hasSignIn, isDenied) : exploreSection(offers)}
+    ${offers === undefined ? hidden(page) : exploreSection(offers)}
     ${profile === undefined && profiles.length > 0 ? profilesSection(profiles) : ""}`;
-  return consolePage({ ...page, profile: profile?.name }, "Home", body, {
-    extraStyle: style + viewStyle,
-  });
+  return consolePage(site, "Home", body, { extraStyle: style + exploreStyle });
 }
+
+/** A part whose script calls this server. */
+const calling = ({ url, isKeyed }: Endpoint, body: Markup): Markup =>
+  html`<div data-callee="${JSON.stringify({ url, isKeyed })}">${body}</div>`;
 
 const waitingNotice = (waiting: number): Markup =>
   notice(
@@ -83,13 +97,14 @@ const profilesSection = (profiles: StartPage["profiles"]): Markup =>
     )}
   </section>`;
 
-const hidden = (hasSignIn: boolean, isDenied: boolean): Markup =>
+const hidden = ({ hasSignIn, isDenied, at }: StartPage): Markup =>
   isDenied
     ? emptyState("You may not use this profile", "Ask whoever runs this server for access.")
     : hasSignIn
       ? emptyState(
           "Its tools are shown to those who may use them",
-          html`<a href="${SIGN_IN_PATH}">Sign in</a> to see and try what you may use.`,
+          html`<a href="${SIGN_IN_PATH}?back=${encodeURIComponent(at)}">Sign in</a> to see and try
+            what you may use.`,
         )
       : emptyState(
           "Its tools are shown to those who may use them",
@@ -98,15 +113,17 @@ const hidden = (hasSignIn: boolean, isDenied: boolean): Markup =>
 
 const style = `
   h1.display { font-size: var(--display); } .lead .badge { margin-left: .5rem; } #connect { margin: 1rem 0; } .card > details > summary { width: fit-content; }
-  .servlet { border-top: 1px solid var(--line); padding: 1.25rem 0 .5rem; } .servlet h3 { margin: 0; }
-  .anchor { text-decoration: none; color: var(--dim); }
-  .entry { border: 1px solid var(--line); border-radius: var(--round); margin: .5rem 0; }
-  .entry > summary { padding: .5rem .75rem; overflow-wrap: anywhere; }
-  .entry > summary code { font-weight: 600; }
-  .first { display: block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-  .entry[open] .first { display: none; }
-  .inside { padding: 0 .75rem .5rem; scroll-margin-top: 4rem; }
   .qr { width: 12rem; height: 12rem; background: #fff; padding: .75rem; display: block; margin: .5rem 0; border-radius: var(--radius); }
-  .picture { max-width: 100%; background: #fff; border: 1px solid var(--line); border-radius: var(--radius); }
-  .try { border-top: 1px solid var(--line); margin-top: .75rem; padding-top: .25rem; } .try > form > div { margin: .5rem 0; } progress { width: 100%; accent-color: var(--accent); }
+`;
+
+/** The style of what the script shows in a pane. */
+const tryStyle = `
+  .try { min-height: 0; } .field { margin: 0 0 1.25rem; max-width: 44rem; } .field p { margin: .125rem 0; } .field input, .field select, .field textarea { margin: .25rem 0; } .field .check { display: flex; align-items: center; padding: .25rem 0; min-height: var(--touch); font-weight: 600; } .field .check input { margin: 0 .5rem 0 0; flex: none; } fieldset.field { min-width: 0; padding: .5rem 1rem; } fieldset.bare { border: 0; padding: 0; } .bare > legend { padding: 0; } .bare .check { font-weight: 400; }
+  fieldset.field .field > label { font-weight: 600; padding: 0; } fieldset.field > .field:last-of-type { margin-bottom: .25rem; } .row { display: flex; gap: .5rem; align-items: center; } .row button { padding: 0 .75rem; min-height: 2.75rem; min-width: 2.75rem; border-color: var(--line); } .add { font-size: var(--small); padding: .125rem .75rem; }
+  .try > section > form > .acts { margin: 1rem 0; } progress { width: 100%; max-width: 44rem; accent-color: var(--accent); } .ask ul { padding-left: 1rem; } .ask h2 { margin: 0; }
+  .result { border-top: 1px solid var(--line); margin-top: 1.5rem; } .result h2 { margin: 1rem 0 0; } .ways { justify-content: space-between; margin: .5rem 0; } .ways button { font-size: var(--small); padding: .125rem .75rem; min-height: 2rem; } [aria-pressed=true] { background: var(--panel); border-color: var(--accent); color: var(--accent); }
+  .said { white-space: pre-wrap; max-width: 44rem; overflow-wrap: anywhere; } .picture { max-width: 100%; background: #fff; border: 1px solid var(--line); border-radius: var(--radius); }
+  .tree { margin: .25rem 0; } dl.tree > div { display: grid; grid-template-columns: minmax(6rem, 12rem) minmax(0, 1fr); gap: 0 1rem; padding: .25rem 0; border-top: 1px solid var(--line); } dl.tree > div:first-child { border: 0; } dl.tree > .nested { display: block; } .tree dt { overflow-wrap: anywhere; line-height: 1.6; font-size: var(--body); } .tree dd { margin: 0; min-width: 0; } .nested > dd { padding-left: 1rem; border-left: 2px solid var(--line); }
+  .value { white-space: pre-wrap; overflow-wrap: anywhere; } .more { margin-top: 1rem; } .tries ul { list-style: none; padding: 0; } .tries li { display: flex; flex-wrap: wrap; justify-content: space-between; gap: .5rem; align-items: center; border-top: 1px solid var(--line); padding: .5rem 0; } .tries span { flex: 1 1 16rem; min-width: 0; } .tries code { display: block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; color: var(--dim); }
+  @media (max-width: 40rem) { .ways button, .row button, .add { min-height: 2.75rem; } .try > section > form > .acts > * { flex: 1 1 auto; } dl.tree > div { display: block; } }
 `;

@@ -8,6 +8,7 @@ import { callerKey } from "../core/callers.ts";
 import { Fault, report } from "../core/errors.ts";
 import type { Principal } from "../core/model.ts";
 import { endpointOf } from "./connect.ts";
+import { entryIn } from "./explore.ts";
 import type { View } from "./view.ts";
 import type { Server } from "../server.ts";
 import { scopeFor } from "../servlets/scopes.ts";
@@ -111,6 +112,8 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
         waiting: visitor.person
           ? await questionsFor(raw, serving.persons, visitor.person).catch(noneAfter)
           : 0,
+        entry: entryIn(raw.url),
+        at: raw.url.slice(new URL(raw.url).origin.length),
         profile,
         profiles: profiles.map((one) => ({
           ...one,

@@ -99,8 +99,11 @@ function titleOf(value: unknown, title: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** A value as it would be typed. */
-function asTyped({ kind, options }: Pick<Field, "kind" | "options">, value: unknown): string[] {
+/** A value as it would be typed into a field. */
+export function asTyped(
+  { kind, options }: Pick<Field, "kind" | "options">,
+  value: unknown,
+): string[] {
   if (value === undefined) return [];
   if (kind === "one" || kind === "many") {
     const places = new Map(options.map((option, at) => [option.value, String(at)]));

@@ -12,7 +12,7 @@ import type { Member } from "../bundle.ts";
 import { servedFrom } from "../served.ts";
 import type { Manifest } from "../../servlets/manifest.ts";
 import { REFERENCE } from "../../servlets/variables.ts";
-import { exampleOf } from "./example.ts";
+import { exampleOf } from "../../schema/example.ts";
 
 /** Calls after the first, of which the mean is taken; fewer where they take long. */
 const CALLS = 200;

@@ -1,6 +1,6 @@
 /** Writes the tool of one operation: its input, and a handler that makes the request. */
 import { isObject, type Json } from "../../core/model.ts";
-import { arrayLength, numberOf, textOf } from "../commands/example.ts";
+import { arrayLength, numberOf, textOf } from "../../schema/example.ts";
 import type { Credentials } from "./credentials.ts";
 import type {
   Description,

@@ -1,8 +1,11 @@
-import { useState } from "hono/jsx/dom";
 import { isObject, type Json } from "../../core/model.ts";
 import { SchemaForm } from "./fields.tsx";
 import type { PendingAsk } from "./mcp.ts";
 import { cut, Text } from "./results.tsx";
+
+const MODEL_SCHEMA = {
+  properties: { text: { type: "string", title: "Answer of the model", maxLength: 10_000 } },
+};
 
 /** A servlet's question, and the form to answer it. */
 export const AskForm = ({
@@ -14,16 +17,11 @@ export const AskForm = ({
   asked: PendingAsk;
   answer(result: Json): void;
 }) => {
-  const [wrong, setWrong] = useState("");
   const { method, params } = asked;
   const { message, mode, url, requestedSchema, messages } = params;
   const isModel = method === "sampling/createMessage";
   const isPage = mode === "url";
-  const schema = isModel
-    ? { properties: { text: { type: "string", title: "Answer of the model", maxLength: 10_000 } } }
-    : isObject(requestedSchema)
-      ? requestedSchema
-      : {};
+  const schema = isModel ? MODEL_SCHEMA : isObject(requestedSchema) ? requestedSchema : NOTHING;
   const take = (button: string, content: Json) => {
     if (button !== "accept") return answer({ action: button });
     if (!isModel) return answer({ action: "accept", ...(!isPage && { content }) });
@@ -31,10 +29,11 @@ export const AskForm = ({
     return answer({ role: "assistant", model: "you", content: text });
   };
   const link = isPage && URL.canParse(String(url)) ? new URL(String(url)) : undefined;
+  const accept = isPage ? "I have opened the page" : "Send this answer";
   return (
-    <section class="notice" aria-label="A question">
-      <h4>{isModel ? "A question for your model" : "A question for you"}</h4>
-      <p class="text">{cut(typeof message === "string" ? message : "")}</p>
+    <section class="notice ask" aria-label="A question">
+      <h2>{isModel ? "A question for your model" : "A question for you"}</h2>
+      <p class="said">{cut(typeof message === "string" ? message : "")}</p>
       {isModel && <Text text={JSON.stringify(messages, null, 2)} />}
       {link !== undefined && /^https?:$/.test(link.protocol) && (
         <p>
@@ -45,26 +44,35 @@ export const AskForm = ({
           .
         </p>
       )}
-      {wrong !== "" && (
-        <p role="alert" class="wrong">
-          {wrong}
-        </p>
-      )}
       <SchemaForm
         id={id}
         schema={schema}
-        buttons={
-          isModel
-            ? { accept: "Send this answer" }
-            : {
-                accept: isPage ? "I have opened the page" : "Send this answer",
-                decline: "Decline",
-                cancel: "Dismiss",
-              }
-        }
+        buttons={isModel ? { accept } : { accept, decline: "Decline", cancel: "Dismiss" }}
         onSubmit={take}
-        onWrong={setWrong}
       />
+      <ul class="dim small">
+        <li>
+          <strong>{accept}</strong>:{" "}
+          {isModel
+            ? "the tool takes this as the answer of a model."
+            : isPage
+              ? "the tool goes on, once what you did there has arrived."
+              : "the tool goes on with what you entered."}
+        </li>
+        {!isModel && (
+          <>
+            <li>
+              <strong>Decline</strong>: you say no, and the tool knows that.
+            </li>
+            <li>
+              <strong>Dismiss</strong>: you leave the question open. The tool goes on without an
+              answer, or ends.
+            </li>
+          </>
+        )}
+      </ul>
     </section>
   );
 };
+
+const NOTHING: Json = {};

@@ -1,20 +1,33 @@
 /** A form made from a schema: for arguments, and for answers to a servlet's questions. */
-import { useRef, useState } from "hono/jsx/dom";
+import { useMemo, useRef, useState } from "hono/jsx/dom";
 import { isObject, type Json } from "../../core/model.ts";
-import { contentOf, fieldsOf, typedIn, type Field } from "../../schema/fields.ts";
 import { printableText } from "../../core/text.ts";
+import {
+  contentIn,
+  messagesAt,
+  messagesElsewhere,
+  partsOf,
+  typedFor,
+  type Part,
+  type Wrong,
+} from "./form.ts";
 
 interface FormProps {
   /** Prefix of the ids of its fields; unique on the page. */
   id: string;
   schema: Json;
-  /** The labels of its buttons, by the value that `onSubmit` gets. */
+  /** The labels of its buttons, by the value that `onSubmit` gets. The first sends what was entered. */
   buttons: Record<string, string>;
   isBusy?: boolean;
+  /** The content that it begins with. */
+  given?: Json | undefined;
+  /** What the server finds wrong with what was sent last. */
+  wrong?: readonly Wrong[];
   onSubmit(button: string, content: Json): void;
-  onWrong(why: string): void;
   /** Absent where fields have no completions. */
   complete?: CompleteField | undefined;
+  /** Stands beside the buttons. */
+  children?: unknown;
 }
 
 /** Completions of a field's value as it is typed, given the other fields. */
@@ -24,127 +37,293 @@ export type CompleteField = (
   others: Record<string, string>,
 ) => Promise<string[]>;
 
-/** Fields, options of all of them, and characters of a label: a form with more stops the page for seconds. */
-const FIELDS = 200;
-const OPTIONS = 2000;
-const LABEL = 200;
-
-/** The first fields of a schema; fields and options beyond the limits are written as JSON. */
-function shownFields(schema: Json): Field[] {
-  const all = fieldsOf(schema);
-  let left = OPTIONS;
-  const shown = all.slice(0, FIELDS).map((given): Field => {
-    const field = { ...given, label: given.label.slice(0, LABEL) };
-    if (field.options.length > left) return { ...field, kind: "json", options: [], default: [] };
-    left -= field.options.length;
-    return field;
-  });
-  return all.length === shown.length ? shown : [...shown, othersOf(all.length - shown.length)];
-}
-
-const othersOf = (count: number): Field => ({
-  ...{ name: "", id: OTHERS, label: `${count} other values`, isRequired: false, kind: "json" },
-  ...{ hint: "An object with their names.", type: "text", options: [], default: [] },
-});
-const OTHERS = "others";
-
 /** How long typing must pause before completions are requested. */
 const PAUSE_MS = 150;
 
+/** Choices that are all in sight; more of them open when they are pressed. */
+const IN_SIGHT = 6;
+
+/** Characters of a description. */
+const HINT = 2000;
+
+const FIELDS = "input, select, textarea";
+
+/** What all parts of a form share. */
+interface Shared {
+  id: string;
+  wrong: readonly Wrong[];
+  complete: CompleteField | undefined;
+}
+
 export const SchemaForm = (props: FormProps) => {
-  const { id, schema, buttons, isBusy, onSubmit, onWrong, complete } = props;
-  const fields = shownFields(schema);
-  const submit = (event: Event) => {
+  const { id, schema, buttons, isBusy, given, wrong: said = [], onSubmit, complete } = props;
+  const parts = useMemo(() => partsOf(schema), [schema]);
+  const [own, setOwn] = useState<readonly Wrong[]>([]);
+  const wrong = own.length > 0 ? own : said;
+  const submit = async (event: Event) => {
     event.preventDefault();
     const form = event.target as HTMLFormElement;
-    const { value: button = "" } = ((event as SubmitEvent).submitter ??
-      {}) as Partial<HTMLButtonElement>;
-    const sent = new URLSearchParams(new FormData(form) as never);
-    const textOf = (field: string) => sent.get(field)?.trim() ?? "";
-    const wrong = fields.find((one) => one.kind === "json" && !isJson(textOf(one.id)));
-    if (wrong !== undefined)
-      return onWrong(
-        `${wrong.label} is not valid JSON. Enter a value such as {"a": 1}, [1, 2] or "text".`,
-      );
-    const others: unknown = JSON.parse(textOf(OTHERS) || "{}");
-    if (!isObject(others))
-      return onWrong(`The other values are not an object. Enter one such as {"a": 1}.`);
-    const own = fields.filter((one) => one.id !== OTHERS);
-    onSubmit(button, { ...others, ...contentOf(own, typedIn(own, sent)) });
+    const { submitter } = event as SubmitEvent;
+    const [first = ""] = Object.keys(buttons);
+    const button = (submitter as HTMLButtonElement | null)?.value || first;
+    if (button !== first) return onSubmit(button, {});
+    const { content, wrong: unread } = contentIn(parts, new FormData(form));
+    const checks = await import("./checks.ts").catch(() => undefined);
+    const found = unread.length > 0 ? unread : (checks?.wrongIn(schema, content) ?? []);
+    setOwn(found);
+    if (found.length === 0) return onSubmit(button, content);
+    requestAnimationFrame(() =>
+      form
+        .querySelector<HTMLElement>(
+          `:is(${FIELDS})[aria-invalid], fieldset[aria-invalid] :is(${FIELDS})`,
+        )
+        ?.focus(),
+    );
   };
+  const elsewhere = messagesElsewhere(parts, wrong);
   return (
-    <form onSubmit={submit}>
-      {fields.map((field) => (
-        <Control id={`${id}-${field.id}`} field={field} complete={complete} />
+    <form onSubmit={(event: Event) => void submit(event)} noValidate>
+      {parts.map((part) => (
+        <PartView part={part} given={given?.[part.field.name]} shared={{ id, wrong, complete }} />
       ))}
-      <p class="acts">
+      {elsewhere.length > 0 && (
+        <p role="alert" class="wrong">
+          {printableText(elsewhere.join("\n"))}
+        </p>
+      )}
+      <div class="acts">
         {Object.entries(buttons).map(([value, label], nth) => (
-          <button
-            class={nth === 0 ? "primary" : ""}
-            name="button"
-            value={value}
-            disabled={isBusy === true}
-            formnovalidate={nth > 0}
-          >
+          <button class={nth === 0 ? "primary" : ""} value={value} disabled={isBusy === true}>
             {label}
           </button>
         ))}
-      </p>
+        {props.children}
+      </div>
     </form>
   );
 };
 
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text || "null");
-    return true;
-  } catch {
-    return false;
-  }
+interface PartProps {
+  part: Part;
+  given: unknown;
+  shared: Shared;
 }
 
-const Control = ({
-  id,
-  field,
-  complete,
-}: {
-  id: string;
-  field: Field;
-  complete: CompleteField | undefined;
-}) => {
-  const { label, hint, isRequired } = field;
-  const about = hint === undefined ? {} : { "aria-describedby": `${id}-hint` };
-  return (
-    <div>
-      <label for={id}>
-        {printableText(label)} {!isRequired && <span class="dim">(optional)</span>}
-      </label>
-      {complete !== undefined && field.kind === "line" ? (
-        <CompletedInput id={id} field={field} about={about} complete={complete} />
-      ) : (
-        <Input id={id} field={field} about={about} />
-      )}
-      {hint !== undefined && (
-        <p class="dim" id={`${id}-hint`}>
-          {printableText(hint.slice(0, 2000))}
+const Label = ({ part: { field } }: { part: Part }) => (
+  <>
+    {printableText(field.label)} {!field.isRequired && <span class="dim">(optional)</span>}
+  </>
+);
+
+const PartView = ({ part, given, shared }: PartProps) => {
+  const { field, rules, schema, members, item } = part;
+  const id = `${shared.id}-${field.id}`;
+  const messages = messagesAt(part, shared.wrong);
+  const hint = isDateTime(part) ? textOf(schema["description"]) : field.hint;
+  const about = [
+    hint ? `${id}-hint` : "",
+    rules.length > 0 ? `${id}-limits` : "",
+    messages.length > 0 ? `${id}-wrong` : "",
+  ].filter(Boolean);
+  const described = {
+    ...(about.length > 0 && { "aria-describedby": about.join(" ") }),
+    ...(messages.length > 0 && { "aria-invalid": "true" as const }),
+  };
+  const above = hint ? (
+    <p class="hint dim small text" id={`${id}-hint`}>
+      {printableText(hint.slice(0, HINT))}
+    </p>
+  ) : null;
+  const below = (
+    <>
+      {rules.length > 0 && (
+        <p class="limits dim small" id={`${id}-limits`}>
+          {printableText(rules.join(" · "))}
         </p>
       )}
+      {messages.length > 0 && (
+        <p class="wrong small" id={`${id}-wrong`} role="alert">
+          {printableText(messages.map((one) => `${field.label} ${one}`).join("\n"))}
+        </p>
+      )}
+    </>
+  );
+  if (field.kind === "yes-no")
+    return (
+      <div class="field">
+        <label class="check">
+          <input
+            {...described}
+            id={id}
+            name={field.id}
+            type="checkbox"
+            value="true"
+            checked={typedFor(part, given)[0] === "true"}
+          />
+          {printableText(field.label)}
+        </label>
+        {above}
+        {below}
+      </div>
+    );
+  if (members)
+    return (
+      <fieldset class="field" {...described}>
+        <legend>
+          <Label part={part} />
+        </legend>
+        {above}
+        {members.map((one) => (
+          <PartView
+            part={one}
+            given={isObject(given) ? given[one.field.name] : undefined}
+            shared={shared}
+          />
+        ))}
+        {below}
+      </fieldset>
+    );
+  if (item || isInSight(part))
+    return (
+      <fieldset class="field bare" {...described}>
+        <legend>
+          <Label part={part} />
+        </legend>
+        {above}
+        {item ? (
+          <Rows id={id} part={part} item={item} given={given} />
+        ) : (
+          <Choices id={id} part={part} given={given} />
+        )}
+        {below}
+      </fieldset>
+    );
+  return (
+    <div class="field">
+      <label for={id}>
+        <Label part={part} />
+      </label>
+      {above}
+      {shared.complete !== undefined && field.kind === "line" ? (
+        <CompletedInput
+          id={id}
+          part={part}
+          given={given}
+          about={described}
+          complete={shared.complete}
+        />
+      ) : (
+        <Input id={id} part={part} typed={typedFor(part, given)} about={described} />
+      )}
+      {below}
+      {field.kind === "json" && Object.keys(schema).length > 1 && (
+        <details class="small">
+          <summary class="dim">Its schema</summary>
+          <pre tabindex={0}>{printableText(JSON.stringify(schema, null, 2).slice(0, 10_000))}</pre>
+        </details>
+      )}
     </div>
+  );
+};
+
+const textOf = (value: unknown) => (typeof value === "string" ? value : "");
+
+const isDateTime = ({ schema }: Part): boolean =>
+  schema["type"] === "string" && schema["format"] === "date-time";
+
+/** True for a choice of few. */
+const isInSight = ({ field: { kind, options, isRequired } }: Part): boolean =>
+  options.length <= IN_SIGHT && (kind === "many" || (kind === "one" && isRequired));
+
+/** A choice whose options are all in sight. */
+const Choices = ({ id, part, given }: { id: string; part: Part; given: unknown }) => {
+  const { field } = part;
+  const typed = typedFor(part, given);
+  return (
+    <>
+      {field.options.map(({ title }, nth) => (
+        <label class="check">
+          <input
+            id={`${id}-${nth}`}
+            name={field.id}
+            type={field.kind === "many" ? "checkbox" : "radio"}
+            value={String(nth)}
+            checked={typed.includes(String(nth))}
+          />
+          {printableText(title)}
+        </label>
+      ))}
+    </>
+  );
+};
+
+/** Rows to add and remove: a list of simple values. */
+const Rows = ({
+  id,
+  part,
+  item,
+  given,
+}: {
+  id: string;
+  part: Part;
+  item: Part;
+  given: unknown;
+}) => {
+  const [rows, setRows] = useState(() => {
+    const preset = typedFor(part, given ?? part.schema["default"]);
+    const first = part.field.isRequired ? [""] : [];
+    return (preset.length > 0 ? preset : first).map((text, key) => ({ key, text }));
+  });
+  const next = useRef(rows.length);
+  const { label } = part.field;
+  const add = () => {
+    const key = next.current;
+    next.current = key + 1;
+    setRows([...rows, { key, text: "" }]);
+    requestAnimationFrame(() => document.getElementById(`${id}-${key}`)?.focus());
+  };
+  return (
+    <>
+      {rows.map(({ key, text }, nth) => (
+        <div class="row" key={`${key}`}>
+          <Input
+            id={`${id}-${key}`}
+            part={item}
+            typed={[text]}
+            about={{ "aria-label": `${label} ${nth + 1}` }}
+          />
+          <button
+            type="button"
+            aria-label={`Remove ${nth + 1} of ${label}`}
+            title="Remove"
+            onClick={() => setRows(rows.filter((one) => one.key !== key))}
+          >
+            ✕
+          </button>
+        </div>
+      ))}
+      <button type="button" class="add" aria-label={`Add one to ${label}`} onClick={add}>
+        Add
+      </button>
+    </>
   );
 };
 
 /** A one-line input with completions. */
 const CompletedInput = ({
   id,
-  field,
+  part,
+  given,
   about,
   complete,
 }: {
   id: string;
-  field: Field;
+  part: Part;
+  given: unknown;
   about: object;
   complete: CompleteField;
 }) => {
+  const { field } = part;
   const [values, setValues] = useState<string[]>([]);
   const pause = useRef<number | undefined>(undefined);
   const propose = (event: Event) => {
@@ -162,6 +341,7 @@ const CompletedInput = ({
         {...about}
         id={id}
         name={field.id}
+        value={typedFor(part, given)[0] ?? ""}
         list={`${id}-values`}
         autocomplete="off"
         onInput={propose}
@@ -176,10 +356,21 @@ const CompletedInput = ({
   );
 };
 
-const Input = ({ id, field, about }: { id: string; field: Field; about: object }) => {
-  const { id: name, kind, type, options, isRequired, default: preset } = field;
-  const common = { id, name, ...about };
-  const value = preset[0] ?? "";
+const Input = ({
+  id,
+  part,
+  typed,
+  about,
+}: {
+  id: string;
+  part: Part;
+  typed: readonly string[];
+  about: object;
+}) => {
+  const { field, isSecret } = part;
+  const { id: name, kind, type, options, isRequired } = field;
+  const common = { id, name, required: isRequired, ...about };
+  const value = typed[0] ?? "";
   switch (kind) {
     case "yes-no":
     case "one": {
@@ -191,7 +382,7 @@ const Input = ({ id, field, about }: { id: string; field: Field; about: object }
               ["false", "No"],
             ];
       return (
-        <select {...common} required={isRequired}>
+        <select {...common}>
           <option value="">–</option>
           {all.map(([one, title]) => (
             <option value={one} selected={one === value}>
@@ -205,7 +396,7 @@ const Input = ({ id, field, about }: { id: string; field: Field; about: object }
       return (
         <select {...common} multiple>
           {options.map(({ title }, nth) => (
-            <option value={String(nth)} selected={preset.includes(String(nth))}>
+            <option value={String(nth)} selected={typed.includes(String(nth))}>
               {printableText(title)}
             </option>
           ))}
@@ -214,24 +405,32 @@ const Input = ({ id, field, about }: { id: string; field: Field; about: object }
     case "area":
     case "json":
       return (
-        <textarea
-          {...common}
-          rows={kind === "json" ? 3 : 4}
-          required={isRequired}
-          placeholder={kind === "json" ? "JSON" : ""}
-        >
+        <textarea {...common} rows={kind === "json" ? 3 : 4} spellcheck={kind !== "json"}>
           {value}
         </textarea>
       );
-    default:
+    default: {
+      const isMoment = isDateTime(part);
       return (
         <input
           {...common}
-          type={kind === "number" ? "text" : type}
+          type={
+            isSecret ? "password" : isMoment ? "datetime-local" : kind === "number" ? "text" : type
+          }
           inputmode={kind === "number" ? "decimal" : undefined}
-          value={value}
+          {...(isMoment && { step: "1" })}
+          value={isMoment ? localOf(value) : value}
           autocomplete="off"
         />
       );
+    }
   }
 };
+
+/** A point in time as its input has it, in the zone of this browser. */
+function localOf(text: string): string {
+  const at = Date.parse(text);
+  if (Number.isNaN(at)) return "";
+  const local = new Date(at - new Date(at).getTimezoneOffset() * 60_000);
+  return local.toISOString().slice(0, 19);
+}

@@ -140,6 +140,11 @@ export class Mcp {
     return this.#client.readResource({ uri }, { signal, timeout: CALL_MS });
   }
 
+  /** Reads a resource while another call may run, whose listener stays. */
+  readBeside(uri: string) {
+    return this.#client.readResource({ uri }, { timeout: CALL_MS });
+  }
+
   /** The view with this URI. Throws if there is none. */
   async view(uri: string, listener: Listener, signal: AbortSignal) {
     const { contents } = await this.read(uri, listener, signal);

@@ -86,6 +86,12 @@ export function callingOf({ kind, name }: Target, content: Json): Calling {
   return { method: "resources/read", params: { uri } };
 }
 
+/** Reads a resource that a result links to. */
+export async function readLinked(target: Target, address: string, uri: string): Promise<Json> {
+  const mcp = await connectionFor(target, address);
+  return mcp.readBeside(uri);
+}
+
 /** Calls, gets or reads an entry with the content of its form. */
 export async function callTarget(
   target: Target,
@@ -117,14 +123,51 @@ export async function callTarget(
   }
 }
 
+/** Why something failed, in words. */
 export function reasonOf(error: unknown): string {
-  // So browsers say that `fetch` got no answer: Chromium, Firefox, Safari.
-  const isUnanswered = /Failed to fetch|NetworkError|Load failed/.test(String(error));
-  if (isUnanswered || !navigator.onLine) return UNREACHED;
+  if (isUnanswered(error)) return UNREACHED;
   const { message, data } = error as { message?: string; data?: unknown };
   const details = isObject(data) ? `\n${JSON.stringify(data, null, 2)}` : "";
   return `${message ?? String(error)}${details}`;
 }
 
+// So browsers say that `fetch` got no answer: Chromium, Firefox, Safari.
+const isUnanswered = (error: unknown): boolean =>
+  !navigator.onLine || /Failed to fetch|NetworkError|Load failed/.test(String(error));
+
 const UNREACHED =
   "The server could not be reached. Check your network, and run this again. If the call had begun, it may have been done.";
+
+/** A failure as people need it: who says so, why, and what to do. */
+export interface Failure {
+  title: string;
+  why: string;
+  advice?: string;
+  mustSignIn?: true;
+}
+
+export function failureOf(error: unknown): Failure {
+  if (isUnanswered(error)) return { title: "No answer", why: UNREACHED };
+  const why = reasonOf(error);
+  const { code, status } = error as { code?: unknown; status?: unknown };
+  const http = [status, code].find((one) => typeof one === "number" && one >= 400 && one < 600);
+  if (http === 401 || /sign in|unauthorized/i.test(why))
+    return { title: "You are no longer signed in", why, mustSignIn: true };
+  const known = ADVICE[String(http ?? code)];
+  const shown = http ?? code;
+  const title = typeof shown === "number" ? `The server refused this (${shown})` : "This failed";
+  return { title, why, ...(known !== undefined && { advice: known }) };
+}
+
+/** What to do, by the HTTP status or the JSON-RPC code of an error. */
+const ADVICE: Record<string, string> = {
+  403: "You may not do this. Ask whoever runs this server for access.",
+  404: "It may have been renamed or removed. Reload the page.",
+  413: "Send less, or a link to it.",
+  429: "You have called too often. Wait a little, and run this again.",
+  503: "Wait a little, and run this again.",
+  "-32601": "This server does not offer that. Reload the page.",
+  "-32602": "Check what you entered, and that it is still offered: reload the page.",
+  "-32603": "Run this again. If it stays, tell whoever runs this server what it says.",
+  "-32600": "Wait a little, and run this again. If it stays, reload the page.",
+};

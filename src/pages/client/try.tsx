@@ -1,20 +1,25 @@
 /** Tries an entry in place: its form, progress, questions and result. */
-import type { Json } from "../../core/model.ts";
-import { render, useEffect, useRef, useState } from "hono/jsx/dom";
+import { createPortal, render, useEffect, useRef, useState } from "hono/jsx/dom";
+import { isObject, type Json } from "../../core/model.ts";
 import { printableText } from "../../core/text.ts";
+import { programsFor, type Callee } from "../programs.ts";
 import { AskForm } from "./ask.tsx";
 import { SchemaForm } from "./fields.tsx";
+import { contentIn, partsOf, withoutSecrets, wrongFrom, type Wrong } from "./form.ts";
 import type { PendingAsk, Listener, TimedMessage, CallProgress } from "./mcp.ts";
 import { Messages, ResultView, Text } from "./results.tsx";
-import { programsFor, type Callee } from "../programs.ts";
 import {
   callTarget,
   callingOf,
   completionsOf,
-  reasonOf,
+  failureOf,
   formSchemaOf,
+  readLinked,
+  type Failure,
   type Target,
 } from "./targets.ts";
+import { showTime } from "./times.ts";
+import { keepTry, linkedContent, linkTo, triesOf, type TriedCall } from "./tries.ts";
 import { viewsIn } from "./view.ts";
 
 /** How many messages and log lines of a call are shown: the newest. */
@@ -31,7 +36,7 @@ interface Run {
   asked: PendingAsk[];
   log: string[];
   messages: TimedMessage[];
-  ended?: { result: Json } | { error: string };
+  ended?: { result: Json } | { failure: Failure };
   ms?: number;
 }
 
@@ -41,45 +46,88 @@ interface Tried {
   address: string;
   /** The entry as programs call it. */
   callee: Callee;
+  /** Called once the form is there, or why there is none. */
+  onReady(): void;
 }
 
-/** Puts the form of an entry into the page, and below it the place for views. */
+const div = (): HTMLElement => document.createElement("div");
+
+/** Puts the form of an entry into the page; below it the place for views, and below that the results. */
 export function mountTry(place: HTMLElement, tried: Tried): void {
-  const [form, below] = [document.createElement("div"), document.createElement("div")];
-  place.append(form, below);
-  render(<Try {...tried} views={viewsIn(below, tried)} />, form);
+  const [form, view, below] = [div(), div(), div()] as const;
+  place.className = "place try";
+  place.append(form, view, below);
+  render(<Try {...tried} views={viewsIn(view, tried)} below={below} />, form);
 }
 
-const Try = ({ target, address, callee, views }: Tried & { views: ReturnType<typeof viewsIn> }) => {
+/** The content with which a form begins; a later version replaces what was typed. */
+interface Beginning {
+  version: number;
+  given: Json | undefined;
+  /** True where all of it is one text. */
+  isJson: boolean;
+}
+
+interface Parts extends Tried {
+  views: ReturnType<typeof viewsIn>;
+  below: HTMLElement;
+}
+
+const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
   const { kind, name } = target;
   const id = `try-${kind}-${encodeURIComponent(name)}`;
   const [schema, setSchema] = useState<Json | undefined>(undefined);
-  const [failure, setFailure] = useState("");
+  const [failure, setFailure] = useState<Failure | undefined>(undefined);
+  const [beginning, setBeginning] = useState<Beginning>({
+    version: 0,
+    given: undefined,
+    isJson: false,
+  });
   const [run, setRun] = useState<Run | undefined>(undefined);
-  const [given, setGiven] = useState<Json>({});
+  const [content, setContent] = useState<Json>({});
+  const [wrong, setWrong] = useState<readonly Wrong[]>([]);
+  const [tries, setTries] = useState<readonly TriedCall[]>(() => triesOf(target));
   const now = useRef<Run | undefined>(undefined);
   const drawing = useRef<number | undefined>(undefined);
+  const place = useRef<HTMLElement | null>(null);
 
+  const begin = (given: Json | undefined, known: Json, isJson = false) => {
+    const isOther = given !== undefined && hasOthers(known, given);
+    setBeginning({ version: beginning.version + 1, given, isJson: isJson || isOther });
+  };
   useEffect(() => {
-    formSchemaOf(target, address).then(setSchema, (error: unknown) => setFailure(reasonOf(error)));
+    const ready = (known: Json) => {
+      begin(linkedContent(), known, hasNoFields(known));
+      setSchema(known);
+    };
+    formSchemaOf(target, address).then(ready, (error: unknown) => setFailure(failureOf(error)));
   }, []);
+  useEffect(() => {
+    if (schema !== undefined || failure !== undefined) onReady();
+  }, [schema, failure]);
 
   const update = (change: Partial<Run>) => {
     now.current = { ...now.current!, ...change };
     drawing.current ??= setTimeout(() => {
       drawing.current = undefined;
       setRun(now.current);
+      if (now.current?.ended !== undefined) requestAnimationFrame(() => showEnd(below));
     }, DRAW_MS);
   };
-  const start = (content: Json) => {
-    setFailure("");
-    setGiven(content);
+  const start = (given: Json) => {
+    setFailure(undefined);
+    setWrong([]);
+    setContent(given);
     const stop = new AbortController();
     now.current = { stop, began: Date.now(), asked: [], log: [], messages: [] };
     setRun(now.current);
-    const end = (ended: Run["ended"]) => {
-      if (now.current?.stop === stop && ended)
-        update({ ended, ms: Date.now() - now.current.began, asked: [] });
+    const end = (ended: NonNullable<Run["ended"]>, outcome: TriedCall["outcome"]) => {
+      if (now.current?.stop !== stop) return;
+      const at = Date.now();
+      const ms = at - now.current.began;
+      update({ ended, ms, asked: [] });
+      const kept = withoutSecrets(partsOf(schema!), given);
+      setTries(keepTry(target, { at, ms, outcome, content: kept }));
     };
     const listener: Listener = {
       onMessage: (message) =>
@@ -96,63 +144,188 @@ const Try = ({ target, address, callee, views }: Tried & { views: ReturnType<typ
     };
     const onprogress = (progress: CallProgress) => update({ progress });
     const during = { listener, signal: stop.signal, onprogress };
-    const outcome = callTarget(target, address, { content, ...during }).catch((error: unknown) => {
-      throw stop.signal.aborted ? new Error("Cancelled.") : error;
-    });
-    if (kind === "tool") views.show({ input: content, outcome, listener });
+    const outcome = callTarget(target, address, { content: given, ...during }).catch(
+      (error: unknown) => {
+        throw stop.signal.aborted ? new Error("Cancelled.") : error;
+      },
+    );
+    if (kind === "tool") views.show({ input: given, outcome, listener });
+    const completed = (result: Json) => {
+      const isError = result["isError"] === true;
+      if (isError) setWrong(wrongFrom(textOf(result)));
+      end({ result }, isError ? "failed" : "completed");
+    };
     outcome.then(
-      (result) => end({ result: result as Json }),
-      (error: unknown) => end({ error: reasonOf(error) }),
+      (ended) => completed(ended as Json),
+      (error: unknown) =>
+        stop.signal.aborted
+          ? end({ failure: { title: "Cancelled", why: "Cancelled." } }, "cancelled")
+          : end({ failure: failureOf(error) }, "failed"),
     );
   };
   const answer = (asked: PendingAsk, result: Json) => {
     asked.answer(result);
     update({ asked: now.current!.asked.filter((one) => one !== asked) });
   };
+  /** What is in the form now, as far as it can be read. */
+  const typed = (): Json => {
+    const form = place.current?.querySelector("form");
+    if (!form || schema === undefined) return content;
+    const of = beginning.isJson ? JSON_SCHEMA : schema;
+    const { content: typedIn } = contentIn(partsOf(of), new FormData(form));
+    const { arguments: all } = typedIn;
+    return beginning.isJson ? (isObject(all) ? all : {}) : typedIn;
+  };
+  const submitted = async (given: Json) => {
+    if (!beginning.isJson) return start(given);
+    const { arguments: all = {} } = given;
+    const checks = await import("./checks.ts").catch(() => undefined);
+    const found = (isObject(all) && checks?.wrongIn(schema!, all)) || [];
+    const inText = ({ path, message }: Wrong) => ({
+      path: ["arguments"],
+      message: [path.join("."), message].filter(Boolean).join(" "),
+    });
+    if (found.length > 0) return setWrong(found.map(inText));
+    start(all as Json);
+  };
+
+  const fillIn = async () => {
+    const { exampleOf } = await import("./checks.ts");
+    const example = exampleOf(schema!);
+    if (example === undefined)
+      setWrong([{ path: [], message: "No example was found: the schema has none that fits." }]);
+    else begin({ ...example, ...withoutEmpty(typed()) }, schema!);
+  };
 
   const isBusy = run !== undefined && run.ended === undefined;
+  const hasFields = schema !== undefined && partsOf(schema).length > 0;
   return (
-    <section class="try" aria-label={`Try ${name}`}>
-      {failure !== "" && <Failure why={failure} />}
-      {schema === undefined ? (
-        failure === "" && <p role="status">Connecting …</p>
-      ) : (
-        <SchemaForm
-          id={id}
-          schema={schema}
-          buttons={{
-            run: { tool: "Run", prompt: "Get", resource: "Read", template: "Read" }[kind],
-          }}
-          isBusy={isBusy}
-          onSubmit={(_button, content) => start(content)}
-          onWrong={setFailure}
-          complete={completionsOf(target, address, schema)}
-        />
-      )}
+    <section aria-label="Try it" ref={place}>
+      {failure !== undefined && <FailureView failure={failure} />}
+      {schema === undefined
+        ? failure === undefined && <p role="status">Loading …</p>
+        : [
+            <SchemaForm
+              key={`form-${beginning.version}`}
+              id={id}
+              schema={beginning.isJson ? JSON_SCHEMA : schema}
+              given={beginning.isJson ? { arguments: beginning.given ?? {} } : beginning.given}
+              wrong={wrong}
+              buttons={{
+                run: { tool: "Run", prompt: "Get", resource: "Read", template: "Read" }[kind],
+              }}
+              isBusy={isBusy}
+              onSubmit={(_button, given) => void submitted(given)}
+              complete={completionsOf(target, address, schema)}
+            >
+              {hasFields && (
+                <button type="button" onClick={() => void fillIn()}>
+                  Fill in an example
+                </button>
+              )}
+              {kind === "tool" && (hasFields || beginning.isJson) && (
+                <button
+                  type="button"
+                  onClick={() => {
+                    const given = typed();
+                    setWrong([]);
+                    setBeginning({
+                      version: beginning.version + 1,
+                      given,
+                      isJson: !beginning.isJson,
+                    });
+                  }}
+                >
+                  {beginning.isJson ? "Use fields" : "Edit as JSON"}
+                </button>
+              )}
+            </SchemaForm>,
+          ]}
       {isBusy && <Running run={run} />}
       {run?.asked.map((asked, nth) => (
         <AskForm id={`${id}-ask-${nth}`} asked={asked} answer={(result) => answer(asked, result)} />
       ))}
-      {run !== undefined && run.log.length > 0 && (
+      {createPortal(
         <>
-          <h4>Log</h4>
-          <Text text={run.log.join("\n")} />
-        </>
+          {run?.ended !== undefined && (
+            <Ended run={run} read={(uri) => readLinked(target, address, uri)} />
+          )}
+          {run !== undefined && run.log.length > 0 && (
+            <>
+              <h2>Log</h2>
+              <Text text={run.log.join("\n")} />
+            </>
+          )}
+          {schema !== undefined && (
+            <div class="more">
+              {run !== undefined && <Messages messages={run.messages} />}
+              <Programs
+                all={programsFor(callee, callingOf(target, content))}
+                link={() => linkTo(target, withoutSecrets(partsOf(schema), typed()))}
+              />
+              <Tries tries={tries} fill={(one) => begin(one, schema)} />
+            </div>
+          )}
+        </>,
+        below,
       )}
-      {run?.ended !== undefined && <Ended run={run} />}
-      {run !== undefined && <Messages messages={run.messages} />}
-      {schema !== undefined && <Programs all={programsFor(callee, callingOf(target, given))} />}
     </section>
   );
 };
 
-const Failure = ({ why }: { why: string }) => (
+/** All arguments as one value. */
+const JSON_SCHEMA: Json = {
+  properties: { arguments: { title: "Arguments as JSON", type: "object" } },
+  required: ["arguments"],
+};
+
+/** Content without the lists and objects in which nothing was entered. */
+const withoutEmpty = (content: Json): Json =>
+  Object.fromEntries(
+    Object.entries(content).filter(
+      ([, value]) => typeof value !== "object" || value === null || Object.keys(value).length > 0,
+    ),
+  );
+
+/** True for a schema that allows members and names none. */
+const hasNoFields = (schema: Json): boolean =>
+  partsOf(schema).length === 0 &&
+  (schema["additionalProperties"] === true || isObject(schema["additionalProperties"]));
+
+/** True for content that has members besides the fields of its schema. */
+function hasOthers(schema: Json, content: Json): boolean {
+  const names = new Set(partsOf(schema).map(({ field }) => field.name));
+  return Object.keys(content).some((name) => !names.has(name));
+}
+
+/** The texts of a result. */
+const textOf = ({ content }: Json): string =>
+  (Array.isArray(content) ? content : [])
+    .flatMap((one) => (isObject(one) && typeof one["text"] === "string" ? [one["text"]] : []))
+    .join("\n");
+
+/** Moves the beginning of a result into sight. */
+function showEnd(below: HTMLElement): void {
+  const { top } = below.getBoundingClientRect();
+  if (top > innerHeight - ROOM_PX) below.scrollIntoView({ block: "start" });
+}
+const ROOM_PX = 120;
+
+const FailureView = ({ failure: { title, why, advice, mustSignIn } }: { failure: Failure }) => (
   <div role="alert" class="notice wrong">
+    <p>
+      <strong>{title}</strong>
+    </p>
     <p class="text">{printableText(why.slice(0, 2000))}</p>
-    {/401|sign in|Unauthorized/i.test(why) && (
+    {advice !== undefined && <p>{advice}</p>}
+    {mustSignIn && (
       <p>
-        <a href={`/sign-in?back=${encodeURIComponent(`/${location.hash}`)}`}>Sign in again</a>. You
-        will return here.
+        <a
+          href={`/sign-in?back=${encodeURIComponent(location.pathname + location.search + location.hash)}`}
+        >
+          Sign in again
+        </a>
+        . You will return here.
       </p>
     )}
   </div>
@@ -161,12 +334,13 @@ const Failure = ({ why }: { why: string }) => (
 const Running = ({ run }: { run: Run }) => {
   const { progress, stop } = run;
   const { progress: value = 0, total, message } = progress ?? {};
+  const share = total ? ` ${value} of ${total}.` : "";
   return (
-    <div>
+    <div class="running">
       <p role="status">
         {run.asked.length > 0
           ? "Waiting for your answer."
-          : `Running … ${printableText((message ?? "").slice(0, 500))}`}
+          : `Running …${share} ${printableText((message ?? "").slice(0, 500))}`}
       </p>
       {progress !== undefined && (
         <progress aria-label="Progress" {...(total ? { value, max: total } : {})} />
@@ -180,43 +354,119 @@ const Running = ({ run }: { run: Run }) => {
   );
 };
 
-const Ended = ({ run: { ended, ms } }: { run: Run }) =>
-  ended && (
-    <div>
-      <p role="status" class="dim">
-        {"result" in ended ? "Completed" : "Failed"} after {ms} ms.
+const durationOf = (ms: number): string => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);
+
+const Ended = ({
+  run: { ended, ms = 0 },
+  read,
+}: {
+  run: Run;
+  read(uri: string): Promise<Json>;
+}) => {
+  if (ended === undefined) return null;
+  if ("failure" in ended)
+    return (
+      <div class="result">
+        <h2>Result</h2>
+        <p role="status" class="dim small">
+          Failed after {durationOf(ms)}.
+        </p>
+        <FailureView failure={ended.failure} />
+      </div>
+    );
+  const call = callIn(ended.result);
+  return (
+    <div class="result">
+      <h2>Result</h2>
+      <p role="status" class="dim small">
+        Completed after {durationOf(ms)}.
       </p>
-      {"result" in ended ? <ResultView result={ended.result} /> : <Failure why={ended.error} />}
+      {call !== undefined && (
+        <p class="notice">
+          This call waits. <a href={call}>Open its page</a> to answer it and to follow it.
+        </p>
+      )}
+      <ResultView result={ended.result} read={read} />
     </div>
   );
+};
+
+/** The page of a call that was handed over to people, as its result names it. */
+function callIn(result: Json): string | undefined {
+  const [, id] = /\/ask\/([\w-]{8,})/.exec(textOf(result).slice(0, 10_000)) ?? [];
+  if (id === undefined || !textOf(result).includes(`${location.origin}/ask/${id}`))
+    return undefined;
+  const hasLive = document.querySelector('header a[href="/console/live"]') !== null;
+  return hasLive ? `/console/live/${id}` : `/ask/${id}`;
+}
+
+/** What was tried before in this window. */
+const Tries = ({ tries, fill }: { tries: readonly TriedCall[]; fill(content: Json): void }) =>
+  tries.length === 0 ? null : (
+    <details class="tries">
+      <summary>Your tries ({tries.length})</summary>
+      <ul>
+        {tries.map(({ at, ms, outcome, content }) => (
+          <li key={String(at)}>
+            <span>
+              <Time at={at} />, {outcome}, {durationOf(ms)}
+              <code>{printableText(JSON.stringify(content).slice(0, 200))}</code>
+            </span>
+            <button type="button" onClick={() => fill(content)}>
+              Fill in again
+            </button>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+
+const Time = ({ at }: { at: number }) => (
+  <time
+    dateTime={new Date(at).toISOString()}
+    ref={(one: HTMLTimeElement | null) => {
+      if (one) showTime(one);
+    }}
+  />
+);
 
 /** The call with its latest arguments, to copy as a program. */
-const Programs = ({ all }: { all: Record<string, string> }) => {
+const Programs = ({ all, link }: { all: Record<string, string>; link(): string | undefined }) => {
   const [text, setText] = useState("");
+  const copy = (code: string) => {
+    setText(code);
+    void navigator.clipboard?.writeText(code);
+  };
   return (
     <details>
       <summary>Copy this call</summary>
       <p class="acts">
         {Object.entries(all).map(([language, code]) => (
-          <button
-            type="button"
-            onClick={() => {
-              setText(code);
-              void navigator.clipboard?.writeText(code);
-            }}
-          >
+          <button type="button" onClick={() => copy(code)}>
             {language}
           </button>
         ))}
+        <button
+          type="button"
+          onClick={() => {
+            const url = link();
+            if (url === undefined) setText(TOO_LONG);
+            else copy(url);
+          }}
+        >
+          Link with these arguments
+        </button>
       </p>
       {text !== "" && (
         <>
           <p role="status" class="dim">
-            Copied.
+            {text === TOO_LONG ? TOO_LONG : "Copied."}
           </p>
-          <Text text={text} />
+          {text !== TOO_LONG && <Text text={text} />}
         </>
       )}
     </details>
   );
 };
+
+const TOO_LONG = "These arguments are too long for a link. Copy a program instead.";

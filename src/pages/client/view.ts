@@ -14,7 +14,7 @@ interface Shown {
   listener: Listener;
 }
 
-/** Shows the views of a tool's calls in `place`, which is within the servlet's section of the page. */
+/** Shows the views of a tool's calls in `place`. */
 export function viewsIn(place: HTMLElement, { target, address }: Opened) {
   const said = document.createElement("p");
   said.setAttribute("role", "status");
@@ -142,7 +142,7 @@ async function hosted(
   what: Pick<FramedView, "title" | "call" | "question">,
 ): Promise<void> {
   const mcp = await connectionFor(target, address);
-  const isOwn = entriesAround(place);
+  const isOwn = entriesBeside(target);
   if (!isOwn("resource", uri)) throw new Error(`The view ${uri} is no resource of this servlet.`);
   const [{ hostView }, content] = await Promise.all([
     import("./view-host.ts"),
@@ -183,11 +183,13 @@ function uiOf(entry: { _meta?: Json | undefined } | undefined): Json {
 }
 
 /**
- * True for an entry of the servlet in whose section a place is. For MCP the whole server is one, and a view may call all its
- * tools; here, it is its servlet's alone. The server says whose each name is; a URI that is not listed may be another's.
+ * True for an entry of the servlet of this one. For MCP the whole server is one, and a view may call all its tools; here, it
+ * is its servlet's alone. The server says whose each name is, in the list; a URI that is not listed may be another's.
  */
-function entriesAround(place: HTMLElement) {
-  const servlet = place.closest(".servlet");
+function entriesBeside(target: Target) {
+  const rowOf = ({ kind, name }: Target) =>
+    `.entry[data-kind="${kind}"][data-name="${CSS.escape(name)}"]`;
+  const servlet = document.querySelector(`.list ${rowOf(target)}`)?.closest(".servlet");
   return (kind: Target["kind"], name: string): boolean =>
-    Boolean(servlet?.querySelector(`.entry[data-kind="${kind}"][data-name="${CSS.escape(name)}"]`));
+    Boolean(servlet?.querySelector(rowOf({ kind, name })));
 }

@@ -43,6 +43,29 @@ interface Opened extends BrowserContextOptions {
 /** Opens the clients. */
 const connected = (page: Page) => page.getByText("Connect", { exact: true }).click();
 
+/** Has the page get another schema for a tool that takes anything, or another result of each call. */
+async function answering(
+  page: Page,
+  { inputSchema, result }: { inputSchema?: object; result?: object },
+) {
+  await page.route("**/mcp", async (route) => {
+    const sent = route.request().postData() ?? "";
+    const isList = sent.includes('"tools/list"') && inputSchema !== undefined;
+    const isCall = sent.includes('"tools/call"') && result !== undefined;
+    const response = await route.fetch();
+    if (!isList && !isCall) return route.fulfill({ response });
+    const answer = (await response.json()) as any;
+    if (isCall)
+      return route.fulfill({
+        response,
+        json: { ...answer, result: { ...answer.result, ...result } },
+      });
+    for (const tool of answer.result.tools)
+      if (tool.name === "echo_input") tool.inputSchema = inputSchema;
+    return route.fulfill({ response, json: answer });
+  });
+}
+
 /** Runs a list of steps of the test guest. */
 async function planned(page: Page, ...steps: object[]) {
   const place = await tried(page, "plan");
@@ -77,14 +100,17 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
   test("without script it is a printout: the URL, ways to connect, entries with their arguments", async () => {
     const page = await open("/", { javaScriptEnabled: false });
     const text = await page.locator("main").textContent();
-    for (const one of [server.url.href, "claude mcp add", "greet", "The name of whom to greet"])
-      expect(text).toContain(one);
+    for (const one of [server.url.href, "claude mcp add", "greet"]) expect(text).toContain(one);
     const link = page.getByRole("link", { name: "Add to Cursor" });
     expect(await link.isVisible()).toBe(false);
     await connected(page);
     expect(await link.isVisible()).toBe(true);
     expect(await page.getByRole("searchbox").isVisible()).toBe(false);
     expect(await page.getByRole("button").count()).toBe(0);
+    await page.locator('.entry[data-name="greet"] a').click();
+    await page.getByText("turn on JavaScript").waitFor();
+    await page.getByText("Arguments and results as tables").click();
+    await page.getByText("The name of whom to greet").waitFor();
   });
 
   test("links and commands are filled in, and copied", async () => {
@@ -113,26 +139,42 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
     expect(await page.getByText("claude mcp add").isVisible()).toBe(true);
-    await page.locator('details[data-name="greet"] > summary').focus();
+    await page.locator("h1").click();
+    await page.keyboard.press("/");
+    await page.keyboard.type("greets");
+    await page.getByText("1 found").waitFor();
     await page.keyboard.press("Enter");
-    await page.keyboard.press("Tab");
-    await page.keyboard.press("Tab");
-    const focused = await page.evaluate("document.activeElement.getAttribute('aria-label')");
-    expect(focused).toBe("Try it: greet");
+    await page.getByRole("heading", { name: "Greet", level: 1 }).waitFor();
+    await page.getByLabel("name").waitFor();
+    await page.locator("h1").click();
+    await page.keyboard.press("/");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    const focused = await page.evaluate("document.activeElement.getAttribute('href')");
+    expect(focused).toBe("?resource=ui%3A%2F%2Fapproval%2Fapproval");
+    await page.keyboard.press("ArrowUp");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Request the user's approval" }).waitFor();
+    await page.goBack();
+    await page.getByRole("heading", { name: "Greet", level: 1 }).waitFor();
+    expect(await page.title()).toMatch(/^Greet · /);
   });
 
   test("search finds by name and by words, and says how many", async () => {
     const page = await open();
     await page.getByRole("searchbox").fill("draws numbers");
     await page.getByText("1 found").waitFor();
-    expect(await page.locator("details.entry:visible").count()).toBe(1);
+    expect(await page.locator(".entry:visible").count()).toBe(1);
     await page.getByRole("searchbox").fill("zzzqqq");
     await page.getByText("0 found").waitFor();
   });
 
   test("an address leads to its entry", async () => {
-    const page = await open("/#tool-greet");
-    expect(await page.getByText("The name of whom to greet").first().isVisible()).toBe(true);
+    const page = await open("/?tool=greet");
+    await page.getByText("The name of whom to greet").first().waitFor();
+    const old = await open("/#tool-greet");
+    await old.getByText("The name of whom to greet").first().waitFor();
+    expect(new URL(old.url()).search).toBe("?tool=greet");
   });
 
   describe("trying", () => {
@@ -218,17 +260,19 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await place.getByText("steps is not valid JSON").waitFor();
       await place.getByLabel("steps").fill("[7]");
       await place.getByRole("button", { name: "Run" }).click();
-      await place.getByText("Completed after").or(place.getByText("Failed after")).waitFor();
-      expect(await place.textContent()).toMatch(/steps/);
+      const wrong = place.locator(".field .wrong");
+      await wrong.getByText("steps 0 must be an object").waitFor();
+      expect(await place.getByLabel("steps").getAttribute("aria-invalid")).toBe("true");
+      expect(await page.evaluate("document.activeElement.name")).toBe("f0");
     });
 
     test("reads resources, templates and prompts", async () => {
       const page = await open();
-      const index = await tried(page, "http-status://index", "Read it");
+      const index = await tried(page, "http-status://index");
       await index.getByRole("button", { name: "Read" }).click();
       await index.getByText("Completed after").waitFor();
       expect(await index.textContent()).toContain("404");
-      const template = await tried(page, "http-status://{code}", "Read it");
+      const template = await tried(page, "http-status://{code}");
       await template.getByLabel("code").fill("404");
       await template.getByRole("button", { name: "Read" }).click();
       await template.getByText("Completed after").waitFor();
@@ -238,6 +282,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await prompt.getByRole("button", { name: "Get" }).click();
       await prompt.getByText("Completed after").waitFor();
       expect(await prompt.textContent()).toContain("user:");
+      await page.goBack();
       await template.getByText("Copy this call").click();
       await template.getByRole("button", { name: "Python" }).click();
       expect(await template.textContent()).toContain('read_resource("http-status://404")');
@@ -245,12 +290,201 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
 
     test("proposes values as they are typed", async () => {
       const page = await open();
-      const template = await tried(page, "http-status://{code}", "Read it");
+      const template = await tried(page, "http-status://{code}");
       await template.getByLabel("code").pressSequentially("41");
       const values = template.locator("datalist option");
       await expect.poll(() => values.count(), { timeout: 10_000 }).toBeGreaterThan(2);
       const all = await values.evaluateAll((options: any[]) => options.map(({ value }) => value));
       expect(all.every((one) => one.startsWith("41"))).toBe(true);
+    });
+
+    const ORDER = {
+      type: "object",
+      properties: {
+        item: { type: "string", description: "What to order", examples: ["tea"] },
+        to: {
+          type: "object",
+          title: "Address",
+          properties: { city: { type: "string" }, zip: { type: "string", pattern: "^\\d{5}$" } },
+          required: ["city"],
+        },
+        sizes: { type: "array", items: { type: "integer" } },
+        paid: { type: "boolean" },
+        speed: { type: "string", enum: ["slow", "fast"] },
+        day: { type: "string", format: "date" },
+        pin: { type: "string", format: "password" },
+      },
+      required: ["item", "to", "speed"],
+    };
+
+    test("has fields for nested values, lists and choices, and says at each what is wrong", async () => {
+      const page = await open();
+      await answering(page, { inputSchema: ORDER });
+      const place = await tried(page, "echo_input");
+      await place.getByRole("button", { name: "Run" }).click();
+      const wrong = place.locator(".field .wrong");
+      await wrong.getByText("item is required").waitFor();
+      await wrong.getByText("city is required").waitFor();
+      expect(await page.evaluate("document.activeElement.name")).toBe("f0");
+      await place.getByLabel("item").fill("tea");
+      const address = place.getByRole("group", { name: "Address" });
+      await address.getByLabel("city").fill("Lublin");
+      await address.getByLabel("zip").fill("12");
+      await place.getByRole("button", { name: "Add one to sizes" }).click();
+      await page.keyboard.type("1");
+      await place.getByRole("button", { name: "Add one to sizes" }).click();
+      await page.keyboard.type("2");
+      await place.getByRole("button", { name: "Remove 1 of sizes" }).click();
+      await place.getByLabel("paid").check();
+      await place.getByLabel("fast").check();
+      await place.getByLabel("day").fill("2026-11-26");
+      await place.getByRole("button", { name: "Run" }).click();
+      await wrong.getByText(/^zip must/).waitFor();
+      await mkdir(PICTURES, { recursive: true });
+      await page.screenshot({ path: `${PICTURES}/try-nested.png`, fullPage: true });
+      await address.getByLabel("zip").fill("12345");
+      await place.getByRole("button", { name: "Run" }).click();
+      await place.getByText("Completed after").waitFor();
+      expect(await wrong.count()).toBe(0);
+      await place.getByRole("button", { name: "JSON", exact: true }).click();
+      const text = (await place.locator(".result pre").textContent())!;
+      expect(JSON.parse(text).request.arguments).toEqual({
+        ...{ item: "tea", to: { city: "Lublin", zip: "12345" }, sizes: [2], paid: true },
+        ...{ speed: "fast", day: "2026-11-26" },
+      });
+      expect(complaints.get(page)).toEqual([]);
+    });
+
+    test("fills in an example, and takes all arguments as JSON", async () => {
+      const page = await open();
+      await answering(page, { inputSchema: ORDER });
+      const place = await tried(page, "echo_input");
+      await place.getByRole("button", { name: "Fill in an example" }).click();
+      await expect.poll(() => place.getByLabel("item").inputValue()).toBe("tea");
+      await place.getByRole("button", { name: "Edit as JSON" }).click();
+      const all = place.getByLabel("Arguments as JSON");
+      const example = JSON.parse(await all.inputValue());
+      expect(example).toMatchObject({ item: "tea", to: {}, speed: "slow" });
+      await all.fill(JSON.stringify({ ...example, to: { city: 7 } }));
+      await place.getByRole("button", { name: "Run" }).click();
+      await place.getByText("to.city must be a string").waitFor();
+      await all.fill(JSON.stringify({ ...example, to: { city: "Gent" } }));
+      await place.getByRole("button", { name: "Use fields" }).click();
+      await expect.poll(() => place.getByLabel("city").inputValue()).toBe("Gent");
+    });
+
+    test("a link carries the arguments but secret ones, and runs nothing", async () => {
+      const page = await open();
+      await answering(page, { inputSchema: ORDER });
+      const place = await tried(page, "echo_input");
+      await place.getByLabel("item").fill("tea & <b>");
+      await place.getByLabel("city").fill("Gent");
+      await place.getByLabel("fast").check();
+      await place.getByLabel("pin").fill("1234");
+      await place.getByText("Copy this call").click();
+      await place.getByRole("button", { name: "Link with these arguments" }).click();
+      await place.getByText("Copied.").waitFor();
+      const link = (await page.evaluate("navigator.clipboard.readText()")) as string;
+      expect(link).not.toContain("1234");
+      expect(new URL(link).search).toBe("?tool=echo_input");
+      const other = await open("/");
+      await answering(other, { inputSchema: ORDER });
+      const sent: string[] = [];
+      other.on("request", (one) => void sent.push(one.postData() ?? ""));
+      await other.goto(link);
+      const filled = other.locator(".pane .try");
+      await filled.locator("form").waitFor();
+      expect(await filled.getByLabel("item").inputValue()).toBe("tea & <b>");
+      expect(await filled.getByLabel("fast").isChecked()).toBe(true);
+      expect(sent.join()).not.toContain("tools/call");
+      // What no field is for is shown as JSON.
+      await other.goto("about:blank");
+      await other.goto(`${link.split("#")[0]!}#args=${encodeURIComponent('{"odd": 1}')}`);
+      await expect.poll(() => filled.getByLabel("Arguments as JSON").inputValue()).toContain("odd");
+    });
+
+    test("what was tried in this window is listed, without secrets, and fills in the form again", async () => {
+      const page = await open();
+      await answering(page, { inputSchema: ORDER });
+      let place = await tried(page, "echo_input");
+      await place.getByLabel("item").fill("tea");
+      await place.getByLabel("city").fill("Gent");
+      await place.getByLabel("fast").check();
+      await place.getByLabel("pin").fill("1234");
+      await place.getByRole("button", { name: "Run" }).click();
+      await place.getByText("Your tries (1)").waitFor();
+      await page.reload();
+      place = page.locator(".pane .try");
+      await place.getByText("Your tries (1)").click();
+      expect(await place.locator(".tries").textContent()).toMatch(/just now, completed.*"tea"/);
+      expect(await page.evaluate("JSON.stringify(sessionStorage)")).not.toContain("1234");
+      await place.getByRole("button", { name: "Fill in again" }).click();
+      await expect.poll(() => place.getByLabel("city").inputValue()).toBe("Gent");
+      expect(await place.getByText("Completed after").count()).toBe(0);
+    });
+
+    test("an entry that is left keeps its form and its call", async () => {
+      const page = await open();
+      const place = await planned(page, { do: "elicit", message: "Which colour?" });
+      await place.getByText("A question for you").waitFor();
+      const other = await tried(page, "greet");
+      expect(await place.isVisible()).toBe(false);
+      await other.getByLabel("name").fill("Ada");
+      await page.goBack();
+      await place.getByRole("button", { name: "Decline" }).click();
+      await place.getByText("Completed after").waitFor();
+      await page.goForward();
+      expect(await other.getByLabel("name").inputValue()).toBe("Ada");
+    });
+
+    test("shows a list of objects as a table, a part at a time, and what a text repeats once", async () => {
+      const page = await open();
+      const rows = Array.from({ length: 1200 }, (_, nth) => ({ nth, name: `row ${nth}` }));
+      const structuredContent = { rows };
+      const content = [{ type: "text", text: JSON.stringify(structuredContent, null, 2) }];
+      await answering(page, { result: { structuredContent, content } });
+      const place = await tried(page, "echo_input");
+      await place.getByRole("button", { name: "Run" }).click();
+      await place.getByText("100 of 1200 rows").waitFor();
+      expect(await place.locator("tbody tr").count()).toBe(100);
+      expect(await place.locator(".result pre").count()).toBe(0);
+      await place.getByRole("button", { name: "Show 100 more" }).click();
+      await place.getByText("200 of 1200 rows").waitFor();
+      await place.getByRole("button", { name: "Raw" }).click();
+      expect(await place.locator(".result pre").textContent()).toContain('"structuredContent"');
+      await place.getByRole("button", { name: "Copy", exact: true }).click();
+      expect(await page.evaluate("navigator.clipboard.readText()")).toContain('"row 1199"');
+    });
+
+    test("opens a resource that a result links to", async () => {
+      const page = await open();
+      const link = { type: "resource_link", uri: "http-status://404", name: "What 404 means" };
+      await answering(page, { result: { content: [link], structuredContent: undefined } });
+      const place = await tried(page, "echo_input");
+      await place.getByRole("button", { name: "Run" }).click();
+      await place.getByText("What 404 means").waitFor();
+      await place.getByRole("button", { name: "Open" }).click();
+      await place.getByText("Not Found").first().waitFor();
+      expect(complaints.get(page)).toEqual([]);
+    });
+
+    test("tells an error of the tool from a refusal of the server, with what to do", async () => {
+      const page = await open();
+      const content = [{ type: "text", text: "The disk is full." }];
+      await answering(page, { result: { content, structuredContent: undefined, isError: true } });
+      const place = await tried(page, "echo_input");
+      await place.getByRole("button", { name: "Run" }).click();
+      await place.getByText("The tool reports an error").waitFor();
+      await page.unrouteAll();
+      await page.route("**/mcp", (route) => {
+        const { id } = JSON.parse(route.request().postData() ?? "{}") as { id: number };
+        const error = { code: -32603, message: "It broke." };
+        return route.fulfill({ json: { jsonrpc: "2.0", id, error } });
+      });
+      await place.getByRole("button", { name: "Run" }).click();
+      await place.getByText("The server refused this (-32603)").waitFor();
+      expect(await place.textContent()).toContain("tell whoever runs this server");
+      expect(await place.getByText("The tool reports an error").count()).toBe(0);
     });
 
     test("goes on after the server was started again", async () => {
@@ -312,6 +546,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await others.fill('{"p3999": "last"}');
       await question.getByRole("button", { name: "Send this answer" }).click();
       await place.getByText("Completed after").waitFor();
+      await place.getByRole("button", { name: "JSON", exact: true }).click();
       const text = await place.textContent();
       for (const part of ['"choice": "o7"', '"p0": "zero"', '"p3999": "last"'])
         expect(text).toContain(part);
@@ -365,21 +600,20 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       const place = await tried(page, "echo_input");
       await place.getByRole("button", { name: "Run" }).click();
       await place.getByText("Completed after").waitFor();
+      await place.getByRole("button", { name: "JSON", exact: true }).click();
       expect(await place.textContent()).toMatch(/principal\W+ada/);
     });
 
     test("people see what their scopes grant", async () => {
       const page = await signIn(KEYS.bob);
       const names = await page
-        .locator("details.entry")
+        .locator(".entry")
         .evaluateAll((all: any[]) => all.map(({ dataset }) => dataset["name"]));
       expect(names).toEqual(["greet"]);
     });
 
     test("a sign-in that is over leads back to the same place", async () => {
       const page = await signIn(KEYS.ada);
-      await page.goto(new URL("/#tool-greet", keyed.url).href);
-      await page.reload();
       const place = await tried(page, "greet");
       await page.context().clearCookies();
       await place.getByLabel("name").fill("Ada");
@@ -388,7 +622,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await page.getByLabel("API key").fill(KEYS.ada);
       await page.getByRole("button", { name: "Continue" }).click();
       await page.getByText("The name of whom to greet").first().waitFor();
-      expect(new URL(page.url()).hash).toBe("#tool-greet");
+      expect(new URL(page.url()).search).toBe("?tool=greet");
     });
   });
 });

@@ -77,4 +77,28 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     await restore.click();
     await page.getByText("The key is valid again").waitFor();
   });
+
+  test.each([
+    ["with a mouse", {}],
+    ["on a phone", { viewport: { width: 390, height: 844 } }],
+  ])("a tool with a nested argument is called in three: %s", async (_how, options) => {
+    const { page, click, clicks } = await homeOf("ada", options);
+    const nested = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+    const inputSchema = { type: "object", properties: { address: nested }, required: ["address"] };
+    await page.route("**/console/mcp", async (route) => {
+      const response = await route.fetch();
+      if (!route.request().postData()?.includes('"tools/list"')) return route.fulfill({ response });
+      const answer = (await response.json()) as any;
+      for (const tool of answer.result.tools)
+        if (tool.name === "echo_input") tool.inputSchema = inputSchema;
+      return route.fulfill({ response, json: answer });
+    });
+    await click(page.locator('.entry[data-name="echo_input"] a'));
+    const city = page.getByRole("group", { name: "address" }).getByLabel("city");
+    await click(city);
+    await page.keyboard.type("Lublin");
+    await click(page.getByRole("button", { name: "Run" }));
+    await page.locator(".result").getByText("Lublin").first().waitFor();
+    expect(clicks()).toBeLessThanOrEqual(3);
+  });
 });

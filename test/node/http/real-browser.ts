@@ -58,18 +58,18 @@ export async function opened(
   return page;
 }
 
-/** The form of an entry of the console, once its client is connected. */
-export async function tried(page: Page, name: string, label = "Try it") {
-  const entry = page.locator(`details.entry[data-name="${name}"]`);
-  if (!(await entry.evaluate((one: any) => one.open as boolean)))
-    await entry.locator("summary").first().click();
-  await page.getByRole("button", { name: `${label}: ${name}`, exact: true }).click();
-  await entry
+/** Opens an entry of the console, and returns its form once its client is connected, with all below it. */
+export async function tried(page: Page, name: string) {
+  const row = page.locator(`.entry[data-name="${name}"] a`);
+  if (!(await row.isVisible())) await page.goto(new URL("?", page.url()).href);
+  await row.click();
+  const pane = page.locator(`.pane[data-name="${name}"]`);
+  await pane
     .locator(".try form")
     .first()
     .waitFor({ timeout: 10_000 })
     .catch(async (error: Error) => {
-      throw new Error(`${error.message}\n${await entry.locator(".try").textContent()}`);
+      throw new Error(`${error.message}\n${await pane.textContent()}`);
     });
-  return entry.locator(".try");
+  return pane.locator(".try");
 }

@@ -41,7 +41,7 @@ const run = (place: Locator) => place.getByRole("button", { name: "Run" }).click
 /** The entry of a tool, with the form that calls it. */
 async function toolOf(page: Page, name: string): Promise<Locator> {
   await tried(page, name);
-  return page.locator(`details.entry[data-name="${name}"]`);
+  return page.locator(`.pane[data-name="${name}"]`);
 }
 
 /** The frame of the view that is shown. */
@@ -69,6 +69,12 @@ const asked = (frame: Frame, method: string, params: object = {}): Promise<any> 
 
 const called = (frame: Frame, name: string) => asked(frame, "tools/call", { name, arguments: {} });
 
+/** The result of the last call, as it came. */
+async function resultOf(place: Locator): Promise<string | null> {
+  await place.getByRole("button", { name: "Raw" }).click();
+  return place.locator(".result pre").textContent();
+}
+
 /** The messages of the last call, opened. */
 async function messagesOf(place: Locator): Promise<string> {
   const messages = place.locator(".messages");
@@ -95,7 +101,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       expect(complaints.get(page)).toEqual([]);
       const width = await page.evaluate("document.documentElement.scrollWidth");
       expect(width).toBe(DRESSES[dress]!.viewport!.width);
-      expect(await place.getByText('"water"').first().isVisible()).toBe(true);
+      expect(await place.locator(".result").getByText("water").isVisible()).toBe(true);
       const bare = await open({ ...DRESSES[dress], bypassCSP: true });
       await board(bare);
       expect(await barriers(bare)).toEqual([]);
@@ -147,9 +153,9 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
 
   test("tools for views alone are marked", async () => {
     const page = await open();
-    const badges = await page.locator('details.entry[data-name="move"] .badge').allTextContents();
+    const badges = await page.locator('.entry[data-name="move"] .badge').allTextContents();
     expect(badges).toContain("for views alone");
-    const other = page.locator('details.entry[data-name="list"] .badge');
+    const other = page.locator('.entry[data-name="list"] .badge');
     expect(await other.allTextContents()).not.toContain("for views alone");
   });
 
@@ -410,7 +416,10 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
         .poll(() => frame.evaluate("question?.params"), SOON)
         .toMatchObject({ message: "Which seat?", requestedSchema: { required: ["seat"] } });
       await answered(frame, { action: "accept", content: { seat: 7 } });
-      await place.getByText('{"action":"accept","content":{"seat":7}}').waitFor();
+      await place.getByText("Completed after").waitFor();
+      expect(await resultOf(place)).toContain(
+        '{\\"action\\":\\"accept\\",\\"content\\":{\\"seat\\":7}}',
+      );
       expect(await place.locator("iframe").count()).toBe(0);
       expect(await place.getByText("A question for you").count()).toBe(0);
     });
@@ -421,7 +430,10 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await place.getByRole("button", { name: "Use the form instead" }).click();
       await place.getByLabel("seat").fill("8");
       await place.getByRole("button", { name: "Send this answer" }).click();
-      await place.getByText('{"action":"accept","content":{"seat":8}}').waitFor();
+      await place.getByText("Completed after").waitFor();
+      expect(await resultOf(place)).toContain(
+        '{\\"action\\":\\"accept\\",\\"content\\":{\\"seat\\":8}}',
+      );
       expect(await place.locator("iframe").count()).toBe(0);
     });
 
@@ -605,7 +617,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       const place = await toolOf(page, "list");
       await run(place);
       await place.getByText("The result is shown without its view.").waitFor();
-      await place.getByText('"water"').first().waitFor();
+      await place.locator(".result").getByText("water").waitFor();
       expect(await place.locator("iframe").count()).toBe(0);
     });
   });
@@ -684,7 +696,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       const page = await open();
       const { frame, reached } = await attacked(page);
       expect(await tries(frame, code)).toMatch(new RegExp(`^(${expected})$`));
-      expect(page.url()).toBe(new URL("/", server.url).href);
+      expect(page.url()).toBe(new URL("/?tool=list", server.url).href);
       expect(page.context().pages()).toHaveLength(1);
       expect(reached).toEqual([]);
     });
@@ -803,7 +815,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       `);
       await place.getByText("The view sent more than 1000 messages in a second").waitFor();
       expect(await place.locator("iframe").count()).toBe(0);
-      await place.getByText('"water"').first().waitFor();
+      await place.locator(".result").getByText("water").waitFor();
     });
   });
 });

@@ -21,8 +21,11 @@ const serverWith = (tool: Json, manifest: Json = {}) => {
   return createApp(createServer({ servlets: [servlet] }, env));
 };
 
+/** The page of the tool. */
 const pageOf = async (tool: Json, manifest: Json = {}) =>
-  browser(serverWith(tool, manifest)).fetch("/");
+  browser(serverWith(tool, manifest)).fetch(
+    `/?${String(new URLSearchParams({ tool: tool["name"] ?? "greet" }))}`,
+  );
 
 const EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\u202e";
 
@@ -121,7 +124,7 @@ describe("the start page", () => {
       inputSchema: { type: "object", properties },
       annotations: { readOnlyHint: true },
     });
-    expect(html.length).toBeLessThan(3 * 1024 * 1024);
+    expect(html.length).toBeLessThan(1024 * 1024);
     expect(text).toContain("Not all members are shown");
     expect(text).toContain("reads only");
   });
@@ -138,17 +141,21 @@ describe("the start page", () => {
     ];
     const schemas = [
       ...odd.map((one) => ({ one })),
-      ...Array(30).fill(Object.fromEntries(members)),
+      Object.fromEntries(members),
+      ...Array.from({ length: 3000 }, () => ({})),
     ];
     const hello = bundle.servlets.find(({ name }) => name === "hello")!;
     const tools = schemas.map((properties: Json, nth) => {
       const schema = { type: "object" as const, properties };
-      return { ...hello.lists!.tools[0]!, name: `t${nth}`, inputSchema: schema };
+      const description = "\u202e".repeat(20_000);
+      return { ...hello.lists!.tools[0]!, name: `t${nth}`, description, inputSchema: schema };
     });
     const hostile = { ...hello, name: "a", lists: { ...hello.lists!, tools } };
     const other = { ...hello, name: "b" };
     const server = createApp(createServer({ servlets: [hostile, other] }, env));
-    const { html, text, status } = await browser(server).fetch("/");
+    const visitor = browser(server);
+    for (const nth of odd.keys()) expect((await visitor.fetch(`/?tool=t${nth}`)).status).toBe(200);
+    const { html, text, status } = await visitor.fetch("/");
     expect(status).toBe(200);
     expect(html.length).toBeLessThan(5 * 1024 * 1024);
     // Booleans: a failure need not print megabytes.
@@ -194,6 +201,43 @@ test("assets are scripts, by their names alone", async () => {
   expect(html).toContain("import(");
 });
 
+describe("the page of an entry", () => {
+  test("has its title, its description in short, and the list of all beside it", async () => {
+    const description = `Greets a person by name. ${"It may take long to say why. ".repeat(20)}`;
+    const { html, text, status } = await pageOf({ title: "Greet somebody", description });
+    expect(status).toBe(200);
+    expect(html).toContain("<title>Greet somebody · edge-servlets</title>");
+    expect(html.match(/<h1/g)).toHaveLength(1);
+    expect(html).toMatch(/<p class="say">Greets a person by name\.<\/p>/);
+    expect(text).toContain("More about it Greets a person by name. It may take long");
+    expect(html).toMatch(/<a href="\?tool=greet" aria-current="page">/);
+    expect(text).toContain("Arguments and results as tables Arguments Name Type Description");
+  });
+
+  test("leads to entries of all kinds, whatever they are called", async () => {
+    const server = createApp(createServer(bundle, env));
+    const { html } = await browser(server).fetch("/");
+    const links = [...html.matchAll(/href="(\?(tool|prompt|resource|template)=[^"]*)"/g)];
+    expect(new Set(links.map(([, , kind]) => kind)).size).toBe(4);
+    for (const kind of ["prompt", "resource", "template"]) {
+      const [, link] = links.find((one) => one[2] === kind)!;
+      const page = await browser(server).fetch(`/${link!}`);
+      expect(page.status).toBe(200);
+      expect(page.html).toContain('class="place"');
+    }
+  });
+
+  test("that is not there says so, with a way on, and quotes its name as text", async () => {
+    const { html, status } = await browser(serverWith({})).fetch(
+      `/?${String(new URLSearchParams({ tool: EVIL }))}`,
+    );
+    expect(status).toBe(404);
+    expect(html).toContain("There is no such tool");
+    expect(html).toContain('<a href="?">See all tools</a>');
+    expect(html).not.toMatch(/<script>|<img src=x/);
+  });
+});
+
 describe("where callers must be known, the page", () => {
   const keys = { ada: {}, bob: { scopes: ["greeter"] } };
 
@@ -205,8 +249,21 @@ describe("where callers must be known, the page", () => {
     const page = await visitor.fetch("/");
     expect(page.text).toContain("bob Account Sign out");
     expect(page.text).toContain("greet");
-    expect(page.text).toContain("scope greeter");
     expect(page.text).not.toContain("lookup_status");
+    expect((await visitor.fetch("/?tool=greet")).text).toContain("scope greeter");
+    // A tool of others is as one that is not there.
+    const hidden = await visitor.fetch("/?tool=lookup_status");
+    expect(hidden.status).toBe(404);
+    expect(hidden.text).toContain("lookup_status is not offered here");
+  });
+
+  test("of an entry leads back to itself after the sign-in", async () => {
+    const visitor = browser(await serverOf(keys));
+    const page = await visitor.fetch("/?tool=greet");
+    expect(page.html).toContain('href="/sign-in?back=%2F%3Ftool%3Dgreet"');
+    expect(page.text).not.toContain("greet");
+    await visitor.send("/sign-in?back=%2F%3Ftool%3Dgreet", { credential: "ada" });
+    expect((await visitor.fetch("/?tool=greet")).html).toContain('class="place"');
   });
 
   test("leads back to this server only", async () => {

@@ -1,6 +1,6 @@
 /** An API made from its description: it answers requests that fit, with examples, and throws at all others. */
 import { expect } from "vitest";
-import { exampleOf } from "../../../../src/bundle/commands/example.ts";
+import { exampleOf } from "../../../../src/schema/example.ts";
 import type { Json } from "../../../../src/core/model.ts";
 import type {
   Description,

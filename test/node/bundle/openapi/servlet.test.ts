@@ -2,7 +2,7 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/pr
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { exampleOf } from "../../../../src/bundle/commands/example.ts";
+import { exampleOf } from "../../../../src/schema/example.ts";
 import { newServlet } from "../../../../src/bundle/commands/new.ts";
 import { readDescription } from "../../../../src/bundle/openapi/description.ts";
 import { loadServlet, type Script } from "../../../../src/testing/index.ts";

@@ -1,6 +1,6 @@
 /** Example values for JSON Schemas. */
-import { isObject, type Json } from "../../core/model.ts";
-import { Schema, SchemaError, StepsExceeded } from "../../schema/schema.ts";
+import { isObject, type Json } from "../core/model.ts";
+import { Schema, SchemaError, StepsExceeded } from "./schema.ts";
 
 /** Deeper schemas repeat themselves; and what has that many parts is no example. */
 const DEPTH = 20;

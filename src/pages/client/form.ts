@@ -1,0 +1,294 @@
+/** A form for a schema: its parts, what is typed into them, and what is wrong with that. */
+import { isObject, type Json } from "../../core/model.ts";
+import { asTyped, contentOf, fieldsOf, type Field } from "../../schema/fields.ts";
+import { rulesOf } from "../../schema/words.ts";
+
+/** A value of a form: a field, a group of members, or rows of a list. */
+export interface Part {
+  /** Its id is unique in the form. */
+  field: Field;
+  /** Where its value is in the content. */
+  path: readonly string[];
+  schema: Json;
+  /** Its limits, its default and an example, in words. */
+  rules: readonly string[];
+  /** True for a value that is kept nowhere. */
+  isSecret: boolean;
+  /** Of an object with few members. */
+  members?: readonly Part[];
+  /** Of a list of simple values. */
+  item?: Part;
+}
+
+/** Parts, options of all of them, and characters of a label: a form with more stops the page for seconds. */
+const FIELDS = 200;
+const OPTIONS = 2000;
+const LABEL = 200;
+/** Values of an object that are fields of their own, and how deep. */
+const NESTED = 20;
+const DEPTH = 3;
+
+/** The first values of a schema; those beyond the limits are written as JSON. */
+export function partsOf(schema: Json): Part[] {
+  const room = { options: OPTIONS };
+  const { properties, required } = plain(schema, schema);
+  const all = Object.entries(isObject(properties) ? properties : {});
+  const shown = Object.fromEntries(all.slice(0, FIELDS));
+  const parts = membersOf(
+    { properties: shown, required },
+    { root: schema, room, path: [], id: "" },
+  );
+  const others = all.length - parts.length;
+  return others > 0 ? [...parts, othersOf(others)] : parts;
+}
+
+interface Within {
+  root: Json;
+  room: { options: number };
+  path: readonly string[];
+  id: string;
+}
+
+function membersOf({ properties, required }: Json, within: Within): Part[] {
+  const { root, path, id } = within;
+  const known = isObject(properties) ? properties : {};
+  const plains = Object.fromEntries(
+    Object.entries(known).map(([name, one]) => [name, plain(one, root)]),
+  );
+  return fieldsOf({ properties: plains, required }).map((field) =>
+    partOf({ ...field, id: `${id}${field.id}` }, plains[field.name]!, {
+      ...within,
+      path: [...path, field.name],
+    }),
+  );
+}
+
+function partOf(given: Field, schema: Json, within: Within): Part {
+  const { root, room, path } = within;
+  let field = { ...given, label: given.label.slice(0, LABEL) };
+  if (field.options.length > room.options)
+    field = { ...field, kind: "json", options: [], default: [] };
+  else room.options -= field.options.length;
+  const isSecret = schema["format"] === "password" || schema["writeOnly"] === true;
+  const part = { field, path, schema, rules: hintsOf(schema), isSecret };
+  if (field.kind !== "json" || field.options.length > 0) return part;
+  const { properties, type, items } = schema;
+  if (isObject(properties) && path.length < DEPTH) {
+    const count = Object.keys(properties).length;
+    const members =
+      count > 0 && count <= NESTED ? membersOf(schema, { ...within, id: `${field.id}.` }) : [];
+    if (members.length > 0 && countOf(members) <= NESTED) return { ...part, members };
+  }
+  if (type === "array" && isObject(items)) {
+    const [item] = membersOf(
+      { properties: { item: items } },
+      { root, room, path, id: `${field.id}-` },
+    );
+    const isSimple = item && !item.members && !item.item && item.field.kind !== "json";
+    if (isSimple) return { ...part, item: { ...item, field: { ...item.field, id: field.id } } };
+  }
+  return part;
+}
+
+const countOf = (parts: readonly Part[]): number =>
+  parts.reduce((sum, { members }) => sum + (members ? countOf(members) : 1), 0);
+
+/** Formats that a field shows by its kind. */
+const SHOWN_FORMATS = new Set<unknown>(["date", "date-time", "password", undefined]);
+
+/** Limits in words. The field itself has its options, its preset and its kind. */
+const hintsOf = (schema: Json): string[] => {
+  const { examples, default: _preset, enum: _options, const: _only, format, ...limits } = schema;
+  const others = SHOWN_FORMATS.has(format) ? limits : { ...limits, format };
+  const [example] = Array.isArray(examples) ? (examples as unknown[]) : [];
+  const such = example === undefined ? [] : [`such as ${asText(example)}`];
+  return [...rulesOf(others), ...such].map((one) => one.slice(0, LABEL));
+};
+
+const asText = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
+
+/** References that are followed to a schema without any. */
+const REFERENCES = 10;
+
+/** The schema itself, where it refers to another of the same document, or may also be null. */
+function plain(given: unknown, root: Json, depth = 0): Json {
+  if (!isObject(given)) return {};
+  const { $ref, anyOf, oneOf, allOf, type, ...own } = given;
+  if (depth > REFERENCES) return given;
+  const inner = (one: unknown) => ({ ...plain(one, root, depth + 1), ...own });
+  if (typeof $ref === "string") {
+    const to = targetOf($ref, root);
+    return to === undefined ? given : inner(to);
+  }
+  const choice = [anyOf, oneOf].find(Array.isArray) as unknown[] | undefined;
+  const others = choice?.filter((one) => !isObject(one) || one["type"] !== "null");
+  if (others?.length === 1) return inner(others[0]);
+  if (Array.isArray(allOf) && allOf.length === 1) return inner(allOf[0]);
+  const types = Array.isArray(type) ? type.filter((one) => one !== "null") : [];
+  return types.length === 1 ? { ...given, type: types[0] as unknown } : given;
+}
+
+function targetOf(reference: string, root: Json): unknown {
+  if (!reference.startsWith("#/")) return undefined;
+  let at: unknown = root;
+  for (const key of reference.slice(2).split("/")) {
+    const name = key.replaceAll("~1", "/").replaceAll("~0", "~");
+    at = isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined;
+  }
+  return at;
+}
+
+const OTHERS = "others";
+
+const othersOf = (count: number): Part => ({
+  field: {
+    ...{ name: "", id: OTHERS, label: `${count} other values`, isRequired: false, kind: "json" },
+    ...{ hint: "An object with their names.", type: "text", options: [], default: [] },
+  },
+  ...{ path: [], schema: {}, rules: [], isSecret: false },
+});
+
+/** A value at a path, for whoever typed it. */
+export interface Wrong {
+  path: readonly string[];
+  message: string;
+}
+
+/** The content of a form, or what is not even JSON in it. */
+export function contentIn(
+  parts: readonly Part[],
+  form: FormData,
+): { content: Json; wrong: Wrong[] } {
+  const wrong: Wrong[] = [];
+  const content = membersIn(parts, form, wrong);
+  return { content, wrong };
+}
+
+function membersIn(parts: readonly Part[], form: FormData, wrong: Wrong[]): Json {
+  const entries = parts.flatMap((part): [string, unknown][] => {
+    const value = valueIn(part, form, wrong);
+    if (part.field.id === OTHERS) return isObject(value) ? Object.entries(value) : [];
+    return value === undefined ? [] : [[part.field.name, value]];
+  });
+  return Object.fromEntries(entries);
+}
+
+const textsOf = (form: FormData, id: string): string[] =>
+  form.getAll(id).filter((one) => typeof one === "string");
+
+/** Undefined for a value that was left empty. */
+function valueIn(part: Part, form: FormData, wrong: Wrong[]): unknown {
+  const { field, members, item, path } = part;
+  if (members) {
+    const within: Wrong[] = [];
+    const all = membersIn(members, form, within);
+    const isUsed =
+      field.isRequired || !members.every((one) => isUntouched(one, all[one.field.name]));
+    if (!isUsed && within.length === 0) return undefined;
+    wrong.push(...within);
+    return all;
+  }
+  const texts = textsOf(form, field.id);
+  if (item) {
+    const values = texts.filter((text) => text.trim() !== "").flatMap((text) => rowsIn(item, text));
+    return values.length > 0 || field.isRequired ? values : undefined;
+  }
+  if (field.kind === "yes-no") {
+    if (texts.includes("true")) return true;
+    return field.isRequired || field.default[0] === "true" ? false : undefined;
+  }
+  if (field.kind === "json" && !isJson(texts[0] ?? "")) {
+    const message = 'is not valid JSON. Enter a value such as {"a": 1}, [1, 2] or "text".';
+    wrong.push({ path, message });
+    return undefined;
+  }
+  const value = contentOf([field], new Map([[field.id, texts]]))[field.name];
+  // Its input has the zone of this browser.
+  if (
+    part.schema["format"] === "date-time" &&
+    typeof value === "string" &&
+    !/(Z|[+-]\d\d:?\d\d)$/i.test(value)
+  ) {
+    const at = Date.parse(value);
+    return Number.isNaN(at) ? value : new Date(at).toISOString();
+  }
+  if (field.id === OTHERS && value !== undefined && !isObject(value))
+    wrong.push({
+      path: [],
+      message: 'The other values are not an object. Enter one such as {"a": 1}.',
+    });
+  return value;
+}
+
+/** The value of a row; that of several where it was pasted as a list. */
+function rowsIn({ field }: Part, text: string): unknown[] {
+  const isList = /^\s*\[.*\]\s*$/s.test(text) && isJson(text);
+  if (isList) return JSON.parse(text) as unknown[];
+  return [contentOf([field], new Map([[field.id, [text]]]))[field.name]];
+}
+
+/** True for a value that is as the form began. */
+function isUntouched({ field, members }: Part, value: unknown): boolean {
+  if (members) return value === undefined;
+  if (value === undefined || (field.kind === "yes-no" && value === false)) return true;
+  return JSON.stringify(asTyped(field, value)) === JSON.stringify(field.default);
+}
+
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text.trim() || "null");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What a form begins with: the texts of a part, from this content or from its schema. */
+export function typedFor({ field, item }: Part, given: unknown): readonly string[] {
+  if (item)
+    return Array.isArray(given) ? given.map((one) => asTyped(item.field, one)[0] ?? "") : [];
+  return given === undefined ? field.default : asTyped(field, given);
+}
+
+/** The content without the values that are kept nowhere. */
+export function withoutSecrets(parts: readonly Part[], content: Json): Json {
+  const kept = parts.flatMap(({ field, members, item, isSecret }): [string, unknown][] => {
+    const value = content[field.name];
+    if (isSecret || item?.isSecret || value === undefined || field.id === OTHERS) return [];
+    return [[field.name, members && isObject(value) ? withoutSecrets(members, value) : value]];
+  });
+  return Object.fromEntries(kept);
+}
+
+/** What the server says is wrong with the arguments of a call, by their places: "`a.b` must be a string; `c` …". */
+export function wrongFrom(text: string): Wrong[] {
+  const [, said] =
+    /^Tool arguments do not match the input schema of [^:]*: (.*)\.$/s.exec(text) ?? [];
+  return (said ?? "").split("; ").flatMap((one) => {
+    const [, place, message] = /^`([^`]+)` (.*)$/s.exec(one) ?? [];
+    return place === undefined ? [] : [{ path: place.split("."), message: message! }];
+  });
+}
+
+/** The messages that belong to a part: of its own value, or of those below it that are no parts themselves. */
+export function messagesAt({ path, members }: Part, wrong: readonly Wrong[]): string[] {
+  const isHere = (one: Wrong) =>
+    path.length > 0 &&
+    path.every((name, nth) => one.path[nth] === name) &&
+    (members === undefined || one.path.length === path.length);
+  return wrong.filter(isHere).map((one) => {
+    const below = one.path.slice(path.length);
+    return `${below.length > 0 ? `${below.join(".")} ` : ""}${one.message}`;
+  });
+}
+
+/** Messages about no part of the form. */
+export function messagesElsewhere(parts: readonly Part[], wrong: readonly Wrong[]): string[] {
+  const isShown = (one: Wrong, among: readonly Part[]): boolean =>
+    among.some(
+      (part) => messagesAt(part, [one]).length > 0 || (part.members && isShown(one, part.members)),
+    );
+  return wrong
+    .filter((one) => !isShown(one, parts))
+    .map(({ path, message }) => `${path.length > 0 ? `${path.join(".")} ` : ""}${message}`);
+}

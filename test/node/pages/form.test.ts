@@ -1,0 +1,182 @@
+import { describe, expect, test } from "vitest";
+import {
+  contentIn,
+  messagesAt,
+  messagesElsewhere,
+  partsOf,
+  typedFor,
+  withoutSecrets,
+  wrongFrom,
+  type Part,
+} from "../../../src/pages/client/form.ts";
+
+/** The forms of the console: which fields a schema has, and what is made of what was typed. */
+
+const of = (properties: object, required: string[] = [], more = {}) =>
+  partsOf({ type: "object", properties, required, ...more });
+
+const form = (typed: Record<string, string | string[]>) => {
+  const data = new FormData();
+  for (const [id, texts] of Object.entries(typed))
+    for (const text of [texts].flat()) data.append(id, text);
+  return data;
+};
+
+/** The ids of all fields, in order. */
+const idsIn = (parts: readonly Part[]): string[] =>
+  parts.flatMap(({ field, members }) => (members ? idsIn(members) : [field.id]));
+
+const ADDRESS = {
+  type: "object",
+  properties: {
+    city: { type: "string" },
+    country: { type: "string", default: "PL" },
+    isHome: { type: "boolean" },
+  },
+  required: ["city", "isHome"],
+};
+
+describe("nested values", () => {
+  test("are fields of their own where they are few", () => {
+    const parts = of({ name: { type: "string" }, address: ADDRESS }, ["address"]);
+    expect(idsIn(parts)).toEqual(["f0", "f1.f0", "f1.f1", "f1.f2"]);
+    const typed = form({ "f1.f0": "Lublin", "f1.f1": "PL", "f1.f2": "true" });
+    expect(contentIn(parts, typed)).toEqual({
+      content: { address: { city: "Lublin", country: "PL", isHome: true } },
+      wrong: [],
+    });
+  });
+
+  test("that are optional are left out until something is entered", () => {
+    const parts = of({ address: ADDRESS });
+    const begun = { "f0.f0": "", "f0.f1": "PL" };
+    expect(contentIn(parts, form(begun)).content).toEqual({});
+    expect(contentIn(parts, form({ ...begun, "f0.f0": "Lublin" })).content).toEqual({
+      address: { city: "Lublin", country: "PL", isHome: false },
+    });
+  });
+
+  test("are JSON where they are many, deep, or of no known names", () => {
+    const many = Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`m${at}`, {}]));
+    let deep: object = { type: "string" };
+    for (let level = 0; level < 6; level++) deep = { type: "object", properties: { a: deep } };
+    const parts = of({
+      many: { type: "object", properties: many },
+      map: { type: "object", additionalProperties: { type: "string" } },
+      rows: { type: "array", items: ADDRESS },
+      deep,
+    });
+    expect(idsIn(parts)).toEqual(["f0", "f1", "f2", "f3.f0.f0"]);
+    const { content, wrong } = contentIn(parts, form({ f1: '{"a": "b"}', f2: "[{" }));
+    expect(content).toEqual({ map: { a: "b" } });
+    expect(wrong).toMatchObject([{ path: ["rows"] }]);
+  });
+
+  test("are found behind references, and where they may be null", () => {
+    const parts = of(
+      {
+        address: { anyOf: [{ $ref: "#/$defs/Address" }, { type: "null" }] },
+        loop: { $ref: "#/$defs/Loop" },
+      },
+      [],
+      { $defs: { Address: ADDRESS, Loop: { $ref: "#/$defs/Loop" } } },
+    );
+    expect(idsIn(parts)).toEqual(["f0.f0", "f0.f1", "f0.f2", "f1"]);
+  });
+});
+
+describe("a list of simple values", () => {
+  const parts = of({ sizes: { type: "array", items: { type: "number" } } }, ["sizes"]);
+
+  test("has a row for each, of which empty ones are left out", () => {
+    expect(contentIn(parts, form({ f0: ["1", "", "2.5", "x"] })).content).toEqual({
+      sizes: [1, 2.5, "x"],
+    });
+    expect(contentIn(parts, form({})).content).toEqual({ sizes: [] });
+    expect(typedFor(parts[0]!, [1, 2])).toEqual(["1", "2"]);
+  });
+
+  test("takes a list that is pasted into a row", () => {
+    expect(contentIn(parts, form({ f0: ["1", "[2, 3]"] })).content).toEqual({ sizes: [1, 2, 3] });
+  });
+});
+
+test("a box that is not ticked is false where a value is needed, and else left out", () => {
+  const parts = of(
+    { a: { type: "boolean" }, b: { type: "boolean" }, c: { type: "boolean", default: true } },
+    ["a"],
+  );
+  expect(contentIn(parts, form({})).content).toEqual({ a: false, c: false });
+  expect(contentIn(parts, form({ b: "true", f1: "true" })).content).toMatchObject({ b: true });
+});
+
+test("a point in time is sent with its zone", () => {
+  const parts = of({ at: { type: "string", format: "date-time" } });
+  const { content } = contentIn(parts, form({ f0: "2026-11-23T14:00" }));
+  expect(content).toEqual({ at: new Date("2026-11-23T14:00").toISOString() });
+  expect(contentIn(parts, form({ f0: "2026-11-23T14:00:00+02:00" })).content).toEqual({
+    at: "2026-11-23T14:00:00+02:00",
+  });
+});
+
+test("limits, formats and examples are said in words", () => {
+  const [part] = of({
+    code: { type: "string", pattern: "^[A-Z]+$", minLength: 1, maxLength: 3, examples: ["PL"] },
+  });
+  expect(part!.rules).toEqual([
+    "pattern ^[A-Z]+$",
+    "at least 1 character",
+    "at most 3 characters",
+    "such as PL",
+  ]);
+});
+
+test("secrets are kept nowhere, however deep they are", () => {
+  const secret = { type: "string", format: "password" };
+  const parts = of({
+    user: { type: "string" },
+    password: secret,
+    keys: { type: "array", items: secret },
+    account: { type: "object", properties: { token: { type: "string", writeOnly: true }, id: {} } },
+  });
+  const content = {
+    user: "ada",
+    password: "x",
+    keys: ["y"],
+    account: { token: "z", id: 1 },
+    odd: 2,
+  };
+  expect(withoutSecrets(parts, content)).toEqual({ user: "ada", account: { id: 1 } });
+});
+
+describe("errors", () => {
+  const parts = of({ address: ADDRESS, rows: { type: "array", items: {} } });
+  const [address, rows] = parts;
+
+  test("stand at the field that they are about, also those of the server", () => {
+    const text =
+      "Tool arguments do not match the input schema of a: `address.city` is required; `rows.0.x` must be a string; `other` is unknown.";
+    const wrong = wrongFrom(text);
+    expect(messagesAt(address!.members![0]!, wrong)).toEqual(["is required"]);
+    expect(messagesAt(address!, wrong)).toEqual([]);
+    expect(messagesAt(rows!, wrong)).toEqual(["0.x must be a string"]);
+    expect(messagesElsewhere(parts, wrong)).toEqual(["other is unknown"]);
+  });
+
+  test("of others are no errors of arguments", () => {
+    expect(wrongFrom("The disk is full: `a` is required.")).toEqual([]);
+  });
+});
+
+test("a form of thousands has fields for the first, and JSON for the others", () => {
+  const many = Object.fromEntries(
+    Array.from({ length: 4000 }, (_, at) => [`p${at}`, { type: "string" }]),
+  );
+  const parts = of(many);
+  expect(parts).toHaveLength(201);
+  expect(contentIn(parts, form({ f0: "a", others: '{"p3999": "b"}' })).content).toEqual({
+    p0: "a",
+    p3999: "b",
+  });
+  expect(contentIn(parts, form({ others: "[]" })).wrong[0]!.message).toMatch("not an object");
+});
