@@ -10,8 +10,8 @@ from importlib.machinery import ModuleSpec
 
 import _edge
 
-# What `compile` returns instead of code, and what the nodes of that tree are called.
-_ONLY_TREE = 0x400
+# A flag of `compile`, and names of classes of nodes in the tree that it then returns.
+_AST_ONLY = 0x400
 _FUNCTIONS = ("FunctionDef", "AsyncFunctionDef", "Lambda")
 _IMPORTERS = ("import_module", "__import__", "find_spec")
 
@@ -39,14 +39,14 @@ def compile_all(_):
     for one, source in zip(head["modules"], sources):
         code = b""
         try:
-            tree = compile(source, one["path"], "exec", _ONLY_TREE, dont_inherit=True)
+            tree = compile(source, one["path"], "exec", _AST_ONLY, dont_inherit=True)
             made = compile(source, one["path"], "exec", dont_inherit=True, optimize=2 if is_library else 0)
             code = marshal.dumps(_without_lines(made) if is_library else made)
             package = one["name"] if one["isPackage"] else one["name"].rpartition(".")[0]
             found.append({"imports": _imports(tree, package)})
         except (SyntaxError, ValueError) as error:
             lines = traceback.format_exception_only(error)
-            found.append({"imports": [], "error": "".join(lines).strip(), "line": getattr(error, "lineno", None)})
+            found.append({"imports": [], "error": "".join(lines).strip()})
         codes.append(code)
     _edge.output(_packed({"modules": found}, codes))
     return 0
@@ -65,45 +65,42 @@ def _without_lines(code):
 
 
 def _imports(tree, package):
-    """The modules that a module imports, with their lines; `isLazy` in a function, `isTried` where it goes on without.
-
-    `isAny` is one whose name is computed: any of the module's package.
-    """
+    """The modules that a module imports, as `Import` in engine.ts."""
     found = []
 
-    def visit(node, is_lazy, is_tried):
+    def visit(node, is_lazy, is_optional):
         kind = type(node).__name__
         if kind == "Import":
             for alias in node.names:
-                found.append({"name": alias.name, "line": node.lineno, "isLazy": is_lazy, "isTried": is_tried})
+                found.append({"name": alias.name, "line": node.lineno, "isLazy": is_lazy, "isOptional": is_optional})
         elif kind == "ImportFrom":
             base = package.split(".") if node.level else []
             base = base[: len(base) - node.level + 1] if node.level else base
             name = ".".join([*base, *([node.module] if node.module else [])])
             names = [alias.name for alias in node.names]
-            found.append({"name": name, "names": names, "line": node.lineno, "isLazy": is_lazy, "isTried": is_tried})
+            found.append({"name": name, "names": names, "line": node.lineno, "isLazy": is_lazy, "isOptional": is_optional})
         elif kind == "Call" and getattr(node.func, "attr", getattr(node.func, "id", None)) in _IMPORTERS and node.args:
             name = getattr(node.args[0], "value", None)
             is_known = isinstance(name, str) and not name.startswith(".")
-            more = {"isLazy": is_lazy, "isTried": True} if is_known else {"isLazy": True, "isTried": True, "isAny": True}
+            more = {"isLazy": is_lazy, "isOptional": True} if is_known else {"isLazy": True, "isOptional": True, "isComputed": True}
             found.append({"name": name if is_known else package, "line": node.lineno, **more})
         elif kind == "Attribute" and node.attr == "strptime":
             # What the library's own code in C imports.
-            found.append({"name": "_strptime", "line": node.lineno, "isLazy": True, "isTried": True})
+            found.append({"name": "_strptime", "line": node.lineno, "isLazy": True, "isOptional": True})
         elif kind == "If" and _is_typing(node.test):
-            return [visit(child, is_lazy, is_tried) for child in node.orelse]
+            return [visit(child, is_lazy, is_optional) for child in node.orelse]
         elif kind == "Try" and any(_catches_imports(one.type) for one in node.handlers):
             for child in node.body:
                 visit(child, is_lazy, True)
-            # Another way to have the same is tried as well.
+            # Another way to have the same is optional, too.
             for child in [*node.handlers, *node.orelse, *node.finalbody]:
-                visit(child, is_lazy, is_tried or kind == "Try")
+                visit(child, is_lazy, True)
             return None
         for name in node._fields:
             value = getattr(node, name, None)
             for child in value if isinstance(value, list) else [value]:
                 if hasattr(child, "_fields"):
-                    visit(child, is_lazy or kind in _FUNCTIONS, is_tried)
+                    visit(child, is_lazy or kind in _FUNCTIONS, is_optional)
 
     visit(tree, False, False)
     return found
@@ -123,15 +120,17 @@ class _Modules:
     """Has the code of modules until they are imported, and the lines of the author's own for traces."""
 
     def __init__(self):
-        self.codes, self.sources, self.is_open = {}, {}, False
+        self.codes, self.sources = {}, {}
+        # True while the servlet is built.
+        self.is_loading = False
         # Files of packages, compressed, by their paths.
         self.files = {}
-        # Modules that are there, but not for a servlet that does not import them.
-        self.shelf = {}
+        # Modules that have run, for a servlet that imports them.
+        self.preloaded = {}
 
     def find_spec(self, name, path=None, target=None):
-        if name in self.shelf:
-            return ModuleSpec(name, self, is_package=hasattr(self.shelf[name], "__path__"))
+        if name in self.preloaded:
+            return ModuleSpec(name, self, is_package=hasattr(self.preloaded[name], "__path__"))
         known = self.codes.get(name)
         if known is not None:
             spec = ModuleSpec(name, self, origin=known[0], is_package=known[1])
@@ -139,7 +138,7 @@ class _Modules:
             if known[1]:
                 spec.submodule_search_locations = [known[0].rpartition("/")[0]]
             return spec
-        if self.is_open:
+        if self.is_loading:
             return None
         raise ModuleNotFoundError(
             f"No module named {name!r}: a servlet has the modules that were imported when it was built. "
@@ -148,12 +147,12 @@ class _Modules:
         )
 
     def create_module(self, spec):
-        return self.shelf.get(spec.name)
+        return self.preloaded.get(spec.name)
 
     def exec_module(self, module):
-        if self.shelf.pop(module.__name__, None) is None:
+        if self.preloaded.pop(module.__name__, None) is None:
             code = self.codes[module.__name__][2]
-            exec(marshal.loads(code if self.is_open else zlib.decompress(code)), module.__dict__)
+            exec(marshal.loads(code if self.is_loading else zlib.decompress(code)), module.__dict__)
 
     def get_data(self, path):
         with open(path, "rb") as file:
@@ -208,7 +207,7 @@ def _distributions(files, context):
             yield Installed(folder)
 
 
-def _offer(files):
+def _offer_files(files):
     """Has `open`, `os.stat`, `os.listdir` and `os.scandir` know files of packages, and so what is built on these."""
     import builtins
     import io
@@ -307,24 +306,23 @@ def load(_):
         for path, data in zip(head.get("files", ()), codes[len(head["modules"]) :]):
             _modules.files[path] = zlib.compress(data, 9)
         if _modules.files:
-            _offer(_modules.files)
+            _offer_files(_modules.files)
         for one, code in zip(head["modules"], codes):
             _modules.codes[one["name"]] = (one["path"], one["isPackage"], code)
             if one.get("source"):
                 _modules.sources[one["name"]] = zlib.compress(one["source"].encode(), 9)
-        _modules.is_open = True
+        _modules.is_loading = True
         own = {one["path"] for one in head["modules"] if one.get("source")}
-        asked = _watched(head["imports"], own)
+        asked = _import_all(head["imports"], own)
         kept = set(sys.modules)
-        for one in head.get("shelved", []):
+        for one in head.get("preloaded", []):
             __import__(one)
     except BaseException as error:
-        _edge.error("".join(_trace(error)).strip().encode())
-        return 1
-    _modules.is_open = False
-    brief = {one["name"] for one in head["modules"] if one.get("isBrief")}
+        return _refuse("".join(_trace_lines(error)).strip())
+    _modules.is_loading = False
+    temporary = {one["name"] for one in head["modules"] if one.get("isTemporary")}
     for name, (path, is_package, code) in [*_modules.codes.items()]:
-        if name in sys.modules or name in brief:
+        if name in sys.modules or name in temporary:
             del _modules.codes[name]
         else:
             _modules.codes[name] = (path, is_package, zlib.compress(code, 9))
@@ -334,15 +332,15 @@ def load(_):
         sys.meta_path[:] = [*sys.meta_path[:2], _modules]
         offered = {"present": sorted({*sys.builtin_module_names, *sys.modules})}
         for name in set(sys.modules) - kept:
-            _modules.shelf[name] = sys.modules.pop(name)
+            _modules.preloaded[name] = sys.modules.pop(name)
     else:
         from edge_servlets import _run
+        from edge_servlets._errors import message_of
 
         try:
             offered = {**json.loads(_run.loaded()), "asked": asked}
-        except Exception as error:
-            _edge.error((str(error) or type(error).__name__).encode())
-            return 1
+        except BaseException as error:
+            return _refuse(message_of(error))
     _edge.output(json.dumps(offered).encode())
     sys.path.clear()
     sys.path_importer_cache.clear()
@@ -351,20 +349,26 @@ def load(_):
     return 0
 
 
-_CHANCE = {
+def _refuse(why):
+    _edge.error(why.encode(errors="replace"))
+    return 1
+
+
+# Functions whose results differ from call to call.
+_VARYING = {
     "now", "today", "utcnow", "time", "time_ns", "monotonic", "perf_counter", "localtime", "gmtime",
     "urandom", "random", "getrandbits", "uuid1", "uuid4", "choice", "randint", "token_hex", "shuffle",
 }  # fmt: skip
 
 
-def _watched(names, own):
+def _import_all(names, own):
     """Imports modules; gives the lines of the author's files that ask for the time or for chance meanwhile."""
     asked = []
 
     def note(frame, event, argument):
         code = frame.f_code
         name = argument.__name__ if event == "c_call" else code.co_name if event == "call" else ""
-        if name not in _CHANCE:
+        if name not in _VARYING:
             return
         caller = frame if event == "c_call" else frame.f_back
         if caller is not None and caller.f_code.co_filename in own and len(asked) < 100:
@@ -376,14 +380,14 @@ def _watched(names, own):
             try:
                 __import__(one["name"])
             except ImportError:
-                if not one["isTried"]:
+                if not one["isOptional"]:
                     raise
     finally:
         sys.setprofile(None)
     return asked
 
 
-def _trace(error):
+def _trace_lines(error):
     """The lines of a trace, without those of the import system and of this module."""
     for one in traceback.TracebackException.from_exception(error).format():
         if not ("importlib" in one or "_edge_build" in one) or not one.startswith("  File"):

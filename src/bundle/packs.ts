@@ -25,9 +25,13 @@ export async function unpack(file: string, folder: string): Promise<string[]> {
   return names;
 }
 
-/** Packs all files of a folder. `quickly` makes the pack a third larger. */
+/** The ending of a file whose name begins with a digest. */
+const kindOf = (name: string) => name.slice(name.indexOf("."));
+
+/** Packs all files of a folder, in the order of their kinds. `quickly` makes the pack a third larger. */
 export async function pack(folder: string, { quickly = false } = {}): Promise<Uint8Array> {
-  const names = (await readdir(folder)).toSorted();
+  const byKind = (name: string) => `${kindOf(name)} ${name}`;
+  const names = (await readdir(folder)).toSorted((a, b) => (byKind(a) < byKind(b) ? -1 : 1));
   const files = await Promise.all(names.map((name) => readFile(join(folder, name))));
   const lengths = Object.fromEntries(names.map((name, at) => [name, files[at]!.length]));
   const all = Buffer.concat(files);

@@ -36,6 +36,8 @@ export function formsOf(value: string): string[] {
     inJson,
     // As PHP writes it.
     inJson.replaceAll("/", "\\/"),
+    // As Python's `repr` writes one with both kinds of quotes.
+    inJson.replaceAll('\\"', '"').replaceAll("'", "\\'"),
     encodeURIComponent(text),
     new URLSearchParams({ "": text }).toString().slice(1),
     bytes.toBase64(),

@@ -267,7 +267,7 @@ export class ScopeState {
     const { journal, leaves, vars } = instance.guest!;
     const kept = { instance, vars, ...memory };
     // Undefined if the next call starts with empty memory.
-    const change = leaves === "changes" ? this.#changed(kept, running) : undefined;
+    const change = leaves === "changes" ? await this.#changed(kept, running) : undefined;
     const bytes = change?.bytes ?? 0;
     if (bytes > limits.stateBytes) throw tooLarge(bytes);
     span.set({ "edge_servlets.state_bytes": bytes, "edge_servlets.file_bytes": files?.bytes });
@@ -293,7 +293,7 @@ export class ScopeState {
   }
 
   /** The changes of a call in its memory; garbage is collected first where they would take much more room. */
-  #changed(kept: Kept, { servlet, files, fileBytes }: Running): Changed {
+  async #changed(kept: Kept, { servlet, files, fileBytes }: Running): Promise<Changed> {
     const build = buildIdOf(servlet);
     const change = this.rows.changed(kept, build);
     const { room, roomBefore } = change.written;
@@ -302,7 +302,8 @@ export class ScopeState {
     const partsBefore = Math.max(1, Math.ceil((roomBefore + fileBytes) / PART));
     if (room - roomBefore <= PART / 2 && parts <= partsBefore) return change;
     try {
-      return collectGarbage(kept.instance) ? this.rows.changed(kept, build, change.ranges) : change;
+      const isCollected = await collectGarbage(kept.instance);
+      return isCollected ? this.rows.changed(kept, build, change.ranges) : change;
     } catch (error) {
       logError(error);
       throw new Fault(

@@ -135,17 +135,12 @@ export async function callIn(
  * Lets a guest whose call is over collect its garbage and make free memory zero. False if it does not know how to. If it
  * throws, the instance must not be used any more.
  */
-export function collectGarbage({ guest, exports }: Instance): boolean {
-  const collect = exports["edge_collect"];
-  if (typeof collect !== "function" || guest === undefined) return false;
+export async function collectGarbage(instance: Instance): Promise<boolean> {
+  const { guest, exports } = instance;
+  if (exports["edge_collect"] === undefined || guest === undefined) return false;
   guest.attach(exports, { fuel: limits.collectFuel });
-  // The call is over: nothing reaches the world.
-  guest.ended = new Error("a guest that collects garbage has called its host");
-  try {
-    (collect as () => void)();
-  } finally {
-    guest.count();
-  }
+  guest.isCollecting = true;
+  await runExport(instance, "edge_collect");
   return true;
 }
 

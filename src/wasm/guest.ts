@@ -30,6 +30,8 @@ export class Guest extends GuestMemory {
   readonly budget: Budget;
   /** Set when the call is over while the guest still runs: it is thrown at every host call from then on. */
   ended: unknown;
+  /** Set when the call is over and the guest collects its garbage: finalizers may use its files, and nothing else. */
+  isCollecting = false;
   /** Extism's variables. */
   readonly vars = new Map<string, Uint8Array>();
   varBytes = 0;

@@ -3,6 +3,7 @@ import type { Guest } from "./guest.ts";
 import type { InstanceViews, Patched } from "./image.ts";
 import { extismFunctions } from "./extism.ts";
 import type { HostFunction, HostFunctions } from "./host-function.ts";
+import { errno } from "./wasi-abi.ts";
 import { wasiFunctions } from "./wasi.ts";
 import { limits } from "../core/limits.ts";
 
@@ -115,7 +116,7 @@ export function instantiate(code: Code, guest: Guest): Instance {
   const instance: Instance = { guest, exports: {}, suspends };
   const imports: Record<string, Record<string, WebAssembly.ImportValue>> = {};
   for (const { namespace, name, call } of functions) {
-    (imports[namespace] ??= {})[name] = guarded(instance, call, suspends);
+    (imports[namespace] ??= {})[name] = guarded(instance, { name, call }, suspends);
   }
   instance.exports = new WebAssembly.Instance(code.module, imports).exports;
   return instance;
@@ -134,17 +135,25 @@ export async function runExport(instance: Instance, name: string): Promise<numbe
   return (await code) ?? 0;
 }
 
+/** Names of WASI's functions on files. */
+const ON_FILES = /^(fd|path)_/;
+
 /**
  * A host function that throws ends the call. A guest that catches the exception gets it again at its
  * next host call, and nothing it does then reaches the world. Where the guest can be suspended, others are served
- * before a host function when it has computed for a while.
+ * before a host function when it has computed for a while. In a guest that collects garbage, all but functions on files
+ * fail with an error of WASI.
  */
 function guarded(
   instance: Instance,
-  call: HostFunction,
+  { name, call }: { name: string; call: HostFunction },
   suspends: boolean,
 ): WebAssembly.ImportValue {
   const invoke = call as (guest: Guest, ...args: unknown[]) => unknown;
+  const whileCollecting = (guest: Guest, args: unknown[]) => {
+    guest.pay(HOST_CALL_FUEL);
+    return ON_FILES.test(name) ? invoke(guest, ...args) : errno.io;
+  };
   const inCall = (): Guest => {
     const { guest } = instance;
     if (guest === undefined) throw new Error("an instance outside of a call has called its host");
@@ -155,6 +164,7 @@ function guarded(
   if (call.constructor === AsyncFunction) {
     return new WebAssembly.Suspending(async (...args: unknown[]) => {
       const guest = inCall();
+      if (guest.isCollecting) return whileCollecting(guest, args);
       try {
         guest.pay(SLOW_CALL_FUEL);
         if (guest.enter()) await guest.giveWay();
@@ -174,6 +184,7 @@ function guarded(
   };
   const now = (...args: unknown[]) => {
     const guest = inCall();
+    if (guest.isCollecting) return whileCollecting(guest, args);
     try {
       guest.pay(HOST_CALL_FUEL);
       if (guest.enter() && suspends) return later(guest, args);

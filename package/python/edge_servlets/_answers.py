@@ -1,13 +1,16 @@
 """The exports of a servlet, each as a function from its input to its output as JSON."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from inspect import Parameter, signature
 from types import UnionType
 from typing import (
     Annotated,
     Any,
     NamedTuple,
+    Never,
+    NoReturn,
     TypeAliasType,
     Union,
     get_args,
@@ -148,8 +151,15 @@ class _Signature:
         return lambda arguments: function(**arguments)
 
 
-def _of(function: Function, kind: str, name: str) -> str:
-    return f'{place_of(function)}{kind} "{name}": '
+@contextmanager
+def _defining(kind: str, function: Function, name: str) -> Iterator[None]:
+    """Has an error say what cannot be defined, and where it is."""
+    try:
+        yield
+    except Exception as error:
+        raise DefinitionError(
+            f'{place_of(function)}{kind} "{name}": {message_of(error)}'
+        ) from None
 
 
 # --- tools
@@ -180,7 +190,7 @@ class _Tool(NamedTuple):
 
 def _tool(definition: Definition, defined: Definitions) -> _Tool:
     function, name = definition.function, definition.key
-    try:
+    with _defining("the tool", function, name):
         if not _TOOL_NAME.fullmatch(name):
             raise DefinitionError(
                 'its name must be letters, digits, "_", "-" and ".", at most 128.'
@@ -195,18 +205,17 @@ def _tool(definition: Definition, defined: Definitions) -> _Tool:
         taken.describe(docs.parameters)
         arguments = shapes.record(taken.members)
         output, schema = _output_of(taken.hints.get("return", Any))
-    except DefinitionError as error:
-        raise DefinitionError(f"{_of(function, 'the tool', name)}{error}") from None
-    description = definition.description or docs.description
-    listed = {"name": name, **definition.listed}
-    if description:
-        listed["description"] = description
-    listed["inputSchema"] = {
-        **arguments.schema,
-        **({"$defs": shapes.definitions} if shapes.definitions else {}),
-    }
-    if schema is not None:
-        listed["outputSchema"] = schema
+        description = definition.description or docs.description
+        listed = {"name": name, **definition.listed}
+        if description:
+            listed["description"] = description
+        listed["inputSchema"] = {
+            **arguments.schema,
+            **({"$defs": shapes.definitions} if shapes.definitions else {}),
+        }
+        if schema is not None:
+            listed["outputSchema"] = schema
+        encode_of(listed, "what describes it")
     return _Tool(name, listed, _tool_call(name, arguments.convert, taken.caller(), output))
 
 
@@ -270,7 +279,7 @@ def _output_of(hint: Any) -> tuple[Output, Json | None]:
     return "wrapped", schema
 
 
-_FREE: list[Any] = [Any, object, None, type(None), str, bytes, bytearray, dict]
+_FREE: list[Any] = [Any, object, None, type(None), Never, NoReturn, str, bytes, bytearray, dict]
 
 
 def _arms(hint: Any) -> list[Any]:
@@ -308,7 +317,7 @@ def _resource_answers(
     listed_templates: list[Json] = []
     for uri, definition in defined.resources.items():
         function = definition.function
-        try:
+        with _defining("the resource", function, uri):
             docs = docs_of(function.__doc__)
             taken = _Signature(function, Shapes())
             description = definition.description or docs.description
@@ -327,8 +336,6 @@ def _resource_answers(
                 _text_caller(taken, [])
                 fixed[uri] = (taken.caller(), mime_type)
                 listed.append({"uri": uri, **entry})
-        except DefinitionError as error:
-            raise DefinitionError(f"{_of(function, 'the resource', uri)}{error}") from None
 
     def read_resource(given: Json) -> str:
         uri = given["request"]["uri"]
@@ -396,7 +403,7 @@ def _prompt_answers(
     calls: dict[str, tuple[Callable[[Json], Any], list[str], str | None]] = {}
     for name, definition in defined.prompts.items():
         function = definition.function
-        try:
+        with _defining("the prompt", function, name):
             docs = docs_of(function.__doc__)
             taken = _Signature(function, Shapes())
             taken.describe(docs.parameters)
@@ -404,8 +411,6 @@ def _prompt_answers(
             call = _text_caller(taken, names)
             if own := _completers(definition, taken, names):
                 completers[f"prompt {name}"] = own
-        except DefinitionError as error:
-            raise DefinitionError(f"{_of(function, 'the prompt', name)}{error}") from None
         description = definition.description or docs.description or None
         arguments = [_argument(name, member) for name, member in taken.members.items()]
         entry: Json = {"name": name, **definition.listed}

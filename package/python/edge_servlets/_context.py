@@ -106,6 +106,10 @@ class Context:
 
     __slots__ = ()
 
+    def __class_getitem__(cls, _: object) -> type[Context]:
+        # As servers for the official SDK write it: `Context[ServerSession, None]`.
+        return cls
+
     @property
     def id(self) -> str | int:
         """The request's id."""
@@ -199,15 +203,16 @@ class Context:
         *,
         timeout: float | None = None,
         view: str | None = None,
+        schema: Any = None,
     ) -> ElicitationResult[Any]:
         """Asks the user to fill in a form, and gives what they have filled in as `data`.
 
         `response_type` is a dataclass or TypedDict of texts, numbers, booleans and choices; one of these alone, such as
         `bool` or `Literal["s", "m"]`; a list of choices, or a dict of choices as `{"s": {"title": "Small"}}`; or None, for a
         mere yes. `timeout` is in seconds; after it the form counts as cancelled. `view` names a view of the servlet that
-        stands for the form where the client can.
+        stands for the form where the client can. `schema` is the official SDK's name of `response_type`.
         """
-        schema, convert = _form(response_type)
+        schema, convert = _form(schema if response_type is None else response_type)
         params: Json = {
             "mode": "form",
             "message": message,

@@ -87,7 +87,7 @@ definitions = Definitions()
 
 def _name_of(function: Function, given: str | None, kind: str) -> str:
     name = given or getattr(function, "__name__", "")
-    if not name or name == "<lambda>":
+    if not isinstance(name, str) or name in ("", "<lambda>"):
         raise DefinitionError(f'{place_of(function)}this {kind} needs a name: @{kind}("NAME").')
     return name
 

@@ -41,7 +41,7 @@ _UNDERLINE = re.compile(r"-{3,}\s*")
 _GOOGLE = re.compile(r"([A-Za-z ]+):\s*")
 _GOOGLE_ENTRY = re.compile(r"\*{0,2}(\w+)\s*(?:\(.*?\))?\s*:\s*(.*)")
 _NUMPY_ENTRY = re.compile(r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?")
-_SPHINX = re.compile(r":(\w+)(?:\s+([^:]*))?:\s*(.*)")
+_SPHINX = re.compile(r":(\w+)(?:\s([^:]*))?:\s*(.*)")
 
 
 def docs_of(docstring: str | None) -> Docs:

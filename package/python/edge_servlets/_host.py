@@ -42,7 +42,7 @@ chance: Any = None
 def call(what: str, name: str, payload: object = None) -> bytes | None:
     """Calls a host function with JSON; `what` names it in messages."""
     demand_call(what)
-    return answer(name, b"" if payload is None else encode(payload).encode())
+    return answer(name, b"" if payload is None else encode(payload).encode(errors="replace"))
 
 
 def answer(name: str, data: bytes, more: bytes = b"") -> bytes | None:

@@ -68,6 +68,7 @@ class Loop(asyncio.BaseEventLoop):
         self.begun = 0
         _drive.asker = self
         events._set_running_loop(self)
+        task = None
         try:
             task = self.create_task(coroutine, eager_start=True)
             if (
@@ -79,8 +80,16 @@ class Loop(asyncio.BaseEventLoop):
                 or self._asyncgens
             ):
                 self._run_tasks(task)
+        except BaseException:
+            # Of the loop, such as `SystemExit`: what the handler raises is the result of its task.
+            self._end_tasks()
+            raise
+        else:
             return task.result()
         finally:
+            # An error knows this frame: it would be garbage only together with its task.
+            task = None
+            self._stopping = False
             self._ready.clear()
             self._scheduled.clear()
             self._asks.clear()
@@ -92,13 +101,10 @@ class Loop(asyncio.BaseEventLoop):
 
     def _run_tasks(self, task: asyncio.Task[Any]) -> None:
         """Runs all tasks until this one is done; others are cancelled then."""
-        try:
-            while not task.done():
-                self._run_once()
-        except Deadlock:
-            for one in asyncio.all_tasks(self):
-                one._log_destroy_pending = False
-            raise
+        while not task.done():
+            self._run_once()
+            if self._stopping:
+                raise RuntimeError("The event loop was stopped, and the handler has not ended.")
         left = asyncio.all_tasks(self) - self._closing
         if left:
             text = f"{running.what} has ended before {len(left)} of its tasks, which are cancelled"
@@ -108,12 +114,25 @@ class Loop(asyncio.BaseEventLoop):
         for generator in list(self._asyncgens):
             self._asyncgen_finalizer_hook(generator)
         left |= self._closing
-        try:
-            while not all(one.done() for one in left):
+        with contextlib.suppress(Deadlock):
+            while not self._stopping and not all(one.done() for one in left):
                 self._run_once()
-        except Deadlock:
+        self._end_tasks()
+
+    def _end_tasks(self) -> None:
+        """Ends all tasks, whatever they wait for: one that is left would go on in a later call."""
+        left = asyncio.all_tasks(self)
+        with contextlib.suppress(BaseException):
             for one in left:
-                _close(one)
+                one._log_destroy_pending = False
+                one.cancel()
+                with contextlib.suppress(BaseException):
+                    one.get_coro().close()  # type: ignore[union-attr]
+            while self._ready and not all(one.done() for one in left):
+                self._run_once()
+        for one in left:
+            # That it was ended is no error to be logged.
+            one._log_traceback = False
 
     # --- what is there in place of a selector
 
@@ -128,7 +147,7 @@ class Loop(asyncio.BaseEventLoop):
         elif timeout is None:
             places = _places_of(asyncio.all_tasks(self))
             raise Deadlock(
-                f"{running.what} awaits something that can never happen, at {places}: nothing else runs."
+                f"{running.what or 'Module scope'} awaits something that can never happen, at {places}: nothing else runs."
             )
         else:
             time.sleep(timeout)
@@ -225,19 +244,18 @@ def _sent(
     waiting: list[_Waiting], send: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> list[_Answer]:
     """The answers to these requests, which are sent together."""
-    if len(waiting) < 2:
-        return [send(one.request) for one in waiting]
-    answers = send({f"ask_{nth}": one.request for nth, one in enumerate(waiting, 1)})
+    try:
+        if len(waiting) < 2:
+            return [send(one.request) for one in waiting]
+        answers = send({f"ask_{nth}": one.request for nth, one in enumerate(waiting, 1)})
+    except Exception as error:
+        # One of them is not JSON. It is theirs, and not of the loop.
+        for one in waiting:
+            one.future.set_exception(error)
+        return []
     # Where one cannot be asked, others may have no answer.
     failure = next((one for one in answers.values() if "result" not in one), {})
     return [answers.get(f"ask_{nth}", failure) for nth in range(1, len(waiting) + 1)]
-
-
-def _close(task: asyncio.Task[Any]) -> None:
-    """Ends a task that waits for what can never happen: deleted as garbage, it would run its `finally` in a later call."""
-    task._log_destroy_pending = False
-    with contextlib.suppress(Exception):
-        task.get_coro().close()  # type: ignore[union-attr]
 
 
 async def _awaited(awaitable: Awaitable[Any]) -> Any:
@@ -267,7 +285,7 @@ _THREAD = threading.get_ident()
 
 
 class _Policy(asyncio.events._AbstractEventLoopPolicy):
-    """Makes `asyncio.run` work in a handler that is no coroutine."""
+    """Makes `asyncio.run` work in a handler that is no coroutine, and at module scope."""
 
     _loop: asyncio.AbstractEventLoop | None = None
 
@@ -285,9 +303,11 @@ class _Policy(asyncio.events._AbstractEventLoopPolicy):
         return Loop()
 
 
+events._set_event_loop_policy(_Policy())
+
+
 def install() -> None:
     """Has handlers run as tasks of one loop; called once, for a servlet that has loaded asyncio."""
     loop = Loop()
     sys.set_asyncgen_hooks(loop._asyncgen_firstiter_hook, loop._asyncgen_finalizer_hook)
-    events._set_event_loop_policy(_Policy())
     _drive.drive = loop.drive

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from inspect import Parameter
+from math import isfinite
+from sys import float_info
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from . import _json
@@ -53,7 +55,11 @@ class Mismatch(Exception):
 
 
 def _shown(value: object) -> str:
-    text = _json.encode(value)
+    try:
+        text = _json.encode(value)
+    except ValueError:
+        # A number of a text that is more than JSON has, such as `NaN`.
+        text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
@@ -119,10 +125,13 @@ def _to_int(value: Any) -> Any:
     raise Mismatch("an integer", value)
 
 
+_FLOAT_MAX = float_info.max
+
+
 def _to_float(value: Any) -> Any:
-    if type(value) is float:
+    if type(value) is float and isfinite(value):
         return value
-    if type(value) is int:
+    if type(value) is int and -_FLOAT_MAX <= value <= _FLOAT_MAX:
         return float(value)
     raise Mismatch("a number", value)
 
@@ -163,7 +172,7 @@ def _text(
             if type(value) is str:
                 try:
                     return read(kind, value)
-                except ValueError:
+                except ValueError, ArithmeticError:
                     pass
             raise Mismatch(expected, value)
 
@@ -204,7 +213,9 @@ def _decimal(kind: Any, output: bool) -> Shape:
     def convert(value: Any) -> Any:
         if type(value) in (int, float, str):
             try:
-                return kind(str(value))
+                made = kind(str(value))
+                if made.is_finite():
+                    return made
             except ArithmeticError:
                 pass
         raise Mismatch("a decimal number", value)
@@ -264,7 +275,7 @@ _LIMITS: dict[str, tuple[str, str, Callable[[Any, Any], bool]]] = {
     "multiple_of": (
         "multipleOf",
         "a multiple of {}",
-        lambda value, limit: abs(value / limit - round(value / limit)) < 1e-9,
+        lambda value, limit: abs(float(value) / limit - round(float(value) / limit)) < 1e-9,
     ),
     "min_length": ("min", "a length of at least {}", lambda value, limit: len(value) >= limit),
     "max_length": ("max", "a length of at most {}", lambda value, limit: len(value) <= limit),
@@ -434,7 +445,10 @@ class Shapes:
             if type(value) is not list:
                 raise Mismatch("an array", value)
             found = value if convert_item is None else _each(convert_item, value)
-            return found if kind is list else kind(found)
+            try:
+                return found if kind is list else kind(found)
+            except TypeError:
+                raise Mismatch("an array of what can be in a set", value) from None
 
         return Shape(schema, convert)
 
@@ -600,7 +614,7 @@ class Shapes:
             try:
                 return make(**made)
             except ValueError as error:
-                raise Mismatch(str(error)) from error
+                raise Mismatch(str(error) or type(error).__name__) from error
 
         return Shape(schema, convert)
 
@@ -643,6 +657,8 @@ def _or_none(convert: Convert) -> Convert:
 
 def _choice(values: list[Any]) -> Shape:
     """One of these values: of JSON, or members of an Enum, which stand for their values."""
+    if not values:
+        raise DefinitionError("there is nothing to choose from. Give it values.")
     plain = [one.value if isinstance(one, Enum) else one for one in values]
     for one in plain:
         if type(one) not in (str, int, float, bool, _NONE) and not isinstance(one, (str, int)):
@@ -696,8 +712,12 @@ def described(shape: Shape, extra: Any) -> Shape:
         limit = getattr(extra, name, None)
         if limit is None:
             continue
-        if name == "pattern" and not isinstance(limit, str):
-            limit = limit.pattern
+        if name == "pattern":
+            limit = getattr(limit, "pattern", limit)
+            try:
+                re.compile(limit)
+            except re.error as error:
+                raise DefinitionError(f"`{limit}` is not a regular expression: {error}.") from None
         if keyword in ("min", "max"):
             kind = schema.get("type") or next(
                 (one.get("type") for one in schema.get("anyOf", ()) if "type" in one), "string"
@@ -722,7 +742,12 @@ def _checked(
         made = convert(value)
         if made is not None:
             for fits, limit, expected in checks:
-                if not fits(made, limit):
+                try:
+                    is_fit = fits(made, limit)
+                except ArithmeticError:
+                    # It is too large to be divided.
+                    is_fit = False
+                if not is_fit:
                     raise Mismatch(expected, value)
         return made
 
@@ -738,7 +763,7 @@ def from_text(convert: Convert) -> Convert:
         except Mismatch as wrong:
             try:
                 value = _json.decode(text)
-            except ValueError:
+            except ValueError, RecursionError:
                 raise wrong from None
         return convert(value)
 

@@ -28,8 +28,8 @@ const LEFT_OUT = new RegExp(
 
 const KIT = /^(_edge_build\.py|edge_servlets\/|fastmcp\/|mcp\/)/;
 const KIT_MODULES = ["_edge_build", "edge_servlets._run"];
-/** Modules that many servlets import: they are there for each that does. Others come with the servlet that imports them. */
-const OFTEN =
+/** Modules that the base has loaded, for each servlet that imports them. Others come with the servlet that imports them. */
+const PRELOADED =
   "asyncio edge_servlets._chance edge_servlets._logs edge_servlets._loop base64 collections contextlib copy dataclasses datetime enum functools hashlib itertools json logging math operator os random re string textwrap time typing uuid".split(
     " ",
   );
@@ -106,10 +106,10 @@ export async function base(
   // Another instance loads than compiles, so that nothing of the compiling is left.
   const { instance, run } = boot(engine, codes);
   const before = memoryOf(instance.exports).slice();
-  const imports = KIT_MODULES.map((name) => ({ name, isTried: false }));
+  const imports = KIT_MODULES.map((name) => ({ name, isOptional: false }));
   const loaded = run(
     INTERPRETER_EXPORTS.load,
-    packed({ modules: [], imports, shelved: [...OFTEN, ...ENCODINGS] }, []),
+    packed({ modules: [], imports, preloaded: [...PRELOADED, ...ENCODINGS] }, []),
   );
   const { present } = JSON.parse(new TextDecoder().decode(loaded)) as { present: string[] };
   const described = modules.map((one, nth): Omit<Compiled, "code"> => ({

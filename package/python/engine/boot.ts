@@ -1,12 +1,7 @@
 /** Starts Python from files, as nothing but the making of its base does: whoever bundles a servlet begins with that. */
 import { WASI } from "node:wasi";
-import { dialects } from "../../../src/servlets/dialects.ts";
-import { Guest, type Setup } from "../../../src/wasm/guest.ts";
-import { Journal } from "../../../src/wasm/journal.ts";
+import { bundlingGuest, userFunctions } from "../../../src/bundle/wasm/snapshot.ts";
 import { hostFunctions, type Instance } from "../../../src/wasm/link.ts";
-import { startWorld } from "../../../src/wasm/world.ts";
-
-const { userFunctions } = dialects["hyper-v2"];
 
 export interface Started {
   instance: Instance;
@@ -16,19 +11,7 @@ export interface Started {
 
 /** An instance of the prepared engine whose /lib is this folder, before Python has started in it. */
 export function boot(engine: WebAssembly.Module, lib: string): Started {
-  const logs: string[] = [];
-  const setup: Setup = {
-    world: startWorld,
-    config: {},
-    allowedHosts: [],
-    secret: () => undefined,
-    logLevel: "trace",
-    signal: () => new AbortController().signal,
-    log: (_level, text) => logs.push(text),
-    notify: () => {},
-    ask: () => Promise.reject(new Error("nobody can be asked")),
-  };
-  const guest = new Guest(setup, new Journal({ hash: "", input: "" }, startWorld, undefined));
+  const { guest, logs } = bundlingGuest();
   const wasi = new WASI({
     version: "preview1",
     preopens: { "/lib": lib },

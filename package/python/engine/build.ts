@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { zstdDecompressSync } from "node:zlib";
 import { unzipSync } from "fflate";
 import { cachedBuild, contentHash, readIfThere, writeWhole } from "../../../src/bundle/cache.ts";
@@ -69,7 +69,9 @@ const work = await mkdtemp(join(tmpdir(), "python-"));
 try {
   const member = await wheel();
   say("linking CPython");
-  const sources = ["link.ts", "shim.c"].map((name) => join(import.meta.dirname, name));
+  // As paths that hold in another clone with the same cache.
+  const folder = relative(".", import.meta.dirname);
+  const sources = ["link.ts", "shim.c"].map((name) => join(folder, name));
   const plugin = await cachedBuild(CACHE, "python", async () => ({
     output: await link(partOf(member, LIBPYTHON)),
     inputs: sources,

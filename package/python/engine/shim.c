@@ -88,6 +88,16 @@ TWO_TO_ONE(DECLARE_TWO_TO_ONE)
 
 static Object *none(void) { return Py_GetConstant(NONE); }
 
+// Raises a ValueError. Exceptions are data, which this module cannot import.
+static Object *refused(const char *why) {
+  Object *builtins = PyImport_ImportModule("builtins");
+  Object *kind = builtins == 0 ? 0 : PyObject_GetAttrString(builtins, "ValueError");
+  if (kind != 0) PyErr_SetString(kind, why);
+  Py_DecRef(kind);
+  Py_DecRef(builtins);
+  return 0;
+}
+
 // A block of the host with these bytes.
 static Block put(const char *bytes, int length) {
   Block at = host_alloc(length);
@@ -187,7 +197,7 @@ static Object *call(Object *self, Object **arguments, int count) {
   ONE_TO_ONE(CALL_ONE_TO_ONE)
   ONE_TO_NONE(CALL_ONE_TO_NONE)
   NONE_TO_NONE(CALL_NONE_TO_NONE)
-  TWO_TO_ONE(CALL_TWO_TO_ONE) abort();
+  TWO_TO_ONE(CALL_TWO_TO_ONE) return refused("there is no host function of this name");
   if (one) host_free(one);
   if (two) host_free(two);
   return takenBlock(result);

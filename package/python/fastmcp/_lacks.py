@@ -55,6 +55,7 @@ CONTEXT = {
 }
 
 OPTIONS = {
+    "structured_output": "write the type of what the function returns",
     "output_schema": "write the type of what the function returns",
     "timeout": "use `asyncio.timeout`, and `compute_limit` in servlet.json",
     "auth": "the server knows its callers: docs/access.md",

@@ -5,6 +5,8 @@ const NUMBERS =
   "it is compiled for a computer, not for a servlet: use lists, statistics and sqlite3";
 const MODELS =
   "its version 2 is compiled for a computer: use dataclasses, or pydantic 1 (pydantic<2)";
+const PROTOCOL =
+  "the server speaks the protocol, and knows its callers: write tools, resources and prompts, as docs/python.md says";
 const PICTURES = "it is compiled for a computer: have the picture made by a service";
 
 /** Gives each of these names one advice. */
@@ -16,6 +18,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   ...adviseAll("numpy pandas scipy polars pyarrow sklearn scikit-learn torch", NUMBERS),
   ...adviseAll("pydantic pydantic-core pydantic_core", MODELS),
   ...adviseAll("PIL pillow", PICTURES),
+  ...adviseAll("fastmcp mcp", PROTOCOL),
   "rpds-py":
     "it is compiled for a computer: of what needs it take an older version (jsonschema<4.18)",
   lxml: "it is compiled for a computer: use xml.etree or html.parser",

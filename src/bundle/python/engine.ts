@@ -26,9 +26,9 @@ export interface Import {
   /** True inside a function: it does not run when the module is loaded. */
   isLazy: boolean;
   /** True if the importing module handles its absence. */
-  isTried: boolean;
+  isOptional: boolean;
   /** True if the name is computed: it may be any module of the package `name`. */
-  isAny?: boolean;
+  isComputed?: boolean;
 }
 
 /** A module as bytecode. */

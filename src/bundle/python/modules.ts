@@ -36,7 +36,7 @@ export interface Module extends Compiled {
 export interface LoadedFrom {
   modules: Module[];
   /** The imports to run, in order: the servlet, then the modules that functions import. */
-  imports: { name: string; isTried: boolean }[];
+  imports: { name: string; isOptional: boolean }[];
   /** The files of packages whose modules may read them, by path. */
   data: Map<string, Uint8Array>;
 }
@@ -80,7 +80,7 @@ export async function modulesOf(
 ): Promise<LoadedFrom> {
   const roots = [dirname(entry), ...packages];
   const found = new Map<string, Module>();
-  const imports: LoadedFrom["imports"] = [{ name: SERVLET_MODULE, isTried: false }];
+  const imports: LoadedFrom["imports"] = [{ name: SERVLET_MODULE, isOptional: false }];
   const compile = async (sources: readonly Source[]): Promise<Module[]> => {
     const known = await Promise.all(sources.map((one) => knownOf(one, base.bytes, cache)));
     const missing = sources.filter((_, nth) => known[nth] === undefined);
@@ -120,7 +120,7 @@ export async function modulesOf(
         // A library module's imports inside functions count only if the servlet or a package imports that module itself.
         if (one.isLazy && isLibrary && !named.has(name)) continue;
         if (!isLibrary) for (const each of [one.name, ...submodulesOf(one)]) named.add(each);
-        if (one.isAny) {
+        if (one.isComputed) {
           for (const each of await modulesBelow(one.name, roots)) await want(each);
           continue;
         }
@@ -128,12 +128,12 @@ export async function modulesOf(
         for (const parent of parentsOf(one.name)) await want(parent);
         const inside = [];
         for (const each of submodulesOf(one)) if (await want(each)) inside.push(each);
-        if (!isThere && !one.isTried && inside.length === 0 && isAuthors)
+        if (!isThere && !one.isOptional && inside.length === 0 && isAuthors)
           throw new Refusal(`${module.path}:${one.line}: ${adviceOn(one.name)}`);
         // Library modules that only functions of packages import stay unloaded until a call needs them.
         if (one.isLazy && isThere && (isAuthors || !library.has(one.name)))
           for (const each of [one.name, ...inside])
-            imports.push({ name: each, isTried: one.isTried || !isAuthors });
+            imports.push({ name: each, isOptional: one.isOptional || !isAuthors });
       }
     }
   }

@@ -29,7 +29,7 @@ export async function loadPython(
     isPackage,
     source,
     // It is removed once the servlet is loaded.
-    isBrief: name === LOADING_MODULE || undefined,
+    isTemporary: name === LOADING_MODULE || undefined,
   }));
   const input = packed(
     { main: SERVLET_MODULE, modules, imports: program.imports, files: [...program.data.keys()] },

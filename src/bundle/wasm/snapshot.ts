@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { dialects } from "../../servlets/dialects.ts";
-import { Guest, type Setup } from "../../wasm/guest.ts";
+import { Exit, Guest, type Setup } from "../../wasm/guest.ts";
 import { memoryOf } from "../../wasm/image.ts";
 import { Journal } from "../../wasm/journal.ts";
 import { instantiate, runExport } from "../../wasm/link.ts";
@@ -128,10 +128,11 @@ async function load(interpreter: Prepared, input: Uint8Array, base: Cached | und
   };
 }
 
-const { userFunctions } = dialects["hyper-v2"];
+/** The functions of the host that interpreters import. */
+export const { userFunctions } = dialects["hyper-v2"];
 
-/** An interpreter that has started and has the `base`, and a way to run its exports. */
-async function started(interpreter: Prepared, base: Cached | undefined) {
+/** A guest while a bundle is made, for whom nobody can be asked; and the lines that it logs. */
+export function bundlingGuest(): { guest: Guest; logs: string[] } {
   const logs: string[] = [];
   const setup: Setup = {
     world: startWorld,
@@ -144,7 +145,13 @@ async function started(interpreter: Prepared, base: Cached | undefined) {
     notify: () => {},
     ask: () => Promise.reject(new Error("users cannot be asked while a bundle is made")),
   };
-  const guest = new Guest(setup, new Journal({ hash: "", input: "" }, startWorld, undefined));
+  const journal = new Journal({ hash: "", input: "" }, startWorld, undefined);
+  return { guest: new Guest(setup, journal), logs };
+}
+
+/** An interpreter that has started and has the `base`, and a way to run its exports. */
+async function started(interpreter: Prepared, base: Cached | undefined) {
+  const { guest, logs } = bundlingGuest();
   const instance = instantiate({ module: await moduleOf(interpreter), userFunctions }, guest);
   const { exports } = instance;
   guest.attach(exports, { fuel: BUNDLE_FUEL });
@@ -157,16 +164,20 @@ async function started(interpreter: Prepared, base: Cached | undefined) {
       guest.setInput(input);
       const code = await runExport(instance, name).catch((error: unknown) => error);
       const message = guest.error();
+      if (guest.fuelMeter?.isEmpty === true) throw new Refusal(failureText(ENDLESS, logs));
       if (code !== 0 || message !== undefined)
-        throw new Refusal(failureText(message ?? String(code), logs));
+        throw new Refusal(failureText(message ?? endingText(code), logs));
       return guest.outputBytes()?.slice();
     },
   };
 }
 
+const ENDLESS = "its module scope does not come to an end: only handlers may loop or wait";
+
+const endingText = (code: unknown): string =>
+  code instanceof Exit ? `its module scope ended by exit code ${code.code}` : String(code);
+
 function failureText(message: string, logs: string[]): string {
-  const why = message.includes("interrupted")
-    ? "its module scope does not come to an end: only handlers may loop or wait"
-    : message;
+  const why = message.includes("interrupted") ? ENDLESS : message;
   return [`it could not be loaded: ${why}`, ...logs].join("\n");
 }

@@ -49,6 +49,13 @@ describe("an exception of a tool", () => {
     expect((await servlet.callTool(tool)).result).toEqual(failed(said));
   });
 
+  test("for an unknown function of the host can be handled", async () => {
+    const { result } = await servlet.callTool("calls_unknown");
+    expect(result.content).toEqual([
+      { type: "text", text: "there is no host function of this name" },
+    ]);
+  });
+
   test("that ends Python ends the call", async () => {
     const { result, logs } = await servlet.callTool("exits");
     expect(result).toEqual(failed("SystemExit: 3"));
@@ -73,18 +80,19 @@ test("logging is in the log at its levels", async () => {
 
 describe("a definition is refused", () => {
   const { bundle } = bundling();
-  const HEAD = "from edge_servlets import *\nfrom dataclasses import dataclass\n";
+  const HEAD =
+    "from edge_servlets import *\nfrom dataclasses import dataclass\nfrom typing import *\n";
   test.each<[what: string, text: string, message: string | RegExp]>([
     ["that is empty", "x = 1", "The servlet offers nothing: no @tool, @resource or @prompt."],
     [
       "of a type without a schema",
       "@tool\ndef f(x: complex) -> str: ...",
-      /servlet\.py:3: the tool "f": the parameter `x`: complex has no JSON Schema\./,
+      /servlet\.py:4: the tool "f": the parameter `x`: complex has no JSON Schema\./,
     ],
     [
       "of a result without a schema",
       "@tool\ndef f() -> complex: ...",
-      /servlet\.py:3: the tool "f": complex has no JSON Schema\./,
+      /servlet\.py:4: the tool "f": complex has no JSON Schema\./,
     ],
     [
       "of a name that is not known",
@@ -97,7 +105,7 @@ describe("a definition is refused", () => {
     [
       "that is there twice",
       "@tool\ndef f(): ...\n@tool\ndef f(): ...",
-      /servlet\.py:5: there is another tool "f", at .*servlet\.py:3\./,
+      /servlet\.py:6: there is another tool "f", at .*servlet\.py:4\./,
     ],
     ["with an unknown view", '@tool(view="v")\ndef f(): ...', 'there is no view "v"'],
     ["of a resource without a URI", "@resource\ndef f(): ...", "a resource needs a URI"],
@@ -121,6 +129,31 @@ describe("a definition is refused", () => {
       "@dataclass\nclass D:\n  x: int = Field(ge=1)\n@tool\ndef f(d: D): ...",
       "D.x: in a dataclass, a Field is no default. Write `x: Annotated[int, Field(...)]`.",
     ],
+    ["with a choice of nothing", "@tool\ndef f(x: Literal[()]): ...", "nothing to choose from"],
+    [
+      "of a pattern that is none",
+      "@tool\ndef f(x: Annotated[str, Field(pattern='(')]): ...",
+      "`(` is not a regular expression",
+    ],
+    [
+      "whose type hint raises",
+      "@tool\ndef f(x: '1 / 0'): ...",
+      /servlet\.py:4: the tool "f": division by zero/,
+    ],
+    [
+      "whose type hint ends Python",
+      "import sys\n@tool\ndef f(x: 'sys.exit(3)'): ...",
+      "SystemExit: 3",
+    ],
+    [
+      "of what is not JSON",
+      "@tool(meta={'x': object()})\ndef f(): ...",
+      /servlet\.py:4: the tool "f": what describes it is not JSON/,
+    ],
+    ["whose name is half of a pair", "@tool('\\ud800')\ndef f(): ...", 'the tool "?": its name'],
+    ["whose name is a number", "@tool(5)\ndef f(): ...", 'this tool needs a name: @tool("NAME").'],
+    ["that ends Python", "import os\nos._exit(3)", "its module scope ended by exit code 3"],
+    ["that does not come to an end", "while True: ...", "its module scope does not come to an end"],
     ["that asks the host", "fetch('https://a.example')", "fetch() works only inside a handler"],
   ])("%s", async (_what, text, message) => {
     await expect(bundle({ "servlet.py": `${HEAD}${text}\n` })).rejects.toThrow(message);

@@ -63,7 +63,10 @@ describe("what is missing is named, with what to write instead", () => {
       "@mcp.tool(output_schema={})\ndef f(): ...",
       "`@mcp.tool(output_schema=…)` of FastMCP is not here: write the type of what the function returns.",
     ],
-    ["from fastmcp.server.auth import X", "servlet.py:3: "],
+    [
+      "from fastmcp.server.auth import X",
+      "servlet.py:3: there is no fastmcp.server.auth in a servlet, as the server speaks the protocol",
+    ],
   ])("%s", async (text_, message) => {
     await expect(bundle({ "servlet.py": `${HEAD}${text_}\n` })).rejects.toThrow(message);
   });
@@ -75,4 +78,14 @@ test("a server that was written for the official SDK is a servlet", async () => 
   expect(result.content).toEqual([text("Hello, Ada!")]);
   const { result: greeting } = await servlet.readResource("greeting://Bob");
   expect(greeting.contents).toMatchObject([{ text: "Hello, Bob!" }]);
+  const answers = { "elicitation/create": [{ action: "accept", content: { seats: 2 } }] };
+  const { result: booked } = await servlet.callTool("book", {}, { answers });
+  expect(booked.content).toEqual([text("2 test")]);
+  expect((await servlet.callTool("lines")).result.content).toEqual([text("one"), text("two")]);
+  expect((await servlet.callTool("fails")).result).toEqual({
+    content: [text("no")],
+    isError: true,
+  });
+  const { result: debugged } = await servlet.getPrompt("debug", { error: "E" });
+  expect(debugged.messages.map(({ role }) => role)).toEqual(["user", "assistant"]);
 });

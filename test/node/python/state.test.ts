@@ -39,6 +39,39 @@ test("files last", async () => {
   expect(outside.content).toEqual([{ type: "text", text: expect.stringMatching(/Error$/) }]);
 });
 
+test("context variables do not last", async () => {
+  expect(await called("sets", { name: "ada" }, "ada")).toEqual({
+    content: [{ type: "text", text: "nobody" }],
+  });
+  expect(await called("sets", { name: "bob" }, "ada")).toEqual({
+    content: [{ type: "text", text: "nobody" }],
+  });
+});
+
+test("tasks are over with their call, if Python ends in one", async () => {
+  expect(await called("exits", {}, "tim")).toMatchObject({ isError: true });
+  expect(await called("counts_tasks", {}, "tim")).toBe(1);
+  expect(await called("note", { text: "a" }, "tim")).toEqual(["ended", "a"]);
+});
+
+test("a loop that is stopped serves the next call", async () => {
+  expect(await called("stops", {}, "sam")).toMatchObject({
+    content: [{ text: "The event loop was stopped, and the handler has not ended." }],
+  });
+  expect(await called("stops_and_ends", {}, "sam")).toMatchObject({
+    content: [{ text: "stopped" }],
+  });
+  expect(await called("counts_tasks", {}, "sam")).toBe(1);
+});
+
+test("finalizers close files while garbage is collected, and reach nothing else", async () => {
+  for (const _ of [1, 2])
+    expect(await called("leaves_garbage", {}, "gil")).toEqual({
+      content: [{ type: "text", text: "left" }],
+    });
+  expect(await called("chance", {}, "gil")).toHaveLength(3);
+});
+
 test("chance differs from call to call", async () => {
   const first = (await called("chance", {}, "ada")) as string[];
   const second = (await called("chance", {}, "ada")) as string[];

@@ -167,6 +167,8 @@ const HINTS: [hint: string, schema: object, ...values: [given: unknown, got: str
   ],
   ["lengths", { type: "array", items: integer, minItems: 1, maxItems: 2 }, [[1], "[1]"]],
   ["pattern", { type: "string", pattern: "^a", minLength: 2 }, ["ab", "'ab'"]],
+  ["any_set", { type: "array", items: {}, uniqueItems: true }, [[1], "{1}"]],
+  ["tenths", { type: ["number", "string"], multipleOf: 0.1 }, ["0.3", "Decimal('0.3')"]],
   ["extra", { type: "string", format: "email" }],
   [
     "forward",
@@ -205,6 +207,15 @@ describe("what a type refuses is an error that names the place", () => {
     ["checked", { number: 0 }, "value: the number must be positive"],
     ["time", "noon", 'value: a time such as 10:00:00 is expected, not "noon"'],
     ["decimal", "much", 'value: a decimal number is expected, not "much"'],
+    ["decimal", "NaN", 'value: a decimal number is expected, not "NaN"'],
+    ["tenths", "0.15", 'value: a multiple of 0.1 is expected, not "0.15"'],
+    ["tenths", "1e400", 'value: a multiple of 0.1 is expected, not "1e400"'],
+    [
+      "timedelta",
+      "P99999999999D",
+      'value: a duration such as PT1H30M is expected, not "P99999999999D"',
+    ],
+    ["any_set", [[1]], "value: an array of what can be in a set is expected, not [[1]]"],
     ["bytes", "?", 'value: base64 is expected, not "?"'],
     ["int_keys", { a: 1 }, 'value.a: an integer is expected, not "a"'],
   ])("%s: %j", async (hint, value, said) => {

@@ -114,6 +114,16 @@ test("generators are closed", async () => {
   expect(logs).toEqual(["info: closed"]);
 });
 
+test("asyncio runs at module scope", async () => {
+  const { result } = await servlet.callTool("ran_at_scope");
+  expect(result.structuredContent).toEqual({ result: ["a", "b"] });
+});
+
+test("what cannot be asked is an error of those who ask", async () => {
+  const { result } = await servlet.callTool("asks_badly", {}, { answers });
+  expect(result.structuredContent).toEqual({ result: ["TypeError", "TypeError"] });
+});
+
 test("errors of a group are those of its tasks", async () => {
   const { result, logs } = await servlet.callTool("group_refuses");
   expect(result).toEqual({ content: [text("There is no such city.")], isError: true });

@@ -20,6 +20,12 @@ describe("a secret is struck out", () => {
     ["with a final sigma", "odos-ΟΔΟΣ", "odos-οδοςx odos-οδοσ", "[hidden]x [hidden]"],
     ["in JSON", 'a"b\n', JSON.stringify({ s: 'a"b\n' }), '{"s":"[hidden]"}'],
     ["in JSON with escaped slashes", "a/b/c", String.raw`{"s":"a\/b\/c"}`, '{"s":"[hidden]"}'],
+    [
+      "as Python writes it",
+      `a"b's\\\n`,
+      String.raw`KeyError: 'a"b\'s\\\n'`,
+      "KeyError: '[hidden]'",
+    ],
     ["in a URL", "á/b c", "?q=%C3%A1%2Fb%20c&", "?q=[hidden]&"],
     ["in a form", "á/b c", "q=%c3%a1%2Fb+c&", "q=[hidden]&"],
     ["twice", "ab1", "ab1ab1-ab1", "[hidden]-[hidden]"],

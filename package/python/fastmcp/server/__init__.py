@@ -10,6 +10,7 @@ from typing import Any, Literal, overload
 
 import edge_servlets as kit
 from edge_servlets import Context as Context
+from edge_servlets._context import context
 from edge_servlets._definitions import definitions
 from edge_servlets._errors import DefinitionError, place_of
 
@@ -158,6 +159,10 @@ class FastMCP:
             return function
 
         return define if handler is None else define(handler)
+
+    def get_context(self) -> Context:
+        """The context of the call that runs."""
+        return context
 
     def add_tool[F: _Function](self, function: F) -> F:
         return self.tool(function)

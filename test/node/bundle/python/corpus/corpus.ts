@@ -643,7 +643,7 @@ def use():
     name: "tomli",
     version: "2.5.0",
     does: "TOML",
-    kb: 58,
+    kb: 82,
     code: `import tomli
 
 def use():
@@ -654,7 +654,7 @@ def use():
     name: "tomlkit",
     version: "0.15.2",
     does: "TOML with its comments",
-    kb: 281,
+    kb: 319,
     code: `import tomlkit
 
 def use():
@@ -691,7 +691,7 @@ def use():
     name: "unidecode",
     version: "1.4.0",
     does: "texts in ASCII",
-    kb: 212,
+    kb: 283,
     code: `from unidecode import unidecode
 
 def use():
@@ -702,7 +702,7 @@ def use():
     name: "xlsxwriter",
     version: "3.3.1",
     does: "Excel",
-    kb: 987,
+    kb: 1307,
     code: `from io import BytesIO
 import xlsxwriter
 

@@ -82,3 +82,14 @@ def logs() -> None:
     logger.info("a %s", "b")
     logger.warning("careful")
     logger.error("wrong")
+
+
+@tool
+def calls_unknown() -> str:
+    import _edge
+
+    try:
+        _edge.call("nothing")
+    except ValueError as error:
+        return str(error)
+    return ""

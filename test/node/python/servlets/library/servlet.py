@@ -207,7 +207,10 @@ assert F(1,3)+F(1,6)==F(1,2)""",
     'random': """import random
 r=random.Random(1);assert r.randint(0,9)==2 and len(random.sample(range(9),3))==3""",
     'hashlib': """import hashlib
-assert hashlib.sha256(b'a').hexdigest()[:8]=='ca978112' and hashlib.md5(b'a').hexdigest() and hashlib.blake2b(b'').hexdigest() and hashlib.sha3_256(b'')""",
+assert hashlib.sha256(b'a').hexdigest()[:8]=='ca978112' and hashlib.md5(b'a').hexdigest() and hashlib.blake2b(b'').hexdigest() and hashlib.sha3_256(b'') and hashlib.new('SHA1', b'a').name=='sha1'""",
+    'pbkdf2': """import hashlib, io
+assert hashlib.pbkdf2_hmac('sha256',b'password',b'salt',2,40).hex()=='ae4d0c95af6b46d32d0adff928f06dd02a303f8ef3c251dfd6e2d85a95474c43830651afcb5c862f'
+assert hashlib.file_digest(io.BytesIO(b'a'),'sha256').digest()==hashlib.sha256(b'a').digest()""",
     'hmac': """import hmac
 assert hmac.new(b'k',b'm','sha256').hexdigest()""",
     'base64': """import base64

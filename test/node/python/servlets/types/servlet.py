@@ -121,6 +121,8 @@ HINTS: dict[str, Any] = {
     "limited": Annotated[int, Field(ge=1, lt=10, multiple_of=2, title="N", examples=[4])],
     "lengths": Annotated[list[int], Field(min_length=1, max_length=2)],
     "pattern": Annotated[str, Field(pattern="^a", min_length=2)],
+    "any_set": set[Any],
+    "tenths": Annotated[Decimal, Field(multiple_of=0.1)],
     "extra": Annotated[str, Field(json_schema_extra={"format": "email"})],
     "forward": "Later",
 }

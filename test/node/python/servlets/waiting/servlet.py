@@ -177,3 +177,27 @@ async def cancels() -> str:
     except asyncio.CancelledError:
         return "cancelled"
     return ""
+
+
+async def prepared() -> list[str]:
+    return await asyncio.gather(awaited("a"), awaited("b"))
+
+
+async def awaited(text: str) -> str:
+    return text
+
+
+at_scope = asyncio.run(prepared())
+
+
+@tool
+def ran_at_scope() -> list[str]:
+    return at_scope
+
+
+@tool
+async def asks_badly(ctx: Context) -> list[str]:
+    found = await asyncio.gather(
+        ctx.elicit("A?", str), ctx.elicit(object(), str), return_exceptions=True  # type: ignore[arg-type]
+    )
+    return [type(one).__name__ for one in found]

@@ -1,0 +1,1 @@
+from logging import getLogger as get_logger

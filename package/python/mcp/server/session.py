@@ -1,0 +1,2 @@
+class ServerSession:
+    """A type in hints, as in `Context[ServerSession, None]`."""
