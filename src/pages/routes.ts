@@ -16,6 +16,7 @@ import { consoleMcpPath, PAGES } from "./paths.ts";
 import { accountEndpoint, accountStyle } from "./account-endpoint.ts";
 import { callEndpoint, eventsEndpoint, liveEndpoint, questionsFor } from "./live-endpoint.ts";
 import { EVENTS_PATH, LIVE_PATH, liveStyle } from "./live.ts";
+import { callStyle } from "./timeline.ts";
 import { addOperatorPages } from "./operate-endpoint.ts";
 import { VIEW_PATH, viewEndpoint } from "./framed-view.ts";
 import { startPage, type ShownProfile } from "./page.ts";
@@ -134,7 +135,7 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
       return ({ body, ...how }: View) =>
         consolePage(site, name, body, {
           ...how,
-          extraStyle: name === "Live" ? liveStyle : accountStyle,
+          extraStyle: name === "Live" ? liveStyle + callStyle : accountStyle,
         });
     };
     const methods = ["GET", "POST"];
