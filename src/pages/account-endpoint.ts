@@ -175,10 +175,10 @@ function accountPage({ name, token, ...kept }: AccountPage): Markup {
         : html`<h2>What waits for you</h2>
             <ul class="cards">
               ${waiting.map(
-                ({ id, name: called, waits = "", updated }) =>
+                ({ id, name: called, reason = "", updated }) =>
                   html`<li class="card">
                     <h3>${shown(called)}</h3>
-                    <p>${shown(waits)} <span class="dim small">${timeTag(updated)}</span></p>
+                    <p>${shown(reason)} <span class="dim small">${timeTag(updated)}</span></p>
                     <p>
                       <a class="button" href="/ask/${id}"
                         >Answer<span class="unseen"> ${shown(called)}</span></a
