@@ -158,13 +158,13 @@ function accountPage({ name, token, ...kept }: AccountPage): Markup {
       tone = "",
     }: { what: string; label: string; about: string; tone?: string },
     of: Record<string, string>,
-  ) =>
-    html`<form method="post">
+  ) => {
+    const says = html`${label}<span class="unseen"> ${shown(about)}</span>`;
+    return html`<form method="post">
       ${hiddenFields({ token, ...of })}
-      <button name="do" value="${what}" class="${tone}">
-        ${label}<span class="unseen"> ${shown(about)}</span>
-      </button>
+      <button name="do" value="${what}" class="${tone}">${says}</button>
     </form>`;
+  };
   const { secrets, accounts, calls } = kept;
   const { waiting = [], working = [], ended = [] } = Object.groupBy(calls, groupOf);
   return html`<h1>Your account</h1>

@@ -78,11 +78,10 @@ function button(
   }: { label: string; about?: string; tone?: "danger" | "primary" | "" },
   of: Record<string, string>,
 ): Markup {
+  const says = html`${shown(label)}${about && html`<span class="unseen"> ${shown(about)}</span>`}`;
   return html`<form method="post" class="one">
     ${hiddenFields({ token, ...of })}
-    <button class="${tone}">
-      ${shown(label)}${about && html`<span class="unseen"> ${shown(about)}</span>`}
-    </button>
+    <button class="${tone}">${says}</button>
   </form>`;
 }
 

@@ -173,7 +173,7 @@ describe("the page", () => {
     const { text, html } = await boss.fetch("/console/usage?over=day&by=tool");
     expect(text).toMatch(/greet \d/);
     expect(html).toContain("<svg");
-    expect(html).toMatch(/<title>\d+ \w{3}, \d\d:00: [1-9]\d* runs?, \d+ errors?<\/title>/);
+    expect(html).toMatch(/<title>\d+ \w{3}, \d\d:00: [1-9]\d* runs?, \d+ errors?<\/title/);
     expect((await boss.fetch("/console/usage?over=<script>&by='")).status).toBe(200);
   });
 
