@@ -5,7 +5,7 @@ import { printableText } from "../../core/text.ts";
 import { programsFor, type Callee } from "../programs.ts";
 import { AskForm } from "./ask.tsx";
 import { SchemaForm } from "./fields.tsx";
-import { contentIn, partsOf, withoutSecrets, wrongFrom, type Wrong } from "./form.ts";
+import { contentIn, formPartsOf, withoutSecrets, wrongFrom, type Wrong } from "./form.ts";
 import type { PendingAsk, Listener, TimedMessage, CallProgress } from "./mcp.ts";
 import { Messages, ResultView, Text } from "./results.tsx";
 import {
@@ -126,7 +126,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
       const at = Date.now();
       const ms = at - now.current.began;
       update({ ended, ms, asked: [] });
-      const kept = withoutSecrets(partsOf(schema!), given);
+      const kept = withoutSecrets(formPartsOf(schema!), given);
       setTries(keepTry(target, { at, ms, outcome, content: kept }));
     };
     const listener: Listener = {
@@ -172,7 +172,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
     const form = place.current?.querySelector("form");
     if (!form || schema === undefined) return content;
     const of = beginning.isJson ? JSON_SCHEMA : schema;
-    const { content: typedIn } = contentIn(partsOf(of), new FormData(form));
+    const { content: typedIn } = contentIn(formPartsOf(of), new FormData(form));
     const { arguments: all } = typedIn;
     return beginning.isJson ? (isObject(all) ? all : {}) : typedIn;
   };
@@ -198,7 +198,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
   };
 
   const isBusy = run !== undefined && run.ended === undefined;
-  const hasFields = schema !== undefined && partsOf(schema).length > 0;
+  const hasFields = schema !== undefined && formPartsOf(schema).length > 0;
   return (
     <section aria-label="Try it" ref={place}>
       {failure !== undefined && <FailureView failure={failure} />}
@@ -261,7 +261,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
               {run !== undefined && <Messages messages={run.messages} />}
               <Programs
                 all={programsFor(callee, callingOf(target, content))}
-                link={() => linkTo(target, withoutSecrets(partsOf(schema), typed()))}
+                link={() => linkTo(target, withoutSecrets(formPartsOf(schema), typed()))}
               />
               <Tries tries={tries} fill={(one) => begin(one, schema)} />
             </div>
@@ -289,12 +289,12 @@ const withoutEmpty = (content: Json): Json =>
 
 /** True for a schema that allows members and names none. */
 const hasNoFields = (schema: Json): boolean =>
-  partsOf(schema).length === 0 &&
+  formPartsOf(schema).length === 0 &&
   (schema["additionalProperties"] === true || isObject(schema["additionalProperties"]));
 
 /** True for content that has members besides the fields of its schema. */
 function hasOthers(schema: Json, content: Json): boolean {
-  const names = new Set(partsOf(schema).map(({ field }) => field.name));
+  const names = new Set(formPartsOf(schema).map(({ field }) => field.name));
   return Object.keys(content).some((name) => !names.has(name));
 }
 
