@@ -114,8 +114,9 @@ export function createApp(server: Server) {
       const { quota, until } = rateLimiter.enter(key, raw);
       const tasksOf = (principal: Principal) =>
         tasks!({ ...principal, isAtPage: true }, quota.countStored);
-      const { forgetCaller } = server.states;
-      const own = { person, tasksOf, persons, providers, forgetCaller };
+      const { usage, states } = server;
+      const { forgetCaller } = states;
+      const own = { person, tasksOf, persons, providers, forgetCaller, usage };
       const page = { people, ...server.site, ...own, script: env.ASSETS && ANSWER_SCRIPT_PATH };
       return until(endpoint({ ...page, admit: quota.admit }));
     });

@@ -10,10 +10,15 @@ export interface ListedCall {
   kind: "call" | "session";
   /** The name of the entry that is called; of a session, its client. */
   name: string;
-  /** The status of its task; always `working` for a session. */
+  /** The status of its task, `failed` also where its result is an error; always `working` for a session. */
   status: string;
-  /** The reason why it waits, in words. */
-  waits?: string;
+  /** The servlet, and the call's first arguments, in words. */
+  servlet?: string;
+  arguments?: string;
+  /** The question that it waits for, what it last said, or why it has failed, in words. */
+  reason?: string;
+  /** When a sleep ends that is under way, in Unix ms. */
+  wakes?: number;
   /** Unix times in ms: when it started, when it last changed, and when its data is deleted. */
   created: number;
   updated: number;
@@ -64,17 +69,18 @@ export class ListedCalls {
         ...[id, until, updated, ended, sealed],
       );
       if (rowsWritten > 0) this.#tell(eventOf([listed]));
-      this.#sql.exec(
-        `DELETE FROM listed WHERE id IN (SELECT id FROM listed ORDER BY ended, updated DESC LIMIT -1 OFFSET ?)`,
+      const dropped = this.#sql.exec<{ id: string }>(
+        `DELETE FROM listed WHERE id IN (SELECT id FROM listed ORDER BY ended, updated DESC LIMIT -1 OFFSET ?) RETURNING id`,
         limits.listedCalls,
       );
+      for (const { id: gone } of dropped) this.#tellGone(gone);
     });
   }
 
   drop(id: string): Promise<void> {
     return this.#inTurn(() => {
       this.#sql.exec("DELETE FROM listed WHERE id = ?", id);
-      this.#tell(`event: gone\ndata: ${JSON.stringify(id)}\n\n`);
+      this.#tellGone(id);
     });
   }
 
@@ -121,6 +127,10 @@ export class ListedCalls {
     }
     if (connection.isOpen) this.#watching.set(connection, (event) => connection.write(event));
     return connection.body;
+  }
+
+  #tellGone(id: string): void {
+    this.#tell(`event: gone\ndata: ${JSON.stringify(id)}\n\n`);
   }
 
   #tell(event: string): void {

@@ -6,13 +6,23 @@ import { Fault, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { entryAgain } from "./task-call.ts";
 import type { Server } from "../server.ts";
-import { beginningOf, printable } from "../core/text.ts";
+import { beginningOf, printable, printableLine, textIn } from "../core/text.ts";
+import type { Ask } from "../core/asks.ts";
+import { isObject, type Json } from "../core/model.ts";
+import type { JournalEntry } from "../core/record.ts";
+import type { WaitReason } from "../core/suspension.ts";
 import type { ListedCall } from "./listed-calls.ts";
 import type { PersonObjects } from "../pages/person-objects.ts";
-import { shownArguments } from "./task-person.ts";
+import { shownArguments, withoutSecrets } from "./shown-arguments.ts";
 import { replayRecord } from "./task-replay.ts";
-import type { Look, TaskInspection, TaskTimeline } from "./task-object.ts";
-import type { Subject } from "./task-rows.ts";
+import type {
+  DetailedTask,
+  Look,
+  TaskInspection,
+  TaskTimeline,
+  TimelineEntry,
+} from "./task-object.ts";
+import { openIn, type Subject } from "./task-rows.ts";
 import type { TaskStore } from "./task-store.ts";
 import { realViewOf } from "./task-view.ts";
 
@@ -105,16 +115,52 @@ export class Listing {
 async function listedOf(store: TaskStore): Promise<{ by: string; listed: ListedCall } | undefined> {
   const { id, expires: until } = store;
   const { created, updated } = store.row;
-  const [subject, view] = await Promise.all([store.subject(), realViewOf(store)]);
+  const [subject, view, waits, message] = await Promise.all([
+    store.subject(),
+    realViewOf(store),
+    store.waits(),
+    store.read("message"),
+  ]);
   if (subject?.lister === undefined) return undefined;
-  const { lister: by } = subject;
-  const { status, statusMessage: waits } = view;
-  const name = beginningOf(printable(subject.ref.name), limits.pageCharacters);
-  const listed: ListedCall = { id, kind: "call", name, status, created, updated, until };
+  const { lister: by, ref, about } = subject;
+  const name = beginningOf(printable(ref.name), limits.pageCharacters);
+  const status = hasFailed(view) ? "failed" : view.status;
   // It names each of thousands of questions.
-  const words = typeof waits === "string" && { waits: beginningOf(waits, limits.pageCharacters) };
-  return { by, listed: { ...listed, ...words } };
+  const reason = beginningOf(reasonOf(view, waits, message), limits.pageCharacters);
+  const times = { created, updated, until, ...wakesIn(view, waits) };
+  const words = { ...about, ...(reason !== "" && { reason }) };
+  return { by, listed: { id, kind: "call", name, status, ...words, ...times } };
 }
+
+const hasFailed = ({ status, result }: DetailedTask): boolean =>
+  status === "failed" || (isObject(result) && result["isError"] === true);
+
+/** What it asks, why it has failed, or what it last said. */
+function reasonOf(view: DetailedTask, waits: WaitReason | undefined, message = ""): string {
+  const { status, error, result } = view;
+  if (status === "input_required" && waits !== undefined)
+    return openIn(waits).map(asked).join("; ");
+  if (hasFailed(view))
+    return printableLine(isObject(error) ? textIn(error["message"]) : said(result));
+  return status === "working" ? printableLine(message) : "";
+}
+
+function asked({ method, params }: Ask): string {
+  const message = printableLine(textIn(params["message"]));
+  return method === "elicitation/create" ? message : "Your client has to answer.";
+}
+
+/** The first text of a result. */
+function said(result: unknown): string {
+  const content: unknown = isObject(result) ? result["content"] : undefined;
+  const all: unknown[] = Array.isArray(content) ? content : [];
+  return (
+    all.map((one) => (isObject(one) ? textIn(one["text"]) : "")).find((one) => one !== "") ?? ""
+  );
+}
+
+const wakesIn = ({ status }: DetailedTask, waits: WaitReason | undefined) =>
+  status === "working" && waits !== undefined && "until" in waits ? { wakes: waits.until } : {};
 
 /** The name of a tool or prompt. A resource's URI may say something of its caller, so its method stands for it. */
 const toolIn = ({ ref: { kind, name } }: Subject): string =>
@@ -155,15 +201,19 @@ export async function looked(
 async function timelineOf(store: TaskStore, serving: Serving): Promise<TaskTimeline> {
   const { expires } = store;
   const { created, updated, fuel } = store.row;
-  const [view, call, begun, subject] = await Promise.all([
+  const [view, call, begun, subject, end, waits, message] = await Promise.all([
     realViewOf(store),
     store.call(),
     store.read("begun"),
     store.subject(),
+    store.read("end"),
+    store.waits(),
+    store.read("message"),
   ]);
   const { entries, changes } = await store.timeline();
   const found =
     call && (await entryAgain(call, await serving.registry(), begun).catch(() => undefined));
+  const { servlet = "", arguments: first = "" } = subject?.about ?? {};
   return {
     view,
     created,
@@ -171,18 +221,57 @@ async function timelineOf(store: TaskStore, serving: Serving): Promise<TaskTimel
     expires,
     fuel,
     called: {
-      servlet: found?.tool?.servlet.name ?? "",
+      servlet: found?.tool?.servlet.name ?? servlet,
       name: subject?.ref.name ?? "",
-      arguments: shownArguments(call && inputOf(call.ref)),
+      arguments: first,
+      all: shownArguments(call && inputOf(call.ref), found),
     },
     changes,
-    entries: entries.map(({ what, at, answer }) => ({
-      ...{ what, at, characters: answer.length },
-      ...(ANSWERED.test(what) && { answer: beginningOf(answer, limits.pageCharacters) }),
-    })),
+    entries: entries.map(timelineEntry),
     hasJournal: call !== undefined && begun !== undefined,
+    hasFailed: hasFailed(view),
+    reason: reasonOf(view, waits, message),
+    ...(end && "code" in end && { code: end.code }),
+    ...wakesIn(view, waits),
+  };
+}
+
+function timelineEntry({ what, at, words, answer }: JournalEntry): TimelineEntry {
+  const outcome = outcomeOf(what, answer);
+  return {
+    ...{ what, at },
+    ...(words !== undefined && { words }),
+    ...(ANSWERED.test(what) && { answer: givenAnswer(answer) }),
+    ...(outcome !== undefined && { outcome }),
   };
 }
 
 /** Answers that callers gave themselves. Others may hold secrets, or what the servlet does not show its callers. */
 const ANSWERED = /^(elicitation|sampling|roots)\//;
+
+const givenAnswer = (answer: string): string =>
+  beginningOf(withoutSecrets(parsed(answer)), limits.pageCharacters);
+
+function outcomeOf(what: string, answer: string): string | undefined {
+  if (what.startsWith("http ")) {
+    // The status comes first in a response; its body, which may be large, comes last.
+    const { status } = parsed(`${answer.slice(0, answer.indexOf(","))}}`);
+    return typeof status === "number" ? String(status) : "failed";
+  }
+  if (!ANSWERED.test(what) && !what.startsWith("call ")) return undefined;
+  const all = Object.values(parsed(answer)).filter(isObject);
+  if (all.some((one) => "failed" in one)) return "failed";
+  const results = all.map(({ result }) => (isObject(result) ? result : {}));
+  if (results.some(({ isError }) => isError === true)) return "failed";
+  return results.map(({ action }) => textIn(action)).find((one) => one !== "");
+}
+
+/** Empty for what is no JSON object. */
+function parsed(text: string): Json {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}

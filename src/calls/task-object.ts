@@ -1,9 +1,10 @@
 import type { CallRef } from "./call-ref.ts";
-import { rpcError, type Fault, type JsonRpcError } from "../core/errors.ts";
+import { rpcError, type Fault, type FaultCode, type JsonRpcError } from "../core/errors.ts";
 import type { Json, Principal } from "../core/model.ts";
+import type { AboutCall } from "./shown-arguments.ts";
 import type { Asks } from "../core/asks.ts";
 import type { CallContext, ClientDescription } from "../core/call-context.ts";
-import type { Recorded } from "../core/record.ts";
+import type { JournalEntry, Recorded } from "../core/record.ts";
 import type { Suspended } from "../core/suspension.ts";
 
 /** A call as its task stores it. */
@@ -14,6 +15,8 @@ export interface TaskCall extends Pick<
   principal: Principal;
   client: ClientDescription;
   ref: CallRef;
+  /** What lists say of it. */
+  about?: AboutCall;
   /** The session that is notified of its progress; absent if clients poll. */
   owner?: Owner;
   /** How long the task is stored after its creation. */
@@ -50,10 +53,10 @@ export interface TaskProgress {
 export type Start = TaskEnd | Pick<Suspended, "reason" | "recorded" | "state" | "fuelUsed">;
 
 /** How a call has ended. */
-export type TaskEnd = { result: Json } | { error: JsonRpcError };
+export type TaskEnd = { result: Json } | { error: JsonRpcError; code?: FaultCode };
 
 /** The end of a call that has thrown. */
-export const endOf = (fault: Fault): TaskEnd => ({ error: rpcError(fault) });
+export const endOf = (fault: Fault): TaskEnd => ({ error: rpcError(fault), code: fault.code });
 
 /** The parts of a call that were uploaded to its task before `create`. */
 export interface Uploaded {
@@ -105,6 +108,14 @@ export interface TaskChange extends Record<string, SqlStorageValue> {
   what: string;
 }
 
+/** An answer to the servlet, as a timeline shows it. */
+export interface TimelineEntry extends Pick<JournalEntry, "what" | "at" | "words"> {
+  /** The beginning of an answer that the caller has given. */
+  answer?: string;
+  /** How it came out: the status of an HTTP response, `failed`, or the action of whoever was asked. */
+  outcome?: string;
+}
+
 /** A task as its timeline shows it. Times are Unix times in ms. */
 export interface TaskTimeline {
   view: DetailedTask;
@@ -113,11 +124,19 @@ export interface TaskTimeline {
   expires: number;
   /** Fuel that its runs have used. */
   fuel: number;
-  /** The name or URI of what was called; its servlet and arguments, as long as the journal is stored. */
-  called: { servlet: string; name: string; arguments: Record<string, string> };
+  /** The name or URI of what was called; all of its arguments as long as the journal is stored, then its first. */
+  called: AboutCall & { name: string; all: Record<string, string> };
   changes: TaskChange[];
-  /** The first entries of the journal. The beginnings of answers that the caller has given. */
-  entries: { what: string; at: number; characters: number; answer?: string }[];
+  /** The first entries of the journal. */
+  entries: TimelineEntry[];
+  /** True also where its result is an error. */
+  hasFailed: boolean;
+  /** What it asks, why it has failed, or what it last said. */
+  reason: string;
+  /** The code of a failure that is not the tool's own. */
+  code?: FaultCode;
+  /** When a sleep ends that is under way. */
+  wakes?: number;
   /** True while it can be replayed and forked. */
   hasJournal: boolean;
 }

@@ -19,7 +19,7 @@ type Notify = (session: DurableObjectStub<Session>, id: string) => Promise<boole
 /** The sessions that are notified of a task's progress, one message after the other. */
 export class TaskOwners {
   readonly #store: TaskStore;
-  readonly #id: string;
+  readonly id: string;
   readonly #env: Env;
   #last: Promise<unknown> = Promise.resolve();
   /** True once its status cannot change any more for those who listen. */
@@ -27,7 +27,7 @@ export class TaskOwners {
 
   constructor(store: TaskStore, id: string, env: Env) {
     this.#store = store;
-    this.#id = id;
+    this.id = id;
     this.#env = env;
   }
 
@@ -92,7 +92,7 @@ export class TaskOwners {
     this.#isOver = this.#store.isHandedOver;
     const hub = this.#hub?.();
     const method = "notifications/tasks";
-    if (!(await hub?.isHeard({ method, params: { taskId: this.#id } }))) return;
+    if (!(await hub?.isHeard({ method, params: { taskId: this.id } }))) return;
     await hub?.publish([{ method, params: await viewOf(this.#store) }]);
   }
 
@@ -116,7 +116,7 @@ export class TaskOwners {
       if (!this.#store.exists) return undefined;
       const there = owners.map((owner) =>
         // A stub cannot be used again after its object has died.
-        retry(() => send(sessions.get(sessions.idFromString(owner)), this.#id)),
+        retry(() => send(sessions.get(sessions.idFromString(owner)), this.id)),
       );
       return (await Promise.all(there)).includes(true);
     });

@@ -1,18 +1,14 @@
 import { inputOf } from "./call-ref.ts";
-import { limits } from "../core/limits.ts";
 import { fittingAnswers, isOverdue, unanswered } from "../asks/answers.ts";
 import { callPageUrl } from "../servlets/links.ts";
 import { entryAgain } from "./task-call.ts";
-import { isObject, type Json } from "../core/model.ts";
+import type { Json } from "../core/model.ts";
 import type { Answers, Asks } from "../core/asks.ts";
 import type { Registry } from "../servlets/registry.ts";
+import { shownArguments } from "./shown-arguments.ts";
 import type { HandedOver } from "./task-object.ts";
 import type { TaskStore } from "./task-store.ts";
 import { realViewOf } from "./task-view.ts";
-import { shortened } from "../core/text.ts";
-
-/** Arguments of a call that its user sees on the page of a question. */
-const SHOWN_ARGUMENTS = 50;
 
 /** A call that was handed over, as it really is. */
 export async function handedOverOf(
@@ -29,25 +25,13 @@ export async function handedOverOf(
   const called = {
     servlet: found?.tool?.servlet.name ?? "",
     tool: call.ref.name,
-    arguments: shownArguments(inputOf(call.ref)),
+    arguments: shownArguments(inputOf(call.ref), found),
   };
   return {
     ...state,
     called,
     asks: waits?.kind === "input" ? unanswered(waits.asks, waits.given) : {},
   };
-}
-
-/** The beginnings of arguments, as text. */
-export function shownArguments(args: unknown): Record<string, string> {
-  const entries = isObject(args) ? Object.entries(args).slice(0, SHOWN_ARGUMENTS) : [];
-  return Object.fromEntries(
-    entries.map(([name, value]) => {
-      const text = typeof value === "string" ? value : JSON.stringify(value);
-      const { pageCharacters } = limits;
-      return [name, shortened(text, pageCharacters)];
-    }),
-  );
 }
 
 /** A person's answer to one ask. */

@@ -5,7 +5,7 @@ import type { CallContext } from "../core/call-context.ts";
 import { entryAgain } from "./task-call.ts";
 import { limits } from "../core/limits.ts";
 import { ANONYMOUS, type Notification } from "../core/model.ts";
-import type { Recorded } from "../core/record.ts";
+import type { Pending, Recorded } from "../core/record.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import { Registry } from "../servlets/registry.ts";
@@ -132,7 +132,7 @@ export async function replayRecord(
       {
         ended: () => ({ end: "It would end here with a result.", said, fuel: 0 }),
         waits: whateverFor(({ fuelUsed: fuel, recorded: { pending } = {} }) => ({
-          end: `It would ask for ${pending?.what ?? "input"} and wait for the answer.`,
+          end: nextIn(pending),
           said,
           fuel,
         })),
@@ -141,6 +141,13 @@ export async function replayRecord(
   } catch (error) {
     return { end: `It would fail: ${Fault.from(error).message}`, said, fuel: 0 };
   }
+}
+
+/** What a replayed run would do next. */
+function nextIn({ what, words }: Partial<Pending> = {}): string {
+  if (what === "sleep") return "It would sleep, and then go on.";
+  if (words !== undefined) return `It would ask you "${words}" and wait for the answer.`;
+  return `It would ask for ${what ?? "input"} and wait for the answer.`;
 }
 
 /** The context of a run without effects: it stops at the first question that its record does not answer. */

@@ -9,6 +9,7 @@ import type { Json } from "../core/model.ts";
 import type { Recorded } from "../core/record.ts";
 import type { Suspended, WaitReason } from "../core/suspension.ts";
 import { listerOf } from "./listed-calls.ts";
+import type { AboutCall } from "./shown-arguments.ts";
 import { SealedRows, type Writes } from "../storage/sealed-rows.ts";
 import { hasTable } from "../storage/tables.ts";
 
@@ -41,15 +42,17 @@ export interface TaskRow extends Record<string, SqlStorageValue> {
   planned: number;
 }
 
-/** The reference of a task's call without its input, by which scopes are checked; and in whose console it is listed, if in any. */
+/** The reference of a task's call without its input, by which scopes are checked; in whose console it is listed, if in any, and how. */
 export interface Subject {
   ref: CallRef;
   lister?: string | undefined;
+  about?: AboutCall | undefined;
 }
 
-const subjectOf = ({ ref, principal }: TaskCall): Subject => ({
+const subjectOf = ({ ref, principal, about }: TaskCall): Subject => ({
   ref: withoutInput(ref),
   lister: listerOf(principal),
+  about,
 });
 
 /** Encrypted values of a task, by name. */

@@ -55,6 +55,7 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefine
         ...call,
         trace,
         session,
+        taskId: owners.id,
         ...(recorded && { recorded }),
         fuelUsed: store.row.fuel,
         signal: () => signal,

@@ -3,7 +3,7 @@ import { inputRequests, unanswered } from "../asks/answers.ts";
 import type { Ask } from "../core/asks.ts";
 import type { WaitReason } from "../core/suspension.ts";
 import { beginningOf, printableLine } from "../core/text.ts";
-import type { DetailedTask, TaskProgress } from "./task-object.ts";
+import type { DetailedTask, TaskEnd, TaskProgress } from "./task-object.ts";
 import { openIn, type TaskRow } from "./task-rows.ts";
 import type { TaskStore } from "./task-store.ts";
 
@@ -24,8 +24,11 @@ export async function realViewOf(store: TaskStore): Promise<DetailedTask> {
     store.waits(),
     store.isOver ? store.read("end") : undefined,
   ]);
-  return { taskId: store.id, ...statusOf(row, { message, waits }), ...end };
+  return { taskId: store.id, ...statusOf(row, { message, waits }), ...seenOf(end) };
 }
+
+/** An end as clients see it. */
+const seenOf = (end: TaskEnd | undefined) => end && ("error" in end ? { error: end.error } : end);
 
 /** The task's progress for its owner, read in the same way. */
 export async function taskProgressOf(store: TaskStore): Promise<TaskProgress> {

@@ -95,6 +95,8 @@ export interface CallContext {
   link?: Link;
   /** The session that it belongs to; absent for clients without sessions. */
   session?: string | undefined;
+  /** The id of the task that it runs as; absent for a call that is no task. */
+  taskId?: string;
   /** The name or URI of what is called, for the log. */
   subject?: string;
   /** The trace that it is a part of, which goes on with the servlet's own requests. */

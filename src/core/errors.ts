@@ -43,6 +43,8 @@ const CODES = {
 
 export type FaultCode = keyof typeof CODES;
 
+export const FAULT_CODES = Object.keys(CODES) as FaultCode[];
+
 interface FaultDetails {
   /** Goes to the caller with the message. */
   data?: unknown;

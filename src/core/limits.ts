@@ -377,10 +377,12 @@ const all = {
   /** Names of each kind, and characters of each of them, that are shown of a servlet's lists to who approves it. */
   approvedNames: 50,
   approvedCharacters: 128,
-  /** Calls and sessions that a person's console lists: half a MB of memory and disk. */
+  /** Calls and sessions that a person's console lists: 1.5 MB of memory and disk at most. */
   listedCalls: 1000,
   /** Event streams of one person's console: as many windows as one has open. */
   consoleStreams: 20,
+  /** Characters of a question that a journal keeps for people: each answered question of a call that waits has them. */
+  wordsCharacters: 200,
   /** Entries and changes of a call that its timeline shows, and how long its journal stays after the call has ended. */
   shownEntries: 200,
   endedJournalMs: 3_600_000,

@@ -26,6 +26,8 @@ export interface JournalEntry {
   what: string;
   /** SHA-256 of the whole question, in hex. */
   digest: string;
+  /** What people read of it: the message of an ask, the ms of a sleep. No run compares it. */
+  words?: string;
   answer: string;
   /** Unix time in ms when the answer came. */
   at: number;
@@ -46,7 +48,7 @@ export interface Recorded {
 }
 
 /** A question without an answer. Of a sleep, how long it lasts, and until when (Unix ms) by the clock of its machine. */
-export interface Pending extends Pick<JournalEntry, "what" | "digest"> {
+export interface Pending extends Pick<JournalEntry, "what" | "digest" | "words"> {
   ms?: number;
   until?: number;
 }
@@ -80,9 +82,9 @@ export function withRecordedAnswer(recorded: Recorded, answer: string, at: numbe
 function answered(recorded: Recorded, answer: string, at: number): Recorded {
   const { pending, entries, ...rest } = recorded;
   if (pending === undefined) return recorded;
-  const { what, digest, ms = 0 } = pending;
+  const { ms = 0, until: _until, ...question } = pending;
   const newest = (entries.at(-1)?.at ?? rest.head.time) + (answer === "" ? ms : 0);
-  return { ...rest, entries: [...entries, { what, digest, answer, at: Math.max(at, newest) }] };
+  return { ...rest, entries: [...entries, { ...question, answer, at: Math.max(at, newest) }] };
 }
 
 /** The record in which the calls inside have these answers, or those that sleep until this time are awake. */

@@ -16,8 +16,10 @@ export interface CountedRun {
   /** How long it took. */
   ms: number;
   fuel: number;
-  /** The message of an error, unless the servlet wrote it for its caller. */
+  /** The message of an error; empty if the servlet wrote it for its caller alone. */
   message?: string;
+  /** The id of the task that has failed, if it was one. */
+  task?: string;
 }
 
 /** An error of runs, and how often it happened. */
@@ -27,8 +29,10 @@ export interface CountedError {
   outcome: string;
   message: string;
   count: number;
-  /** Unix time in ms. */
+  /** When it happened last, in Unix ms; whose call that was, and which task if it was one. */
   last: number;
+  caller: string;
+  task: string | null;
 }
 
 /** The columns by which runs are counted. */
@@ -145,9 +149,10 @@ export class Counts {
     const run = { ...given, ...briefly(given), tool: brief(given.tool) };
     addRun(this.#total, run);
     for (const by of DIMENSIONS) addRun(this.#sumsOf(by, run[by]), run);
-    const { servlet, tool, outcome, message } = run;
+    const { servlet, tool, outcome, message, caller, task = null } = run;
     if (message === undefined) return;
-    this.#addError({ servlet, tool, outcome, message, count: 1, last: Date.now() });
+    const error = { servlet, tool, outcome, message, caller, task };
+    this.#addError({ ...error, count: 1, last: Date.now() });
   }
 
   /** Adds what other counters have counted. */

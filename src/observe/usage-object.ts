@@ -65,8 +65,8 @@ interface Row extends Record<string, SqlStorageValue> {
 const TABLE = `
 CREATE TABLE IF NOT EXISTS counts (span TEXT NOT NULL, start INTEGER NOT NULL, by TEXT NOT NULL, name TEXT NOT NULL,
   sums TEXT NOT NULL, PRIMARY KEY (span, start, by, name)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS errors (servlet TEXT NOT NULL, tool TEXT NOT NULL, outcome TEXT NOT NULL, message TEXT NOT NULL,
-  count INTEGER NOT NULL, last INTEGER NOT NULL, PRIMARY KEY (servlet, tool, outcome, message));
+CREATE TABLE IF NOT EXISTS failures (servlet TEXT NOT NULL, tool TEXT NOT NULL, outcome TEXT NOT NULL, message TEXT NOT NULL,
+  count INTEGER NOT NULL, last INTEGER NOT NULL, caller TEXT NOT NULL, task TEXT, PRIMARY KEY (servlet, tool, outcome, message));
 CREATE TABLE IF NOT EXISTS stored (object TEXT PRIMARY KEY, servlet TEXT NOT NULL, caller TEXT NOT NULL, bytes INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS waiting (task TEXT PRIMARY KEY, servlet TEXT NOT NULL, tool TEXT NOT NULL, caller TEXT NOT NULL,
   until INTEGER NOT NULL);
@@ -110,15 +110,15 @@ export class Usage extends DurableObject<Env> {
         USAGE_OBJECTS,
       );
       for (const one of errors) {
-        const row = [one.servlet, one.tool, one.outcome, one.message, one.count, one.last];
+        const { servlet, tool, outcome, message, count, last, caller, task } = one;
         this.#sql.exec(
-          `INSERT INTO errors VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
-           count = count + excluded.count, last = excluded.last`,
-          ...row,
+          `INSERT INTO failures VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+           count = count + excluded.count, last = excluded.last, caller = excluded.caller, task = excluded.task`,
+          ...[servlet, tool, outcome, message, count, last, caller, task],
         );
       }
       this.#sql.exec(
-        "DELETE FROM errors WHERE rowid IN (SELECT rowid FROM errors ORDER BY last DESC LIMIT -1 OFFSET ?)",
+        "DELETE FROM failures WHERE rowid IN (SELECT rowid FROM failures ORDER BY last DESC LIMIT -1 OFFSET ?)",
         limits.shownErrors,
       );
     });
@@ -140,7 +140,27 @@ export class Usage extends DurableObject<Env> {
   async errors(): Promise<CountedError[]> {
     return this.#sql
       .exec<CountedError & Record<string, SqlStorageValue>>(
-        "SELECT * FROM errors ORDER BY last DESC",
+        "SELECT * FROM failures ORDER BY last DESC",
+      )
+      .toArray();
+  }
+
+  /** How many calls wait now of this servlet, tool or caller. */
+  async waitingOf(by: Dimension, name: string): Promise<number> {
+    return this.#sql
+      .exec<{ count: number }>(
+        `SELECT COUNT(*) AS count FROM waiting WHERE until > ? AND ${by} = ?`,
+        ...[Date.now(), name],
+      )
+      .one().count;
+  }
+
+  /** How much servlets store for this caller, the most first: of the largest objects, as of some seconds ago. */
+  async storedFor(caller: string): Promise<{ servlet: string; bytes: number }[]> {
+    return this.#sql
+      .exec<{ servlet: string; bytes: number }>(
+        "SELECT servlet, SUM(bytes) AS bytes FROM stored WHERE caller = ? GROUP BY servlet ORDER BY 2 DESC LIMIT ?",
+        ...[caller, limits.usageNames],
       )
       .toArray();
   }

@@ -1,17 +1,17 @@
+/** The page on which people see what is kept for them, and delete it. */
 import { html } from "hono/html";
-import { timeTag } from "./components.ts";
+import { emptyState, tableOf, timeTag } from "./components.ts";
+import { PAGES } from "./paths.ts";
+import { groupOf } from "./statuses.ts";
+import { bytesText, count, durationText, several } from "./units.ts";
 import { hiddenFields, shown, type Markup } from "../http/document.ts";
 import type { PersonSummary, PersonObjects } from "./person-objects.ts";
-import type { HandedOver } from "../calls/task-object.ts";
-import type { Tasks } from "../calls/tasks.ts";
+import type { ListedCall } from "../calls/listed-calls.ts";
 import { limits } from "../core/limits.ts";
 import { ANONYMOUS } from "../core/model.ts";
 import { printable } from "../core/text.ts";
 import { wordsPage } from "./ask-page.ts";
 import { pageFor, seeOther, type PersonPage, type View, type Visit } from "./view.ts";
-
-/** How often the page looks for more calls where some have ended: one request may reach a thousand objects. */
-const CALL_LOOKS = 10;
 
 /** `/account`: what is kept for a person, by names, and the calls that wait for that person or go on without a client. */
 export const accountEndpoint = (
@@ -29,11 +29,12 @@ export const accountEndpoint = (
       const { form } = visit;
       if (form !== undefined && (await people.isForm(form, visit.person, PLACE)))
         return act(form, { visit, page, persons });
-      const kept = await keptFor(principal.name, { persons, tasks: page.tasksOf(principal) });
+      const { name } = principal;
+      const kept = await keptFor(name, page, persons);
       const token = await people.token(visit.person, PLACE);
       return {
         status: form === undefined ? 200 : 403,
-        body: accountPage({ name: principal.name, ...kept, token }),
+        body: accountPage({ name, ...kept, token }),
       };
     },
   });
@@ -41,32 +42,22 @@ export const accountEndpoint = (
 const summaryOf = (persons: PersonObjects, principal: string) =>
   persons.at(principal, async (object) => object.summary(principal));
 
-/** The secrets and accounts of a person, and the calls that go on. Calls found to have ended are noted, to look for others. */
 async function keptFor(
   principal: string,
-  { persons, tasks }: { persons: PersonObjects; tasks: Tasks },
-): Promise<Pick<PersonSummary, "secrets" | "accounts"> & { open: Open[] }> {
-  for (let nth = 1; ; nth++) {
-    const { secrets, accounts, calls } = await summaryOf(persons, principal);
-    const found = await Promise.all(
-      calls.map(async (id) => ({ id, call: await tasks.handedOver(id) })),
-    );
-    const open = found.filter((one): one is Open => one.call?.called !== undefined);
-    const ended = found.filter(({ call }) => call !== undefined && call.called === undefined);
-    if (ended.length === 0 || nth === CALL_LOOKS) return { secrets, accounts, open };
-    const ids = ended.map(({ id }) => id);
-    await persons.at(principal, async (object) => object.noteEnded(ids));
-  }
+  { usage }: PersonPage,
+  persons: PersonObjects,
+): Promise<Kept> {
+  const [summary, listed, states] = await Promise.all([
+    summaryOf(persons, principal),
+    persons.at(principal, async (object) => object.listed(principal)),
+    usage?.().storedFor(principal),
+  ]);
+  return { ...summary, calls: listed.filter(({ kind }) => kind === "call"), states };
 }
 
 const PLACE = "account";
 
 const NOBODY = "This server does not know who is calling, so it keeps nothing for you.";
-
-interface Open {
-  id: string;
-  call: HandedOver & { called: NonNullable<HandedOver["called"]> };
-}
 
 /** Does what a button of the page stands for. */
 async function act(
@@ -79,12 +70,43 @@ async function act(
     form.get("servlet") ?? "",
     form.get("name") ?? "",
   ];
+  const token = await page.people.token(person, PLACE);
   switch (form.get("do")) {
     case "forget-me":
+      return { status: 200, body: forgetPage(await keptFor(principal, page, persons), token) };
+    case "ask-forget":
       return {
         status: 200,
-        body: forgetPage(await page.people.token(person, PLACE)),
+        body: surePage(
+          {
+            title: `Delete ${name}?`,
+            lines: html`<p>
+              ${shown(servlet)} can no longer use it. A call that waits goes on, and asks you for it
+              again when it needs it.
+            </p>`,
+            ...{ what: "forget", label: `Delete ${shown(name)}` },
+          },
+          { token, servlet, name },
+        ),
       };
+    case "ask-disconnect": {
+      const account = form.get("account") ?? "";
+      return {
+        status: 200,
+        body: surePage(
+          {
+            title: `Disconnect ${account} from ${servlet}?`,
+            lines: html`<p>
+              ${shown(servlet)} can no longer use this account, and its access is given back to
+              ${shown(account)} where that is possible. A call that waits goes on, and asks you to
+              connect it again when it needs it.
+            </p>`,
+            ...{ what: "disconnect", label: `Disconnect ${shown(account)}` },
+          },
+          { token, servlet, account },
+        ),
+      };
+    }
     case "forget-all":
       await page.forgetCaller(principal);
       return {
@@ -114,78 +136,177 @@ async function act(
   }
 }
 
-function accountPage(account: {
-  name: string;
-  secrets: PersonSummary["secrets"];
-  accounts: PersonSummary["accounts"];
-  open: Open[];
-  token: string;
-}): Markup {
-  const { name, secrets, accounts, open, token } = account;
-  const button = (what: string, label: string, of: Record<string, string> = {}) =>
-    html`<form method="post">
-      ${hiddenFields({ token, ...of })}
-      <button name="do" value="${what}">${label}</button>
-    </form>`;
-  const waiting = open.filter(({ call }) => Object.keys(call.asks).length > 0);
-  const running = open.filter(({ call }) => Object.keys(call.asks).length === 0);
-  return html`<h1>Your account</h1>
-    <p>You are signed in as <strong>${shown(name)}</strong>.</p>
-    <h2>Questions for you</h2>
-    ${listOf(
-      waiting.map(
-        ({ id, call: { called } }) =>
-          html`<a href="/ask/${id}">${shown(called.tool)} of ${shown(called.servlet)}</a>`,
-      ),
-    )}
-    <h2>Calls that go on</h2>
-    ${listOf(
-      running.map(
-        ({ call: { called } }) => html`${shown(called.tool)} of ${shown(called.servlet)}`,
-      ),
-    )}
-    <h2>Connected accounts</h2>
-    ${listOf(
-      accounts.map(
-        ({ servlet, account: at, scopes, hosts, connectedAt }) =>
-          html`<strong>${shown(at)}</strong> for ${shown(servlet)}, connected
-            ${timeTag(connectedAt)}: ${printable(scopes.join(" "))} at
-            ${printable(hosts.join(", "))}
-            ${button("disconnect", `Disconnect ${shown(at)} from ${shown(servlet)}`, { servlet, account: at })}`,
-      ),
-    )}
-    <h2>Kept secrets</h2>
-    ${listOf(
-      secrets.map(
-        ({ servlet, name: secret, keptAt }) =>
-          html`<strong>${shown(secret)}</strong> for ${shown(servlet)}, kept ${timeTag(keptAt)}
-            ${button("replace", `Replace ${shown(secret)}`, { servlet, name: secret })}
-            ${button("forget", `Delete ${shown(secret)}`, { servlet, name: secret })}`,
-      ),
-    )}
-    <hr />
-    ${button("forget-me", "Forget me")}`;
+/** What is kept for a person. */
+interface Kept extends PersonSummary {
+  /** As Live lists them. */
+  calls: ListedCall[];
+  /** What servlets are known to store; undefined where that is not counted. */
+  states: { servlet: string; bytes: number }[] | undefined;
 }
 
-const forgetPage = (token: string): Markup =>
-  html`<h1>Forget everything?</h1>
-    <p class="notice wrong">
-      This deletes your secrets, connected accounts, questions, your calls that go on, and all
-      memory and files that servlets keep for you. It cannot be undone.
-    </p>
-    <p>
-      Sessions of your clients, and calls beyond the last ${limits.listedCalls}, end by themselves
-      within ${limits.taskMs / 86_400_000} days.
-    </p>
-    <form method="post">
-      ${hiddenFields({ token })}
-      <button class="primary" name="do" value="forget-all">Delete everything</button>
+interface AccountPage extends Kept {
+  name: string;
+  token: string;
+}
+
+function accountPage({ name, token, ...kept }: AccountPage): Markup {
+  const button = (
+    {
+      what,
+      label,
+      about,
+      tone = "",
+    }: { what: string; label: string; about: string; tone?: string },
+    of: Record<string, string>,
+  ) =>
+    html`<form method="post">
+      ${hiddenFields({ token, ...of })}
+      <button name="do" value="${what}" class="${tone}">
+        ${label}<span class="unseen"> ${shown(about)}</span>
+      </button>
+    </form>`;
+  const { secrets, accounts, calls } = kept;
+  const { waiting = [], working = [], ended = [] } = Object.groupBy(calls, groupOf);
+  return html`<h1>Your account</h1>
+    <p class="lead">You are signed in as <strong>${shown(name)}</strong>.</p>
+    ${
+      waiting.length === 0
+        ? ""
+        : html`<h2>What waits for you</h2>
+            <ul class="cards">
+              ${waiting.map(
+                ({ id, name: called, reason = "", updated }) =>
+                  html`<li class="card">
+                    <h3>${shown(called)}</h3>
+                    <p>${shown(reason)} <span class="dim small">${timeTag(updated)}</span></p>
+                    <p>
+                      <a class="button" href="/ask/${id}"
+                        >Answer<span class="unseen"> ${shown(called)}</span></a
+                      >
+                    </p>
+                  </li>`,
+              )}
+            </ul>`
+    }
+    <h2>Your calls</h2>
+    ${
+      calls.length === 0
+        ? emptyState("None", "A call that takes longer than its request is listed in Live.")
+        : html`<p>
+            ${count(waiting.length)} waiting for you, ${count(working.length)} at work,
+            ${count(ended.length)} ended. <a href="${PAGES.Live}">See them in Live</a>
+          </p>`
+    }
+    <h2>Connected accounts</h2>
+    ${
+      accounts.length === 0
+        ? emptyState(
+            "None",
+            "A servlet that needs an account of yours elsewhere asks you to connect it.",
+          )
+        : tableOf({
+            caption: "Connected accounts",
+            columns: ["Account", "Used by", "May", "At", "Connected", "Action"],
+            rows: accounts.map(({ servlet, account: at, scopes, hosts, connectedAt }) => [
+              shown(at),
+              shown(servlet),
+              printable(scopes.join(" ")),
+              printable(hosts.join(", ")),
+              timeTag(connectedAt),
+              button(
+                {
+                  ...{ what: "ask-disconnect", label: "Disconnect", tone: "danger" },
+                  about: `${at} from ${servlet}`,
+                },
+                { servlet, account: at },
+              ),
+            ]),
+          })
+    }
+    <h2>Kept secrets</h2>
+    ${
+      secrets.length === 0
+        ? emptyState("None", "A servlet that needs a key or password of yours asks you for it.")
+        : tableOf({
+            caption: "Kept secrets",
+            columns: ["Secret", "Used by", "Kept", "Action"],
+            rows: secrets.map(({ servlet, name: secret, keptAt }) => [
+              shown(secret),
+              shown(servlet),
+              timeTag(keptAt),
+              html`<span class="acts">
+                ${button({ what: "replace", label: "Replace", about: secret }, { servlet, name: secret })}
+                ${button({ what: "ask-forget", label: "Delete", about: secret, tone: "danger" }, { servlet, name: secret })}
+              </span>`,
+            ]),
+          })
+    }
+    <section class="card forget" aria-labelledby="forget">
+      <h2 id="forget">Forget me</h2>
+      <p>Deletes everything that this server keeps for you:</p>
+      ${deletedList(kept)}
+      <form method="post">
+        ${hiddenFields({ token })}
+        <button class="danger" name="do" value="forget-me">Forget me</button>
+      </form>
+    </section>`;
+}
+
+/** What is deleted with a person, counted. */
+const deletedList = ({ secrets, accounts, calls, states }: Kept): Markup =>
+  html`<ul>
+    <li>${several(calls.length, "call")}, with questions and results</li>
+    <li>${several(secrets.length, "secret")}</li>
+    <li>${several(accounts.length, "connected account")}</li>
+    <li>
+      Memory and files that servlets keep for
+      you${
+        states === undefined
+          ? ", which this server does not count"
+          : states.length === 0
+            ? ": none that this server knows of"
+            : `: ${several(states.length, "servlet")}, ${states
+                .map(({ servlet, bytes }) => `${shown(servlet)} (${bytesText(bytes)})`)
+                .join(", ")}`
+      }
+    </li>
+  </ul>`;
+
+/** Asks whether something is to be deleted, and says what comes of it. */
+const surePage = (
+  { title, lines, what, label }: { title: string; lines: Markup; what: string; label: string },
+  fields: Record<string, string>,
+): Markup =>
+  html`<h1>${shown(title)}</h1>
+    ${lines}
+    <form method="post" class="acts">
+      ${hiddenFields(fields)}
+      <button class="danger" name="do" value="${what}">${label}</button>
       <button name="do" value="">Go back</button>
     </form>`;
 
-const listOf = (items: Markup[]): Markup =>
-  items.length === 0
-    ? html`<p class="dim">None.</p>`
-    : html`<ul>
-        ${items.map((one) => html`<li>${one}</li>`)}
-      </ul>`;
+const forgetPage = (kept: Kept, token: string): Markup =>
+  surePage(
+    {
+      title: "Forget everything?",
+      lines: html`<p>This deletes, at once:</p>
+        ${deletedList(kept)}
+        <div class="notice wrong">
+          <p>
+            <strong>It cannot be undone.</strong> Calls that wait end without a result. You are
+            signed out.
+          </p>
+        </div>
+        <p class="dim">
+          Sessions of your clients, and calls beyond the last ${count(limits.listedCalls)}, end by
+          themselves within ${durationText(limits.taskMs)}. Servlets may have sent what you gave
+          them to services outside: that is not deleted.
+        </p>`,
+      ...{ what: "forget-all", label: "Delete everything" },
+    },
+    { token },
+  );
+
+export const accountStyle = `
+  .forget { border-color: var(--wrong); margin-top: 3rem; } form.acts { margin-top: 1rem; }
+`;

@@ -1,12 +1,13 @@
 /** The pages of a person's calls, and the stream of their changes. */
 import { demandOwnOrigin, isLocal } from "../auth/origin.ts";
 import { Fault } from "../core/errors.ts";
+import { beginningOf } from "../core/text.ts";
 import { ANONYMOUS } from "../core/model.ts";
 import { wordsPage } from "./ask-page.ts";
 import type { Person } from "./people.ts";
 import { pageFor, seeOther, type PersonPage, type View, type Visit } from "./view.ts";
 import type { PersonObjects } from "./person-objects.ts";
-import { LIVE_PATH, livePage } from "./live.ts";
+import { LIVE_PATH, livePage, unlistedPage } from "./live.ts";
 import { callPage, forkPage } from "./timeline.ts";
 import { groupOf } from "./statuses.ts";
 
@@ -21,7 +22,10 @@ export const liveEndpoint = (request: Request, page: PersonPage, answer: Frame) 
       const { persons, by } = listFor(request, page, person) ?? {};
       if (persons === undefined || by === undefined) return unlisted();
       const calls = await persons.at(by, async (object) => object.listed(by));
-      return { status: 200, body: livePage(calls) };
+      const { searchParams } = new URL(request.url);
+      const [text, state] = ["text", "state"].map((name) => searchParams.get(name) ?? "");
+      const filter = { text: beginningOf(text!, 200), state: state! };
+      return { status: 200, body: livePage(calls, filter) };
     },
   });
 
@@ -63,13 +67,7 @@ function listFor(
   return persons && isKnown ? { persons, by: name } : undefined;
 }
 
-const unlisted = (): View => ({
-  status: 403,
-  body: wordsPage(
-    "No calls are listed here",
-    "This server requires no authentication, so it cannot tell your calls from those of others. Let callers sign in: npm run passphrase, or npm run keys (docs/access.md). A server of npm run dev lists them on its own machine.",
-  ),
-});
+const unlisted = (): View => ({ status: 403, body: unlistedPage() });
 
 async function call(visit: Visit & { id: string; page: PersonPage }): Promise<View> {
   const { request, person, form, isOld, id, page } = visit;
@@ -94,15 +92,16 @@ async function call(visit: Visit & { id: string; page: PersonPage }): Promise<Vi
     const text = form.get(field) ?? "";
     return /^\d{1,5}$/.test(text) ? Number(text) : undefined;
   };
-  const [replay, fork, forkNow] = [numberIn("replay"), numberIn("fork"), numberIn("fork-now")];
-  if (replay !== undefined) {
-    const { replay: outcome } = (await tasks.look(id, { what: "replay", entries: replay })) ?? {};
-    return show(200, outcome && { entries: replay, outcome });
+  const [at, forkNow] = [numberIn("at"), numberIn("fork-now")];
+  const act = form.get("do");
+  if (act === "replay" && at !== undefined) {
+    const { replay: outcome } = (await tasks.look(id, { what: "replay", entries: at })) ?? {};
+    return show(200, outcome && { entries: at, outcome });
   }
-  if (fork !== undefined) {
+  if (act === "fork" && at !== undefined) {
     const own = tasks.newId();
     const agreed = await people.token(person, PLACE, id, own);
-    return { status: 200, body: forkPage(id, fork, { as: own, token: agreed }) };
+    return { status: 200, body: forkPage(id, at, { as: own, token: agreed }) };
   }
   if (forkNow !== undefined && as !== undefined) {
     const { origin } = new URL(request.url);
@@ -111,7 +110,7 @@ async function call(visit: Visit & { id: string; page: PersonPage }): Promise<Vi
     const looked = await own.look(id, { what: "fork", entries: forkNow, origin, id: as });
     return looked?.fork === undefined ? show(404) : seeOther(`${LIVE_PATH}/${looked.fork}`);
   }
-  if (form.get("do") === "cancel") await tasks.cancel(id, true);
+  if (act === "cancel") await tasks.cancel(id, true);
   return seeOther(`${LIVE_PATH}/${id}`);
 }
 

@@ -1,52 +1,142 @@
 /** The page on which people follow their calls and sessions. */
 import { html } from "hono/html";
 import { shown, type Markup } from "../http/document.ts";
-import { timeTag } from "./components.ts";
+import { emptyState, timeTag } from "./components.ts";
 import type { ListedCall } from "../calls/listed-calls.ts";
-import { groupOf, GROUPS, STATUSES } from "./statuses.ts";
+import {
+  badgeOf,
+  FILTERS,
+  groupOf,
+  GROUPS,
+  passes,
+  shownServlet,
+  shownTime,
+  type CallFilter,
+} from "./statuses.ts";
 
 export const LIVE_PATH = "/console/live";
 export const EVENTS_PATH = `${LIVE_PATH}-events`;
 
-export const livePage = (calls: readonly ListedCall[]): Markup =>
+/** Calls of a group that are shown at first: the script adds the others, and without it a link leads to them. */
+const SHOWN_ROWS = 100;
+
+/** Rows of a group that are laid out even where nobody sees them. */
+const NEAR_ROWS = 30;
+
+/** What an empty group says; one that says nothing is not there. */
+const EMPTY: Record<string, string> = {
+  waiting: "Nothing waits for you.",
+  working: "Nothing runs.",
+  ended: "Nothing has ended yet. A call stays here until its data is deleted.",
+  sessions: "",
+};
+
+export const livePage = (calls: readonly ListedCall[], filter: CallFilter): Markup =>
   html`<h1>Live</h1>
-    <p>
-      Your calls that outlive their request, and your sessions. A call stays in the list until its
-      stored data is deleted.
-    </p>
-    <p id="news" role="status" class="dim">Reload the page to see changes.</p>
+    <p class="lead">Your calls that wait, sleep, or run in the background.</p>
+    ${filterForm(filter)}
+    <p id="news" role="status" class="dim small">Reload the page to see changes.</p>
     <div id="live" data-events="${EVENTS_PATH}">
       ${Object.entries(GROUPS).map(([id, title]) => {
-        const own = calls.filter((one) => groupOf(one) === id);
-        return html`<section aria-labelledby="${id}">
+        const own = calls.filter((one) => groupOf(one) === id && passes(one, filter));
+        const first = filter.state === "" ? own.slice(0, SHOWN_ROWS) : own;
+        const isHidden = EMPTY[id] === "" && own.length === 0;
+        return html`<section aria-labelledby="${id}" ${isHidden ? "hidden" : ""}>
           <h2 id="${id}">${title} <span class="dim" data-count>${own.length}</span></h2>
           <ul class="calls" data-group="${id}">
-            ${own.map(row)}
+            ${first.map((one, nth) => row(one, nth >= NEAR_ROWS ? "far" : ""))}
           </ul>
+          <p class="dim" data-none ${own.length > 0 ? "hidden" : ""}>${EMPTY[id]}</p>
+          ${
+            first.length < own.length
+              ? html`<p data-more>
+                  <a href="?${new URLSearchParams({ ...filter, state: id }).toString()}"
+                    >Show all ${own.length}</a
+                  >
+                </p>`
+              : ""
+          }
         </section>`;
       })}
       <template>${row(undefined)}</template>
     </div>`;
 
+const filterForm = ({ text, state }: CallFilter): Markup =>
+  html`<form id="filter" class="filter" role="search">
+    <label class="unseen" for="filter-text">Filter by tool, argument or question</label>
+    <input
+      id="filter-text"
+      name="text"
+      type="search"
+      maxlength="200"
+      value="${text}"
+      placeholder="Filter by tool, argument or question"
+    />
+    <label class="unseen" for="filter-state">State</label>
+    <select id="filter-state" name="state">
+      ${Object.entries(FILTERS).map(
+        ([value, title]) =>
+          html`<option value="${value}" ${value === state ? html`selected` : ""}>${title}</option>`,
+      )}
+    </select>
+    <button>Filter</button>
+  </form>`;
+
+const NOBODYS: ListedCall = {
+  ...{ id: "", kind: "call", name: "", status: "" },
+  ...{ created: 0, updated: 0, until: 0 },
+};
+
 /** A row of the list; without a call, the template that the script fills in. */
-function row(call: ListedCall | undefined): Markup {
-  const { id = "", name = "", waits = "", updated = 0, kind = "call", status = "" } = call ?? {};
-  const isCall = kind === "call";
-  const link = isCall ? html`href="${LIVE_PATH}/${id}"` : "";
-  return html`<li data-id="${id}">
+function row(call: ListedCall | undefined, place = ""): Markup {
+  const { id, name, kind, status, created, updated, wakes } = call ?? NOBODYS;
+  const { reason = "", arguments: given = "" } = call ?? {};
+  const { text, tone, when } = badgeOf({ kind, status, ...(wakes !== undefined && { wakes }) });
+  const link = kind === "call" ? html`href="${LIVE_PATH}/${id}"` : "";
+  return html`<li
+    data-id="${id}"
+    data-updated="${updated}"
+    class="${status === "input_required" ? "asks" : ""} ${place}"
+  >
     <a data-name ${link}>${shown(name)}</a>
-    <span class="badge" data-status>${isCall ? (STATUSES[status] ?? status) : "open"}</span>
-    <a data-answer href="/ask/${id}" ${status === "input_required" ? "" : "hidden"}>Answer</a>
-    <span class="dim">last change ${timeTag(updated)}</span>
-    <span class="waits" data-waits>${shown(waits)}</span>
+    <span class="badge ${tone}" data-status>${text}</span>
+    <span data-reason>${shown(reason)}</span>
+    <span class="dim small about"
+      ><span data-servlet>${call ? shown(shownServlet(call)) : ""}</span>
+      <span data-arguments>${given}</span></span
+    >
+    <span class="dim small when"
+      ><span data-when>${when}</span> ${timeTag(shownTime({ status, created, updated }))}<span
+        data-wakes
+        ${wakes === undefined ? "hidden" : ""}
+        >, goes on ${timeTag(wakes ?? 0)}</span
+      ></span
+    >
+    <a class="button" data-answer href="/ask/${id}" ${status === "input_required" ? "" : "hidden"}
+      >Answer<span class="unseen"> ${shown(name)}</span></a
+    >
   </li>`;
 }
 
+/** Stands where the list would be on a server that cannot tell its callers apart. */
+export const unlistedPage = (): Markup =>
+  html`<h1>Live</h1>
+    ${emptyState(
+      "This server cannot tell your calls from those of others",
+      html`It requires no authentication. Whoever runs it can set a passphrase (<code
+          >npm run passphrase</code
+        >) or give out keys (<code>npm run keys</code>); on their own machine,
+        <code>npm run dev</code> lists calls without a sign-in. <a href="/">Home</a>`,
+    )}`;
+
 export const liveStyle = `
+  .filter { display: flex; flex-wrap: wrap; gap: .5rem; margin: 1rem 0 .5rem; } .filter input { flex: 1 1 14rem; margin: 0; } .filter select { flex: 0 1 11rem; margin: 0; }
   .calls { list-style: none; padding: 0; margin: .5rem 0 1.5rem; }
-  .calls li { border-top: 1px solid var(--line); padding: .5rem 0; overflow-wrap: anywhere; }
-  .calls li:nth-child(n + 30) { content-visibility: auto; contain-intrinsic-size: auto 4rem; }
-  .calls:not(:has(li))::after { content: "None."; color: var(--dim); } .waits { display: block; }
-  .line { padding-left: 1.5rem; } .line li { margin: .5rem 0; } .line .acts { margin-top: .2rem; }
-  .line details pre { max-height: 20rem; }
+  .calls li { display: grid; grid-template-columns: minmax(0, 1fr) auto auto; gap: 0 1rem; align-items: center; position: relative; margin: 0; border-top: 1px solid var(--line); padding: .75rem 0; overflow-wrap: anywhere; }
+  .calls .far { content-visibility: auto; contain-intrinsic-size: auto 5rem; } .calls li:hover { background: var(--panel); }
+  .calls li > * { grid-column: 1; } .calls :empty { display: none; } .calls [data-name] { font-weight: 600; justify-self: start; }
+  .calls a[href][data-name]::after { content: ""; position: absolute; inset: 0; } .about span:not(:empty) + span:not(:empty)::before { content: "· "; }
+  .calls [data-status] { grid-area: 1 / 2 / auto / span 2; justify-self: end; } .calls .when { grid-area: 2 / 2 / auto / span 2; justify-self: end; text-align: right; } .calls .button { grid-area: 1 / 3 / span 3; z-index: 1; }
+  .calls .asks > :is([data-status], .when) { grid-column-end: 3; }
+  @media (max-width: 40rem) { .calls li { grid-template-columns: minmax(0, 1fr) auto; } .calls li > [data-status] { grid-area: 1 / 2; } .calls li > .when { grid-area: auto / 1 / auto / -1; justify-self: start; text-align: left; } .calls .button { grid-area: auto / 1 / auto / -1; margin-top: .5rem; } }
 `;

@@ -16,7 +16,15 @@ import type { Server } from "../server.ts";
 import { consolePage, type Paged, type ConsoleSite, type Visited, type Visitor } from "./frame.ts";
 import { PAGES, SIGN_IN_PATH } from "./paths.ts";
 import { endpointOf } from "./connect.ts";
-import { confirmPage, keyPage, operatePage, type Overview } from "./operate.ts";
+import {
+  confirmPage,
+  keyPage,
+  operatePage,
+  operateStyle,
+  type ActionQuestion,
+  type Overview,
+} from "./operate.ts";
+import { count } from "./units.ts";
 import type { Hono } from "hono";
 import { html } from "hono/html";
 import { endpointPath } from "../auth/metadata.ts";
@@ -54,15 +62,17 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
   const field = (name: string) => form.get(name) ?? "";
   const [name, key, by] = [field("name"), field("key"), visit.person.principal.name];
   const note = (what: string) => acted(by, "page", what);
+  const asked = (of: ActionQuestion): View => ({ status: 200, body: confirmPage(token, of) });
   switch (field("do")) {
     case "ask-install": {
       const installer = installerOf(serving);
       const build = await publishedBuild(installer, name, field("hash"));
-      const of = { do: "install", name, hash: build.hash };
       const lines = ["All callers of this server can use it.", ...permissionsOf(build)];
       lines.push(...(await installer.warnings(build)));
-      const asked = { token, label: `Install ${name}`, of };
-      return { status: 200, body: confirmPage(`Install ${name}?`, lines, asked) };
+      return asked({
+        ...{ title: `Install ${name}?`, lines, label: `Install ${name}`, isDanger: false },
+        of: { do: "install", name, hash: build.hash },
+      });
     }
     case "install": {
       const installer = installerOf(serving);
@@ -70,6 +80,22 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
       const { version } = await installer.install(build, by);
       await note(`Installed ${name}, version ${version}.`);
       return isDone("install");
+    }
+    case "ask-rollback": {
+      const version = field("version");
+      const { versions } = await installerOf(serving).installs().versions(name);
+      const older = versions.find((one) => String(one.version) === version);
+      if (older === undefined)
+        throw new Fault("conflict", "This version is no longer there. Reload the page.");
+      const lines = [
+        `All callers get version ${version}, which ${older.by} installed. Its build is ${older.hash.slice(0, 12)}.`,
+        await waitingLine(acting, name),
+      ];
+      return asked({
+        ...{ title: `Roll ${name} back to version ${version}?`, lines },
+        ...{ label: `Roll ${name} back to ${version}`, isDanger: false },
+        of: { do: "rollback", name, version, seen: field("seen") },
+      });
     }
     case "rollback": {
       const [version, seen] = [Number(field("version")), Number(field("seen"))];
@@ -79,9 +105,15 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
     }
     case "ask-uninstall": {
       const { current } = await installerOf(serving).installs().versions(name);
-      const of = { do: "uninstall", name, seen: String(current ?? 0) };
-      const asked = { token, label: `Uninstall ${name}`, of };
-      return { status: 200, body: confirmPage(`Uninstall ${name}?`, UNINSTALLING, asked) };
+      const lines = [
+        "Its tools and all its versions are removed for all callers.",
+        await waitingLine(acting, name),
+        "What it has stored for callers stays until you delete it: npm run servlets -- state delete.",
+      ];
+      return asked({
+        ...{ title: `Uninstall ${name}?`, lines, label: `Uninstall ${name}`, isDanger: true },
+        of: { do: "uninstall", name, seen: String(current ?? 0) },
+      });
     }
     case "uninstall":
       unsettled(
@@ -93,24 +125,53 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
       return isDone("uninstall");
     case "ask-revoke": {
       const own = authenticator.keys.named(by)?.hash.toHex();
+      const { made, name: its } = await keyOf(key, acting);
       const lines = [
-        "MCP, Open Tool Calling, these pages and the commands refuse it within seconds.",
-        "Calls that were made with it continue. You can restore the key here.",
+        "The key is refused everywhere within 30 seconds.",
+        `Calls that were made with it continue${await waitingNow(acting, "caller", its)}. Until you restore the key, nobody can answer their questions or get their results with it.`,
+        ...(made === undefined
+          ? [`Take it out of the configuration, too: npm run keys -- revoke ${its}.`]
+          : []),
         ...(own === key ? ["You are signed in with this key, and will be signed out."] : []),
       ];
-      const asked = { token, label: `Revoke ${name}`, of: { do: "revoke", name, key } };
-      return { status: 200, body: confirmPage(`Revoke the key ${name}?`, lines, asked) };
+      return asked({
+        ...{ title: `Revoke the key ${its}?`, lines, label: `Revoke ${its}`, isDanger: true },
+        of: { do: "revoke", name: its, key },
+      });
+    }
+    case "ask-restore": {
+      const { scopes, name: its } = await keyOf(key, acting);
+      const lines = [
+        `The key is valid again within seconds, and may call: ${scopesInWords(scopes)}.`,
+        "Do not restore a key that somebody else may have: make a new one.",
+      ];
+      return asked({
+        ...{ title: `Restore the key ${its}?`, lines, label: `Restore ${its}`, isDanger: false },
+        of: { do: "restore", name: its, key },
+      });
+    }
+    case "ask-remove": {
+      const { name: its } = await keyOf(key, acting);
+      const lines = [
+        "The key stays refused and leaves the list. It cannot be restored.",
+        `Calls that were made with it continue${await waitingNow(acting, "caller", its)}, until they end or their stored data is deleted.`,
+        `What is kept for ${its} stays, and a new key of this name would have it.`,
+      ];
+      return asked({
+        ...{ title: `Remove the key ${its}?`, lines, label: `Remove ${its}`, isDanger: true },
+        of: { do: "remove", name: its, key },
+      });
     }
     case "revoke": {
-      const revoked = await nameOfKey(key, acting);
+      const revoked = await keyOf(key, acting);
       await recordsIn(keyRecords).revoke(key, by);
-      await note(`Revoked the key ${revoked}.`);
+      await note(`Revoked the key ${revoked.name}.`);
       return isDone("revoke");
     }
     case "restore": {
-      const restored = await nameOfKey(key, acting);
+      const restored = await keyOf(key, acting);
       await recordsIn(keyRecords).restore(key);
-      await note(`Restored the key ${restored}.`);
+      await note(`Restored the key ${restored.name}.`);
       return isDone("restore");
     }
     case "make": {
@@ -125,9 +186,9 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
       return { status: 200, body: keyPage(made.name, { ...endpoint, key: secret }) };
     }
     case "remove": {
-      const removed = await nameOfKey(key, acting);
+      const removed = await keyOf(key, acting);
       await recordsIn(keyRecords).remove(key, by);
-      await note(`Removed the key ${removed}.`);
+      await note(`Removed the key ${removed.name}.`);
       return isDone("remove");
     }
     default:
@@ -135,10 +196,15 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
   }
 }
 
-const UNINSTALLING = [
-  "Its tools and all its versions are removed for all callers.",
-  "Waiting calls continue as long as its build is kept. What it has stored for callers stays until you delete it.",
-];
+/** `; 2 of them wait now`, if any are known to wait. */
+async function waitingNow({ usage }: Operated, by: "servlet" | "caller", name: string) {
+  const waiting = (await usage?.().waitingOf(by, name)) ?? 0;
+  return waiting === 0 ? "" : `; ${count(waiting)} of them ${waiting === 1 ? "waits" : "wait"} now`;
+}
+
+/** What happens to the calls of a servlet that changes. */
+const waitingLine = async (of: Operated, name: string) =>
+  `Calls that wait end on the build that they began with${await waitingNow(of, "servlet", name)}. If the servlet keeps state, they end with an error that says to call again.`;
 
 function recordsIn(records: Operated["keyRecords"]) {
   if (records !== undefined) return records();
@@ -166,10 +232,10 @@ async function allKeys({ keyRecords, settings }: Pick<Operated, "keyRecords" | "
   }));
 }
 
-/** The name of the key with this hash. Throws `invalid_params` where there is none by now. */
-async function nameOfKey(key: string, of: Operated): Promise<string> {
+/** The key with this hash. Throws `invalid_params` where there is none by now. */
+async function keyOf(key: string, of: Operated) {
   const found = (await allKeys(of)).find((one) => one.key === key);
-  if (found !== undefined) return found.name;
+  if (found !== undefined) return found;
   throw new Fault("invalid_params", "This key is no longer there. Reload the page.");
 }
 
@@ -220,10 +286,20 @@ async function publishedBuild({ bucket, installs }: Installer, name: string, has
   throw new Fault("conflict", `The published build of ${name} has changed since. Reload the page.`);
 }
 
+/** The last errors, with a way to the calls of this operator that are listed in Live. */
+async function errorsFor({ usage, serving: { persons } }: Operated, operator: string) {
+  const errors = await usage?.().errors();
+  const hasOwn = errors?.some(({ caller, task }) => task !== null && caller === operator) === true;
+  const listed = hasOwn
+    ? await persons?.at(operator, async (object) => object.listed(operator))
+    : undefined;
+  const open = new Set(listed?.map(({ id }) => id));
+  return errors?.map((one) => ({ ...one, isOpen: one.task !== null && open.has(one.task) }));
+}
+
 async function overviewOf(
   operated: Operated,
-  token: string,
-  done: string | undefined,
+  { token, done, operator }: { token: string; done: string | undefined; operator: string },
 ): Promise<Overview> {
   const { usage: counters, authenticator, keyRecords, serving } = operated;
   const { whole } = await serving.registry();
@@ -263,7 +339,7 @@ async function overviewOf(
     keys: await allKeys(operated),
     makesKeys: keyRecords !== undefined && !authenticator.isOpen,
     acts: await usage?.acts(),
-    errors: await usage?.errors(),
+    errors: await errorsFor(operated, operator),
     limits: Object.entries(publicLimits).map(([name, usual]) => ({
       ...{ name, value: limits[name as keyof typeof publicLimits], usual },
     })),
@@ -305,7 +381,8 @@ export function addOperatorPages(app: Hono, parts: OperatorParts): void {
       const visitor = await visitorOf(raw);
       const site = siteFor(visitor);
       return pageFor(raw, page, {
-        answer: ({ body, ...how }) => consolePage(site, "Operate", body, how),
+        answer: ({ body, ...how }) =>
+          consolePage(site, "Operate", body, { ...how, extraStyle: operateStyle }),
         async work(visit) {
           // Right after a sign-in, the page is opened by a new request.
           if (visit.isOld) return seeOther(PAGES.Operate);
@@ -313,10 +390,11 @@ export function addOperatorPages(app: Hono, parts: OperatorParts): void {
           const { people } = page;
           const { form, person } = visit;
           const token = await people.token(person, PLACE);
+          const operator = person.principal.name;
           const done = DONE[new URL(raw.url).searchParams.get("done") ?? ""];
           const view = async (status: number) => ({
             status,
-            body: operatePage(await overviewOf(parts, token, done)),
+            body: operatePage(await overviewOf(parts, { token, done, operator })),
           });
           if (form === undefined) return view(200);
           if (!(await people.isForm(form, person, PLACE))) return view(403);

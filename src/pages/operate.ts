@@ -3,11 +3,13 @@ import { html } from "hono/html";
 import type { KeyRecord } from "../auth/key-records.ts";
 import type { InstalledVersion } from "../installs/installs-rows.ts";
 import { hiddenFields, shown, type Markup } from "../http/document.ts";
-import { snippet, tableOf, timeTag } from "./components.ts";
+import { badge, emptyState, notice, snippet, tableOf, timeTag } from "./components.ts";
 import { clientsSection, type Endpoint } from "./connect.ts";
+import { LIVE_PATH } from "./live.ts";
 import { PAGES } from "./paths.ts";
+import { bytesText, computeText, count, durationText, several } from "./units.ts";
 import { scopesInWords } from "../core/key-name.ts";
-import { ADVICE } from "../servlets/run-log.ts";
+import { failureOf } from "../servlets/run-log.ts";
 import type { CountedError } from "../observe/counts.ts";
 import type { Act } from "../observe/usage-object.ts";
 
@@ -35,6 +37,9 @@ type ShownKey = {
   made: { at: number; by: string } | undefined;
 } & KeyRecord;
 
+/** An error, and whether its call has a page that this operator may open. */
+export type ShownError = CountedError & { isOpen: boolean };
+
 /** The data that the page shows. */
 export interface Overview {
   servlets: ServedServlet[];
@@ -49,7 +54,7 @@ export interface Overview {
   /** What operators did; undefined where the binding USAGE is missing. */
   acts: Act[] | undefined;
   /** Undefined where the binding USAGE is missing. */
-  errors: CountedError[] | undefined;
+  errors: ShownError[] | undefined;
   limits: { name: string; value: number; usual: number }[];
   token: string;
   /** The message about the action that led to this page. */
@@ -58,17 +63,118 @@ export interface Overview {
 
 export function operatePage(all: Overview): Markup {
   return html`<h1>Operate</h1>
-    ${all.done === undefined ? "" : html`<p class="notice" role="status">${shown(all.done)}</p>`}
-    ${servletsOf(all)} ${installedOf(all)} ${keysOf(all)} ${errorsOf(all.errors)}
+    ${all.done === undefined ? "" : html`<p class="notice good" role="status">${shown(all.done)}</p>`}
+    ${healthOf(all)} ${errorsOf(all.errors)} ${installedOf(all)} ${keysOf(all)} ${servletsOf(all)}
     ${limitsOf(all.limits)} ${actsOf(all.acts)}`;
 }
 
-/** A form with one button, which posts these fields. */
-const button = (token: string, label: string, of: Record<string, string>): Markup =>
-  html`<form method="post" class="one">
+/** A form with one button, which posts these fields. `about` is read out after the button's label. */
+function button(
+  token: string,
+  {
+    label,
+    about = "",
+    tone = "",
+  }: { label: string; about?: string; tone?: "danger" | "primary" | "" },
+  of: Record<string, string>,
+): Markup {
+  return html`<form method="post" class="one">
     ${hiddenFields({ token, ...of })}
-    <button>${shown(label)}</button>
+    <button class="${tone}">
+      ${shown(label)}${about && html`<span class="unseen"> ${shown(about)}</span>`}
+    </button>
   </form>`;
+}
+
+/** Errors older than this are no sign of how the server is. */
+const LATELY_MS = 86_400_000;
+
+/** Whether all is well, in one line. */
+function healthOf({ problem, errors }: Overview): Markup {
+  if (problem !== undefined)
+    return notice(
+      html`<p>
+        <strong>A servlet cannot list its entries:</strong> ${shown(problem)} See the log (<code
+          >npx wrangler tail</code
+        >), then fix, roll back or uninstall the servlet.
+      </p>`,
+      "wrong",
+    );
+  const listed = "All servlets list their entries";
+  if (errors === undefined)
+    return notice(
+      `${listed}. Errors are not recorded: bind the Durable Object USAGE in wrangler.toml.`,
+    );
+  const lately = errors.filter(
+    ({ outcome, last }) => failureOf(outcome).isOurs && last > Date.now() - LATELY_MS,
+  );
+  return lately.length === 0
+    ? notice(
+        html`<p>
+          <strong>All is well.</strong> ${listed}, and nothing failed in the last 24 hours that is
+          yours to fix.
+        </p>`,
+        "good",
+      )
+    : notice(
+        html`<p>
+          <strong><a href="#errors">${several(lately.length, "error")}</a></strong> of the last 24
+          hours ${lately.length === 1 ? "is" : "are"} yours to fix. ${listed}.
+        </p>`,
+        "warn",
+      );
+}
+
+/** Errors: those for operators in full, then what callers were told. */
+function errorsOf(errors: Overview["errors"] = []): Markup {
+  const [own, others] = [true, false].map((isOurs) =>
+    errors.filter(({ outcome }) => failureOf(outcome).isOurs === isOurs),
+  );
+  const list = (some: readonly ShownError[]): Markup =>
+    html`<ul class="cards errors">
+      ${some.map(errorCard)}
+    </ul>`;
+  return html`${
+    own!.length === 0
+      ? ""
+      : html`<h2 id="errors">Errors</h2>
+          ${list(own!)}`
+  }
+  ${
+    others!.length === 0
+      ? ""
+      : html`<details>
+          <summary>${several(others!.length, "more error")}, which callers were told</summary>
+          ${list(others!)}
+        </details>`
+  }`;
+}
+
+function errorCard({
+  servlet,
+  tool,
+  outcome,
+  message,
+  count: times,
+  last,
+  caller,
+  task,
+  isOpen,
+}: ShownError): Markup {
+  const { what, advice } = failureOf(outcome);
+  return html`<li class="card">
+    <h3>${what} ${times === 1 ? "" : badge(`${count(times)} times`)}</h3>
+    <p class="dim small">
+      <code>${shown(tool)}</code> of ${shown(servlet)}, called by ${shown(caller)}, ${timeTag(last)}
+    </p>
+    ${message === "" ? "" : html`<pre class="text" tabindex="0">${shown(message)}</pre>`}
+    <p>${advice}</p>
+    ${isOpen && task !== null ? html`<p><a href="${LIVE_PATH}/${task}">Open the call</a></p>` : ""}
+  </li>`;
+}
+
+/** So many servlets are shown at once. */
+const FEW = 8;
 
 /** For whom a servlet keeps state, by the manifest's key `state`. */
 const STATE_SCOPES: Record<string, string> = {
@@ -77,62 +183,69 @@ const STATE_SCOPES: Record<string, string> = {
   server: "for all callers",
 };
 
-const servletsOf = ({ servlets, problem }: Overview): Markup =>
+const servletsOf = ({ servlets }: Overview): Markup =>
   html`<h2>Servlets</h2>
-    ${
-      problem === undefined
-        ? html`<p>All servlets list their entries.</p>`
-        : html`<p class="notice wrong" role="alert">
-            A servlet cannot list its entries: ${shown(problem)} See the log (npx wrangler tail),
-            then fix, roll back or uninstall the servlet.
-          </p>`
-    }
-    ${tableOf({
-      caption: "Servlets that are served",
-      columns: ["Servlet", "From", "Entries", "Keeps state", "Last hour", "Hash"],
-      rows: servlets.map(({ name, hash, dialect, state, from, entries, runs }) => [
-        html`${shown(name)} <span class="badge">${dialect}</span>`,
-        from,
-        entries,
-        STATE_SCOPES[state] ?? "no",
-        html`<span class="${(runs?.errors ?? 0) > 0 ? "wrong" : ""}"
-          >${runs === undefined ? "" : `runs: ${runs.runs}, errors: ${runs.errors}`}</span
-        >`,
-        html`<code>${hash.slice(0, 12)}</code>`,
-      ]),
-    })}`;
+    <details ${servlets.length <= FEW ? "open" : ""}>
+      <summary>${several(servlets.length, "servlet")}, with runs of the last hour</summary>
+      ${tableOf({
+        caption: "Servlets that are served",
+        columns: ["Servlet", "From", "Entries", "Keeps state", "Last hour", "Hash"],
+        rows: servlets.map(({ name, hash, dialect, state, from, entries, runs }) => [
+          html`${shown(name)} ${badge(dialect)}`,
+          from,
+          entries,
+          STATE_SCOPES[state] ?? "no",
+          runs === undefined || runs.runs === 0
+            ? ""
+            : html`<span
+                >${several(runs.runs, "run")}${runs.errors > 0 ? html`, <span class="wrong">${several(runs.errors, "error")}</span>` : ""}</span
+              >`,
+          html`<code>${hash.slice(0, 12)}</code>`,
+        ]),
+      })}
+    </details>`;
 
 function installedOf({ installed, installable, token }: Overview): Markup {
-  if (installed === undefined) {
-    return html`<h2>Installed</h2>
+  if (installed === undefined)
+    return html`<h2>Versions</h2>
       <p>
         Servlets cannot be installed: bind the R2 bucket <code>BUILDS</code>, the Worker Loader
         <code>LOADER</code> and the Durable Object <code>INSTALLS</code> in
         <code>wrangler.toml</code>.
       </p>`;
-  }
-  return html`<h2>Installed</h2>
-    <p>
-      Install a servlet from a file or a registry with
-      <code>npm run servlets -- install NAME --to URL</code>. Published servlets can be installed
-      here.
-    </p>
-    ${installed.length === 0 ? html`<p class="dim">None.</p>` : ""}
+  return html`<h2>Versions</h2>
+    ${
+      installed.length === 0
+        ? emptyState(
+            "Nothing is installed",
+            html`All servlets come with the server. Install others with
+              <code>npm run servlets -- install NAME --to URL</code>.`,
+          )
+        : ""
+    }
     ${installed.map(({ name, current, versions }) =>
       tableOf({
         caption: `Versions of ${shown(name)}`,
         columns: [shown(name), "Installed", "By", "Hash", "Action"],
         rows: versions.map(({ version, installed: at, by, hash }) => [
-          `version ${version}`,
+          html`version ${version} ${version === current ? badge("served", "good") : ""}`,
           timeTag(Date.parse(at)),
           shown(by),
           html`<code>${hash.slice(0, 12)}</code>`,
           version === current
-            ? button(token, `Uninstall ${shown(name)}`, { do: "ask-uninstall", name })
-            : button(token, `Roll ${shown(name)} back to ${version}`, {
-                ...{ do: "rollback", name, version: String(version) },
-                seen: String(current ?? 0),
-              }),
+            ? button(
+                token,
+                { label: "Uninstall", about: name, tone: "danger" },
+                { do: "ask-uninstall", name },
+              )
+            : button(
+                token,
+                { label: "Roll back", about: `${name} to ${version}` },
+                {
+                  ...{ do: "ask-rollback", name, version: String(version) },
+                  seen: String(current ?? 0),
+                },
+              ),
         ]),
       }),
     )}
@@ -140,62 +253,96 @@ function installedOf({ installed, installable, token }: Overview): Markup {
       installable.length === 0
         ? ""
         : html`<h3>Published, not installed</h3>
-            <ul>
-              ${installable.map(
-                ({ name, by, hash }) =>
-                  html`<li>
-                    ${shown(name)}, by ${shown(by)}
-                    ${button(token, `Install ${shown(name)}`, { do: "ask-install", name, hash })}
-                  </li>`,
-              )}
-            </ul>`
+            ${tableOf({
+              caption: "Published servlets, which are not installed",
+              columns: ["Servlet", "Published by", "Hash", "Action"],
+              rows: installable.map(({ name, by, hash }) => [
+                shown(name),
+                shown(by),
+                html`<code>${hash.slice(0, 12)}</code>`,
+                button(token, { label: "Install", about: name }, { do: "ask-install", name, hash }),
+              ]),
+            })}`
     }`;
 }
 
 function keysOf({ keys, makesKeys, token }: Overview): Markup {
   const when = (at: number | null | undefined) => (at ? timeTag(at) : "never");
   return html`<h2>Keys</h2>
-    <p>
-      A revoked key is refused everywhere within 30 seconds; calls that were made with it continue.
-      Remove one of the configuration there, too: <code>npm run keys -- revoke NAME</code>.
-    </p>
-    ${makesKeys ? keyForm(token) : html`<p>Create a key with <code>npm run keys -- create NAME</code>.</p>`}
-    ${keys.length === 0 ? html`<p class="dim">None.</p>` : ""}
     ${
       keys.length === 0
-        ? ""
+        ? emptyState("No keys", "Programs call with a key, and people sign in with one.")
         : tableOf({
             caption: "API keys",
-            columns: ["Key", "Scopes", "Expires", "Last used", "Action"],
-            rows: keys.map(({ name, scopes, expires, used, revoked, by, key, made }) => [
-              html`${shown(name)}
-              ${made && html`<span class="dim">made by ${shown(made.by)}, ${timeTag(made.at)}</span>`}`,
-              shown(scopesInWords(scopes)),
-              when(expires),
-              when(used),
-              revoked === null
-                ? button(token, `Revoke ${shown(name)}`, { do: "ask-revoke", name, key })
-                : html`<span>Revoked by ${shown(by ?? "")}, ${timeTag(revoked)}</span>
-                    ${button(token, `Restore ${shown(name)}`, { do: "restore", name, key })}
-                    ${made && button(token, `Remove ${shown(name)}`, { do: "remove", name, key })}`,
-            ]),
+            columns: ["Key", "May call", "Expires", "Last used", "Action"],
+            rows: keys.map(({ name, scopes, expires, used, revoked, by, key, made }) => {
+              const act = (label: string, what: string, tone: "danger" | "" = "") =>
+                button(token, { label, about: name, tone }, { do: what, name, key });
+              return [
+                html`<span
+                  >${shown(name)} ${revoked === null ? "" : badge("revoked", "wrong")}
+                  ${made && html`<span class="dim small since">made by ${shown(made.by)}, ${timeTag(made.at)}</span>`}
+                  ${revoked === null ? "" : html`<span class="dim small since">Revoked by ${shown(by ?? "")}, ${timeTag(revoked)}</span>`}</span
+                >`,
+                shown(scopesInWords(scopes)),
+                when(expires),
+                when(used),
+                revoked === null
+                  ? act("Revoke", "ask-revoke", "danger")
+                  : html`<span class="acts"
+                      >${act("Restore", "ask-restore")}
+                      ${made && act("Remove", "ask-remove", "danger")}</span
+                    >`,
+              ];
+            }),
           })
-    }`;
+    }
+    ${makesKeys ? keyForm(token) : html`<p>Make a key with <code>npm run keys -- create NAME</code>.</p>`}`;
 }
 
 const keyForm = (token: string): Markup =>
-  html`<details>
-    <summary>Make a key</summary>
-    <form method="post">
+  html`<details class="make">
+    <summary class="button">Make a key</summary>
+    <form method="post" class="card">
+      <p>
+        You see it once, on the next page. Whoever has it may call, and sign in here, until you
+        revoke it.
+      </p>
       ${hiddenFields({ token, do: "make" })}
-      <label>Name <input name="name" required maxlength="64" autocomplete="off" /></label>
-      <label
-        >Scopes, with commas; all but operator if empty
-        <input name="scopes" placeholder="hello:*,web:fetch" autocomplete="off"
-      /></label>
-      <label
-        >Days until it expires; never if empty <input name="days" type="number" min="1" max="3660"
-      /></label>
+      <label for="key-name">Name</label>
+      <input
+        id="key-name"
+        name="name"
+        required
+        maxlength="64"
+        autocomplete="off"
+        aria-describedby="key-name-how"
+      />
+      <p class="dim small" id="key-name-how">
+        Who or what it is for. What is called with it is kept under this name.
+      </p>
+      <label for="key-scopes">May call</label>
+      <input
+        id="key-scopes"
+        name="scopes"
+        placeholder="hello:*, web:fetch"
+        autocomplete="off"
+        aria-describedby="key-scopes-how"
+      />
+      <p class="dim small" id="key-scopes-how">
+        Scopes with commas: <code>servlet:tool</code>, where <code>*</code> stands for anything;
+        <code>operator</code> for this page. Empty for all tools. No more than your own key may.
+      </p>
+      <label for="key-days">Days until it expires</label>
+      <input
+        id="key-days"
+        name="days"
+        type="number"
+        min="1"
+        max="3660"
+        aria-describedby="key-days-how"
+      />
+      <p class="dim small" id="key-days-how">Empty for never.</p>
       <button class="primary">Make the key</button>
     </form>
   </details>`;
@@ -203,14 +350,20 @@ const keyForm = (token: string): Markup =>
 /** The page that shows a new key, once, and all that it can be put into. */
 export const keyPage = (name: string, endpoint: Endpoint & { key: string }): Markup =>
   html`<h1>The key of ${shown(name)}</h1>
-    <p>Copy it now: it is not kept, and cannot be shown again. It works within two seconds.</p>
+    ${notice(
+      html`<p>
+        <strong>Copy it now.</strong> It is not kept, and cannot be shown again. It works within two
+        seconds.
+      </p>`,
+      "warn",
+    )}
     ${snippet(endpoint.key, "Key")}
-    <p><a href="${PAGES.Operate}">Go back to Operate</a></p>
+    <p class="acts"><a class="button" href="${PAGES.Operate}">Back to Operate</a></p>
     <h2>Connect a client with it</h2>
     ${clientsSection(endpoint)}`;
 
 const HOW: Record<Act["how"], string> = {
-  page: "here",
+  page: "on this page",
   command: "by a command",
   agent: "by an agent",
 };
@@ -220,42 +373,33 @@ function actsOf(acts: readonly Act[] | undefined): Markup {
   return html`<h2>What operators did</h2>
     ${
       acts.length === 0
-        ? html`<p class="dim">Nothing in the last 90 days.</p>`
+        ? emptyState(
+            "Nothing in the last 90 days",
+            "What you change here is listed with who and when.",
+          )
         : tableOf({
             caption: "What operators did",
-            columns: ["Who", "What", "When"],
+            columns: ["What", "Who", "How", "When"],
             rows: acts.map(({ at, by, how, what }) => [
+              html`<span class="did">${shown(what)}</span>`,
               shown(by),
-              html`<span>${shown(what)} <span class="dim">${HOW[how]}</span></span>`,
+              HOW[how],
               timeTag(at),
             ]),
           })
     }`;
 }
 
-function errorsOf(errors: readonly CountedError[] | undefined): Markup {
-  if (errors === undefined) {
-    return html`<h2>Errors</h2>
-      <p>
-        Errors are not recorded: bind the Durable Object <code>USAGE</code> in
-        <code>wrangler.toml</code>.
-      </p>`;
-  }
-  return html`<h2>Errors</h2>
-    ${
-      errors.length === 0
-        ? html`<p class="dim">None.</p>`
-        : tableOf({
-            caption: "The latest errors of servlets",
-            columns: ["Tool", "Last seen", "Error", "Count"],
-            rows: errors.map(({ servlet, tool, outcome, message, count, last }) => [
-              `${shown(tool)} of ${shown(servlet)}`,
-              timeTag(last),
-              html`<div>${shown(message)} <span class="dim">${ADVICE[outcome] ?? ""}</span></div>`,
-              count,
-            ]),
-          })
-    }`;
+/** A limit with its unit, which its name ends with. */
+function inUnits(name: string, value: number): string {
+  const text = name.endsWith("Bytes")
+    ? bytesText(value)
+    : name.endsWith("Ms")
+      ? durationText(value)
+      : name.endsWith("Fuel")
+        ? computeText(value)
+        : "";
+  return text === "" ? "" : `(${text})`;
 }
 
 const limitsOf = (all: Overview["limits"]): Markup =>
@@ -271,21 +415,40 @@ const limitsOf = (all: Overview["limits"]): Markup =>
         columns: ["Limit", "Value", "Default"],
         rows: all.map(({ name, value, usual }) => [
           html`<code>${name}</code>`,
-          value.toLocaleString("en"),
-          value === usual ? "the same" : html`<strong>${usual.toLocaleString("en")}</strong>`,
+          html`<span>${count(value)} <span class="dim">${inUnits(name, value)}</span></span>`,
+          value === usual ? "the same" : html`<strong>${count(usual)}</strong>`,
         ]),
       })}
     </details>`;
 
+/** What is asked before something is done. */
+export interface ActionQuestion {
+  title: string;
+  /** What happens then. */
+  lines: readonly string[];
+  label: string;
+  /** True for what deletes or revokes. */
+  isDanger: boolean;
+  /** The fields that the button posts. */
+  of: Record<string, string>;
+}
+
 /** The page that asks for confirmation: what the action does, and its button. */
 export const confirmPage = (
-  title: string,
-  lines: readonly string[],
-  { token, label, of }: { token: string; label: string; of: Record<string, string> },
+  token: string,
+  { title, lines, label, isDanger, of }: ActionQuestion,
 ): Markup =>
   html`<h1>${shown(title)}</h1>
     <ul>
       ${lines.map((one) => html`<li>${shown(one)}</li>`)}
     </ul>
-    ${button(token, label, of)}
-    <p><a href="/console/operate">Go back</a></p>`;
+    <div class="acts">
+      ${button(token, { label, tone: isDanger ? "danger" : "primary" }, of)}
+      <a class="button" href="${PAGES.Operate}">Go back</a>
+    </div>`;
+
+export const operateStyle = `
+  .errors { grid-template-columns: 1fr; } .make { margin: 1rem 0; } .make > summary { width: fit-content; } .make .card { max-width: 32rem; }
+  .make .card > .dim { margin: -.5rem 0 .75rem; } .did { font-weight: 400; }
+  .since { display: block; font-weight: 400; } ul + .acts { margin-top: 1rem; }
+`;

@@ -120,27 +120,14 @@ export class PersonObject extends DurableObject<Env> {
     await this.#alarm.set(Date.now() + limits.taskMs);
   }
 
-  /** Notes that these calls have ended: the summary does not name them any more. */
-  async noteEnded(calls: readonly string[]): Promise<void> {
-    for (const id of calls) this.#sql.exec("INSERT OR IGNORE INTO ended VALUES (?)", id);
-  }
-
   async summary(principal: string): Promise<PersonSummary> {
     const rows = this.#sql.exec<Row>("SELECT id, sealed FROM secrets").toArray();
     const all = await Promise.all(rows.map((row) => this.#open(principal, row)));
-    const calls = this.#sql
-      .exec<{ id: string }>(
-        "SELECT id FROM calls WHERE until > ? AND id NOT IN (SELECT id FROM ended) ORDER BY until DESC LIMIT ?",
-        Date.now(),
-        limits.shownCalls,
-      )
-      .toArray();
     return {
       secrets: all
         .filter((one) => one !== undefined)
         .map(({ servlet, name, keptAt }) => ({ servlet, name, keptAt })),
       accounts: await this.#accounts(principal).all(),
-      calls: calls.map(({ id }) => id),
     };
   }
 
@@ -192,7 +179,6 @@ export class PersonObject extends DurableObject<Env> {
   #dropOldCalls(): void {
     this.#listed.dropOld();
     this.#sql.exec("DELETE FROM calls WHERE until <= ?", Date.now());
-    this.#sql.exec("DELETE FROM ended WHERE id NOT IN (SELECT id FROM calls)");
   }
 
   async #open(principal: string, { id, sealed }: Row): Promise<Kept | undefined> {
@@ -227,8 +213,7 @@ interface Row extends Record<string, SqlStorageValue> {
 
 const SCHEMA = `${ACCOUNT_TABLES}${LISTED_TABLE}
 CREATE TABLE IF NOT EXISTS secrets (id TEXT PRIMARY KEY, sealed BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS calls (id TEXT PRIMARY KEY, until INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS ended (id TEXT PRIMARY KEY);`;
+CREATE TABLE IF NOT EXISTS calls (id TEXT PRIMARY KEY, until INTEGER NOT NULL);`;
 
 const idOf = ({ servlet, name }: SecretOf): Promise<string> =>
   hexDigest(JSON.stringify([servlet, name]));

@@ -13,11 +13,10 @@ export interface SecretOf {
   name: string;
 }
 
-/** The kept secrets and connected accounts of a person, without values; and calls that were handed over, by id. */
+/** The kept secrets and connected accounts of a person, without values. */
 export interface PersonSummary {
   secrets: (SecretOf & { keptAt: number })[];
   accounts: (AccountGrant & { connectedAt: number })[];
-  calls: string[];
 }
 
 /** An account of a person at a provider, which one servlet uses. */

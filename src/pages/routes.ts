@@ -14,9 +14,10 @@ import type { Server } from "../server.ts";
 import { scopeFor } from "../servlets/scopes.ts";
 import { consolePage, type ConsoleSite, type Paged, type Visited, type Visitor } from "./frame.ts";
 import { consoleMcpPath, PAGES } from "./paths.ts";
-import { accountEndpoint } from "./account-endpoint.ts";
+import { accountEndpoint, accountStyle } from "./account-endpoint.ts";
 import { callEndpoint, eventsEndpoint, liveEndpoint, questionsFor } from "./live-endpoint.ts";
 import { EVENTS_PATH, LIVE_PATH, liveStyle } from "./live.ts";
+import { callStyle } from "./timeline.ts";
 import { addOperatorPages } from "./operate-endpoint.ts";
 import { VIEW_PATH, viewEndpoint } from "./framed-view.ts";
 import { startPage, type ShownProfile } from "./page.ts";
@@ -135,7 +136,10 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
     const framed = async (raw: Request, name: "Live" | "Account" = "Live") => {
       const site = siteFor(await visitorOf(raw));
       return ({ body, ...how }: View) =>
-        consolePage(site, name, body, { ...how, extraStyle: liveStyle });
+        consolePage(site, name, body, {
+          ...how,
+          extraStyle: name === "Live" ? liveStyle + callStyle : accountStyle,
+        });
     };
     const methods = ["GET", "POST"];
     app.get(EVENTS_PATH, ({ req: { raw } }) => paged(raw, (page) => eventsEndpoint(raw, page)));

@@ -1,4 +1,19 @@
-/** The statuses of calls in words, and the groups of the list on the page Live. For the server and the pages' script. */
+/** The states of calls in words, and how the list on the page Live is grouped and filtered. For the server and the pages' script. */
+
+/** A call or session as a list has it: see `ListedCall`. */
+export interface Row {
+  id: string;
+  /** `tab` for a question of a tool that is tried in another tab of this browser, which the server does not know. */
+  kind: "call" | "session" | "tab";
+  name: string;
+  status: string;
+  servlet?: string;
+  arguments?: string;
+  reason?: string;
+  wakes?: number;
+  created: number;
+  updated: number;
+}
 
 /** A task's status in words, after its name: "greet is in progress". */
 export const STATUSES: Record<string, string> = {
@@ -9,17 +24,69 @@ export const STATUSES: Record<string, string> = {
   cancelled: "was cancelled",
 };
 
+/** The badge of each status, its tone, and what its time is of. */
+const BADGES: Record<string, readonly [text: string, tone: string, when: string]> = {
+  input_required: ["Needs an answer", "accent", "asked"],
+  working: ["Running", "", "started"],
+  completed: ["Ended well", "good", "ended"],
+  failed: ["Failed", "wrong", "ended"],
+  cancelled: ["Cancelled", "", "ended"],
+  session: ["Connected", "", "since"],
+  tab: ["In another tab", "accent", "asked"],
+};
+
+export function badgeOf({ kind, status, wakes }: Pick<Row, "kind" | "status" | "wakes">) {
+  const [text, tone, when] = BADGES[kind === "call" ? status : kind] ?? [status, "", "changed"];
+  return { text: wakes === undefined ? text : "Sleeping", tone, when };
+}
+
 /** The headings of the groups, in their order on the page. */
 export const GROUPS = {
-  waiting: "Waiting for an answer",
-  working: "In progress",
-  sessions: "Sessions",
+  waiting: "Waits for you",
+  working: "Running",
   ended: "Ended",
+  sessions: "Connected clients",
 } as const;
 export type Group = keyof typeof GROUPS;
 
-/** The group of a call or session, both as `ListedCall` has them. */
-export function groupOf({ kind, status }: { kind: string; status: string }): Group {
+/** The group of a call or session. */
+export function groupOf({ kind, status }: Pick<Row, "kind" | "status">): Group {
   if (kind === "session") return "sessions";
   return status === "input_required" ? "waiting" : status === "working" ? "working" : "ended";
+}
+
+/** The servlet, unless the tool's name says it. */
+export const shownServlet = ({ name, servlet = "" }: Pick<Row, "name" | "servlet">): string =>
+  name.toLowerCase().startsWith(servlet.toLowerCase()) ? "" : servlet;
+
+/** The time that a list shows of a call. */
+export const shownTime = ({
+  status,
+  created,
+  updated,
+}: Pick<Row, "status" | "created" | "updated">) => (status === "working" ? created : updated);
+
+/** The states by which the list is filtered. */
+export const FILTERS = {
+  "": "All states",
+  waiting: GROUPS.waiting,
+  working: GROUPS.working,
+  failed: "Failed",
+  ended: GROUPS.ended,
+} as const;
+
+export interface CallFilter {
+  text: string;
+  state: string;
+}
+
+/** True for a call that has this state and all words of this text. */
+export function passes(row: Row, { text, state }: CallFilter): boolean {
+  if (state !== "" && state !== groupOf(row) && state !== row.status) return false;
+  const { name, servlet = "", arguments: given = "", reason = "" } = row;
+  const all = `${name} ${servlet} ${given} ${reason} ${badgeOf(row).text}`.toLowerCase();
+  return text
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => all.includes(word));
 }

@@ -1,12 +1,15 @@
-/** The page of one call: its timeline, and what its caller can do with it. */
+/** The page of one call: what it is, what its caller can do now, and its timeline. */
 import { html } from "hono/html";
 import { hiddenFields, shown, type Markup } from "../http/document.ts";
-import { timeTag } from "./components.ts";
-import type { ReplayOutcome, TaskTimeline } from "../calls/task-object.ts";
+import { badge, notice, timeTag, type Tone } from "./components.ts";
+import type { ReplayOutcome, TaskTimeline, TimelineEntry } from "../calls/task-object.ts";
 import { limits } from "../core/limits.ts";
-import { beginningOf, printableText } from "../core/text.ts";
-import { LIVE_PATH } from "./live.ts";
-import { STATUSES } from "./statuses.ts";
+import { isObject } from "../core/model.ts";
+import { beginningOf, printableText, textIn } from "../core/text.ts";
+import { adviceFor } from "./failures.ts";
+import { EVENTS_PATH, LIVE_PATH } from "./live.ts";
+import { badgeOf } from "./statuses.ts";
+import { durationOf } from "./times.ts";
 
 /** Characters of a call's result that its page shows: what people read, and not what they search. */
 const SHOWN_END_CHARACTERS = 20_000;
@@ -20,61 +23,317 @@ interface CallPage {
   replayed?: { entries: number; outcome: ReplayOutcome } | undefined;
 }
 
-/** A step of the timeline. */
+/** A step of the timeline. Times are Unix times in ms; one that has not ended has no `to`. */
 interface Step {
-  at: number;
-  body: Markup;
+  from: number;
+  to?: number;
+  words: Markup | string;
+  /** What a person waits for, what the world does, or what happened to the call itself. */
+  kind: "asked" | "slept" | "outside" | "own" | "wrong";
+  /** A longer text behind it, and why there is none. */
+  more?: string;
+  why?: string;
 }
 
 export function callPage({ id, timeline, token, replayed }: CallPage): Markup {
-  const { view, called, created, entries, changes, hasJournal } = timeline;
-  const { status, statusMessage: said } = view;
-  const isOpen = status === "working" || status === "input_required";
+  const { view, called, created, updated, entries } = timeline;
   // A call that became a task later has answers from before.
   const began = Math.min(created, entries[0]?.at ?? created);
-  const steps: Step[] = [
-    { at: began, body: html`The call started.` },
-    ...changes.map(({ at, what }, nth) => ({ at, body: changeIn(what, changes[nth - 1]?.what) })),
-    ...entries.map((entry, nth) => ({
-      at: entry.at,
-      body: html`Answer ${nth + 1} to <code>${shown(entry.what)}</code>, ${entry.characters}
-        characters. ${answerOf(entry.answer)} ${hasJournal ? acts(nth) : ""}`,
-    })),
-  ].toSorted((a, b) => a.at - b.at);
-  const field = hiddenFields({ token });
+  const status = timeline.hasFailed ? "failed" : view.status;
+  const { text, tone } = badgeOf({ kind: "call", status, ...wakes(timeline) });
+  const steps = stepsOf(timeline, began);
+  const isOpen = status === "working" || status === "input_required";
   return html`<p><a href="${LIVE_PATH}">All calls</a></p>
-    <h1>${shown(called.name)} <span class="badge">${STATUSES[status] ?? status}</span></h1>
-    <p>
-      ${called.servlet && html`Servlet <strong>${shown(called.servlet)}</strong>. `}Started
-      ${timeTag(began)}, last changed ${timeTag(timeline.updated)}, deleted
-      ${timeTag(timeline.expires)}. Fuel used: ${timeline.fuel.toLocaleString("en")}.
+    <h1>${shown(called.name)} ${badge(text, tone === "" ? undefined : (tone as Tone))}</h1>
+    <p class="dim">
+      ${called.servlet && html`Servlet ${shown(called.servlet)} · `}started ${timeTag(began)} ·
+      ${isOpen ? "last change" : "ended"} ${timeTag(updated)}
     </p>
-    ${typeof said === "string" ? html`<p class="notice text">${shown(said)}</p>` : ""}
-    <form method="post" class="acts">
-      ${field}
-      ${status === "input_required" ? html`<a class="button primary" href="/ask/${id}">Answer</a>` : ""}
-      ${isOpen ? html`<button name="do" value="cancel">Cancel the call</button>` : ""}
-    </form>
-    ${argumentsOf(called.arguments)} ${replayed === undefined ? "" : replayOf(replayed)}
+    ${stateOf(id, timeline, status)} ${isOpen ? changesOf(id, updated) : ""} ${argumentsOf(called)}
+    ${resultOf(timeline)} ${actsOf({ timeline, token, steps, replayed, isOpen })}
     <h2 id="timeline">Timeline</h2>
-    <p>
-      What the servlet asked of the outside world, and what you answered.
+    ${timelineOf(steps, began)}
+    ${entries.length === limits.shownEntries ? html`<p>Only the first ${entries.length} answers are shown.</p>` : ""}
+    <details class="small dim">
+      <summary>More about this call</summary>
+      <p>
+        Id <code>${id}</code>. It has computed ${timeline.fuel.toLocaleString("en")} units of fuel.
+        Its data is deleted ${timeTag(timeline.expires)}.
+      </p>
+    </details>`;
+}
+
+/** Where the script says that the call has changed. */
+const changesOf = (id: string, updated: number): Markup =>
+  html`<div id="live" data-events="${EVENTS_PATH}" data-call="${id}" data-updated="${updated}">
+    <p id="news" role="status" class="dim small">Reload the page to see changes.</p>
+  </div>`;
+
+const wakes = ({ wakes: at }: TaskTimeline) => (at === undefined ? {} : { wakes: at });
+
+/** What the person can do now, or why the call has failed. */
+function stateOf(
+  id: string,
+  { view: { error }, code, wakes: at, reason }: TaskTimeline,
+  status: string,
+): Markup {
+  const said = shown(reason);
+  switch (status) {
+    case "input_required":
+      return notice(
+        html`<p><strong>${said}</strong></p>
+          <p class="acts"><a class="button primary" href="/ask/${id}">Answer</a></p>`,
+      );
+    case "failed": {
+      const { why, next } = adviceFor(isObject(error) ? (code ?? error["code"]) : "tool");
+      return notice(
+        html`<p><strong>${why}</strong></p>
+          <p>${said}</p>
+          <p>${next}</p>`,
+        "wrong",
+      );
+    }
+    case "cancelled":
+      return notice("It was cancelled. What it had done before stays done.");
+    case "working":
+      return notice(
+        html`<p>
+          ${at === undefined ? "It runs." : html`It sleeps, and goes on by itself ${timeTag(at)}.`}
+          ${said === "" ? "" : `It last said: ${said}`}
+        </p>`,
+      );
+  }
+  return html``;
+}
+
+/** The steps of a call, in their order. */
+function stepsOf(timeline: TaskTimeline, began: number): Step[] {
+  const { view, changes, entries, updated } = timeline;
+  const runs = changes.flatMap(({ at, what }, nth) =>
+    what === "run" ? [{ at, hasCrashed: changes[nth - 1]?.what === "run" }] : [],
+  );
+  const asks = changes.flatMap(({ at, what }) => (what === "input_required" ? [at] : []));
+  const steps = entries.map((entry, nth): Step => {
+    const { what, at: to } = entry;
+    const before = entries[nth - 1]?.at ?? began;
+    const later = what.startsWith("elicitation/") ? asks : runs.map(({ at }) => at);
+    const since = later.find((at) => at >= before && at <= to);
+    const slept = what === "sleep" ? Number(entry.words) : NaN;
+    const from = Number.isNaN(slept) ? (since ?? before) : Math.max(began, to - slept);
+    return { from, to, ...wordsOf(entry) };
+  });
+  for (const { at, hasCrashed } of runs)
+    if (hasCrashed)
+      steps.push({
+        from: at,
+        to: at,
+        kind: "wrong",
+        words: "Stopped here by the server, and ran again",
+      });
+  const last = entries.at(-1)?.at ?? began;
+  const { status } = view;
+  if (status === "input_required")
+    steps.push({
+      from: asks.at(-1) ?? updated,
+      kind: "asked",
+      words: `Asks you: ${shown(timeline.reason)}`,
+    });
+  else if (status === "working" && timeline.wakes !== undefined)
+    steps.push({
+      from: last,
+      kind: "slept",
+      words: html`Sleeps, and goes on ${timeTag(timeline.wakes)}`,
+    });
+  else if (status === "working") steps.push({ from: last, kind: "own", words: "Runs" });
+  else
+    steps.push({
+      ...{ from: updated, to: updated },
+      ...(status === "cancelled"
+        ? ({ kind: "own", words: "Was cancelled" } as const)
+        : timeline.hasFailed
+          ? ({ kind: "wrong", words: "Failed" } as const)
+          : ({ kind: "own", words: "Ended with a result" } as const)),
+    });
+  return steps.toSorted((a, b) => a.from - b.from || (a.to ?? Infinity) - (b.to ?? Infinity));
+}
+
+const SECRETS = "Its answer is not shown: it may be a secret.";
+
+/** An answer to the servlet, in words. */
+function wordsOf({
+  what,
+  words = "",
+  answer,
+  outcome,
+}: TimelineEntry): Omit<Step, "from" | "to" | "words"> & { words: string } {
+  const [kind = "", ...rest] = what.split(" ");
+  const about = shown(rest.join(" "));
+  const more = answer === undefined ? {} : { more: answer };
+  const failed = outcome === "failed" ? ", which failed" : "";
+  switch (kind) {
+    case "sleep":
+      return {
+        kind: "slept",
+        words: words === "" ? "Slept" : `Slept ${durationOf(Number(words))}`,
+      };
+    case "http":
+      return {
+        kind: outcome === "failed" ? "wrong" : "outside",
+        words: `${about}${outcome === undefined || failed !== "" ? failed : ` ${outcome}`}`,
+      };
+    case "call":
+      return {
+        kind: failed === "" ? "outside" : "wrong",
+        words: `Called ${about}${failed}`,
+      };
+    case "allow":
+      return { kind: "own", words: `Looked up what you must allow: ${about}` };
+    case "config":
+      return { kind: "own", words: `Read its setting ${about}`, why: SECRETS };
+    case "secret":
+    case "account":
+      return { kind: "asked", words: `Asked for your ${kind} ${about}`, why: SECRETS };
+  }
+  if (what.startsWith("elicitation/")) {
+    const end = DECISIONS[outcome ?? ""] ?? "";
+    return {
+      kind: "asked",
+      words: `Asked you${words === "" ? "" : `: ${shown(words)}`}${end}`,
+      ...more,
+    };
+  }
+  if (what.startsWith("sampling/"))
+    return { kind: "asked", words: `Asked the model of your client${failed}`, ...more };
+  if (what.startsWith("roots/"))
+    return { kind: "asked", words: `Asked your client for its folders${failed}`, ...more };
+  return { kind: "own", words: `Asked its host: ${shown(what)}`, why: SECRETS };
+}
+
+const DECISIONS: Record<string, string> = {
+  accept: " – you answered",
+  decline: " – you declined",
+  cancel: " – you dismissed it",
+  failed: " – there was no answer",
+};
+
+/** Widths of a drawing, and of the least that is seen of a bar. */
+const WIDTH = 1000;
+const LEAST = 6;
+
+function timelineOf(steps: readonly Step[], began: number): Markup {
+  const now = Date.now();
+  const end = Math.max(began + 1, ...steps.map(({ from, to = now }) => Math.max(from, to)));
+  const scale = (at: number) => Math.round(((at - began) / (end - began)) * WIDTH);
+  const half = end - began < 10 ? "" : durationOf((end - began) / 2);
+  return html`<table class="steps">
+    <caption class="unseen">
+      The steps of this call in their order, and how long each took
+    </caption>
+    <thead>
+      <tr>
+        <th scope="col">Step</th>
+        <th scope="col" class="number">After</th>
+        <th scope="col" class="number">Took</th>
+        <td class="axis" aria-hidden="true">
+          <span>0</span><span>${half}</span><span>${durationOf(end - began)}</span>
+        </td>
+      </tr>
+    </thead>
+    <tbody>
+      ${steps.map(({ from, to, words, kind, more, why }) => {
+        const [left, right] = [scale(from), scale(to ?? now)];
+        const width = Math.max(LEAST, right - left);
+        const lasted = durationOf((to ?? now) - from);
+        const took = to === undefined ? `${lasted} so far` : to > from ? lasted : "";
+        return html`<tr>
+          <th scope="row">${words}${behind(more, why)}</th>
+          <td class="number" data-label="After">${durationOf(from - began)}</td>
+          <td class="number" ${took === "" ? "" : html`data-label="Took"`}>${took}</td>
+          <td class="bar" aria-hidden="true">
+            <svg viewBox="0 0 ${WIDTH} 10" preserveAspectRatio="none" class="${kind}">
+              <path d="M0 0v10M${WIDTH / 2} 0v10M${WIDTH} 0v10" />
+              <rect x="${Math.min(left, WIDTH - width)}" width="${width}" height="10" rx="2" />
+            </svg>
+          </td>
+        </tr>`;
+      })}
+    </tbody>
+  </table>`;
+}
+
+const behind = (more: string | undefined, why: string | undefined): Markup =>
+  more !== undefined
+    ? html`<details>
+        <summary>The answer</summary>
+        <pre tabindex="0">${shown(more)}</pre>
+      </details>`
+    : why !== undefined
+      ? html`<span class="unseen">${why}</span>`
+      : html``;
+
+interface Acts {
+  timeline: TaskTimeline;
+  token: string;
+  steps: readonly Step[];
+  replayed: CallPage["replayed"];
+  isOpen: boolean;
+}
+
+/** The menu of what else can be done; open where it shows what a replay has said. */
+function actsOf({ timeline, token, replayed, isOpen }: Acts): Markup {
+  const { hasJournal, entries } = timeline;
+  const field = hiddenFields({ token });
+  const at = replayed?.entries ?? entries.length;
+  const choices = Array.from({ length: entries.length + 1 }, (_, nth) => nth);
+  const step = (nth: number) => {
+    const entry = entries[nth - 1];
+    return entry === undefined ? "" : `: ${beginningOf(wordsOf(entry).words, 60)}`;
+  };
+  const repeat = html`<form method="post">
+    ${field}
+    <label for="at">From where</label>
+    <select id="at" name="at">
+      ${choices.map(
+        (nth) =>
+          html`<option value="${nth}" ${nth === at ? html`selected` : ""}>
+            ${capital(startOf(nth))}${step(nth)}
+          </option>`,
+      )}
+    </select>
+    <p class="acts">
+      <button name="do" value="replay">Replay</button>
+      <span class="dim small">Runs it again up to there, alone: nothing outside changes.</span>
+    </p>
+    ${replayed === undefined ? "" : replayOf(replayed)}
+    <p class="acts">
+      <button name="do" value="fork">Fork …</button>
+      <span class="dim small">Makes a new call that goes on from there. You are asked first.</span>
+    </p>
+  </form>`;
+  const cancel = html`<form method="post">
+    ${field}
+    <p class="acts">
+      <button class="danger" name="do" value="cancel">Cancel the call</button>
+      <span class="dim small">Stops it for good. What it has done stays done.</span>
+    </p>
+  </form>`;
+  return html`<details class="more" id="acts" ${replayed === undefined ? "" : html`open`}>
+    <summary class="button">Replay, fork${isOpen ? ", cancel" : ""}</summary>
+    <div class="card">
       ${
         hasJournal
-          ? "A replay runs the call again up to an answer, in isolation: nothing outside changes. A fork is a new call that continues from there."
-          : "This call cannot be replayed: its journal is deleted an hour after it has ended, and a call that never waited has none."
+          ? repeat
+          : html`<p>
+              It cannot be replayed or forked: its record is deleted an hour after its end, and a
+              call that never waited has none.
+            </p>`
       }
-    </p>
-    <form method="post">
-      ${field}
-      <ol class="line">
-        ${steps.map(({ at, body }, nth) => html`<li><span class="dim">+${duration(at - began)}</span> ${body} ${sincePrevious(at, steps[nth - 1]?.at)}</li>`)}
-      </ol>
-      ${entries.length === limits.shownEntries ? html`<p>Only the first ${entries.length} answers are shown.</p>` : ""}
-      ${hasJournal ? acts(entries.length) : ""}
-    </form>
-    ${endOf(view)}`;
+      ${isOpen ? cancel : ""}
+    </div>
+  </details>`;
 }
+
+const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
 
 /** The page that explains what a fork does before it is made. */
 export const forkPage = (id: string, entries: number, hidden: Record<string, string>): Markup =>
@@ -101,47 +360,27 @@ export const forkPage = (id: string, entries: number, hidden: Record<string, str
 const startOf = (entries: number): string =>
   entries === 0 ? "from the beginning" : `after ${entries} ${entries === 1 ? "answer" : "answers"}`;
 
-const acts = (entries: number): Markup => {
-  const behind = html`<span class="unseen"> (${startOf(entries)})</span>`;
-  return html`<span class="acts"
-    ><button name="replay" value="${entries}">Replay to here${behind}</button
-    ><button name="fork" value="${entries}">Fork from here${behind}</button></span
-  >`;
-};
-
-function changeIn(what: string, before: string | undefined): Markup {
-  if (what !== "run") return html`It ${STATUSES[what] ?? shown(what)}.`;
-  return before === "run"
-    ? html`The previous run was interrupted. The servlet was started again from the journal.`
-    : html`The servlet was started${before === undefined ? "" : " again, from the journal"}.`;
-}
-
-const answerOf = (answer: string | undefined): Markup =>
-  answer === undefined
-    ? html`Not shown: it may have secrets of the servlet.`
-    : html`<details>
-        <summary>Answer</summary>
-        <pre tabindex="0">${shown(answer)}</pre>
-      </details>`;
-
-function argumentsOf(args: Record<string, string>): Markup {
-  const all = Object.entries(args);
-  if (all.length === 0) return html``;
-  return html`<h2>Arguments</h2>
-    <dl>
-      ${all.map(
+function argumentsOf({ all, arguments: first }: TaskTimeline["called"]): Markup {
+  const entries = Object.entries(all);
+  if (entries.length === 0) return first === "" ? html`` : html`<p>Called with ${first}</p>`;
+  return html`<details>
+    <summary>Called with ${first}</summary>
+    <dl class="given">
+      ${entries.map(
         ([name, value]) =>
-          html`<dt>${shown(name)}</dt>
-            <dd>${shown(value)}</dd>`,
+          html`<div>
+            <dt>${shown(name)}</dt>
+            <dd>${printableText(value)}</dd>
+          </div>`,
       )}
-    </dl>`;
+    </dl>
+  </details>`;
 }
 
-const replayOf = ({ entries, outcome: { end, said, fuel } }: NonNullable<CallPage["replayed"]>) =>
+const replayOf = ({ entries, outcome: { end, said } }: NonNullable<CallPage["replayed"]>) =>
   html`<section class="notice" aria-labelledby="replayed">
     <h2 id="replayed">Replay ${startOf(entries)}</h2>
     <p role="status">${shown(end)}</p>
-    ${fuel > 0 ? html`<p>Fuel used: ${fuel.toLocaleString("en")}.</p>` : ""}
     ${
       said.length === 0
         ? ""
@@ -150,27 +389,38 @@ const replayOf = ({ entries, outcome: { end, said, fuel } }: NonNullable<CallPag
     }
   </section>`;
 
-function endOf({ result, error }: TaskTimeline["view"]): Markup {
-  const end = result ?? error;
-  if (end === undefined) return html``;
-  const text = JSON.stringify(end, null, 2);
-  const isCut = text.length > SHOWN_END_CHARACTERS;
-  return html`<h2>${result === undefined ? "Error" : "Result"}</h2>
-    <pre tabindex="0">
-${printableText(beginningOf(text, SHOWN_END_CHARACTERS))}${isCut ? "…" : ""}</pre>`;
+/** The texts of a tool's result. */
+function textsIn(result: unknown): string[] {
+  const content: unknown = isObject(result) ? result["content"] : undefined;
+  const all: unknown[] = Array.isArray(content) ? content : [];
+  return all.map((one) => (isObject(one) ? textIn(one["text"]) : "")).filter((one) => one !== "");
 }
 
-/** The time since the previous step. */
-const sincePrevious = (at: number, before: number | undefined): Markup =>
-  before === undefined
-    ? html``
-    : html`<span class="dim">(${duration(at - before)} after the previous step)</span>`;
-
-/** `1.204 s`, `4 min 10 s`, `2 h 5 min`. */
-function duration(ms: number): string {
-  if (ms < 60_000) return `${(ms / 1000).toFixed(3)} s`;
-  const minutes = Math.floor(ms / 60_000);
-  return minutes < 60
-    ? `${minutes} min ${Math.floor((ms % 60_000) / 1000)} s`
-    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+function resultOf({ view: { result }, hasFailed, reason }: TaskTimeline): Markup {
+  if (result === undefined) return html``;
+  const said = textsIn(result).join("\n");
+  // What has failed has said so above.
+  const text = hasFailed && said === reason ? "" : said;
+  return html`<h2>Result</h2>
+    ${text === "" ? "" : html`<pre class="text" tabindex="0">${bounded(text)}</pre>`}
+    <details>
+      <summary>${text === "" ? "The result" : "All of it"}, as JSON</summary>
+      <pre tabindex="0">${bounded(JSON.stringify(result, null, 2))}</pre>
+    </details>`;
 }
+
+const bounded = (text: string): string =>
+  printableText(beginningOf(text, SHOWN_END_CHARACTERS)) +
+  (text.length > SHOWN_END_CHARACTERS ? "…" : "");
+
+export const callStyle = `
+  .notice.wrong p + p { color: var(--ink); } #news { min-height: 1.6em; margin: 0; } .more > .button { font-weight: 400; } .steps details { font-size: var(--small); color: var(--dim); }
+  .given { display: flex; flex-wrap: wrap; gap: .25rem 2rem; } .given dd { max-height: 12rem; overflow: auto; }
+  .more { margin: 1.5rem 0; } .more p { margin: .5rem 0; } .more form + form { border-top: 1px solid var(--line); padding-top: .5rem; }
+  .steps { table-layout: fixed; } .steps th:first-child { width: 45%; font-weight: 400; } .steps .number { width: 6.5rem; } .steps thead th { font-weight: 500; }
+  .steps pre { max-height: 20rem; } .axis { display: flex; justify-content: space-between; color: var(--dim); font-size: var(--small); border: 0; }
+  .bar svg { display: block; width: 100%; height: .75rem; } .bar path { stroke: var(--line); vector-effect: non-scaling-stroke; } .bar rect { fill: var(--edge); }
+  .bar .asked rect { fill: var(--accent); } .bar .slept rect { opacity: .5; } .bar .outside rect { fill: var(--good); } .bar .wrong rect { fill: var(--wrong); }
+  @media (max-width: 40rem) { .steps, .steps tbody { display: block; } .steps thead { display: none; } .steps tr { display: grid; grid-template-columns: auto 1fr; gap: 0 1rem; border-top: 1px solid var(--line); padding: .5rem 0; }
+    .steps th:first-child, .steps .bar { grid-column: 1 / -1; width: auto; } .steps td, .steps th { border: 0; padding: .125rem 0; } .steps td.number { width: auto; text-align: left; color: var(--dim); font-size: var(--small); } .steps td[data-label]::before { content: attr(data-label) " "; } .steps td.number + td.number { text-align: right; } }
+`;

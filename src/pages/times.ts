@@ -28,3 +28,18 @@ function dateOf(at: number): string {
   const date = new Date(at);
   return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]!} ${date.getUTCFullYear()}`;
 }
+
+/** How long something took: `340 ms`, `2.5 s`, `4 min 10 s`, `2 h 4 min`, `3 days 2 h`. */
+export function durationOf(ms: number): string {
+  const whole = Math.max(0, Math.round(ms));
+  if (whole < 1000) return `${whole} ms`;
+  if (whole < MINUTE) return `${Math.min(59.9, Math.round(whole / 100) / 10)} s`;
+  const [unit, name, lesser, short] =
+    whole < HOUR
+      ? ([MINUTE, "min", 1000, "s"] as const)
+      : whole < DAY
+        ? ([HOUR, "h", MINUTE, "min"] as const)
+        : ([DAY, whole < 2 * DAY ? "day" : "days", HOUR, "h"] as const);
+  const rest = Math.floor((whole % unit) / lesser);
+  return `${Math.floor(whole / unit)} ${name}${rest === 0 ? "" : ` ${rest} ${short}`}`;
+}

@@ -1,10 +1,11 @@
 /** The page on which operators see how much servlets run. */
 import { html } from "hono/html";
 import { shown, type Markup } from "../http/document.ts";
-import { DIMENSIONS, noSums, timeOf, type Dimension } from "../observe/counts.ts";
+import { DIMENSIONS, noSums, timeOf, type Dimension, type Sums } from "../observe/counts.ts";
 import { SPANS, type Report, type UsageSpan } from "../observe/usage-object.ts";
-import { tableOf } from "./components.ts";
+import { emptyState, tableOf } from "./components.ts";
 import { PAGES } from "./paths.ts";
+import { bytesText, computeMs, computeText, count, durationText, several } from "./units.ts";
 
 /** The selection that the page shows. */
 interface Question {
@@ -25,13 +26,17 @@ export function usagePage(question: Question, report: Report, now: number): Mark
   const { over, by } = question;
   const { total, named, bytes, waiting } = report;
   const most = named[0]?.sums.runs ?? 0;
+  const steps = stepsOf(question, report, now);
+  const step = STEP_NAMES[over];
   return html`<h1>Usage</h1>
-    <p>
-      Runs of servlets. A call that waits and continues is several runs. The last seconds before a
-      server stops may be missing.
+    <p class="dim">
+      How much servlets ran, up to some seconds ago. A call that waits and goes on counts as several
+      runs.
     </p>
-    ${choices("Over the last", Object.keys(SPANS), over, (one) => ({ over: one, by }))}
-    ${choices("By", DIMENSIONS, by, (one) => ({ over, by: one }))}
+    <div class="choices">
+      ${choices("Over the last", Object.keys(SPANS), over, (one) => ({ over: one, by }))}
+      ${choices("By", DIMENSIONS, by, (one) => ({ over, by: one }))}
+    </div>
     <dl class="big">
       ${figuresOf({ sums: total, bytes, waiting }).map(
         ([name, value]) =>
@@ -41,109 +46,221 @@ export function usagePage(question: Question, report: Report, now: number): Mark
           </div>`,
       )}
     </dl>
-    ${barChart(`Runs per ${STEP_NAMES[over]} in the last ${over}, errors in red`, barsOf(question, report, now))}
-    ${tableOf({
-      caption: `By ${by}`,
-      hasCaption: true,
-      columns: [
-        `${by[0]!.toUpperCase()}${by.slice(1)}`,
-        ...columns().map((name) => ({ name, isNumber: true })),
-      ],
-      rows: named.map(({ name, ...counted }) => [
-        html`${shown(name)} ${share(counted.sums.runs, most)}`,
-        ...figuresOf(counted).map(([, value]) => value),
-      ]),
-    })}
-    ${named.length === 0 ? html`<p class="dim">No runs.</p>` : ""}`;
+    <div class="charts">
+      ${barChart(`Runs in each ${step}`, over, {
+        bars: steps.map(({ start, sums: { runs, errors } }) => ({
+          label: `${exactly(start)}: ${several(runs, "run")}, ${several(errors, "error")}`,
+          ...{ start, value: runs, wrong: errors },
+        })),
+        inWords: count,
+        legend: html`<span class="key bar"></span> runs, <span class="key bad"></span> of which
+          errors`,
+      })}
+      ${barChart(`Computing in each ${step}, estimated`, over, {
+        bars: steps.map(({ start, sums: { fuel } }) => ({
+          label: `${exactly(start)}: ${computeText(fuel)}`,
+          ...{ start, value: computeMs(fuel), wrong: 0 },
+        })),
+        inWords: durationText,
+        legend: html`<span class="key bar"></span> time on a processor`,
+      })}
+    </div>
+    <p class="dim small">Times are in UTC. Point at a bar for its figures.</p>
+    ${
+      total.runs === 0
+        ? ""
+        : html`<details>
+            <summary>The charts as a table</summary>
+            ${tableOf({
+              caption: `Runs and computing in each ${step}`,
+              columns: [
+                `${step[0]!.toUpperCase()}${step.slice(1)} from (UTC)`,
+                ...numbers("Runs", "Errors", "Computing", "Fuel"),
+              ],
+              rows: steps
+                .filter(({ sums: { runs } }) => runs > 0)
+                .map(({ start, sums: { runs, errors, fuel } }) => [
+                  exactly(start),
+                  ...[count(runs), count(errors), computeText(fuel), count(fuel)],
+                ]),
+            })}
+          </details>`
+    }
+    <h2>By ${by}</h2>
+    ${
+      named.length === 0
+        ? emptyState(`No runs in the last ${over}`)
+        : tableOf({
+            caption: `By ${by}`,
+            columns: [`${by[0]!.toUpperCase()}${by.slice(1)}`, ...numbers(...columns())],
+            rows: named.map(({ name, ...counted }) => [
+              html`<span class="name">${shown(name)} ${share(counted.sums.runs, most)}</span>`,
+              ...figuresOf(counted).map(([, value]) => (NONE.has(value) ? "" : value)),
+            ]),
+          })
+    }
+    <details>
+      <summary>What these figures mean</summary>
+      <dl>
+        ${Object.entries(MEANINGS).map(
+          ([name, meaning]) =>
+            html`<dt>${name}</dt>
+              <dd>${meaning}</dd>`,
+        )}
+        <dt>Fuel</dt>
+        <dd>${count(total.fuel)} in the last ${over}.</dd>
+      </dl>
+    </details>`;
 }
 
-const number = (value: number): string => Math.round(value).toLocaleString("en");
+const MEANINGS: Record<string, string> = {
+  "Waits, Waiting now":
+    "Runs that stopped to wait, and calls that wait at this moment; those whose client keeps their state are not counted.",
+  "Typical time, 95 % within":
+    "Half of all runs, and nearly all, took no longer, to within a factor of 1.4.",
+  Computing: "Time on a processor, estimated from fuel: it may have been half or twice as much.",
+  Stored: "Memory and files that servlets keep now. By tool it is not known.",
+};
 
-const milliseconds = (value: number | undefined): string =>
-  value === undefined ? "" : `${number(value)} ms`;
+/** Figures that are left out of the table: what is not there is easier to see so. */
+const NONE = new Set(["0", "0 bytes", "0 ms", "–"]);
+
+const numbers = (...names: readonly string[]) => names.map((name) => ({ name, isNumber: true }));
 
 type Counted = Omit<Report["named"][number], "name">;
 
+const timeText = (sums: Sums, part: number): string => {
+  const ms = timeOf(sums, part);
+  return ms === undefined ? "–" : durationText(ms);
+};
+
 /** The counts as text, by column. */
 const figuresOf = ({ sums, bytes, waiting }: Counted): [name: string, value: string][] => [
-  ["Runs", number(sums.runs)],
-  ["Errors", number(sums.errors)],
-  ["Waits", number(sums.waits)],
-  ["Waiting now", number(waiting)],
-  ["p50 time", milliseconds(timeOf(sums, 0.5))],
-  ["p95 time", milliseconds(timeOf(sums, 0.95))],
-  ["Fuel", number(sums.fuel)],
-  ["Stored", bytes === 0 ? "0" : `${(bytes / 1_048_576).toFixed(1)} MiB`],
+  ["Runs", count(sums.runs)],
+  ["Errors", count(sums.errors)],
+  ["Waits", count(sums.waits)],
+  ["Waiting now", count(waiting)],
+  ["Typical time", timeText(sums, 0.5)],
+  ["95 % within", timeText(sums, 0.95)],
+  ["Computing", computeText(sums.fuel)],
+  ["Stored", bytesText(bytes)],
 ];
 
 // Not before the page is asked for: to write the first number takes as long as a start of the Worker should.
 const columns = () => figuresOf({ sums: noSums(), bytes: 0, waiting: 0 }).map(([name]) => name);
 
-function choices(
+const choices = (
   label: string,
   all: readonly string[],
   chosen: string,
   question: (one: string) => Record<string, string>,
-): Markup {
-  return html`<nav class="choices" aria-label="${label}">
-    ${label}:
+): Markup =>
+  html`<nav aria-label="${label}">
+    <span class="dim">${label}</span>
     ${all.map((one) => {
       const href = `${PAGES.Usage}?${String(new URLSearchParams(question(one)))}`;
       return html`<a href="${href}" ${one === chosen ? html`aria-current="true"` : ""}>${one}</a>`;
     })}
   </nav>`;
-}
 
 const STEP_NAMES = { hour: "minute", day: "hour", month: "day" } as const;
 
-/** One bar for each step, with or without runs. */
-function barsOf({ over }: Question, { steps }: Report, now: number) {
+/** The counts of each step, with or without runs, in order of time. */
+function stepsOf({ over }: Question, { steps }: Report, now: number) {
   const { ms, step } = SPANS[over];
-  const sums = new Map(steps.map((one) => [one.start, one.sums]));
+  const known = new Map(steps.map((one) => [one.start, one.sums]));
   const last = now - (now % step);
   return Array.from({ length: ms / step }, (_, nth) => {
     const start = last - ms + (nth + 1) * step;
-    const { runs, errors } = sums.get(start) ?? noSums();
-    const label = `${new Date(start).toUTCString()}: runs: ${number(runs)}, errors: ${number(errors)}`;
-    return { label, value: runs, wrong: errors };
+    return { start, sums: known.get(start) ?? noSums() };
   });
 }
+
+/** `26 Nov, 21:58`, by UTC. */
+const exactly = (at: number): string => {
+  const [, day, month] = new Date(at).toUTCString().split(" ");
+  return `${Number(day)} ${month}, ${timeOfDay(at)}`;
+};
+
+const timeOfDay = (at: number): string => new Date(at).toISOString().slice(11, 16);
+
+const dayOf = (at: number): string => exactly(at).split(",")[0]!;
 
 /** A bar of a chart. */
 interface Bar {
   /** Its tooltip. */
   label: string;
+  /** When its step begins, in Unix ms. */
+  start: number;
   value: number;
   /** The part of the value that is drawn in the color of errors. */
   wrong: number;
 }
 
-const [WIDTH, HEIGHT] = [720, 160];
+interface Chart {
+  bars: readonly Bar[];
+  /** A value at the vertical axis, with its unit. */
+  inWords(value: number): string;
+  legend: Markup;
+}
 
-/** A bar chart as inline SVG; `title` is its caption and its text for screen readers. */
-function barChart(title: string, bars: readonly Bar[]): Markup {
-  const most = Math.max(1, ...bars.map(({ value }) => value));
-  const step = WIDTH / Math.max(1, bars.length);
-  const high = (value: number) => (value / most) * HEIGHT;
-  return html`<figure>
-    <svg class="chart" viewBox="0 0 ${WIDTH} ${HEIGHT + 1}" role="img" aria-label="${title}">
-      ${bars.map(({ label, value, wrong }, nth) => {
-        const [x, wide] = [(nth * step).toFixed(1), (step * 0.8).toFixed(1)];
-        const bar = (of: number, className: string) =>
-          html`<rect
-            class="${className}"
-            x="${x}"
-            y="${(HEIGHT - high(of)).toFixed(1)}"
-            width="${wide}"
-            height="${high(of).toFixed(1)}"
-          />`;
-        return html`<g
-          ><title>${label}</title>${bar(value, "bar")} ${wrong > 0 ? bar(wrong, "bad") : ""}</g
-        >`;
-      })}
-      <line class="ground" x1="0" x2="${WIDTH}" y1="${HEIGHT + 0.5}" y2="${HEIGHT + 0.5}" />
-    </svg>
-    <figcaption class="dim">${title}. The highest bar is ${most.toLocaleString("en")}.</figcaption>
+const HEIGHT = 100;
+
+/** The least of 1, 2, 4 and 10 times a power of ten that is not below this: its half is as easy to read. */
+function topOf(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, value)));
+  return [1, 2, 4, 10].map((times) => times * power).find((top) => top >= value) ?? 10 * power;
+}
+
+/**
+ * A bar chart as inline SVG, stretched to the page's width, with the words of its axes around it: those would shrink with it.
+ * `title` is its caption and its text for screen readers.
+ */
+function barChart(title: string, over: UsageSpan, { bars, inWords, legend }: Chart): Markup {
+  const top = Math.max(2, topOf(Math.max(...bars.map(({ value }) => value))));
+  const high = (value: number) => (value / top) * HEIGHT;
+  const quarters = [0, 1, 2, 3].map((nth) => bars[Math.floor((nth * bars.length) / 4)]!.start);
+  const atAxis = over === "month" ? dayOf : timeOfDay;
+  return html`<figure class="card">
+    <figcaption><strong>${title}</strong><br /><span class="dim small">${legend}</span></figcaption>
+    <div class="plot">
+      <div class="tall dim small" aria-hidden="true">
+        ${[top, top / 2, 0].map((value) => html`<span>${value === 0 ? "0" : inWords(value)}</span>`)}
+      </div>
+      <svg
+        class="chart"
+        viewBox="0 0 ${bars.length} ${HEIGHT}"
+        preserveAspectRatio="none"
+        role="img"
+        aria-label="${title}"
+      >
+        ${[0, 0.5, 1].map((part) => html`<line class="grid" x2="${bars.length}" y1="${part * HEIGHT}" y2="${part * HEIGHT}" />`)}
+        ${bars.map(({ label, value, wrong }, nth) => {
+          const bar = (of: number, className: string) =>
+            of === 0
+              ? ""
+              : html`<rect
+                  class="${className}"
+                  x="${nth + 0.1}"
+                  y="${(HEIGHT - high(of)).toFixed(1)}"
+                  width=".8"
+                  height="${high(of).toFixed(1)}"
+                />`;
+          return html`<g
+            ><title>${label}</title
+            ><rect
+              class="all"
+              x="${nth}"
+              width="1"
+              height="${HEIGHT}"
+            />${bar(value, "bar")}${bar(wrong, "bad")}</g
+          >`;
+        })}
+      </svg>
+      <div class="along dim small" aria-hidden="true">
+        ${quarters.map((start) => html`<span>${atAxis(start)}</span>`)}<span>now</span>
+      </div>
+    </div>
   </figure>`;
 }
 
@@ -154,9 +271,14 @@ const share = (value: number, most: number): Markup =>
   </svg>`;
 
 export const chartStyle = `
-  .chart { width: 100%; height: auto; max-height: 14rem; } .bar { fill: var(--accent); } .bad { fill: var(--wrong); }
-  .ground { stroke: var(--edge); } .share { width: 100%; height: .4rem; display: block; } figure { margin: .8rem 0; }
-  .big { display: flex; flex-wrap: wrap; gap: .6rem 2rem; } .big div { display: flex; flex-direction: column-reverse; }
-  .big dd { font-size: var(--title); margin: 0; } .big dt { color: var(--dim); }
-  .choices { display: flex; flex-wrap: wrap; gap: .3rem 1rem; }
+  .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: .75rem; margin: 1rem 0; } .charts > * { margin: 0; }
+  .plot { display: grid; grid-template-columns: auto 1fr; gap: .25rem .5rem; margin: .75rem 0 .5rem; }
+  .chart { width: 100%; height: 9rem; overflow: visible; } .tall, .along { display: flex; justify-content: space-between; line-height: 1; }
+  .tall { flex-direction: column; text-align: right; margin: -.4em 0; white-space: nowrap; } .along { grid-column: 2; }
+  .bar { fill: var(--accent); background: var(--accent); } .bad { fill: var(--wrong); background: var(--wrong); } .all { fill: transparent; } g:hover .all { fill: var(--panel); }
+  .grid { stroke: var(--line); vector-effect: non-scaling-stroke; } .key { display: inline-block; width: .75em; height: .75em; }
+  .name { display: block; min-width: 8rem; } .share { width: 100%; height: .25rem; display: block; }
+  .big { display: grid; grid-template-columns: repeat(4, 1fr); gap: .75rem 1rem; margin: 1.25rem 0; } .big div { display: flex; flex-direction: column-reverse; justify-content: flex-end; }
+  .big dd { font-size: var(--large); font-weight: 600; margin: 0; } .choices, .choices nav { display: flex; flex-wrap: wrap; gap: 0 1rem; align-items: center; } .choices { gap: 0 3rem; } .choices a { min-height: 2.75rem; align-content: center; }
+  @media (max-width: 40rem) { .big { grid-template-columns: 1fr 1fr; } }
 `;

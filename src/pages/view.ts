@@ -14,6 +14,7 @@ import { viewStyle } from "./framed-view.ts";
 import { html } from "hono/html";
 import { signInPage, wordsPage } from "./ask-page.ts";
 import type { People, Person } from "./people.ts";
+import type { Server } from "../server.ts";
 
 /** Fields that a form sends, one for each option that was chosen: its page has a hundred bytes for each. */
 const FORM_FIELDS = 100_000;
@@ -41,6 +42,8 @@ export interface PersonPage extends Site {
   persons: PersonObjects | undefined;
   /** Deletes all that is kept for a caller. */
   forgetCaller(caller: string): Promise<unknown>;
+  /** Counts what servlets store; undefined where the binding USAGE is missing. */
+  usage: Server["usage"];
   /** Where people have accounts, by name. */
   providers: ReadonlyMap<string, Provider>;
   /** Counts the request; absent if calls are not limited. */
@@ -155,7 +158,7 @@ export function ownPath({ url }: Request): string {
 
 const NO_PROOF =
   "This server requires no authentication, so pages open on this machine only, or where AUTH is none.";
-const SIGNED_OUT = "It is some time since you have proven who you are. Do so again.";
+const SIGNED_OUT = "You were signed out after a while. Sign in again.";
 const KEPT = `${SIGNED_OUT} Your answer is kept, and was not sent yet.`;
 
 /** The one refusal for things of somebody else and things that do not exist. */

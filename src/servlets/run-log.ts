@@ -46,31 +46,116 @@ type RunOutcome =
 
 /** The parts of a call that its log line shows. */
 type LoggedCall = Pick<CallContext, "id" | "principal" | "client"> &
-  Partial<Pick<CallContext, "subject" | "recorded" | "fuelUsed">>;
+  Partial<Pick<CallContext, "subject" | "taskId" | "recorded" | "fuelUsed">>;
 
-const OWN_ADVICE =
-  "The servlet answered with an error of its own, which its caller has seen. Call the tool yourself to see it.";
+/** A failed run, as an operator is told of it. */
+interface Failure {
+  /** What happened, in a few words. */
+  what: string;
+  /** What it comes from, and what can be done. */
+  advice: string;
+  /** True if it is for those who run the server; false for what callers and clients do, or servlets tell them. */
+  isOurs: boolean;
+}
 
-/** Advice to an operator about a run that failed, by its outcome. */
-export const ADVICE: Readonly<Partial<Record<string, string>>> = {
-  invalid_arguments:
+const ours = (what: string, advice: string): Failure => ({ what, advice, isOurs: true });
+const theirs = (what: string, advice: string): Failure => ({ what, advice, isOurs: false });
+
+const OWN_ERROR = theirs(
+  "Answered with an error",
+  "The servlet answered with an error of its own, which its caller has seen. Call the tool yourself to see it.",
+);
+const WRONG_REQUEST = theirs("Wrong request", "The client was told what is wrong with it.");
+const NOT_ALLOWED = theirs(
+  "Not allowed",
+  "The caller was told so. If it should be, make a key with the scope, or see SCOPES (docs/access.md).",
+);
+const GONE = theirs("Nothing is there", "The caller was told, and can list what there is.");
+
+/** What failed runs mean to an operator, by their outcome. */
+const FAILURES: Readonly<Record<Exclude<RunOutcome, "returned" | "waits">, Failure>> = {
+  invalid_arguments: theirs(
+    "Wrong arguments",
     "The caller has seen which arguments are wrong. If models often fail here, describe the arguments better.",
-  refused: OWN_ADVICE,
-  threw:
-    "Fix the servlet at the first line of the stack that is its own; throw a ToolError for what its caller can correct.",
-  trapped:
-    "The servlet crashed or was stopped. What it wrote before is in the log. Fix the servlet, or roll it back.",
-  not_configured:
+  ),
+  refused: OWN_ERROR,
+  threw: ours(
+    "Uncaught exception",
+    "Fix the servlet at the first line of the stack that is its own, which is in the log; throw a ToolError for what its caller can correct.",
+  ),
+  trapped: ours(
+    "Crashed, or was stopped",
+    "What it wrote before is in the log. Fix the servlet, roll it back, or raise its compute_limit or memory_limit if it needs more.",
+  ),
+  not_configured: ours(
+    "Lacks a setting",
     "Set it: in .dev.vars for dev and start, with npx wrangler secret put NAME for the deployed Worker.",
-  servlet_failed:
-    "The servlet returned something invalid, or behaved differently when it was run again. Fix the servlet.",
-  servlet_error: OWN_ADVICE,
-  internal: "A fault of this server. Its stack is in the log. Report it if it happens again.",
-  unavailable:
-    "A service that the server needs did not answer, or a binding is missing. Check wrangler.toml.",
-  too_many:
-    "A caller reached a limit. If that is expected, see whether LIMITS can raise it (docs/configuration.md).",
+  ),
+  servlet_failed: ours(
+    "Invalid answer",
+    "The servlet returned something invalid, or behaved differently when it was run again. Fix the servlet; if only its state has changed, calling again is enough.",
+  ),
+  servlet_error: OWN_ERROR,
+  internal: ours("Fault of this server", "Its stack is in the log. Report it if it happens again."),
+  unavailable: ours(
+    "Something was missing",
+    "The message says what: a binding of wrangler.toml, stored state, or a servlet or request that is gone, as after a deploy.",
+  ),
+  too_many: ours(
+    "Too many at once",
+    "Calls waited for memory, or for the state of one servlet; their callers can try again. If it happens often, see whether LIMITS can raise the limit (docs/configuration.md).",
+  ),
+  too_large: theirs(
+    "Too large",
+    "The caller was told the limit. See whether LIMITS can raise it (docs/configuration.md).",
+  ),
+  not_acceptable: theirs(
+    "Too long for its client",
+    "It accepts no stream, and would have given up. Have it send Accept: application/json, text/event-stream.",
+  ),
+  cancelled: theirs(
+    "Stopped by its client",
+    "The client cancelled the call or has left. If it often does, the tool may take too long.",
+  ),
+  conflict: theirs(
+    "Sent twice at once",
+    "Another request of this call was still at work. The caller was told to try again.",
+  ),
+  invalid_params: theirs(
+    "Does not fit",
+    "The request had wrong values, or its servlet was updated meanwhile. The caller can call again.",
+  ),
+  missing_capability: theirs(
+    "The client cannot do this",
+    "The servlet needs something of the client, such as to ask its user. LINKS=on asks on pages of this server.",
+  ),
+  page_required: theirs(
+    "Goes on at a page",
+    "The client was given a page of this server for its user. Nothing is wrong.",
+  ),
+  unauthorized: theirs(
+    "Not signed in",
+    "The key or token was missing, wrong, expired or revoked. The caller needs another one.",
+  ),
+  no_session: GONE,
+  not_found: GONE,
+  method_not_found: GONE,
+  forbidden: NOT_ALLOWED,
+  insufficient_scope: NOT_ALLOWED,
+  too_slow: WRONG_REQUEST,
+  parse_error: WRONG_REQUEST,
+  invalid_request: WRONG_REQUEST,
+  invalid_meta: WRONG_REQUEST,
+  header_mismatch: WRONG_REQUEST,
+  unsupported_version: WRONG_REQUEST,
+  unsupported_media_type: WRONG_REQUEST,
+  method_not_allowed: WRONG_REQUEST,
+  misdirected: WRONG_REQUEST,
 };
+
+/** What this outcome of a failed run means. */
+export const failureOf = (outcome: string): Failure =>
+  (FAILURES as Readonly<Record<string, Failure>>)[outcome] ?? OWN_ERROR;
 
 /** Faults of servlets and of this server, whose messages nobody else has written. */
 const TOLD = new Set<FaultCode>([
@@ -128,9 +213,9 @@ function tell(
   ending: Ending | undefined,
   { outcome, message }: Verdict,
 ): void {
-  const { principal, client, subject, recorded, fuelUsed = 0 } = call;
+  const { principal, client, subject, taskId, recorded, fuelUsed = 0 } = call;
   const { record, count } = deployment;
-  const hasFailed = outcome !== "returned" && outcome !== "waits";
+  const failure = outcome === "returned" || outcome === "waits" ? undefined : failureOf(outcome);
   const ms = Date.now() - began;
   if (count !== undefined) {
     // The address of a resource may say something of its caller, and there are any number.
@@ -138,10 +223,11 @@ function tell(
     const fuel = Math.max(0, fuelIn(ending) - fuelUsed);
     const { name: caller } = principal;
     const run: CountedRun = { servlet: about.servlet, tool, caller, outcome, ms, fuel };
-    count(hasFailed ? { ...run, message: briefly(message ?? outcome) } : run);
+    count(
+      failure ? { ...run, message: briefly(message ?? ""), ...(taskId && { task: taskId }) } : run,
+    );
   }
-  if (!hasFailed && !(record && Math.random() < record.share)) return;
-  const advice = ADVICE[outcome];
+  if (!failure && !(record && Math.random() < record.share)) return;
   const line: RunLine = {
     time: new Date(began).toISOString(),
     id: typeof call.id === "string" ? beginningOf(call.id, limits.idCharacters) : call.id,
@@ -154,7 +240,7 @@ function tell(
     gave: ending?.kind === "returned" ? (ending.output?.length ?? 0) : 0,
     replayed: recorded?.entries.length ?? 0,
     ...(message !== undefined && { message }),
-    ...(hasFailed && advice !== undefined && { advice }),
+    ...(failure && { advice: failure.advice }),
   };
   if (record === undefined) deployment.log(about.servlet, "error", textOf(line));
   else record.print(record.format === "json" ? printableJson(line) : textOf(line));

@@ -1,6 +1,8 @@
 import { Fault } from "../core/errors.ts";
 import type { Answer, Answers, Ask, Asks } from "../core/asks.ts";
 import { sentAsks, wrongElicitation } from "../schema/elicitations.ts";
+import { limits } from "../core/limits.ts";
+import { shortened, textIn } from "../core/text.ts";
 import { viewIn, withoutView, withViewAt } from "../core/views.ts";
 import { Wait } from "../core/suspension.ts";
 import { inSpan, type Span, type SpanStart } from "../observe/spans.ts";
@@ -47,10 +49,17 @@ export async function sendAsks(guest: Guest, asks: Asks, sent = asks): Promise<A
     .join(", ");
   const live = () => inSpan(guest.setup.trace, () => askSpan(sent), askIn(guest, sent));
   const details = JSON.stringify(asks);
-  const answer = await guest.answer({ what, details }, live);
+  const answer = await guest.answer({ what, details, words: wordsOf(sent) }, live);
   const answers = JSON.parse(answer) as Answers;
   for (const [key, { method }] of Object.entries(asks)) logAnswer(guest, method, answers[key]);
   return answers;
+}
+
+/** The beginnings of the questions, for people. */
+function wordsOf(asks: Asks): string | undefined {
+  const all = Object.values(asks).map(({ params }) => textIn(params["message"]));
+  const said = all.filter((one) => one !== "").join("; ");
+  return said === "" ? undefined : shortened(said, limits.wordsCharacters);
 }
 
 /** https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/#client */

@@ -212,8 +212,8 @@ export class Guest extends GuestMemory {
   }
 
   /** An answer, which the journal keeps until the call ends. */
-  #held(answer: string, { what }: Question): string {
-    this.budget.hold(stringBytes(answer) + what.length + limits.entryBytes);
+  #held(answer: string, { what, words = "" }: Question): string {
+    this.budget.hold(stringBytes(answer) + what.length + words.length + limits.entryBytes);
     return answer;
   }
 
@@ -222,7 +222,8 @@ export class Guest extends GuestMemory {
     const { world } = this.setup;
     const whole = Math.ceil(ms);
     const live = (left: number) => this.wait((signal) => world.sleep(left, signal)).then(() => "");
-    await this.answer({ what: "sleep", details: String(ms) }, live, whole);
+    const question = { what: "sleep", details: String(ms), words: String(whole) };
+    await this.answer(question, live, whole);
   }
 
   /**

@@ -22,6 +22,8 @@ import type { World } from "./world.ts";
 export interface Question {
   what: string;
   details: string | Details;
+  /** As a `JournalEntry` has it. */
+  words?: string | undefined;
 }
 
 /** Hashed as text followed by base64, in pieces, so that a large body is not copied. */
@@ -116,7 +118,7 @@ export class Journal {
    * The next recorded answer, or undefined where there are no more. Throws where another question was
    * answered, and where a call has been given as many answers as one may.
    */
-  take({ what, details }: Question): string | undefined {
+  take({ what, details, words }: Question): string | undefined {
     const entry = this.#entries[this.#at];
     const digest = digestOf(details);
     if (entry === undefined) {
@@ -125,7 +127,7 @@ export class Journal {
           `The servlet asked its host more than ${limits.journalEntries} questions in one call and was stopped.`,
         );
       }
-      this.#pending = { what, digest };
+      this.#pending = { what, digest, ...(words !== undefined && { words }) };
       return undefined;
     }
     if (entry.what !== what || entry.digest !== digest) throw this.#diverged(entry, what);
@@ -157,8 +159,7 @@ export class Journal {
     if (this.#pending === undefined)
       throw new Error("add() was called without a pending question: call take() first");
     const at = Math.max(earliest, this.#earliest, this.now, this.#world.now());
-    const { what, digest } = this.#pending;
-    this.#entries.push({ what, digest, answer, at });
+    this.#entries.push({ ...this.#pending, answer, at });
     this.#at++;
     this.#random = this.#pending = undefined;
   }

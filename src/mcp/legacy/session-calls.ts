@@ -193,7 +193,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   async #start(call: Call, entry: Entry, meta: Json): Promise<Json | undefined> {
     const { store, hub } = this.#parts;
     const linked = linkOf(call.post?.pages, entry.tool);
-    const kept = { ...(await taskCallOf(call, store, entry.ref, meta)), ...linked };
+    const kept = { ...(await taskCallOf(call, store, entry, meta)), ...linked };
     const stop = (call.stop = new AbortController());
     let nth = 0;
     const tell = changes({ hub }, (notice) => this.#open.tell(call, nth, notice));
@@ -252,15 +252,16 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   }
 
   /** Makes a task of a call if its client requests one. */
-  async #asTask(call: Call, { ref, tool }: Entry, params: Json, meta: Json) {
+  async #asTask(call: Call, entry: Entry, params: Json, meta: Json) {
     const { store, id: session } = this.#parts;
+    const { tool } = entry;
     if (tool === undefined || !hasTasks(store.row.version)) return undefined;
     const ttlMs = wantedTtl(tool.tool, params);
     if (ttlMs === undefined) return undefined;
     const tasks = this.#parts.tasks();
     const object = tasks.newId();
     addTask(store, object, ttlMs);
-    const kept = await taskCallOf(call, store, ref, meta);
+    const kept = await taskCallOf(call, store, entry, meta);
     const { scopes, progressToken } = call;
     const about = { request: null, method: TASK_RESULT, scopes, progressToken, task: object };
     const listener = this.#open.open(about);

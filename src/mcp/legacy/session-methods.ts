@@ -1,5 +1,6 @@
 /** Methods of sessions. */
-import type { CallRef } from "../../calls/call-ref.ts";
+import { aboutOf } from "../../calls/shown-arguments.ts";
+import type { Entry } from "../../servlets/registry.ts";
 import type { DetailedTask, TaskCall } from "../../calls/task-object.ts";
 import { Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
@@ -97,12 +98,20 @@ async function taskIn(params: Json, session: SessionParts): Promise<DetailedTask
 export async function taskCallOf(
   { request, method, scopes, trace }: SessionCall,
   store: SessionStore,
-  ref: CallRef,
+  entry: Entry,
   meta: Json,
 ): Promise<TaskCall> {
   const client = await store.client();
   const principal = { ...(await store.principal()), ...(scopes && { scopes }) };
-  return { id: request ?? method, meta, principal, client, trace, ref };
+  return {
+    id: request ?? method,
+    meta,
+    principal,
+    client,
+    trace,
+    ref: entry.ref,
+    about: aboutOf(entry),
+  };
 }
 
 /** Throws `too_many` if the session has too many calls, running or waiting in tasks. */

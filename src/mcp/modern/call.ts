@@ -1,6 +1,6 @@
 import { inputAsker } from "../../asks/askers.ts";
 import { progressTextOf } from "../../calls/changes.ts";
-import type { CallRef } from "../../calls/call-ref.ts";
+import { aboutOf } from "../../calls/shown-arguments.ts";
 import { perform, type Waiting } from "../../calls/engine.ts";
 import { type TaskCall, type TaskEnd, endOf } from "../../calls/task-object.ts";
 import { Fault, report } from "../../core/errors.ts";
@@ -51,7 +51,7 @@ export async function answerCall(
   if (tool && params["name"] === tool.tool.name)
     checkParamHeaders(exchange.headers, tool.tool, params["arguments"]);
   const link = linkOf(exchange.pages, tool);
-  const kept = taskCallOf(entry.ref, plain, link);
+  const kept = taskCallOf(entry, plain, link);
   const promoter = tool && promoterOf(tool, { exchange, call: plain, kept });
   const handOver = tool && handingOver(kept, exchange.tasks);
   const isSilent = handOver !== undefined && !exchange.accepts.sse;
@@ -132,9 +132,10 @@ function servletFault(error: unknown): Fault {
 }
 
 /** The call as a task stores it. */
-function taskCallOf(ref: CallRef, call: ModernCall, link: ReturnType<typeof linkOf>): TaskCall {
+function taskCallOf(entry: Entry, call: ModernCall, link: ReturnType<typeof linkOf>): TaskCall {
   const { id, meta, principal, client, trace } = call;
-  return { id, meta, principal, client, trace, ref, ...link };
+  const { ref } = entry;
+  return { id, meta, principal, client, trace, ref, about: aboutOf(entry), ...link };
 }
 
 /** Undefined if the tool's calls never become tasks or its client supports none. Throws `missing_capability`. */

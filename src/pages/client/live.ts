@@ -1,100 +1,250 @@
-/** Keeps the list of calls and sessions up to date from the server's events. */
-import { groupOf, STATUSES, type Group } from "../statuses.ts";
+/** Keeps the list of calls and sessions up to date from the server's events, and filters it. */
+import {
+  badgeOf,
+  groupOf,
+  passes,
+  shownServlet,
+  STATUSES,
+  shownTime,
+  type CallFilter,
+  type Group,
+  type Row,
+} from "../statuses.ts";
+import { followTabs } from "./tabs.ts";
 import { showTime } from "./times.ts";
 
-/** A call or session, as the server's `ListedCall` has it. */
-interface Listed {
-  id: string;
-  kind: "call" | "session";
-  name: string;
-  status: string;
-  waits?: string;
-  updated: number;
+/** How long the script may work at once, in ms: then the browser has its turn. */
+const SLICE_MS = 8;
+
+/** Follows the events of the list, or of the one call that it is of; `news` shows the latest. */
+export const follow = (place: HTMLElement, news: HTMLElement): void =>
+  place.dataset["call"] === undefined ? followList(place, news) : followCall(place, news);
+
+/** Says when the call of a page has changed: a page that changes by itself loses what somebody reads or chooses there. */
+function followCall({ dataset }: HTMLElement, news: HTMLElement): void {
+  news.textContent = "";
+  const events = new EventSource(dataset["events"]!);
+  const look = ({ data }: MessageEvent<string>) => {
+    const now = (JSON.parse(data) as Row[]).find(({ id }) => id === dataset["call"]);
+    if (now === undefined || now.updated <= Number(dataset["updated"])) return;
+    const link = document.createElement("a");
+    link.href = location.pathname;
+    link.textContent = "Show it as it is now";
+    news.replaceChildren(`${now.name} ${STATUSES[now.status] ?? now.status}. `, link);
+  };
+  for (const kind of ["all", "message"]) events.addEventListener(kind, look);
+  events.addEventListener("crowded", () => events.close());
 }
 
-/** Follows the list's events; `news` shows the latest. */
-export function follow(list: HTMLElement, news: HTMLElement): void {
+function followList(list: HTMLElement, news: HTMLElement): void {
   const pattern = list.querySelector("template")!.content.firstElementChild!;
   const groups = new Map(
     [...list.querySelectorAll<HTMLElement>("[data-group]")].map((one) => [
       one.dataset["group"] as Group,
-      { rows: one, count: one.parentElement!.querySelector("[data-count]")! },
+      {
+        rows: one,
+        section: one.parentElement!,
+        count: one.parentElement!.querySelector("[data-count]")!,
+        none: one.parentElement!.querySelector<HTMLElement>("[data-none]")!,
+      },
     ]),
   );
-  let rows = new Map<string, HTMLElement>();
+  /** The rows by id, and what each shows; those of the server until its first event are known by their markup alone. */
+  const rows = new Map(
+    [...list.querySelectorAll<HTMLElement>("li[data-id]")].map((row) => [
+      row.dataset["id"]!,
+      { row, call: undefined as Row | undefined },
+    ]),
+  );
+  const form = document.querySelector<HTMLFormElement>("#filter")!;
+  const [text, state] = ["text", "state"].map(
+    (name) => form.elements.namedItem(name) as HTMLInputElement,
+  ) as [HTMLInputElement, HTMLInputElement];
+  const filter = (): CallFilter => ({ text: text.value.trim(), state: state.value });
+  form.querySelector("button")!.hidden = true;
 
-  function rowOf(call: Listed): HTMLElement {
+  function rowOf(call: Row): HTMLElement {
     const row = pattern.cloneNode(true) as HTMLElement;
     const part = (name: string) => row.querySelector<HTMLElement>(`[data-${name}]`)!;
     const link = (name: string) => part(name) as HTMLAnchorElement;
+    const say = (name: string, words: string) => (part(name).textContent = words);
+    const time = (place: HTMLElement, at: number) => {
+      const shown = place.querySelector("time")!;
+      shown.dateTime = new Date(at).toISOString();
+      showTime(shown);
+    };
     row.dataset["id"] = call.id;
-    const name = link("name");
-    name.textContent = call.name;
-    if (call.kind === "call") name.href = `/console/live/${call.id}`;
-    part("status").textContent =
-      call.kind === "call" ? (STATUSES[call.status] ?? call.status) : "open";
+    row.dataset["updated"] = String(call.updated);
+    const { text: words, tone, when } = badgeOf(call);
+    say("name", call.name);
+    if (call.kind === "call") link("name").href = `/console/live/${call.id}`;
+    else link("name").removeAttribute("href");
+    say("status", words);
+    part("status").className = `badge ${tone}`;
+    say("servlet", shownServlet(call));
+    say("arguments", call.arguments ?? "");
+    say("reason", call.reason ?? "");
+    say("when", when);
+    time(row, shownTime(call));
+    part("wakes").hidden = call.wakes === undefined;
+    if (call.wakes !== undefined) time(part("wakes"), call.wakes);
     const answer = link("answer");
     answer.href = `/ask/${call.id}`;
-    answer.hidden = call.status !== "input_required";
-    const time = row.querySelector("time")!;
-    time.dateTime = new Date(call.updated).toISOString();
-    showTime(time);
-    part("waits").textContent = call.waits ?? "";
+    answer.hidden = call.kind !== "call" || call.status !== "input_required";
+    row.classList.toggle("asks", !answer.hidden);
+    answer.querySelector("span")!.textContent = ` ${call.name}`;
     return row;
   }
 
   function count(): void {
-    for (const { rows: own, count: shown } of groups.values())
-      shown.textContent = String(own.childElementCount);
+    for (const { rows: own, section, count: shown, none } of groups.values()) {
+      const many = own.querySelectorAll("li:not([hidden])").length;
+      if (shown.textContent !== String(many)) shown.textContent = String(many);
+      none.hidden = many > 0;
+      section.hidden = many === 0 && none.textContent === "";
+    }
   }
 
-  function put(call: Listed): void {
+  /** Shows a call; one that comes later goes to the end of its group if `isOlder`. */
+  function put(call: Row, isOlder = false): void {
+    const before = rows.get(call.id)?.row;
     const row = rowOf(call);
-    const before = rows.get(call.id);
+    row.hidden = !passes(call, filter());
     const place = groups.get(groupOf(call))!.rows;
-    // A row that stays in its group stays where it is.
-    if (before?.parentElement === place) before.replaceWith(row);
-    else {
+    // A row that stays in its group stays where it is, and keeps the focus.
+    if (before?.parentElement === place) {
+      const isFocused = before.contains(document.activeElement);
+      before.replaceWith(row);
+      if (isFocused) row.querySelector<HTMLElement>("[data-name]")!.focus();
+    } else {
       before?.remove();
-      place.prepend(row);
+      row.classList.toggle("far", isOlder);
+      if (isOlder) place.append(row);
+      else place.prepend(row);
     }
-    rows.set(call.id, row);
+    rows.set(call.id, { row, call });
   }
+
+  function drop(id: string): void {
+    rows.get(id)?.row.remove();
+    rows.delete(id);
+  }
+
+  /** The events that are not shown yet, in their order. */
+  let turn = Promise.resolve();
+  const inTurn = (work: () => Promise<void> | void): void => {
+    turn = turn.then(work).catch(console.error);
+  };
+
+  async function inSlices<T>(all: Iterable<T>, work: (one: T) => void): Promise<void> {
+    let began = performance.now();
+    for (const one of all) {
+      work(one);
+      if (performance.now() - began < SLICE_MS) continue;
+      await new Promise((resolve) => setTimeout(resolve));
+      began = performance.now();
+    }
+  }
+
+  async function showAll(all: readonly Row[]): Promise<void> {
+    const ids = new Set(all.map(({ id }) => id));
+    for (const id of [...rows.keys()]) if (!ids.has(id) && !id.startsWith("tab-")) drop(id);
+    await inSlices(all, (call) => {
+      const known = rows.get(call.id);
+      if (known?.row.dataset["updated"] !== String(call.updated)) put(call, known === undefined);
+      else known.call = call;
+    });
+    for (const more of list.querySelectorAll("[data-more]")) more.remove();
+    count();
+  }
+
+  let isFiltering = false;
+  async function applyFilter(): Promise<void> {
+    if (isFiltering) return;
+    isFiltering = true;
+    await new Promise((resolve) => setTimeout(resolve));
+    isFiltering = false;
+    inTurn(async () => {
+      const wanted = filter();
+      await inSlices(rows.values(), ({ row, call }) => {
+        if (call) row.hidden = !passes(call, wanted);
+      });
+      count();
+    });
+  }
+  for (const kind of ["input", "change"]) form.addEventListener(kind, () => void applyFilter());
+  form.addEventListener("submit", (event) => event.preventDefault());
+
+  /** Arrows go through the calls, Enter opens one as any link, Escape goes back to the filter and clears it. */
+  function goBy(key: string): boolean {
+    if (key === "Escape") {
+      const isHere = document.activeElement === text;
+      if (isHere) [text.value, state.value] = ["", ""];
+      void applyFilter();
+      text.focus();
+      return isHere;
+    }
+    const step = key === "ArrowDown" ? 1 : key === "ArrowUp" ? -1 : 0;
+    if (step === 0) return false;
+    const links = [...list.querySelectorAll<HTMLElement>("li:not([hidden]) a[href][data-name]")];
+    const row = document.activeElement?.closest("li");
+    const at = row === null || row === undefined ? -1 : links.findIndex((one) => row.contains(one));
+    const next = links[at + step];
+    if (at + step === -1) text.focus();
+    next?.focus();
+    return true;
+  }
+  for (const place of [form, list])
+    place.addEventListener("keydown", (event) => {
+      // The arrows choose a state there.
+      if (event.target === state && event.key !== "Escape") return;
+      if (goBy(event.key)) event.preventDefault();
+    });
+
+  followTabs({
+    open({ id, name, question: reason, asked: updated }) {
+      const times = { created: updated, updated };
+      inTurn(() => {
+        put({ id, kind: "tab", name, status: "input_required", reason, ...times });
+        count();
+      });
+    },
+    closed: (id) =>
+      inTurn(() => {
+        drop(id);
+        count();
+      }),
+  });
 
   function connect(): void {
     const events = new EventSource(list.dataset["events"]!);
-    events.addEventListener("all", ({ data }: MessageEvent<string>) => {
-      rows = new Map();
-      const all = Map.groupBy(JSON.parse(data) as Listed[], groupOf);
-      for (const [name, { rows: place }] of groups) {
-        place.replaceChildren(
-          ...(all.get(name) ?? []).map((call) => {
-            const row = rowOf(call);
-            rows.set(call.id, row);
-            return row;
-          }),
-        );
-      }
-      count();
-      news.textContent = "This list is kept up to date.";
-    });
-    events.addEventListener("message", ({ data }: MessageEvent<string>) => {
-      for (const call of JSON.parse(data) as Listed[]) {
-        put(call);
-        if (call.kind === "call")
-          news.textContent = `${call.name} ${STATUSES[call.status] ?? call.status}.`;
-      }
-      count();
-    });
-    events.addEventListener("gone", ({ data }: MessageEvent<string>) => {
-      const id = JSON.parse(data) as string;
-      rows.get(id)?.remove();
-      rows.delete(id);
-      count();
-    });
+    events.addEventListener("all", ({ data }: MessageEvent<string>) =>
+      inTurn(async () => {
+        await showAll(JSON.parse(data) as Row[]);
+        news.textContent = "This list is kept up to date.";
+      }),
+    );
+    events.addEventListener("message", ({ data }: MessageEvent<string>) =>
+      inTurn(() => {
+        for (const call of JSON.parse(data) as Row[]) {
+          put(call);
+          if (call.kind === "call")
+            news.textContent = `${call.name} ${STATUSES[call.status] ?? call.status}.`;
+        }
+        count();
+      }),
+    );
+    events.addEventListener("gone", ({ data }: MessageEvent<string>) =>
+      inTurn(() => {
+        drop(JSON.parse(data) as string);
+        count();
+      }),
+    );
     events.addEventListener("crowded", ({ data }: MessageEvent<string>) => {
       events.close();
-      news.textContent = `More than ${data} windows show your calls, so this one follows them no longer. Reload it to see changes.`;
+      inTurn(() => {
+        news.textContent = `More than ${data} windows show your calls, so this one follows them no longer. Reload it to see changes.`;
+      });
     });
     events.addEventListener("error", () => {
       // The browser reconnects by itself unless the server has refused, which may be temporary, too.

@@ -8,6 +8,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { config } from "zod";
 import type { Json } from "../../core/model.ts";
+import { announce } from "./tabs.ts";
 import { VIEW_TYPE, VIEWS_EXTENSION } from "../../core/views.ts";
 
 // Without jitless, zod compiles its checks by `eval`, which the page's policy forbids.
@@ -40,6 +41,8 @@ export interface Listener {
 
 interface Listening {
   by?: Listener;
+  /** What is called. */
+  name?: string;
 }
 
 /** How long a call may take, in ms: its user may take a while to answer. */
@@ -82,6 +85,8 @@ export class Mcp {
         const { promise, resolve, reject } = Promise.withResolvers<Json>();
         signal.addEventListener("abort", () => reject(new Error("The call was cancelled.")));
         listening.by?.onAsk({ method, params, signal, answer: resolve });
+        const question = "message" in params ? params.message : "A question for your model.";
+        announce({ name: listening.name ?? "", question }, promise);
         return promise as never;
       });
     }
@@ -120,18 +125,18 @@ export class Mcp {
     listener: Listener,
     options: { signal: AbortSignal; onprogress(progress: CallProgress): void },
   ): Promise<CallToolResult> {
-    this.#listening.by = listener;
+    Object.assign(this.#listening, { by: listener, name });
     const params = { name, arguments: given, _meta: { [`${META}logLevel`]: "debug" } };
     return this.#client.callTool(params, { ...options, timeout: CALL_MS });
   }
 
   get(name: string, given: Record<string, string>, listener: Listener, signal: AbortSignal) {
-    this.#listening.by = listener;
+    Object.assign(this.#listening, { by: listener, name });
     return this.#client.getPrompt({ name, arguments: given }, { signal, timeout: CALL_MS });
   }
 
   read(uri: string, listener: Listener, signal: AbortSignal) {
-    this.#listening.by = listener;
+    Object.assign(this.#listening, { by: listener, name: uri });
     return this.#client.readResource({ uri }, { signal, timeout: CALL_MS });
   }
 

@@ -164,7 +164,9 @@ export class PersonBrowser {
   }
 
   async submit({ url, text }: Shown, answers: Record<string, string>): Promise<Shown> {
-    const [form = ""] = /<form[^]*?<\/form>/.exec(text) ?? [];
+    // The first form of the content: this server's header has one to sign out.
+    const [, content = text] = text.split("<main", 2);
+    const [form = ""] = /<form[^]*?<\/form>/.exec(content) ?? [];
     const [, action] = /<form[^>]* action="([^"]+)"/.exec(form) ?? [];
     const body = new URLSearchParams();
     for (const [input] of form.matchAll(/<(input|button|textarea)[^>]*>/g)) {

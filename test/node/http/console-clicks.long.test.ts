@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import type { BrowserContextOptions, Locator, Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
+import { ELICIT, planned } from "./live-calls.ts";
 import { opened, realBrowser } from "./real-browser.ts";
 import { serving } from "./serving.ts";
 
@@ -34,6 +35,49 @@ async function homeOf(who: string, options: BrowserContextOptions = {}) {
 }
 
 describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
+  test("why a call has failed is said in two", async () => {
+    await planned(server.url, "ada", { do: "fail", message: "the station 4711 does not answer" });
+    const { page, click, clicks } = await homeOf("ada");
+    await click(page.getByRole("link", { name: "Live", exact: true }));
+    const failed = page.locator("#live li").filter({ hasText: "Failed" });
+    await click(failed.getByRole("link", { name: "plan_always" }));
+    await page.getByRole("alert").getByText("the station 4711 does not answer").waitFor();
+    await page.getByText("Change what it names, then call it again.").waitFor();
+    expect(clicks()).toBeLessThanOrEqual(3);
+  });
+
+  test.each([
+    ["with script", {}],
+    ["without script", { javaScriptEnabled: false }],
+  ])("a question is answered on a phone after two: %s", async (_how, options) => {
+    await planned(server.url, "op", ELICIT);
+    const phone = { viewport: { width: 390, height: 844 }, ...options };
+    const { page, click, clicks } = await homeOf("op", phone);
+    await click(page.getByRole("main").getByRole("link", { name: "Answer" }));
+    await click(page.locator("#live").getByRole("link", { name: "Answer" }).first());
+    expect(clicks()).toBeLessThanOrEqual(2);
+    await page.getByRole("textbox").fill("Ada");
+    await page.getByRole("button", { name: "Send this answer" }).click();
+    await page.getByText("Thank you").waitFor();
+  });
+
+  test.each([
+    ["with script", {}],
+    ["without script", { javaScriptEnabled: false }],
+    ["on a phone", { viewport: { width: 390, height: 844 } }],
+  ])("a key is revoked in three: %s", async (_how, options) => {
+    const { page, click, clicks } = await homeOf("op", options);
+    await click(page.getByRole("link", { name: "Operate" }));
+    const restore = page.getByRole("button", { name: "Restore ada" });
+    await click(page.getByRole("button", { name: "Revoke ada" }));
+    await click(page.getByRole("button", { name: "Revoke ada" }));
+    await page.getByText("The key is revoked").waitFor();
+    expect(clicks()).toBeLessThanOrEqual(3);
+    await restore.click();
+    await restore.click();
+    await page.getByText("The key is valid again").waitFor();
+  });
+
   test.each([
     ["with a mouse", {}],
     ["on a phone", { viewport: { width: 390, height: 844 } }],

@@ -3,14 +3,27 @@ import { mkdir } from "node:fs/promises";
 import type { BrowserContextOptions } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { ELICIT, HOUR, listOf as listAt, planned as plannedAt } from "./live-calls.ts";
-import { barriers, complaints, DRESSES, PICTURES, realBrowser } from "./real-browser.ts";
+import { barriers, complaints, DRESSES, PICTURES, realBrowser, tried } from "./real-browser.ts";
 import { serving } from "./serving.ts";
 
 /** The list of a person's calls in a real browser, as they change; and the page of a call. */
 
 const { browser, why } = await realBrowser();
 
-const NAMES = ["ada", "bob", "eve", "dana", "dora", "dirk", "kim", "ola", "many"];
+const NAMES = [
+  "ada",
+  "bob",
+  "eve",
+  "dana",
+  "dora",
+  "dirk",
+  "flo",
+  "kim",
+  "ola",
+  "tia",
+  "una",
+  "many",
+];
 const server = await serving({
   assets: ".bundle/assets",
   variables: {
@@ -26,6 +39,8 @@ const small = await serving({
   },
 });
 
+const NAP = { do: "sleep", ms: 1200 };
+
 const planned = (name: string, ...steps: object[]) => plannedAt(server.url, name, ...steps);
 const listOf = (name: string, options: BrowserContextOptions = {}, at = server) =>
   listAt(browser!, at.url, name, options);
@@ -35,26 +50,43 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
   describe.each(Object.keys(DRESSES))("the pages, %s", (dress) => {
     test("have no barrier, no overflow, and nothing that the browser complains about", async () => {
       const name = people[dress]!;
-      const id = await planned(name, { do: "config" }, ELICIT);
-      await planned(name, { ...HOUR, message: "x".repeat(400) });
+      const post = { do: "http", method: "POST", url: new URL("/nothing", server.url).href };
+      const told = { do: "progress", message: "half of the pages are read" };
+      const id = await planned(name, { do: "config" }, NAP, post, ELICIT, NAP, ELICIT);
+      await planned(name, told, { ...HOUR, message: "x".repeat(400) });
+      await planned(name, { do: "fail", message: "the station 4711 does not answer" });
+      await planned(name, NAP);
+      const answering = await listOf(name, DRESSES[dress]);
+      await answering.group("waiting").getByRole("link", { name: "Answer" }).click();
+      await answering.page.getByRole("textbox").fill("Ada");
+      await answering.page.getByRole("button", { name: "Send this answer" }).click();
       const { page, group } = await listOf(name, DRESSES[dress]);
       await expect.poll(() => group("waiting").count()).toBe(1);
+      await expect.poll(() => group("ended").count()).toBe(2);
       await mkdir(PICTURES, { recursive: true });
       const width = async () => page.evaluate("document.documentElement.scrollWidth");
       await page.screenshot({ path: `${PICTURES}/live-${dress}.png`, fullPage: true });
       expect(await width()).toBe(DRESSES[dress]!.viewport!.width);
-      await page.getByRole("link", { name: "plan_always" }).first().click();
+      await page.getByRole("link", { name: "plan_always", exact: true }).first().click();
       await page.getByText("Timeline").waitFor();
       await page.goto(new URL(`/console/live/${id}`, server.url).href);
-      await page.getByRole("button", { name: "Replay to here (after 1 answer)" }).click();
-      await page.getByText("It would ask for elicitation/create").waitFor();
+      await page.screenshot({ path: `${PICTURES}/call-waiting-${dress}.png`, fullPage: true });
+      await page.getByText("Replay, fork, cancel").click();
+      await page.getByLabel("From where").selectOption("3");
+      await page.getByRole("button", { name: "Replay" }).click();
+      await page.getByText('It would ask you "Who is it for?"').waitFor();
       await page.screenshot({ path: `${PICTURES}/call-${dress}.png`, fullPage: true });
       expect(await width()).toBe(DRESSES[dress]!.viewport!.width);
       expect(complaints.get(page)).toEqual([]);
       const bare = await listOf(name, { ...DRESSES[dress], bypassCSP: true });
       expect(await barriers(bare.page)).toEqual([]);
       await bare.page.goto(new URL(`/console/live/${id}`, server.url).href);
+      await bare.page.getByText("Replay, fork, cancel").click();
       expect(await barriers(bare.page)).toEqual([]);
+      await page.getByRole("link", { name: "All calls" }).click();
+      await group("ended").filter({ hasText: "4711" }).getByRole("link").first().click();
+      await page.getByText("The tool could not do it").waitFor();
+      await page.screenshot({ path: `${PICTURES}/call-failed-${dress}.png`, fullPage: true });
     });
   });
 
@@ -76,6 +108,78 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     expect(await ada.group("waiting").count()).toBe(0);
     expect(await ada.page.evaluate("window.isSame")).toBe(true);
     expect(await bob.page.locator("#live li").count()).toBe(0);
+  });
+
+  test("the list is filtered by words and state, and walked through by keys", async () => {
+    await planned("flo", { ...ELICIT, message: "May the zebra go?" });
+    await planned("flo", HOUR);
+    await planned("flo", { do: "fail", message: "the quagga is gone" });
+    const { page, group } = await listOf("flo");
+    await expect.poll(() => group("ended").count()).toBe(1);
+    const seen = () => page.locator("#live li:visible").count();
+    expect(await seen()).toBe(3);
+    await page.getByRole("searchbox").fill("zebra needs");
+    await expect.poll(seen).toBe(1);
+    expect(await page.locator("[data-count]").allTextContents()).toEqual(["1", "0", "0", "0"]);
+    // What comes later is filtered, too.
+    await planned("flo", { ...ELICIT, message: "May the ass go?" });
+    await expect.poll(() => page.locator("#live li").count()).toBe(4);
+    expect(await seen()).toBe(1);
+    await page.keyboard.press("Escape");
+    await expect.poll(seen).toBe(4);
+    await page.getByLabel("State").selectOption("Failed");
+    await expect.poll(seen).toBe(1);
+    await page.getByText("the quagga is gone").waitFor();
+    await page.getByLabel("State").selectOption("All states");
+    await expect.poll(seen).toBe(4);
+    await page.getByRole("searchbox").focus();
+    const focused = () =>
+      page.evaluate(
+        "document.activeElement.closest('li')?.textContent ?? document.activeElement.name",
+      );
+    for (const words of ["ass", "zebra", "plan_always", "quagga"]) {
+      await page.keyboard.press("ArrowDown");
+      expect(await focused()).toContain(words);
+    }
+    await page.keyboard.press("ArrowUp");
+    await page.keyboard.press("Escape");
+    expect(await focused()).toBe("text");
+    for (const _ of [1, 2]) await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Timeline" }).waitFor();
+    await page.getByText("May the zebra go?").first().waitFor();
+  });
+
+  test("a question of a tool that is tried in another tab waits here, too, until it is answered", async () => {
+    const { page, group } = await listOf("tia");
+    const other = await page.context().newPage();
+    await other.goto(new URL("/", server.url).href);
+    const place = await tried(other, "plan");
+    await place.getByLabel("steps").fill(JSON.stringify([ELICIT]));
+    await place.getByRole("button", { name: "Run" }).click();
+    await place.getByRole("button", { name: "Decline" }).waitFor();
+    await expect.poll(() => group("waiting").count()).toBe(1);
+    expect(await group("waiting").textContent()).toContain("In another tab");
+    expect(await page.locator("[data-count]").first().textContent()).toBe("1");
+    await page.reload();
+    await expect.poll(() => group("waiting").count()).toBe(1);
+    await place.getByRole("button", { name: "Decline" }).click();
+    await expect.poll(() => group("waiting").count()).toBe(0);
+  });
+
+  test("the page of a call says when it has changed, and changes nothing by itself", async () => {
+    const id = await planned("una", ELICIT);
+    const { page } = await listOf("una");
+    await page.goto(new URL(`/console/live/${id}`, server.url).href);
+    const form = await page.context().newPage();
+    await form.goto(new URL(`/ask/${id}`, server.url).href);
+    await form.getByRole("textbox").fill("Una");
+    await form.getByRole("button", { name: "Send this answer" }).click();
+    await form.getByText("Thank you").waitFor();
+    await page.getByText("plan_always has ended.").waitFor();
+    expect(await page.textContent("main")).toContain("Asks you: Who is it for?");
+    await page.getByRole("link", { name: "Show it as it is now" }).click();
+    await page.getByText("Ended with a result").waitFor();
   });
 
   test("a restart of the server in the middle connects again, and misses nothing", async () => {
@@ -115,12 +219,15 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
         return group("waiting").count();
       })
       .toBe(1);
-    await page.getByRole("link", { name: "plan_always" }).click();
-    await page.getByRole("button", { name: "Fork from here (from the beginning)" }).first().click();
+    await page.getByRole("link", { name: "plan_always", exact: true }).click();
+    await page.getByText("Replay, fork, cancel").click();
+    await page.getByLabel("From where").selectOption("0");
+    await page.getByRole("button", { name: "Fork …" }).click();
     await page.getByText("requests are sent again").waitFor();
     await page.getByRole("button", { name: "Fork the call" }).click();
     await page.getByText("Timeline").waitFor();
     expect(new URL(page.url()).pathname).not.toContain(id);
+    await page.getByText("Replay, fork, cancel").click();
     await page.getByRole("button", { name: "Cancel the call" }).click();
     await page.getByText("was cancelled").first().waitFor();
   });

@@ -75,6 +75,39 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     },
   );
 
+  test.each(Object.keys(DRESSES))(
+    "what is asked before, errors and a new key have no barrier and no overflow: %s",
+    async (dress) => {
+      await called("broken", {}, 2);
+      await called("refuse", {}, 1);
+      const path = "/console/operate";
+      const page = await at(path, { ...DRESSES[dress], bypassCSP: true });
+      await expect
+        .poll(async () => (await page.reload(), page.textContent("main")))
+        .toContain("Uncaught Error: oh no");
+      const looked = async (name: string) => {
+        await page.screenshot({ path: `${PICTURES}/${name}-${dress}.png`, fullPage: true });
+        const width = await page.evaluate("document.documentElement.scrollWidth");
+        expect(width).toBe(DRESSES[dress]!.viewport!.width);
+        expect(await barriers(page)).toEqual([]);
+      };
+      await page.locator("summary", { hasText: "more error" }).click();
+      await page.locator("summary", { hasText: "Limits in force" }).click();
+      await page.locator("summary", { hasText: "Make a key" }).click();
+      await page.getByLabel("Name").fill(`key-${dress}`);
+      await looked("operate-full");
+      await page.getByRole("button", { name: "Make the key" }).click();
+      await page.getByText("Copy it now").waitFor();
+      await looked("operate-key");
+      await page.goto(new URL(path, server.url).href);
+      await page.getByRole("button", { name: `Revoke key-${dress}` }).click();
+      await looked("operate-revoke");
+      await page.getByRole("button", { name: `Revoke key-${dress}` }).click();
+      await page.getByText("The key is revoked").waitFor();
+      await looked("operate-revoked");
+    },
+  );
+
   test("what was published is installed, rolled back and uninstalled by clicks, also without script", async () => {
     await server.operator.put(await built("loud", SOURCE("HEY")), "build");
     const page = await at("/console/operate", { javaScriptEnabled: false });
@@ -88,6 +121,8 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     await page.reload();
     await click("Install loud");
     await click("Install loud");
+    await click("Roll back loud to 1");
+    expect(await main.textContent()).toContain("All callers get version 1");
     await click("Roll loud back to 1");
     await page.getByText("The older version is installed").waitFor();
     await click("Uninstall loud");
@@ -103,8 +138,15 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     await page.getByRole("link", { name: "caller" }).click();
     expect(new URL(page.url()).search).toBe("?over=month&by=caller");
     await expect
-      .poll(async () => (await page.reload(), page.textContent("table")))
+      .poll(async () => (await page.reload(), page.locator("table").last().textContent()))
       .toContain("operator");
-    expect(await page.locator("svg.chart g").count()).toBe(30);
+    const charts = page.locator("svg.chart");
+    expect(await charts.count()).toBe(2);
+    expect(await charts.first().locator("g").count()).toBe(30);
+    const ticks = await page.locator(".tall").first().locator("span").allTextContents();
+    expect(Number(ticks[0])).toBe(2 * Number(ticks[1]));
+    expect(ticks[2]).toBe("0");
+    await page.getByText("The charts as a table").click();
+    expect(await page.locator("details table").first().textContent()).toMatch(/about|below/);
   });
 });

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { mkdir } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
 import { ELICIT, planned } from "./live-calls.ts";
@@ -14,7 +14,7 @@ import {
 } from "./real-browser.ts";
 import { serving } from "./serving.ts";
 
-/** All pages in a real browser, in each dress: a picture of each, to look at, and what holds for every page. */
+/** All pages in a real browser, in each dress: a picture of each, to look at, its text, to read, and what holds for every page. */
 
 const { browser, why } = await realBrowser();
 
@@ -87,6 +87,14 @@ async function pageAt(name: string, options: object): Promise<Page> {
   return page;
 }
 
+/** All that a page says, to read, also what it shows when it is asked to. */
+async function wordsOf(page: Page): Promise<string> {
+  await page.evaluate(
+    `for (const one of document.querySelectorAll("details")) Object.assign(one, { name: "", open: true })`,
+  );
+  return page.locator("body").innerText();
+}
+
 /** Buttons, fields and links outside of text that a finger of 44 px does not fit. */
 const SMALL = `[...document.querySelectorAll("main button, main .button, main input, main select, main summary, header a:not(.skip), header button")]
   .filter((one) => one.checkVisibility() && !/^(radio|checkbox|hidden)$/.test(one.type) && one.getBoundingClientRect().height < 43.5)
@@ -108,6 +116,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
         expect(width).toBe(DRESSES[dress]!.viewport!.width);
         expect(await page.evaluate("shifts")).toEqual([]);
         expect(dress === "phone" ? await page.evaluate(SMALL) : []).toEqual([]);
+        if (dress === "light") await writeFile(`${PICTURES}/page-${name}.txt`, await wordsOf(page));
         const bare = await pageAt(name, { ...DRESSES[dress], bypassCSP: true });
         expect(await barriers(bare)).toEqual([]);
       },

@@ -1,11 +1,12 @@
 import { hash } from "node:crypto";
+import { mkdir } from "node:fs/promises";
 import { createServer } from "node:http";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { Page } from "playwright-core";
 import { afterAll, describe, expect, test } from "vitest";
 import { freePort } from "../workerd.ts";
 import { accountProvider } from "./account-provider.ts";
-import { barriers, realBrowser } from "./real-browser.ts";
+import { barriers, DRESSES, PICTURES, realBrowser } from "./real-browser.ts";
 import { serving } from "./serving.ts";
 
 /** A person answers in a real browser what clients cannot ask. The server dies between any two steps. */
@@ -129,8 +130,27 @@ describe.skipIf(started.browser === undefined)(`in a browser${started.why}`, () 
     await page.goto(new URL("/account", keyed.url).href);
     expect(await page.textContent("main")).toContain("DEEPL");
     expect(await barriers(page)).toEqual([]);
+    await mkdir(PICTURES, { recursive: true });
+    const looked = async (name: string) => {
+      for (const [dress, { viewport, colorScheme }] of Object.entries(DRESSES)) {
+        await page.setViewportSize(viewport!);
+        await page.emulateMedia({ colorScheme: colorScheme! });
+        await page.screenshot({ path: `${PICTURES}/${name}-${dress}.png`, fullPage: true });
+        const width = await page.evaluate("document.documentElement.scrollWidth");
+        expect(width).toBe(viewport!.width);
+      }
+    };
+    await looked("account-kept");
+    await page.getByRole("button", { name: "Forget me" }).click();
+    await page.getByRole("heading", { name: "Forget everything?" }).waitFor();
+    expect(await page.textContent("main")).toContain("1 secret");
+    await looked("account-forget");
+    await page.getByRole("button", { name: "Go back" }).click();
     await page.getByRole("button", { name: "Delete DEEPL" }).click();
-    await page.waitForSelector("text=None.");
+    await page.getByRole("heading", { name: "Delete DEEPL?" }).waitFor();
+    expect(await barriers(page)).toEqual([]);
+    await page.getByRole("button", { name: "Delete DEEPL" }).click();
+    await page.getByText("asks you for it").waitFor();
     const kept = { steps: [{ do: "kept", name: "DEEPL" }] };
     const left = await again.callTool({ name: "plan", arguments: kept });
     expect((left.structuredContent as Json)["said"]).toEqual([null]);
@@ -170,7 +190,8 @@ describe.skipIf(started.browser === undefined)(`in a browser${started.why}`, () 
       await page.waitForSelector("text=The account is connected");
       found.push(await barriers(page));
       await page.goto(new URL("/account", keyed.url).href);
-      expect(await page.textContent("main")).toContain("google for mail");
+      const [row] = await page.locator("tbody tr").allInnerTexts();
+      expect(row).toMatch(/^google\s+mail\s/);
       found.push(await barriers(page));
       return { action: "accept" };
     });

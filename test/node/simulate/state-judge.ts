@@ -115,10 +115,17 @@ export function judgeState(scope: string, attempts: Attempt[]): Violation[] {
   return violations;
 }
 
-/** True where a call inside could not go on, so that its caller has failed in the middle. */
-const isStoppedInside = ({ end, steps }: Attempt): boolean =>
+/**
+ * True where a call inside could not go on, so that its caller has failed in the middle. Of a call whose own caller has
+ * failed after it, nobody knows how it ended.
+ */
+const isStoppedInside = ({ end, isOrphan, steps }: Attempt): boolean =>
   steps.some(({ do: what }) => what === "call") &&
-  /^(error: )?The state of this servlet has changed/.test(end?.["result"]?.content?.[0].text ?? "");
+  (end === undefined
+    ? isOrphan
+    : /^(error: )?The state of this servlet has changed/.test(
+        end["result"]?.content?.[0].text ?? "",
+      ));
 
 const hasAnswer = ({ end, isOrphan, steps }: Attempt): boolean => {
   if (isOrphan || end?.["result"] === undefined) return false;

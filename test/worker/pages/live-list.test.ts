@@ -64,6 +64,17 @@ describe("the events of a list", () => {
     expect(last).toMatch(/^"id":"one","kind":"call","name":"one","status":"completed"/);
   });
 
+  test("say which calls are dropped, as there are too many", async () => {
+    const object = objectOf("full");
+    const stream = reading(await object.watch("full"));
+    await stream.until("event: all");
+    const now = Date.now();
+    for (let nth = 0; nth <= limits.listedCalls; nth++)
+      await object.list("full", listed(`c${nth}`, { updated: now + nth }));
+    await stream.until(`"id":"c${limits.listedCalls}"`);
+    expect(await stream.until("event: gone")).toContain('event: gone\ndata: "c0"');
+  });
+
   test("say that there are too many windows, and the others go on", async () => {
     const object = objectOf("windows");
     const streams = [];
@@ -108,13 +119,13 @@ test("a servlet that asks a thousand questions at once takes no more of the list
   const begin = await clientOf(name);
   const keys = Array.from({ length: 1000 }, (_, nth) => `k${nth}`);
   await begin({ do: "inputs", message: "?".repeat(400), keys });
-  const { waits } = await eventually(async () => {
+  const { reason } = await eventually(async () => {
     const [one] = await objectOf(name).listed(name);
     expect(one).toMatchObject({ status: "input_required" });
     return one!;
   });
-  expect(waits!.length).toBeLessThanOrEqual(limits.pageCharacters);
-  expect(waits).toContain("waiting for the user: ???");
+  expect(reason!.length).toBeLessThanOrEqual(limits.pageCharacters);
+  expect(reason).toMatch(/^\?{100}/);
 });
 
 test("a task is forgotten only when nothing about it is on its way to the list", async () => {

@@ -17,10 +17,11 @@ import { eventually } from "../waiting.ts";
 /** The list of a person's calls in the console, and the page of each. */
 prepare();
 
-const NAMES = ["ada", "bob", "cleo", "dora", "eve", "mallory", "wanda"].map(
+const NAMES = ["ada", "bob", "cleo", "dora", "eve", "fay", "mallory", "wanda"].map(
   (name) => `${name}-live`,
 );
-const [ADA = "", BOB = "", CLEO = "", DORA = "", EVE = "", MALLORY = "", WANDA = ""] = NAMES;
+const [ADA = "", BOB = "", CLEO = "", DORA = "", EVE = "", FAY = "", MALLORY = "", WANDA = ""] =
+  NAMES;
 const server = createApp(createServer(bundle, { ...env, API_KEYS: await hashed(NAMES) }));
 
 const objectOf = (name: string) => env.PROFILES!.getByName(name);
@@ -57,27 +58,42 @@ describe("the list", () => {
   test("shows a call that waits, then is in progress, then has ended, to its caller alone", async () => {
     const { taskId, task } = await planned(ADA, ELICIT, NIGHT);
     const [ada, bob] = [await person(ADA), await person(BOB)];
-    const { html } = await listWith(ada, "needs an answer Answer");
+    const { html } = await listWith(ada, "Needs an answer");
     expect(html).toContain(`href="/console/live/${taskId}"`);
     expect((await bob.fetch("/console/live")).html).not.toContain(taskId);
     expect((await bob.fetch(`/console/live/${taskId}`)).status).toBe(404);
     const answered = await ada.answer(`/ask/${taskId}`, { f0: "Ada" });
     expect(answered.text).toContain("Thank you");
-    await listWith(ada, "is in progress");
+    await listWith(ada, "Sleeping");
     const { hidden } = await ada.fetch(`/console/live/${taskId}`);
     const cancelled = await ada.send(`/console/live/${taskId}`, { ...hidden, do: "cancel" });
-    expect(cancelled.text).toContain("was cancelled");
+    expect(cancelled.text).toContain("It was cancelled");
     expect(await task()).toMatchObject({ status: "cancelled" });
-    await listWith(ada, "was cancelled");
+    await listWith(ada, "Cancelled");
+  });
+
+  test("is filtered by words and state, also without script", async () => {
+    const { taskId } = await planned(FAY, { ...ELICIT, message: "May the zebra go?" });
+    const fay = await person(FAY);
+    await listWith(fay, "May the zebra go?");
+    const has = async (search: string) =>
+      (await fay.fetch(`/console/live?${search}`)).html.includes(`data-id="${taskId}"`);
+    expect(await has("text=ZEBRA+plan_always+steps")).toBe(true);
+    expect(await has("text=zebra&state=waiting")).toBe(true);
+    expect(await has("text=zebras")).toBe(false);
+    expect(await has("state=ended")).toBe(false);
+    const odd = await fay.fetch(`/console/live?text=${"%3Cb%3E".repeat(5000)}&state=%3Cb%3E`);
+    expect(odd.status).toBe(200);
+    expect(odd.html).not.toContain("<b>");
   });
 
   test("asks who has not signed in, and leads back", async () => {
     const one = browser(server);
     const page = await one.fetch("/console/live");
     expect(page.text).toContain("API key");
-    expect(page.text).not.toContain("Waiting for an answer");
+    expect(page.text).not.toContain("Waits for you");
     const back = await one.send("/console/live", { credential: ADA });
-    expect(back.text).toContain("Waiting for an answer");
+    expect(back.text).toContain("Waits for you");
   });
 
   test("is not there for somebody whom nobody can tell from others", async () => {
@@ -85,6 +101,7 @@ describe("the list", () => {
     const page = await browser(open).fetch("/console/live");
     expect(page.status).toBe(403);
     expect(page.text).toContain("requires no authentication");
+    expect(page.text).toMatch(/npm run passphrase .* npm run keys .* npm run dev/);
     const events = await browser(open).fetch("/console/live-events");
     expect(events.status).toBe(401);
   });
@@ -123,7 +140,7 @@ describe("the list", () => {
     const { taskId, task } = await planned(DORA);
     await eventually(async () => expect(await task()).toMatchObject({ status: "completed" }));
     const dora = await person(DORA);
-    await listWith(dora, "has ended");
+    await listWith(dora, "Ended well");
     const object = objectOf(DORA);
     const listed = (await object.listed(DORA)).find(({ id }) => id === taskId);
     await object.unlist(taskId);
@@ -154,7 +171,7 @@ describe("the list", () => {
 test("who is forgotten has no calls any more: those that waited are gone, with their journals", async () => {
   const { taskId, task } = await planned(BOB, ELICIT);
   const bob = await person(BOB);
-  await listWith(bob, "needs an answer");
+  await listWith(bob, "Needs an answer");
   const { hidden } = await bob.fetch("/account");
   const asked = await bob.send("/account", { ...hidden, do: "forget-me" });
   const done = await bob.send("/account", { ...asked.hidden, do: "forget-all" });
@@ -184,7 +201,7 @@ test("Usage counts calls while they wait, by servlet, tool and caller", async ()
   // One that has been answered and sleeps waits on; one that is forgotten does not.
   await wanda.answer(`/ask/${taskId}`, { f0: "Wanda" });
   await eventually(async () =>
-    expect((await wanda.fetch("/console/live")).text).toContain("sleeping until"),
+    expect((await wanda.fetch("/console/live")).text).toContain("Sleeping"),
   );
   expect(await waiting("caller", WANDA)).toBe(1);
   const { hidden } = await wanda.fetch("/account");
@@ -193,11 +210,22 @@ test("Usage counts calls while they wait, by servlet, tool and caller", async ()
   await eventually(async () => expect(await waiting("caller", WANDA)).toBe(0));
 });
 
+test("an error knows its call, if that ran as a task", async () => {
+  const { taskId } = await planned(CLEO, ELICIT, { do: "forever" });
+  await (await person(CLEO)).answer(`/ask/${taskId}`, { f0: "Cleo" });
+  await eventually(async () => {
+    const errors = await usageOf(env)!().errors();
+    expect(errors.find((one) => one.task === taskId)).toMatchObject({
+      ...{ servlet: "durable", tool: "plan_always", caller: CLEO },
+    });
+  });
+});
+
 describe("events", () => {
   test("tell the whole list, then each call that changes", async () => {
     const { taskId } = await planned(MALLORY, ELICIT);
     const mallory = await person(MALLORY);
-    await listWith(mallory, "needs an answer");
+    await listWith(mallory, "Needs an answer");
     const headers = { cookie: [...mallory.cookies].map((pair) => pair.join("=")).join("; ") };
     const url = "http://localhost:8787/console/live-events";
     const response = await server.fetch(new Request(url, { headers }));
@@ -224,12 +252,48 @@ describe("the page of a call", () => {
     await ada.answer(`/ask/${taskId}`, { f0: "Ada" });
     await eventually(async () => expect(await task()).toMatchObject({ status: "completed" }));
     const { text } = await ada.fetch(`/console/live/${taskId}`);
-    expect(text).toContain("Answer 1 to config");
-    expect(text).toMatch(/\d\.\d{3} s after the previous step/);
-    expect(text).toContain("Not shown: it may have secrets");
-    expect(text).toMatch(/Answer 2 to elicitation\/create , \d+ characters\. Answer .*Ada/);
-    expect(text.match(/The servlet was started/g)?.length).toBe(2);
+    expect(text).toMatch(/Read its setting \S+ Its answer is not shown: it may be a secret/);
+    expect(text).toMatch(/Asked you: Who\? – you answered The answer .*Ada/);
+    expect(text).toContain("Ended with a result");
+    expect(text).not.toContain("ran again");
     expect(text).toContain('"Ada"');
+  });
+
+  test("says how long a sleep was, where a run was stopped, and how a request came out", async () => {
+    const fetched = vi
+      .spyOn(globalThis, "fetch")
+      .mockImplementation(async () => new Response("xyzzy-body", { status: 201 }));
+    const post = { do: "http", method: "POST", url: "https://world.example/pay?key=xyzzy" };
+    const { taskId } = await planned(ADA, { do: "sleep", ms: 1500 }, post, ELICIT);
+    const ada = await person(ADA);
+    const path = `/console/live/${taskId}`;
+    await eventually(async () => expect((await ada.fetch(path)).text).toContain("Asks you: Who?"));
+    const { text } = await ada.fetch(path);
+    expect(text).toMatch(/Slept 1\.5 s .* 1\.5 s .*POST world\.example 201 .*Asks you: Who\?/);
+    expect(text).not.toContain("Stopped here");
+    const { html } = await ada.fetch(path);
+    expect(html).not.toContain("xyzzy-body");
+    expect(html.slice(html.indexOf('id="timeline"'))).not.toContain("xyzzy");
+    const tasks = env.TASKS!;
+    await runInDurableObject(tasks.get(tasks.idFromString(taskId)), (_one, { storage }) => {
+      for (const what of ["run", "run", "input_required"])
+        storage.sql.exec("INSERT INTO history VALUES (?, ?)", Date.now(), what);
+    });
+    expect((await ada.fetch(path)).text).toContain("Stopped here by the server, and ran again");
+    fetched.mockRestore();
+  });
+
+  test("says first why a call has failed, and then what to do; the list says it, too", async () => {
+    const { taskId, task } = await planned(CLEO, { do: "fail", message: "xyzzy is closed" });
+    await eventually(async () => expect(await task()).toMatchObject({ status: "completed" }));
+    const cleo = await person(CLEO);
+    const { text } = await cleo.fetch(`/console/live/${taskId}`);
+    expect(text).toMatch(
+      /Failed .*The tool could not do it, and says why\. xyzzy is closed Change/,
+    );
+    const failed = await cleo.fetch("/console/live?state=failed");
+    expect(failed.text).toContain("xyzzy is closed");
+    expect(failed.html).toContain(taskId);
   });
 
   test("replays up to an entry without doing anything in the world", async () => {
@@ -237,20 +301,20 @@ describe("the page of a call", () => {
     const post = { do: "http", method: "POST", url: "https://world.example/pay" };
     const { taskId } = await planned(ADA, { do: "progress", message: "half" }, post, ELICIT);
     const ada = await person(ADA);
-    await listWith(ada, "needs an answer");
+    await listWith(ada, "Needs an answer");
     const sent = fetched.mock.calls.length;
     const path = `/console/live/${taskId}`;
     const { hidden } = await ada.fetch(path);
-    const before = await ada.send(path, { ...hidden, replay: "0" });
+    const before = await ada.send(path, { ...hidden, do: "replay", at: "0" });
     expect(before.text).toMatch(/It would ask for http POST world\.example and wait/);
     expect(before.text).toContain('"half"');
-    const after = await ada.send(path, { ...hidden, replay: "1" });
-    expect(after.text).toMatch(/It would ask for elicit/);
+    const after = await ada.send(path, { ...hidden, do: "replay", at: "1" });
+    expect(after.text).toMatch(/It would ask you "Who\?" and wait/);
     expect(fetched.mock.calls.length).toBe(sent);
-    expect((await ada.send(path, { ...hidden, replay: "7" })).text).toContain(
+    expect((await ada.send(path, { ...hidden, do: "replay", at: "7" })).text).toContain(
       "The journal of this call is shorter",
     );
-    expect((await ada.send(path, { ...hidden, replay: "1e9" })).text).not.toContain(
+    expect((await ada.send(path, { ...hidden, do: "replay", at: "1e9" })).text).not.toContain(
       "It would ask for",
     );
     fetched.mockRestore();
@@ -265,7 +329,7 @@ describe("the page of a call", () => {
       const ada = await person(ADA);
       await ada.answer(`/ask/${id}`, { f0: text });
       await eventually(async () =>
-        expect((await ada.fetch(`/console/live/${id}`)).text).toContain("has ended"),
+        expect((await ada.fetch(`/console/live/${id}`)).text).toContain("Ended well"),
       );
       return id as string;
     };
@@ -273,7 +337,7 @@ describe("the page of a call", () => {
     const ada = await person(ADA);
     const path = `/console/live/${first}`;
     const { hidden } = await ada.fetch(path);
-    const replayed = await ada.send(path, { ...hidden, replay: "1" });
+    const replayed = await ada.send(path, { ...hidden, do: "replay", at: "1" });
     expect(replayed.text).toContain("It would end here with a result");
     const second = await ada.fetch(`/console/live/${await note("two")}`);
     expect(second.text).toContain(`"one two"`);
@@ -286,7 +350,7 @@ describe("the page of a call", () => {
     await eventually(async () => expect(await task()).toMatchObject({ status: "completed" }));
     const path = `/console/live/${taskId}`;
     const { hidden } = await ada.fetch(path);
-    const warned = await ada.send(path, { ...hidden, fork: "0" });
+    const warned = await ada.send(path, { ...hidden, do: "fork", at: "0" });
     expect(warned.text).toContain("requests are sent again");
     const forked = await ada.send(path, { ...warned.hidden, "fork-now": "0" });
     const id = /href="\/ask\/(\w+)"/.exec((await opened(ada, forked.text, taskId)).html)?.[1];
@@ -305,7 +369,7 @@ describe("the page of a call", () => {
     const cleo = await person(CLEO);
     const path = `/console/live/${taskId}`;
     const { hidden } = await cleo.fetch(path);
-    const warned = await cleo.send(path, { ...hidden, fork: "0" });
+    const warned = await cleo.send(path, { ...hidden, do: "fork", at: "0" });
     const sent = { ...warned.hidden, "fork-now": "0" };
     const init = {
       method: "POST",

@@ -49,8 +49,9 @@ async function signedIn(server: Server, key: string) {
   return one;
 }
 
-/** The fields of the form with this button. */
-function formWith(html: string, label: string): Record<string, string> {
+/** The fields of the form with this button, whose label may go on for screen readers alone. */
+function formWith(page: string, label: string): Record<string, string> {
+  const html = page.replaceAll(/<span class="unseen">( [^<]*)<\/span>/g, "$1");
   const end = html.indexOf(`>${label}</button>`);
   if (end < 0) throw new Error(`there is no button "${label}"`);
   const form = html.slice(html.lastIndexOf("<form", end), end);
@@ -84,11 +85,17 @@ describe("the page", () => {
     const server = await served(["boss-2"]);
     const evil = "<script>alert(1)</script>\u202e";
     const error = { servlet: "hello", tool: evil, outcome: "trapped", message: evil };
-    const errors = [{ ...error, count: 3, last: Date.now() }];
+    const call = { caller: evil, task: evil };
+    const errors = [{ ...error, ...call, count: 3, last: Date.now() }];
     await usageOf(env)!().add({ total: noSums(), named: [], errors, stored: [], waiting: [] });
     const { text, html } = await (await signedIn(server, "boss-2")).fetch(PATH);
+    expect(text).toMatch(/[1-9]\d* errors? of the last 24 hours (is|are) yours to fix/);
+    expect(text).toMatch(
+      /Crashed, or was stopped 3 times <script>\S+ of hello, called by <script>\S+, just now/,
+    );
     expect(text).toContain("<script>alert(1)</script>\\u{202e}");
     expect(text).toContain("roll it back");
+    expect(text).not.toContain("Open the call");
     expect(html.replace(/<script type="module" src="[^"]+"><\/script>/, "")).not.toMatch(
       /<script|\u202e/,
     );
@@ -99,6 +106,7 @@ describe("the page", () => {
     const last = Date.now();
     const errors = Array.from({ length: 500 }, (_, nth) => ({
       ...{ servlet: "hello", tool: "greet", outcome: "trapped", count: 1, last: last - 499 + nth },
+      ...{ caller: "ada", task: null },
       message: `error ${nth}`,
     }));
     await usage.add({ total: noSums(), named: [], errors, stored: [], waiting: [] });
@@ -107,6 +115,47 @@ describe("the page", () => {
     // Other tests have errors of their own.
     const messages = kept.map(({ message }) => message);
     expect(messages.find((message) => message.startsWith("error "))).toBe("error 499");
+  });
+
+  test("says whether all is well, and shows what callers were told apart", async () => {
+    const usage = usageOf(env)!();
+    await runInDurableObject(usage, (_usage, { storage }) => {
+      storage.sql.exec("DELETE FROM failures");
+    });
+    const error = { servlet: "hello", tool: "greet", message: "", count: 1, task: null };
+    const errors = [
+      { ...error, outcome: "servlet_error", caller: "ada", last: Date.now() },
+      { ...error, outcome: "threw", caller: "old", last: Date.now() - 25 * 3_600_000 },
+    ];
+    await usage.add({ total: noSums(), named: [], errors, stored: [], waiting: [] });
+    const boss = await signedIn(await served(["boss-11"]), "boss-11");
+    const { text } = await boss.fetch(PATH);
+    expect(text).toContain("All is well. All servlets list their entries");
+    expect(text).toMatch(/1 more error, which callers were told.* called by ada/);
+    expect(text).toMatch(/Errors Uncaught exception .* called by old/);
+  });
+
+  test("leads to a call that failed, if it is the operator's own", async () => {
+    const server = await served(["boss-12", "chief-12"]);
+    const boss = await signedIn(server, "boss-12");
+    const objects = env.PROFILES!;
+    const own = "a".repeat(64);
+    const now = Date.now();
+    const times = { created: now, updated: now, until: now + 60_000 };
+    const call = { id: own, kind: "call" as const, name: "plan", status: "failed", ...times };
+    await objects.getByName("boss-12").list("boss-12", call);
+    const error = { servlet: "durable", tool: "plan", outcome: "threw", count: 1, last: now };
+    const errors = [
+      { ...error, message: "its own", caller: "boss-12", task: own },
+      { ...error, message: "deleted", caller: "boss-12", task: "b".repeat(64) },
+      { ...error, message: "of another", caller: "chief-12", task: "c".repeat(64) },
+    ];
+    const counted = { total: noSums(), named: [], errors, stored: [], waiting: [] };
+    await usageOf(env)!().add(counted);
+    const { html } = await boss.fetch(PATH);
+    const links = [...html.matchAll(/\/console\/live\/(\w+)"/g)].map(([, id]) => id);
+    expect(links).toEqual([own]);
+    expect((await (await signedIn(server, "chief-12")).fetch(PATH)).html).not.toContain(own);
   });
 });
 
@@ -129,12 +178,15 @@ describe("a key", () => {
     const revoked = await boss.send(PATH, formWith(asked.html, "Revoke lost-3"));
     expect(revoked.text).toContain("The key is revoked");
     expect(revoked.text).toContain("Revoked by boss-3");
+    expect(asked.text).toContain("npm run keys -- revoke lost-3");
     await eventually(async () => expect(await call()).toBe(401));
     expect(await tools()).toBe(401);
     expect((await thief.fetch("/account")).text).not.toContain("You are signed in as");
     const again = await thief.send("/account", { credential: "lost-3" });
     expect(again.text).toContain("The API key lost-3 was revoked");
-    const restored = await boss.send(PATH, formWith(revoked.html, "Restore lost-3"));
+    const sure = await boss.send(PATH, formWith(revoked.html, "Restore lost-3"));
+    expect(sure.text).toContain("may call: all but operator");
+    const restored = await boss.send(PATH, formWith(sure.html, "Restore lost-3"));
     expect(restored.text).toContain("The key is valid again");
     await eventually(async () => expect(await call()).toBe(200));
   });
@@ -190,7 +242,9 @@ describe("a key that is made here", () => {
     const asked = await boss.send(PATH, formWith(page.html, "Revoke made-9"));
     const revoked = await boss.send(PATH, formWith(asked.html, "Revoke made-9"));
     await eventually(async () => expect(await status(server, secret)).toBe(401));
-    const removed = await boss.send(PATH, formWith(revoked.html, "Remove made-9"));
+    const sure = await boss.send(PATH, formWith(revoked.html, "Remove made-9"));
+    expect(sure.text).toContain("a new key of this name would have it");
+    const removed = await boss.send(PATH, formWith(sure.html, "Remove made-9"));
     expect(removed.text).not.toMatch(/made-9 made by/);
     expect(await status(server, secret)).toBe(401);
     expect((await boss.fetch(PATH)).text).toMatch(
@@ -258,8 +312,10 @@ describe("forms", () => {
     const caller = await signedIn(server, "caller-6");
     expect((await caller.send(PATH, revoke)).status).toBe(403);
     expect((await boss.send(PATH, { ...form, do: "anything" })).status).toBe(400);
-    const named = await boss.send(PATH, { ...form, do: "ask-revoke", name: "\u202egnp" });
-    expect(named.html).toContain("<button>Revoke \\u{202e}gnp</button>");
+    const named = await boss.send(PATH, { ...form, do: "ask-uninstall", name: "\u202egnp" });
+    expect(named.html).toMatch(/<button class="danger">Uninstall \\u\{202e\}gnp<\/button>/);
+    const asked = await boss.send(PATH, { ...form, do: "ask-revoke", name: "another" });
+    expect(asked.text).toContain("Revoke the key caller-6?");
     const made = await boss.send(PATH, { ...revoke, key: "0".repeat(64) });
     expect(made.text).toContain("no longer there");
     expect((await send(server, "caller-6", "tools/list")).status).toBe(200);
@@ -288,15 +344,27 @@ describe("installed servlets", () => {
     await install("scoop_up");
     const boss = await signedIn(server, "boss-7");
     const first = await boss.fetch(PATH);
-    const back = await boss.send(PATH, formWith(first.html, "Roll trowel back to 1"));
+    await usageOf(env)!().add({
+      ...{ total: noSums(), named: [], errors: [], stored: [] },
+      waiting: ["one", "two"].map((task) => ({
+        ...{ task, servlet: "trowel", tool: "scoop", caller: "ada", until: Date.now() + 60_000 },
+      })),
+    });
+    const rolling = await boss.send(PATH, formWith(first.html, "Roll back trowel to 1"));
+    expect(rolling.text).toContain("All callers get version 1, which boss-7 installed");
+    expect(rolling.text).toContain("the build that they began with; 2 of them wait now");
+    expect(await installs.versions("trowel")).toMatchObject({ current: 2 });
+    const agreed = formWith(rolling.html, "Roll trowel back to 1");
+    const back = await boss.send(PATH, agreed);
     expect(back.text).toContain("The older version is installed");
     expect(await installs.versions("trowel")).toMatchObject({ current: 1 });
-    const late = await boss.send(PATH, formWith(first.html, "Roll trowel back to 1"));
+    const late = await boss.send(PATH, agreed);
     expect(late.text).not.toContain("The older version is installed");
     const asked = await boss.send(PATH, formWith(back.html, "Uninstall trowel"));
     expect(asked.text).toContain("Its tools and all its versions are removed");
     const gone = await boss.send(PATH, formWith(asked.html, "Uninstall trowel"));
     expect(gone.text).toContain("The servlet is uninstalled");
+    expect(gone.text).toMatch(/Uninstalled trowel\. .*Rolled trowel back to version 1\. /);
     expect((await installs.list()).map(({ name }) => name)).not.toContain("trowel");
   });
 

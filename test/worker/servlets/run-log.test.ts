@@ -4,6 +4,8 @@ import { createApp } from "../../../src/app.ts";
 import { createServer } from "../../../src/server.ts";
 import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { usageOf } from "../../../src/observe/counting.ts";
+import { FAULT_CODES } from "../../../src/core/errors.ts";
+import { failureOf } from "../../../src/servlets/run-log.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { bundle as all } from "../../bundle.gen.ts";
 import { ask } from "../server.ts";
@@ -161,6 +163,22 @@ test("the console has the same entry, and counts it as an error", async () => {
   } finally {
     configureLimits({ usageMs });
   }
+});
+
+test("each outcome has words and advice of its own for an operator", () => {
+  const outcomes = [...FAULT_CODES, "invalid_arguments", "refused", "threw", "trapped"];
+  for (const outcome of outcomes) {
+    const { what, advice } = failureOf(outcome);
+    expect([outcome, what]).toEqual([outcome, expect.stringMatching(/^[A-Z].{5,40}[^.]$/)]);
+    expect([outcome, advice]).toEqual([outcome, expect.stringMatching(/^[A-Z].{20,300}\.$/)]);
+  }
+  const isOwn = (outcome: string) => failureOf(outcome) === failureOf("refused");
+  expect(outcomes.filter(isOwn)).toEqual(["servlet_error", "refused"]);
+  const ours = outcomes.filter((outcome) => failureOf(outcome).isOurs);
+  expect(ours.toSorted()).toEqual([
+    ...["internal", "not_configured", "servlet_failed", "threw", "too_many", "trapped"],
+    "unavailable",
+  ]);
 });
 
 describe("a server that lacks a setting", () => {

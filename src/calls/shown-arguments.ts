@@ -1,0 +1,89 @@
+/** Which arguments of a call do pages show? No secrets, and beginnings. */
+import { limits } from "../core/limits.ts";
+import { isObject, type Json } from "../core/model.ts";
+import { oncePer } from "../core/once-per.ts";
+import { printableLine, shortened } from "../core/text.ts";
+import type { Entry } from "../servlets/registry.ts";
+import { inputOf } from "./call-ref.ts";
+
+/** A call as lists show it. */
+export interface AboutCall {
+  servlet: string;
+  /** Its first arguments: `environment: production, version: 1.2.0`. */
+  arguments: string;
+}
+
+/** Arguments on a page and in a list, and characters of each in a list. */
+const SHOWN = 50;
+const LISTED = 3;
+const LISTED_CHARACTERS = 40;
+
+const HIDDEN = "(hidden)";
+
+/** Names of arguments that may hold a secret, whatever their schema says. */
+const SECRET =
+  /pass(word|phrase|wd|code)|secret|token|api[-_]?key|private[-_]?key|credential|authorization/i;
+
+/** Names of the properties that a schema declares as secrets, at any depth. */
+const secretsOf = oncePer((schema: object): ReadonlySet<string> => {
+  const found = new Set<string>();
+  const look = (node: unknown, name: string, depth: number): void => {
+    if (typeof node !== "object" || node === null || depth > 20) return;
+    const { format, writeOnly } = node as Json;
+    if (name !== "" && (format === "password" || writeOnly === true)) found.add(name);
+    for (const [key, value] of Object.entries(node)) look(value, key, depth + 1);
+  };
+  look(schema, "", 0);
+  return found;
+});
+
+type Shown = Pick<Entry, "tool"> | undefined;
+
+/** True for an argument that people do not see; a number is none. */
+function hides(entry: Shown): (name: string, value: unknown) => boolean {
+  const declared = entry?.tool ? secretsOf(entry.tool.tool.inputSchema) : undefined;
+  return (name, value) =>
+    declared?.has(name) === true ||
+    (SECRET.test(name) && typeof value !== "number" && typeof value !== "boolean");
+}
+
+/** The beginnings of arguments, as text. */
+export function shownArguments(args: unknown, entry?: Shown): Record<string, string> {
+  const isHidden = hides(entry);
+  const all = isObject(args) ? Object.entries(args).slice(0, SHOWN) : [];
+  return Object.fromEntries(
+    all.map(([name, value]) => {
+      if (isHidden(name, value)) return [name, HIDDEN];
+      const text = typeof value === "string" ? value : withoutSecrets(value, isHidden);
+      return [name, shortened(text, limits.pageCharacters)];
+    }),
+  );
+}
+
+/** A value as JSON, without what looks like a secret. */
+export const withoutSecrets = (value: unknown, isHidden = hides(undefined)): string =>
+  JSON.stringify(value, (name, one: unknown) => (isHidden(name, one) ? HIDDEN : one)) ?? "";
+
+const briefly = (value: unknown): string =>
+  Array.isArray(value)
+    ? `${value.length} ${value.length === 1 ? "item" : "items"}`
+    : isObject(value)
+      ? "{…}"
+      : String(value);
+
+/** What a list says of a call: its task keeps it as long as itself. */
+export function aboutOf(entry: Pick<Entry, "ref" | "servlet" | "tool">): AboutCall {
+  const { ref, servlet } = entry;
+  const isHidden = hides(entry);
+  const input = inputOf(ref);
+  const all = isObject(input) ? Object.entries(input) : [];
+  const words = all.slice(0, LISTED).map(([name, value]) => {
+    const text = isHidden(name, value) ? HIDDEN : shortened(briefly(value), LISTED_CHARACTERS);
+    return `${shortened(name, LISTED_CHARACTERS)}: ${text}`;
+  });
+  const more = all.length > words.length ? ["…"] : [];
+  return {
+    servlet: servlet?.name ?? "",
+    arguments: printableLine([...words, ...more].join(", ")),
+  };
+}

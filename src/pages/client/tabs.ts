@@ -1,0 +1,50 @@
+/** Questions that wait in the tabs of this browser. A tool that is tried in one has no task, so the server lists nothing of it. */
+
+/** A question in a tab. */
+export interface TabQuestion {
+  id: string;
+  /** What was called, and what it asks. */
+  name: string;
+  question: string;
+  /** Unix time in ms. */
+  asked: number;
+}
+
+/** A tab asks which questions wait, or tells of its own. */
+type Message = { asks: true } | { open: TabQuestion } | { closed: string };
+
+const channel = new BroadcastChannel("edge-servlets-questions");
+// A channel has no other origins.
+// oxlint-disable-next-line unicorn/require-post-message-target-origin
+const say = (message: Message) => channel.postMessage(message);
+
+const own = new Map<string, TabQuestion>();
+
+channel.addEventListener("message", ({ data }: MessageEvent<Message>) => {
+  if ("asks" in data) for (const open of own.values()) say({ open });
+});
+addEventListener("pagehide", () => {
+  for (const closed of own.keys()) say({ closed });
+});
+
+/** Tells the other tabs of a question of this one; `done` settles once it waits no longer. */
+export function announce(asked: Pick<TabQuestion, "name" | "question">, done: Promise<unknown>) {
+  const id = `tab-${crypto.randomUUID()}`;
+  const open = { ...asked, id, asked: Date.now() };
+  own.set(id, open);
+  say({ open });
+  const close = () => {
+    own.delete(id);
+    say({ closed: id });
+  };
+  done.then(close, close);
+}
+
+/** Follows the questions of the other tabs. */
+export function followTabs(on: { open(one: TabQuestion): void; closed(id: string): void }): void {
+  channel.addEventListener("message", ({ data }: MessageEvent<Message>) => {
+    if ("open" in data) on.open(data.open);
+    if ("closed" in data) on.closed(data.closed);
+  });
+  say({ asks: true });
+}

@@ -1,0 +1,62 @@
+import { describe, expect, test } from "vitest";
+import { aboutOf, shownArguments } from "../../../src/calls/shown-arguments.ts";
+import type { Json } from "../../../src/core/model.ts";
+import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
+import type { Entry } from "../../../src/servlets/registry.ts";
+
+/** What pages show of a call's arguments. */
+
+const PROPERTIES = {
+  pin: { type: "string", format: "password" },
+  login: { type: "object", properties: { word: { type: "string", writeOnly: true } } },
+};
+
+const entry = (input: Json) =>
+  ({
+    ref: { kind: "tool", name: "deploy", input },
+    servlet: { name: "deploys" } as PreparedServlet,
+    tool: { tool: { name: "deploy", inputSchema: { type: "object", properties: PROPERTIES } } },
+  }) as unknown as Entry;
+
+const about = (input: Json) => aboutOf(entry(input)).arguments;
+
+describe("a list", () => {
+  test("has the servlet, and the first arguments on one line", () => {
+    expect(aboutOf(entry({ environment: "production", version: 2 }))).toEqual({
+      servlet: "deploys",
+      arguments: "environment: production, version: 2",
+    });
+    expect(about({})).toBe("");
+    expect(about({ a: 1, b: true, c: null, d: 4 })).toBe("a: 1, b: true, c: null, …");
+    expect(about({ many: [1, 2], one: ["x"], whole: { a: 1 } })).toBe(
+      "many: 2 items, one: 1 item, whole: {…}",
+    );
+  });
+
+  test("has beginnings, and shows each character", () => {
+    expect(about({ text: "x".repeat(1e6) })).toBe(`text: ${"x".repeat(40)}…`);
+    expect(about({ ["n".repeat(1e6)]: "line\nbreak \u202e" }).length).toBeLessThan(100);
+    expect(about({ text: "a\nb\u202ec" })).toBe("text: a b\\u{202e}c");
+  });
+});
+
+describe("secrets are hidden", () => {
+  test.each(["password", "api_key", "apiKey", "Authorization", "clientSecret", "token", "pin"])(
+    "in an argument named %s",
+    (name) => {
+      expect(about({ [name]: "hunter2" })).toBe(`${name}: (hidden)`);
+      expect(shownArguments({ [name]: "hunter2" }, entry({}))).toEqual({ [name]: "(hidden)" });
+    },
+  );
+
+  test("inside of others, by name or by schema", () => {
+    const given = { login: { user: "ada", word: "hunter2" }, all: [{ password: "hunter2" }] };
+    const shown = JSON.stringify(shownArguments(given, entry({})));
+    expect(shown).toContain("ada");
+    expect(shown).not.toContain("hunter2");
+  });
+
+  test("but not numbers, which count", () => {
+    expect(about({ max_tokens: 100, tokens: 5 })).toBe("max_tokens: 100, tokens: 5");
+  });
+});
