@@ -251,11 +251,11 @@ export function typedFor({ field, item }: FormPart, given: unknown): readonly st
 }
 
 /** The content without the values that are kept nowhere. */
-export function withoutSecrets(parts: readonly FormPart[], content: Json): Json {
+export function withoutSecretFields(parts: readonly FormPart[], content: Json): Json {
   const kept = parts.flatMap(({ field, members, item, isSecret }): [string, unknown][] => {
     const value = content[field.name];
     if (isSecret || item?.isSecret || value === undefined || field.id === OTHERS) return [];
-    return [[field.name, members && isObject(value) ? withoutSecrets(members, value) : value]];
+    return [[field.name, members && isObject(value) ? withoutSecretFields(members, value) : value]];
   });
   return Object.fromEntries(kept);
 }

@@ -5,14 +5,14 @@ import { printableText } from "../../core/text.ts";
 import { programsFor, type Callee } from "../programs.ts";
 import { AskForm } from "./ask.tsx";
 import { SchemaForm } from "./fields.tsx";
-import { contentIn, formPartsOf, withoutSecrets, wrongFrom, type Wrong } from "./form.ts";
+import { contentIn, formPartsOf, withoutSecretFields, wrongFrom, type Wrong } from "./form.ts";
 import type { PendingAsk, Listener, TimedMessage, CallProgress } from "./mcp.ts";
 import { Messages, ResultView, Text } from "./results.tsx";
 import {
   callTarget,
   callingOf,
   completionsOf,
-  failureOf,
+  failureIn,
   formSchemaOf,
   readLinked,
   type Failure,
@@ -100,7 +100,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
       begin(linkedContent(), known, hasNoFields(known));
       setSchema(known);
     };
-    formSchemaOf(target, address).then(ready, (error: unknown) => setFailure(failureOf(error)));
+    formSchemaOf(target, address).then(ready, (error: unknown) => setFailure(failureIn(error)));
   }, []);
   useEffect(() => {
     if (schema !== undefined || failure !== undefined) onReady();
@@ -126,7 +126,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
       const at = Date.now();
       const ms = at - now.current.began;
       update({ ended, ms, asked: [] });
-      const kept = withoutSecrets(formPartsOf(schema!), given);
+      const kept = withoutSecretFields(formPartsOf(schema!), given);
       setTries(keepTry(target, { at, ms, outcome, content: kept }));
     };
     const listener: Listener = {
@@ -160,7 +160,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
       (error: unknown) =>
         stop.signal.aborted
           ? end({ failure: { title: "Cancelled", why: "Cancelled." } }, "cancelled")
-          : end({ failure: failureOf(error) }, "failed"),
+          : end({ failure: failureIn(error) }, "failed"),
     );
   };
   const answer = (asked: PendingAsk, result: Json) => {
@@ -261,7 +261,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
               {run !== undefined && <Messages messages={run.messages} />}
               <Programs
                 all={programsFor(callee, callingOf(target, content))}
-                link={() => linkTo(target, withoutSecrets(formPartsOf(schema), typed()))}
+                link={() => linkTo(target, withoutSecretFields(formPartsOf(schema), typed()))}
               />
               <Tries tries={tries} fill={(one) => begin(one, schema)} />
             </div>

@@ -335,9 +335,9 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await address.getByLabel("city").fill("Lublin");
       await address.getByLabel("zip").fill("12");
       await place.getByRole("button", { name: "Add one to sizes" }).click();
-      await page.keyboard.type("1");
+      await page.locator(":focus[aria-label='sizes 1']").fill("1");
       await place.getByRole("button", { name: "Add one to sizes" }).click();
-      await page.keyboard.type("2");
+      await page.locator(":focus[aria-label='sizes 2']").fill("2");
       await place.getByRole("button", { name: "Remove 1 of sizes" }).click();
       await place.getByLabel("paid").check();
       await place.getByLabel("fast").check();

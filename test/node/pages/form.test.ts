@@ -5,7 +5,7 @@ import {
   messagesElsewhere,
   formPartsOf,
   typedFor,
-  withoutSecrets,
+  withoutSecretFields,
   wrongFrom,
   type FormPart,
 } from "../../../src/pages/client/form.ts";
@@ -146,7 +146,7 @@ test("secrets are kept nowhere, however deep they are", () => {
     account: { token: "z", id: 1 },
     odd: 2,
   };
-  expect(withoutSecrets(parts, content)).toEqual({ user: "ada", account: { id: 1 } });
+  expect(withoutSecretFields(parts, content)).toEqual({ user: "ada", account: { id: 1 } });
 });
 
 describe("errors", () => {
