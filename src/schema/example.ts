@@ -8,8 +8,8 @@ const PARTS = 1000;
 const TEXT = "example";
 
 const FORMATS: Record<string, string> = {
-  "date-time": "2026-01-31T12:00:00Z",
-  date: "2026-01-31",
+  "date-time": "1999-12-31T12:00:00Z",
+  date: "1999-12-31",
   time: "12:00:00Z",
   duration: "PT1H",
   email: "ada@example.com",

@@ -41,7 +41,7 @@ export function follow(explore: Element, served: Served): void {
 
   // An address of former times names an entry of the list.
   const named = document.getElementById(decoded(location.hash.slice(1)));
-  const link = named?.querySelector<HTMLAnchorElement>(".entry > a");
+  const link = named?.querySelector<HTMLAnchorElement>(":scope.entry > a");
   if (link && !panes) return location.replace(link.href);
   if (!panes) return;
 

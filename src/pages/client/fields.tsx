@@ -6,9 +6,9 @@ import {
   contentIn,
   messagesAt,
   messagesElsewhere,
-  partsOf,
+  formPartsOf,
   typedFor,
-  type Part,
+  type FormPart,
   type Wrong,
 } from "./form.ts";
 
@@ -57,7 +57,7 @@ interface Shared {
 
 export const SchemaForm = (props: FormProps) => {
   const { id, schema, buttons, isBusy, given, wrong: said = [], onSubmit, complete } = props;
-  const parts = useMemo(() => partsOf(schema), [schema]);
+  const parts = useMemo(() => formPartsOf(schema), [schema]);
   const [own, setOwn] = useState<readonly Wrong[]>([]);
   const wrong = own.length > 0 ? own : said;
   const submit = async (event: Event) => {
@@ -104,12 +104,12 @@ export const SchemaForm = (props: FormProps) => {
 };
 
 interface PartProps {
-  part: Part;
+  part: FormPart;
   given: unknown;
   shared: Shared;
 }
 
-const Label = ({ part: { field } }: { part: Part }) => (
+const Label = ({ part: { field } }: { part: FormPart }) => (
   <>
     {printableText(field.label)} {!field.isRequired && <span class="dim">(optional)</span>}
   </>
@@ -228,15 +228,15 @@ const PartView = ({ part, given, shared }: PartProps) => {
 
 const textOf = (value: unknown) => (typeof value === "string" ? value : "");
 
-const isDateTime = ({ schema }: Part): boolean =>
+const isDateTime = ({ schema }: FormPart): boolean =>
   schema["type"] === "string" && schema["format"] === "date-time";
 
 /** True for a choice of few. */
-const isInSight = ({ field: { kind, options, isRequired } }: Part): boolean =>
+const isInSight = ({ field: { kind, options, isRequired } }: FormPart): boolean =>
   options.length <= IN_SIGHT && (kind === "many" || (kind === "one" && isRequired));
 
 /** A choice whose options are all in sight. */
-const Choices = ({ id, part, given }: { id: string; part: Part; given: unknown }) => {
+const Choices = ({ id, part, given }: { id: string; part: FormPart; given: unknown }) => {
   const { field } = part;
   const typed = typedFor(part, given);
   return (
@@ -265,8 +265,8 @@ const Rows = ({
   given,
 }: {
   id: string;
-  part: Part;
-  item: Part;
+  part: FormPart;
+  item: FormPart;
   given: unknown;
 }) => {
   const [rows, setRows] = useState(() => {
@@ -318,7 +318,7 @@ const CompletedInput = ({
   complete,
 }: {
   id: string;
-  part: Part;
+  part: FormPart;
   given: unknown;
   about: object;
   complete: CompleteField;
@@ -363,7 +363,7 @@ const Input = ({
   about,
 }: {
   id: string;
-  part: Part;
+  part: FormPart;
   typed: readonly string[];
   about: object;
 }) => {

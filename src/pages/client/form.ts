@@ -4,7 +4,7 @@ import { asTyped, contentOf, fieldsOf, type Field } from "../../schema/fields.ts
 import { rulesOf } from "../../schema/words.ts";
 
 /** A value of a form: a field, a group of members, or rows of a list. */
-export interface Part {
+export interface FormPart {
   /** Its id is unique in the form. */
   field: Field;
   /** Where its value is in the content. */
@@ -15,9 +15,9 @@ export interface Part {
   /** True for a value that is kept nowhere. */
   isSecret: boolean;
   /** Of an object with few members. */
-  members?: readonly Part[];
+  members?: readonly FormPart[];
   /** Of a list of simple values. */
-  item?: Part;
+  item?: FormPart;
 }
 
 /** Parts, options of all of them, and characters of a label: a form with more stops the page for seconds. */
@@ -29,7 +29,7 @@ const NESTED = 20;
 const DEPTH = 3;
 
 /** The first values of a schema; those beyond the limits are written as JSON. */
-export function partsOf(schema: Json): Part[] {
+export function formPartsOf(schema: Json): FormPart[] {
   const room = { options: OPTIONS };
   const { properties, required } = plain(schema, schema);
   const all = Object.entries(isObject(properties) ? properties : {});
@@ -49,7 +49,7 @@ interface Within {
   id: string;
 }
 
-function membersOf({ properties, required }: Json, within: Within): Part[] {
+function membersOf({ properties, required }: Json, within: Within): FormPart[] {
   const { root, path, id } = within;
   const known = isObject(properties) ? properties : {};
   const plains = Object.fromEntries(
@@ -63,7 +63,7 @@ function membersOf({ properties, required }: Json, within: Within): Part[] {
   );
 }
 
-function partOf(given: Field, schema: Json, within: Within): Part {
+function partOf(given: Field, schema: Json, within: Within): FormPart {
   const { root, room, path } = within;
   let field = { ...given, label: given.label.slice(0, LABEL) };
   if (field.options.length > room.options)
@@ -90,7 +90,7 @@ function partOf(given: Field, schema: Json, within: Within): Part {
   return part;
 }
 
-const countOf = (parts: readonly Part[]): number =>
+const countOf = (parts: readonly FormPart[]): number =>
   parts.reduce((sum, { members }) => sum + (members ? countOf(members) : 1), 0);
 
 /** Formats that a field shows by its kind. */
@@ -140,7 +140,7 @@ function targetOf(reference: string, root: Json): unknown {
 
 const OTHERS = "others";
 
-const othersOf = (count: number): Part => ({
+const othersOf = (count: number): FormPart => ({
   field: {
     ...{ name: "", id: OTHERS, label: `${count} other values`, isRequired: false, kind: "json" },
     ...{ hint: "An object with their names.", type: "text", options: [], default: [] },
@@ -156,7 +156,7 @@ export interface Wrong {
 
 /** The content of a form, or what is not even JSON in it. */
 export function contentIn(
-  parts: readonly Part[],
+  parts: readonly FormPart[],
   form: FormData,
 ): { content: Json; wrong: Wrong[] } {
   const wrong: Wrong[] = [];
@@ -164,7 +164,7 @@ export function contentIn(
   return { content, wrong };
 }
 
-function membersIn(parts: readonly Part[], form: FormData, wrong: Wrong[]): Json {
+function membersIn(parts: readonly FormPart[], form: FormData, wrong: Wrong[]): Json {
   const entries = parts.flatMap((part): [string, unknown][] => {
     const value = valueIn(part, form, wrong);
     if (part.field.id === OTHERS) return isObject(value) ? Object.entries(value) : [];
@@ -177,7 +177,7 @@ const textsOf = (form: FormData, id: string): string[] =>
   form.getAll(id).filter((one) => typeof one === "string");
 
 /** Undefined for a value that was left empty. */
-function valueIn(part: Part, form: FormData, wrong: Wrong[]): unknown {
+function valueIn(part: FormPart, form: FormData, wrong: Wrong[]): unknown {
   const { field, members, item, path } = part;
   if (members) {
     const within: Wrong[] = [];
@@ -221,14 +221,14 @@ function valueIn(part: Part, form: FormData, wrong: Wrong[]): unknown {
 }
 
 /** The value of a row; that of several where it was pasted as a list. */
-function rowsIn({ field }: Part, text: string): unknown[] {
+function rowsIn({ field }: FormPart, text: string): unknown[] {
   const isList = /^\s*\[.*\]\s*$/s.test(text) && isJson(text);
   if (isList) return JSON.parse(text) as unknown[];
   return [contentOf([field], new Map([[field.id, [text]]]))[field.name]];
 }
 
 /** True for a value that is as the form began. */
-function isUntouched({ field, members }: Part, value: unknown): boolean {
+function isUntouched({ field, members }: FormPart, value: unknown): boolean {
   if (members) return value === undefined;
   if (value === undefined || (field.kind === "yes-no" && value === false)) return true;
   return JSON.stringify(asTyped(field, value)) === JSON.stringify(field.default);
@@ -244,18 +244,18 @@ export function isJson(text: string): boolean {
 }
 
 /** What a form begins with: the texts of a part, from this content or from its schema. */
-export function typedFor({ field, item }: Part, given: unknown): readonly string[] {
+export function typedFor({ field, item }: FormPart, given: unknown): readonly string[] {
   if (item)
     return Array.isArray(given) ? given.map((one) => asTyped(item.field, one)[0] ?? "") : [];
   return given === undefined ? field.default : asTyped(field, given);
 }
 
 /** The content without the values that are kept nowhere. */
-export function withoutSecrets(parts: readonly Part[], content: Json): Json {
+export function withoutSecretFields(parts: readonly FormPart[], content: Json): Json {
   const kept = parts.flatMap(({ field, members, item, isSecret }): [string, unknown][] => {
     const value = content[field.name];
     if (isSecret || item?.isSecret || value === undefined || field.id === OTHERS) return [];
-    return [[field.name, members && isObject(value) ? withoutSecrets(members, value) : value]];
+    return [[field.name, members && isObject(value) ? withoutSecretFields(members, value) : value]];
   });
   return Object.fromEntries(kept);
 }
@@ -271,7 +271,7 @@ export function wrongFrom(text: string): Wrong[] {
 }
 
 /** The messages that belong to a part: of its own value, or of those below it that are no parts themselves. */
-export function messagesAt({ path, members }: Part, wrong: readonly Wrong[]): string[] {
+export function messagesAt({ path, members }: FormPart, wrong: readonly Wrong[]): string[] {
   const isHere = (one: Wrong) =>
     path.length > 0 &&
     path.every((name, nth) => one.path[nth] === name) &&
@@ -283,8 +283,8 @@ export function messagesAt({ path, members }: Part, wrong: readonly Wrong[]): st
 }
 
 /** Messages about no part of the form. */
-export function messagesElsewhere(parts: readonly Part[], wrong: readonly Wrong[]): string[] {
-  const isShown = (one: Wrong, among: readonly Part[]): boolean =>
+export function messagesElsewhere(parts: readonly FormPart[], wrong: readonly Wrong[]): string[] {
+  const isShown = (one: Wrong, among: readonly FormPart[]): boolean =>
     among.some(
       (part) => messagesAt(part, [one]).length > 0 || (part.members && isShown(one, part.members)),
     );

@@ -146,7 +146,7 @@ export interface Failure {
   mustSignIn?: true;
 }
 
-export function failureOf(error: unknown): Failure {
+export function failureIn(error: unknown): Failure {
   if (isUnanswered(error)) return { title: "No answer", why: UNREACHED };
   const why = reasonOf(error);
   const { code, status } = error as { code?: unknown; status?: unknown };

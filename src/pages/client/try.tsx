@@ -5,14 +5,14 @@ import { printableText } from "../../core/text.ts";
 import { programsFor, type Callee } from "../programs.ts";
 import { AskForm } from "./ask.tsx";
 import { SchemaForm } from "./fields.tsx";
-import { contentIn, partsOf, withoutSecrets, wrongFrom, type Wrong } from "./form.ts";
+import { contentIn, formPartsOf, withoutSecretFields, wrongFrom, type Wrong } from "./form.ts";
 import type { PendingAsk, Listener, TimedMessage, CallProgress } from "./mcp.ts";
 import { Messages, ResultView, Text } from "./results.tsx";
 import {
   callTarget,
   callingOf,
   completionsOf,
-  failureOf,
+  failureIn,
   formSchemaOf,
   readLinked,
   type Failure,
@@ -100,7 +100,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
       begin(linkedContent(), known, hasNoFields(known));
       setSchema(known);
     };
-    formSchemaOf(target, address).then(ready, (error: unknown) => setFailure(failureOf(error)));
+    formSchemaOf(target, address).then(ready, (error: unknown) => setFailure(failureIn(error)));
   }, []);
   useEffect(() => {
     if (schema !== undefined || failure !== undefined) onReady();
@@ -126,7 +126,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
       const at = Date.now();
       const ms = at - now.current.began;
       update({ ended, ms, asked: [] });
-      const kept = withoutSecrets(partsOf(schema!), given);
+      const kept = withoutSecretFields(formPartsOf(schema!), given);
       setTries(keepTry(target, { at, ms, outcome, content: kept }));
     };
     const listener: Listener = {
@@ -160,7 +160,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
       (error: unknown) =>
         stop.signal.aborted
           ? end({ failure: { title: "Cancelled", why: "Cancelled." } }, "cancelled")
-          : end({ failure: failureOf(error) }, "failed"),
+          : end({ failure: failureIn(error) }, "failed"),
     );
   };
   const answer = (asked: PendingAsk, result: Json) => {
@@ -172,7 +172,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
     const form = place.current?.querySelector("form");
     if (!form || schema === undefined) return content;
     const of = beginning.isJson ? JSON_SCHEMA : schema;
-    const { content: typedIn } = contentIn(partsOf(of), new FormData(form));
+    const { content: typedIn } = contentIn(formPartsOf(of), new FormData(form));
     const { arguments: all } = typedIn;
     return beginning.isJson ? (isObject(all) ? all : {}) : typedIn;
   };
@@ -198,7 +198,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
   };
 
   const isBusy = run !== undefined && run.ended === undefined;
-  const hasFields = schema !== undefined && partsOf(schema).length > 0;
+  const hasFields = schema !== undefined && formPartsOf(schema).length > 0;
   return (
     <section aria-label="Try it" ref={place}>
       {failure !== undefined && <FailureView failure={failure} />}
@@ -261,7 +261,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
               {run !== undefined && <Messages messages={run.messages} />}
               <Programs
                 all={programsFor(callee, callingOf(target, content))}
-                link={() => linkTo(target, withoutSecrets(partsOf(schema), typed()))}
+                link={() => linkTo(target, withoutSecretFields(formPartsOf(schema), typed()))}
               />
               <Tries tries={tries} fill={(one) => begin(one, schema)} />
             </div>
@@ -289,12 +289,12 @@ const withoutEmpty = (content: Json): Json =>
 
 /** True for a schema that allows members and names none. */
 const hasNoFields = (schema: Json): boolean =>
-  partsOf(schema).length === 0 &&
+  formPartsOf(schema).length === 0 &&
   (schema["additionalProperties"] === true || isObject(schema["additionalProperties"]));
 
 /** True for content that has members besides the fields of its schema. */
 function hasOthers(schema: Json, content: Json): boolean {
-  const names = new Set(partsOf(schema).map(({ field }) => field.name));
+  const names = new Set(formPartsOf(schema).map(({ field }) => field.name));
   return Object.keys(content).some((name) => !names.has(name));
 }
 

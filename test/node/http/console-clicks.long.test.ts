@@ -53,7 +53,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     await planned(server.url, "op", ELICIT);
     const phone = { viewport: { width: 390, height: 844 }, ...options };
     const { page, click, clicks } = await homeOf("op", phone);
-    await click(page.getByRole("main").getByRole("link", { name: "Answer" }));
+    await click(page.getByRole("main").getByRole("link", { name: "Answer", exact: true }));
     await click(page.locator("#live").getByRole("link", { name: "Answer" }).first());
     expect(clicks()).toBeLessThanOrEqual(2);
     await page.getByRole("textbox").fill("Ada");
@@ -67,7 +67,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     ["on a phone", { viewport: { width: 390, height: 844 } }],
   ])("a key is revoked in three: %s", async (_how, options) => {
     const { page, click, clicks } = await homeOf("op", options);
-    await click(page.getByRole("link", { name: "Operate" }));
+    await click(page.getByRole("link", { name: "Operate", exact: true }));
     const restore = page.getByRole("button", { name: "Restore ada" });
     await click(page.getByRole("button", { name: "Revoke ada" }));
     await click(page.getByRole("button", { name: "Revoke ada" }));

@@ -3,17 +3,17 @@ import {
   contentIn,
   messagesAt,
   messagesElsewhere,
-  partsOf,
+  formPartsOf,
   typedFor,
-  withoutSecrets,
+  withoutSecretFields,
   wrongFrom,
-  type Part,
+  type FormPart,
 } from "../../../src/pages/client/form.ts";
 
 /** The forms of the console: which fields a schema has, and what is made of what was typed. */
 
 const of = (properties: object, required: string[] = [], more = {}) =>
-  partsOf({ type: "object", properties, required, ...more });
+  formPartsOf({ type: "object", properties, required, ...more });
 
 const form = (typed: Record<string, string | string[]>) => {
   const data = new FormData();
@@ -23,7 +23,7 @@ const form = (typed: Record<string, string | string[]>) => {
 };
 
 /** The ids of all fields, in order. */
-const idsIn = (parts: readonly Part[]): string[] =>
+const idsIn = (parts: readonly FormPart[]): string[] =>
   parts.flatMap(({ field, members }) => (members ? idsIn(members) : [field.id]));
 
 const ADDRESS = {
@@ -146,7 +146,7 @@ test("secrets are kept nowhere, however deep they are", () => {
     account: { token: "z", id: 1 },
     odd: 2,
   };
-  expect(withoutSecrets(parts, content)).toEqual({ user: "ada", account: { id: 1 } });
+  expect(withoutSecretFields(parts, content)).toEqual({ user: "ada", account: { id: 1 } });
 });
 
 describe("errors", () => {
