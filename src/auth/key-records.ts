@@ -91,11 +91,15 @@ export class KeyRecords extends DurableObject<Env> {
       .exec<{ key: string }>("SELECT key FROM keys WHERE revoked IS NOT NULL")
       .toArray()
       .map(({ key }) => key);
-    return { revoked, made: await this.made() };
+    return { revoked, made: this.#made() };
   }
 
   /** The keys that were made here, and not removed. */
   async made(): Promise<MadeKey[]> {
+    return this.#made();
+  }
+
+  #made(): MadeKey[] {
     type Row = Omit<MadeKey, "scopes"> & { scopes: string | null };
     return this.#sql
       .exec<Row & Record<string, SqlStorageValue>>(
@@ -110,12 +114,12 @@ export class KeyRecords extends DurableObject<Env> {
 
   /** Takes a new key, unless one with its name is there: `conflict`. Isolates know it within two seconds. */
   make({ key, name, scopes, expires, maker }: Omit<MadeKey, "made">): Promise<Settled<void>> {
-    return settled(async () => {
+    return settled(() => {
       const now = Date.now();
       const old = "SELECT key FROM made WHERE removed < ?";
       this.#sql.exec(`DELETE FROM keys WHERE key IN (${old})`, now - REMOVED_MS);
       this.#sql.exec("DELETE FROM made WHERE removed < ?", now - REMOVED_MS);
-      const all = await this.made();
+      const all = this.#made();
       if (all.some((one) => one.name === name))
         throw new Fault("conflict", `There is a key ${name} already. Take another name.`);
       if (all.length >= MADE_KEYS)

@@ -130,7 +130,7 @@ export const unlistedPage = (): Markup =>
     )}`;
 
 export const liveStyle = `
-  .filter { display: flex; flex-wrap: wrap; gap: .5rem; margin: 1rem 0 .5rem; } .filter input { flex: 1 1 14rem; margin: 0; } .filter select { flex: 0 1 11rem; margin: 0; }
+  .filter { display: flex; flex-wrap: wrap; gap: .5rem; margin: 1rem 0 .5rem; } .filter input { flex: 1 1 14rem; margin: 0; } .filter select { flex: 0 1 11rem; margin: 0; } @media (scripting: enabled) { .has-script .filter button { display: none; } }
   .calls { list-style: none; padding: 0; margin: .5rem 0 1.5rem; }
   .calls li { display: grid; grid-template-columns: minmax(0, 1fr) auto auto; gap: 0 1rem; align-items: center; position: relative; margin: 0; border-top: 1px solid var(--line); padding: .75rem 0; overflow-wrap: anywhere; }
   .calls .far { content-visibility: auto; contain-intrinsic-size: auto 5rem; } .calls li:hover { background: var(--panel); }

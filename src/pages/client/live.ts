@@ -61,7 +61,6 @@ function followList(list: HTMLElement, news: HTMLElement): void {
     (name) => form.elements.namedItem(name) as HTMLInputElement,
   ) as [HTMLInputElement, HTMLInputElement];
   const filter = (): CallFilter => ({ text: text.value.trim(), state: state.value });
-  form.querySelector("button")!.hidden = true;
 
   function rowOf(call: Row): HTMLElement {
     const row = pattern.cloneNode(true) as HTMLElement;
