@@ -49,17 +49,18 @@ export async function sendAsks(guest: Guest, asks: Asks, sent = asks): Promise<A
     .join(", ");
   const live = () => inSpan(guest.setup.trace, () => askSpan(sent), askIn(guest, sent));
   const details = JSON.stringify(asks);
-  const answer = await guest.answer({ what, details, words: wordsOf(sent) }, live);
+  const answer = await guest.answer({ what, details, words: wordsOf(guest, sent) }, live);
   const answers = JSON.parse(answer) as Answers;
   for (const [key, { method }] of Object.entries(asks)) logAnswer(guest, method, answers[key]);
   return answers;
 }
 
-/** The beginnings of the questions, for people. */
-function wordsOf(asks: Asks): string | undefined {
+/** The beginnings of the questions, for people: without their secrets, as no journal has any. */
+function wordsOf(guest: Guest, asks: Asks): string | undefined {
   const all = Object.values(asks).map(({ params }) => textIn(params["message"]));
   const said = all.filter((one) => one !== "").join("; ");
-  return said === "" ? undefined : shortened(said, limits.wordsCharacters);
+  const most = limits.wordsCharacters;
+  return said === "" ? undefined : shortened(guest.hide(said, most + 1), most);
 }
 
 /** https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/#client */

@@ -18,9 +18,13 @@ describe("pages and health", () => {
     }));
     const servlet = { ...hello, lists: { ...hello.lists!, tools } };
     const server = createApp(createServer({ ...bundle, servlets: [servlet] }, settings));
-    const text = await (await server.fetch(new Request("http://localhost:8787/"))).text();
-    expect(text).toContain("One\\u{202e}\\u{2066}\n\\u{85}two");
-    expect(text).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
+    for (const path of ["/", "/?tool=greet"]) {
+      const text = await (await server.fetch(new Request(`http://localhost:8787${path}`))).text();
+      expect(text).toContain(
+        path === "/" ? "One\\u{202e}\\u{2066}" : "One\\u{202e}\\u{2066}\n\\u{85}two",
+      );
+      expect(text).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
+    }
   });
 
   test("GET /health says what is served", async () => {
