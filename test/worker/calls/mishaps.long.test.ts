@@ -225,18 +225,34 @@ describe("a cancel", () => {
     newWorld();
     const all = [http("PUT", "/a"), { do: "sleep", ms: 3 }, { do: "sleep", ms: 9e6 }, ELICIT];
     await finish(await beginTask("plan_always", { steps: all }), undisturbed);
+    let missed = 0;
     for (const [at, place] of undisturbed.passed.entries()) {
       const world = newWorld();
       const faults = new Faults();
       const id = await beginTask("plan_always", { steps: all });
-      faults.meanwhile = { at, work: (instance) => instance.cancel({ name: "anonymous" }) };
+      let isCancelled = false;
+      faults.meanwhile = {
+        at,
+        work: async (instance) => {
+          await instance.cancel({ name: "anonymous" });
+          isCancelled = true;
+        },
+      };
       const { status, result, error } = await finish(id, faults);
       const ending = place.endsWith(" end") && status === "completed";
       if (ending) continue;
-      expect({ place, status, result, error }).toEqual({ place, status: "cancelled" });
+      // On a busy machine a short sleep is over before the task has waited for it: it passes fewer places.
+      if (!isCancelled && faults.passed.length <= at) {
+        missed++;
+        continue;
+      }
+      expect({ place, isCancelled, status, result, error }).toEqual({
+        ...{ place, isCancelled: true, status: "cancelled" },
+      });
       expect(world.seen.length).toBeLessThanOrEqual(1);
       await faults.within(id, async (instance) => instance.alarm());
       expect(await taskOf(id)).toMatchObject({ status: "cancelled" });
     }
+    expect(missed).toBeLessThan(undisturbed.passed.length / 3);
   });
 });
