@@ -6,7 +6,7 @@ const TEXT = /"(?:[^"\\\n]|\\[^])*"|'(?:[^'\\\n]|\\[^])*'/y;
 const REGEX = /\/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/\w*/y;
 /** The rest of a template, or its part before an expression. */
 const TEMPLATE = /(?:[^`\\$]|\\[^]|\$(?!\{))*(?:`|\$\{)?/y;
-/** What stands between `const` or `let` and the first value. */
+/** The names after `const` or `let`, up to the first value. */
 const NAMES = /\s*(?:[\w$\u0080-\uFFFF]|[[{])[^=;]{0,1000}/y;
 /** A variable without a value. */
 const BARE = /\s*[\w$\u0080-\uFFFF]+(?=\s*,|[ \t]*(?:;|\/\/|\n|$)(?!\s*=))/y;

@@ -36,7 +36,7 @@ export interface MadeKey {
   maker: string;
 }
 
-/** What isolates know of keys. */
+/** The records that every isolate has a copy of. */
 interface KeysKnown {
   /** Hashes of the revoked keys. */
   revoked: string[];
@@ -201,7 +201,7 @@ export class KnownKeys {
   }
 
   /** True if there is one, as far as is known. */
-  get exist(): boolean {
+  get hasAny(): boolean {
     return this.#configured.length + this.#made.length > 0;
   }
 
@@ -220,7 +220,7 @@ export class KnownKeys {
     return ownerOf(token, this.#made);
   }
 
-  /** The valid key of this name; undefined if there is none by now. Throws `unavailable`. */
+  /** The key of this name if it is valid, else undefined. Throws `unavailable`. */
   async find(name: string): Promise<KnownKey | undefined> {
     if (this.named(name) === undefined) await this.#know(COPY_MS);
     const key = this.named(name);

@@ -39,7 +39,7 @@ const secretsOf = oncePer((schema: object): ReadonlySet<string> => {
 
 type Shown = Pick<Entry, "tool"> | undefined;
 
-/** True for an argument that people do not see; a number is none. */
+/** Tells which arguments are hidden from people. Numbers and booleans never are. */
 function hides(entry: Shown): (name: string, value: unknown) => boolean {
   const declared = entry?.tool ? secretsOf(entry.tool.tool.inputSchema) : undefined;
   return (name, value) =>
@@ -71,7 +71,7 @@ const briefly = (value: unknown): string =>
       ? "{…}"
       : String(value);
 
-/** What a list says of a call: its task keeps it as long as itself. */
+/** The words for a call in lists. Its task keeps them as long as it exists. */
 export function aboutOf(entry: Pick<Entry, "ref" | "servlet" | "tool">): AboutCall {
   const { ref, servlet } = entry;
   const isHidden = hides(entry);

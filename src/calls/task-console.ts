@@ -266,7 +266,7 @@ function outcomeOf(what: string, answer: string): string | undefined {
   return results.map(({ action }) => textIn(action)).find((one) => one !== "");
 }
 
-/** Empty for what is no JSON object. */
+/** The JSON object in a text; an empty one if there is none. */
 function parsed(text: string): Json {
   try {
     const value: unknown = JSON.parse(text);

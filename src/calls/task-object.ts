@@ -131,7 +131,7 @@ export interface TaskTimeline {
   entries: TimelineEntry[];
   /** True also where its result is an error. */
   hasFailed: boolean;
-  /** What it asks, why it has failed, or what it last said. */
+  /** Its question, the reason of its failure, or its last message. */
   reason: string;
   /** The code of a failure that is not the tool's own. */
   code?: FaultCode;

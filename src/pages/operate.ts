@@ -9,7 +9,7 @@ import { LIVE_PATH } from "./live.ts";
 import { PAGES } from "./paths.ts";
 import { bytesText, computeText, count, durationText, several } from "./units.ts";
 import { scopesInWords } from "../core/key-name.ts";
-import { failureOf } from "../servlets/run-log.ts";
+import { failureOf } from "../servlets/failures.ts";
 import type { CountedError } from "../observe/counts.ts";
 import type { Act } from "../observe/usage-object.ts";
 

@@ -101,7 +101,7 @@ export class People {
     if (this.#authenticator.isOpen) return undefined;
     const { OWNER_PASSPHRASE } = this.#settings;
     const { title } = siteOf(this.#settings);
-    const hasKeys = this.#authenticator.keys.exist;
+    const hasKeys = this.#authenticator.keys.hasAny;
     const entered = [OWNER_PASSPHRASE && "passphrase of this server", hasKeys && "API key"];
     const proof = entered.filter(Boolean).join(" or ");
     const { hosts } = this.#issuers;

@@ -6,7 +6,7 @@ import type { ReplayOutcome, TaskTimeline, TimelineEntry } from "../calls/task-o
 import { limits } from "../core/limits.ts";
 import { isObject } from "../core/model.ts";
 import { beginningOf, printableText, textIn } from "../core/text.ts";
-import { adviceFor } from "./failures.ts";
+import { adviceFor } from "../servlets/failures.ts";
 import { EVENTS_PATH, LIVE_PATH } from "./live.ts";
 import { badgeOf } from "./statuses.ts";
 import { durationOf } from "./times.ts";

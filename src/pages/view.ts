@@ -128,7 +128,7 @@ const plain = (
 export const signedInEndpoint = (request: Request, page: PersonPage): Promise<Response> =>
   pageFor(request, page, { work: async () => seeOther(ownPath(request)) });
 
-/** Ends the sign-in. A form of another site cannot: it is refused as any. */
+/** Ends the sign-in. A form of another site is refused, as everywhere. */
 export const signOutEndpoint = (request: Request, page: PersonPage): Promise<Response> =>
   pageFor(request, page, {
     async open() {
@@ -150,9 +150,7 @@ const signedOut = html`<h1>You are signed out</h1>
 export function ownPath({ url }: Request): string {
   const { origin, searchParams } = new URL(url);
   const back = URL.parse(searchParams.get("back") ?? "/", origin);
-  // A path such as `//host` would lead elsewhere.
-  if (back?.href.startsWith(`${origin}/`))
-    return back.href.slice(origin.length).replace(/^\/\//, "/.//");
+  if (back?.href.startsWith(`${origin}/`)) return ownLink(back.href.slice(origin.length));
   throw new Fault("invalid_params", "This link leads to another server. Open the page by hand.");
 }
 
@@ -188,10 +186,14 @@ function wayBack(request: Request): { back: string; at: string; to: string } {
   };
 }
 
+/** The path and query of a request, as a link to this server. */
 export const pathOf = ({ url }: Request): string => {
   const { pathname, search } = new URL(url);
-  return pathname + search;
+  return ownLink(pathname + search);
 };
+
+/** A path such as `//host` would lead elsewhere. */
+const ownLink = (path: string): string => path.replace(/^\/\//, "/.//");
 
 /**
  * Throws `forbidden` for a frame, a subresource, or a form of another site. A form has the origin of its page; browsers

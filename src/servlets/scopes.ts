@@ -66,7 +66,7 @@ export function grants(pattern: string, servlet: string, name: string): boolean 
   return fits(pattern.slice(0, colon), servlet) && fits(pattern.slice(colon + 1), name);
 }
 
-/** The first of these scopes that grants more than these own ones do; none for an owner without scopes. */
+/** The first of these scopes that grants more than `own` does; undefined if none does, as for an owner, who has no scopes. */
 export function beyondOwn(
   scopes: readonly string[],
   own: readonly string[] | undefined,

@@ -166,7 +166,7 @@ const parentsOf = (name: string) =>
     .slice(0, -1)
     .map((_, nth, parts) => parts.slice(0, nth + 1).join("."));
 
-/** The source of a module of the author's (in the first of the roots) or of a package; undefined if there is none. */
+/** Finds the source of a module: of the author's, in the first root, or of a package, in the others. Undefined if it is in none. */
 async function sourceOf(name: string, roots: readonly string[]): Promise<Source | undefined> {
   for (const root of roots) {
     const path = join(root, ...name.split("."));

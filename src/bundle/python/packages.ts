@@ -165,7 +165,7 @@ async function resolved(
   };
 }
 
-/** What a package requires, whatever the markers. */
+/** All requirements of a package, also those whose markers may be false. */
 async function needsOf(name: string, one: Candidate, cache: string): Promise<Requirement[]> {
   const by = `${name} ${one.version}`;
   return requiredBy(await wheelBytes(one, by, cache), by).map((line) => {

@@ -174,7 +174,7 @@ function followList(list: HTMLElement, news: HTMLElement): void {
   for (const kind of ["input", "change"]) form.addEventListener(kind, () => void applyFilter());
   form.addEventListener("submit", (event) => event.preventDefault());
 
-  /** Arrows go through the calls, Enter opens one as any link, Escape goes back to the filter and clears it. */
+  /** Arrows go through the calls, Enter opens one as it does links, Escape goes back to the filter and clears it. */
   function goBy(key: string): boolean {
     if (key === "Escape") {
       const isHere = document.activeElement === text;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { FAULT_CODES } from "../../../src/core/errors.ts";
-import { adviceFor } from "../../../src/pages/failures.ts";
+import { adviceFor } from "../../../src/servlets/failures.ts";
 
 /** What the page of a failed call says first. */
 

@@ -3,6 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { Fault } from "../../../src/core/errors.ts";
 import { createServer } from "../../../src/server.ts";
+import { pathOf } from "../../../src/pages/view.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { serverOf } from "../auth/key-holders.ts";
 import { browser } from "./browser.ts";
@@ -114,4 +115,9 @@ test("home says what the server is; the instructions for clients are for those w
   expect((await visitorOf(keyed).fetch("/")).text).not.toContain("40 stations");
   const described = { ...keyed, SERVER_DESCRIPTION: "Weather for all." };
   expect((await visitorOf(described).fetch("/")).text).toContain("Weather for all.");
+});
+
+test("the path of a request leads to no other server as a link", () => {
+  const link = pathOf(new Request("http://localhost:8787//evil.example/a?b"));
+  expect(new URL(link, "http://localhost:8787").host).toBe("localhost:8787");
 });

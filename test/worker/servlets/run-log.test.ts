@@ -5,7 +5,7 @@ import { createServer } from "../../../src/server.ts";
 import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { usageOf } from "../../../src/observe/counting.ts";
 import { FAULT_CODES } from "../../../src/core/errors.ts";
-import { failureOf } from "../../../src/servlets/run-log.ts";
+import { failureOf } from "../../../src/servlets/failures.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { bundle as all } from "../../bundle.gen.ts";
 import { ask } from "../server.ts";
