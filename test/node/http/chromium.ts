@@ -1,3 +1,10 @@
+import { createReadStream, createWriteStream, existsSync } from "node:fs";
+import { readFile, rename } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { createBrotliDecompress } from "node:zlib";
 import chromium from "@sparticuz/chromium";
 import { chromium as playwright, type Browser } from "playwright-core";
 
@@ -10,7 +17,25 @@ const UNWANTED =
 
 /** Starts the Chromium that comes from npm. Throws where it cannot run. */
 export async function startChromium(): Promise<Browser> {
-  const executablePath = await chromium.executablePath();
   const args = [...chromium.args.filter((one) => !UNWANTED.test(one)), "--disable-gpu"];
-  return playwright.launch({ args, executablePath });
+  return playwright.launch({ args, executablePath: await unpacked() });
+}
+
+/**
+ * Where the browser is. The package unpacks it in place: another process that finds half of it cannot start it, and
+ * neither can any later one if the first was killed.
+ */
+async function unpacked(): Promise<string> {
+  const folder = join(dirname(createRequire(import.meta.url).resolve("@sparticuz/chromium")), "..");
+  const { version } = JSON.parse(await readFile(join(folder, "package.json"), "utf8"));
+  const path = join(tmpdir(), `chromium-${version}`);
+  if (existsSync(path)) return path;
+  const part = `${path}-${process.pid}`;
+  await pipeline(
+    createReadStream(join(folder, "bin/chromium.br")),
+    createBrotliDecompress({ chunkSize: 2 ** 21 }),
+    createWriteStream(part, { mode: 0o700 }),
+  );
+  await rename(part, path);
+  return path;
 }

@@ -1,8 +1,7 @@
-import { mkdir } from "node:fs/promises";
 import type { BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { built, NEWS_AT_ONCE, serveLoading } from "./installing.ts";
-import { barriers, complaints, DRESSES, opened, PICTURES, realBrowser } from "./real-browser.ts";
+import { flaws, opened, realBrowser } from "./real-browser.ts";
 
 /** The pages for operators in a real browser: usage, and what is served. */
 
@@ -50,63 +49,34 @@ async function at(path: string, options: BrowserContextOptions = {}) {
 }
 
 describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
-  test.each(Object.keys(DRESSES))(
-    "the pages have no barrier and no overflow: %s",
-    async (dress) => {
-      await called("greet", { name: "Ada" }, 5);
-      await mkdir(PICTURES, { recursive: true });
-      const paths = ["/console/usage", "/console/operate"];
-      const page = await at(paths[0]!, DRESSES[dress]);
-      const bare = await at(paths[0]!, { ...DRESSES[dress], bypassCSP: true });
-      for (const path of paths) {
-        await page.goto(new URL(path, server.url).href);
-        const name = path.split("/").at(-1);
-        // Usage shows it a moment later.
-        await expect
-          .poll(async () => (await page.reload(), page.textContent("main")))
-          .toContain(name === "usage" ? "greet" : "hello");
-        await page.screenshot({ path: `${PICTURES}/${name}-${dress}.png`, fullPage: true });
-        const width = await page.evaluate("document.documentElement.scrollWidth");
-        expect(width).toBe(DRESSES[dress]!.viewport!.width);
-        expect(complaints.get(page)).toEqual([]);
-        await bare.goto(new URL(path, server.url).href);
-        expect(await barriers(bare)).toEqual([]);
-      }
-    },
-  );
-
-  test.each(Object.keys(DRESSES))(
-    "what is asked before, errors and a new key have no barrier and no overflow: %s",
-    async (dress) => {
-      await called("broken", {}, 2);
-      await called("refuse", {}, 1);
-      const path = "/console/operate";
-      const page = await at(path, { ...DRESSES[dress], bypassCSP: true });
-      await expect
-        .poll(async () => (await page.reload(), page.textContent("main")))
-        .toContain("Uncaught Error: oh no");
-      const looked = async (name: string) => {
-        await page.screenshot({ path: `${PICTURES}/${name}-${dress}.png`, fullPage: true });
-        const width = await page.evaluate("document.documentElement.scrollWidth");
-        expect(width).toBe(DRESSES[dress]!.viewport!.width);
-        expect(await barriers(page)).toEqual([]);
-      };
-      await page.locator("summary", { hasText: "more error" }).click();
-      await page.locator("summary", { hasText: "Limits in force" }).click();
-      await page.locator("summary", { hasText: "Make a key" }).click();
-      await page.getByLabel("Name").fill(`key-${dress}`);
-      await looked("operate-full");
-      await page.getByRole("button", { name: "Make the key" }).click();
-      await page.getByText("Copy it now").waitFor();
-      await looked("operate-key");
-      await page.goto(new URL(path, server.url).href);
-      await page.getByRole("button", { name: `Revoke key-${dress}` }).click();
-      await looked("operate-revoke");
-      await page.getByRole("button", { name: `Revoke key-${dress}` }).click();
-      await page.getByText("The key is revoked").waitFor();
-      await looked("operate-revoked");
-    },
-  );
+  test("the pages have no barrier and no overflow, also with what is asked before, errors and a new key", async () => {
+    await called("greet", { name: "Ada" }, 5);
+    await called("broken", {}, 2);
+    await called("refuse", {}, 1);
+    const page = await at("/console/usage");
+    // Both show it a moment later.
+    const shows = (what: string) =>
+      expect.poll(async () => (await page.reload(), page.textContent("main"))).toContain(what);
+    await shows("greet");
+    expect(await flaws(page, "usage")).toEqual([]);
+    const path = "/console/operate";
+    await page.goto(new URL(path, server.url).href);
+    await shows("Uncaught Error: oh no");
+    await page.locator("summary", { hasText: "more error" }).click();
+    await page.locator("summary", { hasText: "Limits in force" }).click();
+    await page.locator("summary", { hasText: "Make a key" }).click();
+    await page.getByLabel("Name").fill("key");
+    expect(await flaws(page, "operate")).toEqual([]);
+    await page.getByRole("button", { name: "Make the key" }).click();
+    await page.getByText("Copy it now").waitFor();
+    expect(await flaws(page, "operate-key")).toEqual([]);
+    await page.goto(new URL(path, server.url).href);
+    await page.getByRole("button", { name: "Revoke key" }).click();
+    expect(await flaws(page, "operate-revoke")).toEqual([]);
+    await page.getByRole("button", { name: "Revoke key" }).click();
+    await page.getByText("The key is revoked").waitFor();
+    expect(await flaws(page, "operate-revoked")).toEqual([]);
+  });
 
   test("what was published is installed, rolled back and uninstalled by clicks, also without script", async () => {
     await server.operator.put(await built("loud", SOURCE("HEY")), "build");

@@ -1,3 +1,4 @@
+import { mkdir } from "node:fs/promises";
 import axe from "axe-core";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { onTestFinished } from "vitest";
@@ -12,6 +13,27 @@ export async function realBrowser(): Promise<{ browser?: Browser; why: string }>
   } catch (error) {
     return { why: ` (none: ${String(error).split("\n")[0]!})` };
   }
+}
+
+/**
+ * Looks at a page in every dress and takes its pictures; gives what is wrong with it: barriers, what overflows the
+ * window, and what the browser complains about.
+ */
+export async function flaws(page: Page, name: string, dresses = Object.keys(DRESSES)) {
+  // The browser says by itself that a page was not found.
+  const said = () => complaints.get(page)?.filter((one) => !one.includes("server responded")) ?? [];
+  const found: string[] = [];
+  await mkdir(PICTURES, { recursive: true });
+  for (const dress of dresses) {
+    const { viewport, colorScheme } = DRESSES[dress]!;
+    await page.setViewportSize(viewport!);
+    await page.emulateMedia({ colorScheme: colorScheme! });
+    await page.screenshot({ path: `${PICTURES}/${name}-${dress}.png`, fullPage: true });
+    const width = (await page.evaluate("document.documentElement.scrollWidth")) as number;
+    if (width !== viewport!.width) found.push(`${dress}: ${width} pixels wide`);
+    found.push(...(await barriers(page)).map((one) => `${dress}: ${one}`));
+  }
+  return [...found, ...said()];
 }
 
 /** What axe finds wrong with a page, by the rules of WCAG 2.2 A and AA. */
