@@ -125,6 +125,8 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     await place.getByRole("textbox", { name: /^values/ }).fill("[1, 2, 3]");
     await run(place);
     const view = place.frameLocator("iframe");
+    // A frame below the fold draws nothing, and the click would wait for it to.
+    await place.locator("iframe").scrollIntoViewIfNeeded();
     await view.getByRole("button", { name: "Save as picture" }).click();
     await place.getByLabel("The view asks").getByRole("link", { name: "Save" }).waitFor();
     const { height } = (await place.locator("iframe").boundingBox())!;
