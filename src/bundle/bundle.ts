@@ -18,7 +18,7 @@ import { identified } from "./digests.ts";
 import type { PartDigests } from "../servlets/bundle.ts";
 import { preparationOf } from "./preparation.ts";
 import { unpackPrepared } from "./prepared.ts";
-import { prepare, type Prepared } from "./wasm/prepare.ts";
+import { prepare, type Cached, type Prepared } from "./wasm/prepare.ts";
 import { parseMounts } from "../files/mounts.ts";
 import { archivesOf, type Archived } from "./servlet-files.ts";
 import { isInstalled } from "./own.ts";
@@ -229,10 +229,10 @@ async function makeReady(
         `it is not a servlet: it exports neither call_tool or list_tools, nor call and describe. Export one of these interfaces${remedy === undefined ? "" : `. ${remedy}`}`,
       );
     }
-    const size = { before: plugin.length, gzip: gzipBytes(prepared.wasm) };
+    const { wasm } = prepared;
+    const size = { before: plugin.length, gzip: gzipBytes({ path: prepared.path, bytes: wasm }) };
     const archives = await archivesOf(found, cache);
     const views = await viewDocuments(found, cache);
-    const { wasm } = prepared;
     return {
       ...{
         found: withStateLists(found, plugin),
@@ -313,7 +313,11 @@ function lookedInto(plugin: Uint8Array<ArrayBuffer>, manifest: Manifest) {
 const PROGRAM =
   "It was built as a program: it exports _start and no _initialize, so its runtime is not started before its functions are called. Build it as a library. In Go: GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o servlet.wasm . In TinyGo: tinygo build -target=wasip1 -buildmode=c-shared -o servlet.wasm . In Rust: crate-type cdylib. In C and Zig: -mexec-model=reactor";
 
-const gzipBytes = (bytes: Uint8Array) => gzipSync(bytes, { level: 9 }).length;
+/** Sizes of compressed files of the cache, whose names are digests: `dev` asks for all of them each time one is saved. */
+const packedSizes = new Map<string, number>();
+
+const gzipBytes = ({ path, bytes }: Cached) =>
+  packedSizes.getOrInsertComputed(path, () => gzipSync(bytes, { level: 9 }).length);
 
 /** A servlet in TypeScript: the interpreter with its script loaded. */
 async function makeTypeScript(
@@ -380,7 +384,7 @@ async function loadedServlet(
       patch,
     },
     neverWaits,
-    size: { before: bytes, gzip: gzipBytes(patch.bytes) },
+    size: { before: bytes, gzip: gzipBytes(patch) },
     warnings,
   };
 }
@@ -427,10 +431,11 @@ async function warmed(one: Ready, { patch, refusal }: ListAnswer, cache: string)
   const hash = contentHash(prepared.hash, bytes);
   const path = join(cache, `${hash.slice(0, 32)}.warm.bin`);
   await writeIfNew(path, bytes);
-  const gzip = one.size.gzip + (isInterpreted(found.source) ? 0 : gzipBytes(bytes));
+  const warm = { path, bytes };
+  const gzip = one.size.gzip + (isInterpreted(found.source) ? 0 : gzipBytes(warm));
   return {
     ...one,
-    prepared: { ...prepared, hash, patch: { path, bytes } },
+    prepared: { ...prepared, hash, patch: warm },
     size: { ...one.size, gzip },
   };
 }

@@ -6,8 +6,6 @@ import { pathToFileURL } from "node:url";
 import { VERSION } from "../../core/version.ts";
 import { OWN_EXTENSION } from "../own.ts";
 import { Refusal, runCommand } from "../refusal.ts";
-import { dev } from "./dev.ts";
-import { init } from "./init.ts";
 import { runNodeScript, wrangler } from "./wrangler.ts";
 
 const USAGE = `edge-servlets init FOLDER       makes a project with one servlet and its test
@@ -51,10 +49,10 @@ async function perform(): Promise<number | void> {
   if (asksForHelp(args) && PLAIN.has(command)) return console.log(USAGE);
   switch (command) {
     case "init":
-      return console.log(await init(args));
+      return console.log(await (await import("./init.ts")).init(args));
     case "dev":
       if (asksForHelp(args)) return wrangler(["dev", "--help"]);
-      return dev(args);
+      return (await import("./dev.ts")).dev(args);
     case "test":
       return runNodeScript([
         vitest(),

@@ -86,19 +86,23 @@ async function measured({ folder, made, command, ask, saved }: Start) {
   }
 }
 
-const calling = (name: string, args: object) => async (port: number) => {
-  const { headers, body } = modern("tools/call", { name, arguments: args }, name);
-  const accepted = {
-    "content-type": "application/json",
-    accept: "application/json, text/event-stream",
+const calling = (name: string, args: object) =>
+  asking(modern("tools/call", { name, arguments: args }, name));
+
+const asking =
+  ({ headers, body }: ReturnType<typeof modern>) =>
+  async (port: number) => {
+    const accepted = {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+    };
+    const answer = await fetch(`http://localhost:${port}/mcp`, {
+      method: "POST",
+      headers: { ...accepted, ...headers },
+      body,
+    });
+    return answer.text();
   };
-  const answer = await fetch(`http://localhost:${port}/mcp`, {
-    method: "POST",
-    headers: { ...accepted, ...headers },
-    body,
-  });
-  return answer.text();
-};
 
 export async function benchFirstAnswer(): Promise<void> {
   const scratch = resolve(".bundle", "bench", "first");
@@ -116,7 +120,14 @@ export async function benchFirstAnswer(): Promise<void> {
   const checkout = join(scratch, "checkout");
   execFileSync("git", ["clone", "--quiet", ".", checkout]);
   await symlink(resolve("node_modules"), join(checkout, "node_modules"));
-  const project = await newProject(scratch);
+  execFileSync(process.execPath, ["package/build.ts"], { stdio: "ignore" });
+  const project = await newProject(scratch, "project");
+  const python = await newProject(scratch, "python");
+  await rm(join(python, "plugins/hello"), { recursive: true });
+  execFileSync("npx", ["edge-servlets", "new", "kitchen", "--lang", "python"], {
+    cwd: python,
+    stdio: "ignore",
+  });
   const starts: Record<string, Start> = {
     "an empty Worker": {
       folder: empty,
@@ -131,6 +142,17 @@ export async function benchFirstAnswer(): Promise<void> {
       command: ["npm", "run", "dev", "--"],
       ask: calling("greet", { name: "Ada" }),
       saved: { file: "plugins/hello/servlet.ts", from: "Hello, ", to: "Good day, " },
+    },
+    "one in Python": {
+      folder: python,
+      made: [".wrangler", ".bundle"],
+      command: ["npm", "run", "dev", "--"],
+      ask: asking(modern("tools/list", {})),
+      saved: {
+        file: "plugins/kitchen/servlet.py",
+        from: "Counts the words",
+        to: "Counts all words",
+      },
     },
     "this repository": {
       folder: checkout,
@@ -161,16 +183,17 @@ export async function benchFirstAnswer(): Promise<void> {
 }
 
 /** A project as `npm create edge-servlets` makes it, with the packages that this checkout builds. */
-async function newProject(scratch: string): Promise<string> {
-  execFileSync(process.execPath, ["package/build.ts"], { stdio: "ignore" });
+async function newProject(scratch: string, called: string): Promise<string> {
   const create = resolve(".bundle/packages/create-edge-servlets/bin/create.js");
-  execFileSync(process.execPath, [create, "project"], { cwd: scratch, stdio: "ignore" });
-  const project = join(scratch, "project");
+  execFileSync(process.execPath, [create, called], { cwd: scratch, stdio: "ignore" });
+  const project = join(scratch, called);
   const packages = join(project, "node_modules");
   await mkdir(join(packages, ".bin"), { recursive: true });
-  await cp(resolve(".bundle/packages/edge-servlets"), join(packages, "edge-servlets"), {
-    recursive: true,
-  });
+  for (const [from, to] of [
+    ["edge-servlets", "edge-servlets"],
+    ["python", "@edge-servlets/python"],
+  ])
+    await cp(resolve(".bundle/packages", from!), join(packages, to!), { recursive: true });
   for (const name of await readdir("node_modules", { withFileTypes: true })) {
     if (name.name === ".bin") continue;
     await mkdir(dirname(join(packages, name.name)), { recursive: true });
