@@ -57,12 +57,12 @@ export async function skillsIn(folder: string, cache: string): Promise<SkillArch
   const skills = described
     .filter(({ path }) => posix.basename(path) === "SKILL.md")
     .map(({ path }) => skillAt(posix.dirname(path), texts.get(path)));
-  for (const skill of skills) demandWhole(skill, described, texts);
   const entries = entryCharacters({ skills, files: described });
   if (entries > limits.buildBytes)
     throw new Refusal(
       `the list of its skills' files has ${entries} characters, and ${limits.buildBytes} is the limit: nest skills less, and shorten paths`,
     );
+  for (const skill of skills) demandWhole(skill, described, texts);
   const size = files.reduce((sum, file) => sum + file.bytes.length, 0);
   if (size > limits.skillBytes)
     throw new Refusal(

@@ -10,13 +10,14 @@ import {
   beginTool,
   callOf,
   goOn,
+  limited,
   newAddress,
   prepare,
   refused,
   send,
+  type Sent,
   TASKS,
   textIn,
-  type Sent,
 } from "../calls/client.ts";
 import { ELICIT, saidIn, steps } from "../calls/plans.ts";
 import { browser } from "../pages/browser.ts";
@@ -276,6 +277,7 @@ describe("what began at one endpoint is at no other", () => {
   });
 
   test("a call with a link, whose result is asked for by get_result", async () => {
+    limited({ resultWaitMs: 0 });
     const linking = profiled({ LINKS: "on" });
     const from = { server: at("support", linking), capabilities: {} };
     const { result } = await callOf("plan", steps(ELICIT), from);
