@@ -1,8 +1,9 @@
 /** Which arguments of a call do pages show? No secrets, and beginnings. */
 import { limits } from "../core/limits.ts";
-import { isObject, type Json } from "../core/model.ts";
+import { isObject } from "../core/model.ts";
 import { oncePer } from "../core/once-per.ts";
 import { printableLine, shortened } from "../core/text.ts";
+import { NAMED_SCHEMA_KEYWORDS, References, SCHEMA_KEYWORDS } from "../schema/references.ts";
 import type { Entry } from "../servlets/registry.ts";
 import { inputOf } from "./call-ref.ts";
 
@@ -24,16 +25,50 @@ const HIDDEN = "(hidden)";
 const SECRET =
   /pass(word|phrase|wd|code)|secret|token|api[-_]?key|private[-_]?key|credential|authorization/i;
 
-/** Names of the properties that a schema declares as secrets, at any depth. */
-const secretsOf = oncePer((schema: object): ReadonlySet<string> => {
+/** Parts of addresses: who they are for, and the parameters. */
+const ADDRESS = /(:\/\/)[^\s/?#@]*@|([?&;#])([^\s=&;?#]*)=[^\s&;#]*/g;
+
+/** A text without what its addresses may have of secrets. */
+const withoutCredentials = (text: string): string =>
+  text.replace(ADDRESS, (all, scheme?: string, mark?: string, name?: string) =>
+    scheme !== undefined
+      ? `${scheme}${HIDDEN}@`
+      : SECRET.test(name!)
+        ? `${mark}${name}=${HIDDEN}`
+        : all,
+  );
+
+/** Schemas of one schema that are looked through. */
+const SCHEMAS = 100_000;
+
+/**
+ * Names of the properties that a schema declares as secrets, at any depth. The empty name stands for all: for properties
+ * whose names the schema leaves open, and where there are too many to look at.
+ */
+const secretsOf = oncePer((root: object): ReadonlySet<string> => {
   const found = new Set<string>();
-  const look = (node: unknown, name: string, depth: number): void => {
-    if (typeof node !== "object" || node === null || depth > 20) return;
-    const { format, writeOnly } = node as Json;
-    if (name !== "" && (format === "password" || writeOnly === true)) found.add(name);
-    for (const [key, value] of Object.entries(node)) look(value, key, depth + 1);
-  };
-  look(schema, "", 0);
+  const references = new References(root);
+  const seen = new Map<object, Set<string>>();
+  const rest: [schema: unknown, name: string][] = [[root, ""]];
+  let left = SCHEMAS;
+  for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
+    const [schema, name] = next;
+    if (!isObject(schema)) continue;
+    const names = seen.getOrInsertComputed(schema, () => new Set());
+    if (names.has(name)) continue;
+    names.add(name);
+    if (left-- === 0) return new Set([""]);
+    const { format, writeOnly, $ref } = schema;
+    if (format === "password" || writeOnly === true) found.add(name);
+    if (typeof $ref === "string")
+      rest.push([references.resolve($ref, references.homeOf(schema))?.schema, name]);
+    for (const [key, value] of Object.entries(schema)) {
+      if (SCHEMA_KEYWORDS.has(key)) for (const one of [value].flat()) rest.push([one, name]);
+      else if (NAMED_SCHEMA_KEYWORDS.has(key) && isObject(value))
+        for (const [own, one] of Object.entries(value))
+          rest.push([one, key === "properties" ? own : name]);
+    }
+  }
   return found;
 });
 
@@ -44,6 +79,7 @@ function hides(entry: Shown): (name: string, value: unknown) => boolean {
   const declared = entry?.tool ? secretsOf(entry.tool.tool.inputSchema) : undefined;
   return (name, value) =>
     declared?.has(name) === true ||
+    declared?.has("") === true ||
     (SECRET.test(name) && typeof value !== "number" && typeof value !== "boolean");
 }
 
@@ -54,7 +90,8 @@ export function shownArguments(args: unknown, entry?: Shown): Record<string, str
   return Object.fromEntries(
     all.map(([name, value]) => {
       if (isHidden(name, value)) return [name, HIDDEN];
-      const text = typeof value === "string" ? value : withoutSecrets(value, isHidden);
+      const text =
+        typeof value === "string" ? withoutCredentials(value) : withoutSecrets(value, isHidden);
       return [name, shortened(text, limits.pageCharacters)];
     }),
   );
@@ -62,14 +99,17 @@ export function shownArguments(args: unknown, entry?: Shown): Record<string, str
 
 /** A value as JSON, without what looks like a secret. */
 export const withoutSecrets = (value: unknown, isHidden = hides(undefined)): string =>
-  JSON.stringify(value, (name, one: unknown) => (isHidden(name, one) ? HIDDEN : one)) ?? "";
+  JSON.stringify(value, (name, one: unknown) => {
+    if (isHidden(name, one)) return HIDDEN;
+    return typeof one === "string" ? withoutCredentials(one) : one;
+  }) ?? "";
 
 const briefly = (value: unknown): string =>
   Array.isArray(value)
     ? `${value.length} ${value.length === 1 ? "item" : "items"}`
     : isObject(value)
       ? "{…}"
-      : String(value);
+      : withoutCredentials(String(value));
 
 /** The words for a call in lists. Its task keeps them as long as it exists. */
 export function aboutOf(entry: Pick<Entry, "ref" | "servlet" | "tool">): AboutCall {

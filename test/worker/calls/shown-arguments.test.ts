@@ -9,13 +9,31 @@ import type { Entry } from "../../../src/servlets/registry.ts";
 const PROPERTIES = {
   pin: { type: "string", format: "password" },
   login: { type: "object", properties: { word: { type: "string", writeOnly: true } } },
+  code: { anyOf: [{ type: "string", format: "password" }, { type: "null" }] },
+  word_of_all: { allOf: [{ type: "string" }, { writeOnly: true }] },
+  named: { $ref: "#/$defs/Word" },
+  codes: { type: "array", items: { type: "string", format: "password" } },
+  rest: { type: "object", additionalProperties: { $ref: "#/$defs/Word" } },
+  tree: { $ref: "#/$defs/Tree" },
+};
+const $defs = {
+  Word: { type: "string", writeOnly: true },
+  Tree: {
+    type: "object",
+    properties: {
+      leaf: { $ref: "#/$defs/Word" },
+      branches: { items: { $ref: "#/$defs/Tree" } },
+    },
+  },
 };
 
 const entry = (input: Json) =>
   ({
     ref: { kind: "tool", name: "deploy", input },
     servlet: { name: "deploys" } as PreparedServlet,
-    tool: { tool: { name: "deploy", inputSchema: { type: "object", properties: PROPERTIES } } },
+    tool: {
+      tool: { name: "deploy", inputSchema: { type: "object", properties: PROPERTIES, $defs } },
+    },
   }) as unknown as Entry;
 
 const about = (input: Json) => aboutOf(entry(input)).arguments;
@@ -54,6 +72,45 @@ describe("secrets are hidden", () => {
     const shown = JSON.stringify(shownArguments(given, entry({})));
     expect(shown).toContain("ada");
     expect(shown).not.toContain("hunter2");
+  });
+
+  test.each(["code", "word_of_all", "named", "codes", "rest", "leaf"])(
+    "by a schema that only says so in a part, or elsewhere: %s",
+    (name) => {
+      for (const value of ["hunter2", ["hunter2"], { a: "hunter2" }]) {
+        expect(about({ [name]: value })).toBe(`${name}: (hidden)`);
+        const given = { tree: { branches: [{ [name]: value }] } };
+        expect(JSON.stringify(shownArguments(given, entry({})))).not.toContain("hunter2");
+      }
+    },
+  );
+
+  test("all, where a schema declares names that it does not know", () => {
+    const inputSchema = { type: "object", additionalProperties: { format: "password" } };
+    const open = {
+      ...entry({ a: "hunter2" }),
+      tool: { tool: { inputSchema } },
+    } as unknown as Entry;
+    expect(aboutOf(open).arguments).toBe("a: (hidden)");
+  });
+
+  test("in addresses", () => {
+    const given = {
+      at: "https://ada:hunter2@a.example/b?q=tea&access_token=hunter2&n=1#key",
+      all: ["see http://x.example/?q=1;API_KEY=hunter2 and postgres://u:hunter2@db/x"],
+    };
+    const shown = JSON.stringify(shownArguments(given, entry({})));
+    expect(shown).not.toContain("hunter2");
+    for (const one of ["a.example/b?q=tea&access_token=", "n=1#key", "db/x"])
+      expect(shown).toContain(one);
+    expect(about({ at: "https://u:hunter2@a.example/" })).not.toContain("hunter2");
+    expect(about({ at: `x://${"a".repeat(38)}:hunter2@b` })).not.toContain("hunter2");
+  });
+
+  test("in time by the length of a text", () => {
+    const text = `?${"token".repeat(200_000)} ${"://a:".repeat(200_000)}`;
+    expect(about({ text }).length).toBeLessThan(100);
+    expect(shownArguments({ all: [text] }, entry({}))["all"]!.length).toBeLessThan(1000);
   });
 
   test("but not numbers, which count", () => {
