@@ -126,8 +126,16 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
     case "ask-revoke": {
       const own = authenticator.keys.named(by)?.hash.toHex();
       const { made, name: its } = await keyOf(key, acting);
+      const left = (await allKeys(acting))
+        .filter((one) => one.made?.by === its && one.revoked === null && one.key !== key)
+        .map((one) => one.name);
       const lines = [
         "The key is refused everywhere within 30 seconds.",
+        ...(left.length > 0
+          ? [
+              `Keys that ${its} made stay valid: ${left.join(", ")}. If somebody else had this key, revoke them, too.`,
+            ]
+          : []),
         `Calls that were made with it continue${await waitingNow(acting, "caller", its)}. Until you restore the key, nobody can answer their questions or get their results with it.`,
         ...(made === undefined
           ? [`Take it out of the configuration, too: npm run keys -- revoke ${its}.`]

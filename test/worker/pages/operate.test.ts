@@ -239,9 +239,14 @@ describe("a key that is made here", () => {
     expect(page.text).toMatch(/made-9 made by boss-9, [^]* hello:\*/);
     const { text } = await (await signedIn(server, secret)).fetch("/account");
     expect(text).toContain("made-9");
+    const own = await boss.send(PATH, formWith(page.html, "Revoke boss-9"));
+    expect(own.text).toContain("Keys that boss-9 made stay valid: made-9.");
     const asked = await boss.send(PATH, formWith(page.html, "Revoke made-9"));
+    expect(asked.text).not.toContain("stay valid");
     const revoked = await boss.send(PATH, formWith(asked.html, "Revoke made-9"));
     await eventually(async () => expect(await status(server, secret)).toBe(401));
+    const other = await boss.send(PATH, formWith(revoked.html, "Revoke boss-9"));
+    expect(other.text).not.toContain("stay valid");
     const sure = await boss.send(PATH, formWith(revoked.html, "Remove made-9"));
     expect(sure.text).toContain("a new key of this name would have it");
     const removed = await boss.send(PATH, formWith(sure.html, "Remove made-9"));
