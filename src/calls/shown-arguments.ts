@@ -104,12 +104,17 @@ export const withoutSecrets = (value: unknown, isHidden = hides(undefined)): str
     return typeof one === "string" ? withoutCredentials(one) : one;
   }) ?? "";
 
-const briefly = (value: unknown): string =>
-  Array.isArray(value)
-    ? `${value.length} ${value.length === 1 ? "item" : "items"}`
-    : isObject(value)
-      ? "{…}"
-      : withoutCredentials(String(value));
+/** A value in a few words; a list of plain values has its first ones, and any other their number. */
+function briefly(value: unknown): string {
+  if (isObject(value)) return "{…}";
+  if (!Array.isArray(value)) return withoutCredentials(String(value));
+  const first = value.slice(0, LISTED);
+  if (value.length === 0) return "none";
+  if (first.some((one) => typeof one === "object" && one !== null))
+    return `${value.length} ${value.length === 1 ? "item" : "items"}`;
+  const more = value.length > first.length ? ["…"] : [];
+  return [...first.map(briefly), ...more].join(" | ");
+}
 
 /** The words for a call in lists. Its task keeps them as long as it exists. */
 export function aboutOf(entry: Pick<Entry, "ref" | "servlet" | "tool">): AboutCall {

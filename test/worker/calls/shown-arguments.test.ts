@@ -47,8 +47,12 @@ describe("a list", () => {
     expect(about({})).toBe("");
     expect(about({ a: 1, b: true, c: null, d: 4 })).toBe("a: 1, b: true, c: null, …");
     expect(about({ many: [1, 2], one: ["x"], whole: { a: 1 } })).toBe(
-      "many: 2 items, one: 1 item, whole: {…}",
+      "many: 1 | 2, one: x, whole: {…}",
     );
+    expect(about({ all: ["tea", null, true, 4], none: [], steps: [{ a: 1 }, [2]] })).toBe(
+      "all: tea | null | true | …, none: none, steps: 2 items",
+    );
+    expect(about({ one: [[1]] })).toBe("one: 1 item");
   });
 
   test("has beginnings, and shows each character", () => {
