@@ -188,7 +188,7 @@ async function waitingNow({ usage }: Operated, by: "servlet" | "caller", name: s
   return waiting === 0 ? "" : `; ${count(waiting)} of them ${waiting === 1 ? "waits" : "wait"} now`;
 }
 
-/** What happens to the calls of a servlet that changes. */
+/** How a change of a servlet affects its calls. */
 const waitingLine = async (of: Operated, name: string) =>
   `Calls that wait end on the build that they began with${await waitingNow(of, "servlet", name)}. If the servlet keeps state, they end with an error that says to call again.`;
 

@@ -7,7 +7,8 @@ import { badge, emptyState, notice, postButton, snippet, tableOf, timeTag } from
 import { clientsSection, type Endpoint } from "./connect.ts";
 import { LIVE_PATH } from "./live.ts";
 import { PAGES } from "./paths.ts";
-import { bytesText, computeText, count, durationText, several } from "./units.ts";
+import { durationOf } from "./times.ts";
+import { bytesText, computeText, count, several } from "./units.ts";
 import { scopesInWords } from "../core/key-name.ts";
 import { failureOf } from "../servlets/failures.ts";
 import type { CountedError } from "../observe/counts.ts";
@@ -51,7 +52,7 @@ export interface Overview {
   keys: ShownKey[];
   /** True if keys can be made here. */
   makesKeys: boolean;
-  /** What operators did; undefined where the binding USAGE is missing. */
+  /** The log of operators' actions; undefined where the binding USAGE is missing. */
   acts: Act[] | undefined;
   /** Undefined where the binding USAGE is missing. */
   errors: ShownError[] | undefined;
@@ -343,7 +344,7 @@ function inUnits(name: string, value: number): string {
   const text = name.endsWith("Bytes")
     ? bytesText(value)
     : name.endsWith("Ms")
-      ? durationText(value)
+      ? durationOf(value)
       : name.endsWith("Fuel")
         ? computeText(value)
         : "";

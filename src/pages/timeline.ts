@@ -70,7 +70,7 @@ const changesOf = (id: string, updated: number): Markup =>
     <p id="news" role="status" class="dim small">Reload the page to see changes.</p>
   </div>`;
 
-/** What the person can do now, or why the call has failed. */
+/** The state of the call: what the person can do, or why it failed. */
 function stateOf(
   id: string,
   { view: { error }, code, wakes: at, reason }: TaskTimeline,
@@ -356,7 +356,7 @@ function textsIn(result: unknown): string[] {
 function resultOf({ view: { result }, hasFailed, reason }: TaskTimeline): Markup {
   if (result === undefined) return html``;
   const said = textsIn(result).join("\n");
-  // What has failed has said so above.
+  // The reason of a failure stands above.
   const text = hasFailed && said === reason ? "" : said;
   return html`<h2>Result</h2>
     ${text === "" ? "" : html`<pre class="text" tabindex="0">${bounded(text)}</pre>`}
