@@ -23,7 +23,7 @@ const HIDDEN = "(hidden)";
 
 /** Names of arguments that may hold a secret, whatever their schema says. */
 const SECRET =
-  /pass(word|phrase|wd|code)|secret|token|api[-_]?key|private[-_]?key|credential|authorization/i;
+  /pass(word|phrase|wd|code)|^(pass|pwd|pin|otp|cvv|cvc)$|secret|token|(api|access|private)[-_]?key|credential|authorization|bearer|cookie/i;
 
 /** Parts of addresses: who they are for, and the parameters. */
 const ADDRESS = /(:\/\/)[^\s/?#@]*@|([?&;#])([^\s=&;?#]*)=[^\s&;#]*/g;

@@ -1,9 +1,10 @@
 /** The page on which people see what is kept for them, and delete it. */
 import { html } from "hono/html";
-import { emptyState, tableOf, timeTag } from "./components.ts";
+import { emptyState, postButton, tableOf, timeTag } from "./components.ts";
 import { PAGES } from "./paths.ts";
 import { groupOf } from "./statuses.ts";
-import { bytesText, count, durationText, several } from "./units.ts";
+import { durationOf } from "./times.ts";
+import { bytesText, count, several } from "./units.ts";
 import { hiddenFields, shown, type Markup } from "../http/document.ts";
 import type { PersonSummary, PersonObjects } from "./person-objects.ts";
 import type { ListedCall } from "../calls/listed-calls.ts";
@@ -59,17 +60,15 @@ const PLACE = "account";
 
 const NOBODY = "This server does not know who is calling, so it keeps nothing for you.";
 
-/** Does what a button of the page stands for. */
+/** Performs a button's action, or asks for confirmation. */
 async function act(
   form: URLSearchParams,
   { visit, page, persons }: { visit: Visit; page: PersonPage; persons: PersonObjects },
 ): Promise<View> {
   const { request, person } = visit;
-  const [principal, servlet, name] = [
-    person.principal.name,
-    form.get("servlet") ?? "",
-    form.get("name") ?? "",
-  ];
+  const field = (one: string) => form.get(one) ?? "";
+  const [servlet, name, account] = [field("servlet"), field("name"), field("account")];
+  const principal = person.principal.name;
   const token = await page.people.token(person, PLACE);
   switch (form.get("do")) {
     case "forget-me":
@@ -89,8 +88,7 @@ async function act(
           { token, servlet, name },
         ),
       };
-    case "ask-disconnect": {
-      const account = form.get("account") ?? "";
+    case "ask-disconnect":
       return {
         status: 200,
         body: surePage(
@@ -106,7 +104,6 @@ async function act(
           { token, servlet, account },
         ),
       };
-    }
     case "forget-all":
       await page.forgetCaller(principal);
       return {
@@ -118,13 +115,11 @@ async function act(
     case "forget":
       await persons.at(principal, async (object) => object.forget({ servlet, name }));
       return seeOther("/account");
-    case "disconnect": {
-      const account = form.get("account") ?? "";
+    case "disconnect":
       await persons.at(principal, async (object) =>
         object.disconnectAccount(principal, { servlet, account }),
       );
       return seeOther("/account");
-    }
     case "replace": {
       const { secrets } = await summaryOf(persons, principal);
       if (!secrets.some((one) => one.servlet === servlet && one.name === name))
@@ -136,11 +131,11 @@ async function act(
   }
 }
 
-/** What is kept for a person. */
+/** Everything that is kept for a person. */
 interface Kept extends PersonSummary {
   /** As Live lists them. */
   calls: ListedCall[];
-  /** What servlets are known to store; undefined where that is not counted. */
+  /** The bytes that each servlet stores, as far as is known; undefined where that is not counted. */
   states: { servlet: string; bytes: number }[] | undefined;
 }
 
@@ -150,43 +145,27 @@ interface AccountPage extends Kept {
 }
 
 function accountPage({ name, token, ...kept }: AccountPage): Markup {
-  const button = (
-    {
-      what,
-      label,
-      about,
-      tone = "",
-    }: { what: string; label: string; about: string; tone?: string },
-    of: Record<string, string>,
-  ) => {
-    const says = html`${label}<span class="unseen"> ${shown(about)}</span>`;
-    return html`<form method="post">
-      ${hiddenFields({ token, ...of })}
-      <button name="do" value="${what}" class="${tone}">${says}</button>
-    </form>`;
-  };
   const { secrets, accounts, calls } = kept;
   const { waiting = [], working = [], ended = [] } = Object.groupBy(calls, groupOf);
   return html`<h1>Your account</h1>
     <p class="lead">You are signed in as <strong>${shown(name)}</strong>.</p>
     ${
-      waiting.length === 0
-        ? ""
-        : html`<h2>What waits for you</h2>
-            <ul class="cards">
-              ${waiting.map(
-                ({ id, name: called, reason = "", updated }) =>
-                  html`<li class="card">
-                    <h3>${shown(called)}</h3>
-                    <p>${shown(reason)} <span class="dim small">${timeTag(updated)}</span></p>
-                    <p>
-                      <a class="button" href="/ask/${id}"
-                        >Answer<span class="unseen"> ${shown(called)}</span></a
-                      >
-                    </p>
-                  </li>`,
-              )}
-            </ul>`
+      waiting.length > 0 &&
+      html`<h2>What waits for you</h2>
+        <ul class="cards">
+          ${waiting.map(
+            ({ id, name: called, reason = "", updated }) =>
+              html`<li class="card">
+                <h3>${shown(called)}</h3>
+                <p>${shown(reason)} <span class="dim small">${timeTag(updated)}</span></p>
+                <p>
+                  <a class="button" href="/ask/${id}"
+                    >Answer<span class="unseen"> ${shown(called)}</span></a
+                  >
+                </p>
+              </li>`,
+          )}
+        </ul>`
     }
     <h2>Your calls</h2>
     ${
@@ -198,49 +177,44 @@ function accountPage({ name, token, ...kept }: AccountPage): Markup {
           </p>`
     }
     <h2>Connected accounts</h2>
-    ${
-      accounts.length === 0
-        ? emptyState(
-            "None",
-            "A servlet that needs an account of yours elsewhere asks you to connect it.",
-          )
-        : tableOf({
-            caption: "Connected accounts",
-            columns: ["Account", "Used by", "May", "At", "Connected", "Action"],
-            rows: accounts.map(({ servlet, account: at, scopes, hosts, connectedAt }) => [
-              shown(at),
-              shown(servlet),
-              printable(scopes.join(" ")),
-              printable(hosts.join(", ")),
-              timeTag(connectedAt),
-              button(
-                {
-                  ...{ what: "ask-disconnect", label: "Disconnect", tone: "danger" },
-                  about: `${at} from ${servlet}`,
-                },
-                { servlet, account: at },
-              ),
-            ]),
-          })
-    }
+    ${tableOf({
+      caption: "Connected accounts",
+      columns: ["Account", "Used by", "May", "At", "Connected", "Action"],
+      empty: emptyState(
+        "None",
+        "A servlet that needs an account of yours elsewhere asks you to connect it.",
+      ),
+      rows: accounts.map(({ servlet, account, scopes, hosts, connectedAt }) => [
+        shown(account),
+        shown(servlet),
+        printable(scopes.join(" ")),
+        printable(hosts.join(", ")),
+        timeTag(connectedAt),
+        postButton(
+          "Disconnect",
+          { token, servlet, account, do: "ask-disconnect" },
+          { about: `${account} from ${servlet}`, tone: "danger" },
+        ),
+      ]),
+    })}
     <h2>Kept secrets</h2>
-    ${
-      secrets.length === 0
-        ? emptyState("None", "A servlet that needs a key or password of yours asks you for it.")
-        : tableOf({
-            caption: "Kept secrets",
-            columns: ["Secret", "Used by", "Kept", "Action"],
-            rows: secrets.map(({ servlet, name: secret, keptAt }) => [
-              shown(secret),
-              shown(servlet),
-              timeTag(keptAt),
-              html`<span class="acts">
-                ${button({ what: "replace", label: "Replace", about: secret }, { servlet, name: secret })}
-                ${button({ what: "ask-forget", label: "Delete", about: secret, tone: "danger" }, { servlet, name: secret })}
-              </span>`,
-            ]),
-          })
-    }
+    ${tableOf({
+      caption: "Kept secrets",
+      columns: ["Secret", "Used by", "Kept", "Action"],
+      empty: emptyState("None", "A servlet that needs a key or password of yours asks you for it."),
+      rows: secrets.map(({ servlet, name: secret, keptAt }) => {
+        const fields = { token, servlet, name: secret };
+        return [
+          shown(secret),
+          shown(servlet),
+          timeTag(keptAt),
+          html`<span class="acts">
+            ${postButton("Replace", { ...fields, do: "replace" }, { about: secret })}
+            ${postButton("Delete", { ...fields, do: "ask-forget" }, { about: secret, tone: "danger" })}
+          </span>`,
+        ];
+      }),
+    })}
     <section class="card forget" aria-labelledby="forget">
       <h2 id="forget">Forget me</h2>
       <p>Deletes everything that this server keeps for you:</p>
@@ -252,7 +226,7 @@ function accountPage({ name, token, ...kept }: AccountPage): Markup {
     </section>`;
 }
 
-/** What is deleted with a person, counted. */
+/** Everything that is deleted with a person, counted. */
 const deletedList = ({ secrets, accounts, calls, states }: Kept): Markup =>
   html`<ul>
     <li>${several(calls.length, "call")}, with questions and results</li>
@@ -272,7 +246,7 @@ const deletedList = ({ secrets, accounts, calls, states }: Kept): Markup =>
     </li>
   </ul>`;
 
-/** Asks whether something is to be deleted, and says what comes of it. */
+/** Asks for confirmation, with the consequences. */
 const surePage = (
   { title, lines, what, label }: { title: string; lines: Markup; what: string; label: string },
   fields: Record<string, string>,
@@ -299,8 +273,8 @@ const forgetPage = (kept: Kept, token: string): Markup =>
         </div>
         <p class="dim">
           Sessions of your clients, and calls beyond the last ${count(limits.listedCalls)}, end by
-          themselves within ${durationText(limits.taskMs)}. Servlets may have sent what you gave
-          them to services outside: that is not deleted.
+          themselves within ${durationOf(limits.taskMs)}. Servlets may have sent what you gave them
+          to services outside: that is not deleted.
         </p>`,
       ...{ what: "forget-all", label: "Delete everything" },
     },

@@ -1,6 +1,6 @@
 /** The parts that pages are made of. Their classes, which the script uses too, are in `src/http/style.ts`. */
 import { html } from "hono/html";
-import type { Markup } from "../http/document.ts";
+import { hiddenFields, shown, type Markup } from "../http/document.ts";
 import { timeAgo } from "./times.ts";
 
 /** How something is, by its colour; the words have to say it, too. */
@@ -26,6 +26,19 @@ export const emptyState = (title: string, body: Markup | string = ""): Markup =>
     ${body === "" ? "" : html`<p>${body}</p>`}
   </div>`;
 
+/** A form with one button, which posts these fields. `about` is read out after the button's label. */
+export function postButton(
+  label: string,
+  fields: Readonly<Record<string, string>>,
+  { about = "", tone = "" }: { about?: string; tone?: "danger" | "primary" | "" } = {},
+): Markup {
+  const says = html`${shown(label)}${about && html`<span class="unseen"> ${shown(about)}</span>`}`;
+  return html`<form method="post" class="one">
+    ${hiddenFields(fields)}
+    <button class="${tone}">${says}</button>
+  </form>`;
+}
+
 /** A text with a button that copies it, which the page's script adds. */
 export const snippet = (text: string, label: string): Markup =>
   html`<div class="copied">
@@ -43,6 +56,8 @@ export const timeTag = (at: number): Markup => {
 type Cell = Markup | string | number;
 
 interface Table {
+  /** Stands for a table without rows; its head by default. */
+  empty?: Markup;
   /** For screen readers; everyone sees it if `hasCaption`. */
   caption: string;
   hasCaption?: boolean;
@@ -53,7 +68,8 @@ interface Table {
 }
 
 /** A table, which on a phone is a card for each row. */
-export function tableOf({ caption, hasCaption = false, columns, rows }: Table): Markup {
+export function tableOf({ caption, hasCaption = false, columns, rows, empty }: Table): Markup {
+  if (empty !== undefined && rows.length === 0) return empty;
   const heads = columns.map((one) =>
     typeof one === "string" ? { name: one, isNumber: false } : one,
   );

@@ -54,10 +54,10 @@ export function entryIn(url: string): EntryRef | undefined {
 
 interface Badge {
   text: string;
-  /** In the list, if it is shorter there. */
+  /** A shorter text for the list. */
   brief?: string;
   tone?: Tone | "accent";
-  /** True for what somebody wants to know before opening the entry. */
+  /** True if the list has it, too. */
   isListed: boolean;
 }
 
@@ -69,7 +69,7 @@ interface Entry extends EntryRef {
   badges: Badge[];
   /** How much of a model's context it takes. */
   tokens?(): string;
-  /** Its schemas as tables, and what else is to know of it. */
+  /** Its schemas as tables, and warnings. */
   details?(): Markup;
 }
 
@@ -198,29 +198,22 @@ function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
   };
   for (const entry of shownOf(catalog.tools.values())) add(entry.own, toolEntry(entry));
   for (const { servlet, own, prompt } of catalog.prompts.values()) {
-    const { name, title, description, arguments: args = [] } = prompt;
+    const { name, title, description: about = "", arguments: args = [] } = prompt;
     const rows = args.map((one) => ({
-      path: one.name,
-      type: "string",
-      isRequired: one.required === true,
-      rules: [],
+      ...{ path: one.name, type: "string", isRequired: one.required === true, rules: [] },
       about: one.description ?? "",
     }));
     const details = () => schemaTable("Arguments", { rows, isCut: false });
-    const about = description ?? "";
     add(own, { kind: "prompt", name, servlet, title, about, badges: [], details });
   }
   const mediaBadge = (mimeType: string | undefined) =>
     mimeType === undefined ? [] : [{ text: mimeType, isListed: false }];
   for (const { servlet, resource } of [...catalog.resources.values()].filter(isListed)) {
-    const { uri, title, description, mimeType } = resource;
-    const about = description ?? resource.name;
-    const badges = mediaBadge(mimeType);
-    add(uri, { kind: "resource", name: uri, servlet, title, about, badges });
+    const { uri: name, title, mimeType, description: about = resource.name } = resource;
+    add(name, { kind: "resource", name, servlet, title, about, badges: mediaBadge(mimeType) });
   }
   for (const { servlet, template } of catalog.templates) {
-    const { uriTemplate: name, title, description, mimeType } = template;
-    const about = description ?? template.name;
+    const { uriTemplate: name, title, mimeType, description: about = template.name } = template;
     add(name, { kind: "template", name, servlet, title, about, badges: mediaBadge(mimeType) });
   }
   return all;
@@ -244,32 +237,34 @@ function toolEntry(entry: ToolEntry): Entry {
   };
 }
 
-/** The tool's annotations and its servlet's manifest, in words. `own` is its name there. */
+/** The tool's annotations and its servlet's manifest, in words. `own` is the tool's name in its servlet. */
 function badgesOf(tool: Tool, own: string, manifest: Manifest): Badge[] {
   const { annotations = {}, execution } = tool;
   const { readOnlyHint, destructiveHint, openWorldHint } = annotations;
   const accounts = Object.keys(manifest.accounts ?? {});
-  const all: (Badge & { is: boolean })[] = [
-    {
-      ...{ text: "may delete or overwrite", tone: "warn", isListed: true },
-      is: readOnlyHint !== true && destructiveHint === true,
-    },
-    { text: "may ask you", isListed: true, is: manifest.tools?.[own]?.asks === true },
-    {
-      text: `uses your account${accounts.length === 1 ? "" : "s"} ${accounts.join(", ")}`,
-      brief: "uses an account",
-      ...{ isListed: true, is: accounts.length > 0 },
-    },
-    { text: "reads only", tone: "good", isListed: false, is: readOnlyHint === true },
-    { text: "reaches outside", isListed: false, is: openWorldHint === true },
-    {
-      ...{ text: "may take long", isListed: false },
-      is: ["optional", "required"].includes(execution?.taskSupport ?? ""),
-    },
-    { text: "for views alone", isListed: true, is: !isForModels(tool) },
-    { text: "keeps state", isListed: false, is: (manifest.state ?? "call") !== "call" },
+  const all: [is: boolean, badge: Badge][] = [
+    [
+      readOnlyHint !== true && destructiveHint === true,
+      { text: "may delete or overwrite", tone: "warn", isListed: true },
+    ],
+    [manifest.tools?.[own]?.asks === true, { text: "may ask you", isListed: true }],
+    [
+      accounts.length > 0,
+      {
+        text: `uses your account${accounts.length === 1 ? "" : "s"} ${accounts.join(", ")}`,
+        ...{ brief: "uses an account", isListed: true },
+      },
+    ],
+    [readOnlyHint === true, { text: "reads only", tone: "good", isListed: false }],
+    [openWorldHint === true, { text: "reaches outside", isListed: false }],
+    [
+      ["optional", "required"].includes(execution?.taskSupport ?? ""),
+      { text: "may take long", isListed: false },
+    ],
+    [!isForModels(tool), { text: "for views alone", isListed: true }],
+    [(manifest.state ?? "call") !== "call", { text: "keeps state", isListed: false }],
   ];
-  return all.filter(({ is }) => is);
+  return all.flatMap(([is, one]) => (is ? [one] : []));
 }
 
 interface Listed {
@@ -294,11 +289,10 @@ function servletSection(
     ${failures.map((one) => html`<p class="notice">It ${words(one, 1000)}</p>`)}
     ${entries.length === 0 && failures.length === 0 ? html`<p class="dim">It has nothing that you may use.</p>` : ""}
     ${
-      made.length === 0
-        ? ""
-        : html`<ul class="rows">
-            ${made}
-          </ul>`
+      made.length > 0 &&
+      html`<ul class="rows">
+        ${made}
+      </ul>`
     }
     ${more === 0 ? "" : html`<p class="dim">Not all entries fit on this page. Clients list ${more} more.</p>`}
   </section>`;
@@ -352,24 +346,22 @@ function paneOf({ kind, name, servlet, title, about, badges, tokens, details }: 
     </p>
     ${first === "" ? "" : html`<p class="say">${shown(first)}</p>`}
     ${
-      about.trim() === first
-        ? ""
-        : html`<details class="more">
-            <summary class="dim">More about it</summary>
-            <p class="text">${words(about)}</p>
-          </details>`
+      about.trim() !== first &&
+      html`<details class="more">
+        <summary class="dim">More about it</summary>
+        <p class="text">${words(about)}</p>
+      </details>`
     }
     <p class="notice scriptless">
       To try it here, turn on JavaScript. Clients and programs can call it without.
     </p>
     <div class="place"></div>
     ${
-      details === undefined
-        ? ""
-        : html`<details class="after">
-            <summary>Arguments and results as tables</summary>
-            ${details()}
-          </details>`
+      details !== undefined &&
+      html`<details class="after">
+        <summary>Arguments and results as tables</summary>
+        ${details()}
+      </details>`
     }
   </article>`;
 }

@@ -23,7 +23,7 @@ const SHOWN_ROWS = 100;
 /** Rows of a group that are laid out even where nobody sees them. */
 const NEAR_ROWS = 30;
 
-/** What an empty group says; one that says nothing is not there. */
+/** The text of an empty group; one without a text is hidden. */
 const EMPTY: Record<string, string> = {
   waiting: "Nothing waits for you.",
   working: "Nothing runs.",
@@ -91,7 +91,7 @@ const NOBODYS: ListedCall = {
 function row(call: ListedCall | undefined, place = ""): Markup {
   const { id, name, kind, status, created, updated, wakes } = call ?? NOBODYS;
   const { reason = "", arguments: given = "" } = call ?? {};
-  const { text, tone, when } = badgeOf({ kind, status, ...(wakes !== undefined && { wakes }) });
+  const { text, tone, when } = badgeOf({ kind, status, wakes });
   const link = kind === "call" ? html`href="${LIVE_PATH}/${id}"` : "";
   return html`<li
     data-id="${id}"

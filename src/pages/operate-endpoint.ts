@@ -16,14 +16,7 @@ import type { Server } from "../server.ts";
 import { consolePage, type Paged, type ConsoleSite, type Visited, type Visitor } from "./frame.ts";
 import { PAGES, SIGN_IN_PATH } from "./paths.ts";
 import { endpointOf } from "./connect.ts";
-import {
-  confirmPage,
-  keyPage,
-  operatePage,
-  operateStyle,
-  type ActionQuestion,
-  type Overview,
-} from "./operate.ts";
+import { confirmPage, keyPage, operatePage, operateStyle, type Overview } from "./operate.ts";
 import { count } from "./units.ts";
 import type { Hono } from "hono";
 import { html } from "hono/html";
@@ -49,40 +42,52 @@ const DONE: Record<string, string> = {
   remove: "The key is removed.",
 };
 
-const isDone = (what: string): View => seeOther(`${PAGES.Operate}?done=${what}`);
-
 interface Acting extends Operated {
   visit: Visit;
   token: string;
 }
+
+/** Actions that delete or revoke. */
+const DANGEROUS = new Set(["uninstall", "revoke", "remove"]);
 
 /** Performs a button's action, or asks for confirmation; undefined for an unknown button. */
 async function act(form: URLSearchParams, acting: Acting): Promise<View | undefined> {
   const { acted, authenticator, keyRecords, settings, serving, visit, token } = acting;
   const field = (name: string) => form.get(name) ?? "";
   const [name, key, by] = [field("name"), field("key"), visit.person.principal.name];
-  const note = (what: string) => acted(by, "page", what);
-  const asked = (of: ActionQuestion): View => ({ status: 200, body: confirmPage(token, of) });
-  switch (field("do")) {
+  const what = field("do");
+  const done = async (said: string): Promise<View> => {
+    await acted(by, "page", said);
+    return seeOther(`${PAGES.Operate}?done=${what}`);
+  };
+  /** Asks before what follows from `ask-…`: a button with `label` posts these fields. */
+  const confirm = (
+    title: string,
+    lines: readonly string[],
+    fields: Record<string, string>,
+    label = title,
+  ): View => {
+    const action = what.slice("ask-".length);
+    const question = { title: `${title}?`, lines, label, isDanger: DANGEROUS.has(action) };
+    const body = confirmPage(token, { ...question, of: { do: action, ...fields } });
+    return { status: 200, body };
+  };
+  switch (what) {
     case "ask-install": {
       const installer = installerOf(serving);
       const build = await publishedBuild(installer, name, field("hash"));
       const lines = ["All callers of this server can use it.", ...permissionsOf(build)];
       lines.push(...(await installer.warnings(build)));
-      return asked({
-        ...{ title: `Install ${name}?`, lines, label: `Install ${name}`, isDanger: false },
-        of: { do: "install", name, hash: build.hash },
-      });
+      return confirm(`Install ${name}`, lines, { name, hash: build.hash });
     }
     case "install": {
       const installer = installerOf(serving);
       const build = await publishedBuild(installer, name, field("hash"));
       const { version } = await installer.install(build, by);
-      await note(`Installed ${name}, version ${version}.`);
-      return isDone("install");
+      return done(`Installed ${name}, version ${version}.`);
     }
     case "ask-rollback": {
-      const version = field("version");
+      const [version, seen] = [field("version"), field("seen")];
       const { versions } = await installerOf(serving).installs().versions(name);
       const older = versions.find((one) => String(one.version) === version);
       if (older === undefined)
@@ -91,17 +96,18 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
         `All callers get version ${version}, which ${older.by} installed. Its build is ${older.hash.slice(0, 12)}.`,
         await waitingLine(acting, name),
       ];
-      return asked({
-        ...{ title: `Roll ${name} back to version ${version}?`, lines },
-        ...{ label: `Roll ${name} back to ${version}`, isDanger: false },
-        of: { do: "rollback", name, version, seen: field("seen") },
-      });
+      const label = `Roll ${name} back to ${version}`;
+      return confirm(
+        `Roll ${name} back to version ${version}`,
+        lines,
+        { name, version, seen },
+        label,
+      );
     }
     case "rollback": {
       const [version, seen] = [Number(field("version")), Number(field("seen"))];
       unsettled(await installerOf(serving).installs().rollBack(name, version, seen));
-      await note(`Rolled ${name} back to version ${version}.`);
-      return isDone("rollback");
+      return done(`Rolled ${name} back to version ${version}.`);
     }
     case "ask-uninstall": {
       const { current } = await installerOf(serving).installs().versions(name);
@@ -110,25 +116,19 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
         await waitingLine(acting, name),
         "What it has stored for callers stays until you delete it: npm run servlets -- state delete.",
       ];
-      return asked({
-        ...{ title: `Uninstall ${name}?`, lines, label: `Uninstall ${name}`, isDanger: true },
-        of: { do: "uninstall", name, seen: String(current ?? 0) },
-      });
+      return confirm(`Uninstall ${name}`, lines, { name, seen: String(current ?? 0) });
     }
-    case "uninstall":
-      unsettled(
-        await installerOf(serving)
-          .installs()
-          .uninstall(name, Number(field("seen"))),
-      );
-      await note(`Uninstalled ${name}.`);
-      return isDone("uninstall");
+    case "uninstall": {
+      const installs = installerOf(serving).installs();
+      unsettled(await installs.uninstall(name, Number(field("seen"))));
+      return done(`Uninstalled ${name}.`);
+    }
     case "ask-revoke": {
-      const own = authenticator.keys.named(by)?.hash.toHex();
       const { made, name: its } = await keyOf(key, acting);
       const left = (await allKeys(acting))
         .filter((one) => one.made?.by === its && one.revoked === null && one.key !== key)
         .map((one) => one.name);
+      const isOwn = authenticator.keys.named(by)?.hash.toHex() === key;
       const lines = [
         "The key is refused everywhere within 30 seconds.",
         ...(left.length > 0
@@ -137,15 +137,11 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
             ]
           : []),
         `Calls that were made with it continue${await waitingNow(acting, "caller", its)}. Until you restore the key, nobody can answer their questions or get their results with it.`,
-        ...(made === undefined
-          ? [`Take it out of the configuration, too: npm run keys -- revoke ${its}.`]
-          : []),
-        ...(own === key ? ["You are signed in with this key, and will be signed out."] : []),
       ];
-      return asked({
-        ...{ title: `Revoke the key ${its}?`, lines, label: `Revoke ${its}`, isDanger: true },
-        of: { do: "revoke", name: its, key },
-      });
+      if (made === undefined)
+        lines.push(`Take it out of the configuration, too: npm run keys -- revoke ${its}.`);
+      if (isOwn) lines.push("You are signed in with this key, and will be signed out.");
+      return confirm(`Revoke the key ${its}`, lines, { name: its, key }, `Revoke ${its}`);
     }
     case "ask-restore": {
       const { scopes, name: its } = await keyOf(key, acting);
@@ -153,51 +149,41 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
         `The key is valid again within seconds, and may call: ${scopesInWords(scopes)}.`,
         "Do not restore a key that somebody else may have: make a new one.",
       ];
-      return asked({
-        ...{ title: `Restore the key ${its}?`, lines, label: `Restore ${its}`, isDanger: false },
-        of: { do: "restore", name: its, key },
-      });
+      return confirm(`Restore the key ${its}`, lines, { name: its, key }, `Restore ${its}`);
     }
     case "ask-remove": {
       const { name: its } = await keyOf(key, acting);
       const lines = [
         "The key stays refused and leaves the list. It cannot be restored.",
         `Calls that were made with it continue${await waitingNow(acting, "caller", its)}, until they end or their stored data is deleted.`,
-        `What is kept for ${its} stays, and a new key of this name would have it.`,
+        `Everything that is kept for ${its} stays, and a new key of this name would have it.`,
       ];
-      return asked({
-        ...{ title: `Remove the key ${its}?`, lines, label: `Remove ${its}`, isDanger: true },
-        of: { do: "remove", name: its, key },
-      });
+      return confirm(`Remove the key ${its}`, lines, { name: its, key }, `Remove ${its}`);
     }
     case "revoke": {
-      const revoked = await keyOf(key, acting);
+      const { name: revoked } = await keyOf(key, acting);
       await recordsIn(keyRecords).revoke(key, by);
-      await note(`Revoked the key ${revoked.name}.`);
-      return isDone("revoke");
+      return done(`Revoked the key ${revoked}.`);
     }
     case "restore": {
-      const restored = await keyOf(key, acting);
+      const { name: restored } = await keyOf(key, acting);
       await recordsIn(keyRecords).restore(key);
-      await note(`Restored the key ${restored.name}.`);
-      return isDone("restore");
+      return done(`Restored the key ${restored}.`);
+    }
+    case "remove": {
+      const { name: removed } = await keyOf(key, acting);
+      await recordsIn(keyRecords).remove(key, by);
+      return done(`Removed the key ${removed}.`);
     }
     case "make": {
       const { secret, made } = await newKey(form, visit.person.principal, settings);
       if (authenticator.keys.named(made.name) !== undefined)
         throw new Fault("conflict", `There is a key ${made.name} already. Take another name.`);
       unsettled(await recordsIn(keyRecords).make(made));
-      await note(
-        `Made the key ${made.name}, which may call ${scopesInWords(made.scopes ?? undefined)}.`,
-      );
+      const may = scopesInWords(made.scopes ?? undefined);
+      await acted(by, "page", `Made the key ${made.name}, which may call ${may}.`);
       const endpoint = endpointOf(acting, new URL(endpointPath(undefined), visit.request.url).href);
       return { status: 200, body: keyPage(made.name, { ...endpoint, key: secret }) };
-    }
-    case "remove": {
-      const removed = await keyOf(key, acting);
-      await recordsIn(keyRecords).remove(key, by);
-      await note(`Removed the key ${removed.name}.`);
-      return isDone("remove");
     }
     default:
       return undefined;
@@ -210,7 +196,7 @@ async function waitingNow({ usage }: Operated, by: "servlet" | "caller", name: s
   return waiting === 0 ? "" : `; ${count(waiting)} of them ${waiting === 1 ? "waits" : "wait"} now`;
 }
 
-/** What happens to the calls of a servlet that changes. */
+/** How a change of a servlet affects its calls. */
 const waitingLine = async (of: Operated, name: string) =>
   `Calls that wait end on the build that they began with${await waitingNow(of, "servlet", name)}. If the servlet keeps state, they end with an error that says to call again.`;
 
@@ -257,33 +243,35 @@ async function newKey(
   { name: maker, scopes: own }: Principal,
   { SCOPES = {} }: Settings,
 ) {
-  const [name, listed, days] = ["name", "scopes", "days"].map((one) => form.get(one)?.trim() ?? "");
-  if (!KEY_NAME.test(name!))
-    throw new Fault("invalid_params", `The name of a key ${KEY_NAME_RULE}.`);
-  if (listed!.length > SCOPES_CHARACTERS)
-    throw new Fault(
-      "invalid_params",
-      `The scopes of a key have at most ${SCOPES_CHARACTERS} characters.`,
-    );
-  const scopes = listed === "" ? null : listed!.split(/[\s,]+/).filter(Boolean);
-  const unknown = scopes && unknownScope(scopes, SCOPES);
-  if (unknown !== null && unknown !== undefined)
-    throw new Fault(
-      "invalid_params",
-      `${unknown} is no scope. Each is servlet:tool, in which * stands for anything, or a name that SCOPES has.`,
-    );
+  const field = (one: string) => form.get(one)?.trim() ?? "";
+  const demand = (isRight: boolean, message: string) => {
+    if (!isRight) throw new Fault("invalid_params", message);
+  };
+  const [name, listed, days] = [field("name"), field("scopes"), field("days")];
+  demand(KEY_NAME.test(name), `The name of a key ${KEY_NAME_RULE}.`);
+  demand(
+    listed.length <= SCOPES_CHARACTERS,
+    `The scopes of a key have at most ${SCOPES_CHARACTERS} characters.`,
+  );
+  const scopes = listed === "" ? null : listed.split(/[\s,]+/).filter(Boolean);
+  const unknown = scopes === null ? undefined : unknownScope(scopes, SCOPES);
+  demand(
+    unknown === undefined,
+    `${unknown} is no scope. Each is servlet:tool, in which * stands for anything, or a name that SCOPES has.`,
+  );
   const beyond = beyondOwn(scopes ?? ["*:*"], own, SCOPES);
-  if (beyond !== undefined)
-    throw new Fault(
-      "invalid_params",
-      `Your own key does not grant ${beyond}, so a key that you make cannot. Leave it out, or ask the owner of this server.`,
-    );
+  demand(
+    beyond === undefined,
+    `Your own key does not grant ${beyond}, so a key that you make cannot. Leave it out, or ask the owner of this server.`,
+  );
+  demand(
+    days === "" || (Number(days) > 0 && Number(days) <= 3660),
+    "The days of a key are a number from 1 to 3660, or none.",
+  );
   const expires = days === "" ? null : Date.now() + Number(days) * DAY_MS;
-  if (expires !== null && !(Number(days) > 0 && Number(days) <= 3660))
-    throw new Fault("invalid_params", "The days of a key are a number from 1 to 3660, or none.");
   const random = crypto.getRandomValues(new Uint8Array(32));
   const secret = KEY_PREFIX + random.toBase64({ alphabet: "base64url", omitPadding: true });
-  return { secret, made: { key: await hexDigest(secret), name: name!, scopes, expires, maker } };
+  return { secret, made: { key: await hexDigest(secret), name, scopes, expires, maker } };
 }
 
 /** The published build of this name, if its hash is still the one that the operator saw. Throws `conflict`. */

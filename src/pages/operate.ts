@@ -3,11 +3,12 @@ import { html } from "hono/html";
 import type { KeyRecord } from "../auth/key-records.ts";
 import type { InstalledVersion } from "../installs/installs-rows.ts";
 import { hiddenFields, shown, type Markup } from "../http/document.ts";
-import { badge, emptyState, notice, snippet, tableOf, timeTag } from "./components.ts";
+import { badge, emptyState, notice, postButton, snippet, tableOf, timeTag } from "./components.ts";
 import { clientsSection, type Endpoint } from "./connect.ts";
 import { LIVE_PATH } from "./live.ts";
 import { PAGES } from "./paths.ts";
-import { bytesText, computeText, count, durationText, several } from "./units.ts";
+import { durationOf } from "./times.ts";
+import { bytesText, computeText, count, several } from "./units.ts";
 import { scopesInWords } from "../core/key-name.ts";
 import { failureOf } from "../servlets/failures.ts";
 import type { CountedError } from "../observe/counts.ts";
@@ -51,7 +52,7 @@ export interface Overview {
   keys: ShownKey[];
   /** True if keys can be made here. */
   makesKeys: boolean;
-  /** What operators did; undefined where the binding USAGE is missing. */
+  /** The log of operators' actions; undefined where the binding USAGE is missing. */
   acts: Act[] | undefined;
   /** Undefined where the binding USAGE is missing. */
   errors: ShownError[] | undefined;
@@ -66,23 +67,6 @@ export function operatePage(all: Overview): Markup {
     ${all.done === undefined ? "" : html`<p class="notice good" role="status">${shown(all.done)}</p>`}
     ${healthOf(all)} ${errorsOf(all.errors)} ${installedOf(all)} ${keysOf(all)} ${servletsOf(all)}
     ${limitsOf(all.limits)} ${actsOf(all.acts)}`;
-}
-
-/** A form with one button, which posts these fields. `about` is read out after the button's label. */
-function button(
-  token: string,
-  {
-    label,
-    about = "",
-    tone = "",
-  }: { label: string; about?: string; tone?: "danger" | "primary" | "" },
-  of: Record<string, string>,
-): Markup {
-  const says = html`${shown(label)}${about && html`<span class="unseen"> ${shown(about)}</span>`}`;
-  return html`<form method="post" class="one">
-    ${hiddenFields({ token, ...of })}
-    <button class="${tone}">${says}</button>
-  </form>`;
 }
 
 /** Errors older than this are no sign of how the server is. */
@@ -124,55 +108,44 @@ function healthOf({ problem, errors }: Overview): Markup {
       );
 }
 
-/** Errors: those for operators in full, then what callers were told. */
+/** Errors: first those for operators, then those that callers have caused and seen. */
 function errorsOf(errors: Overview["errors"] = []): Markup {
-  const [own, others] = [true, false].map((isOurs) =>
-    errors.filter(({ outcome }) => failureOf(outcome).isOurs === isOurs),
+  const { own = [], others = [] } = Object.groupBy(errors, ({ outcome }) =>
+    failureOf(outcome).isOurs ? "own" : "others",
   );
   const list = (some: readonly ShownError[]): Markup =>
     html`<ul class="cards errors">
       ${some.map(errorCard)}
     </ul>`;
   return html`${
-    own!.length === 0
-      ? ""
-      : html`<h2 id="errors">Errors</h2>
-          ${list(own!)}`
+    own.length > 0 &&
+    html`<h2 id="errors">Errors</h2>
+      ${list(own)}`
   }
   ${
-    others!.length === 0
-      ? ""
-      : html`<details>
-          <summary>${several(others!.length, "more error")}, which callers were told</summary>
-          ${list(others!)}
-        </details>`
+    others.length > 0 &&
+    html`<details>
+      <summary>${several(others.length, "more error")}, which callers were told</summary>
+      ${list(others)}
+    </details>`
   }`;
 }
 
-function errorCard({
-  servlet,
-  tool,
-  outcome,
-  message,
-  count: times,
-  last,
-  caller,
-  task,
-  isOpen,
-}: ShownError): Markup {
+function errorCard(error: ShownError): Markup {
+  const { servlet, tool, outcome, message, count: times, last, caller, task, isOpen } = error;
   const { what, advice } = failureOf(outcome);
   return html`<li class="card">
-    <h3>${what} ${times === 1 ? "" : badge(`${count(times)} times`)}</h3>
+    <h3>${what} ${times > 1 && badge(`${count(times)} times`)}</h3>
     <p class="dim small">
       <code>${shown(tool)}</code> of ${shown(servlet)}, called by ${shown(caller)}, ${timeTag(last)}
     </p>
-    ${message === "" ? "" : html`<pre class="text" tabindex="0">${shown(message)}</pre>`}
+    ${message !== "" && html`<pre class="text" tabindex="0">${shown(message)}</pre>`}
     <p>${advice}</p>
-    ${isOpen && task !== null ? html`<p><a href="${LIVE_PATH}/${task}">Open the call</a></p>` : ""}
+    ${isOpen && task !== null && html`<p><a href="${LIVE_PATH}/${task}">Open the call</a></p>`}
   </li>`;
 }
 
-/** So many servlets are shown at once. */
+/** The list of servlets is open up to this many. */
 const FEW = 8;
 
 /** For whom a servlet keeps state, by the manifest's key `state`. */
@@ -212,92 +185,96 @@ function installedOf({ installed, installable, token }: Overview): Markup {
         <code>LOADER</code> and the Durable Object <code>INSTALLS</code> in
         <code>wrangler.toml</code>.
       </p>`;
+  const servedBadge = badge("served", "good");
   return html`<h2>Versions</h2>
     ${
-      installed.length === 0
-        ? emptyState(
-            "Nothing is installed",
-            html`All servlets come with the server. Install others with
-              <code>npm run servlets -- install NAME --to URL</code>.`,
-          )
-        : ""
+      installed.length === 0 &&
+      emptyState(
+        "Nothing is installed",
+        html`All servlets come with the server. Install others with
+          <code>npm run servlets -- install NAME --to URL</code>.`,
+      )
     }
     ${installed.map(({ name, current, versions }) =>
       tableOf({
         caption: `Versions of ${shown(name)}`,
         columns: [shown(name), "Installed", "By", "Hash", "Action"],
-        rows: versions.map(({ version, installed: at, by, hash }) => [
-          html`version ${version} ${version === current ? badge("served", "good") : ""}`,
-          timeTag(Date.parse(at)),
-          shown(by),
-          html`<code>${hash.slice(0, 12)}</code>`,
-          version === current
-            ? button(
-                token,
-                { label: "Uninstall", about: name, tone: "danger" },
-                { do: "ask-uninstall", name },
-              )
-            : button(
-                token,
-                { label: "Roll back", about: `${name} to ${version}` },
-                {
-                  ...{ do: "ask-rollback", name, version: String(version) },
-                  seen: String(current ?? 0),
-                },
-              ),
-        ]),
+        rows: versions.map(({ version: nth, installed: at, by, hash }) => {
+          const [version, seen] = [String(nth), String(current ?? 0)];
+          return [
+            html`version ${version} ${nth === current && servedBadge}`,
+            timeTag(Date.parse(at)),
+            shown(by),
+            html`<code>${hash.slice(0, 12)}</code>`,
+            nth === current
+              ? postButton(
+                  "Uninstall",
+                  { token, do: "ask-uninstall", name },
+                  { about: name, tone: "danger" },
+                )
+              : postButton(
+                  "Roll back",
+                  { token, do: "ask-rollback", name, version, seen },
+                  { about: `${name} to ${version}` },
+                ),
+          ];
+        }),
       }),
     )}
     ${
-      installable.length === 0
-        ? ""
-        : html`<h3>Published, not installed</h3>
-            ${tableOf({
-              caption: "Published servlets, which are not installed",
-              columns: ["Servlet", "Published by", "Hash", "Action"],
-              rows: installable.map(({ name, by, hash }) => [
-                shown(name),
-                shown(by),
-                html`<code>${hash.slice(0, 12)}</code>`,
-                button(token, { label: "Install", about: name }, { do: "ask-install", name, hash }),
-              ]),
-            })}`
+      installable.length > 0 &&
+      html`<h3>Published, not installed</h3>
+        ${tableOf({
+          caption: "Published servlets, which are not installed",
+          columns: ["Servlet", "Published by", "Hash", "Action"],
+          rows: installable.map(({ name, by, hash }) => [
+            shown(name),
+            shown(by),
+            html`<code>${hash.slice(0, 12)}</code>`,
+            postButton("Install", { token, do: "ask-install", name, hash }, { about: name }),
+          ]),
+        })}`
     }`;
 }
 
 function keysOf({ keys, makesKeys, token }: Overview): Markup {
   const when = (at: number | null | undefined) => (at ? timeTag(at) : "never");
+  const since = (did: string, by: string | null, at: number) =>
+    html`<span class="dim small since">${did} by ${shown(by ?? "")}, ${timeTag(at)}</span>`;
   return html`<h2>Keys</h2>
-    ${
-      keys.length === 0
-        ? emptyState("No keys", "Programs call with a key, and people sign in with one.")
-        : tableOf({
-            caption: "API keys",
-            columns: ["Key", "May call", "Expires", "Last used", "Action"],
-            rows: keys.map(({ name, scopes, expires, used, revoked, by, key, made }) => {
-              const act = (label: string, what: string, tone: "danger" | "" = "") =>
-                button(token, { label, about: name, tone }, { do: what, name, key });
-              return [
-                html`<span
-                  >${shown(name)} ${revoked === null ? "" : badge("revoked", "wrong")}
-                  ${made && html`<span class="dim small since">made by ${shown(made.by)}, ${timeTag(made.at)}</span>`}
-                  ${revoked === null ? "" : html`<span class="dim small since">Revoked by ${shown(by ?? "")}, ${timeTag(revoked)}</span>`}</span
-                >`,
-                shown(scopesInWords(scopes)),
-                when(expires),
-                when(used),
-                revoked === null
-                  ? act("Revoke", "ask-revoke", "danger")
-                  : html`<span class="acts"
-                      >${act("Restore", "ask-restore")}
-                      ${made && act("Remove", "ask-remove", "danger")}</span
-                    >`,
-              ];
-            }),
-          })
-    }
+    ${tableOf({
+      caption: "API keys",
+      columns: ["Key", "May call", "Expires", "Last used", "Action"],
+      empty: emptyState("No keys", "Programs call with a key, and people sign in with one."),
+      rows: keys.map(({ name, scopes, expires, used, revoked, by, key, made }) => {
+        const act = (label: string, what: string, tone: "danger" | "" = "") =>
+          postButton(label, { token, do: what, name, key }, { about: name, tone });
+        return [
+          html`<span
+            >${shown(name)} ${revoked !== null && badge("revoked", "wrong")}
+            ${made && since("made", made.by, made.at)}
+            ${revoked !== null && since("Revoked", by, revoked)}</span
+          >`,
+          shown(scopesInWords(scopes)),
+          when(expires),
+          when(used),
+          revoked === null
+            ? act("Revoke", "ask-revoke", "danger")
+            : html`<span class="acts"
+                >${act("Restore", "ask-restore")}
+                ${made && act("Remove", "ask-remove", "danger")}</span
+              >`,
+        ];
+      }),
+    })}
     ${makesKeys ? keyForm(token) : html`<p>Make a key with <code>npm run keys -- create NAME</code>.</p>`}`;
 }
+
+/** A field of the form of a key, with its explanation. */
+const keyField = (name: string, label: string, how: Markup | string, attributes: Markup): Markup =>
+  html`<label for="key-${name}">${label}</label>
+    <input id="key-${name}" name="${name}" ${attributes} aria-describedby="key-${name}-how" />
+    <p class="dim small" id="key-${name}-how">${how}</p>`;
 
 const keyForm = (token: string): Markup =>
   html`<details class="make">
@@ -308,40 +285,16 @@ const keyForm = (token: string): Markup =>
         revoke it.
       </p>
       ${hiddenFields({ token, do: "make" })}
-      <label for="key-name">Name</label>
-      <input
-        id="key-name"
-        name="name"
-        required
-        maxlength="64"
-        autocomplete="off"
-        aria-describedby="key-name-how"
-      />
-      <p class="dim small" id="key-name-how">
-        Who or what it is for. What is called with it is kept under this name.
-      </p>
-      <label for="key-scopes">May call</label>
-      <input
-        id="key-scopes"
-        name="scopes"
-        placeholder="hello:*, web:fetch"
-        autocomplete="off"
-        aria-describedby="key-scopes-how"
-      />
-      <p class="dim small" id="key-scopes-how">
-        Scopes with commas: <code>servlet:tool</code>, where <code>*</code> stands for anything;
-        <code>operator</code> for this page. Empty for all tools. No more than your own key may.
-      </p>
-      <label for="key-days">Days until it expires</label>
-      <input
-        id="key-days"
-        name="days"
-        type="number"
-        min="1"
-        max="3660"
-        aria-describedby="key-days-how"
-      />
-      <p class="dim small" id="key-days-how">Empty for never.</p>
+      ${keyField("name", "Name", "Who or what it is for. Everything that is stored for its calls is kept under this name.", html`required maxlength="64" autocomplete="off"`)}
+      ${keyField(
+        "scopes",
+        "May call",
+        html`Scopes with commas: <code>servlet:tool</code>, where <code>*</code> stands for
+          anything; <code>operator</code> for this page. Empty for all tools. No more than your own
+          key may.`,
+        html`placeholder="hello:*, web:fetch" autocomplete="off"`,
+      )}
+      ${keyField("days", "Days until it expires", "Empty for never.", html`type="number" min="1" max="3660"`)}
       <button class="primary">Make the key</button>
     </form>
   </details>`;
@@ -370,23 +323,20 @@ const HOW: Record<Act["how"], string> = {
 function actsOf(acts: readonly Act[] | undefined): Markup {
   if (acts === undefined) return html``;
   return html`<h2>What operators did</h2>
-    ${
-      acts.length === 0
-        ? emptyState(
-            "Nothing in the last 90 days",
-            "What you change here is listed with who and when.",
-          )
-        : tableOf({
-            caption: "What operators did",
-            columns: ["What", "Who", "How", "When"],
-            rows: acts.map(({ at, by, how, what }) => [
-              html`<span class="did">${shown(what)}</span>`,
-              shown(by),
-              HOW[how],
-              timeTag(at),
-            ]),
-          })
-    }`;
+    ${tableOf({
+      caption: "What operators did",
+      columns: ["What", "Who", "How", "When"],
+      empty: emptyState(
+        "Nothing in the last 90 days",
+        "Your changes are listed here, with who and when.",
+      ),
+      rows: acts.map(({ at, by, how, what }) => [
+        html`<span class="did">${shown(what)}</span>`,
+        shown(by),
+        HOW[how],
+        timeTag(at),
+      ]),
+    })}`;
 }
 
 /** A limit with its unit, which its name ends with. */
@@ -394,7 +344,7 @@ function inUnits(name: string, value: number): string {
   const text = name.endsWith("Bytes")
     ? bytesText(value)
     : name.endsWith("Ms")
-      ? durationText(value)
+      ? durationOf(value)
       : name.endsWith("Fuel")
         ? computeText(value)
         : "";
@@ -420,10 +370,10 @@ const limitsOf = (all: Overview["limits"]): Markup =>
       })}
     </details>`;
 
-/** What is asked before something is done. */
+/** The question before an action. */
 export interface ActionQuestion {
   title: string;
-  /** What happens then. */
+  /** The consequences. */
   lines: readonly string[];
   label: string;
   /** True for what deletes or revokes. */
@@ -442,7 +392,7 @@ export const confirmPage = (
       ${lines.map((one) => html`<li>${shown(one)}</li>`)}
     </ul>
     <div class="acts">
-      ${button(token, { label, tone: isDanger ? "danger" : "primary" }, of)}
+      ${postButton(label, { token, ...of }, { tone: isDanger ? "danger" : "primary" })}
       <a class="button" href="${PAGES.Operate}">Go back</a>
     </div>`;
 

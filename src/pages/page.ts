@@ -23,7 +23,7 @@ interface StartPage extends Omit<ConsoleSite, "profile"> {
   /** True for a visitor who has signed in, and may not use the profile. */
   isDenied: boolean;
   endpoint: Endpoint;
-  /** What the server is, in a line; undefined if its operator has not said. */
+  /** One line about the server; undefined if its operator has not said. */
   description: string | undefined;
   /** The entries that the visitor may use; undefined where authentication is required and nobody has signed in. */
   offers: Offers | undefined;

@@ -35,7 +35,12 @@ const BADGES: Record<string, readonly [text: string, tone: string, when: string]
   tab: ["In another tab", "accent", "asked"],
 };
 
-export function badgeOf({ kind, status, wakes }: Pick<Row, "kind" | "status" | "wakes">) {
+/** The badge of a call or session. `wakes` is when it goes on, if it sleeps. */
+export function badgeOf({
+  kind,
+  status,
+  wakes,
+}: Pick<Row, "kind" | "status"> & { wakes?: number | undefined }) {
   const [text, tone, when] = BADGES[kind === "call" ? status : kind] ?? [status, "", "changed"];
   return { text: wakes === undefined ? text : "Sleeping", tone, when };
 }

@@ -11,7 +11,7 @@ import { EVENTS_PATH, LIVE_PATH } from "./live.ts";
 import { badgeOf } from "./statuses.ts";
 import { durationOf } from "./times.ts";
 
-/** Characters of a call's result that its page shows: what people read, and not what they search. */
+/** Characters of a call's result that its page shows. */
 const SHOWN_END_CHARACTERS = 20_000;
 
 interface CallPage {
@@ -28,10 +28,11 @@ interface Step {
   from: number;
   to?: number;
   words: Markup | string;
-  /** What a person waits for, what the world does, or what happened to the call itself. */
+  /** `asked`: a person was asked; `outside`: the world was; `own`: it concerns the call itself. */
   kind: "asked" | "slept" | "outside" | "own" | "wrong";
-  /** A longer text behind it, and why there is none. */
+  /** The answer. */
   more?: string;
+  /** Why the answer is not shown. */
   why?: string;
 }
 
@@ -40,7 +41,7 @@ export function callPage({ id, timeline, token, replayed }: CallPage): Markup {
   // A call that became a task later has answers from before.
   const began = Math.min(created, entries[0]?.at ?? created);
   const status = timeline.hasFailed ? "failed" : view.status;
-  const { text, tone } = badgeOf({ kind: "call", status, ...wakes(timeline) });
+  const { text, tone } = badgeOf({ kind: "call", status, wakes: timeline.wakes });
   const steps = stepsOf(timeline, began);
   const isOpen = status === "working" || status === "input_required";
   return html`<p><a href="${LIVE_PATH}">All calls</a></p>
@@ -50,7 +51,7 @@ export function callPage({ id, timeline, token, replayed }: CallPage): Markup {
       ${isOpen ? "last change" : "ended"} ${timeTag(updated)}
     </p>
     ${stateOf(id, timeline, status)} ${isOpen ? changesOf(id, updated) : ""} ${argumentsOf(called)}
-    ${resultOf(timeline)} ${actsOf({ timeline, token, steps, replayed, isOpen })}
+    ${resultOf(timeline)} ${actsOf({ timeline, token, replayed }, isOpen)}
     <h2 id="timeline">Timeline</h2>
     ${timelineOf(steps, began)}
     ${entries.length === limits.shownEntries ? html`<p>Only the first ${entries.length} answers are shown.</p>` : ""}
@@ -69,9 +70,7 @@ const changesOf = (id: string, updated: number): Markup =>
     <p id="news" role="status" class="dim small">Reload the page to see changes.</p>
   </div>`;
 
-const wakes = ({ wakes: at }: TaskTimeline) => (at === undefined ? {} : { wakes: at });
-
-/** What the person can do now, or why the call has failed. */
+/** The state of the call: what the person can do, or why it failed. */
 function stateOf(
   id: string,
   { view: { error }, code, wakes: at, reason }: TaskTimeline,
@@ -108,7 +107,7 @@ function stateOf(
 
 /** The steps of a call, in their order. */
 function stepsOf(timeline: TaskTimeline, began: number): Step[] {
-  const { view, changes, entries, updated } = timeline;
+  const { changes, entries, updated } = timeline;
   const runs = changes.flatMap(({ at, what }, nth) =>
     what === "run" ? [{ at, hasCrashed: changes[nth - 1]?.what === "run" }] : [],
   );
@@ -122,91 +121,73 @@ function stepsOf(timeline: TaskTimeline, began: number): Step[] {
     const from = Number.isNaN(slept) ? (since ?? before) : Math.max(began, to - slept);
     return { from, to, ...wordsOf(entry) };
   });
-  for (const { at, hasCrashed } of runs)
-    if (hasCrashed)
-      steps.push({
-        from: at,
-        to: at,
-        kind: "wrong",
-        words: "Stopped here by the server, and ran again",
-      });
-  const last = entries.at(-1)?.at ?? began;
-  const { status } = view;
-  if (status === "input_required")
-    steps.push({
-      from: asks.at(-1) ?? updated,
-      kind: "asked",
-      words: `Asks you: ${shown(timeline.reason)}`,
-    });
-  else if (status === "working" && timeline.wakes !== undefined)
-    steps.push({
-      from: last,
-      kind: "slept",
-      words: html`Sleeps, and goes on ${timeTag(timeline.wakes)}`,
-    });
-  else if (status === "working") steps.push({ from: last, kind: "own", words: "Runs" });
-  else
-    steps.push({
-      ...{ from: updated, to: updated },
-      ...(status === "cancelled"
-        ? ({ kind: "own", words: "Was cancelled" } as const)
-        : timeline.hasFailed
-          ? ({ kind: "wrong", words: "Failed" } as const)
-          : ({ kind: "own", words: "Ended with a result" } as const)),
-    });
+  const crash = { kind: "wrong", words: "Stopped here by the server, and ran again" } as const;
+  for (const { at, hasCrashed } of runs) if (hasCrashed) steps.push({ from: at, to: at, ...crash });
+  steps.push(lastStepOf(timeline, entries.at(-1)?.at ?? began, asks.at(-1) ?? updated));
   return steps.toSorted((a, b) => a.from - b.from || (a.to ?? Infinity) - (b.to ?? Infinity));
+}
+
+/** The step in which the call is now, or its end. */
+function lastStepOf(timeline: TaskTimeline, last: number, asked: number): Step {
+  const { view, updated, wakes, hasFailed, reason } = timeline;
+  switch (view.status) {
+    case "input_required":
+      return { from: asked, kind: "asked", words: `Asks you: ${shown(reason)}` };
+    case "working":
+      return wakes === undefined
+        ? { from: last, kind: "own", words: "Runs" }
+        : { from: last, kind: "slept", words: html`Sleeps, and goes on ${timeTag(wakes)}` };
+  }
+  const ended = { from: updated, to: updated };
+  if (view.status === "cancelled") return { ...ended, kind: "own", words: "Was cancelled" };
+  if (hasFailed) return { ...ended, kind: "wrong", words: "Failed" };
+  return { ...ended, kind: "own", words: "Ended with a result" };
 }
 
 const SECRETS = "Its answer is not shown: it may be a secret.";
 
+type Answer = Pick<Step, "kind" | "more" | "why"> & { words: string };
+
 /** An answer to the servlet, in words. */
-function wordsOf({
-  what,
-  words = "",
-  answer,
-  outcome,
-}: TimelineEntry): Omit<Step, "from" | "to" | "words"> & { words: string } {
-  const [kind = "", ...rest] = what.split(" ");
+function wordsOf({ what, words = "", answer, outcome }: TimelineEntry): Answer {
+  const [name = "", ...rest] = what.split(" ");
   const about = shown(rest.join(" "));
+  const hasFailed = outcome === "failed";
+  const failed = hasFailed ? ", which failed" : "";
+  const outside = hasFailed ? "wrong" : "outside";
   const more = answer === undefined ? {} : { more: answer };
-  const failed = outcome === "failed" ? ", which failed" : "";
-  switch (kind) {
+  switch (name.replace(/\/.*/s, "/")) {
     case "sleep":
       return {
         kind: "slept",
         words: words === "" ? "Slept" : `Slept ${durationOf(Number(words))}`,
       };
     case "http":
-      return {
-        kind: outcome === "failed" ? "wrong" : "outside",
-        words: `${about}${outcome === undefined || failed !== "" ? failed : ` ${outcome}`}`,
-      };
+      return { kind: outside, words: `${about}${failed || (outcome ? ` ${outcome}` : "")}` };
     case "call":
-      return {
-        kind: failed === "" ? "outside" : "wrong",
-        words: `Called ${about}${failed}`,
-      };
+      return { kind: outside, words: `Called ${about}${failed}` };
     case "allow":
-      return { kind: "own", words: `Looked up what you must allow: ${about}` };
+      return { kind: "own", words: `Checked whether you must allow ${about}` };
     case "config":
       return { kind: "own", words: `Read its setting ${about}`, why: SECRETS };
     case "secret":
     case "account":
-      return { kind: "asked", words: `Asked for your ${kind} ${about}`, why: SECRETS };
+      return { kind: "asked", words: `Asked for your ${name} ${about}`, why: SECRETS };
+    case "elicitation/": {
+      const question = words === "" ? "" : `: ${shown(words)}`;
+      return {
+        kind: "asked",
+        words: `Asked you${question}${DECISIONS[outcome ?? ""] ?? ""}`,
+        ...more,
+      };
+    }
+    case "sampling/":
+      return { kind: "asked", words: `Asked the model of your client${failed}`, ...more };
+    case "roots/":
+      return { kind: "asked", words: `Asked your client for its folders${failed}`, ...more };
+    default:
+      return { kind: "own", words: `Asked its host: ${shown(what)}`, why: SECRETS };
   }
-  if (what.startsWith("elicitation/")) {
-    const end = DECISIONS[outcome ?? ""] ?? "";
-    return {
-      kind: "asked",
-      words: `Asked you${words === "" ? "" : `: ${shown(words)}`}${end}`,
-      ...more,
-    };
-  }
-  if (what.startsWith("sampling/"))
-    return { kind: "asked", words: `Asked the model of your client${failed}`, ...more };
-  if (what.startsWith("roots/"))
-    return { kind: "asked", words: `Asked your client for its folders${failed}`, ...more };
-  return { kind: "own", words: `Asked its host: ${shown(what)}`, why: SECRETS };
 }
 
 const DECISIONS: Record<string, string> = {
@@ -216,7 +197,7 @@ const DECISIONS: Record<string, string> = {
   failed: " – there was no answer",
 };
 
-/** Widths of a drawing, and of the least that is seen of a bar. */
+/** Widths of the drawing and of its shortest bar. */
 const WIDTH = 1000;
 const LEAST = 6;
 
@@ -261,75 +242,51 @@ function timelineOf(steps: readonly Step[], began: number): Markup {
   </table>`;
 }
 
-const behind = (more: string | undefined, why: string | undefined): Markup =>
-  more !== undefined
-    ? html`<details>
-        <summary>The answer</summary>
-        <pre tabindex="0">${shown(more)}</pre>
-      </details>`
-    : why !== undefined
-      ? html`<span class="unseen">${why}</span>`
-      : html``;
-
-interface Acts {
-  timeline: TaskTimeline;
-  token: string;
-  steps: readonly Step[];
-  replayed: CallPage["replayed"];
-  isOpen: boolean;
+function behind(more: string | undefined, why: string | undefined): Markup {
+  if (more === undefined)
+    return why === undefined ? html`` : html`<span class="unseen">${why}</span>`;
+  return html`<details>
+    <summary>The answer</summary>
+    <pre tabindex="0">${shown(more)}</pre>
+  </details>`;
 }
 
-/** The menu of what else can be done; open where it shows what a replay has said. */
-function actsOf({ timeline, token, replayed, isOpen }: Acts): Markup {
+/** The menu of replay, fork and cancel; open where it shows the outcome of a replay. */
+function actsOf({ timeline, token, replayed }: Omit<CallPage, "id">, isOpen: boolean): Markup {
   const { hasJournal, entries } = timeline;
-  const field = hiddenFields({ token });
   const at = replayed?.entries ?? entries.length;
-  const choices = Array.from({ length: entries.length + 1 }, (_, nth) => nth);
-  const step = (nth: number) => {
-    const entry = entries[nth - 1];
-    return entry === undefined ? "" : `: ${beginningOf(wordsOf(entry).words, 60)}`;
-  };
+  const starts = ["", ...entries.map((one) => `: ${beginningOf(wordsOf(one).words, 60)}`)];
+  const button = (act: string, label: string, about: string, tone = "") =>
+    html`<p class="acts">
+      <button class="${tone}" name="do" value="${act}">${label}</button>
+      <span class="dim small">${about}</span>
+    </p>`;
   const repeat = html`<form method="post">
-    ${field}
+    ${hiddenFields({ token })}
     <label for="at">From where</label>
     <select id="at" name="at">
-      ${choices.map(
-        (nth) =>
+      ${starts.map(
+        (words, nth) =>
           html`<option value="${nth}" ${nth === at ? html`selected` : ""}>
-            ${capital(startOf(nth))}${step(nth)}
+            ${capital(startOf(nth))}${words}
           </option>`,
       )}
     </select>
-    <p class="acts">
-      <button name="do" value="replay">Replay</button>
-      <span class="dim small">Runs it again up to there, alone: nothing outside changes.</span>
-    </p>
+    ${button("replay", "Replay", "Runs it again up to there, alone: nothing outside changes.")}
     ${replayed === undefined ? "" : replayOf(replayed)}
-    <p class="acts">
-      <button name="do" value="fork">Fork …</button>
-      <span class="dim small">Makes a new call that goes on from there. You are asked first.</span>
-    </p>
+    ${button("fork", "Fork …", "Makes a new call that goes on from there. You are asked first.")}
   </form>`;
+  const none = html`<p>
+    It cannot be replayed or forked: its record is deleted an hour after its end, and a call that
+    never waited has none.
+  </p>`;
   const cancel = html`<form method="post">
-    ${field}
-    <p class="acts">
-      <button class="danger" name="do" value="cancel">Cancel the call</button>
-      <span class="dim small">Stops it for good. What it has done stays done.</span>
-    </p>
+    ${hiddenFields({ token })}
+    ${button("cancel", "Cancel the call", "Stops it for good. What it has done stays done.", "danger")}
   </form>`;
   return html`<details class="more" id="acts" ${replayed === undefined ? "" : html`open`}>
     <summary class="button">Replay, fork${isOpen ? ", cancel" : ""}</summary>
-    <div class="card">
-      ${
-        hasJournal
-          ? repeat
-          : html`<p>
-              It cannot be replayed or forked: its record is deleted an hour after its end, and a
-              call that never waited has none.
-            </p>`
-      }
-      ${isOpen ? cancel : ""}
-    </div>
+    <div class="card">${hasJournal ? repeat : none} ${isOpen ? cancel : ""}</div>
   </details>`;
 }
 
@@ -399,7 +356,7 @@ function textsIn(result: unknown): string[] {
 function resultOf({ view: { result }, hasFailed, reason }: TaskTimeline): Markup {
   if (result === undefined) return html``;
   const said = textsIn(result).join("\n");
-  // What has failed has said so above.
+  // The reason of a failure stands above.
   const text = hasFailed && said === reason ? "" : said;
   return html`<h2>Result</h2>
     ${text === "" ? "" : html`<pre class="text" tabindex="0">${bounded(text)}</pre>`}

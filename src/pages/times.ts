@@ -29,10 +29,10 @@ function dateOf(at: number): string {
   return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]!} ${date.getUTCFullYear()}`;
 }
 
-/** How long something took: `340 ms`, `2.5 s`, `4 min 10 s`, `2 h 4 min`, `3 days 2 h`. */
+/** A length of time: `1.4 ms`, `340 ms`, `2.5 s`, `4 min 10 s`, `2 h 4 min`, `3 days 2 h`. */
 export function durationOf(ms: number): string {
   const whole = Math.max(0, Math.round(ms));
-  if (whole < 1000) return `${whole} ms`;
+  if (whole < 1000) return `${ms > 0 && ms < 10 ? Number(ms.toPrecision(2)) : whole} ms`;
   if (whole < MINUTE) return `${Math.min(59.9, Math.round(whole / 100) / 10)} s`;
   const [unit, name, lesser, short] =
     whole < HOUR

@@ -1,4 +1,5 @@
 /** Quantities as pages show them, with their units. */
+import { durationOf } from "./times.ts";
 
 export const count = (value: number): string => Math.round(value).toLocaleString("en");
 
@@ -16,21 +17,6 @@ export function bytesText(bytes: number): string {
     : `${rounded(bytes / 1024 ** power)} ${BYTES[power]!}`;
 }
 
-const TIMES: readonly [ms: number, unit: string][] = [
-  [86_400_000, "days"],
-  [3_600_000, "h"],
-  [60_000, "min"],
-  [1000, "s"],
-  [1, "ms"],
-];
-
-/** `0 ms`, `1.5 s`, `4 min`, `1 day`. */
-export function durationText(ms: number): string {
-  const [size, unit] = TIMES.find(([from]) => ms >= from) ?? [1, "ms"];
-  const value = rounded(ms / size);
-  return `${value} ${value === "1" && unit === "days" ? "day" : unit}`;
-}
-
 const rounded = (value: number): string =>
   value >= 10 ? count(value) : String(Number(value.toPrecision(2)));
 
@@ -43,5 +29,5 @@ export const computeMs = (fuel: number): number => fuel / FUEL_PER_MS;
 /** That time in words: `0 ms`, `below 1 ms`, `about 97 ms`. */
 export function computeText(fuel: number): string {
   const ms = computeMs(fuel);
-  return fuel === 0 ? "0 ms" : ms < 1 ? "below 1 ms" : `about ${durationText(ms)}`;
+  return fuel === 0 ? "0 ms" : ms < 1 ? "below 1 ms" : `about ${durationOf(ms)}`;
 }

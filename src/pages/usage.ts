@@ -5,7 +5,8 @@ import { DIMENSIONS, noSums, timeOf, type Dimension, type Sums } from "../observ
 import { SPANS, type Report, type UsageSpan } from "../observe/usage-object.ts";
 import { emptyState, tableOf } from "./components.ts";
 import { PAGES } from "./paths.ts";
-import { bytesText, computeMs, computeText, count, durationText, several } from "./units.ts";
+import { durationOf } from "./times.ts";
+import { bytesText, computeMs, computeText, count, several } from "./units.ts";
 
 /** The selection that the page shows. */
 interface Question {
@@ -61,7 +62,7 @@ export function usagePage(question: Question, report: Report, now: number): Mark
           label: `${exactly(start)}: ${computeText(fuel)}`,
           ...{ start, value: computeMs(fuel), wrong: 0 },
         })),
-        inWords: durationText,
+        inWords: durationOf,
         legend: html`<span class="key bar"></span> time on a processor`,
       })}
     </div>
@@ -131,7 +132,7 @@ type Counted = Omit<Report["named"][number], "name">;
 
 const timeText = (sums: Sums, part: number): string => {
   const ms = timeOf(sums, part);
-  return ms === undefined ? "–" : durationText(ms);
+  return ms === undefined ? "–" : durationOf(ms);
 };
 
 /** The counts as text, by column. */

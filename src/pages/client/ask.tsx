@@ -56,7 +56,7 @@ export const AskForm = ({
           {isModel
             ? "the tool takes this as the answer of a model."
             : isPage
-              ? "the tool goes on, once what you did there has arrived."
+              ? "the tool goes on once the page has reported back."
               : "the tool goes on with what you entered."}
         </li>
         {!isModel && (

@@ -21,7 +21,7 @@ interface FormProps {
   isBusy?: boolean;
   /** The content that it begins with. */
   given?: Json | undefined;
-  /** What the server finds wrong with what was sent last. */
+  /** The server's complaints about the content that was sent last. */
   wrong?: readonly Wrong[];
   onSubmit(button: string, content: Json): void;
   /** Absent where fields have no completions. */
@@ -48,7 +48,7 @@ const HINT = 2000;
 
 const FIELDS = "input, select, textarea";
 
-/** What all parts of a form share. */
+/** Shared by all parts of a form. */
 interface Shared {
   id: string;
   wrong: readonly Wrong[];
@@ -105,8 +105,13 @@ export const SchemaForm = (props: FormProps) => {
 
 interface PartProps {
   part: FormPart;
+  /** Its value in the content that the form begins with. */
   given: unknown;
   shared: Shared;
+}
+
+interface FieldProps extends Omit<PartProps, "shared"> {
+  id: string;
 }
 
 const Label = ({ part: { field } }: { part: FormPart }) => (
@@ -231,12 +236,12 @@ const textOf = (value: unknown) => (typeof value === "string" ? value : "");
 const isDateTime = ({ schema }: FormPart): boolean =>
   schema["type"] === "string" && schema["format"] === "date-time";
 
-/** True for a choice of few. */
+/** True for a choice with few options. */
 const isInSight = ({ field: { kind, options, isRequired } }: FormPart): boolean =>
   options.length <= IN_SIGHT && (kind === "many" || (kind === "one" && isRequired));
 
 /** A choice whose options are all in sight. */
-const Choices = ({ id, part, given }: { id: string; part: FormPart; given: unknown }) => {
+const Choices = ({ id, part, given }: FieldProps) => {
   const { field } = part;
   const typed = typedFor(part, given);
   return (
@@ -258,17 +263,7 @@ const Choices = ({ id, part, given }: { id: string; part: FormPart; given: unkno
 };
 
 /** Rows to add and remove: a list of simple values. */
-const Rows = ({
-  id,
-  part,
-  item,
-  given,
-}: {
-  id: string;
-  part: FormPart;
-  item: FormPart;
-  given: unknown;
-}) => {
+const Rows = ({ id, part, item, given }: FieldProps & { item: FormPart }) => {
   const [rows, setRows] = useState(() => {
     const preset = typedFor(part, given ?? part.schema["default"]);
     const first = part.field.isRequired ? [""] : [];
@@ -310,19 +305,8 @@ const Rows = ({
 };
 
 /** A one-line input with completions. */
-const CompletedInput = ({
-  id,
-  part,
-  given,
-  about,
-  complete,
-}: {
-  id: string;
-  part: FormPart;
-  given: unknown;
-  about: object;
-  complete: CompleteField;
-}) => {
+const CompletedInput = (props: FieldProps & { about: object; complete: CompleteField }) => {
+  const { id, part, given, about, complete } = props;
   const { field } = part;
   const [values, setValues] = useState<string[]>([]);
   const pause = useRef<number | undefined>(undefined);
@@ -356,52 +340,29 @@ const CompletedInput = ({
   );
 };
 
-const Input = ({
-  id,
-  part,
-  typed,
-  about,
-}: {
-  id: string;
-  part: FormPart;
-  typed: readonly string[];
-  about: object;
-}) => {
+const Input = (props: Omit<FieldProps, "given"> & { typed: readonly string[]; about: object }) => {
+  const { id, part, typed, about } = props;
   const { field, isSecret } = part;
   const { id: name, kind, type, options, isRequired } = field;
   const common = { id, name, required: isRequired, ...about };
   const value = typed[0] ?? "";
   switch (kind) {
     case "yes-no":
-    case "one": {
-      const all =
-        kind === "one"
-          ? options.map(({ title }, nth) => [String(nth), title])
-          : [
-              ["true", "Yes"],
-              ["false", "No"],
-            ];
+    case "one":
+    case "many": {
+      const titles = options.map(({ title }, nth) => [String(nth), title] as const);
+      const all = kind === "yes-no" ? YES_NO : titles;
       return (
-        <select {...common}>
-          <option value="">–</option>
+        <select {...common} {...(kind === "many" && { multiple: true })}>
+          {kind !== "many" && <option value="">–</option>}
           {all.map(([one, title]) => (
-            <option value={one} selected={one === value}>
-              {printableText(title ?? "")}
-            </option>
-          ))}
-        </select>
-      );
-    }
-    case "many":
-      return (
-        <select {...common} multiple>
-          {options.map(({ title }, nth) => (
-            <option value={String(nth)} selected={typed.includes(String(nth))}>
+            <option value={one} selected={typed.includes(one)}>
               {printableText(title)}
             </option>
           ))}
         </select>
       );
+    }
     case "area":
     case "json":
       return (
@@ -426,6 +387,11 @@ const Input = ({
     }
   }
 };
+
+const YES_NO = [
+  ["true", "Yes"],
+  ["false", "No"],
+] as const;
 
 /** A point in time as its input has it, in the zone of this browser. */
 function localOf(text: string): string {

@@ -154,7 +154,7 @@ export interface Wrong {
   message: string;
 }
 
-/** The content of a form, or what is not even JSON in it. */
+/** The content of a form, and the values in it that are not valid. */
 export function contentIn(
   parts: readonly FormPart[],
   form: FormData,
@@ -227,7 +227,7 @@ function rowsIn({ field }: FormPart, text: string): unknown[] {
   return [contentOf([field], new Map([[field.id, [text]]]))[field.name]];
 }
 
-/** True for a value that is as the form began. */
+/** True for a value that nobody has changed. */
 function isUntouched({ field, members }: FormPart, value: unknown): boolean {
   if (members) return value === undefined;
   if (value === undefined || (field.kind === "yes-no" && value === false)) return true;
@@ -243,7 +243,7 @@ export function isJson(text: string): boolean {
   }
 }
 
-/** What a form begins with: the texts of a part, from this content or from its schema. */
+/** The initial texts of a part, from this content or from its schema. */
 export function typedFor({ field, item }: FormPart, given: unknown): readonly string[] {
   if (item)
     return Array.isArray(given) ? given.map((one) => asTyped(item.field, one)[0] ?? "") : [];
@@ -260,7 +260,7 @@ export function withoutSecretFields(parts: readonly FormPart[], content: Json): 
   return Object.fromEntries(kept);
 }
 
-/** What the server says is wrong with the arguments of a call, by their places: "`a.b` must be a string; `c` …". */
+/** The server's complaints about the arguments of a call, by path: "`a.b` must be a string; `c` …". */
 export function wrongFrom(text: string): Wrong[] {
   const [, said] =
     /^Tool arguments do not match the input schema of [^:]*: (.*)\.$/s.exec(text) ?? [];

@@ -41,7 +41,7 @@ export interface Listener {
 
 interface Listening {
   by?: Listener;
-  /** What is called. */
+  /** The name of the entry that is called. */
   name?: string;
 }
 

@@ -62,8 +62,8 @@ const Contents = ({ of }: { of: Json }) => {
   );
 };
 
-/** How a resource that a result links to is read. */
-type Read = (uri: string) => Promise<Json>;
+/** Reads a resource that a result links to. */
+export type Read = (uri: string) => Promise<Json>;
 
 /** A resource that a result links to, which opens here. */
 const Link = ({ block, read }: { block: Json; read: Read }) => {

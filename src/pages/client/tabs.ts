@@ -3,7 +3,7 @@
 /** A question in a tab. */
 export interface TabQuestion {
   id: string;
-  /** What was called, and what it asks. */
+  /** The called entry, and its question. */
   name: string;
   question: string;
   /** Unix time in ms. */

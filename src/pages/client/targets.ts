@@ -159,7 +159,7 @@ export function failureIn(error: unknown): Failure {
   return { title, why, ...(known !== undefined && { advice: known }) };
 }
 
-/** What to do, by the HTTP status or the JSON-RPC code of an error. */
+/** Advice, by the HTTP status or the JSON-RPC code of an error. */
 const ADVICE: Record<string, string> = {
   403: "You may not do this. Ask whoever runs this server for access.",
   404: "It may have been renamed or removed. Reload the page.",
@@ -167,7 +167,7 @@ const ADVICE: Record<string, string> = {
   429: "You have called too often. Wait a little, and run this again.",
   503: "Wait a little, and run this again.",
   "-32601": "This server does not offer that. Reload the page.",
-  "-32602": "Check what you entered, and that it is still offered: reload the page.",
-  "-32603": "Run this again. If it stays, tell whoever runs this server what it says.",
-  "-32600": "Wait a little, and run this again. If it stays, reload the page.",
+  "-32602": "Check your values. If they are right, reload the page: this may no longer be offered.",
+  "-32603": "Run this again. If it fails again, tell whoever runs this server, with this message.",
+  "-32600": "Wait a little, and run this again. If it fails again, reload the page.",
 };

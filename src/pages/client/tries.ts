@@ -1,4 +1,4 @@
-/** What somebody has tried in this window, until it is closed; and the links that carry arguments. */
+/** The history of tried calls in this window, and links that carry arguments. */
 import { isObject, type Json } from "../../core/model.ts";
 import type { Target } from "./targets.ts";
 

@@ -3,11 +3,12 @@ import { createPortal, render, useEffect, useRef, useState } from "hono/jsx/dom"
 import { isObject, type Json } from "../../core/model.ts";
 import { printableText } from "../../core/text.ts";
 import { programsFor, type Callee } from "../programs.ts";
+import { durationOf } from "../times.ts";
 import { AskForm } from "./ask.tsx";
 import { SchemaForm } from "./fields.tsx";
 import { contentIn, formPartsOf, withoutSecretFields, wrongFrom, type Wrong } from "./form.ts";
 import type { PendingAsk, Listener, TimedMessage, CallProgress } from "./mcp.ts";
-import { Messages, ResultView, Text } from "./results.tsx";
+import { Messages, ResultView, Text, type Read } from "./results.tsx";
 import {
   callTarget,
   callingOf,
@@ -60,13 +61,15 @@ export function mountTry(place: HTMLElement, tried: Tried): void {
   render(<Try {...tried} views={viewsIn(view, tried)} below={below} />, form);
 }
 
-/** The content with which a form begins; a later version replaces what was typed. */
+/** The content with which a form begins; a later version replaces the form. */
 interface Beginning {
   version: number;
   given: Json | undefined;
   /** True where all of it is one text. */
   isJson: boolean;
 }
+
+const NOTHING: Beginning = { version: 0, given: undefined, isJson: false };
 
 interface Parts extends Tried {
   views: ReturnType<typeof viewsIn>;
@@ -78,11 +81,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
   const id = `try-${kind}-${encodeURIComponent(name)}`;
   const [schema, setSchema] = useState<Json | undefined>(undefined);
   const [failure, setFailure] = useState<Failure | undefined>(undefined);
-  const [beginning, setBeginning] = useState<Beginning>({
-    version: 0,
-    given: undefined,
-    isJson: false,
-  });
+  const [beginning, setBeginning] = useState<Beginning>(NOTHING);
   const [run, setRun] = useState<Run | undefined>(undefined);
   const [content, setContent] = useState<Json>({});
   const [wrong, setWrong] = useState<readonly Wrong[]>([]);
@@ -167,7 +166,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
     asked.answer(result);
     update({ asked: now.current!.asked.filter((one) => one !== asked) });
   };
-  /** What is in the form now, as far as it can be read. */
+  /** The content of the form now, as far as it can be read. */
   const typed = (): Json => {
     const form = place.current?.querySelector("form");
     if (!form || schema === undefined) return content;
@@ -197,6 +196,12 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
     else begin({ ...example, ...withoutEmpty(typed()) }, schema!);
   };
 
+  /** Changes between fields and JSON, with the arguments as they are. */
+  const changeWay = () => {
+    const given = typed();
+    setWrong([]);
+    setBeginning({ version: beginning.version + 1, given, isJson: !beginning.isJson });
+  };
   const isBusy = run !== undefined && run.ended === undefined;
   const hasFields = schema !== undefined && formPartsOf(schema).length > 0;
   return (
@@ -224,18 +229,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
                 </button>
               )}
               {kind === "tool" && (hasFields || beginning.isJson) && (
-                <button
-                  type="button"
-                  onClick={() => {
-                    const given = typed();
-                    setWrong([]);
-                    setBeginning({
-                      version: beginning.version + 1,
-                      given,
-                      isJson: !beginning.isJson,
-                    });
-                  }}
-                >
+                <button type="button" onClick={changeWay}>
                   {beginning.isJson ? "Use fields" : "Edit as JSON"}
                 </button>
               )}
@@ -248,7 +242,11 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
       {createPortal(
         <>
           {run?.ended !== undefined && (
-            <Ended run={run} read={(uri) => readLinked(target, address, uri)} />
+            <Ended
+              ended={run.ended}
+              ms={run.ms ?? 0}
+              read={(uri) => readLinked(target, address, uri)}
+            />
           )}
           {run !== undefined && run.log.length > 0 && (
             <>
@@ -354,39 +352,32 @@ const Running = ({ run }: { run: Run }) => {
   );
 };
 
-const durationOf = (ms: number): string => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);
-
 const Ended = ({
-  run: { ended, ms = 0 },
+  ended,
+  ms,
   read,
 }: {
-  run: Run;
-  read(uri: string): Promise<Json>;
+  ended: NonNullable<Run["ended"]>;
+  ms: number;
+  read: Read;
 }) => {
-  if (ended === undefined) return null;
-  if ("failure" in ended)
-    return (
-      <div class="result">
-        <h2>Result</h2>
-        <p role="status" class="dim small">
-          Failed after {durationOf(ms)}.
-        </p>
-        <FailureView failure={ended.failure} />
-      </div>
-    );
-  const call = callIn(ended.result);
+  const call = "result" in ended ? callIn(ended.result) : undefined;
   return (
     <div class="result">
       <h2>Result</h2>
       <p role="status" class="dim small">
-        Completed after {durationOf(ms)}.
+        {"result" in ended ? "Completed" : "Failed"} after {durationOf(ms)}.
       </p>
       {call !== undefined && (
         <p class="notice">
           This call waits. <a href={call}>Open its page</a> to answer it and to follow it.
         </p>
       )}
-      <ResultView result={ended.result} read={read} />
+      {"result" in ended ? (
+        <ResultView result={ended.result} read={read} />
+      ) : (
+        <FailureView failure={ended.failure} />
+      )}
     </div>
   );
 };
@@ -400,7 +391,7 @@ function callIn(result: Json): string | undefined {
   return hasLive ? `/console/live/${id}` : `/ask/${id}`;
 }
 
-/** What was tried before in this window. */
+/** Earlier calls in this window. */
 const Tries = ({ tries, fill }: { tries: readonly TriedCall[]; fill(content: Json): void }) =>
   tries.length === 0 ? null : (
     <details class="tries">

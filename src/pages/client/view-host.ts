@@ -44,7 +44,7 @@ export interface FramedView {
   /** The address of its document. */
   address: string;
   title: string;
-  /** What its resource says of it, as its servlet gave it. */
+  /** The metadata of its resource, as its servlet gave it. */
   meta: unknown;
   /** The call whose result it shows, which ends with the result or with why there is none. */
   call?: {
@@ -292,7 +292,7 @@ function isWithin(data: unknown, most: number): boolean {
   while (left > 0 && all.length > 0) {
     const one = all.pop();
     left -= typeof one === "string" ? one.length : 8;
-    // What JSON has no word for, such as a buffer, is no message.
+    // Values outside JSON, such as a buffer, are not messages.
     if (typeof one === "object" && one !== null) {
       if (!Array.isArray(one) && Object.getPrototypeOf(one) !== Object.prototype) return false;
       for (const [key, value] of Object.entries(one)) all.push(key, value);

@@ -176,7 +176,7 @@ const addressOf = (uri: string): string => {
   return `/console/view?${new URLSearchParams({ uri, ...(profile && { profile }) })}`;
 };
 
-/** What an entry says about views. */
+/** The `ui` member of an entry's metadata. */
 function uiOf(entry: { _meta?: Json | undefined } | undefined): Json {
   const ui = entry?._meta?.["ui"];
   return isObject(ui) ? ui : {};

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { bytesText, computeText, durationText, several } from "../../../src/pages/units.ts";
+import { durationOf } from "../../../src/pages/times.ts";
+import { bytesText, computeText, several } from "../../../src/pages/units.ts";
 
 /** Quantities as pages show them. */
 
@@ -22,7 +23,7 @@ test.each([
   [7_200_000, "2 h"],
   [86_400_000, "1 day"],
   [7 * 86_400_000, "7 days"],
-])("%d ms are %s", (ms, text) => expect(durationText(ms)).toBe(text));
+])("%d ms are %s", (ms, text) => expect(durationOf(ms)).toBe(text));
 
 test.each([
   [0, "0 ms"],

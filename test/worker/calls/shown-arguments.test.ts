@@ -63,13 +63,21 @@ describe("a list", () => {
 });
 
 describe("secrets are hidden", () => {
-  test.each(["password", "api_key", "apiKey", "Authorization", "clientSecret", "token", "pin"])(
-    "in an argument named %s",
-    (name) => {
-      expect(about({ [name]: "hunter2" })).toBe(`${name}: (hidden)`);
-      expect(shownArguments({ [name]: "hunter2" }, entry({}))).toEqual({ [name]: "(hidden)" });
-    },
-  );
+  test.each([
+    "password",
+    "api_key",
+    "apiKey",
+    "Authorization",
+    "clientSecret",
+    "token",
+    "pin",
+    "otp",
+    "accessKey",
+    "session_cookie",
+  ])("in an argument named %s", (name) => {
+    expect(about({ [name]: "hunter2" })).toBe(`${name}: (hidden)`);
+    expect(shownArguments({ [name]: "hunter2" }, entry({}))).toEqual({ [name]: "(hidden)" });
+  });
 
   test("inside of others, by name or by schema", () => {
     const given = { login: { user: "ada", word: "hunter2" }, all: [{ password: "hunter2" }] };
