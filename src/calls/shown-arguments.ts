@@ -1,8 +1,8 @@
 /** Which arguments of a call do pages show? No secrets, and beginnings. */
 import { limits } from "../core/limits.ts";
-import { isObject, type Json } from "../core/model.ts";
-import { oncePer } from "../core/once-per.ts";
-import { printableLine, shortened } from "../core/text.ts";
+import { isObject } from "../core/model.ts";
+import { beginningOf, printableLine, shortened } from "../core/text.ts";
+import { secretsIn } from "../schema/secrets.ts";
 import type { Entry } from "../servlets/registry.ts";
 import { inputOf } from "./call-ref.ts";
 
@@ -22,28 +22,33 @@ const HIDDEN = "(hidden)";
 
 /** Names of arguments that may hold a secret, whatever their schema says. */
 const SECRET =
-  /pass(word|phrase|wd|code)|secret|token|api[-_]?key|private[-_]?key|credential|authorization/i;
+  /pass(word|phrase|wd|code)|^(pass|pwd|pin|otp|cvv|cvc)$|secret|token|(api|access|private)[-_]?key|credential|authorization|bearer|cookie/i;
 
-/** Names of the properties that a schema declares as secrets, at any depth. */
-const secretsOf = oncePer((schema: object): ReadonlySet<string> => {
-  const found = new Set<string>();
-  const look = (node: unknown, name: string, depth: number): void => {
-    if (typeof node !== "object" || node === null || depth > 20) return;
-    const { format, writeOnly } = node as Json;
-    if (name !== "" && (format === "password" || writeOnly === true)) found.add(name);
-    for (const [key, value] of Object.entries(node)) look(value, key, depth + 1);
-  };
-  look(schema, "", 0);
-  return found;
-});
+/** The parts of an address that may be secrets: a user with a password, and values of its query. */
+const IN_ADDRESS = /(\/\/)[^\s/?#@]+@|([?&#]([^\s=&#]{1,100})=)[^\s&#]+/g;
+
+/** Characters of a text in which addresses are looked for: more than any page shows. */
+const LOOKED_AT = 10_000;
+
+/** The beginning of a text, without the secrets of addresses in it. */
+const withoutKeys = (text: string): string =>
+  beginningOf(text, LOOKED_AT).replace(
+    IN_ADDRESS,
+    (whole, slashes?: string, query?: string, name = "") =>
+      slashes !== undefined
+        ? `${slashes}${HIDDEN}@`
+        : SECRET.test(name)
+          ? `${query}${HIDDEN}`
+          : whole,
+  );
 
 type Shown = Pick<Entry, "tool"> | undefined;
 
 /** Tells which arguments are hidden from people. Numbers and booleans never are. */
 function hides(entry: Shown): (name: string, value: unknown) => boolean {
-  const declared = entry?.tool ? secretsOf(entry.tool.tool.inputSchema) : undefined;
+  const isDeclared = entry?.tool ? secretsIn(entry.tool.tool.inputSchema) : undefined;
   return (name, value) =>
-    declared?.has(name) === true ||
+    isDeclared?.(name) === true ||
     (SECRET.test(name) && typeof value !== "number" && typeof value !== "boolean");
 }
 
@@ -54,7 +59,7 @@ export function shownArguments(args: unknown, entry?: Shown): Record<string, str
   return Object.fromEntries(
     all.map(([name, value]) => {
       if (isHidden(name, value)) return [name, HIDDEN];
-      const text = typeof value === "string" ? value : withoutSecrets(value, isHidden);
+      const text = typeof value === "string" ? withoutKeys(value) : withoutSecrets(value, isHidden);
       return [name, shortened(text, limits.pageCharacters)];
     }),
   );
@@ -62,14 +67,16 @@ export function shownArguments(args: unknown, entry?: Shown): Record<string, str
 
 /** A value as JSON, without what looks like a secret. */
 export const withoutSecrets = (value: unknown, isHidden = hides(undefined)): string =>
-  JSON.stringify(value, (name, one: unknown) => (isHidden(name, one) ? HIDDEN : one)) ?? "";
+  JSON.stringify(value, (name, one: unknown) =>
+    isHidden(name, one) ? HIDDEN : typeof one === "string" ? withoutKeys(one) : one,
+  ) ?? "";
 
 const briefly = (value: unknown): string =>
   Array.isArray(value)
     ? `${value.length} ${value.length === 1 ? "item" : "items"}`
     : isObject(value)
       ? "{…}"
-      : String(value);
+      : withoutKeys(String(value));
 
 /** The words for a call in lists. Its task keeps them as long as it exists. */
 export function aboutOf(entry: Pick<Entry, "ref" | "servlet" | "tool">): AboutCall {

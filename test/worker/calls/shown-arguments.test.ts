@@ -9,13 +9,26 @@ import type { Entry } from "../../../src/servlets/registry.ts";
 const PROPERTIES = {
   pin: { type: "string", format: "password" },
   login: { type: "object", properties: { word: { type: "string", writeOnly: true } } },
+  codes: { type: "array", items: { type: "string", format: "password" } },
+  maybe: { anyOf: [{ type: "string", writeOnly: true }, { type: "null" }] },
+  behind: { $ref: "#/$defs/Word" },
+  map: { type: "object", additionalProperties: { allOf: [{ $ref: "#/$defs/Word" }] } },
+  lists: { type: "array", items: { $ref: "#/$defs/Lists" } },
+  plain: { type: "string", examples: [{ format: "password" }] },
+};
+
+const $defs = {
+  Word: { type: "string", format: "password" },
+  Lists: { anyOf: [{ type: "array", items: { $ref: "#/$defs/Lists" } }, { $ref: "#/$defs/Word" }] },
 };
 
 const entry = (input: Json) =>
   ({
     ref: { kind: "tool", name: "deploy", input },
     servlet: { name: "deploys" } as PreparedServlet,
-    tool: { tool: { name: "deploy", inputSchema: { type: "object", properties: PROPERTIES } } },
+    tool: {
+      tool: { name: "deploy", inputSchema: { type: "object", properties: PROPERTIES, $defs } },
+    },
   }) as unknown as Entry;
 
 const about = (input: Json) => aboutOf(entry(input)).arguments;
@@ -41,19 +54,64 @@ describe("a list", () => {
 });
 
 describe("secrets are hidden", () => {
-  test.each(["password", "api_key", "apiKey", "Authorization", "clientSecret", "token", "pin"])(
-    "in an argument named %s",
-    (name) => {
-      expect(about({ [name]: "hunter2" })).toBe(`${name}: (hidden)`);
-      expect(shownArguments({ [name]: "hunter2" }, entry({}))).toEqual({ [name]: "(hidden)" });
-    },
-  );
+  test.each([
+    "password",
+    "api_key",
+    "apiKey",
+    "Authorization",
+    "clientSecret",
+    "token",
+    "pin",
+    "pwd",
+    "accessKey",
+    "cookie",
+  ])("in an argument named %s", (name) => {
+    expect(about({ [name]: "hunter2" })).toBe(`${name}: (hidden)`);
+    expect(shownArguments({ [name]: "hunter2" }, entry({}))).toEqual({ [name]: "(hidden)" });
+  });
 
   test("inside of others, by name or by schema", () => {
     const given = { login: { user: "ada", word: "hunter2" }, all: [{ password: "hunter2" }] };
     const shown = JSON.stringify(shownArguments(given, entry({})));
     expect(shown).toContain("ada");
     expect(shown).not.toContain("hunter2");
+  });
+
+  test.each([
+    { codes: ["hunter2"] },
+    { maybe: "hunter2" },
+    { behind: "hunter2" },
+    { map: { any: "hunter2" } },
+    { lists: [[["hunter2"]]] },
+  ])("by a schema that says it of an item, a choice or behind a reference: %j", (given) => {
+    const [name] = Object.keys(given);
+    expect(about(given)).toBe(`${name}: (hidden)`);
+    expect(shownArguments({ deep: [given] }, entry({}))).toEqual({
+      deep: `[{"${name}":"(hidden)"}]`,
+    });
+    expect(about({ plain: "shown", first: ["a"] })).toBe("plain: shown, first: 1 item");
+  });
+
+  test("of a schema with more than is looked at", () => {
+    const part = (nth: number) => ({ type: "array", items: { title: `${nth}` } });
+    const properties = Object.fromEntries(
+      Array.from({ length: 20_000 }, (_, nth) => [`p${nth}`, part(nth)]),
+    );
+    const large = {
+      tool: { tool: { name: "large", inputSchema: { type: "object", properties } } },
+    };
+    expect(shownArguments({ p1: ["x"] }, large as unknown as Entry)).toEqual({ p1: "(hidden)" });
+  });
+
+  test("in addresses, by their parts and the names in their queries", () => {
+    const url = "see postgres://ada:hunter2@db/app?page=2&api_key=hunter2&to=a@b#token=hunter2";
+    const shown = "see postgres://(hidden)@db/app?page=2&api_key=(hidden)&to=a@b#token=(hidden)";
+    expect(shownArguments({ url, all: [url] }, entry({}))).toEqual({
+      url: shown,
+      all: `["${shown}"]`,
+    });
+    expect(about({ url: url.slice(4) })).toBe("url: postgres://(hidden)@db/app?page=2&api_ke…");
+    expect(about({ to: "ada@example.com" })).toBe("to: ada@example.com");
   });
 
   test("but not numbers, which count", () => {
