@@ -81,7 +81,7 @@ export function createApp(server: Server) {
     hasWarned = true;
     // What everybody may read, pages of any origin may.
     const isFinding = finding.includes(c.req.path.replace(/\/$/, ""));
-    if (isFinding) c.req.raw = withoutOrigin(c.req.raw);
+    if (isFinding) c.req.raw = without(c.req.raw, "origin");
     const origin = c.req.raw.headers.get("origin");
     if (origin !== null || !isProbe(c.req)) checkOrigin(c.req.raw, policy);
     return origin === null ? next() : readable(c, next);
@@ -196,8 +196,9 @@ export function createApp(server: Server) {
     app.on(methods, SIGN_IN_PATH, ({ req }) =>
       paged(req.raw, (visited) => signedInEndpoint(req.raw, visited)),
     );
+    // Whoever it is may sign out, also while it is not known whether their key is revoked.
     app.on(methods, SIGN_OUT_PATH, ({ req: { raw } }) =>
-      paged(raw, (visited) => signOutEndpoint(raw, visited)),
+      paged(without(raw, "cookie"), (visited) => signOutEndpoint(raw, visited)),
     );
   }
 
@@ -271,9 +272,9 @@ export function createApp(server: Server) {
   return app;
 }
 
-function withoutOrigin(request: Request): Request {
+function without(request: Request, header: string): Request {
   const headers = new Headers(request.headers);
-  headers.delete("origin");
+  headers.delete(header);
   return new Request(request, { headers });
 }
 

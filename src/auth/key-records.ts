@@ -265,7 +265,9 @@ export class KnownKeys {
     try {
       const { revoked, made } = await records().used(used);
       this.#revoked = new Set(revoked);
-      this.#made = made.map(({ key, name, scopes, expires }) => ({
+      // A name that the configuration gives away later is that key's alone: it names one caller.
+      const own = made.filter(({ name }) => this.#configured.every((one) => one.name !== name));
+      this.#made = own.map(({ key, name, scopes, expires }) => ({
         ...{ name, hash: new Uint8Array(Uint8Array.fromHex(key)) },
         ...(scopes && { scopes }),
         ...(expires !== null && { expires }),

@@ -1,9 +1,8 @@
 /** Which arguments of a call do pages show? No secrets, and beginnings. */
 import { limits } from "../core/limits.ts";
 import { isObject } from "../core/model.ts";
-import { oncePer } from "../core/once-per.ts";
-import { printableLine, shortened } from "../core/text.ts";
-import { NAMED_SCHEMA_KEYWORDS, References, SCHEMA_KEYWORDS } from "../schema/references.ts";
+import { beginningOf, printableLine, shortened } from "../core/text.ts";
+import { secretsIn } from "../schema/secrets.ts";
 import type { Entry } from "../servlets/registry.ts";
 import { inputOf } from "./call-ref.ts";
 
@@ -25,61 +24,31 @@ const HIDDEN = "(hidden)";
 const SECRET =
   /pass(word|phrase|wd|code)|^(pass|pwd|pin|otp|cvv|cvc)$|secret|token|(api|access|private)[-_]?key|credential|authorization|bearer|cookie/i;
 
-/** Parts of addresses: who they are for, and the parameters. */
-const ADDRESS = /(:\/\/)[^\s/?#@]*@|([?&;#])([^\s=&;?#]*)=[^\s&;#]*/g;
+/** The parts of an address that may be secrets: a user with a password, and values of its query. */
+const IN_ADDRESS = /(\/\/)[^\s/?#@]+@|([?&#]([^\s=&#]{1,100})=)[^\s&#]+/g;
 
-/** A text without what its addresses may have of secrets. */
-const withoutCredentials = (text: string): string =>
-  text.replace(ADDRESS, (all, scheme?: string, mark?: string, name?: string) =>
-    scheme !== undefined
-      ? `${scheme}${HIDDEN}@`
-      : SECRET.test(name!)
-        ? `${mark}${name}=${HIDDEN}`
-        : all,
+/** Characters of a text in which addresses are looked for: more than any page shows. */
+const LOOKED_AT = 10_000;
+
+/** The beginning of a text, without the secrets of addresses in it. */
+const withoutKeys = (text: string): string =>
+  beginningOf(text, LOOKED_AT).replace(
+    IN_ADDRESS,
+    (whole, slashes?: string, query?: string, name = "") =>
+      slashes !== undefined
+        ? `${slashes}${HIDDEN}@`
+        : SECRET.test(name)
+          ? `${query}${HIDDEN}`
+          : whole,
   );
-
-/** Schemas of one schema that are looked through. */
-const SCHEMAS = 100_000;
-
-/**
- * Names of the properties that a schema declares as secrets, at any depth. The empty name stands for all: for properties
- * whose names the schema leaves open, and where there are too many to look at.
- */
-const secretsOf = oncePer((root: object): ReadonlySet<string> => {
-  const found = new Set<string>();
-  const references = new References(root);
-  const seen = new Map<object, Set<string>>();
-  const rest: [schema: unknown, name: string][] = [[root, ""]];
-  let left = SCHEMAS;
-  for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
-    const [schema, name] = next;
-    if (!isObject(schema)) continue;
-    const names = seen.getOrInsertComputed(schema, () => new Set());
-    if (names.has(name)) continue;
-    names.add(name);
-    if (left-- === 0) return new Set([""]);
-    const { format, writeOnly, $ref } = schema;
-    if (format === "password" || writeOnly === true) found.add(name);
-    if (typeof $ref === "string")
-      rest.push([references.resolve($ref, references.homeOf(schema))?.schema, name]);
-    for (const [key, value] of Object.entries(schema)) {
-      if (SCHEMA_KEYWORDS.has(key)) for (const one of [value].flat()) rest.push([one, name]);
-      else if (NAMED_SCHEMA_KEYWORDS.has(key) && isObject(value))
-        for (const [own, one] of Object.entries(value))
-          rest.push([one, key === "properties" ? own : name]);
-    }
-  }
-  return found;
-});
 
 type Shown = Pick<Entry, "tool"> | undefined;
 
 /** Tells which arguments are hidden from people. Numbers and booleans never are. */
 function hides(entry: Shown): (name: string, value: unknown) => boolean {
-  const declared = entry?.tool ? secretsOf(entry.tool.tool.inputSchema) : undefined;
+  const isDeclared = entry?.tool ? secretsIn(entry.tool.tool.inputSchema) : undefined;
   return (name, value) =>
-    declared?.has(name) === true ||
-    declared?.has("") === true ||
+    isDeclared?.(name) === true ||
     (SECRET.test(name) && typeof value !== "number" && typeof value !== "boolean");
 }
 
@@ -90,8 +59,7 @@ export function shownArguments(args: unknown, entry?: Shown): Record<string, str
   return Object.fromEntries(
     all.map(([name, value]) => {
       if (isHidden(name, value)) return [name, HIDDEN];
-      const text =
-        typeof value === "string" ? withoutCredentials(value) : withoutSecrets(value, isHidden);
+      const text = typeof value === "string" ? withoutKeys(value) : withoutSecrets(value, isHidden);
       return [name, shortened(text, limits.pageCharacters)];
     }),
   );
@@ -99,17 +67,16 @@ export function shownArguments(args: unknown, entry?: Shown): Record<string, str
 
 /** A value as JSON, without what looks like a secret. */
 export const withoutSecrets = (value: unknown, isHidden = hides(undefined)): string =>
-  JSON.stringify(value, (name, one: unknown) => {
-    if (isHidden(name, one)) return HIDDEN;
-    return typeof one === "string" ? withoutCredentials(one) : one;
-  }) ?? "";
+  JSON.stringify(value, (name, one: unknown) =>
+    isHidden(name, one) ? HIDDEN : typeof one === "string" ? withoutKeys(one) : one,
+  ) ?? "";
 
 /** A value in a few words; a list of plain values has its first ones, and any other their number. */
 function briefly(value: unknown): string {
   if (isObject(value)) return "{…}";
-  if (!Array.isArray(value)) return withoutCredentials(String(value));
-  const first = value.slice(0, LISTED);
+  if (!Array.isArray(value)) return withoutKeys(String(value));
   if (value.length === 0) return "none";
+  const first = value.slice(0, LISTED);
   if (first.some((one) => typeof one === "object" && one !== null))
     return `${value.length} ${value.length === 1 ? "item" : "items"}`;
   const more = value.length > first.length ? ["…"] : [];

@@ -8,6 +8,7 @@ import { bytesText, count, several } from "./units.ts";
 import { hiddenFields, shown, type Markup } from "../http/document.ts";
 import type { PersonSummary, PersonObjects } from "./person-objects.ts";
 import type { ListedCall } from "../calls/listed-calls.ts";
+import { report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { ANONYMOUS } from "../core/model.ts";
 import { printable } from "../core/text.ts";
@@ -51,7 +52,10 @@ async function keptFor(
   const [summary, listed, states] = await Promise.all([
     summaryOf(persons, principal),
     persons.at(principal, async (object) => object.listed(principal)),
-    usage?.().storedFor(principal),
+    // It is a count: a person is shown, and can delete, the rest without it.
+    usage?.()
+      .storedFor(principal)
+      .catch((error: unknown) => void report(error)),
   ]);
   return { ...summary, calls: listed.filter(({ kind }) => kind === "call"), states };
 }

@@ -50,6 +50,11 @@ export const failurePage = (site: Site, failure: Failure, headers: Headers): Pro
     name: TITLES[failure.status] ?? "This did not work",
   });
 
-/** True for a browser that opens a page, and not for a client of an API. */
-export const isBrowsing = ({ method, headers }: Request): boolean =>
-  (method === "GET" || method === "HEAD") && (headers.get("accept") ?? "").includes("text/html");
+/** True for a browser that opens a page or sends the form of one, and not for a client of an API. */
+export function isBrowsing({ method, headers }: Request): boolean {
+  const isForm = headers.get("content-type")?.startsWith("application/x-www-form-urlencoded");
+  return (
+    (method === "GET" || method === "HEAD" || (method === "POST" && isForm === true)) &&
+    (headers.get("accept") ?? "").includes("text/html")
+  );
+}

@@ -190,9 +190,13 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
   }
 }
 
+/** Undefined where the counters cannot be read: keys are revoked all the same. */
+const counted = <T>(work: Promise<T> | undefined): Promise<T | undefined> =>
+  Promise.resolve(work).catch((error: unknown) => void report(error));
+
 /** `; 2 of them wait now`, if any are known to wait. */
 async function waitingNow({ usage }: Operated, by: "servlet" | "caller", name: string) {
-  const waiting = (await usage?.().waitingOf(by, name)) ?? 0;
+  const waiting = (await counted(usage?.().waitingOf(by, name))) ?? 0;
   return waiting === 0 ? "" : `; ${count(waiting)} of them ${waiting === 1 ? "waits" : "wait"} now`;
 }
 
@@ -284,7 +288,7 @@ async function publishedBuild({ bucket, installs }: Installer, name: string, has
 
 /** The last errors, with a way to the calls of this operator that are listed in Live. */
 async function errorsFor({ usage, serving: { persons } }: Operated, operator: string) {
-  const errors = await usage?.().errors();
+  const errors = await counted(usage?.().errors());
   const hasOwn = errors?.some(({ caller, task }) => task !== null && caller === operator) === true;
   const listed = hasOwn
     ? await persons?.at(operator, async (object) => object.listed(operator))
@@ -316,7 +320,7 @@ async function overviewOf(
       entries.set(servlet.name, (entries.get(servlet.name) ?? 0) + 1);
   }
   const usage = counters?.();
-  const hour = (await usage?.report("hour", "servlet"))?.named;
+  const hour = (await counted(usage?.report("hour", "servlet")))?.named;
   const runsOf = new Map(hour?.map(({ name, sums }) => [name, sums]));
   const served = new Set(whole.servlets.map((one) => (one.module ? one.name : one.hash)));
   return {
@@ -334,7 +338,7 @@ async function overviewOf(
     installable: published.filter(({ name, hash }) => !served.has(name) && !served.has(hash)),
     keys: await allKeys(operated),
     makesKeys: keyRecords !== undefined && !authenticator.isOpen,
-    acts: await usage?.acts(),
+    acts: await counted(usage?.acts()),
     errors: await errorsFor(operated, operator),
     limits: Object.entries(publicLimits).map(([name, usual]) => ({
       ...{ name, value: limits[name as keyof typeof publicLimits], usual },
@@ -365,8 +369,8 @@ export function addOperatorPages(app: Hono, parts: OperatorParts): void {
       const usage = parts.usage?.();
       if (usage === undefined) return consolePage(site, "Usage", unbound);
       const question = questionIn(raw.url);
-      const counted = await usage.report(question.over, question.by);
-      const body = usagePage(question, counted, Date.now());
+      const all = await usage.report(question.over, question.by);
+      const body = usagePage(question, all, Date.now());
       return consolePage(site, "Usage", body, { extraStyle: chartStyle });
     }),
   );

@@ -52,9 +52,9 @@ export interface Overview {
   keys: ShownKey[];
   /** True if keys can be made here. */
   makesKeys: boolean;
-  /** The log of operators' actions; undefined where the binding USAGE is missing. */
+  /** The log of operators' actions; undefined where the binding USAGE is missing, or does not answer. */
   acts: Act[] | undefined;
-  /** Undefined where the binding USAGE is missing. */
+  /** Undefined as `acts`. */
   errors: ShownError[] | undefined;
   limits: { name: string; value: number; usual: number }[];
   token: string;
@@ -86,7 +86,7 @@ function healthOf({ problem, errors }: Overview): Markup {
   const listed = "All servlets list their entries";
   if (errors === undefined)
     return notice(
-      `${listed}. Errors are not recorded: bind the Durable Object USAGE in wrangler.toml.`,
+      `${listed}. Errors are not known: bind the Durable Object USAGE in wrangler.toml, or see the log why it does not answer.`,
     );
   const lately = errors.filter(
     ({ outcome, last }) => failureOf(outcome).isOurs && last > Date.now() - LATELY_MS,

@@ -1,5 +1,6 @@
 /** Example values for JSON Schemas. */
 import { isObject, type Json } from "../core/model.ts";
+import { targetOf } from "./secrets.ts";
 import { Schema, SchemaError, StepsExceeded } from "./schema.ts";
 
 /** Deeper schemas repeat themselves; and what has that many parts is no example. */
@@ -100,19 +101,10 @@ class Maker {
     const { $ref: reference, allOf: _all, anyOf: _any, oneOf: _one, ...own } = schema;
     const [any] = listIn(schema, "anyOf");
     const [one] = listIn(schema, "oneOf");
-    const others = [this.#at(reference), ...listIn(schema, "allOf"), any, one].filter(isObject);
-    return [own, ...others.flatMap((other) => this.#partsOf(other, depth + 1))];
-  }
-
-  /** The target of a reference within the schema. */
-  #at(reference: unknown): unknown {
-    if (typeof reference !== "string" || !reference.startsWith("#/")) return undefined;
-    const keys = reference.slice(2).split("/").map(decodeURIComponent);
-    const names = keys.map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
-    return names.reduce<unknown>(
-      (at, name) => (isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined),
-      this.#root,
+    const others = [targetOf(reference, this.#root), ...listIn(schema, "allOf"), any, one].filter(
+      isObject,
     );
+    return [own, ...others.flatMap((other) => this.#partsOf(other, depth + 1))];
   }
 
   #objectOf({ properties, ...schema }: Json, depth: number): Json {

@@ -1,6 +1,8 @@
 /** A form for a schema: its parts, what is typed into them, and what is wrong with that. */
 import { isObject, type Json } from "../../core/model.ts";
+import { oncePer } from "../../core/once-per.ts";
 import { asTyped, contentOf, fieldsOf, type Field } from "../../schema/fields.ts";
+import { holdsSecret, targetOf } from "../../schema/secrets.ts";
 import { rulesOf } from "../../schema/words.ts";
 
 /** A value of a form: a field, a group of members, or rows of a list. */
@@ -14,14 +16,20 @@ export interface FormPart {
   rules: readonly string[];
   /** True for a value that is kept nowhere. */
   isSecret: boolean;
+  /** The document that references of its schema are of. */
+  root: Json;
   /** Of an object with few members. */
   members?: readonly FormPart[];
   /** Of a list of simple values. */
   item?: FormPart;
 }
 
-/** Parts, options of all of them, and characters of a label: a form with more stops the page for seconds. */
+/**
+ * Values, those with members or items, options of all of them, and characters of a label: a form with more stops the page
+ * for seconds.
+ */
 const FIELDS = 200;
+const NESTING = 200;
 const OPTIONS = 2000;
 const LABEL = 200;
 /** Values of an object that are fields of their own, and how deep. */
@@ -29,8 +37,8 @@ const NESTED = 20;
 const DEPTH = 3;
 
 /** The first values of a schema; those beyond the limits are written as JSON. */
-export function formPartsOf(schema: Json): FormPart[] {
-  const room = { options: OPTIONS };
+export const formPartsOf = oncePer((schema: Json): readonly FormPart[] => {
+  const room = { options: OPTIONS, nesting: NESTING };
   const { properties, required } = plain(schema, schema);
   const all = Object.entries(isObject(properties) ? properties : {});
   const shown = Object.fromEntries(all.slice(0, FIELDS));
@@ -40,11 +48,11 @@ export function formPartsOf(schema: Json): FormPart[] {
   );
   const others = all.length - parts.length;
   return others > 0 ? [...parts, othersOf(others)] : parts;
-}
+});
 
 interface Within {
   root: Json;
-  room: { options: number };
+  room: { options: number; nesting: number };
   path: readonly string[];
   id: string;
 }
@@ -53,7 +61,7 @@ function membersOf({ properties, required }: Json, within: Within): FormPart[] {
   const { root, path, id } = within;
   const known = isObject(properties) ? properties : {};
   const plains = Object.fromEntries(
-    Object.entries(known).map(([name, one]) => [name, plain(one, root)]),
+    Object.entries(known).map(([name, one]) => [name, withFewOptions(plain(one, root))]),
   );
   return fieldsOf({ properties: plains, required }).map((field) =>
     partOf({ ...field, id: `${id}${field.id}` }, plains[field.name]!, {
@@ -63,6 +71,15 @@ function membersOf({ properties, required }: Json, within: Within): FormPart[] {
   );
 }
 
+/** A schema without a choice that is longer than a form may be: its value is written as JSON. */
+function withFewOptions(schema: Json): Json {
+  const of = isObject(schema["items"]) ? schema["items"] : schema;
+  const lists = [of["enum"], of["oneOf"], of["anyOf"]];
+  if (lists.every((one) => !Array.isArray(one) || one.length <= OPTIONS)) return schema;
+  const { type: _type, items: _items, enum: _enum, oneOf: _one, anyOf: _any, ...others } = schema;
+  return others;
+}
+
 function partOf(given: Field, schema: Json, within: Within): FormPart {
   const { root, room, path } = within;
   let field = { ...given, label: given.label.slice(0, LABEL) };
@@ -70,8 +87,9 @@ function partOf(given: Field, schema: Json, within: Within): FormPart {
     field = { ...field, kind: "json", options: [], default: [] };
   else room.options -= field.options.length;
   const isSecret = schema["format"] === "password" || schema["writeOnly"] === true;
-  const part = { field, path, schema, rules: hintsOf(schema), isSecret };
-  if (field.kind !== "json" || field.options.length > 0) return part;
+  const part = { field, path, schema, rules: hintsOf(schema), isSecret, root };
+  if (field.kind !== "json" || path.length > DEPTH || room.nesting <= 0) return part;
+  room.nesting--;
   const { properties, type, items } = schema;
   if (isObject(properties) && path.length < DEPTH) {
     const count = Object.keys(properties).length;
@@ -128,16 +146,6 @@ function plain(given: unknown, root: Json, depth = 0): Json {
   return types.length === 1 ? { ...given, type: types[0] as unknown } : given;
 }
 
-function targetOf(reference: string, root: Json): unknown {
-  if (!reference.startsWith("#/")) return undefined;
-  let at: unknown = root;
-  for (const key of reference.slice(2).split("/")) {
-    const name = key.replaceAll("~1", "/").replaceAll("~0", "~");
-    at = isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined;
-  }
-  return at;
-}
-
 const OTHERS = "others";
 
 const othersOf = (count: number): FormPart => ({
@@ -145,7 +153,7 @@ const othersOf = (count: number): FormPart => ({
     ...{ name: "", id: OTHERS, label: `${count} other values`, isRequired: false, kind: "json" },
     ...{ hint: "An object with their names.", type: "text", options: [], default: [] },
   },
-  ...{ path: [], schema: {}, rules: [], isSecret: false },
+  ...{ path: [], schema: {}, rules: [], isSecret: false, root: {} },
 });
 
 /** A value at a path, for whoever typed it. */
@@ -250,12 +258,14 @@ export function typedFor({ field, item }: FormPart, given: unknown): readonly st
   return given === undefined ? field.default : asTyped(field, given);
 }
 
-/** The content without the values that are kept nowhere. */
+/** The content without the values that are kept nowhere, and without JSON in which there may be one. */
 export function withoutSecretFields(parts: readonly FormPart[], content: Json): Json {
-  const kept = parts.flatMap(({ field, members, item, isSecret }): [string, unknown][] => {
+  const kept = parts.flatMap((part): [string, unknown][] => {
+    const { field, members, item, isSecret, schema, root } = part;
     const value = content[field.name];
     if (isSecret || item?.isSecret || value === undefined || field.id === OTHERS) return [];
-    return [[field.name, members && isObject(value) ? withoutSecretFields(members, value) : value]];
+    if (members && isObject(value)) return [[field.name, withoutSecretFields(members, value)]];
+    return field.kind === "json" && holdsSecret(schema, root) ? [] : [[field.name, value]];
   });
   return Object.fromEntries(kept);
 }

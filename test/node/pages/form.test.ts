@@ -85,6 +85,31 @@ describe("nested values", () => {
   });
 });
 
+describe("a form of a schema that goes on without end, or is huge,", () => {
+  const named = (count: number, of: (nth: number) => object) =>
+    Object.fromEntries(Array.from({ length: count }, (_, nth) => [`p${nth}`, of(nth)]));
+  const loop = () => ({ $ref: "#/$defs/Loop" });
+  const large = Array.from({ length: 50_000 }, (_, nth) => `v${nth}`);
+
+  test.each([
+    ["lists of itself", { type: "array", items: loop() }],
+    ["members of itself", { type: "object", properties: named(20, loop) }],
+    [
+      "itself and a choice",
+      { type: "object", properties: { ...named(19, loop), e: { enum: large } } },
+    ],
+    ["a choice of very many", { enum: large }],
+    ["a list of such a choice", { type: "array", items: { enum: large } }],
+  ])("%s, is there within half a second, and made once", (_what, Loop) => {
+    const schema = { type: "object", properties: named(200, loop), $defs: { Loop } };
+    const began = performance.now();
+    const parts = formPartsOf(schema);
+    expect(performance.now() - began).toBeLessThan(500);
+    expect(idsIn(parts).length).toBeGreaterThanOrEqual(200);
+    expect(formPartsOf(schema)).toBe(parts);
+  });
+});
+
 describe("a list of simple values", () => {
   const parts = of({ sizes: { type: "array", items: { type: "number" } } }, ["sizes"]);
 
@@ -138,6 +163,9 @@ test("secrets are kept nowhere, however deep they are", () => {
     password: secret,
     keys: { type: "array", items: secret },
     account: { type: "object", properties: { token: { type: "string", writeOnly: true }, id: {} } },
+    rows: { type: "array", items: { type: "object", properties: { pin: secret } } },
+    map: { type: "object", additionalProperties: { anyOf: [secret, { type: "null" }] } },
+    plain: { type: "array", items: { type: "object", properties: { pin: {} } } },
   });
   const content = {
     user: "ada",
@@ -145,8 +173,12 @@ test("secrets are kept nowhere, however deep they are", () => {
     keys: ["y"],
     account: { token: "z", id: 1 },
     odd: 2,
+    ...{ rows: [{ pin: "x" }], map: { any: "y" }, plain: [{ pin: 1 }] },
   };
-  expect(withoutSecretFields(parts, content)).toEqual({ user: "ada", account: { id: 1 } });
+  expect(withoutSecretFields(parts, content)).toEqual({
+    ...{ user: "ada", account: { id: 1 } },
+    plain: [{ pin: 1 }],
+  });
 });
 
 describe("errors", () => {

@@ -4,6 +4,7 @@ import { KnownKeys, keyRecordsOf, type MadeKey } from "../../../src/auth/key-rec
 import { hexDigest } from "../../../src/core/digest.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { greet, send, serverOf } from "./key-holders.ts";
+import { browser } from "../pages/browser.ts";
 
 /** Revoked keys, as an isolate knows them. */
 
@@ -172,4 +173,19 @@ describe("keys that are made while the server runs", () => {
     expect(await make(200)).toMatchObject({ value: undefined });
     expect((await records.used({})).revoked).toEqual([key]);
   });
+});
+
+test("a key that was made here is nobody's once the configuration has its name", async () => {
+  const name = "later-1";
+  const secret = `esk_${name}`;
+  const made = { name, scopes: ["hello:*"], expires: null, maker: "boss" };
+  await keyRecordsOf(env)!().make({ ...made, key: await hexDigest(secret) });
+  const before = await serverOf({ boss: {} });
+  expect((await send(before, secret, "tools/list")).status).toBe(200);
+  const after = await serverOf({ [name]: { scopes: ["operator", "*:*"] } });
+  expect((await send(after, secret, "tools/list")).status).toBe(401);
+  const thief = browser(after);
+  await thief.send("/console/operate", { credential: secret });
+  expect((await thief.fetch("/console/operate")).text).not.toContain("All servlets list");
+  expect((await send(after, name, "tools/list")).status).toBe(200);
 });

@@ -69,6 +69,14 @@ describe("a failure", () => {
     expect(page.response.headers.has("www-authenticate")).toBe(status === 401);
   });
 
+  test("of a form is a page, too", async () => {
+    const body = new URLSearchParams({ credential: "ada" });
+    const headers = { ...html.headers, origin: "https://evil.example" };
+    const page = await visitorOf({}).fetch("/sign-out", { method: "POST", body, headers });
+    expect(page.status).toBe(403);
+    expect(page.html).toContain("<h1>You may not open this</h1>");
+  });
+
   test("is JSON for everyone else, to the byte", async () => {
     for (const init of [{}, { headers: { accept: "*/*" } }, { ...html, method: "PUT" }]) {
       const { response, html: text } = await visitorOf({}).fetch("/nothing", init);

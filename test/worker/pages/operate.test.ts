@@ -215,6 +215,49 @@ describe("a key", () => {
   });
 });
 
+test("a key is revoked, too, where counters and the list of acts do not answer", async () => {
+  const gone = async () => {
+    throw new Error("the object is gone");
+  };
+  const usage = { acted: gone, acts: gone, add: gone, errors: gone, report: gone };
+  const stub = { ...usage, storedFor: gone, waitingOf: gone };
+  const USAGE = { getByName: () => stub, get: () => stub, idFromName: () => "" };
+  const API_KEYS = await keysOf(["boss-13"], ["lost-13"]);
+  const server = createApp(
+    createServer(bundle, {
+      ...env,
+      ...{ API_KEYS, USAGE: USAGE as unknown as typeof env.USAGE },
+      LOADER: env.TEST_LOADER,
+    }),
+  );
+  const boss = await signedIn(server, "boss-13");
+  const page = await boss.fetch(PATH);
+  expect(page.text).toContain("Errors are not known");
+  const asked = await boss.send(PATH, formWith(page.html, "Revoke lost-13"));
+  const revoked = await boss.send(PATH, formWith(asked.html, "Revoke lost-13"));
+  expect(revoked.text).toContain("The key is revoked");
+  expect((await boss.fetch("/account")).text).toContain("You are signed in as boss-13");
+});
+
+test("people sign out, too, where it is not known which keys are revoked", async () => {
+  const get = () => {
+    throw new Error("the object is gone");
+  };
+  const records = { getByName: get, get, idFromName: get };
+  const KEY_RECORDS = records as unknown as NonNullable<typeof env.KEY_RECORDS>;
+  const own = { ...env, API_KEYS: await keysOf([], ["ada-14"]) };
+  const server = createApp(createServer(bundle, own));
+  const without = createApp(createServer(bundle, { ...own, KEY_RECORDS }));
+  const at = { server };
+  const ada = browser({ fetch: (raw: Request) => at.server.fetch(raw) } as Server);
+  await ada.send("/account", { credential: "ada-14" });
+  at.server = without;
+  expect((await ada.fetch("/account")).status).toBe(503);
+  expect((await ada.send("/sign-out", {})).text).toContain("You are signed out");
+  at.server = server;
+  expect((await ada.fetch("/account")).text).not.toContain("You are signed in");
+});
+
 describe("a key that is made here", () => {
   const making = (html: string, of: Record<string, string>) => ({
     ...formWith(html, "Make the key"),

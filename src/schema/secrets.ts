@@ -1,0 +1,62 @@
+/** Which values does a schema declare as secrets, by `format: password` or `writeOnly`? */
+import { isObject } from "../core/model.ts";
+import { oncePer } from "../core/once-per.ts";
+import { percentDecoded } from "../core/text.ts";
+import { SCHEMA_KEYWORDS } from "./references.ts";
+
+/** Parts of a schema that are looked at, each once for a name. Of what has more, all may be secret. */
+const PARTS = 20_000;
+
+/** Tells by its name whether a property is a secret, or holds one that no other property names: an item, or one of a choice. */
+export const secretsIn = oncePer((schema: object): ((name: string) => boolean) => {
+  const names = namesIn(schema, schema);
+  return names === undefined || names.has(ROOT) ? () => true : (name) => names.has(name);
+});
+
+/** True if a value of this schema may hold a secret, however deep. `root` is the document that references are of. */
+export const holdsSecret = (schema: object, root: object): boolean =>
+  namesIn(schema, root)?.size !== 0;
+
+/** Stands for the value itself, which no property names. */
+const ROOT = "";
+
+/** The names of the properties that are secrets; undefined if there is too much to look at. */
+function namesIn(schema: object, root: object): ReadonlySet<string> | undefined {
+  const found = new Set<string>();
+  const seen = new Map<unknown, Set<string>>();
+  const left: [part: unknown, name: string][] = [[schema, ROOT]];
+  let parts = 0;
+  for (let one = left.pop(); one !== undefined; one = left.pop()) {
+    const [part, name] = one;
+    if (Array.isArray(part)) for (const each of part) left.push([each, name]);
+    if (!isObject(part)) continue;
+    const by = seen.get(part) ?? new Set();
+    if (by.has(name)) continue;
+    if (++parts > PARTS) return undefined;
+    seen.set(part, by.add(name));
+    if (part["format"] === "password" || part["writeOnly"] === true) found.add(name);
+    for (const [key, value] of Object.entries(part)) {
+      if (SCHEMA_KEYWORDS.has(key)) left.push([value, name]);
+      if (key === "$ref") left.push([targetOf(value, root), name]);
+      if (!isObject(value)) continue;
+      if (key === "properties")
+        for (const pair of Object.entries(value)) left.push([pair[1], pair[0]]);
+      if (key === "patternProperties" || key === "dependentSchemas")
+        for (const each of Object.values(value)) left.push([each, name]);
+    }
+  }
+  return found;
+}
+
+/** The part of a document that a reference such as `#/$defs/Address` leads to; undefined if there is none. */
+export function targetOf(reference: unknown, root: unknown): unknown {
+  if (reference === "#") return root;
+  if (typeof reference !== "string" || !reference.startsWith("#/")) return undefined;
+  let at = root;
+  for (const key of reference.slice(2).split("/")) {
+    const name = percentDecoded(key).replaceAll("~1", "/").replaceAll("~0", "~");
+    const isThere = typeof at === "object" && at !== null && Object.hasOwn(at, name);
+    at = isThere ? (at as Record<string, unknown>)[name] : undefined;
+  }
+  return at;
+}
