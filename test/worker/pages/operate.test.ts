@@ -77,6 +77,10 @@ describe("the page", () => {
     expect(text).toContain("All servlets list their entries");
     expect(text).toMatch(/ hello \S+ the bundle /);
     expect(text).toContain(`pageItems ${limits.pageItems.toLocaleString("en")} the same`);
+    for (const done of ["constructor", "__proto__", "<b>", "%"])
+      expect((await (await signedIn(server, "boss-1")).fetch(`${PATH}?done=${done}`)).status).toBe(
+        200,
+      );
     const open = createApp(createServer(bundle, { ...env, AUTH: "none" }));
     expect((await browser(open).fetch(PATH)).status).toBe(403);
   });
@@ -275,6 +279,7 @@ describe("a key that is made here", () => {
     const secret = secretIn(made.html);
     expect(made.text).toContain(`--header "Authorization: Bearer ${secret}"`);
     expect(made.text).not.toContain("YOUR-KEY");
+    expect(made.html).toMatch(/id="phone"[^>]* data-url="http:[^"]*\/mcp"/);
     await eventually(async () => expect(await status(server, secret)).toBe(200));
     expect((await signedIn(server, secret)).fetch).toBeDefined();
     const page = await boss.fetch(PATH);
