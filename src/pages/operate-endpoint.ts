@@ -128,12 +128,21 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
     case "ask-revoke": {
       const own = authenticator.keys.named(by)?.hash.toHex();
       const { made, name: its } = await keyOf(key, acting);
+      const others = (await allKeys(acting)).filter(
+        (one) => one.made?.by === its && one.revoked === null && one.key !== key,
+      );
+      const names = others.map((one) => one.name).join(", ");
       const lines = [
         "The key is refused everywhere within 30 seconds.",
         `Calls that were made with it continue${await waitingNow(acting, "caller", its)}. Until you restore the key, nobody can answer their questions or get their results with it.`,
         ...(made === undefined
           ? [`Take it out of the configuration, too: npm run keys -- revoke ${its}.`]
           : []),
+        ...(names === ""
+          ? []
+          : [
+              `Keys that were made with it stay valid: ${names}. Revoke them, too, if somebody else had it.`,
+            ]),
         ...(own === key ? ["You are signed in with this key, and will be signed out."] : []),
       ];
       return asked({

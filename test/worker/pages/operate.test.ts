@@ -300,6 +300,21 @@ describe("a key that is made here", () => {
     );
   });
 
+  test("stays valid without the key that made it, as is said when this is revoked", async () => {
+    const server = await served(["boss-15"]);
+    const boss = await signedIn(server, "boss-15");
+    const form = making((await boss.fetch(PATH)).html, { name: "made-15" });
+    const made = await boss.send(PATH, form);
+    const twice = await boss.send(PATH, form);
+    expect(twice.text).toContain("a key made-15 already");
+    expect(secretIn(twice.html)).toBe("");
+    const asked = await boss.send(PATH, formWith((await boss.fetch(PATH)).html, "Revoke boss-15"));
+    expect(asked.text).toContain("Keys that were made with it stay valid: made-15.");
+    await boss.send(PATH, formWith(asked.html, "Revoke boss-15"));
+    await eventually(async () => expect(await status(server, "boss-15")).toBe(401));
+    expect(await status(server, secretIn(made.html))).toBe(200);
+  });
+
   test.each([
     [{ name: "a b" }, "letters, digits"],
     [{ name: "owner" }, "letters, digits"],
