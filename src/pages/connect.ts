@@ -159,7 +159,7 @@ function keyOf({ isKeyed, hasSignIn, key }: Endpoint): Markup | string {
 /** The clients, with the URL above them. With `key` in the endpoint, all is filled in. */
 export const clientsSection = (endpoint: Endpoint): Markup =>
   html`${snippet(endpoint.url, "URL of this server")}
-    <details id="phone" class="scripted">
+    <details id="phone" class="scripted" data-url="${endpoint.url}">
       <summary>QR code for a phone</summary>
     </details>
     ${keyOf(endpoint)}

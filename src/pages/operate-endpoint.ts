@@ -33,14 +33,16 @@ type Operated = Pick<
 const PLACE = "operate";
 
 /** Messages by the `done` parameter of the URL, whose own text is never shown. */
-const DONE: Record<string, string> = {
-  install: "The servlet is installed. All isolates serve it within seconds.",
-  rollback: "The older version is installed. All isolates serve it within seconds.",
-  uninstall: "The servlet is uninstalled.",
-  revoke: "The key is revoked. It is refused everywhere within 30 seconds.",
-  restore: "The key is valid again.",
-  remove: "The key is removed.",
-};
+const DONE: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    install: "The servlet is installed. All isolates serve it within seconds.",
+    rollback: "The older version is installed. All isolates serve it within seconds.",
+    uninstall: "The servlet is uninstalled.",
+    revoke: "The key is revoked. It is refused everywhere within 30 seconds.",
+    restore: "The key is valid again.",
+    remove: "The key is removed.",
+  }),
+);
 
 interface Acting extends Operated {
   visit: Visit;
@@ -391,7 +393,7 @@ export function addOperatorPages(app: Hono, parts: OperatorParts): void {
           const { form, person } = visit;
           const token = await people.token(person, PLACE);
           const operator = person.principal.name;
-          const done = DONE[new URL(raw.url).searchParams.get("done") ?? ""];
+          const done = DONE.get(new URL(raw.url).searchParams.get("done") ?? "");
           const view = async (status: number) => ({
             status,
             body: operatePage(await overviewOf(parts, { token, done, operator })),

@@ -46,7 +46,8 @@ const callee = JSON.parse(
 const phone = document.querySelector<HTMLDetailsElement>("#phone");
 phone?.addEventListener(
   "toggle",
-  () => void import("./qr.ts").then(({ pictureOf }) => phone.append(pictureOf(callee.url))),
+  () =>
+    void import("./qr.ts").then(({ pictureOf }) => phone.append(pictureOf(phone.dataset["url"]!))),
   { once: true },
 );
 

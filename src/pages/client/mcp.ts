@@ -8,6 +8,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { config } from "zod";
 import type { Json } from "../../core/model.ts";
+import { printableLine } from "../../core/text.ts";
 import { announce } from "./tabs.ts";
 import { VIEW_TYPE, VIEWS_EXTENSION } from "../../core/views.ts";
 
@@ -86,7 +87,8 @@ export class Mcp {
         signal.addEventListener("abort", () => reject(new Error("The call was cancelled.")));
         listening.by?.onAsk({ method, params, signal, answer: resolve });
         const question = "message" in params ? params.message : "A question for your model.";
-        announce({ name: listening.name ?? "", question }, promise);
+        const [name, asks] = [listening.name ?? "", question].map(printableLine);
+        announce({ name: name!, question: asks! }, promise);
         return promise as never;
       });
     }

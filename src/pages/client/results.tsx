@@ -1,6 +1,7 @@
 /** Results and messages of the server: shown as text, images and audio, never as markup. */
 import { useState } from "hono/jsx/dom";
 import { isObject, type Json } from "../../core/model.ts";
+import { excessOf } from "../../core/shape.ts";
 import { printableText } from "../../core/text.ts";
 import type { TimedMessage } from "./mcp.ts";
 
@@ -121,11 +122,15 @@ const Said = ({ text }: { text: string }) => {
   return <p class="said">{cut(text)}</p>;
 };
 
+/** Levels of JSON: to write one with thousands again takes more than the stack, or a text of gigabytes. */
+const LEVELS = 100;
+
 /** The object or list that a text is the JSON of. */
 function valueIn(text: string): object | undefined {
   if (text.length > CHARACTERS || !/^\s*[[{]/.test(text)) return undefined;
   try {
-    return JSON.parse(text) as object;
+    const value = JSON.parse(text) as object;
+    return excessOf(value, { depth: LEVELS }) === undefined ? value : undefined;
   } catch {
     return undefined;
   }

@@ -18,7 +18,11 @@ const ALL_CHARACTERS = 500_000;
 
 const PREFIX = "tried ";
 
-const keyOf = ({ kind, name }: Target): string => `${PREFIX}${location.pathname} ${kind} ${name}`;
+/** Who comes after another person in this window has tried nothing yet. */
+const keyOf = ({ kind, name }: Target): string => {
+  const person = document.querySelector("header .who")?.textContent ?? "";
+  return `${PREFIX}${JSON.stringify([person, location.pathname, kind, name])}`;
+};
 
 /** The calls of an entry, newest first. */
 export function triesOf(target: Target): TriedCall[] {

@@ -553,6 +553,19 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       expect(await place.textContent()).toContain("… 19500 more");
     });
 
+    test("shows a text that is JSON of very many levels as text", async () => {
+      const page = await open();
+      const text = "[".repeat(40_000) + "]".repeat(40_000);
+      await answering(page, {
+        result: { content: [{ type: "text", text }], structuredContent: { a: 1 } },
+      });
+      const place = await tried(page, "echo_input");
+      await place.getByRole("button", { name: "Run" }).click();
+      await place.getByText("Completed after").waitFor();
+      await expect.poll(() => place.getByText("[[[[[[").count()).toBe(1);
+      expect(complaints.get(page)).toEqual([]);
+    });
+
     test("shows what a hostile servlet says as text", async () => {
       const page = await open();
       const evil = "<img src=x onerror=alert(1)>\u202e\u0007";
@@ -586,6 +599,24 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await place.getByText("Completed after").waitFor();
       await place.getByRole("button", { name: "JSON", exact: true }).click();
       expect(await place.textContent()).toMatch(/principal\W+ada/);
+    });
+
+    test("nobody sees what another person has tried in this window", async () => {
+      const page = await signIn(KEYS.ada);
+      const run = async () => {
+        const place = await tried(page, "greet");
+        await place.getByLabel("name").fill("Ada");
+        await place.getByRole("button", { name: "Run" }).click();
+        await place.getByText("Completed after").waitFor();
+        return place.getByText(/Your tries/).textContent();
+      };
+      expect(await run()).toBe("Your tries (1)");
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await page.getByRole("link", { name: "Sign in again" }).click();
+      await page.getByLabel("API key").fill(KEYS.bob);
+      await page.getByRole("button", { name: "Continue" }).click();
+      await page.getByRole("button", { name: "Sign out" }).waitFor();
+      expect(await run()).toBe("Your tries (1)");
     });
 
     test("people see what their scopes grant", async () => {

@@ -130,11 +130,13 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     const other = await page.context().newPage();
     await other.goto(new URL("/", server.url).href);
     const place = await tried(other, "plan");
-    await place.getByLabel("steps").fill(JSON.stringify([ELICIT]));
+    const evil = { ...ELICIT, message: "Deploy\u202e?" };
+    await place.getByLabel("steps").fill(JSON.stringify([evil]));
     await place.getByRole("button", { name: "Run" }).click();
     await place.getByRole("button", { name: "Decline" }).waitFor();
     await expect.poll(() => group("waiting").count()).toBe(1);
     expect(await group("waiting").textContent()).toContain("In another tab");
+    expect(await group("waiting").textContent()).toContain("Deploy\\u{202e}?");
     expect(await page.locator("[data-count]").first().textContent()).toBe("1");
     await page.reload();
     await expect.poll(() => group("waiting").count()).toBe(1);

@@ -12,7 +12,7 @@ import {
 
 /** The forms of the console: which fields a schema has, and what is made of what was typed. */
 
-const of = (properties: object, required: string[] = [], more = {}) =>
+const partsOf = (properties: object, required: string[] = [], more = {}) =>
   formPartsOf({ type: "object", properties, required, ...more });
 
 const form = (typed: Record<string, string | string[]>) => {
@@ -38,7 +38,7 @@ const ADDRESS = {
 
 describe("nested values", () => {
   test("are fields of their own where they are few", () => {
-    const parts = of({ name: { type: "string" }, address: ADDRESS }, ["address"]);
+    const parts = partsOf({ name: { type: "string" }, address: ADDRESS }, ["address"]);
     expect(idsIn(parts)).toEqual(["f0", "f1.f0", "f1.f1", "f1.f2"]);
     const typed = form({ "f1.f0": "Lublin", "f1.f1": "PL", "f1.f2": "true" });
     expect(contentIn(parts, typed)).toEqual({
@@ -48,7 +48,7 @@ describe("nested values", () => {
   });
 
   test("that are optional are left out until something is entered", () => {
-    const parts = of({ address: ADDRESS });
+    const parts = partsOf({ address: ADDRESS });
     const begun = { "f0.f0": "", "f0.f1": "PL" };
     expect(contentIn(parts, form(begun)).content).toEqual({});
     expect(contentIn(parts, form({ ...begun, "f0.f0": "Lublin" })).content).toEqual({
@@ -60,7 +60,7 @@ describe("nested values", () => {
     const many = Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`m${at}`, {}]));
     let deep: object = { type: "string" };
     for (let level = 0; level < 6; level++) deep = { type: "object", properties: { a: deep } };
-    const parts = of({
+    const parts = partsOf({
       many: { type: "object", properties: many },
       map: { type: "object", additionalProperties: { type: "string" } },
       rows: { type: "array", items: ADDRESS },
@@ -73,7 +73,7 @@ describe("nested values", () => {
   });
 
   test("are found behind references, and where they may be null", () => {
-    const parts = of(
+    const parts = partsOf(
       {
         address: { anyOf: [{ $ref: "#/$defs/Address" }, { type: "null" }] },
         loop: { $ref: "#/$defs/Loop" },
@@ -111,7 +111,7 @@ describe("a form of a schema that goes on without end, or is huge,", () => {
 });
 
 describe("a list of simple values", () => {
-  const parts = of({ sizes: { type: "array", items: { type: "number" } } }, ["sizes"]);
+  const parts = partsOf({ sizes: { type: "array", items: { type: "number" } } }, ["sizes"]);
 
   test("has a row for each, of which empty ones are left out", () => {
     expect(contentIn(parts, form({ f0: ["1", "", "2.5", "x"] })).content).toEqual({
@@ -127,7 +127,7 @@ describe("a list of simple values", () => {
 });
 
 test("a box that is not ticked is false where a value is needed, and else left out", () => {
-  const parts = of(
+  const parts = partsOf(
     { a: { type: "boolean" }, b: { type: "boolean" }, c: { type: "boolean", default: true } },
     ["a"],
   );
@@ -136,7 +136,7 @@ test("a box that is not ticked is false where a value is needed, and else left o
 });
 
 test("a point in time is sent with its zone", () => {
-  const parts = of({ at: { type: "string", format: "date-time" } });
+  const parts = partsOf({ at: { type: "string", format: "date-time" } });
   const { content } = contentIn(parts, form({ f0: "2026-11-23T14:00" }));
   expect(content).toEqual({ at: new Date("2026-11-23T14:00").toISOString() });
   expect(contentIn(parts, form({ f0: "2026-11-23T14:00:00+02:00" })).content).toEqual({
@@ -145,7 +145,7 @@ test("a point in time is sent with its zone", () => {
 });
 
 test("limits, formats and examples are said in words", () => {
-  const [part] = of({
+  const [part] = partsOf({
     code: { type: "string", pattern: "^[A-Z]+$", minLength: 1, maxLength: 3, examples: ["PL"] },
   });
   expect(part!.rules).toEqual([
@@ -158,7 +158,7 @@ test("limits, formats and examples are said in words", () => {
 
 test("secrets are kept nowhere, however deep they are", () => {
   const secret = { type: "string", format: "password" };
-  const parts = of({
+  const parts = partsOf({
     user: { type: "string" },
     password: secret,
     keys: { type: "array", items: secret },
@@ -182,7 +182,7 @@ test("secrets are kept nowhere, however deep they are", () => {
 });
 
 describe("errors", () => {
-  const parts = of({ address: ADDRESS, rows: { type: "array", items: {} } });
+  const parts = partsOf({ address: ADDRESS, rows: { type: "array", items: {} } });
   const [address, rows] = parts;
 
   test("stand at the field that they are about, also those of the server", () => {
@@ -204,7 +204,7 @@ test("a form of thousands has fields for the first, and JSON for the others", ()
   const many = Object.fromEntries(
     Array.from({ length: 4000 }, (_, at) => [`p${at}`, { type: "string" }]),
   );
-  const parts = of(many);
+  const parts = partsOf(many);
   expect(parts).toHaveLength(201);
   expect(contentIn(parts, form({ f0: "a", others: '{"p3999": "b"}' })).content).toEqual({
     p0: "a",

@@ -73,6 +73,7 @@ test.each<Record<string, unknown>>([
   of({ $ref: "#/$defs/endless" }, { $defs: { endless } }),
   of({ $ref: "#/$defs/wide" }, { $defs: { wide } }),
   of({ $ref: "https://example.com/elsewhere" }, { $defs: {} }),
+  of({ $ref: "#/$defs/%" }, { $defs: { "%": { type: "null" } } }),
   { type: "array" },
   { not: {} },
 ])("there is none for %j", (schema) => {

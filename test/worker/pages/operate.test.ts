@@ -77,6 +77,10 @@ describe("the page", () => {
     expect(text).toContain("All servlets list their entries");
     expect(text).toMatch(/ hello \S+ the bundle /);
     expect(text).toContain(`pageItems ${limits.pageItems.toLocaleString("en")} the same`);
+    for (const done of ["constructor", "__proto__", "<b>", "%"])
+      expect((await (await signedIn(server, "boss-1")).fetch(`${PATH}?done=${done}`)).status).toBe(
+        200,
+      );
     const open = createApp(createServer(bundle, { ...env, AUTH: "none" }));
     expect((await browser(open).fetch(PATH)).status).toBe(403);
   });
@@ -275,6 +279,7 @@ describe("a key that is made here", () => {
     const secret = secretIn(made.html);
     expect(made.text).toContain(`--header "Authorization: Bearer ${secret}"`);
     expect(made.text).not.toContain("YOUR-KEY");
+    expect(made.html).toMatch(/id="phone"[^>]* data-url="http:[^"]*\/mcp"/);
     await eventually(async () => expect(await status(server, secret)).toBe(200));
     expect((await signedIn(server, secret)).fetch).toBeDefined();
     const page = await boss.fetch(PATH);
@@ -298,6 +303,21 @@ describe("a key that is made here", () => {
     expect((await boss.fetch(PATH)).text).toMatch(
       /Removed the key made-9\.[^]*Revoked the key made-9\.[^]*Made the key made-9, which may call hello:\*/,
     );
+  });
+
+  test("stays valid without the key that made it, as is said when this is revoked", async () => {
+    const server = await served(["boss-15"]);
+    const boss = await signedIn(server, "boss-15");
+    const form = making((await boss.fetch(PATH)).html, { name: "made-15" });
+    const made = await boss.send(PATH, form);
+    const twice = await boss.send(PATH, form);
+    expect(twice.text).toContain("a key made-15 already");
+    expect(secretIn(twice.html)).toBe("");
+    const asked = await boss.send(PATH, formWith((await boss.fetch(PATH)).html, "Revoke boss-15"));
+    expect(asked.text).toContain("stay valid: made-15.");
+    await boss.send(PATH, formWith(asked.html, "Revoke boss-15"));
+    await eventually(async () => expect(await status(server, "boss-15")).toBe(401));
+    expect(await status(server, secretIn(made.html))).toBe(200);
   });
 
   test.each([
