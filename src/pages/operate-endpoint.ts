@@ -286,7 +286,7 @@ async function newKey(
       `Your own key does not grant ${beyond}, so a key that you make cannot. Leave it out, or ask the owner of this server.`,
     );
   const expires = days === "" ? null : Date.now() + Number(days) * DAY_MS;
-  if (expires !== null && !(Number(days) > 0 && Number(days) <= 3660))
+  if (expires !== null && !(Number(days) >= 1 && Number(days) <= 3660))
     throw new Fault("invalid_params", "The days of a key are a number from 1 to 3660, or none.");
   const random = crypto.getRandomValues(new Uint8Array(32));
   const secret = KEY_PREFIX + random.toBase64({ alphabet: "base64url", omitPadding: true });
