@@ -271,7 +271,7 @@ async function newKey(
     `Your own key does not grant ${beyond}, so a key that you make cannot. Leave it out, or ask the owner of this server.`,
   );
   demand(
-    days === "" || (Number(days) > 0 && Number(days) <= 3660),
+    days === "" || (Number(days) >= 1 && Number(days) <= 3660),
     "The days of a key are a number from 1 to 3660, or none.",
   );
   const expires = days === "" ? null : Date.now() + Number(days) * DAY_MS;

@@ -114,7 +114,9 @@ const isUnique = (issuers: readonly { issuer: string }[]) =>
 const settingsSchema = z.object({
   /** How the server introduces itself to clients, and on its page. */
   SERVER_NAME: z._default(z.string(), "edge-servlets"),
-  SERVER_TITLE: z.optional(z.string()),
+  SERVER_TITLE: z.optional(
+    z.string().check(z.regex(/\S/, "must not be blank: write a title, or leave it out")),
+  ),
   /** Its version; that of this project by default. */
   SERVER_VERSION: z._default(z.string(), VERSION),
   /** Its name in registries and on its [card](clients.md#how-a-server-is-found), such as `com.example/weather`; made of its host and name by default. */

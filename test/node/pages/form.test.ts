@@ -86,8 +86,8 @@ describe("nested values", () => {
 });
 
 describe("a form of a schema that goes on without end, or is huge,", () => {
-  const named = (count: number, of: (nth: number) => object) =>
-    Object.fromEntries(Array.from({ length: count }, (_, nth) => [`p${nth}`, of(nth)]));
+  const named = (count: number, one: () => object) =>
+    Object.fromEntries(Array.from({ length: count }, (_, nth) => [`p${nth}`, one()]));
   const loop = () => ({ $ref: "#/$defs/Loop" });
   const large = Array.from({ length: 50_000 }, (_, nth) => `v${nth}`);
 

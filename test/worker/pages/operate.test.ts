@@ -327,6 +327,7 @@ describe("a key that is made here", () => {
     [{ name: "x", scopes: "nowhere" }, "nowhere is no scope"],
     [{ name: "x", scopes: "a:b,".repeat(600) }, "at most 2000 characters"],
     [{ name: "x", days: "0" }, "from 1 to 3660"],
+    [{ name: "x", days: "0.01" }, "from 1 to 3660"],
     [{ name: "x", days: "many" }, "from 1 to 3660"],
   ])("is not made of %j", async (of, why) => {
     const server = await served(["boss-10"]);
