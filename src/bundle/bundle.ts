@@ -353,7 +353,7 @@ async function makePython(
   return loadedServlet(found, { ...engine, ...loaded }, cache, {
     neverWaits: pythonNeverWaits(loaded, found.manifest),
     bytes: Buffer.byteLength(loaded.text),
-    warnings: chanceWarnings(loadedSchema.parse(loaded.output).asked),
+    warnings: chanceWarnings(loadedIn(loaded.output).asked),
   });
 }
 
@@ -369,7 +369,7 @@ async function loadedServlet(
   cache: string,
   { neverWaits, bytes, warnings }: { neverWaits: boolean; bytes: number; warnings: string[] },
 ): Promise<Ready> {
-  const { exports, manifest } = loadedSchema.parse(output);
+  const { exports, manifest } = loadedIn(output);
   const shown = withManifest(found, manifest);
   return {
     found: shown,
@@ -396,6 +396,16 @@ const loadedSchema = z.object({
   /** Uses of time and chance at module scope; of a servlet in Python only. */
   asked: z.array(z.object({ what: z.string(), path: z.string(), line: z.number() })).default([]),
 });
+
+/** What loading a servlet has said of it. Throws a `Refusal` where the servlet has replaced the kit. */
+function loadedIn(output: unknown): z.infer<typeof loadedSchema> {
+  const read = loadedSchema.safeParse(output);
+  if (read.success) return read.data;
+  const [issue] = read.error.issues;
+  throw new Refusal(
+    `what it was loaded as is not what the kit says of a servlet: ${issue!.path.join(".")} ${issue!.message}. Leave the kit's own modules as they are`,
+  );
+}
 
 /** The servlet with the views that its script defines. Throws a `Refusal`. */
 function withManifest(

@@ -2,6 +2,7 @@
 import { dirname } from "node:path";
 import { contentHash } from "../cache.ts";
 import { snapshotOf, type Snapshot } from "../wasm/snapshot.ts";
+import { Refusal } from "../refusal.ts";
 import type { Python } from "./engine.ts";
 import { modulesOf, SERVLET_MODULE, LOADING_MODULE } from "./modules.ts";
 import { packagesOf } from "./packages.ts";
@@ -40,7 +41,13 @@ export async function loadPython(
     { key: contentHash(input), bytecode: async () => input },
     cache,
     python.base,
-  );
+  ).catch((error: unknown) => {
+    if (!(error instanceof Refusal) || !error.message.includes("RuntimeError: unreachable"))
+      throw error;
+    throw new Refusal(
+      "it could not be loaded: its module scope aborted Python, as os.abort() does. Raise an exception instead",
+    );
+  });
   const text = modules.map(({ source = "" }) => source).join("\n");
   return { ...made, text, hasPackages: packages.length > 0 };
 }

@@ -153,6 +153,12 @@ describe("a definition is refused", () => {
     ["whose name is half of a pair", "@tool('\\ud800')\ndef f(): ...", 'the tool "?": its name'],
     ["whose name is a number", "@tool(5)\ndef f(): ...", 'this tool needs a name: @tool("NAME").'],
     ["that ends Python", "import os\nos._exit(3)", "its module scope ended by exit code 3"],
+    ["that aborts Python", "import os\nos.abort()", "its module scope aborted Python"],
+    [
+      "that replaces the kit",
+      "import edge_servlets._run as kit\nkit.loaded = lambda *all: b'{}'",
+      "what it was loaded as is not what the kit says of a servlet: exports",
+    ],
     ["that does not come to an end", "while True: ...", "its module scope does not come to an end"],
     ["that asks the host", "fetch('https://a.example')", "fetch() works only inside a handler"],
   ])("%s", async (_what, text, message) => {
