@@ -11,9 +11,10 @@
  * cost (fleet.ts), `-- coldStart` what a new isolate pays (cold-start.ts),
  * `-- largeArgument` what the host keeps of large arguments and results (large-argument.ts),
  * `-- firstAnswer` how long `dev` takes to answer (first-answer.ts), `-- hosted` a self-hosted server (hosted.ts), `-- herd` tasks that are due at once (herd.ts),
- * `-- callInner` what a call costs that a servlet makes (call-inner.ts), `-- python` calls in Python (python.ts), and `-- context`
+ * `-- live` how long the page of a thousand calls keeps a browser busy, `-- callInner` what a call costs that a servlet makes (call-inner.ts), `-- python` calls in Python (python.ts), and `-- context`
  * what passes through a model with many tools, and by scripts (context.ts).
  */
+import { execFileSync } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -86,6 +87,12 @@ if (only.includes("largeArgument")) {
 }
 if (only.includes("firstAnswer")) {
   await benchFirstAnswer();
+  process.exit(0);
+}
+if (only.includes("live")) {
+  // In a browser, which the slow tests have.
+  const test = ["run", "--silent=false", "test/node/http/live-browser.slow.test.ts"];
+  execFileSync("vitest", test, { stdio: "inherit" });
   process.exit(0);
 }
 if (only.includes("hosted")) {
