@@ -114,8 +114,10 @@ const isUnique = (issuers: readonly { issuer: string }[]) =>
 const settingsSchema = z.object({
   /** How the server introduces itself to clients, and on its page. */
   SERVER_NAME: z._default(z.string(), "edge-servlets"),
-  SERVER_TITLE: z.optional(
-    z.string().check(z.regex(/\S/, "must not be blank: write a title, or leave it out")),
+  // A blank one counts as missing: the page of a server has a heading.
+  SERVER_TITLE: z.pipe(
+    z.optional(z.string()),
+    z.transform((title) => (title?.trim() === "" ? undefined : title)),
   ),
   /** Its version; that of this project by default. */
   SERVER_VERSION: z._default(z.string(), VERSION),

@@ -334,7 +334,6 @@ describe("configuration", () => {
     [{ API_KEYS: '{"ci":"hunter2"}' }, /API_KEYS\.ci/],
     [{ LOG_LEVEL: "loud" }, /LOG_LEVEL/],
     [{ SERVER_WEBSITE: "tools" }, /SERVER_WEBSITE/],
-    [{ SERVER_TITLE: " " }, /SERVER_TITLE: must not be blank/],
     [{ SERVER_COLOR: "red" }, /SERVER_COLOR: must be a hex colour/],
     [{ SERVER_COLOR: "#12345" }, /SERVER_COLOR: must be a hex colour/],
     [{ SERVER_COLOR: "#fff;}" }, /SERVER_COLOR: must be a hex colour/],

@@ -30,6 +30,14 @@ describe("the look of a server", () => {
     );
   });
 
+  test("has the server's name where its title is blank", async () => {
+    for (const SERVER_TITLE of ["", " "]) {
+      const settings = { SERVER_TITLE, SERVER_NAME: "weather" };
+      const { html: text } = await visitorOf(settings).fetch("/");
+      expect(text).toMatch(/<h1[^>]*>weather<\/h1>/);
+    }
+  });
+
   test("has an icon of the title's letter by default, which the policy allows on every page", async () => {
     const { html: text, response } = await visitorOf({ SERVER_TITLE: "<weather>" }).fetch("/ask/x");
     expect(text).toMatch(/<link rel="icon" href="data:image\/svg\+xml,[^"<>]+%3EW%3C%2Ftext%3E/);
