@@ -231,7 +231,7 @@ describe("bad input", () => {
     const long = "x".repeat(limits.secretCharacters + 1);
     const large = await person.send(url, { ...own, secret: long, decision: "accept" });
     expect([large.status, large.text]).toEqual([422, expect.stringContaining("too long")]);
-    expect(large.html).not.toContain("xxx");
+    expect(large.html).not.toContain("x".repeat(20));
     expect(saidIn(await plan([KEPT]))).toEqual([null]);
     clock.aheadMs += limits.taskMs + 1;
     expect((await (await signedIn(at, ada)).fetch(url)).status).toBe(404);
