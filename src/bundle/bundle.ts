@@ -313,7 +313,7 @@ function lookedInto(plugin: Uint8Array<ArrayBuffer>, manifest: Manifest) {
 const PROGRAM =
   "It was built as a program: it exports _start and no _initialize, so its runtime is not started before its functions are called. Build it as a library. In Go: GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o servlet.wasm . In TinyGo: tinygo build -target=wasip1 -buildmode=c-shared -o servlet.wasm . In Rust: crate-type cdylib. In C and Zig: -mexec-model=reactor";
 
-/** Sizes of compressed files of the cache, whose names are digests: `dev` asks for all of them each time one is saved. */
+/** Compressed sizes of cached files, by path, which is a digest: `dev` needs all of them each time one servlet is saved. */
 const packedSizes = new Map<string, number>();
 
 const gzipBytes = ({ path, bytes }: Cached) =>
@@ -397,13 +397,13 @@ const loadedSchema = z.object({
   asked: z.array(z.object({ what: z.string(), path: z.string(), line: z.number() })).default([]),
 });
 
-/** What loading a servlet has said of it. Throws a `Refusal` where the servlet has replaced the kit. */
+/** The kit's description of a loaded servlet. Throws a `Refusal` if it is not one, because the servlet changed the kit. */
 function loadedIn(output: unknown): z.infer<typeof loadedSchema> {
   const read = loadedSchema.safeParse(output);
   if (read.success) return read.data;
   const [issue] = read.error.issues;
   throw new Refusal(
-    `what it was loaded as is not what the kit says of a servlet: ${issue!.path.join(".")} ${issue!.message}. Leave the kit's own modules as they are`,
+    `its module scope changed the kit, which could not describe the servlet: ${issue!.path.join(".")} ${issue!.message}. Leave the kit's own modules as they are`,
   );
 }
 

@@ -2,9 +2,9 @@
 import { isObject } from "../core/model.ts";
 import { oncePer } from "../core/once-per.ts";
 import { percentDecoded } from "../core/text.ts";
-import { SCHEMA_KEYWORDS } from "./references.ts";
+import { NAMED_SCHEMA_KEYWORDS, SCHEMA_KEYWORDS } from "./references.ts";
 
-/** Parts of a schema that are looked at, each once for a name. Of what has more, all may be secret. */
+/** How many parts of a schema are looked at, each once for a name. In a larger schema, everything may be secret. */
 const PARTS = 20_000;
 
 /** Tells by its name whether a property is a secret, or holds one that no other property names: an item, or one of a choice. */
@@ -39,10 +39,9 @@ function namesIn(schema: object, root: object): ReadonlySet<string> | undefined 
       if (SCHEMA_KEYWORDS.has(key)) left.push([value, name]);
       if (key === "$ref") left.push([targetOf(value, root), name]);
       if (!isObject(value)) continue;
-      if (key === "properties")
-        for (const pair of Object.entries(value)) left.push([pair[1], pair[0]]);
-      if (key === "patternProperties" || key === "dependentSchemas")
-        for (const each of Object.values(value)) left.push([each, name]);
+      if (!NAMED_SCHEMA_KEYWORDS.has(key)) continue;
+      for (const [own, each] of Object.entries(value))
+        left.push([each, key === "properties" ? own : name]);
     }
   }
   return found;

@@ -157,7 +157,7 @@ describe("a definition is refused", () => {
     [
       "that replaces the kit",
       "import edge_servlets._run as kit\nkit.loaded = lambda *all: b'{}'",
-      "what it was loaded as is not what the kit says of a servlet: exports",
+      "its module scope changed the kit, which could not describe the servlet: exports",
     ],
     ["that does not come to an end", "while True: ...", "its module scope does not come to an end"],
     ["that asks the host", "fetch('https://a.example')", "fetch() works only inside a handler"],
