@@ -17,6 +17,7 @@ import { consolePage, type Paged, type ConsoleSite, type Visited, type Visitor }
 import { PAGES, SIGN_IN_PATH } from "./paths.ts";
 import { endpointOf } from "./connect.ts";
 import { confirmPage, keyPage, operatePage, operateStyle, type Overview } from "./operate.ts";
+import { timeAgo } from "./times.ts";
 import { count } from "./units.ts";
 import type { Hono } from "hono";
 import { html } from "hono/html";
@@ -178,7 +179,7 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
       return done(`Removed the key ${removed}.`);
     }
     case "make": {
-      const { secret, made } = await newKey(form, visit.person.principal, settings);
+      const { secret, made } = await newKey(form, visit.person.principal, acting);
       if (authenticator.keys.named(made.name) !== undefined)
         throw new Fault("conflict", `There is a key ${made.name} already. Take another name.`);
       unsettled(await recordsIn(keyRecords).make(made));
@@ -247,7 +248,7 @@ const SCOPES_CHARACTERS = 2000;
 async function newKey(
   form: URLSearchParams,
   { name: maker, scopes: own }: Principal,
-  { SCOPES = {} }: Settings,
+  { settings: { SCOPES = {} }, authenticator }: Pick<Operated, "settings" | "authenticator">,
 ) {
   const field = (one: string) => form.get(one)?.trim() ?? "";
   const demand = (isRight: boolean, message: string) => {
@@ -275,6 +276,11 @@ async function newKey(
     "The days of a key are a number from 1 to 3660, or none.",
   );
   const expires = days === "" ? null : Date.now() + Number(days) * DAY_MS;
+  const { expires: end = Infinity } = authenticator.keys.named(maker) ?? {};
+  demand(
+    (expires ?? Infinity) <= end,
+    `Your own key expires ${timeAgo(end)}, and a key that you make cannot last longer. Give fewer days, at least 1.`,
+  );
   const random = crypto.getRandomValues(new Uint8Array(32));
   const secret = KEY_PREFIX + random.toBase64({ alphabet: "base64url", omitPadding: true });
   return { secret, made: { key: await hexDigest(secret), name, scopes, expires, maker } };
@@ -371,7 +377,8 @@ export function addOperatorPages(app: Hono, parts: OperatorParts): void {
       const usage = parts.usage?.();
       if (usage === undefined) return consolePage(site, "Usage", unbound);
       const question = questionIn(raw.url);
-      const all = await usage.report(question.over, question.by);
+      const all = await counted(usage.report(question.over, question.by));
+      if (all === undefined) return consolePage(site, "Usage", unanswered, { status: 503 });
       const body = usagePage(question, all, Date.now());
       return consolePage(site, "Usage", body, { extraStyle: chartStyle });
     }),
@@ -411,6 +418,12 @@ const unbound = html`<h1>Usage</h1>
   <p>
     Nothing is counted: bind the Durable Object <code>USAGE</code> (class <code>Usage</code>) in
     <code>wrangler.toml</code> and deploy again.
+  </p>`;
+
+const unanswered = html`<h1>Usage</h1>
+  <p>
+    The counters do not answer. Servlets run all the same. Reload the page in a minute; the log says
+    why (<code>npx wrangler tail</code>).
   </p>`;
 
 /** Leads visitors who have not signed in to the sign-in, and refuses others. */

@@ -20,7 +20,7 @@ export const holdsSecret = (schema: object, root: object): boolean =>
 /** Stands for the value itself, which no property names. */
 const ROOT = "";
 
-/** The names of the properties that are secrets; undefined if there is too much to look at. */
+/** The names of the properties that are secrets; undefined if there is too much to look at, or a reference is no pointer. */
 function namesIn(schema: object, root: object): ReadonlySet<string> | undefined {
   const found = new Set<string>();
   const seen = new Map<unknown, Set<string>>();
@@ -37,7 +37,12 @@ function namesIn(schema: object, root: object): ReadonlySet<string> | undefined 
     if (part["format"] === "password" || part["writeOnly"] === true) found.add(name);
     for (const [key, value] of Object.entries(part)) {
       if (SCHEMA_KEYWORDS.has(key)) left.push([value, name]);
-      if (key === "$ref") left.push([targetOf(value, root), name]);
+      if (key === "$ref" || key === "$dynamicRef") {
+        const target = targetOf(value, root);
+        // An anchor, or another document.
+        if (target === undefined) return undefined;
+        left.push([target, name]);
+      }
       if (!isObject(value)) continue;
       if (!NAMED_SCHEMA_KEYWORDS.has(key)) continue;
       for (const [own, each] of Object.entries(value))

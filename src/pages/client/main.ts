@@ -25,6 +25,16 @@ for (const text of document.querySelectorAll<HTMLElement>("[data-copy]")) {
 
 followTimes();
 
+/** A form is sent once for each page: the answer to a second click would take the place of the first, such as a new key. */
+let sent = new WeakSet<EventTarget>();
+addEventListener("submit", (event) => {
+  if (event.defaultPrevented || event.target === null) return;
+  if (sent.has(event.target)) event.preventDefault();
+  sent.add(event.target);
+});
+// A browser that comes back to the page may send it anew.
+addEventListener("pageshow", () => (sent = new WeakSet()));
+
 /** Says that the network is gone, as long as it is. */
 const offline = document.createElement("p");
 offline.setAttribute("role", "status");

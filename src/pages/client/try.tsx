@@ -318,8 +318,9 @@ const FailureView = ({ failure: { title, why, advice, mustSignIn } }: { failure:
     {advice !== undefined && <p>{advice}</p>}
     {mustSignIn && (
       <p>
+        {/* The browser keeps the fragment, which has the arguments; the server does not get it. */}
         <a
-          href={`/sign-in?back=${encodeURIComponent(location.pathname + location.search + location.hash)}`}
+          href={`/sign-in?back=${encodeURIComponent(location.pathname + location.search)}${location.hash}`}
         >
           Sign in again
         </a>

@@ -629,15 +629,22 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
 
     test("a sign-in that is over leads back to the same place", async () => {
       const page = await signIn(KEYS.ada);
-      const place = await tried(page, "greet");
+      const args = `#args=${encodeURIComponent('{"name":"Ada Lovelace"}')}`;
+      await page.goto(new URL(`/?tool=greet${args}`, keyed.url).href);
+      const place = page.locator(".pane");
+      const sent: string[] = [];
+      page.on("request", (request) => void sent.push(request.url()));
+      await place.locator("form").waitFor();
       await page.context().clearCookies();
-      await place.getByLabel("name").fill("Ada");
       await place.getByRole("button", { name: "Run" }).click();
       await place.getByRole("link", { name: "Sign in again" }).click();
       await page.getByLabel("API key").fill(KEYS.ada);
       await page.getByRole("button", { name: "Continue" }).click();
       await page.getByText("The name of whom to greet").first().waitFor();
       expect(new URL(page.url()).search).toBe("?tool=greet");
+      expect(await page.getByLabel("name").inputValue()).toBe("Ada Lovelace");
+      // The browser kept the arguments to itself.
+      expect(sent.join("\n").replaceAll(/#.*/g, "")).not.toContain("Lovelace");
     });
   });
 });

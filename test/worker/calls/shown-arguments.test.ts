@@ -105,6 +105,19 @@ describe("secrets are hidden", () => {
     expect(aboutOf(open).arguments).toBe("a: (hidden)");
   });
 
+  test.each([{ $ref: "#word" }, { $dynamicRef: "#word" }, { $ref: "https://a.example/word" }])(
+    "all, behind a reference that is no pointer: %j",
+    (behind) => {
+      const $defs = { Word: { $anchor: "word", $dynamicAnchor: "word", format: "password" } };
+      const inputSchema = { type: "object", properties: { a: behind }, $defs };
+      const open = {
+        ...entry({ a: "hunter2" }),
+        tool: { tool: { inputSchema } },
+      } as unknown as Entry;
+      expect(aboutOf(open).arguments).toBe("a: (hidden)");
+    },
+  );
+
   test("in time by the length of a text", () => {
     const text = `?${"token".repeat(200_000)} ${"://a:".repeat(200_000)}`;
     expect(about({ text }).length).toBeLessThan(100);

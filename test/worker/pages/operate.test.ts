@@ -237,6 +237,9 @@ test("a key is revoked, too, where counters and the list of acts do not answer",
   const boss = await signedIn(server, "boss-13");
   const page = await boss.fetch(PATH);
   expect(page.text).toContain("Errors are not known");
+  const figures = await boss.fetch("/console/usage");
+  expect(figures.status).toBe(503);
+  expect(figures.text).toContain("The counters do not answer");
   const asked = await boss.send(PATH, formWith(page.html, "Revoke lost-13"));
   const revoked = await boss.send(PATH, formWith(asked.html, "Revoke lost-13"));
   expect(revoked.text).toContain("The key is revoked");
@@ -318,6 +321,22 @@ describe("a key that is made here", () => {
     await boss.send(PATH, formWith(asked.html, "Revoke boss-15"));
     await eventually(async () => expect(await status(server, "boss-15")).toBe(401));
     expect(await status(server, secretIn(made.html))).toBe(200);
+  });
+
+  test("lasts no longer than the key that has made it", async () => {
+    const server = await served(["boss-16"]);
+    const boss = await signedIn(server, "boss-16");
+    const form = { name: "brief-16", scopes: "operator hello:*", days: "3" };
+    const brief = await boss.send(PATH, making((await boss.fetch(PATH)).html, form));
+    const secret = secretIn(brief.html);
+    await eventually(async () => expect(await status(server, secret)).toBe(200));
+    const own = await signedIn(server, secret);
+    const { html } = await own.fetch(PATH);
+    const make = async (days: string) =>
+      own.send(PATH, making(html, { name: `by-brief-${days}`, scopes: "hello:*", days }));
+    for (const days of ["", "4"])
+      expect((await make(days)).text).toMatch(/Your own key expires in 3 days, [^]* fewer days/);
+    expect(secretIn((await make("2")).html)).not.toBe("");
   });
 
   test.each([
