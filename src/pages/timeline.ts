@@ -197,49 +197,85 @@ const DECISIONS: Record<string, string> = {
   failed: " – there was no answer",
 };
 
-/** Widths of the drawing and of its shortest bar. */
+/** Widths of the drawing, of its shortest bar, and of a wait that is drawn short. */
 const WIDTH = 1000;
 const LEAST = 6;
+const FOLDED = 150;
+
+/** A wait of so many ms is drawn short if it is so many times longer than all that takes less: else nothing else were seen. */
+const FOLDED_MS = 10_000;
+const FOLDED_TIMES = 10;
+
+/** Where points in time stand on the axis, and the edges of the waits that are drawn short. */
+function axisOf(times: readonly number[]): { places: Map<number, number>; edges: number[] } {
+  const points = [...new Set(times)].toSorted((a, b) => a - b);
+  const gaps = points.slice(1).map((to, nth) => to - points[nth]!);
+  let plain = 0;
+  let least = Infinity;
+  for (const gap of gaps.toSorted((a, b) => a - b)) {
+    if (plain > 0 && gap >= FOLDED_MS && gap > FOLDED_TIMES * plain) {
+      least = gap;
+      break;
+    }
+    plain += gap;
+  }
+  const folds = gaps.filter((gap) => gap >= least).length;
+  const fold = Math.min(FOLDED, WIDTH / 2 / folds);
+  const scale = (WIDTH - (folds && folds * fold)) / plain;
+  const [places, edges] = [new Map([[points[0]!, 0]]), [] as number[]];
+  let at = 0;
+  for (const [nth, gap] of gaps.entries()) {
+    const next = at + (gap >= least ? fold : gap * scale);
+    if (gap >= least) edges.push(Math.round(at), Math.round(next));
+    places.set(points[nth + 1]!, Math.round(next));
+    at = next;
+  }
+  return { places, edges };
+}
 
 function timelineOf(steps: readonly Step[], began: number): Markup {
   const now = Date.now();
   const end = Math.max(began + 1, ...steps.map(({ from, to = now }) => Math.max(from, to)));
-  const scale = (at: number) => Math.round(((at - began) / (end - began)) * WIDTH);
-  const half = end - began < 10 ? "" : durationOf((end - began) / 2);
+  const times = steps.flatMap(({ from, to = now }) => [from, to]);
+  const { places, edges } = axisOf([began, end, ...times]);
+  const isFolded = edges.length > 0;
+  const half = end - began < 10 || isFolded ? "" : durationOf((end - began) / 2);
+  const lines = [0, WIDTH, ...(isFolded ? edges : [WIDTH / 2])].map((at) => `M${at} 0v10`).join("");
   return html`<table class="steps">
-    <caption class="unseen">
-      The steps of this call in their order, and how long each took
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col">Step</th>
-        <th scope="col" class="number">After</th>
-        <th scope="col" class="number">Took</th>
-        <td class="axis" aria-hidden="true">
-          <span>0</span><span>${half}</span><span>${durationOf(end - began)}</span>
-        </td>
-      </tr>
-    </thead>
-    <tbody>
-      ${steps.map(({ from, to, words, kind, more, why }) => {
-        const [left, right] = [scale(from), scale(to ?? now)];
-        const width = Math.max(LEAST, right - left);
-        const lasted = durationOf((to ?? now) - from);
-        const took = to === undefined ? `${lasted} so far` : to > from ? lasted : "";
-        return html`<tr>
-          <th scope="row">${words}${behind(more, why)}</th>
-          <td class="number" data-label="After">${durationOf(from - began)}</td>
-          <td class="number" ${took === "" ? "" : html`data-label="Took"`}>${took}</td>
-          <td class="bar" aria-hidden="true">
-            <svg viewBox="0 0 ${WIDTH} 10" preserveAspectRatio="none" class="${kind}">
-              <path d="M0 0v10M${WIDTH / 2} 0v10M${WIDTH} 0v10" />
-              <rect x="${Math.min(left, WIDTH - width)}" width="${width}" height="10" rx="2" />
-            </svg>
+      <caption class="unseen">
+        The steps of this call in their order, and how long each took
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">Step</th>
+          <th scope="col" class="number">After</th>
+          <th scope="col" class="number">Took</th>
+          <td class="axis" aria-hidden="true">
+            <span>0</span><span>${half}</span><span>${durationOf(end - began)}</span>
           </td>
-        </tr>`;
-      })}
-    </tbody>
-  </table>`;
+        </tr>
+      </thead>
+      <tbody>
+        ${steps.map(({ from, to, words, kind, more, why }) => {
+          const [left, right] = [places.get(from)!, places.get(to ?? now)!];
+          const width = Math.max(LEAST, right - left);
+          const lasted = durationOf((to ?? now) - from);
+          const took = to === undefined ? `${lasted} so far` : to > from ? lasted : "";
+          return html`<tr>
+            <th scope="row">${words}${behind(more, why)}</th>
+            <td class="number" data-label="After">${durationOf(from - began)}</td>
+            <td class="number" ${took === "" ? "" : html`data-label="Took"`}>${took}</td>
+            <td class="bar" aria-hidden="true">
+              <svg viewBox="0 0 ${WIDTH} 10" preserveAspectRatio="none" class="${kind}">
+                <path d="${lines}" />
+                <rect x="${Math.min(left, WIDTH - width)}" width="${width}" height="10" rx="2" />
+              </svg>
+            </td>
+          </tr>`;
+        })}
+      </tbody>
+    </table>
+    ${isFolded && html`<p class="dim small">Long waits are drawn short, between two lines.</p>`}`;
 }
 
 function behind(more: string | undefined, why: string | undefined): Markup {

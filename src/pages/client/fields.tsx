@@ -43,6 +43,9 @@ const PAUSE_MS = 150;
 /** Choices that are all in sight; more of them open when they are pressed. */
 const IN_SIGHT = 6;
 
+/** Fields in sight: more optional ones open when they are pressed. */
+const FIELDS_IN_SIGHT = 6;
+
 /** Characters of a description. */
 const HINT = 2000;
 
@@ -81,11 +84,24 @@ export const SchemaForm = (props: FormProps) => {
     );
   };
   const elsewhere = messagesElsewhere(parts, wrong);
+  const view = (part: FormPart) => (
+    <PartView part={part} given={given?.[part.field.name]} shared={{ id, wrong, complete }} />
+  );
+  const { inSight, others } = folded(parts);
+  // Once open, it stays so.
+  const isOpen = useRef(false);
+  isOpen.current ||=
+    others.some(({ field }) => given?.[field.name] !== undefined) ||
+    messagesElsewhere(others, wrong).length < wrong.length;
   return (
     <form onSubmit={(event: Event) => void submit(event)} noValidate>
-      {parts.map((part) => (
-        <PartView part={part} given={given?.[part.field.name]} shared={{ id, wrong, complete }} />
-      ))}
+      {inSight.map(view)}
+      {others.length > 0 && (
+        <details class="field" open={isOpen.current}>
+          <summary>{others.length} more optional fields</summary>
+          {others.map(view)}
+        </details>
+      )}
       {elsewhere.length > 0 && (
         <p role="alert" class="wrong">
           {printableText(elsewhere.join("\n"))}
@@ -102,6 +118,14 @@ export const SchemaForm = (props: FormProps) => {
     </form>
   );
 };
+
+function folded(parts: readonly FormPart[]): { inSight: FormPart[]; others: FormPart[] } {
+  let room = FIELDS_IN_SIGHT - parts.filter(({ field }) => field.isRequired).length;
+  const { inSight = [], others = [] } = Object.groupBy(parts, ({ field }) =>
+    field.isRequired || room-- > 0 ? "inSight" : "others",
+  );
+  return others.length > 1 ? { inSight, others } : { inSight: [...parts], others: [] };
+}
 
 interface PartProps {
   part: FormPart;

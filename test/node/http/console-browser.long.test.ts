@@ -339,6 +339,31 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       expect(complaints.get(page)).toEqual([]);
     });
 
+    test("shows some optional fields, and the others when they are asked for, or are wrong", async () => {
+      const page = await open();
+      const names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+      const properties = Object.fromEntries(names.map((name) => [name, { type: "number" }]));
+      const inputSchema = { type: "object", properties, required: ["h"] };
+      await answering(page, { inputSchema });
+      const place = await tried(page, "echo_input");
+      const shownFields = () =>
+        place
+          .locator("form input")
+          .evaluateAll((all: any[]) => all.filter((one) => one.checkVisibility()).length);
+      expect(await shownFields()).toBe(6);
+      await place.getByText("2 more optional fields").click();
+      await place.getByLabel("g").fill("much");
+      await place.getByText("2 more optional fields").click();
+      await place.getByLabel("h").fill("1");
+      await place.getByRole("button", { name: "Run" }).click();
+      await place
+        .locator(".wrong")
+        .getByText(/^g must/)
+        .waitFor();
+      await expect.poll(shownFields).toBe(8);
+      await expect.poll(() => page.evaluate("document.activeElement.name")).toBe("f6");
+    });
+
     test("fills in an example, and takes all arguments as JSON", async () => {
       const page = await open();
       await answering(page, { inputSchema: ORDER });
@@ -523,6 +548,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       expect((await question.textContent())!.length).toBeLessThan(20_000);
       await question.getByLabel("choice").fill('"o7"');
       await question.getByLabel("p0").first().fill("zero");
+      await question.getByText("195 more optional fields").click();
       const others = question.getByLabel("3802 other values");
       await others.fill("[]");
       await question.getByRole("button", { name: "Send this answer" }).click();
