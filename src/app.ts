@@ -79,7 +79,7 @@ export function createApp(server: Server) {
     if (!hasWarned && missing !== undefined) console.warn(missing);
     if (!hasWarned) for (const one of misspelt) console.warn(`Settings: ${printable(one)}`);
     hasWarned = true;
-    // What everybody may read, pages of any origin may.
+    // Pages of any origin may read what everybody may.
     const isFinding = finding.includes(c.req.path.replace(/\/$/, ""));
     if (isFinding) c.req.raw = without(c.req.raw, "origin");
     const origin = c.req.raw.headers.get("origin");

@@ -76,7 +76,7 @@ const profileSchema = once(() =>
     }),
 );
 
-/** What may be said of the whole server, under the empty name. */
+/** The keys that the whole server may have, under the empty name. */
 const WHOLE = new Set(["tools", "listed"]);
 
 /** The JSON Schema of the file. */
@@ -178,7 +178,7 @@ function offsetOf(document: Document, path: readonly string[]): number | undefin
   return (item as { range?: [number] } | undefined)?.range?.[0];
 }
 
-/** What of the bundle patterns can match. */
+/** The entries of the bundle that patterns can match. */
 interface Entries {
   servlets: { name: string; isDynamic: boolean }[];
   /** By kind: the servlet, and the name that patterns have. */

@@ -342,7 +342,7 @@ async function sheet(contents: string, around: Around): Promise<string> {
   return text!.trim();
 }
 
-/** What a page has of a script, with all that it imports. Throws a `Refusal`. */
+/** A script with all that it imports, as a page has it. Throws a `Refusal`. */
 async function bundled(
   input: Pick<BuildOptions, "entryPoints" | "stdin">,
   view: PageView,

@@ -19,7 +19,7 @@ export type Noted =
 /** The record of earlier requests: its entries are those from the client's newest answer on. */
 export interface Since {
   recorded: Recorded;
-  /** What was kept of calls inside. */
+  /** The stored rows of calls inside. */
   inner: readonly InnerRow[];
 }
 
@@ -42,7 +42,7 @@ interface Intended extends Announced {
   /** Unix time in ms when the record expires. */
   until: number;
   begun: Run["begun"];
-  /** What is not stored yet. */
+  /** The part that is not stored yet. */
   unstored: Unstored;
 }
 

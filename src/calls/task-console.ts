@@ -135,7 +135,7 @@ async function listedOf(store: TaskStore): Promise<{ by: string; listed: ListedC
 const hasFailed = ({ status, result }: DetailedTask): boolean =>
   status === "failed" || (isObject(result) && result["isError"] === true);
 
-/** What it asks, why it has failed, or what it last said. */
+/** Its question, the reason of its failure, or its last message. */
 function reasonOf(view: DetailedTask, waits: WaitReason | undefined, message = ""): string {
   const { status, error, result } = view;
   if (status === "input_required" && waits !== undefined)

@@ -15,7 +15,7 @@ export interface TaskCall extends Pick<
   principal: Principal;
   client: ClientDescription;
   ref: CallRef;
-  /** What lists say of it. */
+  /** Its servlet and arguments, as lists show them. */
   about?: AboutCall;
   /** The session that is notified of its progress; absent if clients poll. */
   owner?: Owner;

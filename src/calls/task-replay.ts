@@ -143,7 +143,7 @@ export async function replayRecord(
   }
 }
 
-/** What a replayed run would do next. */
+/** The next step of a replayed run, in words. */
 function nextIn({ what, words }: Partial<Pending> = {}): string {
   if (what === "sleep") return "It would sleep, and then go on.";
   if (words !== undefined) return `It would ask you "${words}" and wait for the answer.`;

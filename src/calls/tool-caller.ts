@@ -125,7 +125,7 @@ function isConfirmed({ servlet }: Calling, { tool }: FoundTool): boolean {
   return which === "writes" || destructiveHint !== false;
 }
 
-/** What the user must allow of these calls. One that is refused anyway is no part of it. */
+/** The calls that the user must allow, without those that are refused anyway. */
 async function confirmationOf(
   outer: Calling,
   { calls }: AskedCalls,
@@ -321,7 +321,7 @@ class Batch {
     const rest = Math.max(0, Math.floor(share));
     return {
       ...{ id, principal, client, session, trace },
-      // What the client wants to hear of is the call that it has made.
+      // The client hears of the call that it has made.
       meta: {},
       signal: () => signal,
       notify(notice) {
@@ -429,7 +429,7 @@ const askingFor =
   (asks, signal) =>
     ask(toldBy(servlet, asks), signal);
 
-/** What all calls that were made together wait for; undefined if each has ended. */
+/** The reason why calls that were made together wait; undefined if each has ended. */
 function mergedReason(
   reasons: readonly (WaitReason | undefined)[],
   count: number,

@@ -48,11 +48,11 @@ export interface AskedCalls {
   waitMs: number;
   /** True to be told what the user must allow, and call nothing. */
   isTrial?: boolean;
-  /** What the user has allowed; other calls that they must allow are refused. */
+  /** The calls that the user has allowed; others that they must allow are refused. */
   allowed?: Confirmation["servlets"];
 }
 
-/** What the user must allow first. */
+/** The calls that the user must allow first. */
 export interface Confirmation {
   /** Lists the calls; "" if there are none. */
   question: string;
@@ -62,7 +62,7 @@ export interface Confirmation {
   unasked: readonly string[];
 }
 
-/** What came of them, the fuel that they have used, and the time by their clocks; of a trial, what the user must allow. */
+/** Their answers, the fuel that they have used, and the time by their clocks; of a trial, the calls that the user must allow. */
 export type CalledTools =
   | ({ fuelUsed: number; time: number } & (
       | { answers: Readonly<Record<string, ToolAnswer>> }

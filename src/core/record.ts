@@ -26,7 +26,7 @@ export interface JournalEntry {
   what: string;
   /** SHA-256 of the whole question, in hex. */
   digest: string;
-  /** What people read of it: the message of an ask, the ms of a sleep. No run compares it. */
+  /** The part that people read: the message of an ask, the ms of a sleep. No run compares it. */
   words?: string;
   answer: string;
   /** Unix time in ms when the answer came. */
@@ -114,7 +114,7 @@ function wakesAt({ inner, pending }: Recorded): number {
   return Math.min(...inner.calls.map(({ recorded }) => (recorded ? wakesAt(recorded) : Infinity)));
 }
 
-/** What the calls inside have come to, which times are no part of; "" if there are none. */
+/** The state of the calls inside, without their times; "" if there are none. */
 export function innerStateOf({ inner }: Pick<Recorded, "inner">): string {
   if (inner === undefined) return "";
   return JSON.stringify([

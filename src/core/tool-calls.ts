@@ -25,5 +25,5 @@ export type ToolCallReason =
   | "too-many"
   | "failed";
 
-/** What a guest gets for a call. */
+/** The answer to a call of a guest. */
 export type ToolAnswer = { result: CallToolResult } | { failed: ToolCallReason; message: string };

@@ -46,7 +46,7 @@ function readableOn(ground: string, color: string): string {
 }
 
 /**
- * What follows from an accent: the colour of links, focus and the edges of buttons, by scheme; and that of text on the
+ * The colours that follow from an accent: of links, focus and the edges of buttons, by scheme; and that of text on the
  * accent itself.
  */
 export const colorsOf = (accent: string) => ({

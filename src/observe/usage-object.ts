@@ -18,7 +18,7 @@ import {
 /** Objects of servlet state whose sizes are known to operators: the largest, 2 MB of rows. */
 const USAGE_OBJECTS = 10_000;
 
-/** What operators did is kept for so long, so many acts of at most so many characters: 600 KB of rows. */
+/** Acts of operators are kept for so long, so many of at most so many characters: 600 KB of rows. */
 const ACTS_MS = 90 * 86_400_000;
 const ACTS = 1000;
 const ACT_CHARACTERS = 300;
@@ -176,7 +176,7 @@ export class Usage extends DurableObject<Env> {
     );
   }
 
-  /** What operators did, the newest first. */
+  /** The acts of operators, the newest first. */
   async acts(): Promise<Act[]> {
     return this.#sql
       .exec<Act & Record<string, SqlStorageValue>>("SELECT * FROM acts ORDER BY rowid DESC")

@@ -82,7 +82,7 @@ type Viewing = { principal: Principal; session: string | undefined };
 /** A tool or a skill that can be found. */
 type Findable = { tool: ToolEntry } | { skill: { uri: string; entry: Json } };
 
-/** What the caller may use and the query fits, the best first. */
+/** The entries that the caller may use and the query fits, the best first. */
 async function find(query: string, registry: Registry, viewing: Viewing): Promise<Findable[]> {
   const [shared, seen] = await Promise.all([registry.catalog(), registry.for(viewing).catalog()]);
   const own = findableIn(seen);
@@ -187,7 +187,7 @@ function textsOf(one: Findable): Record<keyof typeof BOOSTS, string> {
   };
 }
 
-/** What a call of a tool needs besides its arguments, in words. */
+/** The needs of a call besides its arguments, in words. */
 function needsOf({ tool, servlet: { manifest }, own }: ToolEntry): string[] {
   const { readOnlyHint, destructiveHint } = tool.annotations ?? {};
   const mayDelete = readOnlyHint !== true && destructiveHint !== false;

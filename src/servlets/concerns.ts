@@ -11,7 +11,7 @@ interface ModelsTool {
   parameters: unknown;
 }
 
-/** What a model is given of a tool in each conversation. */
+/** A tool as models are given it in each conversation. */
 export const asModelsSee = ({ name, description = "", inputSchema }: Tool): ModelsTool => ({
   ...{ name, description, parameters: inputSchema },
 });

@@ -90,7 +90,7 @@ export function connected(
   });
 }
 
-/** What makes the calls of tools that this servlet's guest makes in a call; undefined if it may make none. */
+/** Makes the calls of tools for this servlet's guest; undefined if it may make none. */
 function callerOf(
   servlet: PreparedServlet,
   call: CallContext,

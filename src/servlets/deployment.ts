@@ -77,7 +77,7 @@ export interface FoundTool {
   servlet?: PreparedServlet | undefined;
   tool?: { own: string; tool?: Tool };
   subject?: string;
-  /** What is wrong with the arguments. */
+  /** Says why the arguments do not fit. */
   misfit?: string;
   run(call: CallContext): Promise<Outcome<Json>>;
 }
@@ -90,7 +90,7 @@ export type FindTool = (viewer: Viewer) => (ref: CallRef, hash?: string) => Prom
 
 /** Makes the calls of tools that the guest of one call makes. */
 export interface ToolCaller {
-  /** What the call's context has for that. */
+  /** The parts of the call's context for that. */
   parts: Pick<CallContext, "callTools" | "chain">;
   /** Adds the calls that have not ended to the record of the run. */
   ended(ending: Ending): void;
@@ -146,7 +146,7 @@ export interface Deployment {
   own?: ReadonlyMap<PreparedServlet, Servlet>;
   /** A build that is not served, by its hash; undefined if it is not kept. */
   oldBuild?(hash: string): Promise<PreparedServlet | undefined>;
-  /** What has this digest in the bucket of builds, or a range of its bytes. */
+  /** The object with this digest in the bucket of builds, or a range of its bytes. */
   storedPart?(digest: string, range?: { offset: number; length: number }): Promise<ArrayBuffer>;
   /** Clock, randomness and network; the real ones by default. */
   world?: World;

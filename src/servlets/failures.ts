@@ -10,9 +10,9 @@ export type RunOutcome =
 
 /** A failed run, as an operator is told of it. */
 interface Failure {
-  /** What happened, in a few words. */
+  /** The event, in a few words. */
   what: string;
-  /** What it comes from, and what can be done. */
+  /** Its usual causes, and what can be done. */
   advice: string;
   /** True if it is for those who run the server; false for what callers and clients do, or servlets tell them. */
   isOurs: boolean;
@@ -32,7 +32,7 @@ const NOT_ALLOWED = theirs(
 );
 const GONE = theirs("Nothing is there", "The caller was told, and can list what there is.");
 
-/** What failed runs mean to an operator, by their outcome. */
+/** Failed runs as operators read of them, by outcome. */
 const TO_OPERATORS: Readonly<Record<Exclude<RunOutcome, "returned" | "waits">, Failure>> = {
   invalid_arguments: theirs(
     "Wrong arguments",
@@ -113,7 +113,7 @@ const TO_OPERATORS: Readonly<Record<Exclude<RunOutcome, "returned" | "waits">, F
   misdirected: WRONG_REQUEST,
 };
 
-/** What this outcome of a failed run means. */
+/** The meaning of this outcome of a failed run. */
 export const failureOf = (outcome: string): Failure =>
   (TO_OPERATORS as Readonly<Record<string, Failure>>)[outcome] ?? OWN_ERROR;
 

@@ -58,7 +58,7 @@ export interface Entry {
   /** Absent where several may know the resource. */
   servlet?: PreparedServlet | undefined;
   tool?: ToolEntry;
-  /** What is wrong with the arguments of a tool: then its run gives that as an error. */
+  /** Says why the arguments of a tool do not fit: then its run gives that as an error. */
   misfit?: string;
   /** Runs it. The result has the newest shape. */
   run(call: CallContext): Promise<Outcome<Json>>;
@@ -67,7 +67,7 @@ export interface Entry {
 /** The servlet that completes an argument, and the request in its own names. */
 type Completer = { servlet: PreparedServlet; request: CompletionRequest };
 
-/** What narrows a registry: a profile, by its name; and scopes within `all`, the registry that they narrow. */
+/** A part of a registry: a profile, by its name; and scopes within `all`, the registry that they narrow. */
 interface Narrowing {
   profile?: string | undefined;
   scoped?: { all: Registry; scopes: readonly string[]; may: May; patterns: readonly string[] };

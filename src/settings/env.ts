@@ -132,7 +132,7 @@ const settingsSchema = z.object({
         ),
       ),
   ),
-  /** What `/.well-known/mcp-registry-auth` shows to [registries](clients.md#in-the-mcp-registry): the proof that its domain is yours. */
+  /** The proof that its domain is yours, which `/.well-known/mcp-registry-auth` shows to [registries](clients.md#in-the-mcp-registry). */
   REGISTRY_PROOF: z.optional(
     z
       .string()

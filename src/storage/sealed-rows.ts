@@ -164,7 +164,7 @@ CREATE TABLE IF NOT EXISTS inner_rows (place TEXT NOT NULL, position INTEGER NOT
     return rows.length === 0 ? undefined : ((await this.#open(rows)) as JournalEntry);
   }
 
-  /** What is kept of calls inside; the announced requests last. */
+  /** The stored rows of calls inside; the announced requests last. */
   async innerRows(): Promise<InnerRow[]> {
     if (!hasTable(this.#sql, "inner_rows")) return [];
     const places = this.#sql

@@ -1,4 +1,4 @@
-/** What a test says of the world in which a servlet runs, and what it is told of a call. */
+/** The world in which a test has a servlet run, and what the test is told of a call. */
 import type { Ask, AskFailure } from "../core/asks.ts";
 import type { CallToolResult, Json, Notification } from "../core/model.ts";
 import type { Recorded } from "../core/record.ts";
@@ -15,7 +15,7 @@ export type ScriptedAnswer =
   | (Pick<AskFailure, "failed" | "requiredCapabilities"> & { message?: string });
 
 /**
- * What a tool of another servlet gives: its text, or its result; or the servlet under test that has it.
+ * A tool of another servlet in a test: its text, its result, or the servlet under test that has it.
  *
  * @example
  * const weather: ScriptedTool = (args) => ({ structuredContent: { celsius: args["city"] === "Bern" ? 22 : 5 } });

@@ -7,7 +7,7 @@ import { isForViews, viewAt, viewResources } from "../servlets/views.ts";
 import type { Script, Tested } from "./script.ts";
 
 /**
- * What a test needs of a browser's page, as playwright has it.
+ * The parts of a browser's page that a test needs, as playwright has it.
  *
  * @example
  * import { chromium } from "playwright-core";
@@ -26,7 +26,7 @@ interface BrowserRoute {
   fulfill(response: { headers: Record<string, string>; body: string }): Promise<unknown>;
 }
 
-/** What a view has asked of its client, in order: a tool, a link, a message. */
+/** A request of a view to its client: a tool, a link, a message. */
 export interface ViewRequest {
   method: string;
   params: Json;

@@ -9,7 +9,7 @@ import type { ContentBlock, LoggingLevel, ResourceContents } from "../sdk/types.
 
 const VERSION = "2026-01-26";
 
-/** What the manifest's `prefix` adds to the names of the servlet's tools; set when the page is made. */
+/** The manifest's `prefix`, which stands before the names of the servlet's tools; set when the page is made. */
 declare const EDGE_SERVLETS_TOOL_PREFIX: string;
 
 type Json = Record<string, unknown>;
@@ -59,7 +59,7 @@ type ResultOf<S, K> = Result<
 >;
 
 /**
- * What the client asks of its user by this view, in place of a form. `schema` is the JSON Schema of an answer.
+ * A question of the client to its user that this view answers, in place of a form. `schema` is the JSON Schema of an answer.
  *
  * @example
  * view.show(({ question }) => {
@@ -90,7 +90,7 @@ export interface ViewFrame {
 }
 
 /**
- * What the view has been told so far: nothing of `input` and `result` before there is a call.
+ * Everything that the view has been told so far: nothing of `input` and `result` before there is a call.
  *
  * @example
  * const state: ViewState = view.state;
@@ -126,7 +126,7 @@ export interface ConnectedView<S = unknown, K = ToolsOf<S>> {
   read(uri: string): Promise<ResourceContents[]>;
   /** Answers the question; without an answer, the user declines. */
   answer(content?: Record<string, unknown>): void;
-  /** What the client can do, by the names of the specification, such as `openLinks` and `downloadFile`. */
+  /** The abilities of the client, by the names of the specification, such as `openLinks` and `downloadFile`. */
   readonly capabilities: Record<string, unknown>;
   /** Gives the user a file, which the client may ask them about. Bytes, or a text. */
   save(file: string, mimeType: string, content: Uint8Array | string): Promise<void>;
@@ -143,7 +143,7 @@ export interface ConnectedView<S = unknown, K = ToolsOf<S>> {
 }
 
 /**
- * What a view says of itself. `resize: false` leaves its size to the client: else the frame becomes as high as the page.
+ * Options of a view. `resize: false` leaves its size to the client: else the frame becomes as high as the page.
  *
  * @example
  * const options: ConnectOptions = { name: "poll", resize: false };

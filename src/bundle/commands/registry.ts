@@ -84,7 +84,7 @@ export async function registryCommand(
     remotes: [remote],
   };
   const file = join(folder, FILE);
-  // What the operator added stays, such as the repository or packages.
+  // Fields that the operator added stay, such as the repository or packages.
   const text = JSON.stringify({ ...existing(file), ...made }, null, 2);
   const proof = proofOf(keyIn(folder, true));
   const served = await ask(PROOF_PATH).catch(() => undefined);

@@ -270,7 +270,7 @@ class ToolWriter {
     };
   }
 
-  /** What a parameter's style puts before its value in a path. */
+  /** The text that a parameter's style puts before its value in a path. */
   #prefixOf(key: string): string {
     const found = this.#parameters.find((one) => one.in === "path" && one.name === key);
     return { label: ".", matrix: `;${key}=` }[found?.style ?? ""] ?? "";
