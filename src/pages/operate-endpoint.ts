@@ -4,7 +4,7 @@ import { unsettled } from "../core/settled.ts";
 import { installerOf } from "../operator/builds.ts";
 import type { Installer } from "../installs/installer.ts";
 import { permissionsOf } from "../installs/permissions.ts";
-import { apiKeysOf, unknownScope, type Settings } from "../settings/env.ts";
+import { apiKeysOf, unknownScope } from "../settings/env.ts";
 import { hexDigest } from "../core/digest.ts";
 import { KEY_NAME, KEY_NAME_RULE, KEY_PREFIX, scopesInWords } from "../core/key-name.ts";
 import { Fault, report } from "../core/errors.ts";
@@ -55,7 +55,7 @@ const DANGEROUS = new Set(["uninstall", "revoke", "remove"]);
 
 /** Performs a button's action, or asks for confirmation; undefined for an unknown button. */
 async function act(form: URLSearchParams, acting: Acting): Promise<View | undefined> {
-  const { acted, authenticator, keyRecords, settings, serving, visit, token } = acting;
+  const { acted, authenticator, keyRecords, serving, visit, token } = acting;
   const field = (name: string) => form.get(name) ?? "";
   const [name, key, by] = [field("name"), field("key"), visit.person.principal.name];
   const what = field("do");

@@ -1,5 +1,5 @@
 /** Calls of tools of other servlets. */
-import { hostFor } from "./host.ts";
+import { hostFor, running } from "./host.ts";
 import type { InputOf, OutputOf } from "./infer.ts";
 import type { ContentBlock } from "./types.ts";
 
@@ -63,6 +63,7 @@ let waiting: Waiting[] = [];
 
 export function makeCall<T>(tool: string, args: object = {}): Promise<ToolCallResult<T>> {
   hostFor("callTool()");
+  running.hasWaited = true;
   const failed = Object.assign(new ToolCallError(), { tool });
   return new Promise((resolve, reject) => {
     const json = JSON.stringify({ name: tool, arguments: args });

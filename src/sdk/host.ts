@@ -72,6 +72,8 @@ export const running = {
   what: "",
   /** Random numbers in stock, since the newest answer of the host. */
   words: NO_WORDS,
+  /** True once it has set a timer or called a tool: most calls do neither, and have nothing to be cleared. */
+  hasWaited: false,
   /** Values of headers beyond Latin-1 that servers have sent. */
   received: undefined as Set<string> | undefined,
 };

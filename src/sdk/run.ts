@@ -51,6 +51,22 @@ function fail(error: unknown): void {
   settled = { failure: messageOf(error) };
 }
 
+/** Drops what the call has not awaited, and says so in the log. */
+function clearWaits(): void {
+  const left = leftTimers();
+  if (left.length > 0) {
+    const text = `${running.what} has ended before ${left.length} of its timers, which are dropped: await them, or clear them.`;
+    __host.log(3, [text, ...left.slice(0, 3)].join("\n"));
+  }
+  const unmade = dropCalls();
+  if (unmade > 0) {
+    const text = `${running.what} has ended before ${unmade} of its calls of tools, which were not made: await them.`;
+    __host.log(3, text);
+  }
+  clearTimers();
+  running.hasWaited = false;
+}
+
 /** The entry points for the shim. A promise of an answer settles while the shim runs jobs and `turn` runs timers. */
 export function entryOf(
   answers: Readonly<Record<string, ExportHandler>>,
@@ -63,9 +79,8 @@ export function entryOf(
       running.startedAt = Date.now();
       running.words = NO_WORDS;
       running.received = undefined;
-      clearTimers();
-      dropCalls();
-      rejections.clear();
+      if (running.hasWaited) clearWaits();
+      if (rejections.size > 0) rejections.clear();
       settled = undefined;
       running.what = name;
       try {
@@ -96,18 +111,8 @@ export function entryOf(
         rejections.clear();
       }
       const ending = settled;
-      const left = leftTimers();
-      if (left.length > 0) {
-        const text = `${running.what} has ended before ${left.length} of its timers, which are dropped: await them, or clear them.`;
-        __host.log(3, [text, ...left.slice(0, 3)].join("\n"));
-      }
-      const unmade = dropCalls();
-      if (unmade > 0) {
-        const text = `${running.what} has ended before ${unmade} of its calls of tools, which were not made: await them.`;
-        __host.log(3, text);
-      }
       // A servlet that keeps state stores all that is remembered.
-      clearTimers();
+      if (running.hasWaited) clearWaits();
       settled = undefined;
       running.input = NO_INPUT;
       if ("output" in ending) {

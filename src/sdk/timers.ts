@@ -1,4 +1,4 @@
-import { hostFor, thrownText } from "./host.ts";
+import { hostFor, running, thrownText } from "./host.ts";
 
 /** One callback that waits for its time, in ms since 1970. */
 interface Timer {
@@ -28,6 +28,7 @@ export const leftTimers = (): string[] =>
 
 export function addTimer(run: () => void, ms: number, repeat: boolean, from?: string): number {
   hostFor("A timer");
+  running.hasWaited = true;
   const wait = ms > 0 && ms < Infinity ? Math.floor(ms) : 0;
   const every = repeat ? Math.max(wait, 1) : undefined;
   timers.set(++lastId, { at: now() + wait, every, run, from });

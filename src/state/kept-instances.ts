@@ -1,7 +1,7 @@
 import { limits } from "../core/limits.ts";
 import type { KnownBlocks } from "./state-blocks.ts";
 import { stringBytes } from "../core/text.ts";
-import { BLOCK } from "../wasm/marks.ts";
+import { BLOCK, mark } from "../wasm/marks.ts";
 import { giveBack, type Program } from "../wasm/pool.ts";
 import type { Instance } from "../wasm/link.ts";
 
@@ -68,8 +68,8 @@ function evict(object: object, { instance, program, blocks, hasAllBlocks }: Evic
   put(memories, object, { kept: blocks, bytes: bytesOf(blocks) });
   const { marks } = instance.body!;
   if (marks === undefined) return;
-  // The pool resets marked blocks. Storing the state has cleared the marks, so all blocks that differ are marked again.
-  for (const nth of blocks.keys()) marks.memory[nth] = 1;
+  // The pool resets what is marked. Storing the state has cleared the marks, so all blocks that differ are marked again.
+  for (const nth of blocks.keys()) mark(marks.memory, nth * BLOCK, BLOCK);
   giveBack(program, instance);
 }
 

@@ -17,13 +17,16 @@ export function changedCells(
   const changed: number[] = [];
   const now = words(memory);
   for (const { from, to } of ranges) {
-    for (let nth = from / BLOCK; nth * BLOCK < to; nth++) {
+    for (let begin = from; begin < to;) {
+      const nth = Math.floor(begin / BLOCK);
+      let at = begin / WORD;
+      begin = Math.min(to, (nth + 1) * BLOCK);
       const block = known.get(nth);
       if (block === undefined) continue;
       const before = words(block);
-      const end = Math.min(to - nth * BLOCK, BLOCK) / WORD;
+      const end = begin / WORD;
       // In words of 32 bits: V8 makes an object of each word of 64 where it has not optimised this.
-      for (let word = 0, at = (nth * BLOCK) / WORD; word < end; word += 4, at += 4) {
+      for (let word = at % (BLOCK / WORD); at < end; word += 4, at += 4) {
         const isSame =
           now[at] === before[word] &&
           now[at + 1] === before[word + 1] &&

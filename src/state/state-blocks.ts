@@ -136,16 +136,22 @@ export class StateBlocks {
     const unknown = new Set<number>();
     const empty = new Set<number>();
     const compared: Range[] = [];
-    for (const { from, to } of ranges) {
-      for (let nth = from / BLOCK; nth * BLOCK < to; nth++) {
-        if (used[nth] !== 1 && isZero(memory, nth)) {
-          if (stored.has(nth)) empty.add(nth);
-          continue;
+    let seen = -1;
+    let isCompared = false;
+    for (const range of ranges) {
+      for (let { from } = range; from < range.to;) {
+        const nth = Math.floor(from / BLOCK);
+        const to = Math.min(range.to, (nth + 1) * BLOCK);
+        if (nth !== seen) {
+          seen = nth;
+          const isEmpty = used[nth] !== 1 && isZero(memory, nth);
+          isCompared = !isEmpty && known.has(nth);
+          if (isEmpty && stored.has(nth)) empty.add(nth);
+          if (!isEmpty && !isCompared) unknown.add(nth);
+          if (!isEmpty && !stored.has(nth)) count++;
         }
-        if (known.has(nth))
-          compared.push({ from: nth * BLOCK, to: Math.min(to, (nth + 1) * BLOCK) });
-        else unknown.add(nth);
-        if (!stored.has(nth)) count++;
+        if (isCompared) compared.push({ from, to });
+        from = to;
       }
     }
     count -= empty.size;

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Any, Literal, get_args, overload
 
 from . import _asks, _host
 from ._calls import ToolCallResult, Tools, call_tool
@@ -17,6 +17,11 @@ from ._schema import Convert, Json, Mismatch, Shapes
 type LoggingLevel = Literal[
     "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"
 ]
+_LEVELS = frozenset[str](get_args(LoggingLevel.__value__))
+
+
+def _is_level(value: object) -> bool:
+    return isinstance(value, str) and value in _LEVELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,17 +354,39 @@ class Context:
         }
         return _tell("report_progress()", "notify_progress", params)
 
+    @overload
     def log(
         self,
         message: object,
         level: LoggingLevel = "info",
         logger_name: str | None = None,
         extra: Mapping[str, Any] | None = None,
-    ) -> Done:
-        """Sends a log message, which is any JSON, to the client.
+    ) -> Done: ...
 
-        What the server's owner should see goes to `print` or `logging`.
+    @overload
+    def log(
+        self,
+        level: LoggingLevel,
+        message: object,
+        logger_name: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Done: ...
+
+    def log(
+        self,
+        message: object,
+        level: object = "info",
+        logger_name: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Done:
+        """Sends a log message, which is any JSON, to the client. The level may stand first, as in the official SDK.
+
+        Messages for the server's owner go to `print` or `logging`.
         """
+        if not _is_level(level):
+            message, level = level, message
+        if not _is_level(level):
+            raise ValueError(f"log() takes a message and a level: {', '.join(sorted(_LEVELS))}")
         data = encode_or_text(message if extra is None else {"msg": message, "extra": extra})
         return _tell(
             "log()",

@@ -1,12 +1,12 @@
 /** Code that marks what a guest writes, and that sizes its memory; see tracking.ts. */
 import { concatenate } from "../../wasm/image.ts";
-import { BLOCK } from "../../wasm/marks.ts";
+import { MARKED } from "../../wasm/marks.ts";
 import { leb, signedLeb } from "./bytes.ts";
 import { OP } from "./instructions.ts";
 
 export const I32 = 0x7f;
 export const MEMORY_SIZE = 0x3f;
-export const BLOCK_SHIFT = Math.log2(BLOCK);
+export const MARK_SHIFT = Math.log2(MARKED);
 
 /** The mark of a store, of the stores after it that have the same base, and where its base is. */
 export interface Mark {
@@ -29,10 +29,10 @@ export interface Tracker {
   functionOf(index: number): { params: number; results: number };
 }
 
-/** Marks the block of the address in a local, plus an offset. */
+/** Marks the address in a local, plus an offset. */
 export function markCode({ memory, local, offset }: Mark, tracker: Tracker): number[] {
   const added = offset === 0 ? [] : [0x41, ...signedI32(offset), 0x6a];
-  const block = [0x20, ...leb(local), ...added, 0x41, BLOCK_SHIFT, 0x76];
+  const block = [0x20, ...leb(local), ...added, 0x41, MARK_SHIFT, 0x76];
   return [...block, 0x41, 1, ...storeMark(memory, 0, tracker)];
 }
 
@@ -71,8 +71,8 @@ export function markRangeFunction(tracker: Tracker): Uint8Array {
     // A store beyond the end will trap, and there are no marks for it.
     [...at!, 0xad, ...length!, 0xad, 0x7c, MEMORY_SIZE, 0, 0xad, 0x42, 16, 0x86, 0x56],
     [OP.if, 0x40, OP.return, OP.end],
-    [...at!, 0x41, BLOCK_SHIFT, 0x76, 0x21, 2],
-    [...at!, ...length!, 0x6a, 0x41, 1, 0x6b, 0x41, BLOCK_SHIFT, 0x76, 0x21, 3],
+    [...at!, 0x41, MARK_SHIFT, 0x76, 0x21, 2],
+    [...at!, ...length!, 0x6a, 0x41, 1, 0x6b, 0x41, MARK_SHIFT, 0x76, 0x21, 3],
     [...markAt(first!), ...markAt(last!)],
     [...last!, ...first!, 0x6b, 0x41, 1, 0x4b, OP.if, 0x40],
     [...first!, 0x41, 1, 0x6a, 0x41, 1, ...last!, ...first!, 0x6b, 0x41, 1, 0x6b],

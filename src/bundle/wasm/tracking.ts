@@ -7,7 +7,7 @@
  * does not trap. It reads zeros, as all that was written there has been put back, and a write there is
  * marked and put back like any other: all that a guest can learn is that some call needed more memory.
  *
- * **Marks.** A store is followed by a mark of the block that it begins in; nothing in between can end the
+ * **Marks.** A store is followed by a mark of where it begins; nothing in between can end the
  * call. None is needed where a store that always runs before has the same base address and a lower or equal
  * offset, within `SPILL` bytes; its mark may be moved down to lower offsets for that.
  */
@@ -18,7 +18,7 @@ import { leb, Reader, sections, signedLeb, text } from "./bytes.ts";
 import { readBody, type FunctionBody } from "./function-body.ts";
 import { OP, readInstruction, type Instruction } from "./instructions.ts";
 import {
-  BLOCK_SHIFT,
+  MARK_SHIFT,
   growFunction,
   I32,
   markCode,
@@ -162,7 +162,7 @@ function trackedBody(body: FunctionBody, tracker: Tracker): Uint8Array {
     const { memory, offset } = store;
     const end = offset + store.bytes;
     if (base.constant !== undefined && base.constant + end <= 2 ** 32) {
-      const block = (base.constant + offset) >>> BLOCK_SHIFT;
+      const block = (base.constant + offset) >>> MARK_SHIFT;
       const key = `${memory} block ${block}`;
       if (known.some((marks) => marks.has(key))) return [bytes];
       known.at(-1).set(key, { memory, local: 0, offset, end });

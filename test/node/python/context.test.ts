@@ -176,6 +176,8 @@ test("notifications come in their order, progress with the client's token", asyn
     message("warning", { a: 1 }, { logger: "me" }),
     message("info", "text"),
     message("notice", { msg: "m", extra: { b: 2 } }),
+    message("critical", "as the official SDK"),
+    message("alert", "named"),
     message("debug", "<class 'object'>"),
     message("error", "e"),
     { method: "notifications/tools/list_changed" },

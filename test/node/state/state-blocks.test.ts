@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { changedCells, inPieces, isZero, piecesOf } from "../../../src/state/pieces.ts";
 import { forgetOldest, StateBlocks } from "../../../src/state/state-blocks.ts";
-import { BLOCK, mark, marksOf, takeWritten } from "../../../src/wasm/marks.ts";
+import { BLOCK, mark, MARKED, marksOf, takeWritten } from "../../../src/wasm/marks.ts";
 import { Database, random, sealing } from "../files/database.ts";
 
 /** A memory that calls change, and its stored blocks: both always hold the same bytes. */
@@ -33,8 +33,8 @@ test.each(SEEDS)("changed cells are those of which a byte differs: %d", (seed) =
   for (let nth = 0; nth < PAGE / BLOCK; nth++)
     if (below(4) > 0) known.set(nth, memory.slice(nth * BLOCK, (nth + 1) * BLOCK));
   change(memory, below, 20);
-  const from = below(8) * BLOCK;
-  const to = Math.min(from + below(9) * BLOCK + 256, PAGE);
+  const from = below(32) * MARKED;
+  const to = Math.min(from + below(36) * MARKED + 256, PAGE);
   const differs = (cell: number) => {
     const nth = Math.floor((cell * CELL) / BLOCK);
     const now = memory.subarray(cell * CELL, (cell + 1) * CELL);
@@ -80,7 +80,9 @@ describe("a memory that calls change, some of which fail, and that grows", () =>
     const pages = [1, 2, 20][below(3)]!;
     const pristine = new Uint8Array(2 * pages * PAGE);
     change(pristine.subarray(0, PAGE), below, 5);
-    const used = new Uint8Array(marksOf(2 * pages)).map((_, nth) => Number(!isZero(pristine, nth)));
+    const used = new Uint8Array((2 * pages * PAGE) / BLOCK).map((_, nth) =>
+      Number(!isZero(pristine, nth)),
+    );
     const all = pristine.slice();
     const marks = new Uint8Array(marksOf(2 * pages));
     let length = pages * PAGE;

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { limits } from "../../../src/core/limits.ts";
 import { StateRows } from "../../../src/state/state-rows.ts";
 import { sealingWith } from "../../../src/files/sealing.ts";
-import { BLOCK } from "../../../src/wasm/marks.ts";
+import { BLOCK, mark } from "../../../src/wasm/marks.ts";
 
 /** An instance whose guest sees one page of memory; the memory itself may have more. */
 function instanceWith(pages: number) {
@@ -25,7 +25,7 @@ function write(rows: StateRows, instance: ReturnType<typeof instanceWith>, ...nu
   const { memory, edge_marks } = instance.exports;
   for (const nth of numbers) {
     new Uint8Array(memory.buffer)[nth * BLOCK] = 7;
-    new Uint8Array(edge_marks.buffer)[nth] = 1;
+    mark(new Uint8Array(edge_marks.buffer), nth * BLOCK, 1);
   }
   const blocks = new Map<number, Uint8Array>();
   rows.save(rows.changed({ instance, vars: new Map(), blocks, used: new Uint8Array() }, "build"));

@@ -2,7 +2,7 @@
 import { metered } from "../../../../src/bundle/wasm/fuel.ts";
 import { tracked } from "../../../../src/bundle/wasm/tracking.ts";
 import { viewsOf, imageOf, restoreImage } from "../../../../src/wasm/image.ts";
-import { BLOCK, SPILL } from "../../../../src/wasm/marks.ts";
+import { MARKED, SPILL } from "../../../../src/wasm/marks.ts";
 import { Chance } from "../../fuzz/chance.ts";
 import { MAXIMUM_PAGES, randomModule } from "./random-module.ts";
 import { FUNCTIONS, PAGES } from "./random-values.ts";
@@ -129,17 +129,17 @@ const equal = (some: Buffer[], others: Buffer[]) =>
     );
   });
 
-/** True if each byte that differs lies in a marked block, or within `SPILL` bytes after one. */
+/** True if each byte that differs lies in a marked KiB, or within `SPILL` bytes after one. */
 function isMarked(exports: WebAssembly.Exports, pristine: Buffer[]): boolean {
   const { marks } = viewsOf(exports);
   return memoriesOf(exports).every((now, index) => {
     const own = [marks!.memory, marks!.kernel][index]!;
     const before = Buffer.alloc(now.length);
     pristine[index]!.copy(before);
-    for (let at = 0; at < now.length; at += BLOCK) {
-      if (own[at / BLOCK] === 1) continue;
-      const from = own[at / BLOCK - 1] === 1 ? at + SPILL : at;
-      if (now.compare(before, from, at + BLOCK, from, at + BLOCK) !== 0) return false;
+    for (let at = 0; at < now.length; at += MARKED) {
+      if (own[at / MARKED] === 1) continue;
+      const from = own[at / MARKED - 1] === 1 ? at + SPILL : at;
+      if (now.compare(before, from, at + MARKED, from, at + MARKED) !== 0) return false;
     }
     return true;
   });

@@ -1,3 +1,4 @@
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
@@ -104,6 +105,10 @@ async def tells(ctx: Context) -> None:
     await ctx.warning({"a": 1}, "me")
     ctx.info("text")
     ctx.log("m", "notice", extra={"b": 2})
+    ctx.log("critical", "as the official SDK")
+    ctx.log(level="alert", message="named")
+    with suppress(ValueError):
+        ctx.log("neither", "of them")  # pyright: ignore
     ctx.debug(object)
     ctx.error("e")
     ctx.notify_tools_changed()
