@@ -1,4 +1,4 @@
-import { bodyCounts } from "../http/body.ts";
+import { bodyCounts, largeAnswers } from "../http/body.ts";
 import { isHeld, isStream, untilEnd, untilRead } from "../http/reading.ts";
 import { countedBy, networkSiteOf } from "../core/callers.ts";
 import type { Env } from "../bindings.ts";
@@ -111,7 +111,7 @@ export class RateLimiter {
           unread = new Unread(owner, buffered);
           return untilEnd(response, unread, leave);
         }
-        const bytes = new Uint8Array(await response.arrayBuffer());
+        const bytes = largeAnswers.get(response)!;
         // Many requests may have been let in before the first of them had an answer.
         if (leavesTooMuch(owner)) {
           leave();

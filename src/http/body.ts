@@ -58,13 +58,15 @@ type CountBytes = (bytes: number) => void;
 /** The counts of requests in flight, which `RateLimiter` keeps. */
 export const bodyCounts = new Notes<Request, CountBytes>();
 
-/** Responses of more than `limits.smallAnswer` characters that are complete: `RateLimiter` counts them until they are read. */
-export const largeAnswers = new WeakSet<Response>();
+/** Bodies of responses of more than `limits.smallAnswer` characters: `RateLimiter` counts them until they are read. */
+export const largeAnswers = new WeakMap<Response, Uint8Array>();
 
 /** A response with this text as its whole body. */
 export function textResponse(text: string, init: ResponseInit): Response {
-  const response = new Response(text, init);
-  if (text.length > limits.smallAnswer) largeAnswers.add(response);
+  if (text.length <= limits.smallAnswer) return new Response(text, init);
+  const bytes = new TextEncoder().encode(text);
+  const response = new Response(bytes, init);
+  largeAnswers.set(response, bytes);
   return response;
 }
 
