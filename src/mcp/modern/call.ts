@@ -135,7 +135,14 @@ function servletFault(error: unknown): Fault {
 function taskCallOf(entry: Entry, call: ModernCall, link: ReturnType<typeof linkOf>): TaskCall {
   const { id, meta, principal, client, trace } = call;
   const { ref } = entry;
-  return { id, meta, principal, client, trace, ref, about: aboutOf(entry), ...link };
+  return {
+    ...{ id, meta, principal, client, trace, ref },
+    // Most calls become no task.
+    get about() {
+      return aboutOf(entry);
+    },
+    ...link,
+  };
 }
 
 /** Undefined if the tool's calls never become tasks or its client supports none. Throws `missing_capability`. */
