@@ -108,8 +108,8 @@ describe("secrets are hidden", () => {
   test.each([{ $ref: "#word" }, { $dynamicRef: "#word" }, { $ref: "https://a.example/word" }])(
     "all, behind a reference that is no pointer: %j",
     (behind) => {
-      const $defs = { Word: { $anchor: "word", $dynamicAnchor: "word", format: "password" } };
-      const inputSchema = { type: "object", properties: { a: behind }, $defs };
+      const Word = { $anchor: "word", $dynamicAnchor: "word", format: "password" };
+      const inputSchema = { type: "object", properties: { a: behind }, $defs: { Word } };
       const open = {
         ...entry({ a: "hunter2" }),
         tool: { tool: { inputSchema } },
