@@ -16,7 +16,7 @@ import {
   type Json,
 } from "./client.ts";
 import { beginTask, updateTask } from "./faults.ts";
-import { ring, until } from "./task-steps.ts";
+import { later, ring, until } from "./task-steps.ts";
 
 /** The servlet `code`: scripts that call the tools of the server. */
 prepare();
@@ -182,8 +182,7 @@ describe("the question whether calls are allowed", { timeout: TIMEOUT }, () => {
       (await tools.list_notes()).notes.some((one) => one.id === id)
     `;
     const id = await beginTask("run_code", { code });
-    await until(id, "working");
-    await ring(id, 3_600_000);
+    await later(id, 3_600_000);
     const asking = await until(id, "input_required");
     const [key] = Object.keys(asking["inputRequests"]);
     await updateTask(id, { "0.allow": ALLOW, [`${key}.0`]: ALLOW });

@@ -19,7 +19,7 @@ import {
 } from "./client.ts";
 import { beginTask, updateTask, withTasks } from "./faults.ts";
 import { saidIn, steps } from "./plans.ts";
-import { ring, until } from "./task-steps.ts";
+import { later, ring, until } from "./task-steps.ts";
 
 /** Servlets that call tools of other servlets. */
 prepare();
@@ -95,8 +95,7 @@ test("a task with calls inside sends each POST once", async () => {
   const inner = call("plan", post, { do: "sleep", ms: 3_600_000 }, { do: "elicit" }, post);
   const id = await beginTask("plan_always", steps(calling(inner, inner)));
   await expect.poll(() => sent.length).toBe(2);
-  await until(id, "working");
-  await ring(id, 3_600_000);
+  await later(id, 3_600_000);
   const task = await until(id, "input_required");
   const asked = Object.keys(task["inputRequests"]);
   expect(asked).toHaveLength(2);
@@ -139,7 +138,7 @@ test("what a call inside does after the same answers in another round is somethi
     const [key] = Object.keys((await until(id, "input_required"))["inputRequests"]);
     await updateTask(id, { [key!]: accept("yes") });
     await ring(id, 0);
-    if (round === 1) await ring(id, 3_600_000);
+    if (round === 1) await later(id, 3_600_000);
   }
   const answer = JSON.stringify(saidIn(await until(id, "completed")));
   expect(new Set(keys).size).toBe(3);
