@@ -279,7 +279,7 @@ async function newKey(
   const { expires: end = Infinity } = authenticator.keys.named(maker) ?? {};
   demand(
     (expires ?? Infinity) <= end,
-    `Your own key expires ${timeAgo(end)}, and a key that you make cannot last longer. Give fewer days, at least 1.`,
+    `Your own key expires ${timeAgo(end)}, and a key that you make cannot last longer. Give fewer days, or sign in with a key that lasts longer.`,
   );
   const random = crypto.getRandomValues(new Uint8Array(32));
   const secret = KEY_PREFIX + random.toBase64({ alphabet: "base64url", omitPadding: true });

@@ -221,7 +221,7 @@ function axisOf(times: readonly number[]): { places: Map<number, number>; edges:
   }
   const folds = gaps.filter((gap) => gap >= least).length;
   const fold = Math.min(FOLDED, WIDTH / 2 / folds);
-  const scale = (WIDTH - (folds && folds * fold)) / plain;
+  const scale = (WIDTH - folds * fold) / plain;
   const [places, edges] = [new Map([[points[0]!, 0]]), [] as number[]];
   let at = 0;
   for (const [nth, gap] of gaps.entries()) {

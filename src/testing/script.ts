@@ -1,4 +1,4 @@
-/** The world in which a test has a servlet run, and what the test is told of a call. */
+/** The world that a test gives to a servlet, and the outcome of a call. */
 import type { Ask, AskFailure } from "../core/asks.ts";
 import type { CallToolResult, Json, Notification } from "../core/model.ts";
 import type { Recorded } from "../core/record.ts";

@@ -3,7 +3,7 @@ import { isObject, type Json } from "../core/model.ts";
 import { excessOf } from "../core/shape.ts";
 import { GuestError, FuelMeter, type Fuel } from "./budget.ts";
 import { rangeOf } from "./image.ts";
-import { mark, marksIn } from "./marks.ts";
+import { mark, MARKS_EXPORT, marksIn } from "./marks.ts";
 import { demandJson, demandSize } from "./reading.ts";
 import { parseJson } from "../core/text.ts";
 
@@ -20,7 +20,7 @@ interface KernelExports {
   edge_memory: WebAssembly.Memory;
   /** Its memory's size in pages, as the guest sees it. */
   edge_pages?: { value: number };
-  edge_marks?: WebAssembly.Memory;
+  [MARKS_EXPORT]?: WebAssembly.Memory;
   edge_alloc(length: number): number;
   edge_input(block: number, length: number): void;
   edge_length(block: number): number;
@@ -53,7 +53,8 @@ export class GuestMemory {
   attach(exports: WebAssembly.Exports, fuel: Fuel = {}): void {
     if (!isPrepared(exports)) throw new Error("not the exports of a prepared servlet");
     this.#kernel = exports;
-    this.#marks = exports.edge_marks && marksIn(exports.edge_marks.buffer);
+    const marks = exports[MARKS_EXPORT];
+    this.#marks = marks && marksIn(marks.buffer);
     this.fuelMeter = new FuelMeter(this.#kernel.edge_fuel, fuel);
   }
 

@@ -1,4 +1,4 @@
-import { BLOCK, marksIn, takeWritten } from "./marks.ts";
+import { BLOCK, MARKS_EXPORT, marksIn, takeWritten } from "./marks.ts";
 
 /** The state of an instance: its memory and its mutable globals (the kernel's memory is empty in it). */
 export interface Image {
@@ -62,7 +62,7 @@ const kernelOf = (exports: WebAssembly.Exports): Uint8Array<ArrayBuffer> =>
  * their last byte that is not zero does not count. For checks, not against attacks.
  */
 export function fingerprint(exports: WebAssembly.Exports): string {
-  const memories = ["memory", "edge_memory", "edge_marks"].flatMap((name) => {
+  const memories = ["memory", "edge_memory", MARKS_EXPORT].flatMap((name) => {
     const memory = exports[name];
     return memory instanceof WebAssembly.Memory ? [new Uint32Array(memory.buffer)] : [];
   });
@@ -106,7 +106,7 @@ export function currentBody(instance: {
 }
 
 export function viewsOf(exports: WebAssembly.Exports): InstanceViews {
-  const { memory, edge_marks: marks, edge_pages: pages } = exports;
+  const { memory, [MARKS_EXPORT]: marks, edge_pages: pages } = exports;
   return {
     memory: new Uint8Array(
       memory instanceof WebAssembly.Memory ? memory.buffer : new ArrayBuffer(),

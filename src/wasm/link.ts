@@ -4,6 +4,7 @@ import type { InstanceViews, Patched } from "./image.ts";
 import { extismFunctions } from "./extism.ts";
 import type { HostFunction, HostFunctions } from "./host-function.ts";
 import { errno } from "./wasi-abi.ts";
+import { MARKS_EXPORT } from "./marks.ts";
 import { wasiFunctions } from "./wasi.ts";
 import { limits } from "../core/limits.ts";
 
@@ -61,12 +62,18 @@ const MARKS: Readonly<Record<string, string>> = {
 /** Those of a module that has a memory of its own. */
 const MEMORY_MARKS = { memory: "memory", edge_pages: "global" };
 
-/** Throws `invalid_params` for a module that was not prepared: nothing would count what it computes, or bound its memory. */
+/**
+ * Throws `invalid_params` for a module that was not prepared for this host: nothing would count what it computes, bound its
+ * memory, or put back what it writes.
+ */
 export function demandPrepared(module: WebAssembly.Module): void {
   const exports = new Map<string, string>(
     WebAssembly.Module.exports(module).map(({ name, kind }) => [name, kind]),
   );
-  const own = ["memory", "edge_pages", "edge_marks"].some((name) => exports.has(name));
+  const marks = [...exports.keys()].filter((name) => name.startsWith("edge_marks"));
+  const others = marks.filter((name) => name !== MARKS_EXPORT);
+  if (others.length > 0) throw notPrepared(`it has ${others[0]!}, and this server ${MARKS_EXPORT}`);
+  const own = marks.length > 0 || ["memory", "edge_pages"].some((name) => exports.has(name));
   for (const [name, kind] of Object.entries({ ...MARKS, ...(own && MEMORY_MARKS) }))
     if (exports.get(name) !== kind) throw notPrepared(`it does not export the ${kind} ${name}`);
   for (const { module: from, name, kind } of WebAssembly.Module.imports(module))
@@ -77,7 +84,7 @@ export function demandPrepared(module: WebAssembly.Module): void {
 export const notPrepared = (why: string) =>
   new Fault(
     "invalid_params",
-    `The servlet's module was not prepared: ${why}. Prepare and send it with \`npm run servlets -- install\`.`,
+    `The servlet's module was not prepared for this version of the server: ${why}. Prepare and send it with \`npm run servlets -- install\`.`,
   );
 
 const AsyncFunction = (async () => {}).constructor;

@@ -8,6 +8,8 @@
 export const BLOCK = 4096;
 /** Bytes that one mark stands for: an interpreter counts references all over its heap, so 4 KiB would have twice as much put back. */
 export const MARKED = 1024;
+/** The export of the marks. It names what each stands for: read as another number of bytes, they would leave writes in place. */
+export const MARKS_EXPORT = `edge_marks_${MARKED}` as const;
 /**
  * So many bytes after marked ones may have been written too: a store may reach beyond them, and
  * stores near each other share the mark of the lowest.

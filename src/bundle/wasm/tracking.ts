@@ -12,7 +12,7 @@
  * offset, within `SPILL` bytes; its mark may be moved down to lower offsets for that.
  */
 import { concatenate } from "../../wasm/image.ts";
-import { marksOf, SPILL } from "../../wasm/marks.ts";
+import { MARKS_EXPORT, marksOf, SPILL } from "../../wasm/marks.ts";
 import { extend, outline, paramsOf, SECTION } from "./binary.ts";
 import { leb, Reader, sections, signedLeb, text } from "./bytes.ts";
 import { readBody, type FunctionBody } from "./function-body.ts";
@@ -98,7 +98,7 @@ export function tracked(wasm: Uint8Array, maximumPages: number, isMarked: boolea
       SECTION.export,
       [
         [...text("edge_pages"), 3, ...leb(tracker.pages)],
-        ...(isMarked ? [[...text("edge_marks"), 2, ...leb(tracker.marks)]] : []),
+        ...(isMarked ? [[...text(MARKS_EXPORT), 2, ...leb(tracker.marks)]] : []),
       ],
     ],
   ]);

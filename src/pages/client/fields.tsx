@@ -119,6 +119,7 @@ export const SchemaForm = (props: FormProps) => {
   );
 };
 
+/** The fields in sight, and the optional ones that are folded: those of a short form are all in sight. */
 function folded(parts: readonly FormPart[]): { inSight: FormPart[]; others: FormPart[] } {
   let room = FIELDS_IN_SIGHT - parts.filter(({ field }) => field.isRequired).length;
   const { inSight = [], others = [] } = Object.groupBy(parts, ({ field }) =>

@@ -217,6 +217,11 @@ describe("code that was not prepared is refused", () => {
       /global edge_pages/,
     ],
     [
+      "one whose marks stand for other bytes",
+      `${KERNEL} ${FUEL} (memory (export "memory") 1) (global (export "edge_pages") (mut i32) (i32.const 1)) (memory (export "edge_marks") 1) ${CALL}`,
+      /it has edge_marks, and this server edge_marks_1024/,
+    ],
+    [
       "one that computes as it is loaded",
       `${KERNEL} ${FUEL} ${CALL} (func $begin (loop (br 0))) (start $begin)`,
       /has a start function/,

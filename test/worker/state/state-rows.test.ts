@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { limits } from "../../../src/core/limits.ts";
 import { StateRows } from "../../../src/state/state-rows.ts";
 import { sealingWith } from "../../../src/files/sealing.ts";
-import { BLOCK, mark } from "../../../src/wasm/marks.ts";
+import { BLOCK, mark, MARKS_EXPORT } from "../../../src/wasm/marks.ts";
 
 /** An instance whose guest sees one page of memory; the memory itself may have more. */
 function instanceWith(pages: number) {
@@ -13,7 +13,7 @@ function instanceWith(pages: number) {
     memory: new WebAssembly.Memory({ initial: pages }),
     edge_pages: new WebAssembly.Global({ value: "i32", mutable: true }, 1),
     edge_memory: new WebAssembly.Memory({ initial: 1 }),
-    edge_marks: new WebAssembly.Memory({ initial: 1 }),
+    [MARKS_EXPORT]: new WebAssembly.Memory({ initial: 1 }),
   };
   return { exports, guest: undefined, hasStarted: false, suspends: false };
 }
@@ -22,10 +22,10 @@ const LAST = 65536 / BLOCK - 1;
 
 /** Stores what a guest has written into some blocks of its memory, or behind it. */
 function write(rows: StateRows, instance: ReturnType<typeof instanceWith>, ...numbers: number[]) {
-  const { memory, edge_marks } = instance.exports;
+  const { memory, [MARKS_EXPORT]: marks } = instance.exports;
   for (const nth of numbers) {
     new Uint8Array(memory.buffer)[nth * BLOCK] = 7;
-    mark(new Uint8Array(edge_marks.buffer), nth * BLOCK, 1);
+    mark(new Uint8Array(marks.buffer), nth * BLOCK, 1);
   }
   const blocks = new Map<number, Uint8Array>();
   rows.save(rows.changed({ instance, vars: new Map(), blocks, used: new Uint8Array() }, "build"));

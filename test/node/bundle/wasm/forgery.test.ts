@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { concatenate } from "../../../../src/wasm/image.ts";
+import { MARKS_EXPORT } from "../../../../src/wasm/marks.ts";
 import { idleInstances } from "../../../../src/wasm/pool.ts";
 import { text } from "../../../../src/bundle/wasm/bytes.ts";
 import { assembled, callGuest, programOf } from "./wat-guests.ts";
@@ -12,7 +13,7 @@ const nothing = call("(i32.const 0)");
 describe("a plugin that has what the bundle step adds", () => {
   test("exports of the same names are its own affair, and the marks and the size stay ours", async () => {
     const plugin = await assembled(`
-      (memory (export "memory") (export "edge_marks") (export "edge_memory") 6)
+      (memory (export "memory") (export "edge_marks") (export "${MARKS_EXPORT}") (export "edge_memory") 6)
       (global (export "edge_pages") (export "edge_fuel") (export "edge_global_1") (mut i32) (i32.const 5))
       (func (export "edge_start_0") (export "edge_alloc") (export "edge_input")
         (global.set 0 (i32.const 99))
@@ -20,9 +21,16 @@ describe("a plugin that has what the bundle step adds", () => {
         (memory.fill (i32.const 0) (i32.const 0) (i32.const 10000)))
       ${call("(call 0) (i32.mul (memory.size) (global.get 0))")}`);
     const program = await programOf(plugin);
-    const { edge_marks, edge_memory, edge_pages, memory } = new WebAssembly.Instance(program.module)
-      .exports as Record<string, WebAssembly.Memory & WebAssembly.Global>;
-    expect(new Set([edge_marks, edge_memory, memory]).size).toBe(3);
+    const {
+      [MARKS_EXPORT]: marks,
+      edge_memory,
+      edge_pages,
+      memory,
+    } = new WebAssembly.Instance(program.module).exports as Record<
+      string,
+      WebAssembly.Memory & WebAssembly.Global
+    >;
+    expect(new Set([marks, edge_memory, memory]).size).toBe(3);
     expect(edge_pages!.value).toBe(6);
     for (let round = 0; round < 3; round++) {
       expect(await callGuest(program, "")).toMatchObject({
@@ -40,7 +48,7 @@ describe("a plugin that has what the bundle step adds", () => {
     ],
     [
       "an imported memory",
-      `(import "guest" "edge_marks" (memory 1)) ${nothing}`,
+      `(import "guest" "${MARKS_EXPORT}" (memory 1)) ${nothing}`,
       /imports the memory/,
     ],
     [
