@@ -36,9 +36,13 @@ export class CallHooks extends RpcTarget {
   lookUp(params: Json): Promise<Settled<Answer>> {
     return settled(() => this.#call.lookUp!(params, this.#signal));
   }
-  /** `now` is the time where the guest runs, whose clock may be ahead of this one: it is to see the whole time pass. */
+  /**
+   * `now` is the time where the guest runs, whose clock may be ahead of this one: who sleeps is to see the whole time pass.
+   * A clock that is ahead by more was right, and has been set back since.
+   */
   gate(ms: number, now: number): Promise<Settled<void>> {
-    return settled(() => this.#call.gate?.(ms + Math.max(0, now - Date.now())));
+    const ahead = ms > 0 ? Math.min(Math.max(0, now - Date.now()), limits.clockSlackMs) : 0;
+    return settled(() => this.#call.gate?.(ms + ahead));
   }
   sending(): Promise<Settled<void>> {
     return settled(() => this.#call.sending?.());

@@ -1,0 +1,28 @@
+import { expect, onTestFinished, test, vi } from "vitest";
+import type { Settled } from "../../../src/core/settled.ts";
+import { limits } from "../../../src/core/limits.ts";
+import { CallHooks, type RunContext } from "../../../src/state/remote-hooks.ts";
+
+const DAY = 86_400_000;
+
+test.each<[what: string, ms: number, aheadMs: number, waited: number]>([
+  ["a sleep is longer by what the guest's clock is ahead", 5000, 200, 5200],
+  ["a sleep is not longer where the guest's clock is behind", 5000, -200, 5000],
+  ["a question is no sleep, whatever the guest's clock shows", 0, 20_000, 0],
+  ["a question is no sleep where the clocks are set back meanwhile", 0, 10 * DAY, 0],
+  [
+    "a sleep does not last until a clock that was set back is there again",
+    5000,
+    10 * DAY,
+    5000 + limits.clockSlackMs,
+  ],
+])("%s", async (_what, ms, aheadMs, waited) => {
+  onTestFinished(() => void vi.restoreAllMocks());
+  vi.spyOn(Date, "now").mockReturnValue(1_700_000_000_000);
+  const gate = vi.fn<(ms: number) => void>();
+  const call = { gate } as unknown as RunContext;
+  const hooks = new CallHooks(call, new AbortController().signal);
+  const answer: Settled<void> = await hooks.gate(ms, 1_700_000_000_000 + aheadMs);
+  expect(answer).toEqual({ value: undefined });
+  expect(gate.mock.calls).toEqual([[waited]]);
+});
