@@ -132,7 +132,7 @@ export class Files {
 
   /**
    * Writes a file whole, or adds to its end; it is made where it is missing. Throws where not all of it can be done; where a
-   * part was done, since a row could not be read midway, an error that ends the call, so that nothing of it is stored.
+   * part was done, since a row could not be read after that, an error that ends the call, so that nothing of it is stored.
    */
   put(place: PathTarget, bytes: Uint8Array, { isAppended = false } = {}): void {
     const id = this.inodes.whole(() => {
@@ -141,7 +141,13 @@ export class Files {
       this.#contents.demandRoomAtEnd(node, bytes.length);
       return node;
     });
-    const written = this.write(id, this.node(id).size, bytes);
+    const isUntouched = isAppended && place.node !== undefined;
+    let written = 0;
+    try {
+      written = this.write(id, this.node(id).size, bytes);
+    } catch (error) {
+      if (isUntouched || !(error instanceof FileSystemError)) throw error;
+    }
     if (written < bytes.length)
       throw new Error(
         `Only ${written} of ${bytes.length} bytes were written, as stored files could not be read.`,

@@ -14,18 +14,21 @@ test.each([fileOverlayBytes, 20_000, 2000])(
   (overlay) => {
     configureLimits({ fileOverlayBytes: overlay });
     const count = { done: 0, failed: 0 };
-    for (let seed = 1; seed <= 12; seed++) expect(play(seed, count)).toBeUndefined();
-    expect(count.done).toBeGreaterThan(100);
-    expect(count.failed).toBeGreaterThan(100);
+    for (let seed = 1; seed <= 6; seed++) expect(play(seed, count)).toBeUndefined();
+    expect(count.done).toBeGreaterThan(50);
+    expect(count.failed).toBeGreaterThan(50);
   },
 );
 
-test("a file that the kit writes is never written in part, also where a row cannot be opened midway", () => {
-  for (const overlay of [20_000, 2000]) {
-    configureLimits({ fileOverlayBytes: overlay });
-    expect(play(318256851, { done: 0, failed: 0 })).toBeUndefined();
-  }
-});
+test.each([318256851, 724520185])(
+  "a file that the kit writes is never written in part, also where a row cannot be opened midway or at the beginning (%i)",
+  (seed) => {
+    for (const overlay of [fileOverlayBytes, 20_000, 2000]) {
+      configureLimits({ fileOverlayBytes: overlay });
+      expect(play(seed, { done: 0, failed: 0 })).toBeUndefined();
+    }
+  },
+);
 
 test("a process that dies in the middle of any call leaves what was there before it", () => {
   const count = { done: 0, failed: 0 };
