@@ -232,7 +232,8 @@ export class TaskStore extends StoredTask implements Keeper {
   async wait(waits: WaitReason, isNotified: boolean): Promise<void> {
     await this.#commit({
       texts: { waits },
-      also: () => this.#set({ planned: Date.now() }),
+      // Where the clock was set back meanwhile, these are still the times of before.
+      also: () => this.#set({ planned: Math.max(this.row.planned, Date.now()) }),
       alarm: () => (isNotified ? rows.dueAt(waits, this.expires) : this.#due(waits)),
     });
   }
@@ -243,6 +244,7 @@ export class TaskStore extends StoredTask implements Keeper {
    */
   async putForward(): Promise<void> {
     const ms = this.#setBackMs;
+    const { planned, seen } = this.row;
     if (this.isOver) {
       // Its owner may not know yet.
       this.#set({ planned: Date.now() });
@@ -250,10 +252,10 @@ export class TaskStore extends StoredTask implements Keeper {
     }
     const known = await this.read("waits");
     const waits = known && rows.putForward(known, ms);
-    const { seen } = this.row;
     await this.#commit({
       ...(waits && { texts: { waits } }),
-      also: () => this.#set({ planned: Date.now(), seen: seen === null ? null : seen - ms }),
+      // By no more, though the clock was set back again meanwhile: that is found by the next look.
+      also: () => this.#set({ planned: planned - ms, seen: seen === null ? null : seen - ms }),
       // Else a run is due.
       alarm: () => (waits ? this.#due(waits) : Date.now()),
     });

@@ -162,6 +162,25 @@ describe("where the clock is set back by hours, they are not added", () => {
     expect(saidIn(await until(id, "completed"))).toEqual(["slept"]);
   });
 
+  test("to a sleep, where it is set back again while that is put right", async () => {
+    clock.aheadMs = 2 * back;
+    const id = await planned(NIGHT);
+    await runDurableObjectAlarm(objectOf(id));
+    clock.aheadMs = back;
+    const { encrypt } = crypto.subtle;
+    vi.spyOn(crypto.subtle, "encrypt").mockImplementation((...given) => {
+      setBack();
+      return encrypt.apply(crypto.subtle, given);
+    });
+    await taskOf(id);
+    expect(clock.aheadMs).toBe(0);
+    await taskOf(id);
+    expect(await alarmIn(id)).toBeLessThanOrEqual(10 * HOUR);
+    clock.aheadMs = 10 * HOUR;
+    await runDurableObjectAlarm(objectOf(id));
+    expect(saidIn(await until(id, "completed"))).toEqual(["slept"]);
+  });
+
   test("to the time at which the owner of a task that is over is told again", async () => {
     const id = await begun();
     await until(id, "completed");
