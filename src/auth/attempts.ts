@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
+import { limits } from "../core/limits.ts";
 import { Alarm } from "../storage/alarm.ts";
 
 interface Counted {
@@ -15,7 +16,9 @@ export class Attempts extends DurableObject {
   take(most: number, ms: number): number {
     const now = Date.now();
     const begun = this.#counted();
-    const { count, ends } = begun.ends > now ? begun : { count: 0, ends: now + ms };
+    // A window that ends later than one that begins now does is of a clock that was set back since.
+    const isOpen = begun.ends > now && begun.ends <= now + ms + limits.clockSlackMs;
+    const { count, ends } = isOpen ? begun : { count: 0, ends: now + ms };
     if (count >= most) return ends - now;
     this.ctx.storage.kv.put<Counted>("counted", { count: count + 1, ends });
     if (count === 0) void this.#alarm.set(ends);

@@ -49,7 +49,7 @@ export class Quota extends DurableObject<Env> {
   take(tool: string, perMinute: number): number {
     const now = Date.now();
     const { left, at } = this.#buckets.get(tool) ?? { left: perMinute, at: now };
-    const full = Math.min(perMinute, left + ((now - at) * perMinute) / MINUTE);
+    const full = Math.min(perMinute, left + (Math.max(0, now - at) * perMinute) / MINUTE);
     const isThere = full >= 1;
     this.#buckets.set(tool, { left: isThere ? full - 1 : full, at: now });
     return isThere ? 0 : ((1 - full) * MINUTE) / perMinute;

@@ -27,12 +27,13 @@ export const getResult = (tasksOf: (principal: Principal) => Tasks): OwnTool => 
     const until = Date.now() + limits.resultWaitMs;
     let since = 0;
     for (let nth = 1; ; nth++) {
-      const ms = Math.max(0, until - Date.now());
+      const ms = Math.min(Math.max(0, until - Date.now()), limits.resultWaitMs);
       const found = await tasks.handedOver(task, { since, ms: since === 0 ? 0 : ms });
       if (found === undefined) return errorResult(UNKNOWN);
       const ended = endOf(found);
       if (ended !== undefined) return ended;
-      if (ms === 0 || call.signal().aborted) return unfinished(task, found);
+      const hasChanged = since === 0 || found.updated > since;
+      if (ms === 0 || !hasChanged || call.signal().aborted) return unfinished(task, found);
       if (found.updated > since) tell(call, nth, found);
       since = Math.max(found.updated, 1);
     }

@@ -126,7 +126,7 @@ export class States extends DurableObject<Env> {
       const run = await this.#run();
       const known = (await this.#read("task")) as string | undefined;
       if (known === undefined) {
-        const ms = busyMs(run, attempt);
+        const ms = await this.#busyMs(run, attempt);
         if (ms > 0) return { busyMs: ms };
         const texts = { task: id, ...(run && { run: { ...run, attempt } }) };
         await this.#write(texts, { until });
@@ -141,7 +141,7 @@ export class States extends DurableObject<Env> {
       if ((await this.#read("task")) !== undefined) return { kind: "task" };
       const run = await this.#run();
       if (run === undefined) return { kind: "none" };
-      const ms = busyMs(run, attempt);
+      const ms = await this.#busyMs(run, attempt);
       if (ms > 0) return { busyMs: ms };
       await this.#write({ run: { ...run, attempt } });
       return { kind: "earlier", since: await this.#since(run) };
@@ -241,12 +241,17 @@ export class States extends DurableObject<Env> {
     });
   }
 
+  /** How long another request may still be sending something: no longer than it may take, though the clock was set back. */
+  async #busyMs(run: Run | undefined, attempt: string): Promise<number> {
+    if (run === undefined || run.attempt === attempt) return 0;
+    const ms = run.sendingUntil - Date.now();
+    if (ms <= limits.sendingMs + limits.clockSlackMs) return ms;
+    await this.#write({ run: { ...run, sendingUntil: Date.now() + limits.sendingMs } });
+    return limits.sendingMs;
+  }
+
   /** Runs `work` after all earlier work, so that it reads what they have written. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     return this.ctx.blockConcurrencyWhile(work);
   }
 }
-
-/** How long another request may still be sending something. */
-const busyMs = (run: Run | undefined, attempt: string): number =>
-  run === undefined || run.attempt === attempt ? 0 : run.sendingUntil - Date.now();

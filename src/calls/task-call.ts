@@ -127,6 +127,8 @@ export async function startDeadlines(store: TaskStore, known: Asks): Promise<voi
   const waits = await store.waits();
   if (waits?.kind !== "input" || store.isOver) return;
   const notified = Object.entries(waits.asks).filter(([key]) => Object.hasOwn(known, key));
-  const asks = { ...waits.asks, ...dated(Object.fromEntries(notified), Date.now()) };
+  // By the clock of the wait's other times: if it was set back, all of them are put forward.
+  const seen = Math.max(store.row.planned, Date.now());
+  const asks = { ...waits.asks, ...dated(Object.fromEntries(notified), seen) };
   await store.wait({ ...waits, asks }, true);
 }

@@ -68,9 +68,10 @@ export class ChangeSignal {
 
   /** Settles when the task is over or gone, or has changed after `since`; at the latest after `ms`. */
   async until(store: TaskStore, { since, ms }: { since: number; ms: number }): Promise<void> {
-    const end = Date.now() + ms;
-    while (store.exists && !store.isOver && store.row.updated <= since && Date.now() < end) {
-      await Promise.race([this.#next.promise, scheduler.wait(end - Date.now())]);
-    }
+    let isLate = ms <= 0;
+    // No clock is asked: it may be set back.
+    const late = isLate ? undefined : scheduler.wait(ms).then(() => (isLate = true));
+    while (store.exists && !store.isOver && store.row.updated <= since && !isLate)
+      await Promise.race([this.#next.promise, late]);
   }
 }

@@ -19,6 +19,7 @@ import type {
 } from "./task-object.ts";
 import { limits } from "../core/limits.ts";
 import {
+  earlier,
   withInnerRows,
   withRecordedAnswer,
   type JournalEntry,
@@ -193,7 +194,7 @@ export class TaskStore extends StoredTask implements Keeper {
   }
 
   async setMessage(message: string): Promise<void> {
-    await this.#commit({ texts: { message }, also: () => this.#set({ updated: Date.now() }) });
+    await this.#commit({ texts: { message }, also: () => this.#set({ updated: this.#later() }) });
   }
 
   /** Starts a run and returns its number since the last progress. Schedules the next at `rerun` in case it dies. */
@@ -252,8 +253,9 @@ export class TaskStore extends StoredTask implements Keeper {
     }
     const known = await this.read("waits");
     const waits = known && rows.putForward(known, ms);
+    const begun = await this.read("begun");
     await this.#commit({
-      ...(waits && { texts: { waits } }),
+      texts: { ...(waits && { waits }), ...(begun && { begun: earlier(begun, ms) }) },
       // By no more, though the clock was set back again meanwhile: that is found by the next look.
       also: () => this.#set({ planned: planned - ms, seen: seen === null ? null : seen - ms }),
       // Else a run is due.
@@ -391,8 +393,12 @@ export class TaskStore extends StoredTask implements Keeper {
 
   #setStatus(status: Status): void {
     rows.note(this.storage.sql, status);
-    const now = Date.now();
-    this.#set({ status, updated: now, planned: now });
+    this.#set({ status, updated: this.#later(), planned: Date.now() });
+  }
+
+  /** The time of a change: later than that of the one before, also where the clock was set back. */
+  #later(): number {
+    return Math.max(this.row.updated + 1, Date.now());
   }
 
   #set(change: Partial<TaskRow>): void {

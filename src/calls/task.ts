@@ -206,11 +206,17 @@ export class Task extends DurableObject<Env> {
   async #keepTime(): Promise<void> {
     const { alarm } = this.#store;
     if (!this.#store.exists || alarm.isRinging) return;
-    if (this.#store.isSetBack) {
-      await this.ctx.blockConcurrencyWhile(async () => {
-        if (this.#store.isSetBack) await this.#store.putForward();
-      });
-    } else if (!(await alarm.isPlanned()) && !alarm.isRinging) await alarm.set(Date.now());
+    if (this.#store.isSetBack) await this.#putForward();
+    else if (!(await alarm.isPlanned()) && !alarm.isRinging) await alarm.set(Date.now());
+  }
+
+  async #putForward(): Promise<void> {
+    // Where it cannot be decrypted, that is told here: within, it would end the object.
+    await this.#store.waits();
+    await this.#store.recorded();
+    await this.ctx.blockConcurrencyWhile(async () => {
+      if (this.#store.isSetBack) await this.#store.putForward();
+    });
   }
 
   /** Runs `work`. If stored data cannot be decrypted any more, marks the task failed and runs `work` again. */
@@ -252,7 +258,7 @@ export class Task extends DurableObject<Env> {
   /** True if a run is due; else what the call waits for is seen to. */
   async #isDue(now: number): Promise<boolean> {
     if (this.#store.isSetBack) {
-      await this.#store.putForward();
+      await this.#putForward();
       return false;
     }
     const waits = await this.#store.waits();

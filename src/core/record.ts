@@ -114,6 +114,19 @@ function wakesAt({ inner, pending }: Recorded): number {
   return Math.min(...inner.calls.map(({ recorded }) => (recorded ? wakesAt(recorded) : Infinity)));
 }
 
+/** The record with the ends of its sleeps earlier by so many ms. */
+export function earlier<R extends Pick<Recorded, "pending" | "inner">>(recorded: R, ms: number): R {
+  const { pending, inner } = recorded;
+  const calls = inner?.calls.map((call) =>
+    call.recorded ? { ...call, recorded: earlier(call.recorded, ms) } : call,
+  );
+  return {
+    ...recorded,
+    ...(pending?.until !== undefined && { pending: { ...pending, until: pending.until - ms } }),
+    ...(inner && calls && { inner: { ...inner, calls } }),
+  };
+}
+
 /** The state of the calls inside, without their times; "" if there are none. */
 export function innerStateOf({ inner }: Pick<Recorded, "inner">): string {
   if (inner === undefined) return "";

@@ -143,14 +143,17 @@ export class Files {
     });
     const isUntouched = isAppended && place.node !== undefined;
     let written = 0;
+    let cause: unknown;
     try {
       written = this.write(id, this.node(id).size, bytes);
     } catch (error) {
       if (isUntouched || !(error instanceof FileSystemError)) throw error;
+      cause = error;
     }
     if (written < bytes.length)
       throw new Error(
         `Only ${written} of ${bytes.length} bytes were written, as stored files could not be read.`,
+        { cause },
       );
   }
 
