@@ -26,7 +26,7 @@ export function issuerKeys({ issuer, jwks_uri }: Issuer, fetch: Fetch): JWTVerif
   let failedAt = 0;
 
   async function refresh(): Promise<JWTVerifyGetKey> {
-    const isDown = Date.now() < failedAt + limits.issuerRetryMs;
+    const isDown = isWithin(failedAt, limits.issuerRetryMs);
     try {
       if (isDown) throw new Error(`${issuer} did not answer a moment ago`);
       address ??= await keyAddressOf(issuer, fetch);
@@ -38,7 +38,7 @@ export function issuerKeys({ issuer, jwks_uri }: Issuer, fetch: Fetch): JWTVerif
     } catch (error) {
       if (!isDown) failedAt = Date.now();
       address = jwks_uri; // The metadata may have changed.
-      if (keys !== undefined && Date.now() < fetchedAt + limits.keySetStaleMs) return keys;
+      if (keys !== undefined && isWithin(fetchedAt, limits.keySetStaleMs)) return keys;
       const cause = new Error(`The keys of ${issuer} cannot be fetched`, { cause: error });
       throw new Fault(
         "unavailable",
@@ -49,19 +49,22 @@ export function issuerKeys({ issuer, jwks_uri }: Issuer, fetch: Fetch): JWTVerif
   }
 
   return async (header, token) => {
-    const isFresh = Date.now() < fetchedAt + limits.keySetMs;
+    const isFresh = isWithin(fetchedAt, limits.keySetMs);
     const current = keys !== undefined && isFresh ? keys : await refresh();
     try {
       return await current(header, token);
     } catch (error) {
       const isRotated = error instanceof errors.JWKSNoMatchingKey;
-      if (!isRotated || Date.now() < fetchedAt + limits.keySetCooldownMs) throw error;
+      if (!isRotated || isWithin(fetchedAt, limits.keySetCooldownMs)) throw error;
       return await (
         await refresh()
       )(header, token);
     }
   };
 }
+
+/** True for less than `ms` after this Unix time; a clock that was set back by more is not waited for. */
+const isWithin = (at: number, ms: number) => Math.abs(Date.now() - at) < ms;
 
 /**
  * The `jwks_uri` of an issuer's metadata.

@@ -35,6 +35,18 @@ describe("keys", () => {
     expect(asked).toEqual([METADATA, KEYS, KEYS]);
   });
 
+  test("a new one is fetched when a token names it, though the clock was set back by hours", async () => {
+    const { pages } = internet(pagesOf(key));
+    const app = appOf();
+    const hours = 36_000_000;
+    forward(hours);
+    expect(await come(await tokenOf(key), app)).toMatchObject({ status: 200 });
+    forward(-hours);
+    const next = await signingKey("next");
+    Object.assign(pages, pagesOf(next));
+    expect(await come(await tokenOf(next), app)).toMatchObject({ status: 200 });
+  });
+
   test("old ones are fetched anew; where the issuer is down they are good for a while", async () => {
     const { pages, asked } = internet(pagesOf(key));
     const app = appOf();
