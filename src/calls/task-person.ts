@@ -68,10 +68,10 @@ export class ChangeSignal {
 
   /** Settles when the task is over or gone, or has changed after `since`; at the latest after `ms`. */
   async until(store: TaskStore, { since, ms }: { since: number; ms: number }): Promise<void> {
-    let isLate = ms <= 0;
     // No clock is asked: it may be set back.
-    const late = isLate ? undefined : scheduler.wait(ms).then(() => (isLate = true));
+    const late = scheduler.wait(Math.max(0, ms)).then(() => true);
+    let isLate = ms <= 0;
     while (store.exists && !store.isOver && store.row.updated <= since && !isLate)
-      await Promise.race([this.#next.promise, late]);
+      isLate = (await Promise.race([this.#next.promise, late])) === true;
   }
 }
