@@ -187,6 +187,9 @@ export class KnownKeys {
   /** When that was read: the time before the read. */
   #knownAt = -Infinity;
   #askedAt = -Infinity;
+  /** How many reads were begun, and the last one of these whose answer counts. */
+  #asked = 0;
+  #heard = 0;
   #reading: Promise<void> | undefined;
   #used: Record<string, number> = {};
 
@@ -260,10 +263,14 @@ export class KnownKeys {
 
   async #read(records: () => Pick<KeyRecords, "used">): Promise<void> {
     const askedAt = this.#askedAt;
+    const nth = ++this.#asked;
     const used = this.#used;
     this.#used = {};
     try {
       const { revoked, made } = await records().used(used);
+      // One that was asked later has answered first.
+      if (nth < this.#heard) return;
+      this.#heard = nth;
       this.#revoked = new Set(revoked);
       // A name that the configuration gives away later is that key's alone: it names one caller.
       const own = made.filter(({ name }) => this.#configured.every((one) => one.name !== name));

@@ -1,4 +1,5 @@
 /** The pages of a person's calls, and the stream of their changes. */
+import { whileGranted } from "../mcp/wire/subscription.ts";
 import { demandOwnOrigin, isLocal } from "../auth/origin.ts";
 import { Fault } from "../core/errors.ts";
 import { beginningOf } from "../core/text.ts";
@@ -33,16 +34,20 @@ export const liveEndpoint = (request: Request, page: PersonPage, answer: Frame) 
 export const callEndpoint = (request: Request, id: string, page: PersonPage, answer: Frame) =>
   pageFor(request, page, { answer, work: (visit) => call({ ...visit, id, page }) });
 
-/** `/console/live-events`: an event stream of the list and its changes. Throws `unauthorized`, `forbidden`. */
+/**
+ * `/console/live-events`: an event stream of the list and its changes, which ends when its reader's credentials do. Throws
+ * `unauthorized`, `forbidden`.
+ */
 export async function eventsEndpoint(request: Request, page: PersonPage): Promise<Response> {
   demandOwnOrigin(request);
-  const { person } = page;
+  const { people, person } = page;
   const { persons, by } = (person && listFor(request, page, person)) ?? {};
   if (persons === undefined || by === undefined)
     throw new Fault("unauthorized", "Sign in again to see your calls.");
   const body = await persons.at(by, async (object) => object.watch(by));
   const headers = { "content-type": "text/event-stream", "cache-control": "no-store" };
-  return new Response(body, { headers });
+  const identify = async () => (await people.of(request))?.principal ?? ANONYMOUS;
+  return new Response(whileGranted(body, { principal: person!.principal, identify }), { headers });
 }
 
 /** How many questions wait for a person. */

@@ -77,7 +77,10 @@ export function beyondOwn(
   // A pattern that has the text of another one, with its asterisks, has all that this one has.
   const isOwn = (wanted: string) => {
     const [servlet = "", name = ""] = wanted.split(/:(.*)/s);
-    return patterns.some((pattern) => grants(pattern, servlet, name));
+    const isProfile = wanted.startsWith(PROFILE);
+    return patterns.some(
+      (pattern) => grants(pattern, servlet, name) && (!isProfile || pattern.startsWith(PROFILE)),
+    );
   };
   return scopes.find(
     (scope) => !own.includes(scope) && !patternsOf(scope, configured).every(isOwn),

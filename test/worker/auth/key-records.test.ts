@@ -36,6 +36,26 @@ test("are read by the first call, and then every few seconds, however many calls
   expect(at.reads).toBe(2);
 });
 
+test("are not allowed again by an answer that was asked for earlier and comes late", async () => {
+  let now = 1e12;
+  const answers: ((answer: { revoked: string[]; made: MadeKey[] }) => void)[] = [];
+  const used = () =>
+    new Promise<{ revoked: string[]; made: MadeKey[] }>((done) => void answers.push(done));
+  const keys = new KnownKeys(
+    [],
+    () => ({ used }),
+    () => now,
+  );
+  const first = keys.isRevoked("ada");
+  now += limits.keyCheckMs;
+  const second = keys.isRevoked("ada");
+  answers[1]!({ revoked: ["ada"], made: [] });
+  expect(await second).toBe(true);
+  answers[0]!({ revoked: [], made: [] });
+  expect(await first).toBe(true);
+  expect(await keys.isRevoked("ada")).toBe(true);
+});
+
 test("are refused within 30 seconds, and at once after a pause", async () => {
   for (const pause of [SECOND, 4 * SECOND, 60 * SECOND]) {
     const { at, has } = isolate();

@@ -1,4 +1,6 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
+import { eventsEndpoint } from "../../../src/pages/live-endpoint.ts";
+import type { PersonPage } from "../../../src/pages/view.ts";
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
@@ -243,6 +245,26 @@ describe("events", () => {
     const foreign = new Request(url, { headers: { ...headers, origin: "https://evil.example" } });
     expect((await server.fetch(foreign)).status).toBe(403);
   });
+});
+
+test("events end when the credentials of their reader do", async () => {
+  const ada = { principal: { name: "ada" }, nonce: "" };
+  let isRevoked = false;
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const page = {
+    person: ada,
+    people: { of: async () => (isRevoked ? undefined : ada) },
+    persons: { at: async () => readable },
+  } as unknown as PersonPage;
+  const request = new Request("http://localhost:8787/console/live-events");
+  const reader = (await eventsEndpoint(request, page)).body!.getReader();
+  const writer = writable.getWriter();
+  const tell = () => void writer.write(new Uint8Array([58, 10])).catch(() => {});
+  tell();
+  expect((await reader.read()).done).toBe(false);
+  isRevoked = true;
+  tell();
+  expect((await reader.read()).done).toBe(true);
 });
 
 describe("the page of a call", () => {

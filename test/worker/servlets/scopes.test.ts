@@ -2,12 +2,29 @@ import { describe, expect, test } from "vitest";
 import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
 import { fits } from "../../../src/core/glob.ts";
 import { Registry } from "../../../src/servlets/registry.ts";
-import { isScope, mayBy, scopeFor } from "../../../src/servlets/scopes.ts";
+import { beyondOwn, isScope, mayBy, scopeFor } from "../../../src/servlets/scopes.ts";
 import { withoutOpenId } from "../../../src/auth/token-requests.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { settings } from "../settings.ts";
 
 /** Scopes select tools, resources and prompts by patterns. */
+
+describe("who makes a key gives away no more than is its own:", () => {
+  test.each<[own: string[], given: string, isMore: boolean]>([
+    [["hello:*"], "hello:greet", false],
+    [["hello:greet"], "hello:*", true],
+    [["*:s*"], "profile:support", true],
+    [["*:*"], "profile:*", true],
+    [["*:*"], "*:*", false],
+    [["profile:s*"], "profile:support", false],
+    [["profile:support"], "profile:sales", true],
+    [["tools"], "profile:support", true],
+    [["all"], "profile:support", false],
+  ])("%j, %s: %j", (own, given, isMore) => {
+    const configured = { tools: ["*:*"], all: ["*:*", "profile:*"] };
+    expect(beyondOwn([given], own, configured)).toBe(isMore ? given : undefined);
+  });
+});
 
 describe("a glob", () => {
   test.each<[string, string, boolean]>([
