@@ -12,7 +12,7 @@ import { report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { ANONYMOUS } from "../core/model.ts";
 import { printable } from "../core/text.ts";
-import { wordsPage } from "./ask-page.ts";
+import { nothingHere, wordsPage } from "./ask-page.ts";
 import { pageFor, seeOther, type PersonPage, type View, type Visit } from "./view.ts";
 
 /** `/account`: what is kept for a person, by names, and the calls that wait for that person or go on without a client. */
@@ -27,7 +27,7 @@ export const accountEndpoint = (
       const { persons, people } = page;
       const { principal } = visit.person;
       if (persons === undefined || principal.name === ANONYMOUS.name)
-        return { status: 404, body: wordsPage("No account", NOBODY) };
+        return { status: 404, body: nothingHere("No account", NOBODY) };
       const { form } = visit;
       if (form !== undefined && (await people.isForm(form, visit.person, PLACE)))
         return act(form, { visit, page, persons });
@@ -176,7 +176,7 @@ function accountPage({ name, token, ...kept }: AccountPage): Markup {
       calls.length === 0
         ? emptyState("None", "A call that takes longer than its request is listed in Live.")
         : html`<p>
-            ${count(waiting.length)} waiting for you, ${count(working.length)} at work,
+            ${count(waiting.length)} waiting for you, ${count(working.length)} running,
             ${count(ended.length)} ended. <a href="${PAGES.Live}">See them in Live</a>
           </p>`
     }

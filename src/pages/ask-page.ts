@@ -1,5 +1,6 @@
 /** The pages of a question, as markup. All of them work without scripts. */
 import type { Ways } from "./people.ts";
+import { PAGES } from "./paths.ts";
 import { html } from "hono/html";
 import type { Ask } from "../core/asks.ts";
 import { timeTag } from "./components.ts";
@@ -116,6 +117,11 @@ const credentialForm = (
 export const wordsPage = (title: string, ...paragraphs: string[]): Markup =>
   html`<h1>${title}</h1>
     ${paragraphs.map((one) => html`<p>${one}</p>`)}`;
+
+/** A page that says why it has nothing for its reader, with a way on. */
+export const nothingHere = (title: string, why: string): Markup =>
+  html`${wordsPage(title, why)}
+    <p class="acts"><a class="button" href="${PAGES.Home}">Go to the home page</a></p>`;
 
 export function questionPage(question: Question): Markup {
   const { ask, called, fields, complaint, key, token, expires, others } = question;

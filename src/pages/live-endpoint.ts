@@ -4,7 +4,7 @@ import { demandOwnOrigin, isLocal } from "../auth/origin.ts";
 import { Fault } from "../core/errors.ts";
 import { beginningOf } from "../core/text.ts";
 import { ANONYMOUS } from "../core/model.ts";
-import { wordsPage } from "./ask-page.ts";
+import { nothingHere } from "./ask-page.ts";
 import type { Person } from "./people.ts";
 import { pageFor, seeOther, type PersonPage, type View, type Visit } from "./view.ts";
 import type { PersonObjects } from "./person-objects.ts";
@@ -85,7 +85,7 @@ async function call(visit: Visit & { id: string; page: PersonPage }): Promise<Vi
   ): Promise<View> => {
     const timeline = (await tasks.look(id, { what: "timeline" }))?.timeline;
     return timeline === undefined
-      ? { status: 404, body: wordsPage("No such call", GONE) }
+      ? { status: 404, body: nothingHere("No such call", GONE) }
       : { status, body: callPage({ id, timeline, token, replayed }) };
   };
   if (form === undefined || isOld) return show(200);

@@ -9,7 +9,7 @@ import { hexDigest } from "../core/digest.ts";
 import { KEY_NAME, KEY_NAME_RULE, KEY_PREFIX, scopesInWords } from "../core/key-name.ts";
 import { Fault, report } from "../core/errors.ts";
 import type { Principal } from "../core/model.ts";
-import { beyondOwn, profileScope } from "../servlets/scopes.ts";
+import { beyondOwn } from "../servlets/scopes.ts";
 import { limits, publicLimits } from "../core/limits.ts";
 import { pageFor, seeOther, type View, type Visit } from "./view.ts";
 import type { Server } from "../server.ts";
@@ -266,7 +266,7 @@ async function newKey(
     unknown === undefined,
     `${unknown} is no scope. Each is servlet:tool, in which * stands for anything, or a name that SCOPES has.`,
   );
-  const beyond = beyondOwn(scopes ?? ["*:*", profileScope("*")], own, SCOPES);
+  const beyond = beyondOwn(scopes ?? ["*:*"], own, SCOPES);
   demand(
     beyond === undefined,
     `Your own key does not grant ${beyond}, so a key that you make cannot. Leave it out, or ask the owner of this server.`,

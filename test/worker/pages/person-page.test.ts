@@ -412,6 +412,7 @@ describe("what nobody should send", () => {
     async (id) => {
       const page = await browser().fetch(`/ask/${id}`);
       expect([page.status, page.text]).toEqual([404, expect.stringContaining("Not for you")]);
+      expect(page.html).toMatch(/<a class="button" href="[^"]+">Go to the home page</);
     },
   );
 
