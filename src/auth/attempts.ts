@@ -16,7 +16,7 @@ export class Attempts extends DurableObject {
   take(most: number, ms: number): number {
     const now = Date.now();
     const begun = this.#counted();
-    // A window that ends later than one that begins now does is of a clock that was set back since.
+    // If it ends later than a new one would, it began before the clock was set back.
     const isOpen = begun.ends > now && begun.ends <= now + ms + limits.clockSlackMs;
     const { count, ends } = isOpen ? begun : { count: 0, ends: now + ms };
     if (count >= most) return ends - now;

@@ -63,7 +63,7 @@ export function issuerKeys({ issuer, jwks_uri }: Issuer, fetch: Fetch): JWTVerif
   };
 }
 
-/** True for less than `ms` after this Unix time; a clock that was set back by more is not waited for. */
+/** True if now is less than `ms` from this Unix time, which may be ahead if the clock was set back. */
 const isWithin = (at: number, ms: number) => Math.abs(Date.now() - at) < ms;
 
 /**

@@ -187,9 +187,9 @@ export class KnownKeys {
   /** When that was read: the time before the read. */
   #knownAt = -Infinity;
   #askedAt = -Infinity;
-  /** How many reads were begun, and the last one of these whose answer counts. */
-  #asked = 0;
-  #heard = 0;
+  /** Numbers of reads: of the last one that was begun, and of the last one whose answer is known. */
+  #begun = 0;
+  #applied = 0;
   #reading: Promise<void> | undefined;
   #used: Record<string, number> = {};
 
@@ -263,14 +263,14 @@ export class KnownKeys {
 
   async #read(records: () => Pick<KeyRecords, "used">): Promise<void> {
     const askedAt = this.#askedAt;
-    const nth = ++this.#asked;
+    const nth = ++this.#begun;
     const used = this.#used;
     this.#used = {};
     try {
       const { revoked, made } = await records().used(used);
-      // One that was asked later has answered first.
-      if (nth < this.#heard) return;
-      this.#heard = nth;
+      // A newer answer is known already.
+      if (nth < this.#applied) return;
+      this.#applied = nth;
       this.#revoked = new Set(revoked);
       // A name that the configuration gives away later is that key's alone: it names one caller.
       const own = made.filter(({ name }) => this.#configured.every((one) => one.name !== name));

@@ -27,15 +27,16 @@ export const getResult = (tasksOf: (principal: Principal) => Tasks): OwnTool => 
     const until = Date.now() + limits.resultWaitMs;
     let since = 0;
     for (let nth = 1; ; nth++) {
+      // If the clock is set back, `until` is far away: no wait is longer than the limit.
       const ms = Math.min(Math.max(0, until - Date.now()), limits.resultWaitMs);
-      const found = await tasks.handedOver(task, { since, ms: since === 0 ? 0 : ms });
+      const found = await tasks.handedOver(task, { since, ms: nth === 1 ? 0 : ms });
       if (found === undefined) return errorResult(UNKNOWN);
       const ended = endOf(found);
       if (ended !== undefined) return ended;
-      const hasChanged = since === 0 || found.updated > since;
-      if (ms === 0 || !hasChanged || call.signal().aborted) return unfinished(task, found);
-      if (found.updated > since) tell(call, nth, found);
-      since = Math.max(found.updated, 1);
+      if (ms === 0 || found.updated <= since || call.signal().aborted)
+        return unfinished(task, found);
+      tell(call, nth, found);
+      since = found.updated;
     }
   },
 });

@@ -127,7 +127,7 @@ export async function startDeadlines(store: TaskStore, known: Asks): Promise<voi
   const waits = await store.waits();
   if (waits?.kind !== "input" || store.isOver) return;
   const notified = Object.entries(waits.asks).filter(([key]) => Object.hasOwn(known, key));
-  // By the clock of the wait's other times: if it was set back, all of them are put forward.
+  // By the clock of the wait's other times: if it was set back, `putForward` moves all of them.
   const seen = Math.max(store.row.planned, Date.now());
   const asks = { ...waits.asks, ...dated(Object.fromEntries(notified), seen) };
   await store.wait({ ...waits, asks }, true);

@@ -68,10 +68,12 @@ export class ChangeSignal {
 
   /** Settles when the task is over or gone, or has changed after `since`; at the latest after `ms`. */
   async until(store: TaskStore, { since, ms }: { since: number; ms: number }): Promise<void> {
-    // No clock is asked: it may be set back.
-    const late = scheduler.wait(Math.max(0, ms)).then(() => true);
+    // By a timer, as the clock may be set back; there is none if nothing is awaited.
+    let late: Promise<boolean> | undefined;
     let isLate = ms <= 0;
-    while (store.exists && !store.isOver && store.row.updated <= since && !isLate)
+    while (store.exists && !store.isOver && store.row.updated <= since && !isLate) {
+      late ??= scheduler.wait(ms).then(() => true);
       isLate = (await Promise.race([this.#next.promise, late])) === true;
+    }
   }
 }

@@ -19,7 +19,7 @@ import type {
 } from "./task-object.ts";
 import { limits } from "../core/limits.ts";
 import {
-  earlier,
+  withEarlierSleeps,
   withInnerRows,
   withRecordedAnswer,
   type JournalEntry,
@@ -233,7 +233,7 @@ export class TaskStore extends StoredTask implements Keeper {
   async wait(waits: WaitReason, isNotified: boolean): Promise<void> {
     await this.#commit({
       texts: { waits },
-      // Where the clock was set back meanwhile, these are still the times of before.
+      // If the clock was set back meanwhile, the wait's times are still those of the old one.
       also: () => this.#set({ planned: Math.max(this.row.planned, Date.now()) }),
       alarm: () => (isNotified ? rows.dueAt(waits, this.expires) : this.#due(waits)),
     });
@@ -255,8 +255,8 @@ export class TaskStore extends StoredTask implements Keeper {
     const waits = known && rows.putForward(known, ms);
     const begun = await this.read("begun");
     await this.#commit({
-      texts: { ...(waits && { waits }), ...(begun && { begun: earlier(begun, ms) }) },
-      // By no more, though the clock was set back again meanwhile: that is found by the next look.
+      texts: { ...(waits && { waits }), ...(begun && { begun: withEarlierSleeps(begun, ms) }) },
+      // No further, even if the clock was set back again meanwhile: the next look finds that.
       also: () => this.#set({ planned: planned - ms, seen: seen === null ? null : seen - ms }),
       // Else a run is due.
       alarm: () => (waits ? this.#due(waits) : Date.now()),

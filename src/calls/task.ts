@@ -211,7 +211,7 @@ export class Task extends DurableObject<Env> {
   }
 
   async #putForward(): Promise<void> {
-    // Where it cannot be decrypted, that is told here: within, it would end the object.
+    // Read here first: an exception inside `blockConcurrencyWhile` would end the object.
     await this.#store.waits();
     await this.#store.recorded();
     await this.ctx.blockConcurrencyWhile(async () => {

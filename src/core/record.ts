@@ -114,11 +114,14 @@ function wakesAt({ inner, pending }: Recorded): number {
   return Math.min(...inner.calls.map(({ recorded }) => (recorded ? wakesAt(recorded) : Infinity)));
 }
 
-/** The record with the ends of its sleeps earlier by so many ms. */
-export function earlier<R extends Pick<Recorded, "pending" | "inner">>(recorded: R, ms: number): R {
+/** A copy of the record whose sleeps, and those of the calls inside, end so many ms earlier. */
+export function withEarlierSleeps<R extends Pick<Recorded, "pending" | "inner">>(
+  recorded: R,
+  ms: number,
+): R {
   const { pending, inner } = recorded;
   const calls = inner?.calls.map((call) =>
-    call.recorded ? { ...call, recorded: earlier(call.recorded, ms) } : call,
+    call.recorded ? { ...call, recorded: withEarlierSleeps(call.recorded, ms) } : call,
   );
   return {
     ...recorded,

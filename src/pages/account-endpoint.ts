@@ -12,7 +12,7 @@ import { report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { ANONYMOUS } from "../core/model.ts";
 import { printable } from "../core/text.ts";
-import { nothingHere, wordsPage } from "./ask-page.ts";
+import { deadEndPage, wordsPage } from "./ask-page.ts";
 import { pageFor, seeOther, type PersonPage, type View, type Visit } from "./view.ts";
 
 /** `/account`: what is kept for a person, by names, and the calls that wait for that person or go on without a client. */
@@ -27,7 +27,7 @@ export const accountEndpoint = (
       const { persons, people } = page;
       const { principal } = visit.person;
       if (persons === undefined || principal.name === ANONYMOUS.name)
-        return { status: 404, body: nothingHere("No account", NOBODY) };
+        return { status: 404, body: deadEndPage("No account", NOBODY) };
       const { form } = visit;
       if (form !== undefined && (await people.isForm(form, visit.person, PLACE)))
         return act(form, { visit, page, persons });

@@ -155,9 +155,13 @@ async function nextOf(
 ): Promise<HandedOver | undefined> {
   const until = Date.now() + limits.nextAskMs;
   let next: HandedOver | undefined = found;
+  let since: number;
   do {
-    next = await tasks.handedOver(id, { ...ANY, since: next.updated, ms: until - Date.now() });
-  } while (next?.view.status === "working" && Date.now() < until);
+    since = next.updated;
+    // If the clock is set back, `until` is far away: no wait is longer than the limit.
+    const ms = Math.min(until - Date.now(), limits.nextAskMs);
+    next = await tasks.handedOver(id, { ...ANY, since, ms });
+  } while (next?.view.status === "working" && next.updated > since && Date.now() < until);
   return next;
 }
 

@@ -118,8 +118,8 @@ export const wordsPage = (title: string, ...paragraphs: string[]): Markup =>
   html`<h1>${title}</h1>
     ${paragraphs.map((one) => html`<p>${one}</p>`)}`;
 
-/** A page that says why it has nothing for its reader, with a way on. */
-export const nothingHere = (title: string, why: string): Markup =>
+/** A page that says why there is nothing to show, with a link to the home page. */
+export const deadEndPage = (title: string, why: string): Markup =>
   html`${wordsPage(title, why)}
     <p class="acts"><a class="button" href="${PAGES.Home}">Go to the home page</a></p>`;
 

@@ -6,7 +6,7 @@ import type { Provider } from "../auth/account-provider.ts";
 import { limits } from "../core/limits.ts";
 import { printable, printableText } from "../core/text.ts";
 import { answerWaitingCall } from "./ask-endpoint.ts";
-import { nothingHere, wordsPage } from "./ask-page.ts";
+import { deadEndPage, wordsPage } from "./ask-page.ts";
 import { CALLBACK_PATH } from "./issuer-sign-in.ts";
 import type { AskedAccount, AskedSecret, PersonObjects } from "./person-objects.ts";
 import {
@@ -163,7 +163,7 @@ export const callbackEndpoint = (request: Request, page: PersonPage): Promise<Re
       const finished = await persons?.once(name, async (object) =>
         object.finishAccount(name, searchParams.toString()),
       );
-      if (finished === undefined) return { status: 403, body: nothingHere("Not for you", FOREIGN) };
+      if (finished === undefined) return { status: 403, body: deadEndPage("Not for you", FOREIGN) };
       const { back, isConnected, failure } = finished;
       if (failure !== undefined) return failed(back, failure);
       const action = isConnected ? "accept" : "decline";

@@ -4,7 +4,7 @@ import { demandOwnOrigin, isLocal } from "../auth/origin.ts";
 import { Fault } from "../core/errors.ts";
 import { beginningOf } from "../core/text.ts";
 import { ANONYMOUS } from "../core/model.ts";
-import { nothingHere } from "./ask-page.ts";
+import { deadEndPage } from "./ask-page.ts";
 import type { Person } from "./people.ts";
 import { pageFor, seeOther, type PersonPage, type View, type Visit } from "./view.ts";
 import type { PersonObjects } from "./person-objects.ts";
@@ -35,20 +35,26 @@ export const callEndpoint = (request: Request, id: string, page: PersonPage, ans
   pageFor(request, page, { answer, work: (visit) => call({ ...visit, id, page }) });
 
 /**
- * `/console/live-events`: an event stream of the list and its changes, which ends when its reader's credentials do. Throws
+ * `/console/live-events`: an event stream of the list and its changes. It ends when the credentials of its reader expire, are
+ * revoked or change. Throws
  * `unauthorized`, `forbidden`.
  */
 export async function eventsEndpoint(request: Request, page: PersonPage): Promise<Response> {
   demandOwnOrigin(request);
   const { people, person } = page;
-  const { persons, by } = (person && listFor(request, page, person)) ?? {};
-  if (persons === undefined || by === undefined)
-    throw new Fault("unauthorized", "Sign in again to see your calls.");
-  const body = await persons.at(by, async (object) => object.watch(by));
+  const list = person && listFor(request, page, person);
+  if (person === undefined || list === undefined) throw signInAgain();
+  const body = await list.persons.at(list.by, async (object) => object.watch(list.by));
+  const identify = async () => {
+    const reader = await people.of(request);
+    if (reader === undefined) throw signInAgain();
+    return reader.principal;
+  };
   const headers = { "content-type": "text/event-stream", "cache-control": "no-store" };
-  const identify = async () => (await people.of(request))?.principal ?? ANONYMOUS;
-  return new Response(whileGranted(body, { principal: person!.principal, identify }), { headers });
+  return new Response(whileGranted(body, { principal: person.principal, identify }), { headers });
 }
+
+const signInAgain = () => new Fault("unauthorized", "Sign in again to see your calls.");
 
 /** How many questions wait for a person. */
 export async function questionsFor(
@@ -85,7 +91,7 @@ async function call(visit: Visit & { id: string; page: PersonPage }): Promise<Vi
   ): Promise<View> => {
     const timeline = (await tasks.look(id, { what: "timeline" }))?.timeline;
     return timeline === undefined
-      ? { status: 404, body: nothingHere("No such call", GONE) }
+      ? { status: 404, body: deadEndPage("No such call", GONE) }
       : { status, body: callPage({ id, timeline, token, replayed }) };
   };
   if (form === undefined || isOld) return show(200);

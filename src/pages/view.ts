@@ -12,7 +12,7 @@ import { failureBody } from "./errors.ts";
 import { PAGES, SIGN_IN_PATH } from "./paths.ts";
 import { viewStyle } from "./framed-view.ts";
 import { html } from "hono/html";
-import { nothingHere, signInPage, wordsPage } from "./ask-page.ts";
+import { deadEndPage, signInPage, wordsPage } from "./ask-page.ts";
 import type { People, Person } from "./people.ts";
 import type { Server } from "../server.ts";
 
@@ -163,7 +163,7 @@ const KEPT = `${SIGNED_OUT} Your answer is kept, and was not sent yet.`;
 export function notForYou({ ways }: People, request: Request): View {
   const why =
     "No question waits here for you. The call may have ended long ago, or it is somebody else's: then do not answer for them.";
-  if (ways === undefined) return { status: 404, body: nothingHere("Not for you", why) };
+  if (ways === undefined) return { status: 404, body: deadEndPage("Not for you", why) };
   const complaint = `Not for you: ${why}`;
   const body = signInPage(ways, { complaint, ...wayBack(request) });
   return { status: 404, isAlone: true, name: "Sign in", body };

@@ -74,13 +74,12 @@ export function beyondOwn(
 ): string | undefined {
   if (own === undefined) return undefined;
   const patterns = patternsBy(own, configured);
-  // A pattern that has the text of another one, with its asterisks, has all that this one has.
   const isOwn = (wanted: string) => {
+    if (wanted.startsWith(PROFILE))
+      return grantsProfile(own, configured, wanted.slice(PROFILE.length));
+    // A pattern that matches the text of another one, asterisks included, grants all that it grants.
     const [servlet = "", name = ""] = wanted.split(/:(.*)/s);
-    const isProfile = wanted.startsWith(PROFILE);
-    return patterns.some(
-      (pattern) => grants(pattern, servlet, name) && (!isProfile || pattern.startsWith(PROFILE)),
-    );
+    return patterns.some((pattern) => grants(pattern, servlet, name));
   };
   return scopes.find(
     (scope) => !own.includes(scope) && !patternsOf(scope, configured).every(isOwn),

@@ -37,8 +37,8 @@ export class CallHooks extends RpcTarget {
     return settled(() => this.#call.lookUp!(params, this.#signal));
   }
   /**
-   * `now` is the time where the guest runs, whose clock may be ahead of this one: who sleeps is to see the whole time pass.
-   * A clock that is ahead by more was right, and has been set back since.
+   * `now` is the time where the guest runs. That clock may be ahead of this one, and a guest that sleeps must see the whole
+   * time pass. A lead of more than `clockSlackMs` means that a clock was set back, and counts as that.
    */
   gate(ms: number, now: number): Promise<Settled<void>> {
     const ahead = ms > 0 ? Math.min(Math.max(0, now - Date.now()), limits.clockSlackMs) : 0;

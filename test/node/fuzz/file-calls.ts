@@ -19,7 +19,7 @@ const UNFAIR = 4;
 const FREE_NS = 100e6;
 /** Where others have the machine too, the least of so many counts. */
 const TRIES = 3;
-/** How long so many steps take on the machine that the prices are from, in ns. */
+/** How long so many steps take on the machine that the prices are from, about, in ns. */
 const PACE = { steps: 2e7, ns: 1e8 };
 const BLOCK = 16_384n;
 /** Bytes that each character of a path costs, as in `src/files/walk.ts`. */
@@ -174,7 +174,7 @@ class Counted {
 
 interface Phase {
   name: string;
-  /** As the machine would take that the prices are from. */
+  /** Of CPU; where that is too much, about what the machine that the prices are from would take. */
   ns: number;
   fuel: number;
 }

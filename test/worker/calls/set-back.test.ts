@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { dated } from "../../../src/asks/answers.ts";
 import { limits } from "../../../src/core/limits.ts";
-import { earlier, withRecordedAnswer, type Recorded } from "../../../src/core/record.ts";
+import { withEarlierSleeps, withRecordedAnswer, type Recorded } from "../../../src/core/record.ts";
 import { startDeadlines } from "../../../src/calls/task-call.ts";
 import type { TaskStore } from "../../../src/calls/task-store.ts";
 import type { WaitReason } from "../../../src/core/suspension.ts";
@@ -10,7 +10,7 @@ import type { Attempts } from "../../../src/auth/attempts.ts";
 import { clock, prepare } from "./client.ts";
 import { HOUR } from "./plans.ts";
 
-/** What objects keep times of, where their machine's clock is set back by hours: nobody waits until it is there again. */
+/** A clock that is set back by hours: limits, leases, deadlines and sleeps do not last until it has caught up. */
 prepare();
 
 const name = () => crypto.randomUUID();
@@ -67,7 +67,7 @@ test("the sleeps of calls inside end earlier by as much as that of the whole cal
     ...{ entries: [], notices: 0, pending: { what: "sleep", digest: "", ms: HOUR, until } },
   });
   const inner = { at: 0, calls: [8, 9].map((at) => ({ recorded: sleeping(at * HOUR) })) };
-  const whole = earlier({ ...sleeping(8 * HOUR), inner }, 3 * HOUR);
+  const whole = withEarlierSleeps({ ...sleeping(8 * HOUR), inner }, 3 * HOUR);
   expect(whole.inner!.calls.map(({ recorded }) => recorded!.pending!.until)).toEqual([
     5 * HOUR,
     6 * HOUR,

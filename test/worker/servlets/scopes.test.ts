@@ -9,7 +9,7 @@ import { settings } from "../settings.ts";
 
 /** Scopes select tools, resources and prompts by patterns. */
 
-describe("who makes a key gives away no more than is its own:", () => {
+describe("a key that somebody makes grants no more than their own:", () => {
   test.each<[own: string[], given: string, isMore: boolean]>([
     [["hello:*"], "hello:greet", false],
     [["hello:greet"], "hello:*", true],
