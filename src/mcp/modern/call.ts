@@ -77,8 +77,11 @@ export async function answerCall(
     if (handOver === undefined) return seal(waiting);
     // A retry of a request that goes on from a state gets the same task.
     const made = await resumption?.task(exchange.tasks!.newId());
-    const task = await handOver(waiting, made && { id: made.id, isRetried: true });
-    return end ? createTaskResult(task!) : linkIn(task!);
+    const task = (await handOver(waiting, made && { id: made.id, isRetried: true }))!;
+    // An earlier retry may have made it without a link.
+    if (end === undefined && task["result"] !== undefined) return linkIn(task);
+    demandTasks(call.client);
+    return createTaskResult(task);
   };
   // A call without room to wait becomes a task, too.
   const promote = (waiting: Waiting) => {

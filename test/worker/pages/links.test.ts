@@ -7,9 +7,12 @@ import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { bundle } from "../../bundle.gen.ts";
 import {
   ABLE,
+  accept,
+  begin as beginRound,
   callOf as callAt,
   changed,
   clock,
+  goOn,
   limited,
   prepare,
   send,
@@ -324,6 +327,27 @@ test("an exposed server without authentication gives no link", async () => {
   expect(meant.result!["structuredContent"].url).toMatch(
     /^https:\/\/tools\.example\/ask\/[0-9a-f]{64}$/,
   );
+});
+
+test("what has become a task is not a link for a retry without the extension, which says so", async () => {
+  const plain = { server, capabilities: { elicitation: { form: {} } } };
+  const round = await beginRound(
+    "tools/call",
+    { name: "plan", arguments: steps(ELICIT, NIGHT) },
+    plain,
+  );
+  const answers = { ask_1: accept("Ada") };
+  const tasks = { capabilities: { ...plain.capabilities, ...TASKS } };
+  const { result } = await goOn(round, answers, {}, tasks);
+  expect(result).toMatchObject({ resultType: "task", status: "working" });
+
+  const { error } = await goOn(round, answers, {}, { headers: { accept: "application/json" } });
+  expect(error).toMatchObject({
+    message: expect.stringContaining("does not declare the extension"),
+    data: { requiredCapabilities: TASKS },
+  });
+  const again = await goOn(round, answers, {}, tasks);
+  expect(again.result).toMatchObject({ resultType: "task", taskId: result!["taskId"] });
 });
 
 test.each([undefined, "call-1"])("Open Tool Calling, call_id %j", async (call_id) => {
