@@ -10,7 +10,7 @@ const shortName = (url: string): string => {
 
 const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
 
-/** docs/clients.md. Clients that did not run keep the lines that they have in the page of before. */
+/** docs/clients.md. Clients that did not run keep the lines of the page of before, as do its other sections. */
 export function document(rows: readonly Row[], stay: string, before: string): string {
   const things = Object.entries(THINGS);
   const ran = rows.map(({ client, revision, cells }) => {
@@ -33,6 +33,7 @@ export function document(rows: readonly Row[], stay: string, before: string): st
       return lines.find((one) => one.startsWith(head.slice(0, -1))) ?? [];
     }),
   );
+  const sections = /\n## .*/s.exec(before)?.[0] ?? "";
   const notes = CLIENTS.flatMap(({ title, note }) => (note ? [`- **${title}**: ${note}`] : []));
   return `# Which clients work
 
@@ -54,5 +55,5 @@ ${things.map(([key, meaning]) => line([key, meaning])).join("\n")}
 They stayed for ${stay} minutes.
 
 ${notes.join("\n")}
-`;
+${sections}`;
 }

@@ -36,8 +36,8 @@ const SCHEMAS = new Set(["inputSchema", "outputSchema"]);
 
 type Definition = Json & { properties?: Record<string, { const?: unknown }> };
 
-/** The tasks extension has its own schema, and these results no other. */
-const EXTENSION = /^(tasks\/|notifications\/tasks)/;
+/** Extensions have their own schemas, and these results no other. */
+const EXTENSION = /^(tasks\/|notifications\/tasks|skills\/|resources\/directory)/;
 
 export class Revision {
   readonly #ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });

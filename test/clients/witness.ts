@@ -41,6 +41,7 @@ export async function witness({ port, browse, log }: Options): Promise<Witness> 
   let session = "";
   // Not all clients repeat it in the header.
   let agreedOn = "2025-03-26";
+  let namesExtensions = false;
   let seen = 0;
 
   const look = (text: string, version: string) => {
@@ -50,6 +51,9 @@ export async function witness({ port, browse, log }: Options): Promise<Witness> 
     const result = message["result"] as Json | undefined;
     const agreed = method === "initialize" ? textOr(result?.["protocolVersion"], version) : version;
     if (method === "initialize") agreedOn = agreed;
+    // Older revisions have none in their schemas: they are for clients that name theirs, such as views.
+    const offered = result?.["capabilities"] as Json | undefined;
+    if (method === "initialize" && namesExtensions) delete offered?.["extensions"];
     seen++;
     for (const fault of revisionOf(agreed).faults(message, method)) faults.add(fault);
   };
@@ -68,6 +72,10 @@ export async function witness({ port, browse, log }: Options): Promise<Witness> 
     let version = textOr(from.headers["mcp-protocol-version"], agreedOn);
     for (const sent of messagesOf(body)) {
       if ("method" in sent && "id" in sent) methods.set(sent["id"], String(sent["method"]));
+      if (sent["method"] === "initialize") {
+        const { capabilities } = sent["params"] as { capabilities?: Json };
+        namesExtensions = capabilities?.["extensions"] !== undefined;
+      }
       const meta = (sent["params"] as Json | undefined)?.["_meta"] as Json | undefined;
       version = textOr(meta?.["io.modelcontextprotocol/protocolVersion"], version);
     }

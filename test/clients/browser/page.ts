@@ -10,14 +10,20 @@ const EXPLAIN = /^Explain an HTTP status code/;
 /** Connects to a server that the page lists. */
 export async function connect(page: Page, server: string): Promise<void> {
   await page.getByRole("switch", { name: `"${server}"` }).press("Space");
-  await page.getByText(`MCP ${revision}`, { exact: true }).waitFor();
+  await revisionOf(page).waitFor();
 }
+
+/** What the page shows of its connection. */
+const revisionOf = (page: Page) => page.getByText(`MCP ${revision}`, { exact: true });
 
 /** The Inspector as a client: each method does by the page, once it is connected, what an SDK does by a call. */
 export function peerOf(page: Page): Peer {
+  let hasShownView = false;
   let answer: Answer = async () => ({ action: "decline" });
   const tools = page.getByTestId("tools-screen");
   const questions = page.getByRole("dialog", { name: "Elicitation Request" });
+  /** A question that the server has a view for. */
+  const views = page.getByTestId("app-elicitation");
   const refresh = tools.getByRole("button", { name: "Refresh" });
   const open = (screen: string) =>
     page.getByRole("banner").getByText(screen, { exact: true }).click();
@@ -57,6 +63,28 @@ export function peerOf(page: Page): Peer {
     await questions.waitFor({ state: "hidden" });
   };
 
+  /** Approves in the view of `request_approval`; what that does not offer is left to the Inspector's own form. */
+  const respondInView = async (): Promise<void> => {
+    const { action, content } = await answer();
+    const view = views.frameLocator("iframe").frameLocator("iframe");
+    const button =
+      action === "accept" && content.approve === true
+        ? view.getByRole("button", { name: "Approve" })
+        : views.getByRole("button", { name: "Close and use the built-in elicitation form" });
+    await button.click();
+    await views.waitFor({ state: "hidden" });
+    hasShownView = true;
+  };
+
+  /** Whoever wants to hear of changes connects anew: views take them from the Inspector, whose client has one handler. */
+  const reconnect = async (): Promise<void> => {
+    await open("Servers");
+    await page.getByRole("switch", { name: '"open"' }).press("Space");
+    await revisionOf(page).waitFor({ state: "hidden" });
+    await connect(page, "open");
+    hasShownView = false;
+  };
+
   const call = async (name: string, args: object, options: CallOptions, asTask: boolean) => {
     const progress = page.getByRole("alert").filter({ hasText: "Tool progress" }).first();
     // Those of earlier calls stay for some seconds.
@@ -65,6 +93,7 @@ export function peerOf(page: Page): Peer {
     const status = () => tools.getAttribute("data-call-status");
     for (; !/^(ok|error)$/.test((await status()) ?? ""); await pause(100)) {
       if (await questions.isVisible()) await respond();
+      if (await views.isVisible()) await respondInView();
       if (await progress.isVisible()) options.onprogress?.();
       if (options.signal?.aborted) {
         await tools.getByRole("button", { name: "Cancel" }).click();
@@ -72,7 +101,9 @@ export function peerOf(page: Page): Peer {
         throw new Error("cancelled");
       }
     }
-    return resultOf(tools);
+    const result = await resultOf(tools);
+    if (hasShownView) await reconnect();
+    return result;
   };
 
   /** Fills in a field that completes what is typed, by what is offered. */
