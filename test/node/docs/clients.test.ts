@@ -1,8 +1,15 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
+import { document } from "../../clients/document.ts";
 
-test("docs/clients.md: the sign-in of every client was tried, or it has none", async () => {
-  const lines = (await readFile("docs/clients.md", "utf8")).split("\n");
+const page = await readFile("docs/clients.md", "utf8");
+
+test("docs/clients.md: what no client that ran is about stays as it is", () => {
+  expect(document([], "0.05", page)).toBe(page);
+});
+
+test("docs/clients.md: the sign-in of every client was tried, or it has none", () => {
+  const lines = page.split("\n");
   const [head, , ...rows] = lines.filter((line) => /^\| [^|]+ \| [^|]+ \| [^|]+ \|/.test(line));
   const at = head!.split(" | ").indexOf("oauth");
   expect(at).toBeGreaterThan(0);
