@@ -351,11 +351,11 @@ describe("is made", () => {
   const parameter = (name: string, others: object = {}) => ({
     ...{ name, in: "path", required: true, schema: { type: "string" }, ...others },
   });
-  const at = (path: string, ...parameters: object[]) =>
-    described({ paths: { [path]: { get: { operationId: "getA", ...OK, parameters } } } });
-  const loaded = () => loadServlet(join(folder, "servlets/sample"));
+  const at = (path: string, ...parameters: object[]) => ({
+    [path]: { get: { operationId: "getA", ...OK, parameters } },
+  });
 
-  test.each<[string, object, string]>([
+  const rows: [what: string, paths: ReturnType<typeof at>, expected: string][] = [
     ["a digit first", at("/a/{2fa}", parameter("2fa")), "{ value_2fa, fields }"],
     [
       "the name that another has in the code",
@@ -378,10 +378,18 @@ describe("is made", () => {
       "path`/a/;k\\`+x()+\\`=${k_x}`",
     ],
     ["a zero beside it", at("/a\0b\0/{id}"), "path`/a\\u0000b\\u0000/${id}`"],
-  ])("of a parameter with %s", async (_what, content, expected) => {
-    await made(content);
+  ];
+
+  test.each(rows)("of a parameter with %s", async (_what, paths, expected) => {
+    await made(described({ paths }));
     expect(await code()).toMatch(expected.startsWith("{ a{") ? new RegExp(expected) : expected);
-    await expect(loaded()).resolves.toBeDefined();
+  });
+
+  test("of all these parameters together, and can be loaded", async () => {
+    await made(described({ paths: Object.assign({}, ...rows.map(([, paths]) => paths)) }));
+    const servlet = await loadServlet(join(folder, "servlets/sample"));
+    const { tools } = await servlet.list();
+    expect(tools).toHaveLength(rows.length);
   });
 
   test("of members with the names of those that each object has", async () => {
@@ -447,7 +455,7 @@ describe("is made", () => {
   });
 
   test("with a test whose arguments fit", async () => {
-    const content = at(
+    const paths = at(
       "/a",
       parameter("bbox", {
         in: "query",
@@ -456,7 +464,7 @@ describe("is made", () => {
       parameter("above", { in: "query", schema: { type: "integer", exclusiveMinimum: 5 } }),
       parameter("long", { in: "query", schema: { type: "string", minLength: 2e9, maxLength: 3 } }),
     );
-    await made(content);
+    await made(described({ paths }));
     const text = await readFile(join(folder, "servlets/sample/servlet.test.ts"), "utf8");
     expect(text).toMatch(/bbox: \[0, 0, 0, 0\],\s+above: 6,/);
   });
