@@ -45,6 +45,9 @@ export function follow(
   const { attempt, internet } = evidence;
   if (said.length !== steps.length)
     return against("ends as it should", `${said.length} of ${steps.length} steps`);
+  // A fork that came too late is the call that it is one of, and may get its result without having been asked.
+  const answerTo = (asked: string) =>
+    attempt.answers.get(asked) ?? attempt.fork?.of.answers.get(asked);
   for (const [at, step] of steps.entries()) {
     const one = said[at];
     const label = step.message ?? "";
@@ -75,7 +78,7 @@ export function follow(
         break;
       }
       case "elicit": {
-        const answer = attempt.answers.get(label) ?? attempt.fork?.of.answers.get(label);
+        const answer = answerTo(label);
         const expected = answer?.["content"]?.value ?? answer?.["action"];
         const isOver = one === "cancel" && step.timeout !== undefined;
         if (one !== expected && !isOver) wrong();
@@ -86,8 +89,7 @@ export function follow(
         break;
       case "tally": {
         const [asked, value] = one as [string, string];
-        // A fork that came too late is the call that it is one of, and may get its result without having been asked.
-        const answer = attempt.answers.get(asked) ?? attempt.fork?.of.answers.get(asked);
+        const answer = answerTo(asked);
         if (value !== (answer?.["content"]?.value ?? answer?.["action"])) wrong();
         break;
       }
@@ -95,7 +97,7 @@ export function follow(
       case "inputs": {
         const given = one as Json;
         for (const key of step.keys!) {
-          const answer = attempt.answers.get(`${label} ${key}`);
+          const answer = answerTo(`${label} ${key}`);
           if (JSON.stringify(given[key]) !== JSON.stringify(answer)) wrong();
         }
         break;
