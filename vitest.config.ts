@@ -78,7 +78,7 @@ export default defineConfig({
           isolate: false,
           setupFiles: "./test/worker/shared.ts",
           expect,
-          testTimeout: 60_000,
+          testTimeout: 120_000,
         },
       },
       {
@@ -91,7 +91,7 @@ export default defineConfig({
           execArgv: ["--disable-warning=ExperimentalWarning"],
           isolate: false,
           expect,
-          testTimeout: 60_000,
+          testTimeout: 120_000,
           hookTimeout: 120_000,
         },
       },

@@ -36,6 +36,9 @@ export async function planned(url: URL, name: string, ...steps: object[]): Promi
 export const ELICIT = { do: "elicit", message: "Who is it for?" };
 export const HOUR = { do: "sleep", ms: 3_600_000 };
 
+/** What the page says where it does not follow its calls; that it does, a call's next change may replace at once. */
+const NOT_FOLLOWED = /Reload the page|Reconnecting|not kept up to date|no longer/;
+
 /** The list, of a person who has signed in there. */
 export async function listOf(
   browser: Browser,
@@ -46,7 +49,7 @@ export async function listOf(
   const page = await opened(browser, new URL("/console/live", url).href, options);
   await page.getByLabel("API key").fill(name);
   await page.getByRole("button", { name: "Continue" }).click();
-  const follows = () => page.getByText("This list is kept up to date.").waitFor();
+  const follows = () => page.locator("#news").filter({ hasNotText: NOT_FOLLOWED }).waitFor();
   if (options.javaScriptEnabled !== false) await follows();
   const group = (id: string) => page.locator(`[data-group=${id}] li`);
   return { page, group, follows };
