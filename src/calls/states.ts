@@ -150,13 +150,14 @@ export class States extends DurableObject<Env> {
 
   /**
    * Records that the HTTP request is about to be sent. Returns true if it may have been sent before; undefined
-   * if another request has taken over the call.
+   * if another request or a task has taken over the call.
    */
   intend(attempt: string, intended: Intended): Promise<boolean | undefined> {
     const { position, key, place, until, begun, unstored } = intended;
     return this.#inTurn(async () => {
       const run = await this.#run();
       if (run !== undefined && run.attempt !== attempt) return undefined;
+      if ((await this.#read("task")) !== undefined) return undefined;
       const sendingUntil = Date.now() + limits.sendingMs;
       let isRepeated = false;
       await this.#write(

@@ -68,7 +68,7 @@ export class ChangeSignal {
 
   /** Settles when the task is over or gone, or has changed after `since`; at the latest after `ms`. */
   async until(store: TaskStore, { since, ms }: { since: number; ms: number }): Promise<void> {
-    // By a timer, as the clock may be set back; there is none if nothing is awaited.
+    // A timer, since the clock may be set back; none is set if there is nothing to wait for.
     let late: Promise<boolean> | undefined;
     let isLate = ms <= 0;
     while (store.exists && !store.isOver && store.row.updated <= since && !isLate) {

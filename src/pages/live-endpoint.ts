@@ -36,8 +36,7 @@ export const callEndpoint = (request: Request, id: string, page: PersonPage, ans
 
 /**
  * `/console/live-events`: an event stream of the list and its changes. It ends when the credentials of its reader expire, are
- * revoked or change. Throws
- * `unauthorized`, `forbidden`.
+ * revoked or change. Throws `unauthorized`, `forbidden`.
  */
 export async function eventsEndpoint(request: Request, page: PersonPage): Promise<Response> {
   demandOwnOrigin(request);

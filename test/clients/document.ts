@@ -10,7 +10,7 @@ const shortName = (url: string): string => {
 
 const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
 
-/** docs/clients.md. Clients that did not run keep the lines of the page of before, as do its other sections. */
+/** docs/clients.md. Clients that did not run keep their lines from before, and sections written by hand stay. */
 export function document(rows: readonly Row[], stay: string, before: string): string {
   const things = Object.entries(THINGS);
   const ran = rows.map(({ client, revision, cells }) => {

@@ -36,7 +36,7 @@ const SCHEMAS = new Set(["inputSchema", "outputSchema"]);
 
 type Definition = Json & { properties?: Record<string, { const?: unknown }> };
 
-/** Extensions have their own schemas, and these results no other. */
+/** Methods of extensions, whose schemas are not in these files. */
 const EXTENSION = /^(tasks\/|notifications\/tasks|skills\/|resources\/directory)/;
 
 export class Revision {

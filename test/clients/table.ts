@@ -181,7 +181,7 @@ export const CLIENTS: readonly Client[] = [
       "drops@2026-07-28": "https://github.com/modelcontextprotocol/inspector/pull/1730",
       "stay@2026-07-28": "https://github.com/modelcontextprotocol/inspector/pull/1730",
     },
-    note: "its page in Chromium. From 2026-07-28 on it does not open `subscriptions/listen` again when it has broken or ended; calls go on, and after a new connection it hears of changes. Once it has shown a view it hears of changes only after a new connection, too.",
+    note: "its page in Chromium. From 2026-07-28 on it does not open `subscriptions/listen` again when it has broken or ended; calls go on, and after a new connection it hears of changes. After it has shown a view, it also has to reconnect before it hears of changes.",
   },
   {
     name: "mcp-remote",

@@ -41,7 +41,7 @@ export async function witness({ port, browse, log }: Options): Promise<Witness> 
   let session = "";
   // Not all clients repeat it in the header.
   let agreedOn = "2025-03-26";
-  let namesExtensions = false;
+  let declaresExtensions = false;
   let seen = 0;
 
   const look = (text: string, version: string) => {
@@ -51,9 +51,9 @@ export async function witness({ port, browse, log }: Options): Promise<Witness> 
     const result = message["result"] as Json | undefined;
     const agreed = method === "initialize" ? textOr(result?.["protocolVersion"], version) : version;
     if (method === "initialize") agreedOn = agreed;
-    // Older revisions have none in their schemas: they are for clients that name theirs, such as views.
+    // Schemas of older revisions have no extensions; the server offers them only to clients that name their own.
     const offered = result?.["capabilities"] as Json | undefined;
-    if (method === "initialize" && namesExtensions) delete offered?.["extensions"];
+    if (method === "initialize" && declaresExtensions) delete offered?.["extensions"];
     seen++;
     for (const fault of revisionOf(agreed).faults(message, method)) faults.add(fault);
   };
@@ -74,7 +74,7 @@ export async function witness({ port, browse, log }: Options): Promise<Witness> 
       if ("method" in sent && "id" in sent) methods.set(sent["id"], String(sent["method"]));
       if (sent["method"] === "initialize") {
         const { capabilities } = sent["params"] as { capabilities?: Json };
-        namesExtensions = capabilities?.["extensions"] !== undefined;
+        declaresExtensions = capabilities?.["extensions"] !== undefined;
       }
       const meta = (sent["params"] as Json | undefined)?.["_meta"] as Json | undefined;
       version = textOr(meta?.["io.modelcontextprotocol/protocolVersion"], version);

@@ -5,6 +5,8 @@ import { perform, type Waiting } from "../../calls/engine.ts";
 import { type TaskCall, type TaskEnd, endOf } from "../../calls/task-object.ts";
 import { Fault, report } from "../../core/errors.ts";
 import type { CallContext } from "../../core/call-context.ts";
+import type { Recorded } from "../../core/record.ts";
+import { Suspended } from "../../core/suspension.ts";
 import type { Json, Notification } from "../../core/model.ts";
 import type { ToolEntry } from "../../servlets/catalog.ts";
 import type { FoundRequest } from "../method.ts";
@@ -74,11 +76,19 @@ export async function answerCall(
       rounds: rounds + 1,
     });
   const hand = async (waiting: Waiting) => {
-    if (handOver === undefined) return seal(waiting);
+    const { reason } = waiting;
+    if (handOver === undefined) {
+      // It is the task of an earlier request, whose client supports tasks.
+      if (reason.kind === "task") demandTasks(call.client);
+      return seal(waiting);
+    }
     // A retry of a request that goes on from a state gets the same task.
     const made = await resumption?.task(exchange.tasks!.newId());
-    const task = (await handOver(waiting, made && { id: made.id, isRetried: true }))!;
-    // An earlier retry may have made it without a link.
+    const recorded =
+      reason.kind === "input" ? waiting.recorded : latest(made?.recorded, waiting.recorded);
+    const known = made && { id: made.id, isRetried: true };
+    const task = (await handOver(Object.assign({}, waiting, { recorded }), known))!;
+    // The task may come from an earlier request whose client supports tasks; it then has no link.
     if (end === undefined && task["result"] !== undefined) return linkIn(task);
     demandTasks(call.client);
     return createTaskResult(task);
@@ -89,6 +99,8 @@ export async function answerCall(
     if (promoter === undefined) return hand(waiting);
     return promoter.task({ ...runInput, fuelUsed, ...(recorded && { recorded }) }, resumption);
   };
+  if (isTask === true)
+    return hand(new Suspended({ kind: "task" }, runInput.fuelUsed ?? 0, runInput));
   return await perform<Json>(
     entry,
     { ...call, ...runInput, ...keeper, ask },
@@ -126,6 +138,10 @@ async function entryFor(
   if (entry instanceof Fault) throw entry;
   return entry!;
 }
+
+/** What requests with the same state have recorded; the client has heard the notices of this one. */
+const latest = (earlier: Recorded | undefined, own: Recorded | undefined): Recorded | undefined =>
+  earlier ? { ...earlier, notices: own?.notices ?? 0 } : own;
 
 /** The servlet's failure, which ends its call; rethrows any other error. */
 function servletFault(error: unknown): Fault {
@@ -177,9 +193,9 @@ function promoterOf(
     async task(changes, resumption) {
       const made = { ...changes, ...(message !== undefined && { message }) };
       if (resumption === undefined) return create(made);
-      const { id, recorded: known } = await resumption.task(tasks.newId());
-      const own = changes.recorded?.notices ?? 0;
-      return create({ ...made, ...(known && { recorded: { ...known, notices: own } }) }, { id });
+      const { id, recorded: earlier } = await resumption.task(tasks.newId());
+      const recorded = latest(earlier, changes.recorded);
+      return create({ ...made, ...(recorded && { recorded }) }, { id });
     },
     ...(mode !== "auto" && {
       async end(end: TaskEnd, resumption?: Resumption) {

@@ -13,7 +13,7 @@ export async function connect(page: Page, server: string): Promise<void> {
   await revisionOf(page).waitFor();
 }
 
-/** What the page shows of its connection. */
+/** The revision, which the page shows while it is connected. */
 const revisionOf = (page: Page) => page.getByText(`MCP ${revision}`, { exact: true });
 
 /** The Inspector as a client: each method does by the page, once it is connected, what an SDK does by a call. */
@@ -22,7 +22,7 @@ export function peerOf(page: Page): Peer {
   let answer: Answer = async () => ({ action: "decline" });
   const tools = page.getByTestId("tools-screen");
   const questions = page.getByRole("dialog", { name: "Elicitation Request" });
-  /** A question that the server has a view for. */
+  /** A question that is shown by a view of the server. */
   const views = page.getByTestId("app-elicitation");
   const refresh = tools.getByRole("button", { name: "Refresh" });
   const open = (screen: string) =>
@@ -63,7 +63,7 @@ export function peerOf(page: Page): Peer {
     await questions.waitFor({ state: "hidden" });
   };
 
-  /** Approves in the view of `request_approval`; what that does not offer is left to the Inspector's own form. */
+  /** Approves in the view of `request_approval`. Closes it to give any other answer: then the Inspector shows its own form. */
   const respondInView = async (): Promise<void> => {
     const { action, content } = await answer();
     const view = views.frameLocator("iframe").frameLocator("iframe");
@@ -76,7 +76,7 @@ export function peerOf(page: Page): Peer {
     hasShownView = true;
   };
 
-  /** Whoever wants to hear of changes connects anew: views take them from the Inspector, whose client has one handler. */
+  /** Connects anew: after it has shown a view, the Inspector hears of no changes, since the view has replaced its handler. */
   const reconnect = async (): Promise<void> => {
     await open("Servers");
     await page.getByRole("switch", { name: '"open"' }).press("Space");

@@ -4,7 +4,7 @@ import { document } from "../../clients/document.ts";
 
 const page = await readFile("docs/clients.md", "utf8");
 
-test("docs/clients.md: what no client that ran is about stays as it is", () => {
+test("docs/clients.md: writing it when no client ran changes nothing", () => {
   expect(document([], "0.05", page)).toBe(page);
 });
 

@@ -45,7 +45,7 @@ export function follow(
   const { attempt, internet } = evidence;
   if (said.length !== steps.length)
     return against("ends as it should", `${said.length} of ${steps.length} steps`);
-  // A fork that came too late is the call that it is one of, and may get its result without having been asked.
+  // A fork that came too late is answered with the original call's result, so nobody may have asked the fork.
   const answerTo = (asked: string) =>
     attempt.answers.get(asked) ?? attempt.fork?.of.answers.get(asked);
   for (const [at, step] of steps.entries()) {

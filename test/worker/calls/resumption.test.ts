@@ -54,3 +54,13 @@ test("a task that the call becomes knows what calls inside may have sent", async
   const [, inside] = recorded!.inner!.calls;
   expect(inside!.recorded).toMatchObject({ head: HEAD, intents: [{ position: 0, key: "key" }] });
 });
+
+test("what has become a task sends nothing any more, though it had begun to", async () => {
+  const attempt = attempts();
+  const [late, promoting] = [attempt(), attempt()];
+  await late.begin(HEAD);
+  expect(await late.earlier()).toBeUndefined();
+  late.earlier = async () => undefined;
+  await promoting.task("task");
+  await expect(late.intend(0, "key", "once")).rejects.toMatchObject({ code: "conflict" });
+});

@@ -7,7 +7,6 @@ import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { bundle } from "../../bundle.gen.ts";
 import {
   ABLE,
-  accept,
   begin as beginRound,
   callOf as callAt,
   changed,
@@ -22,8 +21,9 @@ import {
   type Json,
   type Sent,
 } from "../calls/client.ts";
-import { objectOf } from "../calls/faults.ts";
+import { newWorld, objectOf } from "../calls/faults.ts";
 import { ELICIT, HOUR, NIGHT, saidIn, steps } from "../calls/plans.ts";
+import { ADA, cutAt, linesOf, PAY } from "../calls/retry-steps.ts";
 import { later } from "../calls/task-steps.ts";
 import { call, failureOf, valueOf } from "../otc/client.ts";
 import { answerOf, listenerOf, modern, post } from "../server.ts";
@@ -329,25 +329,53 @@ test("an exposed server without authentication gives no link", async () => {
   );
 });
 
-test("what has become a task is not a link for a retry without the extension, which says so", async () => {
-  const plain = { server, capabilities: { elicitation: { form: {} } } };
-  const round = await beginRound(
+const SILENT = { headers: { accept: "application/json" } };
+const askedFor = (...all: Json[]) =>
+  beginRound(
     "tools/call",
-    { name: "plan", arguments: steps(ELICIT, NIGHT) },
-    plain,
+    { name: "plan", arguments: steps(...all) },
+    { server, capabilities: { elicitation: { form: {} } } },
   );
-  const answers = { ask_1: accept("Ada") };
-  const tasks = { capabilities: { ...plain.capabilities, ...TASKS } };
-  const { result } = await goOn(round, answers, {}, tasks);
+
+test("a retry without the tasks extension gets missing_capability if its call has become a task", async () => {
+  const round = await askedFor(ELICIT, NIGHT);
+  const tasks = { capabilities: { elicitation: { form: {} }, ...TASKS } };
+  const { result } = await goOn(round, ADA, {}, tasks);
   expect(result).toMatchObject({ resultType: "task", status: "working" });
 
-  const { error } = await goOn(round, answers, {}, { headers: { accept: "application/json" } });
+  const { error } = await goOn(round, ADA, {}, SILENT);
   expect(error).toMatchObject({
     message: expect.stringContaining("does not declare the extension"),
     data: { requiredCapabilities: TASKS },
   });
-  const again = await goOn(round, answers, {}, tasks);
+  const again = await goOn(round, ADA, {}, tasks);
   expect(again.result).toMatchObject({ resultType: "task", taskId: result!["taskId"] });
+});
+
+test("a retry that is handed over goes on from what an earlier request has sent", async () => {
+  const { fetch } = globalThis;
+  const world = newWorld();
+  const round = await askedFor(ELICIT, { do: "sleep", ms: 5 }, PAY);
+  await cutAt("keep", async () => expect((await goOn(round, ADA)).status).toBe(500));
+  clock.aheadMs += HOUR;
+  limited({ silentMs: -1 });
+  const { result } = await goOn(round, ADA, {}, SILENT);
+  const { id } = result!["structuredContent"];
+  await eventually(async () => {
+    await runDurableObjectAlarm(objectOf(id));
+    expect(textIn(await resultOf(id))).toMatch(/outcome of the HTTP request .* is unknown/);
+  });
+  expect(linesOf(world)).toEqual(["POST /pay"]);
+  globalThis.fetch = fetch;
+});
+
+test("a retry after the deadline of its question gets the link that an earlier request got", async () => {
+  const round = await askedFor({ ...ELICIT, timeout: 60_000 }, NIGHT);
+  const first = await goOn(round, ADA, {}, SILENT);
+  clock.aheadMs += HOUR;
+  const second = await goOn(round, ADA, {}, SILENT);
+  expect(second.result!["structuredContent"].id).toBe(first.result!["structuredContent"].id);
+  expect(await goOn(round, ADA)).toMatchObject({ result: second.result! });
 });
 
 test.each([undefined, "call-1"])("Open Tool Calling, call_id %j", async (call_id) => {
