@@ -82,6 +82,7 @@ export async function documentOf(
   headers.set("x-frame-options", "DENY");
   headers.set("x-content-type-options", "nosniff");
   headers.set("referrer-policy", "same-origin");
+  // Nothing is shown before the whole page has come ("expect"): what stands at the right of its header would move.
   const page = await html`<!doctype html>
     <html lang="en">
       <head>
@@ -89,6 +90,7 @@ export async function documentOf(
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>${name === undefined ? title : `${name} · ${title}`}</title>
         <link rel="icon" href="${icon}" />
+        <link rel="expect" href="#main" blocking="render" />
         <style nonce="${nonce}">
           ${raw(accentRule(color) + style + extraStyle)}
         </style>

@@ -1,7 +1,10 @@
 import { hash } from "node:crypto";
+import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import type { BrowserContextOptions, Page } from "playwright-core";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { ELICIT, planned } from "./live-calls.ts";
 import { DRESSES, flaws, opened, PICTURES, realBrowser, tried } from "./real-browser.ts";
 import { serving } from "./serving.ts";
@@ -71,6 +74,14 @@ async function signedIn(as: string): Promise<BrowserContextOptions["storageState
 
 const sessions = new Map<string, ReturnType<typeof signedIn>>();
 
+/** Notes what moves in a page without anybody's doing. */
+const SHIFTS = `
+  self.shifts = [];
+  new PerformanceObserver((list) => shifts.push(
+    ...list.getEntries().filter((one) => !one.hadRecentInput)
+      .flatMap(({ sources }) => sources.map(({ node }) => node?.outerHTML.slice(0, 200)))))
+    .observe({ type: "layout-shift", buffered: true });`;
+
 /** The page in such a window; its layout shifts are counted from the beginning. */
 async function pageAt(name: string, options: BrowserContextOptions): Promise<Page> {
   const { at, path, as, click } = PLACES[name]!;
@@ -79,12 +90,7 @@ async function pageAt(name: string, options: BrowserContextOptions): Promise<Pag
     ...options,
     ...(storageState && { storageState }),
   });
-  await page.addInitScript(`
-    self.shifts = [];
-    new PerformanceObserver((list) => shifts.push(
-      ...list.getEntries().filter((one) => !one.hadRecentInput)
-        .flatMap(({ sources }) => sources.map(({ node }) => node?.outerHTML.slice(0, 200)))))
-      .observe({ type: "layout-shift", buffered: true });`);
+  await page.addInitScript(SHIFTS);
   await page.goto(new URL(path.replace("ID", id), at.url).href);
   await page.waitForLoadState("networkidle");
   if (click !== undefined) await page.getByText(click, { exact: true }).click();
@@ -118,6 +124,36 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       }
     },
   );
+
+  test("a page that comes in two parts is shown once it is whole", async () => {
+    // The first part ends within what stands at the right of the header, which the rest makes wider.
+    const rest = Promise.withResolvers<void>();
+    const answer = async ({ url, headers }: IncomingMessage, response: ServerResponse) => {
+      const whole = await fetch(new URL(url!, keyed.url), {
+        headers: { cookie: headers.cookie ?? "" },
+      });
+      const [first, ...others] = (await whole.text()).split("<form");
+      response.setHeader("content-type", "text/html; charset=utf-8").write(first);
+      await rest.promise;
+      response.end(["", ...others].join("<form"));
+    };
+    const proxy = createServer((...pair) => void answer(...pair)).listen(0, "127.0.0.1");
+    onTestFinished(() => void proxy.close());
+    await once(proxy, "listening");
+    const { port } = proxy.address() as AddressInfo;
+    const page = await opened(browser!, "about:blank", { storageState: await signedIn("ada") });
+    await page.addInitScript(SHIFTS);
+    await page.goto(`http://127.0.0.1:${port}/console/live`, { waitUntil: "commit" });
+    await page.getByText("Account").waitFor({ state: "attached" });
+    // Another window has frames also while this one has none.
+    const other = await page.context().newPage();
+    const frames = `(async () => { for (const _ of "123") await new Promise(requestAnimationFrame); })()`;
+    await other.evaluate(frames);
+    rest.resolve();
+    await page.waitForLoadState("load");
+    await page.evaluate(frames);
+    expect(await page.evaluate("shifts")).toEqual([]);
+  });
 
   test("from home, Cursor is two clicks away", async () => {
     const page = await pageAt("home", {});
