@@ -42,7 +42,12 @@ export async function answerCall(
 ): Promise<Json> {
   const { params } = request;
   const goOn = (next: RunInput) => answerCall(request, exchange, plain, next);
-  if (given === undefined && resumes(params)) return await resume(request, exchange, goOn);
+  if (given === undefined && resumes(params)) {
+    const result = await resume(request, exchange, goOn);
+    // The task may be that of an earlier request, whose client supports tasks.
+    if (result["resultType"] === "task") demandTasks(plain.client);
+    return result;
+  }
   const from: RunInput = given ?? { rounds: 0 };
   const { rounds, resumption, isTask, link: asked, pinned: before, ...runInput } = from;
   const entry = await entryFor(request, exchange, from);
@@ -88,9 +93,8 @@ export async function answerCall(
       reason.kind === "input" ? waiting.recorded : latest(made?.recorded, waiting.recorded);
     const known = made && { id: made.id, isRetried: true };
     const task = (await handOver(Object.assign({}, waiting, { recorded }), known))!;
-    // The task may come from an earlier request whose client supports tasks; it then has no link.
+    // The task of an earlier request whose client supports tasks has no link.
     if (end === undefined && task["result"] !== undefined) return linkIn(task);
-    demandTasks(call.client);
     return createTaskResult(task);
   };
   // A call without room to wait becomes a task, too.

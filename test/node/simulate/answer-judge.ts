@@ -35,6 +35,12 @@ export function numbersOf({ said, ids }: Followed): string[] {
   ];
 }
 
+const keepsState = (steps: Step[]): boolean =>
+  steps.some(
+    ({ do: what, branches = [] }) =>
+      what === "keep" || what === "tally" || branches.some(keepsState),
+  );
+
 /** Judges the answers that the servlet was given at each step. */
 export function follow(
   steps: Step[],
@@ -45,9 +51,9 @@ export function follow(
   const { attempt, internet } = evidence;
   if (said.length !== steps.length)
     return against("ends as it should", `${said.length} of ${steps.length} steps`);
-  // A fork that came too late is answered with the original call's result, so nobody may have asked the fork.
-  const answerTo = (asked: string) =>
-    attempt.answers.get(asked) ?? attempt.fork?.of.answers.get(asked);
+  // A call with state that has ended gives a fork its end; an inner one, with its own inner calls, before the fork asks anybody.
+  const { fork, answers: own } = attempt;
+  const answers = fork && keepsState(steps) ? new Map([...fork.of.answers, ...own]) : own;
   for (const [at, step] of steps.entries()) {
     const one = said[at];
     const label = step.message ?? "";
@@ -78,7 +84,7 @@ export function follow(
         break;
       }
       case "elicit": {
-        const answer = answerTo(label);
+        const answer = answers.get(label);
         const expected = answer?.["content"]?.value ?? answer?.["action"];
         const isOver = one === "cancel" && step.timeout !== undefined;
         if (one !== expected && !isOver) wrong();
@@ -89,7 +95,7 @@ export function follow(
         break;
       case "tally": {
         const [asked, value] = one as [string, string];
-        const answer = answerTo(asked);
+        const answer = answers.get(asked);
         if (value !== (answer?.["content"]?.value ?? answer?.["action"])) wrong();
         break;
       }
@@ -97,8 +103,9 @@ export function follow(
       case "inputs": {
         const given = one as Json;
         for (const key of step.keys!) {
-          const answer = answerTo(`${label} ${key}`);
-          if (JSON.stringify(given[key]) !== JSON.stringify(answer)) wrong();
+          const answer = answers.get(`${label} ${key}`);
+          if (answer === undefined || JSON.stringify(given[key]) !== JSON.stringify(answer))
+            wrong();
         }
         break;
       }
@@ -131,7 +138,7 @@ export function follow(
           if (typeof inner === "string" && CHANGED_INSIDE.test(inner)) continue;
           if (last?.do === "fail" || typeof inner !== "object") {
             if (last?.do !== "fail" || inner !== `error: ${last.message}`) wrong();
-          } else follow(branch, inner, evidence, against);
+          } else follow(branch, inner, { internet, attempt: { ...attempt, answers } }, against);
         }
         break;
     }

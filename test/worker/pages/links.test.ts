@@ -23,7 +23,7 @@ import {
 } from "../calls/client.ts";
 import { newWorld, objectOf } from "../calls/faults.ts";
 import { ELICIT, HOUR, NIGHT, saidIn, steps } from "../calls/plans.ts";
-import { ADA, cutAt, linesOf, PAY } from "../calls/retry-steps.ts";
+import { ADA, cutAt, linesOf, PAY, withManifest } from "../calls/retry-steps.ts";
 import { later } from "../calls/task-steps.ts";
 import { call, failureOf, valueOf } from "../otc/client.ts";
 import { answerOf, listenerOf, modern, post } from "../server.ts";
@@ -330,27 +330,34 @@ test("an exposed server without authentication gives no link", async () => {
 });
 
 const SILENT = { headers: { accept: "application/json" } };
-const askedFor = (...all: Json[]) =>
+const askedAt = (at: typeof server, ...all: Json[]) =>
   beginRound(
     "tools/call",
     { name: "plan", arguments: steps(...all) },
-    { server, capabilities: { elicitation: { form: {} } } },
+    { server: at, capabilities: { elicitation: { form: {} } } },
   );
+const askedFor = (...all: Json[]) => askedAt(server, ...all);
 
-test("a retry without the tasks extension gets missing_capability if its call has become a task", async () => {
-  const round = await askedFor(ELICIT, NIGHT);
-  const tasks = { capabilities: { elicitation: { form: {} }, ...TASKS } };
-  const { result } = await goOn(round, ADA, {}, tasks);
-  expect(result).toMatchObject({ resultType: "task", status: "working" });
+test.each([
+  ["with a state", server],
+  ["with a single-use state", withManifest({ single_use_state: true }).server],
+])(
+  "a retry %s and without the tasks extension gets missing_capability if its call has become a task",
+  async (_what, at) => {
+    const round = await askedAt(at, ELICIT, NIGHT);
+    const tasks = { capabilities: { elicitation: { form: {} }, ...TASKS } };
+    const { result } = await goOn(round, ADA, {}, tasks);
+    expect(result).toMatchObject({ resultType: "task", status: "working" });
 
-  const { error } = await goOn(round, ADA, {}, SILENT);
-  expect(error).toMatchObject({
-    message: expect.stringContaining("does not declare the extension"),
-    data: { requiredCapabilities: TASKS },
-  });
-  const again = await goOn(round, ADA, {}, tasks);
-  expect(again.result).toMatchObject({ resultType: "task", taskId: result!["taskId"] });
-});
+    const { error } = await goOn(round, ADA, {}, SILENT);
+    expect(error).toMatchObject({
+      message: expect.stringContaining("does not declare the extension"),
+      data: { requiredCapabilities: TASKS },
+    });
+    const again = await goOn(round, ADA, {}, tasks);
+    expect(again.result).toMatchObject({ resultType: "task", taskId: result!["taskId"] });
+  },
+);
 
 test("a retry that is handed over goes on from what an earlier request has sent", async () => {
   const { fetch } = globalThis;
