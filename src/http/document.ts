@@ -82,7 +82,7 @@ export async function documentOf(
   headers.set("x-frame-options", "DENY");
   headers.set("x-content-type-options", "nosniff");
   headers.set("referrer-policy", "same-origin");
-  // Nothing is shown before the whole page has come ("expect"): what stands at the right of its header would move.
+  // "expect": Chromium shows a page once all of it has come, so that nothing in it moves.
   const page = await html`<!doctype html>
     <html lang="en">
       <head>
@@ -90,7 +90,7 @@ export async function documentOf(
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>${name === undefined ? title : `${name} · ${title}`}</title>
         <link rel="icon" href="${icon}" />
-        <link rel="expect" href="#main" blocking="render" />
+        <link rel="expect" href="#end" blocking="render" />
         <style nonce="${nonce}">
           ${raw(accentRule(color) + style + extraStyle)}
         </style>
@@ -103,6 +103,7 @@ export async function documentOf(
           ${nav ?? ""}
         </header>
         <main id="main" tabindex="-1" class="${isSlim ? "slim" : ""}">${body}</main>
+        <div id="end"></div>
       </body>
     </html>`;
   return textResponse(String(page), { status, headers });

@@ -42,12 +42,7 @@ export async function answerCall(
 ): Promise<Json> {
   const { params } = request;
   const goOn = (next: RunInput) => answerCall(request, exchange, plain, next);
-  if (given === undefined && resumes(params)) {
-    const result = await resume(request, exchange, goOn);
-    // The task may be that of an earlier request, whose client supports tasks.
-    if (result["resultType"] === "task") demandTasks(plain.client);
-    return result;
-  }
+  if (given === undefined && resumes(params)) return await resume(request, exchange, goOn);
   const from: RunInput = given ?? { rounds: 0 };
   const { rounds, resumption, isTask, link: asked, pinned: before, ...runInput } = from;
   const entry = await entryFor(request, exchange, from);

@@ -19,6 +19,7 @@ import { mcpSpan, tellFault, tellResult } from "../../observe/request-span.ts";
 import { clientName, listPage } from "../wire/params.ts";
 import { answerCall, type ModernCall } from "./call.ts";
 import { resumes } from "./input-required.ts";
+import { demandTasks } from "./tasks.ts";
 
 const META = "io.modelcontextprotocol/";
 
@@ -81,6 +82,8 @@ const replyTo =
       else if (row.look) result = await row.look(params, exchange.registry);
       else if (row.modern !== undefined) result = await row.modern(request, exchange, call.client);
       else throw methodNotFound(method);
+      // A retry may get the task of an earlier request, whose client supports tasks.
+      if (result["resultType"] === "task") demandTasks(call.client);
       tellResult(span, result);
       return { status: 200, body: resultMessage(id, resultText(row, exchange, result)) };
     } catch (error) {

@@ -74,7 +74,7 @@ async function signedIn(as: string): Promise<BrowserContextOptions["storageState
 
 const sessions = new Map<string, ReturnType<typeof signedIn>>();
 
-/** Notes what moves in a page without anybody's doing. */
+/** A script that records in `shifts` what moves in a page without its user. */
 const SHIFTS = `
   self.shifts = [];
   new PerformanceObserver((list) => shifts.push(
@@ -125,35 +125,45 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     },
   );
 
-  test("a page that comes in two parts is shown once it is whole", async () => {
-    // The first part ends within what stands at the right of the header, which the rest makes wider.
-    const rest = Promise.withResolvers<void>();
-    const answer = async ({ url, headers }: IncomingMessage, response: ServerResponse) => {
-      const whole = await fetch(new URL(url!, keyed.url), {
-        headers: { cookie: headers.cookie ?? "" },
-      });
-      const [first, ...others] = (await whole.text()).split("<form");
-      response.setHeader("content-type", "text/html; charset=utf-8").write(first);
-      await rest.promise;
-      response.end(["", ...others].join("<form"));
-    };
-    const proxy = createServer((...pair) => void answer(...pair)).listen(0, "127.0.0.1");
-    onTestFinished(() => void proxy.close());
-    await once(proxy, "listening");
-    const { port } = proxy.address() as AddressInfo;
-    const page = await opened(browser!, "about:blank", { storageState: await signedIn("ada") });
-    await page.addInitScript(SHIFTS);
-    await page.goto(`http://127.0.0.1:${port}/console/live`, { waitUntil: "commit" });
-    await page.getByText("Account").waitFor({ state: "attached" });
-    // Another window has frames also while this one has none.
-    const other = await page.context().newPage();
-    const frames = `(async () => { for (const _ of "123") await new Promise(requestAnimationFrame); })()`;
-    await other.evaluate(frames);
-    rest.resolve();
-    await page.waitForLoadState("load");
-    await page.evaluate(frames);
-    expect(await page.evaluate("shifts")).toEqual([]);
-  });
+  test.each(["<form", "</main>"])(
+    "a page is shown once all of it has come: cut at %s",
+    async (cut) => {
+      const rest = Promise.withResolvers<void>();
+      onTestFinished(() => rest.resolve());
+      const answer = async ({ url, headers }: IncomingMessage, response: ServerResponse) => {
+        const whole = await fetch(new URL(url!, keyed.url), {
+          headers: { cookie: headers.cookie ?? "" },
+        });
+        response.setHeader("content-type", whole.headers.get("content-type")!);
+        const text = await whole.text();
+        const at = url === "/console/live" ? text.indexOf(cut) : text.length;
+        response.write(text.slice(0, at));
+        if (at < text.length) await rest.promise;
+        response.end(text.slice(at));
+      };
+      const proxy = createServer((request, response) => {
+        answer(request, response).catch(() => response.destroy());
+      }).listen(0, "127.0.0.1");
+      onTestFinished(() => void proxy.close());
+      await once(proxy, "listening");
+      const { port } = proxy.address() as AddressInfo;
+      const page = await opened(browser!, "about:blank", { storageState: await signedIn("ada") });
+      await page.addInitScript(SHIFTS);
+      await page.goto(`http://127.0.0.1:${port}/console/live`, { waitUntil: "commit" });
+      await page.getByText("Account").waitFor({ state: "attached" });
+      // The page has no frames while it waits, so those of another one are counted.
+      const other = await page.context().newPage();
+      const frames = `(async () => {
+      for (let count = 0; count < 3; count++) await new Promise(requestAnimationFrame);
+    })()`;
+      await other.evaluate(frames);
+      expect(await page.evaluate(`performance.getEntriesByType("paint").length`)).toBe(0);
+      rest.resolve();
+      await page.waitForLoadState("load");
+      await page.evaluate(frames);
+      expect(await page.evaluate("shifts")).toEqual([]);
+    },
+  );
 
   test("from home, Cursor is two clicks away", async () => {
     const page = await pageAt("home", {});

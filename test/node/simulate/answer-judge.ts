@@ -1,6 +1,6 @@
 import type { Attempt, Json } from "./attempt.ts";
 import type { HttpServer } from "./http-server.ts";
-import { ASKS, type Step } from "./programs.ts";
+import { ASKS, isKeeping, type Step } from "./programs.ts";
 import type { Against, Rule } from "./rules.ts";
 
 /** When the client of a task could answer, and when that was over, in true time. */
@@ -35,25 +35,37 @@ export function numbersOf({ said, ids }: Followed): string[] {
   ];
 }
 
-const keepsState = (steps: Step[]): boolean =>
-  steps.some(
-    ({ do: what, branches = [] }) =>
-      what === "keep" || what === "tally" || branches.some(keepsState),
-  );
-
 /** Judges the answers that the servlet was given at each step. */
 export function follow(
-  steps: Step[],
-  { said, ids, times }: Followed,
-  evidence: { attempt: Attempt; internet: Pick<HttpServer, "arrivals"> },
+  attempt: Attempt,
+  followed: Followed,
+  internet: Pick<HttpServer, "arrivals">,
   against: Against,
 ): void {
-  const { attempt, internet } = evidence;
+  const { steps, tool, answers, fork, taskId } = attempt;
+  // A fork may be the task that its call has become: where both answers came too late, they were the same.
+  const isSameTask = fork !== undefined && taskId !== undefined && taskId === fork.of.taskId;
+  const given = isSameTask ? new Map([...fork.of.answers, ...answers]) : answers;
+  followSteps({ steps, tool, followed, answers: given, fork, internet, against });
+}
+
+interface Following {
+  steps: Step[];
+  tool: string;
+  followed: Followed;
+  answers: Attempt["answers"];
+  fork: Attempt["fork"];
+  internet: Pick<HttpServer, "arrivals">;
+  against: Against;
+}
+
+function followSteps({ answers: own, ...rest }: Following): void {
+  const { steps, tool, followed, fork, internet, against } = rest;
+  const { said, ids, times } = followed;
   if (said.length !== steps.length)
     return against("ends as it should", `${said.length} of ${steps.length} steps`);
-  // A call with state that has ended gives a fork its end; an inner one, with its own inner calls, before the fork asks anybody.
-  const { fork, answers: own } = attempt;
-  const answers = fork && keepsState(steps) ? new Map([...fork.of.answers, ...own]) : own;
+  // A servlet with state gives forks the stored result of a call that has ended, with all that it and its calls were answered.
+  const answers = fork && isKeeping(tool) ? new Map([...fork.of.answers, ...own]) : own;
   for (const [at, step] of steps.entries()) {
     const one = said[at];
     const label = step.message ?? "";
@@ -138,7 +150,10 @@ export function follow(
           if (typeof inner === "string" && CHANGED_INSIDE.test(inner)) continue;
           if (last?.do === "fail" || typeof inner !== "object") {
             if (last?.do !== "fail" || inner !== `error: ${last.message}`) wrong();
-          } else follow(branch, inner, { internet, attempt: { ...attempt, answers } }, against);
+          } else {
+            const its = step.tools?.[number] ?? tool;
+            followSteps({ ...rest, steps: branch, tool: its, followed: inner, answers });
+          }
         }
         break;
     }

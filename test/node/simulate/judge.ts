@@ -161,11 +161,7 @@ function ended(evidence: Evidence, against: Against): void {
     return;
   }
   if (fails) return against("ends as it should", "it should have failed");
-  // A fork that comes after the end of its call may get that one's result, or its later answers, without being asked.
-  const answers = new Map([...(fork?.of.answers ?? []), ...attempt.answers]);
-  const isAnswered = fork && (fork.of.end === undefined || isOneCall(fork, attempt, followed));
-  const answering = isAnswered ? { ...attempt, answers } : attempt;
-  follow(attempt.steps, followed, { attempt: answering, internet }, against);
+  follow(attempt, followed, internet, against);
   const isSequence = attempt.steps.every((step) => step.branches === undefined);
   const isTask = attempt.taskId !== undefined;
   // Of one that was carried first, the task has asked only the later questions; and time that passes while
@@ -197,26 +193,14 @@ function toldAtAll({ steps, heard }: Attempt, against: Against): void {
 const placeOf = ({ at }: Fork, { steps }: Attempt): number =>
   steps.findIndex(({ message }) => message !== undefined && at.split(" ")[0] === message);
 
-/** What a call was given where the other one, its fork or original, was given another answer; undefined if nothing. */
-function givenAt(at: string, steps: Step[], { said }: Followed): unknown {
-  const [label] = at.split(" ");
-  for (const [nth, { message, branches = [] }] of steps.entries()) {
-    if (message !== undefined && message === label) return said[nth];
-    for (const [number, branch] of branches.entries()) {
-      const inner = (said[nth] as (Followed | string)[])[number];
-      const given = typeof inner === "object" ? givenAt(at, branch, inner) : undefined;
-      if (given !== undefined) return given;
-    }
-  }
-  return undefined;
-}
-
 /** True for a fork and its call where both answers came too late: they were the same. */
-function isOneCall({ of, at }: Fork, { steps }: Attempt, followed: Followed): boolean {
-  const other = of.end?.["result"]?.structuredContent as Followed | undefined;
-  const given = other && givenAt(at, steps, other);
+function isOneCall(fork: Fork, attempt: Attempt, followed: Followed): boolean {
+  const place = placeOf(fork, attempt);
+  const other = fork.of.end?.["result"]?.structuredContent as Followed | undefined;
   return (
-    given !== undefined && JSON.stringify(given) === JSON.stringify(givenAt(at, steps, followed))
+    place >= 0 &&
+    other !== undefined &&
+    JSON.stringify(other.said[place]) === JSON.stringify(followed.said[place])
   );
 }
 

@@ -342,7 +342,7 @@ test.each([
   ["with a state", server],
   ["with a single-use state", withManifest({ single_use_state: true }).server],
 ])(
-  "a retry %s and without the tasks extension gets missing_capability if its call has become a task",
+  "a client without the tasks extension gets missing_capability when it retries, %s, a call that has become a task",
   async (_what, at) => {
     const round = await askedAt(at, ELICIT, NIGHT);
     const tasks = { capabilities: { elicitation: { form: {} }, ...TASKS } };
