@@ -1,5 +1,5 @@
 /**
- * `npm run soak -- [--calls 1000000] [--connections 32]`: calls of several kinds against a server that `start` runs, on
+ * `npm run soak -- [--calls 1000000] [--connections 32]`: calls of several kinds, one in a hundred with an argument of 1 MB, against a server that `start` runs, on
  * connections that are kept, each answer checked. It shows the memory over time, and fails on any wrong answer, where the
  * memory has grown, or where a session that has ended leaves its file behind at the next start. With 200,000 calls there
  * are 10,000 sessions.
@@ -103,6 +103,8 @@ const by = (caller: string, [body, headers]: ReturnType<typeof modern>) =>
 const KINDS: Record<string, (nth: number, caller: string) => Promise<unknown>> = {
   greet: (nth) =>
     expected("greet", new RegExp(`Hello, ${nth}!`), ...modern("greet", { name: String(nth) })),
+  large: () =>
+    expected("large", /Hello, (?:a{1000}){1000}!/, ...modern("greet", { name: "a".repeat(1e6) })),
   state: (_nth, caller) =>
     expected("state", /"text":"\d+"/, ...by(caller, modern("counting-next", {}))),
   failing: (_nth, caller) =>
@@ -138,7 +140,7 @@ const KINDS: Record<string, (nth: number, caller: string) => Promise<unknown>> =
     await expected("waiting", /Approved/, ...modern("request_approval", what, more));
   },
 };
-/** How the kinds follow each other. */
+/** How the kinds follow each other; between them, each hundredth call is a large one. */
 const TURNS = [
   "greet",
   "greet",
@@ -164,7 +166,8 @@ const isOver = () => sent >= CALLS;
 
 async function connection(_: unknown, at: number): Promise<void> {
   for (let nth = turn++; !isOver(); nth = turn++) {
-    await KINDS[TURNS[nth % TURNS.length]!]!(nth, `192.0.2.${at % 256}`);
+    const kind = (counts["large"] ?? 0) < sent / 100 ? "large" : TURNS[nth % TURNS.length]!;
+    await KINDS[kind]!(nth, `192.0.2.${at % 256}`);
   }
 }
 
