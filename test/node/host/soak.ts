@@ -103,8 +103,10 @@ const by = (caller: string, [body, headers]: ReturnType<typeof modern>) =>
 const KINDS: Record<string, (nth: number, caller: string) => Promise<unknown>> = {
   greet: (nth) =>
     expected("greet", new RegExp(`Hello, ${nth}!`), ...modern("greet", { name: String(nth) })),
-  large: () =>
-    expected("large", /Hello, (?:a{1000}){1000}!/, ...modern("greet", { name: "a".repeat(1e6) })),
+  large: (_nth, caller) => {
+    const call = modern("greet", { name: "a".repeat(1e6) });
+    return expected("large", /Hello, (?:a{1000}){1000}!/, ...by(caller, call));
+  },
   state: (_nth, caller) =>
     expected("state", /"text":"\d+"/, ...by(caller, modern("counting-next", {}))),
   failing: (_nth, caller) =>
