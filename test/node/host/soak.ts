@@ -168,12 +168,14 @@ const isOver = () => sent >= CALLS;
 
 async function connection(_: unknown, at: number): Promise<void> {
   for (let nth = turn++; !isOver(); nth = turn++) {
-    const kind = (counts["large"] ?? 0) < sent / 100 ? "large" : TURNS[nth % TURNS.length]!;
-    await KINDS[kind]!(nth, `192.0.2.${at % 256}`);
+    const isLarge = large < sent / 100;
+    if (isLarge) large++;
+    await KINDS[isLarge ? "large" : TURNS[nth % TURNS.length]!]!(nth, `192.0.2.${at % 256}`);
   }
 }
 
 let turn = 0;
+let large = 0;
 const began = performance.now();
 await sample();
 const sampling = setInterval(() => void sample(), SAMPLE_MS);
