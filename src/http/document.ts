@@ -82,7 +82,7 @@ export async function documentOf(
   headers.set("x-frame-options", "DENY");
   headers.set("x-content-type-options", "nosniff");
   headers.set("referrer-policy", "same-origin");
-  // "expect": Chromium shows a page once all of it has come, so that nothing in it moves.
+  // `rel="expect"`: Chromium paints a page only when its last element has arrived, so nothing in it moves.
   const page = await html`<!doctype html>
     <html lang="en">
       <head>

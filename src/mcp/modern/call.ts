@@ -84,6 +84,7 @@ export async function answerCall(
     }
     // A retry of a request that goes on from a state gets the same task.
     const made = await resumption?.task(exchange.tasks!.newId());
+    // The record of a question ends with it, whatever earlier requests have recorded.
     const recorded =
       reason.kind === "input" ? waiting.recorded : latest(made?.recorded, waiting.recorded);
     const known = made && { id: made.id, isRetried: true };
@@ -138,7 +139,7 @@ async function entryFor(
   return entry!;
 }
 
-/** What requests with the same state have recorded; the client has heard the notices of this one. */
+/** The record of earlier requests with the same state, if they left one, with the notices that this request has sent. */
 const latest = (earlier: Recorded | undefined, own: Recorded | undefined): Recorded | undefined =>
   earlier ? { ...earlier, notices: own?.notices ?? 0 } : own;
 

@@ -16,8 +16,8 @@ import type { Chance } from "./chance.ts";
 /** How many times its fuel, of a nanosecond each, a phase may take; `npm run bench -- fuel` has the true prices. */
 const UNFAIR = 4;
 /**
- * What a phase may take in addition: the host's JavaScript is compiled meanwhile, and memory is slow where other processes
- * fill the caches. 20,000 calls that each walk over all that is remembered take seconds.
+ * Time that a phase may take beyond that: the host's JavaScript is compiled, and memory is slow while other processes fill the
+ * caches. 20,000 calls that each walk over all that is remembered take seconds.
  */
 const FREE_NS = 250e6;
 /** Where others have the machine too, the least of so many counts. */

@@ -1,8 +1,8 @@
 /**
- * `npm run soak -- [--calls 1000000] [--connections 32]`: calls of several kinds, one in a hundred with an argument of 1 MB, against a server that `start` runs, on
- * connections that are kept, each answer checked. It shows the memory over time, and fails on any wrong answer, where the
- * memory has grown, or where a session that has ended leaves its file behind at the next start. With 200,000 calls there
- * are 10,000 sessions.
+ * `npm run soak -- [--calls 1000000] [--connections 32]`: calls of several kinds, one in a hundred with
+ * an argument of 1 MB, against a server that `start` runs, on connections that are kept, each answer checked. It shows the
+ * memory over time, and fails on any wrong answer, where the memory has grown, or where a session that has ended leaves its
+ * file behind at the next start. With 200,000 calls there are 10,000 sessions.
  */
 import { readdir, readFile, rm } from "node:fs/promises";
 import { Agent, request as ask } from "node:http";
@@ -142,7 +142,7 @@ const KINDS: Record<string, (nth: number, caller: string) => Promise<unknown>> =
     await expected("waiting", /Approved/, ...modern("request_approval", what, more));
   },
 };
-/** How the kinds follow each other; between them, each hundredth call is a large one. */
+/** How the kinds follow each other; large calls come in addition. */
 const TURNS = [
   "greet",
   "greet",
@@ -168,6 +168,7 @@ const isOver = () => sent >= CALLS;
 
 async function connection(_: unknown, at: number): Promise<void> {
   for (let nth = turn++; !isOver(); nth = turn++) {
+    // One in a hundred, begun one at a time: the server has room for eight of them.
     const isLarge = large < sent / 100;
     if (isLarge) large++;
     await KINDS[isLarge ? "large" : TURNS[nth % TURNS.length]!]!(nth, `192.0.2.${at % 256}`);

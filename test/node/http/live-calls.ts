@@ -36,7 +36,7 @@ export async function planned(url: URL, name: string, ...steps: object[]): Promi
 export const ELICIT = { do: "elicit", message: "Who is it for?" };
 export const HOUR = { do: "sleep", ms: 3_600_000 };
 
-/** What the page says while it does not follow the calls. What it says once it does is soon replaced by the next change. */
+/** The page's messages while it does not follow the calls. Its message that it does is replaced by the next change. */
 const NOT_FOLLOWED = /Reload the page|Reconnecting|not kept up to date|no longer/;
 
 /** The list, of a person who has signed in there. */

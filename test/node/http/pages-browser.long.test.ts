@@ -126,7 +126,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
   );
 
   test.each(["<form", "</main>"])(
-    "a page is shown once all of it has come: cut at %s",
+    "a page is shown only when all of it has arrived: cut at %s",
     async (cut) => {
       const rest = Promise.withResolvers<void>();
       onTestFinished(() => rest.resolve());
@@ -151,11 +151,11 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await page.addInitScript(SHIFTS);
       await page.goto(`http://127.0.0.1:${port}/console/live`, { waitUntil: "commit" });
       await page.getByText("Account").waitFor({ state: "attached" });
-      // The page has no frames while it waits, so those of another one are counted.
+      // A page that waits has no frames, so those of another page are counted.
       const other = await page.context().newPage();
       const frames = `(async () => {
-      for (let count = 0; count < 3; count++) await new Promise(requestAnimationFrame);
-    })()`;
+        for (let count = 0; count < 3; count++) await new Promise(requestAnimationFrame);
+      })()`;
       await other.evaluate(frames);
       expect(await page.evaluate(`performance.getEntriesByType("paint").length`)).toBe(0);
       rest.resolve();

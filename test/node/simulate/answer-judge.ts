@@ -1,6 +1,6 @@
 import type { Attempt, Json } from "./attempt.ts";
 import type { HttpServer } from "./http-server.ts";
-import { ASKS, isKeeping, type Step } from "./programs.ts";
+import { ASKS, isKeeping } from "./programs.ts";
 import type { Against, Rule } from "./rules.ts";
 
 /** When the client of a task could answer, and when that was over, in true time. */
@@ -38,34 +38,18 @@ export function numbersOf({ said, ids }: Followed): string[] {
 /** Judges the answers that the servlet was given at each step. */
 export function follow(
   attempt: Attempt,
-  followed: Followed,
+  { said, ids, times }: Followed,
   internet: Pick<HttpServer, "arrivals">,
   against: Against,
 ): void {
-  const { steps, tool, answers, fork, taskId } = attempt;
-  // A fork may be the task that its call has become: where both answers came too late, they were the same.
-  const isSameTask = fork !== undefined && taskId !== undefined && taskId === fork.of.taskId;
-  const given = isSameTask ? new Map([...fork.of.answers, ...answers]) : answers;
-  followSteps({ steps, tool, followed, answers: given, fork, internet, against });
-}
-
-interface Following {
-  steps: Step[];
-  tool: string;
-  followed: Followed;
-  answers: Attempt["answers"];
-  fork: Attempt["fork"];
-  internet: Pick<HttpServer, "arrivals">;
-  against: Against;
-}
-
-function followSteps({ answers: own, ...rest }: Following): void {
-  const { steps, tool, followed, fork, internet, against } = rest;
-  const { said, ids, times } = followed;
+  const { steps, tool, answers: own, fork, taskId } = attempt;
   if (said.length !== steps.length)
     return against("ends as it should", `${said.length} of ${steps.length} steps`);
-  // A servlet with state gives forks the stored result of a call that has ended, with all that it and its calls were answered.
-  const answers = fork && isKeeping(tool) ? new Map([...fork.of.answers, ...own]) : own;
+  // If both answers came too late, a fork and its original are one task. A servlet with state returns the stored result of a
+  // finished call to its forks. Then nobody asks the fork.
+  const isSameTask = taskId !== undefined && taskId === fork?.of.taskId;
+  const isShared = fork !== undefined && (isSameTask || isKeeping(tool));
+  const answers = isShared ? new Map([...fork.of.answers, ...own]) : own;
   for (const [at, step] of steps.entries()) {
     const one = said[at];
     const label = step.message ?? "";
@@ -151,8 +135,8 @@ function followSteps({ answers: own, ...rest }: Following): void {
           if (last?.do === "fail" || typeof inner !== "object") {
             if (last?.do !== "fail" || inner !== `error: ${last.message}`) wrong();
           } else {
-            const its = step.tools?.[number] ?? tool;
-            followSteps({ ...rest, steps: branch, tool: its, followed: inner, answers });
+            const its = { steps: branch, tool: step.tools?.[number] ?? tool, answers };
+            follow({ ...attempt, ...its }, inner, internet, against);
           }
         }
         break;

@@ -55,7 +55,7 @@ test("a task that the call becomes knows what calls inside may have sent", async
   expect(inside!.recorded).toMatchObject({ head: HEAD, intents: [{ position: 0, key: "key" }] });
 });
 
-test("what has become a task sends nothing any more, though it had begun to", async () => {
+test("a request sends nothing more once its call has become a task", async () => {
   const attempt = attempts();
   const [late, promoting] = [attempt(), attempt()];
   await late.begin(HEAD);
