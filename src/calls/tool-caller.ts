@@ -254,14 +254,15 @@ class Batch {
       });
       this.hasCalled = true;
       const context = await this.#contextOf(nth, found, signal);
-      const result = await inSpan(this.#outer.call.trace, start, () =>
-        perform<Waiting | Json>(found, context, {
-          ended: (given) => given,
-          waits: whateverFor((waiting) => waiting),
+      // Told apart by names of ours: members of a result are its servlet's.
+      const run = await inSpan(this.#outer.call.trace, start, () =>
+        perform<{ result: Json } | { waiting: Waiting }>(found, context, {
+          ended: (result) => ({ result }),
+          waits: whateverFor((waiting) => ({ waiting })),
         }),
       );
-      if (isWaiting(result)) this.#interrupted(nth, result, found);
-      else ended(this.#within(result as CallToolResult));
+      if ("waiting" in run) this.#interrupted(nth, run.waiting, found);
+      else ended(this.#within(run.result as CallToolResult));
     } catch (error) {
       if (error instanceof Refusal) {
         ended({ failed: error.reason, message: error.message });
@@ -334,7 +335,9 @@ class Batch {
       ...(responses && { input: { responses, ...(state !== undefined && { state }) } }),
       ...(recorded && { recorded }),
       begun: {
-        seed: await hexDigest(JSON.stringify([seed, nth, rounds, responses ?? null])),
+        seed: await hexDigest(
+          JSON.stringify([seed, nth, rounds, responses ?? null]),
+        ),
         time,
       },
       share: { fuel: rest, waitMs },
@@ -410,9 +413,6 @@ class Batch {
 
 /** Faults that end the call around: what is wrong is not with the call inside. */
 const ENDING: ReadonlySet<string> = new Set(["cancelled", "conflict", "internal", "too_many"]);
-
-const isWaiting = (ended: Waiting | Json): ended is Waiting =>
-  "reason" in ended && "fuelUsed" in ended;
 
 /** Questions to the user that say which servlet asks. */
 const toldBy = (servlet: string, asks: Asks): Asks =>
