@@ -1,8 +1,9 @@
 /** Askers that interrupt a call until its client answers. */
-import type { AskFailure, Asker, Asks } from "../core/asks.ts";
+import type { Answers, AskFailure, Asker, Asks } from "../core/asks.ts";
 import type { CallContext, ClientDescription } from "../core/call-context.ts";
 import { asksByViews, withoutView } from "../core/views.ts";
 import { Wait } from "../core/suspension.ts";
+import type { Recorded } from "../core/record.ts";
 import { fittingAnswers, isComplete, unaskable } from "./answers.ts";
 
 /** An asker that interrupts the call until its client answers, unless the client supports none of the asks. */
@@ -36,9 +37,13 @@ export const sessionFailures = (
  * An asker that interrupts the call until its client answers. It first uses answers that the client sent in advance,
  * each once. If the client does not support one of the asks, it is asked none.
  */
-export function inputAsker({ client, input }: Pick<CallContext, "client" | "input">): Asker {
+export function inputAsker({
+  client,
+  input,
+  recorded,
+}: Pick<CallContext, "client" | "input" | "recorded">): Asker {
   const responses = input?.unasked === true ? input.responses : {};
-  const used = new Set<string>();
+  const used = new Set(recorded && usedBefore(responses, recorded));
   return (asks) => {
     const failures = unaskable(asks, client);
     if (Object.keys(failures).length > 0) return Promise.resolve(failures);
@@ -48,4 +53,16 @@ export function inputAsker({ client, input }: Pick<CallContext, "client" | "inpu
     if (isComplete(asks, given)) return Promise.resolve(given);
     return Promise.reject(new Wait({ kind: "input", asks: asksFor(client, asks), given }));
   };
+}
+
+/** Labels of journal entries for asks, and for calls of tools, whose asks have keys such as `0.ask_1`. */
+const ASKS = /^(elicitation|sampling|roots)\//;
+const CALLS = /^call /;
+
+/** The keys of answers that earlier runs may have used. */
+function usedBefore(responses: Answers, { entries, inner }: Recorded): string[] {
+  const asked = entries.filter(({ what }) => ASKS.test(what));
+  const used = new Set(asked.flatMap(({ answer }) => Object.keys(JSON.parse(answer))));
+  const hasCalled = inner !== undefined || entries.some(({ what }) => CALLS.test(what));
+  return Object.keys(responses).filter((key) => used.has(key) || (hasCalled && key.includes(".")));
 }

@@ -20,10 +20,10 @@ export type RunEnd = { result: Json } | { waiting: Waiting };
 
 /** The asker of a task's call, of its client's era. */
 export function taskAsker(
-  { owner, link, input }: Pick<TaskCall, "owner" | "link" | "input">,
+  { owner, link, ...given }: Pick<TaskCall, "owner" | "link" | "input" | "recorded">,
   client: ClientDescription,
 ): Asker {
-  const own = owner ? sessionAsker(client) : inputAsker({ client, ...(input && { input }) });
+  const own = owner ? sessionAsker(client) : inputAsker({ ...given, client });
   return link ? linkAsker(own, client) : own;
 }
 
@@ -46,14 +46,14 @@ export const taskPolicy = (
 
 /** The entry of a task's call in the build that it began with; run with other `parts`, if any. Throws as `Registry.at` and `resolve`. */
 export async function entryAgain(
-  call: Pick<TaskCall, "owner" | "principal" | "ref">,
+  call: Pick<TaskCall, "session" | "principal" | "ref">,
   registry: Registry,
   recorded: Pick<Recorded, "head"> | undefined,
   parts?: Partial<Deployment>,
 ): Promise<Entry> {
-  const { owner, principal, ref } = call;
+  const { session, principal, ref } = call;
   const all = recorded === undefined ? registry : await registry.at(recorded.head.hash);
-  const own = all.for({ principal, session: owner?.session });
+  const own = all.for({ principal, session });
   return (parts === undefined ? own : own.by(parts)).resolve(ref);
 }
 

@@ -10,7 +10,7 @@ import type { Suspended } from "../core/suspension.ts";
 /** A call as its task stores it. */
 export interface TaskCall extends Pick<
   CallContext,
-  "id" | "meta" | "input" | "trace" | "fuelUsed" | "link"
+  "id" | "meta" | "input" | "trace" | "fuelUsed" | "link" | "session"
 > {
   principal: Principal;
   client: ClientDescription;

@@ -46,22 +46,20 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefine
   try {
     // A call that was handed over has no client to ask.
     const client = store.isHandedOver ? NOBODY : call.client;
-    const session = call.owner?.session;
     const method = METHODS[call.ref.kind];
     const { protocolVersion: version } = call.client;
-    const start = () => mcpSpan({ method, entry: call, session, version });
+    const start = () => mcpSpan({ method, entry: call, session: call.session, version });
     const end = await inLaterSpan(call.trace, start, async (trace, span) => {
       const context: CallContext = {
         ...call,
         trace,
-        session,
         taskId: owners.id,
         ...(recorded && { recorded }),
         fuelUsed: store.row.fuel,
         signal: () => signal,
         notify: owners.notifier(call, recorded, run.onProgress),
         keeper: owners.keeper(sender, stored),
-        ask: taskAsker(call, client),
+        ask: taskAsker({ ...call, recorded }, client),
         gate: (ms) => {
           run.begun();
           demandShort(ms, signal);

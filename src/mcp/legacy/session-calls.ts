@@ -193,16 +193,16 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   async #start(call: Call, entry: Entry, meta: Json): Promise<Json | undefined> {
     const { store, hub } = this.#parts;
     const linked = linkOf(call.post?.pages, entry.tool);
-    const kept = { ...(await taskCallOf(call, store, entry, meta)), ...linked };
+    const kept = { ...(await taskCallOf(call, this.#parts, entry, meta)), ...linked };
     const stop = (call.stop = new AbortController());
     let nth = 0;
     const tell = changes({ hub }, (notice) => this.#open.tell(call, nth, notice));
     const context: CallContext = {
       ...kept,
-      session: this.#parts.id,
       signal: () => stop.signal,
       notify(notice) {
-        nth++;
+        // As in a task, which counts on from here.
+        if (notice.isInner !== true) nth++;
         tell(notice);
       },
       ask:
@@ -261,7 +261,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const tasks = this.#parts.tasks();
     const object = tasks.newId();
     addTask(store, object, ttlMs);
-    const kept = await taskCallOf(call, store, entry, meta);
+    const kept = await taskCallOf(call, this.#parts, entry, meta);
     const { scopes, progressToken } = call;
     const about = { request: null, method: TASK_RESULT, scopes, progressToken, task: object };
     const listener = this.#open.open(about);

@@ -97,7 +97,7 @@ async function taskIn(params: Json, session: SessionParts): Promise<DetailedTask
 /** The session's call as a task stores it; its servlet runs with this even if it never becomes a task. */
 export async function taskCallOf(
   { request, method, scopes, trace }: SessionCall,
-  store: SessionStore,
+  { store, id: session }: { store: SessionStore; id: string },
   entry: Entry,
   meta: Json,
 ): Promise<TaskCall> {
@@ -108,6 +108,7 @@ export async function taskCallOf(
     meta,
     principal,
     client,
+    session,
     trace,
     ref: entry.ref,
     about: aboutOf(entry),

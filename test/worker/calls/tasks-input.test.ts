@@ -2,10 +2,20 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { describe, expect, test, vi } from "vitest";
 import { bundle } from "../../bundle.gen.ts";
 import { TaskStore } from "../../../src/calls/task-store.ts";
-import { accept, callOf, clock, limited, prepare, SAID, textIn, type Json } from "./client.ts";
+import {
+  accept,
+  callOf,
+  clock,
+  limited,
+  prepare,
+  SAID,
+  send,
+  textIn,
+  type Json,
+} from "./client.ts";
 import { beginTask, objectOf, taskOf, updateTask, withTasks } from "./faults.ts";
 import { ELICIT, HOUR, NIGHT, saidIn, steps } from "./plans.ts";
-import { later, NAP, planned, until } from "./task-steps.ts";
+import { later, NAP, planned, ring, until } from "./task-steps.ts";
 
 /** Requests of tasks to their client, and its answers. */
 prepare();
@@ -26,6 +36,25 @@ describe("input in the middle", () => {
     const task = await until(id, "completed");
     expect(saidIn(task)).toEqual([{ a: accept("A"), b: accept("B") }, SAID.content]);
     expect(task).not.toHaveProperty("inputRequests");
+  });
+
+  test("answers that came before it was asked are used once, however often the call runs", async () => {
+    const asking = { do: "inputs", keys: ["a"] };
+    const call = {
+      name: "plan_always",
+      arguments: steps(asking, { do: "sleep", ms: HOUR }, asking),
+      inputResponses: { a: accept("early") },
+    };
+    const { taskId } = (await send("tools/call", call, withTasks)).result!;
+    await later(taskId, HOUR);
+    await until(taskId, "input_required");
+    await updateTask(taskId, { a: accept("asked") });
+    await ring(taskId, 0);
+    expect(saidIn(await until(taskId, "completed"))).toEqual([
+      { a: accept("early") },
+      "slept",
+      { a: accept("asked") },
+    ]);
   });
 
   test("two updates at once are both taken", async () => {

@@ -33,6 +33,17 @@ test.each([
   expect(await got(await begin(), id)).toEqual(said);
 });
 
+test("a call that is handed over has the state of its session", async () => {
+  const headers = { accept: "application/json" };
+  const client = await SessionClient.begin({ server, capabilities: {}, headers });
+  const called = await client.call("growing_session-add_later", { name: "kept" });
+  const { id, url } = linkIn((await resultIn(called))["result"]);
+  await browser().answer(url, {});
+  await resultIn(await client.call("get_result", { id }));
+  const { tools } = (await resultIn(await client.request("tools/list")))["result"];
+  expect(tools.map(({ name }: Json) => name)).toContain("growing_session-kept");
+});
+
 test("the call goes on where its session hears of the link before the task knows that", async () => {
   let pending = 0;
   const slow = (of: object, name: string, ms: number) =>
