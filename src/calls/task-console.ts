@@ -193,7 +193,8 @@ export async function looked(
   const linked = { link: link ?? { origin: look.origin, isTyped: false } };
   // The client does not know the fork, so its questions are answered on pages.
   const client = { ...rest.client, capabilities: {} };
-  const fork = { ...rest, ...linked, client, recorded: { ...from, notices: 0 } };
+  const head = { ...from.head, fork: look.id };
+  const fork = { ...rest, ...linked, client, recorded: { ...from, head, notices: 0 } };
   const { taskId } = await own.create(fork, undefined, { id: look.id, isRetried: true });
   return { fork: taskId };
 }

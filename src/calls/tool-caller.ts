@@ -316,6 +316,7 @@ class Batch {
     const { recorded, returned, rounds = 0 } = this.calls[nth]!;
     const { responses, state } = returned ?? {};
     const { at, seed, time, fuel, waitMs } = this.#asked;
+    const { fork } = call.recorded?.head ?? {};
     const place = `${at}.${nth}`;
     const open = this.calls.filter(({ answer }) => answer === undefined).length;
     const share = ((fuel - this.#fuelUsed) * SHARE) / Math.min(open, limits.innerTogether);
@@ -336,7 +337,7 @@ class Batch {
       ...(recorded && { recorded }),
       begun: {
         seed: await hexDigest(
-          JSON.stringify([seed, nth, rounds, responses ?? null]),
+          JSON.stringify([seed, nth, rounds, responses ?? null, ...(fork ? [fork] : [])]),
         ),
         time,
       },

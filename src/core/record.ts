@@ -18,6 +18,8 @@ export interface JournalHead {
   seed: string;
   /** Unix time in ms. */
   time: number;
+  /** The id of the fork that has this record; absent in the call that was begun. */
+  fork?: string;
 }
 
 /** One answer that a guest was given. */

@@ -77,7 +77,10 @@ export interface Changed {
 const hashOf = (text: string): string => bytesToHex(sha256(encoder.encode(text)));
 
 /** The parts of a record by which a call is known. */
-type Begun = Pick<Recorded, "entries" | "inner"> & { head: Pick<Recorded["head"], "seed"> };
+type Begun = Pick<Recorded, "entries" | "inner"> & { head: Pick<Recorded["head"], "seed" | "fork"> };
+
+/** Under which the endings of a call are stored: a fork of it has its own. */
+const endingKey = ({ seed, fork = "" }: Begun["head"]) => seed + fork;
 
 /** A digest of what the calls inside have come to. */
 const innerKey = ({ inner, entries }: Begun): string | undefined =>
@@ -160,7 +163,7 @@ export class StateRows {
     const runs = this.#sql
       .exec(
         "SELECT DISTINCT seed FROM ending_parts WHERE seed BETWEEN ? || ' ' AND ? || '!'",
-        ...[head.seed, head.seed],
+        ...[endingKey(head), endingKey(head)],
       )
       .toArray();
     for (const { seed } of runs) {
@@ -191,7 +194,7 @@ export class StateRows {
       ...(inner && { inner }),
     };
     // A client that holds the state of a waiting call can answer it twice: same seed, other answers.
-    const run = `${head.seed} ${hashOf(stored.answers.join(" "))}`;
+    const run = `${endingKey(head)} ${hashOf(stored.answers.join(" "))}`;
     const bytes = encoder.encode(JSON.stringify(stored));
     const now = Date.now();
     const until = now + limits.taskMs;

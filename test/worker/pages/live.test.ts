@@ -363,6 +363,15 @@ describe("the page of a call", () => {
     expect(replayed.text).toContain("It would end here with a result");
     const second = await ada.fetch(`/console/live/${await note("two")}`);
     expect(second.text).toContain(`"one two"`);
+    // A fork of it is another call: its person is asked again.
+    const warned = await ada.send(path, { ...hidden, do: "fork", at: "0" });
+    const forked = await ada.send(path, { ...warned.hidden, "fork-now": "0" });
+    const { html } = await opened(ada, forked.text, first);
+    const id = /href="\/ask\/(\w+)"/.exec(html)?.[1];
+    await ada.answer(`/ask/${id}`, { f0: "three" });
+    await eventually(async () =>
+      expect((await ada.fetch(`/console/live/${id}`)).text).toContain(`"one two three"`),
+    );
   });
 
   test("forks a call that has ended, once its person has read what that does", async () => {
