@@ -9,7 +9,8 @@ import { inLaterSpan } from "../observe/spans.ts";
 import { NOBODY } from "../asks/links.ts";
 import type { CallContext } from "../core/call-context.ts";
 import { callerKey } from "../core/callers.ts";
-import { Wait } from "../core/suspension.ts";
+import { isObject } from "../core/model.ts";
+import { shortage, Wait } from "../core/suspension.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { afterSending, type UnrecordedCall } from "../core/unknown-outcome.ts";
 import { StoredBytes } from "../storage/stored-bytes.ts";
@@ -30,7 +31,7 @@ interface TaskRun {
   begun(): void;
 }
 
-/** Runs a task's call. Undefined if the task is over, or after an internal error, which may not recur. */
+/** Runs a task's call. Undefined if the task is over or runs again later, and after an internal error, which may not recur. */
 export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefined> {
   const { store, owners, signal } = run;
   const call = await store.call();
@@ -79,11 +80,22 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefine
     return end;
   } catch (error) {
     const fault = Fault.from(error);
+    if (isShort(fault)) {
+      await store.wait(shortage(), true);
+      return undefined;
+    }
     if (fault.code !== "internal") return endOf(afterSending(sender, fault));
     logError(fault.cause);
     return undefined;
   }
 }
+
+/** True for what others use at the moment, such as the state of a servlet. A caller's quota for a day lasts longer. */
+const isShort = ({ code, data }: Fault): boolean =>
+  code === "too_many" && isObject(data) && Number(data["retryAfter"]) <= MOMENT_S;
+
+/** What is there again within these seconds is waited for. */
+const MOMENT_S = 60;
 
 /** Throws `Wait` for a sleep that is too long to stay in memory, `cancelled` after an abort. */
 function demandShort(ms: number, signal: AbortSignal): void {

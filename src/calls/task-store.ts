@@ -229,12 +229,12 @@ export class TaskStore extends StoredTask implements Keeper {
     });
   }
 
-  /** Stores answers while others are missing; `isNotified` if the owner was notified of the asks. */
+  /** Stores what it waits for now, such as the answers that are missing; `isNotified` if the owner was notified of the asks. */
   async wait(waits: WaitReason, isNotified: boolean): Promise<void> {
     await this.#commit({
       texts: { waits },
       // If the clock was set back meanwhile, the wait's times are still those of the old one.
-      also: () => this.#set({ planned: Math.max(this.row.planned, Date.now()) }),
+      also: () => this.#set({ runs: 0, planned: Math.max(this.row.planned, Date.now()) }),
       alarm: () => (isNotified ? rows.dueAt(waits, this.expires) : this.#due(waits)),
     });
   }

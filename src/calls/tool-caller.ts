@@ -13,7 +13,7 @@ import { Fault, logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { isChange, type CallToolResult, type Json } from "../core/model.ts";
 import { keyOfInner, type InnerCall, type Keeper, type Recorded } from "../core/record.ts";
-import type { WaitReason } from "../core/suspension.ts";
+import { shortage, type WaitReason } from "../core/suspension.ts";
 import { abridged, printable, stringBytes, textIn } from "../core/text.ts";
 import type { ToolAnswer, ToolCall, ToolCallReason } from "../core/tool-calls.ts";
 import { inSpan } from "../observe/spans.ts";
@@ -271,8 +271,7 @@ class Batch {
       const fault = Fault.from(error);
       // There may be room later: where the call around it lasts, it is run again.
       if (fault.code === "too_many" && this.#outer.call.gate !== undefined) {
-        const ms = Math.ceil(limits.shortageMs * (1 + Math.random()));
-        this.#reasons[nth] = { kind: "retry", until: Date.now() + ms, ms };
+        this.#reasons[nth] = shortage();
         return;
       }
       if (ENDING.has(fault.code)) throw error;

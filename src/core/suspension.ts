@@ -1,5 +1,6 @@
 /** A call that is interrupted, and why. */
 import type { Answers, Asks } from "./asks.ts";
+import { limits } from "./limits.ts";
 import type { Recorded } from "./record.ts";
 
 /** Thrown to a guest whose call cannot continue here and now: it is unwound, and run again later. */
@@ -25,6 +26,12 @@ export type WaitReason =
   | { kind: "task" }
   /** The call continues at once from its record: an earlier run of the same request has sent something. */
   | { kind: "earlier"; recorded: Recorded };
+
+/** The wait of a call for room that others have: up to twice `shortageMs`, so that not all come back at once. */
+export function shortage(): WaitReason & { kind: "retry" } {
+  const ms = Math.ceil(limits.shortageMs * (1 + Math.random()));
+  return { kind: "retry", until: Date.now() + ms, ms };
+}
 
 /** A call that has been interrupted: its guest is gone, and it can be run again. */
 export class Suspended {

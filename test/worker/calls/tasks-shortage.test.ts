@@ -1,7 +1,8 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Answer } from "../server.ts";
 import { accept, beginTool, callOf, goOn, limited, prepare, send, textIn } from "./client.ts";
-import { withTasks } from "./faults.ts";
+import { Turns } from "../../../src/storage/turns.ts";
+import { updateTask, withTasks } from "./faults.ts";
 import { ELICIT, http, saidIn, steps } from "./plans.ts";
 import { NAP, planned, until } from "./task-steps.ts";
 
@@ -35,6 +36,25 @@ describe("a task that finds its isolate full of calls that wait", () => {
     expect(saidIn(await until(id, "completed"))).toEqual(["slept"]);
     await other;
   });
+});
+
+test("a task whose servlet's state is in use by too many is run again, with the answer that it has", async () => {
+  limited({ shortageMs: 20, maxRuns: 2 });
+  const call = { name: "growing-add_later", arguments: { name: "kept" } };
+  const { taskId } = (await send("tools/call", call, withTasks)).result!;
+  const { inputRequests } = await until(taskId, "input_required");
+  const full = new Turns(0);
+  full.takeNow();
+  const { take } = Turns.prototype;
+  let refused = 0;
+  vi.spyOn(Turns.prototype, "take").mockImplementation(function (this: Turns, signal) {
+    return take.call(refused++ < 3 ? full : this, signal);
+  });
+  const [key] = Object.keys(inputRequests);
+  await updateTask(taskId, { [key!]: { action: "accept", content: {} } });
+  const { result } = await until(taskId, "completed");
+  expect(result.content[0].text).toBe("added");
+  expect(refused).toBeGreaterThan(3);
 });
 
 test("of tasks that are due at once few begin, and one that waits for something lets others begin", async () => {
