@@ -9,6 +9,7 @@ import type { Pending, Recorded } from "../core/record.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import { Registry } from "../servlets/registry.ts";
+import { afterSending } from "../core/unknown-outcome.ts";
 import { Wait } from "../core/suspension.ts";
 import { endOf, type ReplayOutcome, type TaskCall, type TaskEnd } from "./task-object.ts";
 import type { TaskStore } from "./task-store.ts";
@@ -39,7 +40,7 @@ async function outdatedEnd(store: TaskStore, registry: Registry): Promise<TaskEn
   } catch (error) {
     const fault = Fault.from(error);
     if (fault.code !== "invalid_params") throw error;
-    return endOf(fault);
+    return endOf(afterSending({ hasSent: store.hasSent(await store.recorded()) }, fault));
   }
 }
 

@@ -37,12 +37,10 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefine
   const call = await store.call();
   const recorded = await store.recorded();
   if (call === undefined || store.isOver) return undefined;
-  const { entries = [] } = recorded ?? {};
-  const hasSent = entries.some(({ what }) => SENDS.test(what)) || recorded?.inner !== undefined;
-  const sender: UnrecordedCall = { hasSent };
+  const sender: UnrecordedCall = { hasSent: store.hasSent(recorded) };
   const stored = new StoredBytes(
     () => run.countStored(callerKey(call.principal)),
-    [call.ref, entries],
+    [call.ref, recorded?.entries ?? []],
   );
   try {
     // A call that was handed over has no client to ask.
@@ -106,14 +104,12 @@ function demandShort(ms: number, signal: AbortSignal): void {
   throw new Wait({ kind: "sleep", until: Date.now() + longest, ms: longest });
 }
 
-/** Labels of journal entries for HTTP requests that must not be sent twice, and for calls that may have sent some. */
-const SENDS = /^(http (POST|PATCH)|call) /;
-
 /** The end of a task whose runs have died too often in a row. */
-export const stoppedTooOften = (): TaskEnd =>
-  failed(
-    `The task was stopped ${limits.maxRuns} times in a row without progress, each time because its server stopped. Call the tool again.`,
-  );
+export async function stoppedTooOften(store: TaskStore): Promise<TaskEnd> {
+  const message = `The task was stopped ${limits.maxRuns} times in a row without progress, by its server or an error in it. Call the tool again.`;
+  const hasSent = store.hasSent(await store.recorded());
+  return endOf(afterSending({ hasSent }, new Fault("servlet_failed", message)));
+}
 
 /** The end of a task whose servlet asks without end. */
 export const askedTooOften = (): TaskEnd =>

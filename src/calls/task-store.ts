@@ -32,6 +32,7 @@ import type { Suspended, WaitReason } from "../core/suspension.ts";
 import type { Json } from "../core/model.ts";
 import type { ValuePart } from "../core/parts.ts";
 import type { PartPosition, Sealer } from "../storage/vault.ts";
+import { hasSentIn } from "../core/unknown-outcome.ts";
 import { Alarm } from "../storage/alarm.ts";
 import { SealedRows } from "../storage/sealed-rows.ts";
 
@@ -121,6 +122,11 @@ class StoredTask {
     const entries = await this.sealed.answers();
     const notices = Math.max(begun.notices, this.row.notices);
     return withInnerRows({ ...begun, entries, notices }, await this.sealed.innerRows());
+  }
+
+  /** True if its servlet may have sent what must not be sent twice, by this record of it. */
+  hasSent(recorded: Recorded | undefined): boolean {
+    return recorded !== undefined && hasSentIn({ ...recorded, intents: this.sealed.intents() });
   }
 
   /** The first entries of its journal, and what has happened to it. */

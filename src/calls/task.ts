@@ -301,7 +301,7 @@ export class Task extends DurableObject<Env> {
       if (!(await this.#isDue(now))) return;
       const runs = this.#store.countRun((count) => Date.now() + limits.rerunMs * 2 ** (count - 1));
       if (runs > limits.maxRuns) {
-        await this.#store.end(stoppedTooOften());
+        await this.#store.end(await stoppedTooOften(this.#store));
       } else {
         const end = await runTask({
           store: this.#store,

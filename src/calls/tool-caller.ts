@@ -14,6 +14,7 @@ import { limits } from "../core/limits.ts";
 import { isChange, type CallToolResult, type Json } from "../core/model.ts";
 import { keyOfInner, type InnerCall, type Keeper, type Recorded } from "../core/record.ts";
 import { shortage, type WaitReason } from "../core/suspension.ts";
+import { afterSending, hasSentIn } from "../core/unknown-outcome.ts";
 import { abridged, printable, stringBytes, textIn } from "../core/text.ts";
 import type { ToolAnswer, ToolCall, ToolCallReason } from "../core/tool-calls.ts";
 import { inSpan } from "../observe/spans.ts";
@@ -189,8 +190,11 @@ class Batch {
   readonly #stop = new AbortController();
   /** True once none of them runs; what a guest says that runs elsewhere may come later. */
   #isOver = false;
+  /** Those that may have sent what must not be sent twice. */
+  readonly #sent = new Set<number>();
   #fuelUsed = 0;
-  #bytes = 0;
+  /** Of the results of all of them. */
+  #bytes: number;
   #time: number;
 
   constructor(outer: Calling, asked: AskedCalls, known: readonly InnerCall[]) {
@@ -199,6 +203,10 @@ class Batch {
     this.#time = asked.time;
     this.#keys = Object.keys(asked.calls);
     this.calls = this.#keys.map((_, nth) => known[nth] ?? {});
+    const given = known.flatMap(({ answer }) =>
+      answer && "result" in answer ? [answer.result] : [],
+    );
+    this.#bytes = given.reduce((bytes, result) => bytes + bytesOf(result), 0);
   }
 
   /** Runs them until each has ended or waits. Throws a `Fault` that ends the call around them. */
@@ -276,7 +284,8 @@ class Batch {
       }
       if (ENDING.has(fault.code)) throw error;
       if (fault.cause !== undefined) logError(fault.cause);
-      ended({ failed: "failed", message: fault.message });
+      const hasSent = this.#sent.has(nth) || (known.recorded && hasSentIn(known.recorded));
+      ended({ failed: "failed", message: afterSending({ hasSent }, fault).message });
     }
   }
 
@@ -331,7 +340,10 @@ class Batch {
       ask: askingFor(found.servlet!.name, chain.ask),
       ...(link && { link }),
       ...(gate && { gate }),
-      ...(sending && { sending }),
+      sending: () => {
+        this.#sent.add(nth);
+        return sending?.();
+      },
       ...(responses && { input: { responses, ...(state !== undefined && { state }) } }),
       ...(recorded && { recorded }),
       begun: {
@@ -343,12 +355,12 @@ class Batch {
       share: { fuel: rest, waitMs },
       spent: (used) => void (this.#fuelUsed += Math.min(used, rest)),
       chain: { ...chain, place: `${chain.place}/${place}`, depth: chain.depth + 1 },
-      keeper: this.#keeper(place, recorded),
+      keeper: this.#keeper(place, recorded, () => this.#sent.add(nth)),
     };
   }
 
   /** Keeps the record of a call under that of the call around it. */
-  #keeper(place: string, recorded: Recorded | undefined): Keeper {
+  #keeper(place: string, recorded: Recorded | undefined, sends: () => void): Keeper {
     const { keeper } = this.#outer.call;
     const { intents = [], entries = [] } = recorded ?? {};
     const within = (further?: string) => (further === undefined ? place : `${place}/${further}`);
@@ -366,6 +378,7 @@ class Batch {
       ...(keeper?.intend && {
         async intend(position, key, method, further) {
           demandRunning();
+          if (method === "once") sends();
           const isRepeated = await keeper.intend!(position, key, method, within(further));
           return isRepeated || (method === "once" && intents.some((one) => one.key === key));
         },
@@ -401,7 +414,7 @@ class Batch {
 
   /** The result, unless all of them together are more than is kept for one call. */
   #within(result: CallToolResult): ToolAnswer {
-    this.#bytes += stringBytes(JSON.stringify(result));
+    this.#bytes += bytesOf(result);
     if (this.#bytes <= limits.hostBytes) return { result };
     return {
       failed: "failed",
@@ -410,6 +423,8 @@ class Batch {
     };
   }
 }
+
+const bytesOf = (result: CallToolResult): number => stringBytes(JSON.stringify(result));
 
 /** Faults that end the call around: what is wrong is not with the call inside. */
 const ENDING: ReadonlySet<string> = new Set(["cancelled", "conflict", "internal", "too_many"]);

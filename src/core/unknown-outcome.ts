@@ -1,4 +1,5 @@
 import { Fault, type FaultCode } from "./errors.ts";
+import type { Recorded } from "./record.ts";
 
 /** A call whose record lives no longer than its run. */
 export interface UnrecordedCall {
@@ -17,10 +18,26 @@ const OURS: ReadonlySet<FaultCode> = new Set([
   "not_acceptable",
 ]);
 
+/** Labels of journal entries for HTTP requests that must not be sent twice, and for calls that may have sent some. */
+const SENDS = /^(http (POST|PATCH)|call) /;
+
+/** True if the servlet of a call with this record may have sent what must not be sent twice. */
+export const hasSentIn = ({
+  entries,
+  intents = [],
+  inner,
+}: Pick<Recorded, "entries" | "intents" | "inner">): boolean =>
+  intents.length > 0 || inner !== undefined || entries.some(({ what }) => SENDS.test(what));
+
+/** How faults end that say to call again, which is no advice once the servlet has acted. */
+const AGAIN = /( Nothing was changed\.)? Call (the tool )?again\.$/;
+
 /** The fault for a call's client, which says so if the servlet may have acted. */
 export function afterSending({ hasSent = false }: UnrecordedCall, error: unknown): Fault {
   const fault = Fault.from(error);
   const { code, message, data, cause } = fault;
-  if (!hasSent || !OURS.has(code) || message.endsWith(UNKNOWN_OUTCOME)) return fault;
-  return new Fault(code, `${message.replace(/\.$/, "")}. ${UNKNOWN_OUTCOME}`, { data, cause });
+  if (!hasSent || !(OURS.has(code) || AGAIN.test(message)) || message.endsWith(UNKNOWN_OUTCOME))
+    return fault;
+  const said = message.replace(AGAIN, "").replace(/\.$/, "");
+  return new Fault(code, `${said}. ${UNKNOWN_OUTCOME}`, { data, cause });
 }

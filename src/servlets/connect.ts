@@ -1,3 +1,4 @@
+import { afterSending, hasSentIn } from "../core/unknown-outcome.ts";
 import type { CallContext } from "../core/call-context.ts";
 import { Fault } from "../core/errors.ts";
 import { isUpdate, type Notification } from "../core/model.ts";
@@ -52,7 +53,8 @@ export function connected(
       const { recorded, keeper } = call;
       const head: Partial<JournalHead> = recorded?.head ?? {};
       const { version = JOURNAL_VERSION, hash = bundled.hash } = head;
-      if (version !== JOURNAL_VERSION || hash !== bundled.hash) throw outdated(bundled.name);
+      if (version !== JOURNAL_VERSION || hash !== bundled.hash)
+        throw afterSending({ hasSent: hasSentIn(recorded!) }, outdated(bundled.name));
       const watched = {
         servlet: bundled.name,
         export: name,

@@ -77,7 +77,9 @@ export interface Changed {
 const hashOf = (text: string): string => bytesToHex(sha256(encoder.encode(text)));
 
 /** The parts of a record by which a call is known. */
-type Begun = Pick<Recorded, "entries" | "inner"> & { head: Pick<Recorded["head"], "seed" | "fork"> };
+type Begun = Pick<Recorded, "entries" | "inner"> & {
+  head: Pick<Recorded["head"], "seed" | "fork">;
+};
 
 /** Under which the endings of a call are stored: a fork of it has its own. */
 const endingKey = ({ seed, fork = "" }: Begun["head"]) => seed + fork;

@@ -6,11 +6,12 @@ import { type TaskCall, type TaskEnd, endOf } from "../../calls/task-object.ts";
 import { Fault, report } from "../../core/errors.ts";
 import type { CallContext } from "../../core/call-context.ts";
 import type { Recorded } from "../../core/record.ts";
+import { afterSending, hasSentIn } from "../../core/unknown-outcome.ts";
 import { Suspended } from "../../core/suspension.ts";
 import type { Json, Notification } from "../../core/model.ts";
 import type { ToolEntry } from "../../servlets/catalog.ts";
 import type { FoundRequest } from "../method.ts";
-import type { Entry } from "../../servlets/registry.ts";
+import type { Entry, Registry } from "../../servlets/registry.ts";
 import type { Resumption } from "../../calls/resumption.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { checkParamHeaders } from "../wire/headers.ts";
@@ -129,7 +130,7 @@ async function entryFor(
   { registry }: Exchange,
   { recorded, pinned }: RunInput,
 ): Promise<Entry> {
-  const all = recorded === undefined ? registry : await registry.at(recorded.head.hash);
+  const all = recorded === undefined ? registry : await buildOf(registry, recorded);
   const isTool = !(entry instanceof Fault) && entry?.ref.kind === "tool";
   if (all !== registry || (isTool && pinned !== undefined)) {
     const ref = row.ref!(params);
@@ -137,6 +138,14 @@ async function entryFor(
   }
   if (entry instanceof Fault) throw entry;
   return entry!;
+}
+
+async function buildOf(registry: Registry, recorded: Recorded): Promise<Registry> {
+  try {
+    return await registry.at(recorded.head.hash);
+  } catch (error) {
+    throw afterSending({ hasSent: hasSentIn(recorded) }, error);
+  }
 }
 
 /** The record of earlier requests with the same state, if they left one, with the notices that this request has sent. */

@@ -14,7 +14,7 @@ import {
   type Json,
 } from "./client.ts";
 import { beginTask, objectOf, taskOf, updateTask, withTasks } from "./faults.ts";
-import { ELICIT, HOUR, NIGHT, saidIn, steps } from "./plans.ts";
+import { ELICIT, HOUR, http, NIGHT, saidIn, steps } from "./plans.ts";
 import { later, NAP, planned, ring, until } from "./task-steps.ts";
 
 /** Requests of tasks to their client, and its answers. */
@@ -77,23 +77,34 @@ describe("input in the middle", () => {
     expect(said[1]).toBe("last");
   });
 
-  test("is not asked for any more once the servlet is another build, with which the call cannot go on", async () => {
-    const id = await planned(ELICIT);
-    await until(id, "input_required");
-    const servlet = bundle.servlets.find(({ name }) => name === "durable")!;
-    const { hash } = servlet;
-    try {
-      // As after a deploy.
-      servlet.hash = "0".repeat(64);
-      await evictDurableObject(objectOf(id));
-      const task = await taskOf(id);
-      expect(task).toMatchObject({ status: "failed" });
-      expect(task["error"]["message"]).toContain("was updated after this call began");
-      expect(task).not.toHaveProperty("inputRequests");
-    } finally {
-      servlet.hash = hash;
-    }
-  });
+  test.each<[what: string, steps: Json[], says: RegExp]>([
+    ["", [ELICIT], /^[^.]* was updated after this call began, .* Call again\.$/],
+    [
+      " after it has acted",
+      [http("POST", "/"), ELICIT],
+      /^[^.]* was updated after this call began, so the call cannot continue\. .* outcome is unknown/,
+    ],
+  ])(
+    "is not asked for any more by another build, with which the call cannot go on%s",
+    async (_what, all, says) => {
+      vi.spyOn(globalThis, "fetch").mockImplementation(async () => new Response("ok"));
+      const id = await planned(...all);
+      await until(id, "input_required");
+      const servlet = bundle.servlets.find(({ name }) => name === "durable")!;
+      const { hash } = servlet;
+      try {
+        // As after a deploy.
+        servlet.hash = "0".repeat(64);
+        await evictDurableObject(objectOf(id));
+        const task = await taskOf(id);
+        expect(task).toMatchObject({ status: "failed" });
+        expect(task["error"]["message"]).toMatch(says);
+        expect(task).not.toHaveProperty("inputRequests");
+      } finally {
+        servlet.hash = hash;
+      }
+    },
+  );
 
   test.each<[wrong: unknown, message: RegExp]>([
     [{ ask_1: { action: "yes" } }, /ask_1 must have an action/],

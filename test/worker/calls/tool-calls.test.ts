@@ -92,6 +92,36 @@ describe("calls that are made together", () => {
   });
 });
 
+test("a call whose servlet was stopped after it has sent something says that its outcome is unknown", async () => {
+  vi.spyOn(globalThis, "fetch").mockImplementation(async () => new Response("ok"));
+  const dead = new Fault("unavailable", "The servlet durable was stopped. Try again.");
+  const registry = new Registry(bundle, {
+    ...deploymentOf(readSettings(env), env),
+    toolCaller: (outer) =>
+      toolCallerOf({
+        ...outer,
+        find:
+          (viewer) =>
+          async (...asked) => {
+            const found = await outer.find(viewer)(...asked);
+            const run: typeof found.run = async (context) => {
+              await found.run(context);
+              throw dead;
+            };
+            return { ...found, run };
+          },
+      }),
+  });
+  const failed = async (...all: Json[]) => {
+    const input = steps(nested(...all));
+    const entry = await registry.resolve({ kind: "tool", name: "plan", input });
+    return JSON.stringify(await entry.run(nobodysCall));
+  };
+  expect(await failed({ do: "config" })).toContain("was stopped. Try again.");
+  const post = { do: "http", method: "POST", url: "https://world.example/" };
+  expect(await failed(post)).toMatch(/was stopped\. Try again\. .*outcome is unknown/);
+});
+
 test("a request that another one with the same answers has overtaken is no answer to a call inside", async () => {
   const conflict = new Fault("conflict", "Another request is in progress.");
   const keeper = {
