@@ -55,14 +55,13 @@ export function inputAsker({
   };
 }
 
-/** Labels of journal entries for asks, and for calls of tools, whose asks have keys such as `0.ask_1`. */
+/** Labels of journal entries for asks. */
 const ASKS = /^(elicitation|sampling|roots)\//;
-const CALLS = /^call /;
 
-/** The keys of answers that earlier runs may have used. */
-function usedBefore(responses: Answers, { entries, inner }: Recorded): string[] {
-  const asked = entries.filter(({ what }) => ASKS.test(what));
-  const used = new Set(asked.flatMap(({ answer }) => Object.keys(JSON.parse(answer))));
-  const hasCalled = inner !== undefined || entries.some(({ what }) => CALLS.test(what));
-  return Object.keys(responses).filter((key) => used.has(key) || (hasCalled && key.includes(".")));
-}
+/** The keys of answers that earlier runs may have used; those of calls inside have a dot. */
+const usedBefore = (responses: Answers, { entries }: Recorded): string[] => [
+  ...entries.flatMap(({ what, answer }) =>
+    ASKS.test(what) ? Object.keys(JSON.parse(answer)) : [],
+  ),
+  ...Object.keys(responses).filter((key) => key.includes(".")),
+];

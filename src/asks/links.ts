@@ -73,16 +73,19 @@ export type HandOver = (
   known?: Parameters<Tasks["create"]>[2],
 ) => Promise<DetailedTask> | undefined;
 
-/** Undefined if nobody could open a page of this call. */
-export function handingOver(call: TaskCall, tasks: Tasks | undefined): HandOver | undefined {
+/** Undefined if nobody could open a page of this call; `about` says what lists show of it, unless that is in the call. */
+export function handingOver(
+  call: TaskCall,
+  tasks: Tasks | undefined,
+  about = () => call.about,
+): HandOver | undefined {
   if (tasks === undefined || call.link === undefined) return undefined;
   return (waiting, known) => {
     const { reason } = waiting;
-    if (goesOn(reason))
-      return tasks.create(call, Object.assign({}, waiting, { reason: TASK }), known);
-    return reason.kind === "input" && needsPerson(reason.asks, call.client)
-      ? tasks.create(call, Object.assign({}, waiting), known)
-      : undefined;
+    const isAsked = reason.kind === "input" && needsPerson(reason.asks, call.client);
+    if (!isAsked && !goesOn(reason)) return undefined;
+    const start = Object.assign({}, waiting, isAsked ? {} : { reason: TASK });
+    return tasks.create({ ...call, about: about() }, start, known);
   };
 }
 

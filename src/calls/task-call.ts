@@ -57,10 +57,6 @@ export async function entryAgain(
   return (parts === undefined ? own : own.by(parts)).resolve(ref);
 }
 
-/** Failures of the asks that a session's client does not support. */
-const unsupportedAsks = ({ client, owner }: Pick<TaskCall, "client" | "owner">, asks: Asks) =>
-  owner ? sessionFailures(asks, client) : {};
-
 /** True where the scopes of this caller grant what the task calls. */
 export async function reaches(
   registry: Registry,
@@ -83,7 +79,7 @@ export async function failuresIn(store: TaskStore): Promise<Answers> {
   if (call === undefined || waits?.kind !== "input") return {};
   if (handOver(call, waits, store)) return {};
   const client = store.isHandedOver ? NOBODY : call.client;
-  return unsupportedAsks({ ...call, client }, unanswered(waits.asks, waits.given));
+  return sessionFailures(unanswered(waits.asks, waits.given), client);
 }
 
 export async function hasAskedTooOften(store: TaskStore, { reason }: Suspended): Promise<boolean> {

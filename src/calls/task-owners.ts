@@ -19,15 +19,13 @@ type Notify = (session: DurableObjectStub<Session>, id: string) => Promise<boole
 /** The sessions that are notified of a task's progress, one message after the other. */
 export class TaskOwners {
   readonly #store: TaskStore;
-  readonly id: string;
   readonly #env: Env;
   #last: Promise<unknown> = Promise.resolve();
   /** True once its status cannot change any more for those who listen. */
   #isOver = false;
 
-  constructor(store: TaskStore, id: string, env: Env) {
+  constructor(store: TaskStore, env: Env) {
     this.#store = store;
-    this.id = id;
     this.#env = env;
   }
 
@@ -92,7 +90,7 @@ export class TaskOwners {
     this.#isOver = this.#store.isHandedOver;
     const hub = this.#hub?.();
     const method = "notifications/tasks";
-    if (!(await hub?.isHeard({ method, params: { taskId: this.id } }))) return;
+    if (!(await hub?.isHeard({ method, params: { taskId: this.#store.id } }))) return;
     await hub?.publish([{ method, params: await viewOf(this.#store) }]);
   }
 
@@ -116,7 +114,7 @@ export class TaskOwners {
       if (!this.#store.exists) return undefined;
       const there = owners.map((owner) =>
         // A stub cannot be used again after its object has died.
-        retry(() => send(sessions.get(sessions.idFromString(owner)), this.id)),
+        retry(() => send(sessions.get(sessions.idFromString(owner)), this.#store.id)),
       );
       return (await Promise.all(there)).includes(true);
     });

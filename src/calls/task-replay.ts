@@ -80,15 +80,6 @@ export async function replayed(
   if (!store.exists || store.isOver) return null;
   const [call, recorded] = [await store.call(), await store.recorded()];
   if (call === undefined || recorded?.pending === undefined) return null;
-  return replay(call, recorded, { build, deployment });
-}
-
-/** Why a waiting call could not continue with another build of its servlet; undefined if it could. */
-async function replay(
-  call: TaskCall,
-  recorded: Recorded,
-  { build, deployment }: { build: PreparedServlet; deployment: Deployment },
-): Promise<string | undefined> {
   const ofBuild = { ...recorded, head: { ...recorded.head, hash: build.hash } };
   const registry = new Registry({ servlets: [build] }, { ...deployment, ...UNOBSERVED });
   try {

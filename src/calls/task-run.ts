@@ -52,7 +52,7 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefine
       const context: CallContext = {
         ...call,
         trace,
-        taskId: owners.id,
+        taskId: store.id,
         ...(recorded && { recorded }),
         fuelUsed: store.row.fuel,
         signal: () => signal,

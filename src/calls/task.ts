@@ -59,7 +59,7 @@ export class Task extends DurableObject<Env> {
     const { serving, sealer } = server;
     this.#server = server;
     this.#store = new TaskStore(state.storage, sealer, state.id.toString());
-    this.#owners = new TaskOwners(this.#store, state.id.toString(), env);
+    this.#owners = new TaskOwners(this.#store, env);
     const publish = () => state.waitUntil(this.#publish());
     this.#goingOn = new ContinuationCheck(this.#store, serving, publish);
     this.#listing = new Listing(this.#store, serving);
@@ -142,8 +142,8 @@ export class Task extends DurableObject<Env> {
   }
 
   /** Takes a person's answer to this open ask; false if it is not open (any more). */
-  async reply(principal: TaskViewer, key: string, result: Json, isAny = false) {
-    if (!(await this.#isFor(principal)) || !(isAny || this.#store.isHandedOver)) return undefined;
+  async reply(principal: TaskViewer, key: string, result: Json) {
+    if (!(await this.#isFor(principal))) return undefined;
     // `answer` reads it where nothing else may run, and an exception there would end the object.
     await this.#readable(() => this.#store.asked());
     const reply = new PersonAnswer(key, result);

@@ -130,8 +130,8 @@ export class Tasks {
   }
 
   /** Gives it a person's answer; false where this is not asked (any more), undefined for an unknown id. */
-  reply(id: string, key: string, result: Json, isAny = false) {
-    return this.#ask(id, async (task) => task.reply(this.#principal, key, result, isAny));
+  reply(id: string, key: string, result: Json) {
+    return this.#ask(id, async (task) => task.reply(this.#principal, key, result));
   }
 
   /** Shows, replays or forks it; undefined for an unknown id. Throws as `looked`. */

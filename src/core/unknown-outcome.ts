@@ -29,6 +29,10 @@ export const hasSentIn = ({
 }: Pick<Recorded, "entries" | "intents" | "inner">): boolean =>
   intents.length > 0 || inner !== undefined || entries.some(({ what }) => SENDS.test(what));
 
+/** As `afterSending`, by the record of a call. */
+export const afterRecord = (recorded: Parameters<typeof hasSentIn>[0], error: unknown): Fault =>
+  afterSending({ hasSent: hasSentIn(recorded) }, error);
+
 /** How faults end that say to call again, which is no advice once the servlet has acted. */
 const AGAIN = /( Nothing was changed\.)? Call (the tool )?again\.$/;
 

@@ -12,7 +12,7 @@ import { heldStream, steady } from "../state/state-streams.ts";
 import { putRows, rowsAt, type Position, type StoredRow } from "../storage/stored-rows.ts";
 import { Fault } from "../core/errors.ts";
 import { sealingWith } from "../files/sealing.ts";
-import { configureLimits, limits } from "../core/limits.ts";
+import { configureLimits } from "../core/limits.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import { userFunctions } from "../servlets/hyper/functions.ts";
 import { newInstanceOf } from "../wasm/pool.ts";
@@ -87,7 +87,7 @@ export function stateFacetOf({ limits: given, ...code }: StateCode | Pick<StateC
     }
 
     exported(name: string): Promise<Settled<ReadableStream<Uint8Array>>> {
-      return settled(() => heldStream(exportOf(this.#state, name), limits.stateStallMs));
+      return settled(() => heldStream(exportOf(this.#state, name)));
     }
 
     imported(
@@ -96,7 +96,7 @@ export function stateFacetOf({ limits: given, ...code }: StateCode | Pick<StateC
       { filesOnly, hooks }: { filesOnly: boolean; hooks: Pick<StateHooks, "reserve"> },
     ): Promise<Settled<void>> {
       return settled(async () => {
-        await importInto(this.#state, steady(file, limits.stateStallMs), {
+        await importInto(this.#state, steady(file), {
           servlet: whole(servlet),
           filesOnly,
           newInstance: () => newInstanceOf(demanded()),

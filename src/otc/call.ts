@@ -3,6 +3,7 @@ import { report, tooSilent, type Fault } from "../core/errors.ts";
 import type { Answers, Ask, Asks } from "../core/asks.ts";
 import type { CallCredentials } from "../core/call-context.ts";
 import { isObject, type CallToolResult, type Json, type Principal } from "../core/model.ts";
+import { aboutOf } from "../calls/shown-arguments.ts";
 import type { Tasks } from "../calls/tasks.ts";
 import { handingOver, linkAsker, linkIn, linkOf, NOBODY } from "../asks/links.ts";
 import { silenceGate } from "../mcp/wire/tasks.ts";
@@ -105,7 +106,9 @@ async function run(
     const canWait = catalog.tools.get(entry.tool.name) === entry && isEmpty(credentials);
     const called = registry.entryOf(entry, input);
     const link = linkOf(canWait ? call.pages : undefined, entry);
-    const handOver = handingOver({ ...context, ref: called.ref, ...link }, tasks);
+    const { ref } = called;
+    const about = () => aboutOf(called);
+    const handOver = handingOver({ ...context, ref, ...link }, tasks, about);
     const asking = {
       ...context,
       ...link,

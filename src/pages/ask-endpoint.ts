@@ -139,7 +139,7 @@ async function take(
   if (result === undefined) return refused(400, "Choose one of the buttons.");
   const complaint = complaintOf(ask, result, fields);
   if (complaint !== undefined) return show(found, visit, { status: 422, typed, complaint, key });
-  const taken = await tasks.reply(id, key, result, true);
+  const taken = await tasks.reply(id, key, result);
   if (taken === undefined) return notForYou(people, request);
   if (taken !== false && taken.wrong !== undefined) return refused(422, taken.wrong);
   const next = await nextOf(found, visit);
@@ -183,7 +183,7 @@ export async function answerWaitingCall(
     Object.entries(found.asks).find(
       ([, { params }]) => ownPathIn(params["url"], origin) === pathname,
     ) ?? [];
-  if (key !== undefined) await tasks.reply(id, key, { action }, true);
+  if (key !== undefined) await tasks.reply(id, key, { action });
   await nextOf(found, { id, tasks });
   return seeOther(`/ask/${id}`);
 }

@@ -1,4 +1,4 @@
-import { afterSending, hasSentIn } from "../core/unknown-outcome.ts";
+import { afterRecord } from "../core/unknown-outcome.ts";
 import type { CallContext } from "../core/call-context.ts";
 import { Fault } from "../core/errors.ts";
 import { isUpdate, type Notification } from "../core/model.ts";
@@ -54,7 +54,7 @@ export function connected(
       const head: Partial<JournalHead> = recorded?.head ?? {};
       const { version = JOURNAL_VERSION, hash = bundled.hash } = head;
       if (version !== JOURNAL_VERSION || hash !== bundled.hash)
-        throw afterSending({ hasSent: hasSentIn(recorded!) }, outdated(bundled.name));
+        throw afterRecord(recorded!, outdated(bundled.name));
       const watched = {
         servlet: bundled.name,
         export: name,

@@ -236,7 +236,7 @@ export class ServletState extends DurableObject<Env> {
       try {
         const backend = await this.#backend(this.#servlet(of));
         const file = await backend.exported(of.name);
-        return heldStream(file, limits.stateStallMs, release);
+        return heldStream(file, release);
       } catch (error) {
         release();
         throw error;

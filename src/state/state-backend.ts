@@ -1,5 +1,4 @@
 import { sealingWith } from "../files/sealing.ts";
-import { limits } from "../core/limits.ts";
 import type { Recorded } from "../core/record.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import { programOf } from "../servlets/connect.ts";
@@ -129,7 +128,7 @@ export class OwnBackend implements StateBackend {
     how: Imported,
   ): Promise<void> {
     const newInstance = () => newInstanceOf(programOf(servlet, this.#deployment));
-    const chunks = steady(file, limits.stateStallMs);
+    const chunks = steady(file);
     await importInto(this.#state, chunks, { servlet, newInstance, ...how });
     await this.#storage.sync();
   }

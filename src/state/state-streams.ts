@@ -1,16 +1,16 @@
 /** Streams from and to an object that others wait for while they are open: one that stands still is given up. */
 import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
 
-const stalled = (ms: number) =>
+const stalled = () =>
   new Fault(
     "cancelled",
-    `Nothing was sent for ${ms / 1000} seconds, so it was given up. Try again.`,
+    `Nothing was sent for ${limits.stateStallMs / 1000} seconds, so it was given up. Try again.`,
   );
 
-/** A stream of these bytes. Calls `over` once, when it has been read, was cancelled, has failed or stands still for so long. */
+/** A stream of these bytes. Calls `over` once, when it has been read, was cancelled, has failed or stands still. */
 export function heldStream(
   parts: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-  stallMs: number,
   over = () => {},
 ): ReadableStream<Uint8Array> {
   const source =
@@ -27,9 +27,9 @@ export function heldStream(
   const watch = (controller: ReadableByteStreamController) => {
     clearTimeout(timer);
     timer = setTimeout(() => {
-      controller.error(stalled(stallMs));
+      controller.error(stalled());
       end();
-    }, stallMs);
+    }, limits.stateStallMs);
   };
   return new ReadableStream(
     {
@@ -55,16 +55,13 @@ export function heldStream(
   );
 }
 
-/** The chunks of a stream. Throws `cancelled` where one does not come for so long. */
-export async function* steady(
-  stream: ReadableStream<Uint8Array>,
-  stallMs: number,
-): AsyncGenerator<Uint8Array> {
+/** The chunks of a stream. Throws `cancelled` where one does not come in time. */
+export async function* steady(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = stream.getReader();
   try {
     for (;;) {
       const late = Promise.withResolvers<never>();
-      const timer = setTimeout(() => late.reject(stalled(stallMs)), stallMs);
+      const timer = setTimeout(() => late.reject(stalled()), limits.stateStallMs);
       try {
         const { done, value } = await Promise.race([reader.read(), late.promise]);
         if (done) return;

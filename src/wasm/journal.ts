@@ -1,4 +1,4 @@
-import { afterSending, hasSentIn } from "../core/unknown-outcome.ts";
+import { afterRecord } from "../core/unknown-outcome.ts";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 import { Fault } from "../core/errors.ts";
@@ -231,7 +231,7 @@ export class Journal {
         "servlet_failed",
         "The state of this servlet has changed since the call began to wait, and with it what the call asks for, so it cannot go on. Nothing was changed. Call again.",
       );
-      return afterSending({ hasSent: hasSentIn({ entries: this.#entries }) }, changed);
+      return afterRecord({ entries: this.#entries }, changed);
     }
     return new Fault(
       "servlet_failed",

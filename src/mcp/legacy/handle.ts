@@ -13,7 +13,8 @@ import { rowOf } from "../methods.ts";
 import { changes } from "../../calls/changes.ts";
 import { isInitialize } from "../wire/classify.ts";
 import type { Exchange } from "../wire/exchange.ts";
-import { handingOver, linkOf } from "../../asks/links.ts";
+import { aboutOf } from "../../calls/shown-arguments.ts";
+import { handingOver, linkOf, NOBODY } from "../../asks/links.ts";
 import { errorMessage, methodNotFound, resultMessage, type RpcRequest } from "../wire/message.ts";
 import { clientName, listPage } from "../wire/params.ts";
 import { silenceGate } from "../wire/tasks.ts";
@@ -196,9 +197,6 @@ function checkBatch(body: unknown[], version?: string): unknown[] {
   );
 }
 
-/** A client without a session says nothing of itself with its requests. */
-const NOBODY = { capabilities: {} };
-
 interface About {
   answering: Answering;
   meta: Json;
@@ -234,7 +232,7 @@ async function answer(
     const client = { protocolVersion: version, ...NOBODY };
     const own = { id, meta, principal, client, trace, ref: entry.ref };
     const kept = { ...own, ...linkOf(pages, entry.tool) };
-    const handOver = handingOver(kept, tasks);
+    const handOver = handingOver(kept, tasks, () => aboutOf(entry));
     const context = {
       ...kept,
       signal,

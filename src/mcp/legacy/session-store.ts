@@ -28,8 +28,6 @@ import type { OpenPost } from "./open-post.ts";
 /** Of an id that a servlet has chosen, which may say something. */
 const digestOf = (id: string): string => bytesToHex(sha256(utf8ToBytes(id)));
 
-const NARROW = "narrow";
-
 /** The tables of one session, except its events. */
 export class SessionStore {
   readonly rows: SealedRows;
@@ -40,8 +38,8 @@ export class SessionStore {
   #storedUse = 0;
   #client: Promise<Introduced> | undefined;
   #principal: Principal | undefined;
-  /** After a first text, the scopes; empty if they are not narrowed. */
-  #scopes: Promise<readonly string[]> | undefined;
+  /** Undefined if they are not narrowed. */
+  #scopes: Promise<readonly string[] | undefined> | undefined;
 
   constructor(storage: DurableObjectStorage, sealer: Sealer) {
     this.#storage = storage;
@@ -114,20 +112,17 @@ export class SessionStore {
 
   /** The scopes of the newest request; undefined if they were not narrowed. */
   async scopes(): Promise<readonly string[] | undefined> {
-    this.#scopes ??= this.rows.text("scopes").then((all) => (all as string[] | undefined) ?? []);
-    const [isNarrow, ...scopes] = await this.#scopes;
-    return isNarrow === undefined ? undefined : scopes;
+    return (this.#scopes ??= this.rows.text("scopes") as Promise<string[] | undefined>);
   }
 
   /** Records the scopes of a request. */
   async sees(scopes: readonly string[] | undefined): Promise<void> {
     const known = await this.scopes();
     if (JSON.stringify(known) === JSON.stringify(scopes)) return;
-    const list = scopes === undefined ? [] : [NARROW, ...scopes];
-    const write = await this.rows.prepare({ texts: { scopes: list } });
+    const write = await this.rows.prepare({ texts: { scopes: scopes ?? null } });
     if (!this.exists) return;
     write();
-    this.#scopes = Promise.resolve(list);
+    this.#scopes = Promise.resolve(scopes);
   }
 
   /** Records that the client sent something. */

@@ -6,7 +6,7 @@ import { type TaskCall, type TaskEnd, endOf } from "../../calls/task-object.ts";
 import { Fault, report } from "../../core/errors.ts";
 import type { CallContext } from "../../core/call-context.ts";
 import type { Recorded } from "../../core/record.ts";
-import { afterSending, hasSentIn } from "../../core/unknown-outcome.ts";
+import { afterRecord } from "../../core/unknown-outcome.ts";
 import { Suspended } from "../../core/suspension.ts";
 import type { Json, Notification } from "../../core/model.ts";
 import type { ToolEntry } from "../../servlets/catalog.ts";
@@ -140,13 +140,8 @@ async function entryFor(
   return entry!;
 }
 
-async function buildOf(registry: Registry, recorded: Recorded): Promise<Registry> {
-  try {
-    return await registry.at(recorded.head.hash);
-  } catch (error) {
-    throw afterSending({ hasSent: hasSentIn(recorded) }, error);
-  }
-}
+const buildOf = (registry: Registry, recorded: Recorded): Promise<Registry> =>
+  registry.at(recorded.head.hash).catch((error) => Promise.reject(afterRecord(recorded, error)));
 
 /** The record of earlier requests with the same state, if they left one, with the notices that this request has sent. */
 const latest = (earlier: Recorded | undefined, own: Recorded | undefined): Recorded | undefined =>
