@@ -1,5 +1,7 @@
-import { Hono, type Context } from "hono";
+import type { Context } from "hono";
 import { cors } from "hono/cors";
+import { HonoBase } from "hono/hono-base";
+import { RegExpRouter } from "hono/router/reg-exp-router";
 import { protocolPaths } from "./auth/authorization-server.ts";
 import { endpointPath, metadataPaths } from "./auth/metadata.ts";
 import {
@@ -51,7 +53,7 @@ export function createApp(server: Server) {
   const { authorization } = authenticator;
 
   // `/mcp/` is `/mcp`: people copy URLs with a slash at the end.
-  const app = new Hono({ strict: false });
+  const app = new HonoBase({ strict: false, router: new RegExpRouter() });
 
   const { introduction, introductions } = server;
   const profiles = [...introductions.keys()];
@@ -90,14 +92,15 @@ export function createApp(server: Server) {
   app.get("/health", async (c) => {
     const { SERVER_NAME: name, SERVER_VERSION: version } = settings;
     const health = { $schema: LATEST, name, version };
-    // Servlets and tools are listed only where no authentication is required.
-    if (!authenticator.isOpen) return c.json(health);
     const registry = await serving.registry();
-    const servlets = registry.servlets.map((servlet) => servlet.name);
     const catalog = await registry.catalog().catch((error: unknown) => void report(error));
-    const tools = catalog?.lists.tools.length ?? 0;
-    // Nor to a web page under a name that was rebound to this machine.
-    const lists = isServed(c.req.raw, policy) ? { servlets, tools } : {};
+    // Servlets and tools are listed only where no authentication is required, and to no web page under a name that was
+    // rebound to this machine.
+    const isListed = catalog && authenticator.isOpen && isServed(c.req.raw, policy);
+    const lists = isListed && {
+      servlets: registry.servlets.map((servlet) => servlet.name),
+      tools: catalog.lists.tools.length,
+    };
     return c.json({ ...health, ...lists }, catalog === undefined ? 503 : 200);
   });
 

@@ -1,4 +1,5 @@
-import { createLocalJWKSet, errors, type JWTVerifyGetKey } from "jose";
+import { createLocalJWKSet, type JWTVerifyGetKey } from "jose";
+import { JWKSNoMatchingKey } from "jose/errors";
 import * as z from "zod/mini";
 import type { Issuer } from "../settings/oauth-settings.ts";
 import { Fault } from "../core/errors.ts";
@@ -54,7 +55,7 @@ export function issuerKeys({ issuer, jwks_uri }: Issuer, fetch: Fetch): JWTVerif
     try {
       return await current(header, token);
     } catch (error) {
-      const isRotated = error instanceof errors.JWKSNoMatchingKey;
+      const isRotated = error instanceof JWKSNoMatchingKey;
       if (!isRotated || isWithin(fetchedAt, limits.keySetCooldownMs)) throw error;
       return await (
         await refresh()

@@ -1,4 +1,5 @@
-import { decodeJwt, errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from "jose";
+import { JWTClaimValidationFailed, JWTExpired } from "jose/errors";
+import { decodeJwt, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from "jose";
 import type { Issuer } from "../settings/oauth-settings.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
@@ -120,8 +121,8 @@ function isFor(audience: string, required: string): boolean {
 }
 
 function complaint(error: unknown): string {
-  if (error instanceof errors.JWTExpired) return "The access token has expired. Request a new one.";
-  if (error instanceof errors.JWTClaimValidationFailed) {
+  if (error instanceof JWTExpired) return "The access token has expired. Request a new one.";
+  if (error instanceof JWTClaimValidationFailed) {
     if (error.claim === "nbf")
       return "The access token is not valid yet. Check the clocks of its issuer and this server.";
   }

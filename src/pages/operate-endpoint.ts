@@ -19,7 +19,7 @@ import { endpointOf } from "./connect.ts";
 import { confirmPage, keyPage, operatePage, operateStyle, type Overview } from "./operate.ts";
 import { timeAgo } from "./times.ts";
 import { count } from "./units.ts";
-import type { Hono } from "hono";
+import type { HonoBase } from "hono/hono-base";
 import { html } from "hono/html";
 import { endpointPath } from "../auth/metadata.ts";
 import { demandOwnOrigin } from "../auth/origin.ts";
@@ -365,7 +365,7 @@ interface OperatorParts extends Operated {
 }
 
 /** Adds the routes of these pages. */
-export function addOperatorPages(app: Hono, parts: OperatorParts): void {
+export function addOperatorPages(app: HonoBase, parts: OperatorParts): void {
   const { visited, visitorOf, siteFor, paged } = parts;
 
   app.get(PAGES.Usage, ({ req: { raw } }) =>

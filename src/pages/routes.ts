@@ -1,5 +1,6 @@
 /** The console's routes, and who may open each page. */
-import type { Handler, Hono } from "hono";
+import type { Handler } from "hono";
+import type { HonoBase } from "hono/hono-base";
 import { endpointsOf } from "../servlets/profiles.ts";
 import { endpointPath } from "../auth/metadata.ts";
 import { demandOwnOrigin, isLocal } from "../auth/origin.ts";
@@ -32,7 +33,7 @@ export interface ConsoleParts extends Server {
 }
 
 /** Adds the routes of the console. */
-export function addConsole(app: Hono, parts: ConsoleParts): void {
+export function addConsole(app: HonoBase, parts: ConsoleParts): void {
   const { env, settings, authenticator, rateLimiter, serving, people } = parts;
   const { profiles: named = {} } = parts.bundle;
   const profiles = endpointsOf(named).map((name): ShownProfile => {
@@ -185,7 +186,7 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
       parts.mcpFor((raw) => identify(raw, profile), profile),
     );
 
-  // A parameter beside the fixed paths would leave the fastest of Hono's routers.
+  // A parameter beside the fixed paths is nothing for Hono's fastest router, the only one here.
   if (assets)
     app.get(`${ASSETS_PATH}*`, ({ req }) => assets(req.raw, req.path.slice(ASSETS_PATH.length)));
 }
