@@ -179,25 +179,36 @@ async function fillTemplate(): Promise<void> {
   await writeFile(path, filled);
   const skill = await text("skills/write-servlets/SKILL.md");
   await writeFile(join(template, "AGENTS.md"), skill.replace(/^---\n[^]*?\n---\n+/, ""));
-  await cp(join(ROOT, "Dockerfile"), join(template, "Dockerfile"));
+  await writeFile(join(template, "Dockerfile"), projectImage(await text("Dockerfile")));
   await cp(join(ROOT, ".dockerignore"), join(template, "_dockerignore"));
   await writeFile(join(template, "wrangler.toml"), projectConfig(await text("wrangler.toml")));
 }
 
+/** Changes a text piece by piece. Throws where it has no such piece. */
+function changing(name: string, own: string) {
+  return (from: RegExp, to: string) => {
+    if (!from.test(own)) throw new Error(`${name} no longer has ${from}.`);
+    return (own = own.replace(from, to));
+  };
+}
+
+/** This project's Dockerfile for a new project, which lacks what only `npm ci` of the repository reads. */
+function projectImage(own: string): string {
+  const change = changing("Dockerfile", own);
+  change(/^COPY package\/bin.*\n/m, "");
+  return change(/ \.npmrc/, "");
+}
+
 /** This project's wrangler.toml, changed for a new project. */
 function projectConfig(own: string): string {
-  const change = (from: RegExp, to: string) => {
-    if (!from.test(own)) throw new Error(`wrangler.toml no longer has ${from}.`);
-    own = own.replace(from, to);
-  };
+  const change = changing("wrangler.toml", own);
   change(/^name = .*$/m, 'name = "{{name}}"');
   change(/^main = .*$/m, '# Written by `edge-servlets bundle`.\nmain = ".bundle/worker.ts"');
   change(/^command = .*$/m, 'command = "npx edge-servlets bundle"');
   change(/^SERVER_NAME = .*$/m, 'SERVER_NAME = "{{name}}"');
   change(/^SERVER_TITLE = .*$/m, 'SERVER_TITLE = "{{name}}"');
   change(/bucket_name = "edge-servlets-builds"/, 'bucket_name = "{{name}}-builds"');
-  change(/^# What outlives a request;.*$/m, "# What outlives a request.");
-  return own
+  return change(/^# What outlives a request;.*$/m, "# What outlives a request.")
     .replaceAll("`npm run bundle`", "`edge-servlets bundle`")
     .replaceAll("(docs/", "(node_modules/edge-servlets/docs/");
 }

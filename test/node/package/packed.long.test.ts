@@ -102,6 +102,19 @@ test("its command serves the servlet of the template, and ends when it is told t
   expect(await ended).toBe(0);
 }, 180_000);
 
+test("its Dockerfile copies only what a project has, and that of the repository what it has", async () => {
+  for (const place of [project, "."]) {
+    const lines = (await readFile(join(place, "Dockerfile"), "utf8")).matchAll(
+      /^COPY (?!--)(.+) \S+$/gm,
+    );
+    const copied = [...lines].flatMap(([, names = ""]) => names.split(" "));
+    expect(copied).toContain("package-lock.json");
+    // npm writes it.
+    for (const name of copied.filter((one) => one !== "package-lock.json"))
+      await access(join(place, name));
+  }
+});
+
 test("a test of the project loads its servlet", async () => {
   await writeFile(
     join(project, "try.mjs"),
