@@ -37,15 +37,17 @@ describe("pages and health", () => {
     });
   });
 
-  test("and 503 where nothing can be served", async () => {
-    vi.spyOn(console, "error").mockImplementation(() => {});
-    const [first] = bundle.servlets;
-    const broken = { ...first!, lists: { ...first!.lists!, tools: undefined as never } };
-    expect(
-      (await get("/health", {}, createApp(createServer({ servlets: [broken] }, {})))).status,
-    ).toBe(503);
-    vi.restoreAllMocks();
-  });
+  test.each([{}, { API_KEYS: JSON.stringify({ ada: "0".repeat(64) }) }])(
+    "and 503 where nothing can be served: %j",
+    async (settings) => {
+      vi.spyOn(console, "error").mockImplementation(() => {});
+      const [first] = bundle.servlets;
+      const broken = { ...first!, lists: { ...first!.lists!, tools: undefined as never } };
+      const server = createApp(createServer({ servlets: [broken] }, settings));
+      expect((await get("/health", {}, server)).status).toBe(503);
+      vi.restoreAllMocks();
+    },
+  );
 
   test.each(["/", "/mcp"])(
     "GET %s from a browser is a page with the URL and the tools",
