@@ -165,6 +165,13 @@ export class Usage extends DurableObject<Env> {
       .toArray();
   }
 
+  /** Deletes what is counted by this caller's name; the totals stay. */
+  async forget(caller: string): Promise<void> {
+    this.#sql.exec("DELETE FROM counts WHERE by = 'caller' AND name = ?", caller);
+    for (const table of ["failures", "stored", "waiting"])
+      this.#sql.exec(`DELETE FROM ${table} WHERE caller = ?`, caller);
+  }
+
   /** Notes what an operator has done. */
   async acted({ by, how, what }: Omit<Act, "at">): Promise<void> {
     const now = Date.now();

@@ -1,6 +1,7 @@
 import { unsettled } from "../core/settled.ts";
 import type { Env } from "../bindings.ts";
 import { Fault } from "../core/errors.ts";
+import { usageOf } from "../observe/counting.ts";
 import type { ServletRef } from "../servlets/bundle.ts";
 import type { Manifest } from "../servlets/manifest.ts";
 import type { PersonObjects } from "../pages/person-objects.ts";
@@ -16,10 +17,11 @@ export type OperatedStates = ReturnType<typeof operatedStates>;
 
 /** The states of a Worker with these bindings. `owners` returns all servlets, those with state first. */
 export function operatedStates(
-  { SERVLET_STATES: objects }: Env,
+  env: Env,
   owners: () => Promise<readonly StateOwner[]>,
   persons: PersonObjects | undefined,
 ) {
+  const { SERVLET_STATES: objects } = env;
   const objectOf = async (servlet: StateOwner, scope: Scope) => {
     if (objects === undefined) {
       throw new Fault(
@@ -57,7 +59,7 @@ export function operatedStates(
         await state.imported({ servlet: refIn(servlet), filesOnly, ...caller }, file),
       );
     },
-    /** Deletes all that is kept for one caller, by its key: also secrets and accounts. Returns the names of servlets that may have kept something. */
+    /** Deletes all that is kept for one caller, by its key: also secrets, accounts and counters. Returns the names of servlets that may have kept something. */
     async forgetCaller(caller: string) {
       await persons?.at(caller, async (object) => object.forgetAll(caller));
       // Where a client has no sessions, a servlet that keeps state for sessions has that of its caller.
@@ -65,6 +67,7 @@ export function operatedStates(
         ({ state = "call" }) => state === "caller" || state === "session",
       );
       for (const owner of keeping) await forget(owner, callerScope(owner.state, caller));
+      await usageOf(env)?.().forget(caller);
       return [...new Set(keeping.map(({ name }) => name))];
     },
   };

@@ -367,6 +367,12 @@ describe("the account", () => {
       expect(page.text).toMatch(/keep for you: 1 servlet, counting \([\d.]+ KiB\)/);
       return page;
     });
+    const usage = env.USAGE!.getByName("usage");
+    const counted = async () =>
+      (await usage.report("hour", "caller")).named.map(({ name }) => name);
+    await eventually(async () =>
+      expect(await counted()).toEqual(expect.arrayContaining([ada, eve])),
+    );
     const asked = await person.send("/account", { ...hidden, do: "forget-me" });
     expect(asked.text).toContain("It cannot be undone");
     expect(asked.text).toMatch(/1 call, with questions and results 1 secret 0 connected accounts/);
@@ -375,6 +381,8 @@ describe("the account", () => {
     expect(over.text).toContain("You are forgotten");
     expect((await person.fetch("/account")).text).toContain("Sign in to edge-servlets");
 
+    const names = await counted();
+    expect([names.includes(ada), names.includes(eve)]).toEqual([false, true]);
     expect(saidIn(await plan([KEPT]))).toEqual([null]);
     expect(saidIn(await plan([KEPT], eve))).toEqual([`of-${eve}`]);
     expect([await count(ada), await count(eve)]).toEqual(["1", "2"]);
