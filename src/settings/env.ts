@@ -182,11 +182,12 @@ const settingsSchema = z.object({
   ALLOWED_ORIGINS: words,
   /**
    * The server's own origin, such as `https://mcp.example.com`, in all that it says and decides: audience of tokens,
-   * metadata, links, cookies. Without it, that of each request. With it, requests for other hosts are refused (421), except
-   * for loopback names and `ALLOWED_HOSTS`. Set it [wherever you host it yourself](self-hosting.md#behind-a-reverse-proxy).
+   * metadata, links, cookies. Without it, that of each request. With it, and always [on a machine of your
+   * own](self-hosting.md#behind-a-reverse-proxy), requests for other hosts are refused (421), except for loopback names and
+   * `ALLOWED_HOSTS`.
    */
   PUBLIC_URL: z.optional(publicUrl),
-  /** Host names, besides loopback, that are served by plain http; on a server of [one's own](self-hosting.md), by https too. */
+  /** Host names that are served, by plain http too, besides loopback ones and that of `PUBLIC_URL`. */
   ALLOWED_HOSTS: hosts,
   /** A secret: 32 bytes in hex (`openssl rand -hex 32`). Encrypts the state of waiting calls; without it the server makes its own keys. */
   STATE_KEY: z.optional(
