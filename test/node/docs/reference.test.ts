@@ -33,6 +33,16 @@ test("README.md is short", () => {
   expect(textOf("README.md").split("\n").length).toBeLessThanOrEqual(150);
 });
 
+test("docs/self-hosting.md has every option of npm start", async () => {
+  const [, usage] = /const USAGE = `([^`]*)`/.exec(await readFile("src/host/start.ts", "utf8"))!;
+  const options = usage!.match(/^--[a-z-]+/gm)!;
+  expect(options.length).toBeGreaterThan(9);
+  const table = textOf("docs/self-hosting.md")
+    .match(/^\| `--.*$/gm)!
+    .join("\n");
+  expect(options.filter((option) => !new RegExp(`\`${option}[ \`]`).test(table))).toEqual([]);
+});
+
 /** The anchor that GitHub gives a heading. */
 const anchorOf = (heading: string): string =>
   heading
@@ -58,13 +68,13 @@ describe.each(pages)("$path", ({ path, text }: Page) => {
   });
 
   test.runIf(path.startsWith("src/"))("names files of its room that are there", () => {
-    const named = [...prose.matchAll(/(?<=(?:^|[`, *(])(?![`/]))([\w-]+\.(?:ts|wat))\b/g)].map(
-      ([, name]) => name!,
-    );
-    const here = new Set(
-      files.filter((file) => file.startsWith(dirname(path))).map((file) => basename(file)),
-    );
-    expect(named.filter((name) => !here.has(name))).toEqual([]);
+    const named = [
+      ...prose.matchAll(/(?<=(?:^|[`, *(])(?![`/]))((?:[\w-]+\/)*[\w-]+\.(?:ts|wat))\b/g),
+    ].map(([, name]) => name!);
+    const here = files.filter((file) => file.startsWith(dirname(path)));
+    const isThere = (name: string) =>
+      files.includes(name) || here.some((file) => file.endsWith(`/${name}`));
+    expect(named.filter((name) => !isThere(name))).toEqual([]);
   });
 
   test("names files that are there", () => {
