@@ -10,12 +10,12 @@ import { runNodeScript, wrangler } from "./wrangler.ts";
 
 const USAGE = `edge-servlets init FOLDER       makes a project with one servlet and its test
 edge-servlets dev               serves the project at http://localhost:8787/mcp, and reloads when you save
-edge-servlets test              runs the tests of its servlets with vitest
+edge-servlets test              runs the tests of its servlets with vitest; each builds the servlet that it loads
 edge-servlets deploy            deploys it to Cloudflare, with the arguments of wrangler deploy
 edge-servlets start             serves it on this machine, without wrangler or Cloudflare
 edge-servlets standalone DIR    writes a folder that serves it, for a container: see the Dockerfile
 edge-servlets backup, restore   copies the data of \`start\`, even while it runs, and restores it
-edge-servlets bundle            prepares its servlets; dev, test, deploy and start do this first
+edge-servlets bundle            prepares its servlets; dev, deploy, start and others do this first
 edge-servlets size              says how large the Worker is, without deploying it
 edge-servlets keys …            API keys: create, list, revoke, push
 edge-servlets registry …        server.json for the MCP registry, and the proof of its domain
