@@ -8,7 +8,7 @@
  * has CPython and its kit, for projects with servlets in Python.
  */
 import { execFileSync } from "node:child_process";
-import { cp, glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { access, cp, glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { pack } from "../src/bundle/packs.ts";
@@ -17,6 +17,7 @@ import { PACK, PACKAGE as PYTHON, pythonPlugin } from "../src/bundle/python/engi
 import { interpreterPlugin } from "../src/bundle/typescript/engine.ts";
 import { prepare, resultOf } from "../src/bundle/wasm/prepare.ts";
 import { limits } from "../src/core/limits.ts";
+import { linksIn } from "./links.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
 const OUT = join(ROOT, ".bundle/packages");
@@ -59,6 +60,7 @@ await fillTemplate();
 for (const file of [
   "LICENSE",
   "CHANGELOG.md",
+  "SECURITY.md",
   "docs",
   "templates",
   "plugins/lib",
@@ -66,6 +68,7 @@ for (const file of [
 ]) {
   await cp(join(ROOT, file), join(main, file), { recursive: true });
 }
+await linkToRepository();
 await cp(join(ROOT, "package/README.md"), join(main, "README.md"));
 await cp(join(ROOT, "package/bin"), join(main, "bin"), {
   recursive: true,
@@ -142,6 +145,27 @@ async function copyOthers(): Promise<void> {
       continue;
     await mkdir(dirname(join(dist, path)), { recursive: true });
     await cp(join(ROOT, "src", path), join(dist, path));
+  }
+}
+
+/** Has links of documents to files that are not packed, such as those to the repository's README, lead to the repository. */
+async function linkToRepository(): Promise<void> {
+  const files = `${repository.url.replace(/^git\+|\.git$/g, "")}/blob/HEAD`;
+  const isPacked = (path: string) =>
+    access(join(main, path)).then(
+      () => true,
+      () => false,
+    );
+  for await (const page of glob(["*.md", "docs/*.md"], { cwd: main })) {
+    let linked = await readFile(join(main, page), "utf8");
+    for (const link of linksIn(linked)) {
+      const [file, anchor] = link.split("#") as [string, string?];
+      const path = join(dirname(page), file);
+      if (file === "" || (await isPacked(path))) continue;
+      const whole = `](${files}/${path}${anchor === undefined ? "" : `#${anchor}`})`;
+      linked = linked.replaceAll(`](${link})`, whole);
+    }
+    await writeFile(join(main, page), linked);
   }
 }
 

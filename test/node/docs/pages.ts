@@ -1,4 +1,5 @@
-import { glob, readFile } from "node:fs/promises";
+import { access, glob, readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 
 /** A fenced block of a page. */
 export interface Block {
@@ -39,4 +40,28 @@ export async function allPages(): Promise<Page[]> {
     glob(["*.md", "docs/*.md", "plugins/README.md", "src/**/README.md", "test/**/README.md"]),
   );
   return Promise.all(paths.toSorted().map(readPage));
+}
+
+/** The anchor that GitHub gives a heading. */
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+    .replaceAll(" ", "-");
+
+/** Those of a page's relative links whose file or heading is not there. */
+export async function brokenLinks(links: readonly string[], page: string): Promise<string[]> {
+  const broken = links.map(async (link) => {
+    const [file, anchor] = link.split("#") as [string, string?];
+    const linked = file === "" ? page : join(dirname(page), file);
+    try {
+      await access(linked);
+      if (anchor === undefined) return [];
+      const headings = (await readFile(linked, "utf8")).matchAll(/^#+ (.*)$/gm);
+      return [...headings].some(([, heading]) => anchorOf(heading!) === anchor) ? [] : [link];
+    } catch {
+      return [link];
+    }
+  });
+  return (await Promise.all(broken)).flat();
 }

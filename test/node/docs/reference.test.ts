@@ -1,11 +1,12 @@
-import { access, glob, readFile } from "node:fs/promises";
+import { glob, readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { publicLimits } from "../../../src/core/limits.ts";
 import { manifestSchema } from "../../../src/servlets/manifest.ts";
 import { context } from "../../../src/sdk/context.ts";
 import { loadServlet } from "../../../src/testing/index.ts";
-import { allPages, type Page } from "./pages.ts";
+import { linksIn } from "../../../package/links.ts";
+import { allPages, brokenLinks, type Page } from "./pages.ts";
 import { PAGES, renewed } from "./reference.ts";
 import { copyOfProject, place } from "./shell.ts";
 
@@ -43,28 +44,13 @@ test("docs/self-hosting.md has every option of npm start", async () => {
   expect(options.filter((option) => !new RegExp(`\`${option}[ \`]`).test(table))).toEqual([]);
 });
 
-/** The anchor that GitHub gives a heading. */
-const anchorOf = (heading: string): string =>
-  heading
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
-    .replaceAll(" ", "-");
-
 const files = await Array.fromAsync(glob("{src,test,plugins,docs,.github}/**/*"));
 
 describe.each(pages)("$path", ({ path, text }: Page) => {
   const prose = text.replaceAll(/^```[^]*?^```/gm, "");
 
   test("links to what is there", async () => {
-    for (const [, target] of prose.matchAll(/\]\(([^)#]*(?:#[^)]*)?)\)/g)) {
-      if (/^https?:/.test(target!)) continue;
-      const [file, anchor] = target!.split("#") as [string, string?];
-      const linked = file === "" ? path : join(dirname(path), file);
-      await access(linked);
-      if (anchor === undefined) continue;
-      const headings = (await readFile(linked, "utf8")).matchAll(/^#+ (.*)$/gm);
-      expect([...headings].map(([, heading]) => anchorOf(heading!))).toContain(anchor);
-    }
+    expect(await brokenLinks(linksIn(text), path)).toEqual([]);
   });
 
   test.runIf(path.startsWith("src/"))("names files of its room that are there", () => {

@@ -2,6 +2,7 @@ import { execFile, spawn } from "node:child_process";
 import { createReadStream } from "node:fs";
 import {
   access,
+  glob,
   mkdir,
   mkdtemp,
   readdir,
@@ -17,7 +18,9 @@ import { promisify } from "node:util";
 import { createGunzip } from "node:zlib";
 import { unpackTar } from "modern-tar/fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { linksIn } from "../../../package/links.ts";
 import { VERSION } from "../../../src/core/version.ts";
+import { brokenLinks } from "../docs/pages.ts";
 import { freePort } from "../workerd.ts";
 
 /**
@@ -188,6 +191,22 @@ test("the packages are ready to publish, with where they were made", async () =>
       files: expect.arrayContaining([...files]),
     });
   }
+});
+
+test("links of its documents lead to what is packed, or to what is in the repository", async () => {
+  const installed = join(project, "node_modules/edge-servlets");
+  const pages = await Array.fromAsync(glob(["*.md", "docs/*.md"], { cwd: installed }));
+  expect(pages).toEqual(expect.arrayContaining(["SECURITY.md", "docs/access.md"]));
+  const repository = /^https:\/\/github\.com\/edge-servlets\/edge-servlets\/blob\/HEAD\//;
+  const elsewhere: string[] = [];
+  for (const page of [...pages.map((one) => join(installed, one)), join(project, "README.md")]) {
+    const text = await readFile(page, "utf8");
+    expect({ page, broken: await brokenLinks(linksIn(text), page) }).toEqual({ page, broken: [] });
+    for (const [, target] of text.matchAll(/\]\(([^)]*)\)/g))
+      if (repository.test(target!)) elsewhere.push(target!.replace(repository, ""));
+  }
+  expect(elsewhere).toContain("README.md#connect-a-client");
+  expect(await brokenLinks(elsewhere, "README.md")).toEqual([]);
 });
 
 test("a project can say how large its Worker is", async () => {
