@@ -7,6 +7,12 @@ const MODELS =
   "its version 2 is compiled for a computer: use dataclasses, or pydantic 1 (pydantic<2)";
 const PROTOCOL =
   "the server speaks the protocol, and knows its callers: write tools, resources and prompts, as docs/python.md says";
+const MAIL = "a servlet sends and reads no mail by itself: have a service do it, by fetch";
+const LOGS =
+  "a servlet writes no files of logs: what `logging` and `print` write is in the server's log";
+const TOOLS =
+  "it is for whoever develops, and not in a servlet: use it where your code runs without one";
+const SERVER = "a servlet answers MCP alone: the server serves HTTP";
 const PICTURES = "it is compiled for a computer: have the picture made by a service";
 
 /** Gives each of these names one advice. */
@@ -19,6 +25,25 @@ const ADVICE: Readonly<Record<string, string>> = {
   ...adviseAll("pydantic pydantic-core pydantic_core", MODELS),
   ...adviseAll("PIL pillow", PICTURES),
   ...adviseAll("fastmcp mcp", PROTOCOL),
+  ...adviseAll("smtplib imaplib poplib", MAIL),
+  ...adviseAll("ftplib xmlrpc telnetlib", SOCKETS),
+  ...adviseAll("logging.handlers logging.config", LOGS),
+  ...adviseAll("http.server socketserver wsgiref", SERVER),
+  ...adviseAll(
+    "pdb bdb cProfile profile pstats trace tracemalloc doctest pydoc test py_compile compileall",
+    TOOLS,
+  ),
+  ...adviseAll("curses turtle idlelib", "a servlet has no screen: give it a view"),
+  ...adviseAll("pty tty", "a servlet has no terminal: it gets parameters of tools"),
+  ...adviseAll("venv ensurepip pip", "packages are named in requirements.txt"),
+  ...adviseAll(
+    "dotenv",
+    "a servlet has no environment variables: ctx.config, with env_vars in servlet.json",
+  ),
+  webbrowser:
+    "a servlet has no screen: await ctx.elicit_url(message, url) asks the user to open a page",
+  dbm: "it is compiled for a computer: use sqlite3",
+  "concurrent.interpreters": "a servlet has one thread: use async functions and asyncio.gather",
   "rpds-py":
     "it is compiled for a computer: of what needs it take an older version (jsonschema<4.18)",
   lxml: "it is compiled for a computer: use xml.etree or html.parser",
@@ -32,8 +57,13 @@ const ADVICE: Readonly<Record<string, string>> = {
   tkinter: "a servlet has no screen: give it a view",
 };
 
-/** The message for an import of a missing module. */
-export function adviceOn(name: string): string {
+/** Names of other packages that the kit has, too. */
+const IN_KIT = new Set(["pydantic.Field"]);
+
+/** The message for an import of a missing module, or of these names from it. */
+export function adviceOn(name: string, names: readonly string[] = []): string {
+  if (names.length > 0 && names.every((one) => IN_KIT.has(`${name}.${one}`)))
+    return `there is no ${name} in a servlet, but its kit has the same: from edge_servlets import ${names.join(", ")}`;
   const known = ADVICE[name] ?? ADVICE[name.split(".")[0]!];
   if (known !== undefined) return `there is no ${name} in a servlet, as ${known}`;
   return `there is no module ${name}: put its files beside servlet.py or into vendor/, or name its package in requirements.txt`;

@@ -129,7 +129,7 @@ export async function modulesOf(
         const inside = [];
         for (const each of submodulesOf(one)) if (await want(each)) inside.push(each);
         if (!isThere && !one.isOptional && inside.length === 0 && isAuthors)
-          throw new Refusal(`${module.path}:${one.line}: ${adviceOn(one.name)}`);
+          throw new Refusal(`${module.path}:${one.line}: ${adviceOn(one.name, one.names)}`);
         // Library modules that only functions of packages import stay unloaded until a call needs them.
         if (one.isLazy && isThere && (isAuthors || !library.has(one.name)))
           for (const each of [one.name, ...inside])

@@ -165,3 +165,25 @@ describe("a definition is refused", () => {
     await expect(bundle({ "servlet.py": `${HEAD}${text}\n` })).rejects.toThrow(message);
   });
 });
+
+describe("an import is refused, with what to write instead", () => {
+  const { bundle } = bundling();
+  test.each<[line: string, message: string]>([
+    [
+      "from pydantic import Field",
+      "servlet.py:1: there is no pydantic in a servlet, but its kit has the same: from edge_servlets import Field",
+    ],
+    ["from pydantic import BaseModel, Field", "use dataclasses, or pydantic 1 (pydantic<2)"],
+    [
+      "import smtplib",
+      "servlet.py:1: there is no smtplib in a servlet, as a servlet sends and reads",
+    ],
+    ["import logging.handlers", "a servlet writes no files of logs"],
+    ["from http.server import HTTPServer", "a servlet answers MCP alone"],
+    ["import webbrowser", "await ctx.elicit_url(message, url)"],
+    ["import pdb", "it is for whoever develops"],
+    ["import ftplib", "from edge_servlets import fetch"],
+  ])("%s", async (line, message) => {
+    await expect(bundle({ "servlet.py": `${line}\n` })).rejects.toThrow(message);
+  });
+});
