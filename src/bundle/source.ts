@@ -57,7 +57,7 @@ function onlyOne(files: string[], folder: string, kind: string): string[] {
 const DEFINES = {
   script: /^export\s+default\s+defineServlet\b/m,
   python:
-    /^(?:from|import)\s+(?:edge_servlets|fastmcp)\b[^]*^@(?:\w+\.)?(?:tool|resource|prompt)\b/m,
+    /^(?:from|import)\s+(?:edge_servlets|fastmcp|mcp)\b[^]*^@(?:\w+\.)?(?:tool|resource|prompt)\b/m,
 };
 
 /** Throws a `Refusal` for a servlet in TypeScript or Python whose file has another name: nobody would read it. */

@@ -186,4 +186,12 @@ describe("an import is refused, with what to write instead", () => {
   ])("%s", async (line, message) => {
     await expect(bundle({ "servlet.py": `${line}\n` })).rejects.toThrow(message);
   });
+
+  test("a server of the official SDK in a file of another name", async () => {
+    const text =
+      'from mcp.server.fastmcp import FastMCP\nmcp = FastMCP("a")\n@mcp.tool()\ndef f(): ...\n';
+    await expect(bundle({ "server.py": text })).rejects.toThrow(
+      "server.py: it is a servlet, but only servlet.py is read as one: rename it",
+    );
+  });
 });
