@@ -1,9 +1,18 @@
 """The exports of a servlet, each as a function from its input to its output as JSON."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import (
+    Callable,
+    Collection,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableSequence,
+    Sequence,
+)
 from contextlib import contextmanager
-from inspect import Parameter, signature
+from inspect import Parameter, isasyncgenfunction, isgeneratorfunction, signature
 from types import UnionType
 from typing import (
     Annotated,
@@ -99,7 +108,14 @@ class _Signature:
     """The parameters of a function, as a caller fills them."""
 
     def __init__(self, function: Function, shapes: Shapes) -> None:
-        self.function = function
+        if isasyncgenfunction(function):
+            raise DefinitionError("it is an async generator. Return a list.")
+        # Where it yields several values, they are its result.
+        self.function = (
+            (lambda **arguments: list(function(**arguments)))
+            if isgeneratorfunction(function)
+            else function
+        )
         self.members: dict[str, Member] = {}
         self.hints = hints_of(
             function if hasattr(function, "__annotations__") else type(function).__call__
@@ -260,8 +276,9 @@ def log_raised(error: BaseException) -> None:
 def _output_of(hint: Any) -> tuple[Output, Json | None]:
     """How values of a return type become results, and their schema where the type says something that content does not."""
     all_arms = _arms(hint)
-    arms = [one for one in all_arms if not _is_result(one)]
-    if not arms or (len(arms) == 1 and (arms[0] in _FREE or _is_blocks(arms[0]))):
+    arms = [one for one in all_arms if not _is(one, ToolResult)]
+    has_content = any(_is_content(one) or _is_blocks(one) for one in arms)
+    if not arms or has_content or (len(arms) == 1 and arms[0] in _FREE):
         return "free", None
     if len(arms) < len(all_arms):
         hint = Union[tuple(arms)]
@@ -287,21 +304,47 @@ def _arms(hint: Any) -> list[Any]:
     if isinstance(hint, TypeAliasType):
         return _arms(hint.__value__)
     if get_origin(hint) is Annotated:
+    some = [one for one in arms if one is not type(None)]
+    if len(some) == 1 and _is_list_of_any(some[0]):
+        return "series", None
         return _arms(get_args(hint)[0])
     if get_origin(hint) in (Union, UnionType):
         return [arm for one in get_args(hint) for arm in _arms(one)]
     return [hint]
 
 
-def _is_result(hint: Any) -> bool:
-    return isinstance(hint, type) and issubclass(hint, (ToolResult, Content, ResourceContents))
+def _is(hint: Any, *kinds: type) -> bool:
+    return isinstance(hint, type) and issubclass(hint, kinds)
+
+
+def _is_content(hint: Any) -> bool:
+    return _is(hint, Content, ResourceContents)
+
+
+_SERIES: tuple[Any, ...] = (
+    list,
+    tuple,
+    Sequence,
+    MutableSequence,
+    Collection,
+    Iterable,
+    Iterator,
+    Generator,
+)
+
+
+def _is_series(hint: Any) -> bool:
+    return (get_origin(hint) or hint) in _SERIES
+
+
+def _is_list_of_any(hint: Any) -> bool:
+    return _is_series(hint) and all(one in (Any, object, ...) for one in get_args(hint))
 
 
 def _is_blocks(hint: Any) -> bool:
-    """True for a list in which content may be."""
-    args = get_args(hint)
-    return get_origin(hint) in (list, tuple) and any(
-        _is_result(arm) for one in args for arm in _arms(one)
+    """True for a list whose type says that content is in it."""
+    return _is_series(hint) and any(
+        _is_content(arm) for one in get_args(hint) for arm in _arms(one)
     )
 
 

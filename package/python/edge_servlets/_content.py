@@ -325,8 +325,19 @@ def _block(value: object) -> Content:
 _BLOCKS = ("text", "image", "audio", "resource", "resource_link")
 
 
-def _is_block(value: object) -> bool:
-    return isinstance(value, (Content, str))
+def _are_blocks(value: object) -> bool:
+    """True for a list in which content is."""
+    return isinstance(value, (list, tuple)) and any(
+        isinstance(one, (Content, ResourceContents)) for one in value
+    )
+
+
+def _are_texts(value: object) -> bool:
+    return (
+        isinstance(value, (list, tuple))
+        and bool(value)
+        and all(isinstance(one, str) for one in value)
+    )
 
 
 def is_unfinished(value: object) -> bool:
@@ -350,9 +361,9 @@ def _whole(result: ToolResult, what: str) -> str:
     return encode_of({"content": result.content, **members}, what)
 
 
-type Output = Literal["free", "object", "wrapped"]
+type Output = Literal["free", "object", "wrapped", "series"]
 """How a tool's return value becomes its result: by what it is; as structured content, since its type says that it is an
-object; or as the member `result` of such."""
+object; as the member `result` of such; or as content where a list has some, else as such a member."""
 
 
 def tool_result(output: Output, what: str) -> Callable[[object], str]:
@@ -362,12 +373,17 @@ def tool_result(output: Output, what: str) -> Callable[[object], str]:
     def structured(value: object) -> str:
         written = encode_of(value, what)
         text = quote(value) if isinstance(value, str) else quote(written)
-        inner = written if output != "wrapped" else f'{{"result":{written}}}'
+        inner = written if output == "object" else f'{{"result":{written}}}'
         return f'{{"content":[{{"type":"text","text":{text}}}],"structuredContent":{inner}}}'
+
+    def blocks(values: Any) -> str:
+        return encode_of({"content": [_block(one) for one in values]}, what)
 
     def declared(value: object) -> str:
         if isinstance(value, ToolResult):
             return _whole(value, what)
+        if output == "series" and _are_blocks(value):
+            return blocks(value)
         return encode_of(value, what) if is_unfinished(value) else structured(value)
 
     def free(value: object) -> str:
@@ -381,8 +397,8 @@ def tool_result(output: Output, what: str) -> Callable[[object], str]:
             return encode_of({"content": [_block(value)]}, what)
         if is_unfinished(value):
             return encode_of(value, what)
-        if isinstance(value, (list, tuple)) and value and all(map(_is_block, value)):
-            return encode_of({"content": [_block(one) for one in value]}, what)
+        if _are_blocks(value) or _are_texts(value):
+            return blocks(value)
         written = encode_of(value, what)
         if written[0] in "{[":
             return f'{{"content":[{{"type":"text","text":{quote(written)}}}],"structuredContent":{written}}}'

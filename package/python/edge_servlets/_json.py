@@ -91,9 +91,32 @@ def encode(value: object) -> str:
     """The value as JSON. Raises a `TypeError` or `ValueError` whose notes say where JSON cannot express it."""
     try:
         return "".join(_write(value, 0))
-    except BaseException:
+    except BaseException as error:
         _cycles.clear()
-        raise
+        if not (isinstance(error, TypeError) and str(error).startswith("keys must be ")):
+            raise
+    return "".join(_write(_with_plain_keys(value), 0))
+
+
+_SCALARS = (str, int, float, bool, type(None))
+
+
+def _with_plain_keys(value: Any) -> Any:
+    """The value with texts for keys that JSON has none of, such as dates."""
+    if isinstance(value, _SCALARS):
+        return value
+    if isinstance(value, dict):
+        return {_plain_key(key): _with_plain_keys(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_with_plain_keys(one) for one in value]
+    return _with_plain_keys(plain(value))
+
+
+def _plain_key(key: object) -> object:
+    made = key if isinstance(key, _SCALARS) else plain(key)
+    if isinstance(made, _SCALARS):
+        return made
+    raise TypeError(f"{key!r} cannot be a key: give a text")
 
 
 def encode_of(value: object, what: str) -> str:

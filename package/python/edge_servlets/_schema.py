@@ -524,7 +524,7 @@ class Shapes:
         hints = hints_of(kind)
         members: dict[str, Member] = {}
         for field in fields(kind):
-            if not field.init:
+            if not (field.init or self._output):
                 continue
             default = field.default
             if is_field(default):
@@ -586,7 +586,8 @@ class Shapes:
         schema: Json = {"type": "object", "properties": properties}
         if needed:
             schema["required"] = needed
-        if not is_open:
+        # A function may return a subclass with more members.
+        if not (is_open or self._output):
             schema["additionalProperties"] = False
         converters = {name: member.shape.convert for name, member in members.items()}
 

@@ -15,7 +15,6 @@ const ORDER = {
     count: { type: "integer", default: 1 },
   },
   required: ["size", "count"],
-  additionalProperties: false,
 };
 const MOVIE = {
   type: "object",
@@ -35,6 +34,12 @@ test.each<[tool: string, schema: object | undefined]>([
   ["blocks", undefined],
   ["raw", undefined],
   ["whole", undefined],
+  ["bare_list", undefined],
+  ["any_list", undefined],
+  ["sequence", undefined],
+  ["maybe_list", undefined],
+  ["or_picture", undefined],
+  ["yields_blocks", undefined],
   ["untyped_text", undefined],
   ["order", ORDER],
   ["either", ORDER],
@@ -44,6 +49,15 @@ test.each<[tool: string, schema: object | undefined]>([
   ["choice", wrapped({ type: "string", enum: ["red"] })],
   ["movies", wrapped({ type: "array", items: MOVIE })],
   ["maybe", wrapped({ anyOf: [ORDER, { type: "null" }] })],
+  ["yields", wrapped({ type: "array", items: { type: "string" } })],
+  [
+    "square",
+    {
+      type: "object",
+      properties: { side: { type: "integer" }, area: { type: "integer" } },
+      required: ["side", "area"],
+    },
+  ],
 ])("the output schema of %s follows from its type", async (name, schema) => {
   const { tools } = await servlet.list();
   expect(tools.find((tool) => tool.name === name)?.outputSchema).toEqual(schema);
@@ -57,6 +71,11 @@ describe("a typed value is structured content, and text", () => {
     ["counts", {}, { a: 1 }],
     ["number", {}, { result: 4 }, "4"],
     ["truth", {}, { result: true }, "true"],
+    ["numbers", {}, { result: [1, "a"] }, '[1,"a"]'],
+    ["yields", {}, { result: ["a", "b"] }, '["a","b"]'],
+    ["keys", {}, { "2026-01-02": { red: { "00000000-0000-0000-0000-000000000001": 1 } } }],
+    ["subclass", {}, { size: "small", count: 1, extra: "cream" }],
+    ["square", {}, { side: 3, area: 9 }],
     ["choice", {}, { result: "red" }, '"red"'],
     ["movies", {}, { result: [{ name: "Dune", year: 2021 }] }, '[{"name":"Dune","year":2021}]'],
     ["maybe", { there: false }, { result: null }, "null"],
@@ -100,6 +119,12 @@ describe("content is content", () => {
         ],
       },
     ],
+    ["bare_list", {}, { content: [text("Here:"), png, text('{"a":1}')] }],
+    ["any_list", {}, { content: [png] }],
+    ["sequence", {}, { content: [png] }],
+    ["maybe_list", {}, { content: [png] }],
+    ["or_picture", {}, { content: [png] }],
+    ["yields_blocks", {}, { content: [text("Here:"), png] }],
     [
       "media",
       {},

@@ -1,6 +1,6 @@
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -41,6 +41,20 @@ class Movie(TypedDict):
 class Order:
     size: Literal["small", "large"]
     count: int = 1
+
+
+@dataclass
+class Large(Order):
+    extra: str = "cream"
+
+
+@dataclass
+class Square:
+    side: int
+    area: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.area = self.side**2
 
 
 @dataclass
@@ -132,6 +146,63 @@ def picture() -> Image:
 @tool
 def blocks() -> list[Text | Image | str]:
     return ["one", Text("two", annotations={"priority": 0.5}), Image(data=PNG, format="jpg")]
+
+
+@tool
+def bare_list() -> list:  # pyright: ignore
+    return ["Here:", Image(data=PNG), {"a": 1}]
+
+
+@tool
+def any_list() -> list[Any]:
+    return [Image(data=PNG)]
+
+
+@tool
+def sequence() -> Sequence[Text | Image]:
+    return [Image(data=PNG)]
+
+
+@tool
+def maybe_list() -> list[Image] | None:
+    return [Image(data=PNG)]
+
+
+@tool
+def or_picture() -> Order | Image:
+    return Image(data=PNG)
+
+
+@tool
+def yields_blocks() -> Iterator[str | Image]:
+    yield "Here:"
+    yield Image(data=PNG)
+
+
+@tool
+def numbers() -> list:  # pyright: ignore
+    return [1, "a"]
+
+
+@tool
+def yields() -> Iterator[str]:
+    yield "a"
+    yield "b"
+
+
+@tool
+def keys() -> dict[date, dict[Colour, dict[UUID, int]]]:
+    return {date(2026, 1, 2): {Colour.RED: {UUID(int=1): 1}}}
+
+
+@tool
+def subclass() -> Order:
+    return Large("small")
+
+
+@tool
+def square() -> Square:
+    return Square(3)
 
 
 @tool
