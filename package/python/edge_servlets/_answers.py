@@ -55,7 +55,6 @@ from ._errors import (
 from ._host import ERROR, log, running
 from ._json import encode_of
 from ._schema import (
-    MISSING,
     Convert,
     Member,
     Mismatch,
@@ -65,6 +64,7 @@ from ._schema import (
     from_text,
     hints_of,
     is_field,
+    maker_of,
 )
 from ._templates import Match, template
 
@@ -121,10 +121,17 @@ class _Signature:
             function if hasattr(function, "__annotations__") else type(function).__call__
         )
         self._contexts: dict[str, Context] = {}
-        self._defaults: Json = {}
-        for name, parameter in signature(function).parameters.items():
+        self._makes: dict[str, Callable[[], Any]] = {}
+        """What each call makes of parameters that it is not given."""
+        for at, (name, parameter) in enumerate(signature(function).parameters.items()):
+            if at == 0 and name in ("self", "cls"):
+                own = getattr(function, "__name__", "METHOD")
+                raise DefinitionError(
+                    "it is a method, and a call has no object for it. Leave the decorator out, and call it below the class, "
+                    f"as in `tool(OBJECT.{own})`."
+                )
             hint = self.hints.get(name, Any)
-            if Context in (hint, *get_args(hint)):
+            if Context in (hint, *get_args(hint)) or isinstance(parameter.default, Context):
                 self._contexts[name] = context
                 continue
             try:
@@ -139,15 +146,18 @@ class _Signature:
             )
         shape, default = shapes.of(hint), parameter.default
         if is_field(default):
-            shape, default = described(shape, default), default.default
-            # Those of pydantic are `...` and its own.
-            if default is ... or type(default).__name__ == "UndefinedType":
-                default = MISSING
-            if default is not MISSING:
-                self._defaults[parameter.name] = default
-        elif default is Parameter.empty:
-            default = MISSING
-        return Member(shape, default is MISSING, default)
+            shape = described(shape, default)
+            said = [default]
+        else:
+            said = [one for one in getattr(hint, "__metadata__", ()) if is_field(one)]
+            if default is not Parameter.empty:
+                return Member(shape, False, default)
+        for field in said:
+            make = maker_of(field)
+            if make is not None:
+                self._makes[parameter.name] = make
+                return Member(shape, False, make())
+        return Member(shape, True)
 
     def describe(self, descriptions: Mapping[str, str]) -> None:
         """Adds descriptions to parameters that have none."""
@@ -159,9 +169,14 @@ class _Signature:
     def caller(self) -> Callable[[Json], Any]:
         """A function that calls with these arguments."""
         function, more = self.function, {**self._contexts}
-        if self._defaults:
-            defaults = self._defaults
-            return lambda arguments: function(**{**defaults, **arguments}, **more)
+        if self._makes:
+            makes = self._makes
+
+            def call(arguments: Json) -> Any:
+                made = {name: make() for name, make in makes.items() if name not in arguments}
+                return function(**made, **arguments, **more)
+
+            return call
         if more:
             return lambda arguments: function(**arguments, **more)
         return lambda arguments: function(**arguments)
@@ -289,6 +304,9 @@ def _output_of(hint: Any) -> tuple[Output, Json | None]:
     schema: Json = {
         "type": "object",
         "properties": {"result": shape.schema},
+    some = [one for one in arms if one is not type(None)]
+    if len(some) == 1 and _is_list_of_any(some[0]):
+        return "series", None
         "required": ["result"],
     }
     if definitions:
@@ -304,9 +322,6 @@ def _arms(hint: Any) -> list[Any]:
     if isinstance(hint, TypeAliasType):
         return _arms(hint.__value__)
     if get_origin(hint) is Annotated:
-    some = [one for one in arms if one is not type(None)]
-    if len(some) == 1 and _is_list_of_any(some[0]):
-        return "series", None
         return _arms(get_args(hint)[0])
     if get_origin(hint) in (Union, UnionType):
         return [arm for one in get_args(hint) for arm in _arms(one)]

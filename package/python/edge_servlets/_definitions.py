@@ -87,6 +87,21 @@ definitions = Definitions()
 
 def _name_of(function: Function, given: str | None, kind: str) -> str:
     name = given or getattr(function, "__name__", "")
+def name_given(kind: str, given: Any) -> str | None:
+    """The name that a decorator is given, or None where it is given the function itself."""
+    if isinstance(given, classmethod):
+        own = given.__name__
+        raise DefinitionError(
+            f"{place_of(given.__func__)}`@{kind}` above `@classmethod` has no class yet. Leave it out, and call it below the class, "
+            f"as in `{kind}(CLASS.{own})`."
+        )
+    if callable(given):
+        return None
+    if given is not None and not isinstance(given, str):
+        raise DefinitionError(f'this {kind} needs a name: @{kind}("NAME").')
+    return given
+
+
     if not isinstance(name, str) or name in ("", "<lambda>"):
         raise DefinitionError(f'{place_of(function)}this {kind} needs a name: @{kind}("NAME").')
     return name
@@ -143,7 +158,7 @@ def tool(
         definitions.add("tool", made)
         return function
 
-    given = None if callable(name) else name
+    given = name_given("tool", name)
     return define(name) if callable(name) else define
 
 
@@ -232,7 +247,7 @@ def prompt(
         )
         return function
 
-    given = None if callable(name) else name
+    given = name_given("prompt", name)
     return define(name) if callable(name) else define
 
 

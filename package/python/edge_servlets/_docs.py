@@ -39,7 +39,11 @@ _SECTIONS = (
 
 _UNDERLINE = re.compile(r"-{3,}\s*")
 _GOOGLE = re.compile(r"([A-Za-z ]+):\s*")
-_GOOGLE_ENTRY = re.compile(r"\*{0,2}(\w+)\s*(?:\(.*?\))?\s*:\s*(.*)")
+_BULLET = re.compile(r"[-*+•]\s")
+# Also as items of a list, with the name as code or in bold, and with a dash for the colon.
+_GOOGLE_ENTRY = re.compile(
+    r"(?:[-*+•]\s+)?[*`]*(\w+)[*`]*\s*(?:\(.*?\))?[*`]*(?:\s*:[*`]*|\s+[-–—]\s)\s*(.*)"
+)
 _NUMPY_ENTRY = re.compile(r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?")
 _SPHINX = re.compile(r":(\w+)(?:\s([^:]*))?:\s*(.*)")
 
@@ -58,9 +62,11 @@ def docs_of(docstring: str | None) -> Docs:
             body, end = _numpy_body(lines, at + 2)
             name, read = line.strip().lower(), _numpy_entries
         elif (
-            google and google[1].strip().lower() in _SECTIONS and (after[:1].isspace() or not after)
+            google
+            and google[1].strip().lower() in _SECTIONS
+            and (after[:1].isspace() or not after or _BULLET.match(after))
         ):
-            body, end = _indented(lines, at + 1)
+            body, end = _google_body(lines, at + 1)
             name, read = google[1].strip().lower(), _google_entries
         elif sphinx := _SPHINX.fullmatch(line):
             rest, end = _indented(lines, at + 1)
@@ -71,9 +77,9 @@ def docs_of(docstring: str | None) -> Docs:
             said.append(line)
             at += 1
             continue
-        if name in _PARAMETERS:
-            parameters.update(read(body))
-        elif name not in _LEFT_OUT:
+        found = read(body) if name in _PARAMETERS else {}
+        parameters.update(found)
+        if not found and name not in _LEFT_OUT:
             said += lines[at:end]
         at = end
     text = re.sub(r"\n{3,}", "\n\n", "\n".join(said)).strip()
@@ -85,6 +91,15 @@ def _indented(lines: list[str], at: int) -> tuple[list[str], int]:
     end = at
     while end < len(lines) and (not lines[end] or lines[end][0].isspace()):
         end += 1
+    return lines[at:end], end
+
+
+def _google_body(lines: list[str], at: int) -> tuple[list[str], int]:
+    """The indented lines from here, or those of a list that is not indented."""
+    body, end = _indented(lines, at)
+    if not any(body):
+        while end < len(lines) and (_BULLET.match(lines[end]) or lines[end][:1].isspace()):
+            end += 1
     return lines[at:end], end
 
 

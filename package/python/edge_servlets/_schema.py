@@ -77,9 +77,26 @@ def is_field(default: object) -> bool:
     return type(default).__name__ == "FieldInfo"
 
 
+def maker_of(field: Any) -> Callable[[], Any] | None:
+    """What makes the default that a `Field` gives; None where it gives none."""
+    default = getattr(field, "default", MISSING)
+    # Those of pydantic are `...` and its own.
+    if default is not MISSING and default is not ... and type(default).__name__ != "UndefinedType":
+        return lambda: default
+    return getattr(field, "default_factory", None)
+
+
+_FIELD_ADVICE = {
+    "alias": "name the parameter or the member as callers are to name it",
+    "discriminator": "leave it out: members of a union are told apart by their Literals",
+    "regex": "write `pattern`",
+}
+
+
 def Field(
     default: Any = MISSING,
     *,
+    default_factory: Callable[[], Any] | None = None,
     title: str | None = None,
     description: str | None = None,
     examples: list[Any] | None = None,
@@ -92,14 +109,18 @@ def Field(
     max_length: int | None = None,
     pattern: str | None = None,
     json_schema_extra: dict[str, Any] | None = None,
+    **others: Any,
 ) -> Any:
     """Describes and limits a value: in `Annotated[int, Field(ge=1)]`, or as a parameter's default.
 
     Example:
         def page(number: Annotated[int, Field(ge=1, description="From 1")] = 1) -> str: ...
     """
+    for name in others:
+        raise DefinitionError(f"Field has no `{name}`: {_FIELD_ADVICE.get(name, 'leave it out')}.")
     return FieldInfo(
-        default, {name: value for name, value in locals().items() if name != "default"}
+        default,
+        {name: value for name, value in locals().items() if name not in ("default", "others")},
     )
 
 
@@ -372,7 +393,8 @@ class Shapes:
             return _choice(list(kind))
         if is_dataclass(kind):
             return self._named(kind, args, lambda: self._dataclass(kind))
-        if typing.is_typeddict(kind):
+        # That of typing_extensions is none to `is_typeddict`.
+        if hasattr(kind, "__required_keys__"):
             return self._named(kind, args, lambda: self._typed_dict(kind))
         if hasattr(kind, "parse_obj"):
             return self._model(kind)

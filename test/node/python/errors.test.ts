@@ -129,6 +129,26 @@ describe("a definition is refused", () => {
       "@dataclass\nclass D:\n  x: int = Field(ge=1)\n@tool\ndef f(d: D): ...",
       "D.x: in a dataclass, a Field is no default. Write `x: Annotated[int, Field(...)]`.",
     ],
+    ...(["alias", "strict", "discriminator"] as const).map((one): [string, string, RegExp] => [
+      `with ${one} of a Field`,
+      `@tool\ndef f(x: str = Field(${one}="y")): ...`,
+      new RegExp(`servlet\\.py", line 5[^]*Field has no \`${one}\`: (name the|leave it out)`),
+    ]),
+    [
+      "of a method",
+      "class A:\n  @tool\n  def f(self): ...",
+      /servlet\.py:5: the tool "f": it is a method, and a call has no object for it\..*`tool\(OBJECT\.f\)`/,
+    ],
+    [
+      "above @classmethod",
+      "class A:\n  @tool\n  @classmethod\n  def f(cls): ...",
+      /servlet\.py:5: `@tool` above `@classmethod` has no class yet\..*`tool\(CLASS\.f\)`/,
+    ],
+    [
+      "of an async generator",
+      "@tool\nasync def f():\n  yield 1",
+      "it is an async generator. Return a list.",
+    ],
     ["with a choice of nothing", "@tool\ndef f(x: Literal[()]): ...", "nothing to choose from"],
     [
       "of a pattern that is none",

@@ -86,6 +86,7 @@ const HINTS: [hint: string, schema: object, ...values: [given: unknown, got: str
     { ...movie, properties: { ...movie.properties, stars: integer } },
     [{ name: "Dune", stars: 5 }, "{'name': 'Dune', 'stars': 5}"],
   ],
+  ["foreign", movie, [{ name: "Dune" }, "{'name': 'Dune'}"]],
   [
     "dataclass",
     order,
@@ -236,10 +237,12 @@ test("defaults are in the schema, and where an argument is missing", async () =>
         d: { ...order, default: { size: "small", count: 1, tags: [] } },
         e: { type: "integer", maximum: 9, default: 5 },
         f: { type: "number", description: "Needed" },
+        g: { type: "integer", minimum: 1, default: 7 },
+        h: { type: "array", items: integer, maxItems: 3, default: [] },
       },
       ["a", "f"],
     ),
   );
   const { result } = await servlet.callTool("defaults", { a: 1, f: 2 });
-  expect(result.content).toEqual([{ type: "text", text: "1 2 None small 5 2.0" }]);
+  expect(result.content).toEqual([{ type: "text", text: "1 2 None small 5 2.0 7 [7]" }]);
 });

@@ -62,6 +62,49 @@ def sphinx(name: str, times: int = 1) -> None:
 
 
 @tool
+def bullets(name: str, times: int = 1) -> None:
+    """Greets somebody.
+
+    Args:
+    - name: Whom to
+      greet.
+    - `times`: How often.
+
+    It is polite.
+    """
+
+
+@tool
+def markdown(name: str, times: int = 1) -> None:
+    """Greets somebody.
+
+    Parameters:
+
+    * **name** (str) - Whom to greet.
+    * times – How often.
+    """
+
+
+@tool
+def dashes(name: str, times: int = 1) -> None:
+    """Greets somebody.
+
+    Args:
+        name (str) - Whom to greet.
+        `times`: How often.
+    """
+
+
+@tool
+def nameless(name: str) -> None:
+    """Greets somebody.
+
+    Args:
+        Somebody to greet, by their first name
+    """
+
+
+@tool
 def plain(name: str) -> None:
     "Greets somebody."
 

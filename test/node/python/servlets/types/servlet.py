@@ -33,6 +33,13 @@ class Rated(Movie):
     stars: NotRequired[int]
 
 
+class ForeignMovie(dict[str, Any]):
+    """As a TypedDict of typing_extensions is at run time."""
+
+    __required_keys__ = frozenset({"name"})
+    __annotations__ = {"name": str, "year": int}  # noqa: RUF012
+
+
 @dataclass
 class Order:
     size: Literal["small", "large"]
@@ -101,6 +108,7 @@ HINTS: dict[str, Any] = {
     "named_tuple": Point,
     "typed_dict": Movie,
     "inherited": Rated,
+    "foreign": ForeignMovie,
     "dataclass": Order,
     "recursive": Node,
     "generic": Page[int],
@@ -148,8 +156,12 @@ def defaults(
     d: Order = Order("small"),
     e: int = Field(default=5, le=9),
     f: float = Field(description="Needed"),
+    *,
+    g: Annotated[int, Field(default=7, ge=1)],
+    h: list[int] = Field(default_factory=list, max_length=3),
 ) -> str:
-    return f"{a} {b} {c} {d.size} {e} {f}"
+    h.append(g)
+    return f"{a} {b} {c} {d.size} {e} {f} {g} {h}"
 
 
 @dataclass
