@@ -182,6 +182,7 @@ class Context:
         *,
         timeout: float | None = None,
         view: str | None = None,
+        response_title: str | None = None,
     ) -> ElicitationResult[T]: ...
     @overload
     async def elicit(
@@ -191,7 +192,18 @@ class Context:
         *,
         timeout: float | None = None,
         view: str | None = None,
+        response_title: str | None = None,
     ) -> ElicitationResult[str]: ...
+    @overload
+    async def elicit(
+        self,
+        message: str,
+        response_type: Sequence[Sequence[str] | Mapping[str, Mapping[str, str]]],
+        *,
+        timeout: float | None = None,
+        view: str | None = None,
+        response_title: str | None = None,
+    ) -> ElicitationResult[list[str]]: ...
     @overload
     async def elicit(
         self,
@@ -200,6 +212,7 @@ class Context:
         *,
         timeout: float | None = None,
         view: str | None = None,
+        response_title: str | None = None,
     ) -> ElicitationResult[Any]: ...
     async def elicit(
         self,
@@ -208,16 +221,18 @@ class Context:
         *,
         timeout: float | None = None,
         view: str | None = None,
+        response_title: str | None = None,
         schema: Any = None,
     ) -> ElicitationResult[Any]:
         """Asks the user to fill in a form, and gives what they have filled in as `data`.
 
         `response_type` is a dataclass or TypedDict of texts, numbers, booleans and choices; one of these alone, such as
-        `bool` or `Literal["s", "m"]`; a list of choices, or a dict of choices as `{"s": {"title": "Small"}}`; or None, for a
-        mere yes. `timeout` is in seconds; after it the form counts as cancelled. `view` names a view of the servlet that
-        stands for the form where the client can. `schema` is the official SDK's name of `response_type`.
+        `bool` or `Literal["s", "m"]`; a list of choices, or a dict of choices as `{"s": {"title": "Small"}}`; either of
+        these in a list, of which several may be chosen; or None, for a mere yes. `timeout` is in seconds; after it the form
+        counts as cancelled. `view` names a view of the servlet that stands for the form where the client can.
+        `response_title` is the title of what is one alone. `schema` is the official SDK's name of `response_type`.
         """
-        schema, convert = _form(schema if response_type is None else response_type)
+        schema, convert = _form(schema if response_type is None else response_type, response_title)
         params: Json = {
             "mode": "form",
             "message": message,
@@ -487,19 +502,23 @@ def _declined(answer: dict[str, Any]) -> DeclinedElicitation | CancelledElicitat
     return DeclinedElicitation() if answer.get("action") == "decline" else CancelledElicitation()
 
 
-def _form(asked: Any) -> tuple[Json, Convert]:
+def _titled(choices: Mapping[str, Mapping[str, str]]) -> list[Json]:
+    return [{"const": value, "title": more.get("title", value)} for value, more in choices.items()]
+
+
+def _form(asked: Any, title: str | None) -> tuple[Json, Convert]:
     """The schema of a form, and what makes its answer what was asked for."""
     if asked is None:
         return {"type": "object", "properties": {}}, lambda answer: answer
-    if isinstance(asked, Mapping):
-        choices = [
-            {"const": value, "title": more.get("title", value)} for value, more in asked.items()
-        ]
-        schema, convert = (
-            {"type": "string", "oneOf": choices},
-            Shapes().of(Literal[tuple(asked)]).convert,
-        )
-    elif isinstance(asked, (list, tuple)):
+    is_list = isinstance(asked, (list, tuple))
+    if is_list and asked and isinstance(asked[0], (list, tuple, Mapping)):
+        schema, convert = Shapes().of(list[Literal[tuple(asked[0])]])
+        if isinstance(asked[0], Mapping):
+            schema = {"type": "array", "items": {"anyOf": _titled(asked[0])}}
+    elif isinstance(asked, Mapping):
+        schema = {"type": "string", "oneOf": _titled(asked)}
+        convert = Shapes().of(Literal[tuple(asked)]).convert
+    elif is_list:
         schema, convert = Shapes().of(Literal[tuple(asked)])
     else:
         schema, convert = Shapes(form=True).root(asked)
@@ -507,6 +526,7 @@ def _form(asked: Any) -> tuple[Json, Convert]:
         return {
             name: value for name, value in schema.items() if name != "additionalProperties"
         }, convert
+    schema = {**some(title=title), **schema}
 
     def value_of(answer: Any) -> Any:
         try:

@@ -77,6 +77,26 @@ describe("elicit", () => {
     ]);
   });
 
+  test("asks for several choices, under a title", async () => {
+    const answers = [["bug"], ["s", "m"]].map((value) => accept({ value }));
+    const { result, asked } = await answered("several", ...answers);
+    expect(result.structuredContent).toEqual({ result: [["bug"], ["s", "m"]] });
+    const schemas = asked.map(({ params }) => params["requestedSchema"]);
+    const value = (schema: object) => ({
+      type: "object",
+      properties: { value: schema },
+      required: ["value"],
+    });
+    const items = [
+      { const: "s", title: "Small" },
+      { const: "m", title: "m" },
+    ];
+    expect(schemas).toEqual([
+      value({ title: "Tags", type: "array", items: { type: "string", enum: ["bug", "docs"] } }),
+      value({ type: "array", items: { anyOf: items } }),
+    ]);
+  });
+
   test("an answer that does not fit is refused", async () => {
     const { result } = await answered("form", accept({ size: "xl" }));
     const said = `The user's answer does not fit: size: "s" or "m" is expected, not "xl"`;

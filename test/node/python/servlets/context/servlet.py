@@ -40,6 +40,13 @@ async def scalars(ctx: Context) -> list[Any]:
 
 
 @tool
+async def several(ctx: Context) -> list[Any]:
+    tags = await ctx.elicit("Tags?", [["bug", "docs"]], response_title="Tags")
+    sizes = await ctx.elicit("Sizes?", [{"s": {"title": "Small"}, "m": {}}])
+    return [tags.data, sizes.data]
+
+
+@tool
 async def confirm(ctx: Context) -> str:
     answer = await ctx.elicit("Sure?", view="board")
     match answer.action:
