@@ -300,7 +300,7 @@ async function makeCreate(): Promise<void> {
 async function makePython(): Promise<void> {
   const from = join(ROOT, "package/python");
   const isSource = (path: string) => !path.endsWith("__pycache__");
-  for (const name of ["edge_servlets", "fastmcp", "mcp", "licenses", "README.md"])
+  for (const name of ["edge_servlets", "fastmcp", "mcp", "mcp_types", "licenses", "README.md"])
     await cp(join(from, name), join(python, name), { recursive: true, filter: isSource });
   await cp(join(ROOT, "LICENSE"), join(python, "LICENSE"));
   await writeFile(join(python, PACK), await packOfPython(join(from, PACK)));
@@ -311,7 +311,7 @@ async function makePython(): Promise<void> {
     ...origin,
     license:
       "Apache-2.0 AND PSF-2.0 AND (Apache-2.0 WITH LLVM-exception) AND MIT AND Zlib AND BSD-2-Clause",
-    files: ["edge_servlets", "fastmcp", "mcp", "licenses", PACK],
+    files: ["edge_servlets", "fastmcp", "mcp", "mcp_types", "licenses", PACK],
     peerDependencies: { "edge-servlets": version },
   });
 }

@@ -38,7 +38,7 @@ from ._content import (
     tool_result,
 )
 from ._context import Context, context
-from ._definitions import Definition, Definitions, Function
+from ._definitions import Definition, Definitions, Function, definitions
 from ._docs import docs_of
 from ._drive import settled
 from ._errors import (
@@ -133,6 +133,10 @@ class _Signature:
             hint = self.hints.get(name, Any)
             if Context in (hint, *get_args(hint)) or isinstance(parameter.default, Context):
                 self._contexts[name] = context
+                continue
+            # That of FastMCP's second names.
+            if type(parameter.default).__name__ == "Depends":
+                self._makes[name] = parameter.default.call
                 continue
             try:
                 self.members[name] = self._member(parameter, hint, shapes)
@@ -280,7 +284,12 @@ def _tool_error(error: Exception) -> str:
         if isinstance(one, RpcError):
             raise one
     log_raised(error)
-    return failed(message_of(error))
+    return failed(told(error))
+
+
+def told(error: BaseException) -> str:
+    """What a caller learns of an error that is not meant for them."""
+    return f"{running.what} has failed." if definitions.masks_errors else message_of(error)
 
 
 def log_raised(error: BaseException) -> None:
@@ -295,6 +304,9 @@ def _output_of(hint: Any) -> tuple[Output, Json | None]:
     has_content = any(_is_content(one) or _is_blocks(one) for one in arms)
     if not arms or has_content or (len(arms) == 1 and arms[0] in _FREE):
         return "free", None
+    some = [one for one in arms if one is not type(None)]
+    if len(some) == 1 and _is_list_of_any(some[0]):
+        return "series", None
     if len(arms) < len(all_arms):
         hint = Union[tuple(arms)]
     shape = Shapes(output=True).root(hint)
@@ -304,9 +316,6 @@ def _output_of(hint: Any) -> tuple[Output, Json | None]:
     schema: Json = {
         "type": "object",
         "properties": {"result": shape.schema},
-    some = [one for one in arms if one is not type(None)]
-    if len(some) == 1 and _is_list_of_any(some[0]):
-        return "series", None
         "required": ["result"],
     }
     if definitions:

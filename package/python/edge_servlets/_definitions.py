@@ -70,6 +70,8 @@ class Definitions:
         self.roots_changed: Function | None = None
         self.complete: Function | None = None
         """Answers completions that no definition answers: of FastMCP."""
+        self.masks_errors = False
+        """Whether callers learn nothing of unexpected exceptions: of FastMCP."""
 
     def add(self, kind: Literal["tool", "resource", "prompt"], made: Definition) -> None:
         group: dict[str, Definition] = getattr(self, f"{kind}s")
@@ -85,8 +87,6 @@ class Definitions:
 definitions = Definitions()
 
 
-def _name_of(function: Function, given: str | None, kind: str) -> str:
-    name = given or getattr(function, "__name__", "")
 def name_given(kind: str, given: Any) -> str | None:
     """The name that a decorator is given, or None where it is given the function itself."""
     if isinstance(given, classmethod):
@@ -102,6 +102,8 @@ def name_given(kind: str, given: Any) -> str | None:
     return given
 
 
+def _name_of(function: Function, given: str | None, kind: str) -> str:
+    name = given or getattr(function, "__name__", "")
     if not isinstance(name, str) or name in ("", "<lambda>"):
         raise DefinitionError(f'{place_of(function)}this {kind} needs a name: @{kind}("NAME").')
     return name

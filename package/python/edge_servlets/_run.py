@@ -7,10 +7,10 @@ from typing import Any
 import _edge
 
 from . import _encodings as _encodings, _host
-from ._answers import Answer, answers_of, log_raised
+from ._answers import Answer, answers_of, log_raised, told
 from ._definitions import definitions
 from ._drive import Deadlock
-from ._errors import DefinitionError, RpcError, leaves_of, message_of, trace_of
+from ._errors import DefinitionError, RpcError, ToolError, leaves_of, message_of, trace_of
 from ._host import INFO, WARN, Writer, log, running
 from ._json import decode_bytes, encode, encode_or_text
 
@@ -103,5 +103,6 @@ def _failed(error: BaseException) -> str | None:
         _edge.call("discard_changes")
     else:
         log_raised(error)
-    _edge.error(message_of(error).encode(errors="replace"))
+    text = message_of(error) if isinstance(error, (ToolError, Deadlock)) else told(error)
+    _edge.error(text.encode(errors="replace"))
     return None

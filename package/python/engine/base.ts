@@ -26,7 +26,7 @@ const LEFT_OUT = new RegExp(
   ].join("|")})`,
 );
 
-const KIT = /^(_edge_build\.py|edge_servlets\/|fastmcp\/|mcp\/)/;
+const KIT = /^(_edge_build\.py|(edge_servlets|fastmcp|mcp|mcp_types)\/)/;
 const KIT_MODULES = ["_edge_build", "edge_servlets._run"];
 /** Modules that the base has loaded, for each servlet that imports them. Others come with the servlet that imports them. */
 const PRELOADED =

@@ -11,6 +11,7 @@ const SOURCES = [
   "edge_servlets/*.py",
   "fastmcp/**/*.py",
   "mcp/**/*.py",
+  "mcp_types/*.py",
 ];
 
 /** The name of the empty file of the pack that says which sources it was made of. */

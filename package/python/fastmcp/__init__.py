@@ -5,12 +5,8 @@ What it has is `edge_servlets`; what it lacks is named while the servlet is buil
 
 from edge_servlets import Context as Context
 
-from ._lacks import refuse_import
+from ._lacks import finder_of
 from .server import FastMCP as FastMCP
 from .utilities.types import Audio as Audio, Image as Image
 
-
-def __getattr__(name: str) -> object:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    refuse_import(name)
+__getattr__ = finder_of(__name__)

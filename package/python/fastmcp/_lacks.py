@@ -1,6 +1,7 @@
 """What FastMCP has and servlets lack, and what to write instead."""
 
-from typing import NoReturn
+import sys
+from collections.abc import Callable
 
 _STATE = 'keep it in a variable of the module, with "state": "caller" in servlet.json'
 _LISTS = "a servlet is the list of what its modules define"
@@ -30,7 +31,22 @@ SERVER = {
     "providers": _LISTS,
     "transforms": _LISTS,
     "tasks": "say `task` at each tool",
+    "token_verifier": "the server knows its callers: docs/access.md",
+    "auth_server_provider": "the server knows its callers: docs/access.md",
+    "include_tags": "leave the decorator out of what is not to be there",
+    "exclude_tags": "leave the decorator out of what is not to be there",
+    "sampling_handler": "`ctx.sample` asks the client's model",
+    "tool_serializer": "return what the client is to get",
 }
+
+# Of servers, what makes no difference here.
+HARMLESS = frozenset(
+    "version website_url icons host port debug log_level path mount_path sse_path message_path streamable_http_path "
+    "stateless_http json_response transport_security event_store retry_interval dependencies title description "
+    "on_duplicate on_duplicate_tools on_duplicate_resources on_duplicate_prompts warn_on_duplicate_tools "
+    "warn_on_duplicate_resources warn_on_duplicate_prompts strict_input_validation include_fastmcp_meta "
+    "resource_prefix_format cache_expiration_seconds list_page_size dereference_schemas client_log_level".split()
+)
 
 CONTEXT = {
     "get_state": _STATE,
@@ -67,20 +83,63 @@ OPTIONS = {
     "security": "leave it out",
 }
 
+_CALLS = "a servlet calls tools of others by `await ctx.call_tool(NAME, ARGUMENTS)`"
+_CALLER = "the server knows its callers: `ctx.client.principal`, and docs/access.md"
+_TOOLS = "write functions with `@mcp.tool`"
+_FILES = "write a function with `@mcp.resource(URI)` that returns it"
+
 _NAMES = {
-    "Client": "a servlet calls tools of others by `await ctx.call_tool(NAME, ARGUMENTS)`",
+    "Client": _CALLS,
     "FastMCPApp": "use `view` of edge_servlets: docs/views.md",
     "Skill": "put its folder into `skills/` beside servlet.py",
     "settings": "settings are in servlet.json",
-    "client": "a servlet calls tools of others by `await ctx.call_tool(NAME, ARGUMENTS)`",
+    "client": _CALLS,
+    "ClientSession": _CALLS,
+    "StdioServerParameters": _CALLS,
+    "stdio_client": _CALLS,
+    "stdio_server": "the server speaks the protocol: leave it out",
+    "Server": _TOOLS,
+    "NotificationOptions": "leave it out",
+    "Tool": _TOOLS,
+    "ListToolsResult": _TOOLS,
+    "FunctionTool": _TOOLS,
+    "Prompt": "use `@mcp.prompt`",
+    "Resource": "use `@mcp.resource(URI)`",
+    "ResourceTemplate": "use `@mcp.resource(TEMPLATE)`",
+    "BinaryResource": _FILES,
+    "FileResource": _FILES,
+    "HttpResource": _FILES,
+    "DirectoryResource": _FILES,
+    "FunctionResource": _FILES,
+    "get_http_headers": _CALLER,
+    "get_http_request": _CALLER,
+    "get_access_token": _CALLER,
+    "CurrentHeaders": _CALLER,
+    "CurrentRequest": _CALLER,
+    "CurrentAccessToken": _CALLER,
+    "CurrentFastMCP": "use what the module defines",
+    "Progress": "use `ctx.report_progress`",
 }
 
 _DOCS = "docs/python.md says what is here"
 
 
-def lacking(what: str, advice: str | None) -> str:
-    return f"{what} of FastMCP is not here: {advice or _DOCS}."
+def lacking(what: str, advice: str | None, origin: str = "FastMCP") -> str:
+    return f"{what} of {origin} is not here: {advice or _DOCS}."
 
 
-def refuse_import(name: str) -> NoReturn:
-    raise ImportError(lacking(f"`{name}`", _NAMES.get(name)))
+def finder_of(module: str) -> Callable[[str], object]:
+    """The `__getattr__` of a module: it gives submodules, and refuses other names with what to write instead."""
+    origin = "FastMCP" if module.startswith("fastmcp") else "the official SDK"
+
+    def find(name: str) -> object:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        inner = f"{module}.{name}"
+        try:
+            __import__(inner)
+        except ModuleNotFoundError:
+            raise ImportError(lacking(f"`{name}`", _NAMES.get(name), origin)) from None
+        return sys.modules[inner]
+
+    return find

@@ -1,8 +1,19 @@
-from edge_servlets import RpcError, ToolError as ToolError
+import edge_servlets as kit
 from edge_servlets._errors import INTERNAL_ERROR, INVALID_PARAMS
 
+from ._lacks import finder_of
 
-class ResourceError(RpcError):
+
+class FastMCPError(Exception): ...
+
+
+class ToolError(FastMCPError, kit.ToolError): ...
+
+
+class ValidationError(ToolError): ...
+
+
+class ResourceError(FastMCPError, kit.RpcError):
     """An error of a resource, for the client."""
 
     def __init__(self, message: str) -> None:
@@ -13,9 +24,9 @@ class PromptError(ResourceError):
     """An error of a prompt, for the client."""
 
 
-class NotFoundError(RpcError):
+class NotFoundError(FastMCPError, kit.RpcError):
     def __init__(self, message: str = "Not found") -> None:
         super().__init__(INVALID_PARAMS, message)
 
 
-class ValidationError(ToolError): ...
+__getattr__ = finder_of(__name__)

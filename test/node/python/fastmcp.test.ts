@@ -1,5 +1,5 @@
-import { describe, expect, test } from "vitest";
-import { loadServlet } from "../../../src/testing/index.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { loadServlet, type ServletUnderTest } from "../../../src/testing/index.ts";
 import { bundling } from "../bundle/bundling.ts";
 
 /** Servers that were written for FastMCP. */
@@ -8,15 +8,22 @@ const text = (value: string) => ({ type: "text" as const, text: value });
 test("a server of FastMCP is a servlet", async () => {
   const servlet = await loadServlet("test/node/python/servlets/fastmcp");
   const { tools, resources, resourceTemplates, prompts } = await servlet.list();
-  expect(tools.map(({ name }) => name)).toEqual(["add", "find", "third", "whole"]);
-  expect(tools[1]).toMatchObject({
+  expect(tools.map(({ name }) => name)).toEqual([
+    ...["listed", "multiply", "alone", "made", "again", "injected", "breaks"],
+    ...["add", "find", "third", "whole"],
+  ]);
+  expect(tools.find(({ name }) => name === "find")).toMatchObject({
     description: "Finds",
     annotations: { readOnlyHint: true },
     _meta: { fastmcp: { tags: ["a", "b"] } },
   });
-  expect(resources.map(({ uri }) => uri)).toEqual(["config://app"]);
-  expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual(["user://{id}/profile"]);
-  expect(prompts.map(({ name }) => name)).toEqual(["ask"]);
+  expect(resources.map(({ uri }) => uri)).toEqual(["text://a", "config://app"]);
+  expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual([
+    "broken://{name}",
+    "path://{+filepath}",
+    "user://{id}/profile",
+  ]);
+  expect(prompts.map(({ name }) => name)).toEqual(["official", "ask"]);
 
   const { result: sum } = await servlet.callTool("add", { a: 1, b: 2 });
   expect(sum).toEqual({ content: [text("3")], structuredContent: { result: 3 } });
@@ -48,6 +55,53 @@ test("a server of FastMCP is a servlet", async () => {
   expect(completed.completion.values).toEqual(["ask topic t"]);
 });
 
+describe("of FastMCP", () => {
+  let servlet: ServletUnderTest;
+  beforeAll(async () => {
+    servlet = await loadServlet("test/node/python/servlets/fastmcp");
+  });
+  const saidBy = async (tool: string, args: Record<string, unknown> = {}) =>
+    (await servlet.callTool(tool, args)).result.content;
+
+  test("tools are added to the server", async () => {
+    expect(await saidBy("listed")).toEqual([text("listed")]);
+    expect(await saidBy("multiply", { x: 2 })).toEqual([text("6")]);
+    expect(await saidBy("alone")).toEqual([text("alone")]);
+    expect(await saidBy("again")).toEqual([text("listed")]);
+    expect(await saidBy("made")).toEqual([text("made")]);
+  });
+
+  test("loggers tell of what is INFO", async () => {
+    expect((await servlet.callTool("listed")).logs).toEqual(["info: seen"]);
+  });
+
+  test("parameters get the context, and what functions give", async () => {
+    const { result } = await servlet.callTool("injected");
+    expect(result.structuredContent).toEqual({
+      result: ["anonymous", "https://a.example", "AcceptedElicitation"],
+    });
+  });
+
+  test("texts of errors are hidden if the server says so", async () => {
+    expect(await saidBy("breaks", { kind: "shown" })).toEqual([text("Shown")]);
+    expect(await saidBy("breaks", { kind: "hidden" })).toEqual([
+      text('The tool "breaks" has failed.'),
+    ]);
+    await expect(servlet.readResource("broken://a")).rejects.toThrow(
+      "The resource broken://a has failed.",
+    );
+  });
+
+  test("resources are texts, and have paths in their URIs", async () => {
+    const { result: added } = await servlet.readResource("text://a");
+    expect(added.contents).toMatchObject([{ text: "A text" }]);
+    const { result: path } = await servlet.readResource("path://a/b.txt");
+    expect(path.contents).toMatchObject([{ mimeType: "text/x-path", text: "a/b.txt" }]);
+    const { result: official } = await servlet.getPrompt("official", { topic: "tea" });
+    expect(official.messages).toEqual([{ role: "user", content: text("tea") }]);
+  });
+});
+
 describe("what is missing is named, with what to write instead", () => {
   const { bundle } = bundling();
   const HEAD = 'from fastmcp import FastMCP, Context\nmcp = FastMCP("x")\n';
@@ -62,6 +116,31 @@ describe("what is missing is named, with what to write instead", () => {
     [
       "@mcp.tool(output_schema={})\ndef f(): ...",
       "`@mcp.tool(output_schema=…)` of FastMCP is not here: write the type of what the function returns.",
+    ],
+    ["FastMCP(include_tags={'a'})", "`FastMCP(include_tags=…)` of FastMCP is not here: leave"],
+    ["FastMCP(token_verifier=1)", "`FastMCP(token_verifier=…)` of FastMCP is not here: the server"],
+    ["FastMCP(unheard_of=None)", "`FastMCP(unheard_of=…)` of FastMCP is not here: docs/python.md"],
+    [
+      "from fastmcp.server.dependencies import get_http_headers",
+      "`get_http_headers` of FastMCP is not here: the server knows its callers",
+    ],
+    [
+      "from fastmcp.resources import FileResource",
+      "`FileResource` of FastMCP is not here: write a",
+    ],
+    [
+      "from mcp.types import ListToolsResult",
+      "`ListToolsResult` of the official SDK is not here: write functions with `@mcp.tool`.",
+    ],
+    ["from mcp.server import Server", "`Server` of the official SDK is not here: write functions"],
+    ["from mcp import ClientSession", "`ClientSession` of the official SDK is not here: a servlet"],
+    [
+      "from fastmcp.dependencies import Depends\nDepends(lambda x: x)",
+      "servlet.py:4: `Depends` takes a plain function without parameters: call this one in the handler.",
+    ],
+    [
+      "class A:\n  @mcp.tool\n  @classmethod\n  def f(cls): ...",
+      "servlet.py:4: `@tool` above `@classmethod` has no class yet.",
     ],
     [
       "from fastmcp.server.auth import X",
@@ -86,6 +165,14 @@ test("a server that was written for the official SDK is a servlet", async () => 
     content: [text("no")],
     isError: true,
   });
+  const { result: shown } = await servlet.callTool("shows");
+  expect(shown.content).toEqual([{ type: "image", data: "eA==", mimeType: "image/png" }]);
+  await expect(servlet.callTool("refuses")).rejects.toMatchObject({ message: "Not now" });
+  const { result: completed } = await servlet.complete({
+    ref: { type: "ref/resource", uri: "greeting://{name}" },
+    argument: { name: "name", value: "A" },
+  });
+  expect(completed.completion.values).toEqual(["Ada"]);
   const { result: debugged } = await servlet.getPrompt("debug", { error: "E" });
   expect(debugged.messages.map(({ role }) => role)).toEqual(["user", "assistant"]);
 });

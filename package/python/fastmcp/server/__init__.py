@@ -1,5 +1,6 @@
 """A server of FastMCP, whose definitions are those of the servlet."""
 
+import re
 import warnings
 from annotationlib import Format, get_annotations
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -11,20 +12,55 @@ from typing import Any, Literal, overload
 import edge_servlets as kit
 from edge_servlets import Context as Context
 from edge_servlets._context import context
-from edge_servlets._definitions import definitions
+from edge_servlets._definitions import definitions, name_given
 from edge_servlets._errors import DefinitionError, place_of
 
-from .._lacks import CONTEXT, OPTIONS, SERVER, lacking
+from .._lacks import CONTEXT, HARMLESS, OPTIONS, SERVER, finder_of, lacking
 
 type _Function = Callable[..., Any]
 type _Meta = dict[str, Any]
+
+
+class Tool:
+    """A function for `mcp.add_tool`, with what makes it a tool."""
+
+    def __init__(self, fn: _Function, options: dict[str, Any]) -> None:
+        self.fn = fn
+        self.options = options
+
+    @classmethod
+    def from_function(cls, fn: _Function, **options: Any) -> Tool:
+        return cls(fn, options)
+
+
+class TextResource:
+    """A text for `mcp.add_resource`."""
+
+    def __init__(self, uri: object, text: str, **options: Any) -> None:
+        self.uri = str(uri)
+        self.text = text
+        self.options = {"name": self.uri, **options}
+
+
+class PromptReference(SimpleNamespace):
+    """The prompt, as `name`, of which an argument is completed."""
+
+
+class ResourceTemplateReference(SimpleNamespace):
+    """The template, as `uri`, of which a variable is completed."""
 
 
 class FastMCP:
     """All servers of a servlet are one: their names are for their readers."""
 
     def __init__(
-        self, name: str | None = None, instructions: str | None = None, **options: Any
+        self,
+        name: str | None = None,
+        instructions: str | None = None,
+        *,
+        tools: Sequence[Tool | _Function] | None = None,
+        mask_error_details: bool | None = None,
+        **options: Any,
     ) -> None:
         self.name = name or "FastMCP"
         self.instructions = instructions
@@ -34,8 +70,12 @@ class FastMCP:
                 stacklevel=2,
             )
         for option, value in options.items():
-            if value and option in SERVER:
-                raise DefinitionError(lacking(f"`FastMCP({option}=…)`", SERVER[option]))
+            if option not in HARMLESS and (value or option not in SERVER):
+                raise DefinitionError(lacking(f"`FastMCP({option}=…)`", SERVER.get(option)))
+        if mask_error_details:
+            definitions.masks_errors = True
+        for one in tools or ():
+            self.add_tool(one)
 
     @overload
     def tool[F: _Function](self, name_or_fn: F, /) -> F: ...
@@ -63,17 +103,10 @@ class FastMCP:
         self,
         name_or_fn: Any = None,
         /,
-        *,
-        name: str | None = None,
-        tags: Set[str] | None = None,
-        task: bool | None = None,
-        enabled: bool = True,
         **options: Any,
     ) -> Any:
         """Makes a function a tool: see `edge_servlets.tool`."""
-        if task is not None:
-            options["task"] = "optional" if task else "forbidden"
-        return _defined("tool", kit.tool, name_or_fn, name, tags, enabled, options)
+        return _tool(name_or_fn, **options)
 
     def resource[F: _Function](
         self,
@@ -104,6 +137,8 @@ class FastMCP:
             meta=meta,
         )
         options = {**{key: value for key, value in known.items() if value is not None}, **options}
+        # RFC 6570 has no slashes in such a variable.
+        uri = re.sub(r"\{(\w+)\*\}", r"{+\1}", uri)
         return _defined(
             "resource",
             lambda name=None, **more: kit.resource(uri, name=name, **more),
@@ -152,7 +187,7 @@ class FastMCP:
 
         def define(function: _Function) -> _Function:
             definitions.complete = lambda ref, argument, others: function(
-                SimpleNamespace(**ref),
+                (PromptReference if "name" in ref else ResourceTemplateReference)(**ref),
                 SimpleNamespace(**argument),
                 SimpleNamespace(arguments=others),
             )
@@ -164,11 +199,28 @@ class FastMCP:
         """The context of the call that runs."""
         return context
 
-    def add_tool[F: _Function](self, function: F) -> F:
-        return self.tool(function)
+    def add_tool(self, function: Tool | _Function, name: str | None = None, **options: Any) -> Any:
+        """Makes a function a tool, unless a decorator has; also one of `Tool.from_function`, and a method of an object."""
+        if isinstance(function, Tool):
+            function, given = function.fn, function.options
+        else:
+            given = getattr(function, "__tool__", {})
+        options = {**given, **options, **({} if name is None else {"name": name})}
+        if not options and any(one.function is function for one in definitions.tools.values()):
+            return function
+        return _tool(function, **options)
 
-    def add_prompt[F: _Function](self, function: F) -> F:
-        return self.prompt(function)
+    def add_prompt[F: _Function](self, function: F, **options: Any) -> F:
+        return self.prompt(function, **options)
+
+    def add_resource(self, resource: TextResource) -> TextResource:
+        if not isinstance(resource, TextResource):
+            kind = type(resource).__name__
+            raise DefinitionError(
+                lacking(f"`mcp.add_resource({kind})`", "use `@mcp.resource(URI)`")
+            )
+        self.resource(resource.uri, **resource.options)(lambda: resource.text)
+        return resource
 
     def run(
         self,
@@ -183,6 +235,36 @@ class FastMCP:
         if name in SERVER:
             raise DefinitionError(lacking(f"`mcp.{name}`", SERVER[name]))
         raise AttributeError(lacking(f"`mcp.{name}`", None))
+
+
+def tool(name_or_fn: Any = None, /, **options: Any) -> Any:
+    """Makes a function a tool. A method becomes one by `mcp.add_tool(OBJECT.METHOD)`."""
+    given = name_given("tool", name_or_fn)
+    if given is not None:
+        options["name"] = given
+
+    def define(function: Any) -> Any:
+        code = getattr(function, "__code__", None)
+        if isinstance(code, CodeType) and code.co_varnames[:1] in (("self",), ("cls",)):
+            function.__tool__ = options
+            return function
+        return _tool(function, **options)
+
+    return define(name_or_fn) if callable(name_or_fn) else define
+
+
+def _tool(
+    name_or_fn: Any,
+    *,
+    name: str | None = None,
+    tags: Set[str] | None = None,
+    task: bool | None = None,
+    enabled: bool = True,
+    **options: Any,
+) -> Any:
+    if task is not None:
+        options["task"] = "optional" if task else "forbidden"
+    return _defined("tool", kit.tool, name_or_fn, name, tags, enabled, options)
 
 
 def _defined(
@@ -200,7 +282,7 @@ def _defined(
             raise DefinitionError(lacking(f"`@mcp.{kind}({option}=…)`", OPTIONS[option]))
     if tags:
         options["meta"] = {**(options.get("meta") or {}), "fastmcp": {"tags": sorted(tags)}}
-    given = None if callable(name_or_fn) else name_or_fn
+    given = name_given(kind, name_or_fn)
 
     def decorate(function: _Function) -> _Function:
         _demand_known(function)
@@ -227,3 +309,6 @@ def _demand_known(function: _Function) -> None:
             raise DefinitionError(
                 place + lacking(f"`{names[-1]}.{used.argval}`", CONTEXT[used.argval])
             )
+
+
+__getattr__ = finder_of(__name__)

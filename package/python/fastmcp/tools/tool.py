@@ -1,1 +1,3 @@
-from edge_servlets import ToolResult as ToolResult
+from . import Tool as Tool, ToolResult as ToolResult, finder_of
+
+__getattr__ = finder_of(__name__)

@@ -1,1 +1,5 @@
-from fastmcp import Context as Context, FastMCP as FastMCP, Image as Image
+from edge_servlets import Icon as Icon
+from fastmcp import Audio as Audio, Context as Context, FastMCP as FastMCP, Image as Image
+from fastmcp._lacks import finder_of
+
+__getattr__ = finder_of(__name__)

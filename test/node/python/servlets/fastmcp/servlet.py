@@ -1,10 +1,83 @@
 from fastmcp import Context, FastMCP
-from fastmcp.exceptions import ToolError
+from fastmcp.dependencies import CurrentContext, Depends
+from fastmcp.exceptions import FastMCPError, ToolError
 from fastmcp.prompts import Message
+from fastmcp.prompts.prompt import PromptMessage, TextContent
+from fastmcp.resources import ResourceContent, ResourceResult, TextResource
+from fastmcp.server.elicitation import AcceptedUrlElicitation
+from fastmcp.tools import Tool, tool
 from fastmcp.tools.tool import ToolResult
+from fastmcp.utilities.logging import get_logger
 from fastmcp.utilities.types import Image
 
-mcp = FastMCP("Demo", version="1.0", mask_error_details=True)
+logger = get_logger(__name__)
+
+
+def listed() -> str:
+    """In the list of the server."""
+    logger.debug("not seen")
+    logger.info("seen")
+    return "listed"
+
+
+mcp = FastMCP("Demo", version="1.0", mask_error_details=True, tools=[listed])
+
+
+class Calculator:
+    def __init__(self, by: int) -> None:
+        self.by = by
+
+    @tool(description="Multiplies")
+    def multiply(self, x: int) -> int:
+        return x * self.by
+
+
+mcp.add_tool(Calculator(3).multiply)
+
+
+@tool
+def alone() -> str:
+    return "alone"
+
+
+mcp.add_tool(alone)
+mcp.add_tool(Tool.from_function(lambda: "made", name="made"))
+mcp.add_tool(listed, name="again", description="Again")
+mcp.add_resource(TextResource(uri="text://a", name="a", text="A text"))
+
+
+def base_url() -> str:
+    return "https://a.example"
+
+
+@mcp.tool
+def injected(ctx: Context = CurrentContext(), base: str = Depends(base_url)) -> list[object]:
+    return [ctx.client.principal, base, AcceptedUrlElicitation.__name__]
+
+
+@mcp.tool
+def breaks(kind: str) -> str:
+    if kind == "shown":
+        try:
+            raise ToolError("Shown")
+        except FastMCPError:
+            raise
+    raise ValueError("password")
+
+
+@mcp.resource("broken://{name}")
+def breaks_too(name: str) -> str:
+    raise ValueError("password")
+
+
+@mcp.resource("path://{filepath*}")
+def path(filepath: str) -> ResourceResult:
+    return ResourceResult([ResourceContent(filepath, mime_type="text/x-path")])
+
+
+@mcp.prompt
+def official(topic: str) -> PromptMessage:
+    return PromptMessage(role="user", content=TextContent(type="text", text=topic))
 
 
 @mcp.tool

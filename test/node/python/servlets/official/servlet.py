@@ -3,11 +3,35 @@
 from dataclasses import dataclass
 
 import mcp.types as types
-from mcp.server.fastmcp import Context, FastMCP
+import mcp_types
+from mcp import McpError
+from mcp.server import MCPServer
+from mcp.server.elicitation import AcceptedUrlElicitation
+from mcp.server.fastmcp import Audio, Context, FastMCP, Icon
+from mcp.server.fastmcp.exceptions import ToolError
 from mcp.server.fastmcp.prompts import base
 from mcp.server.fastmcp.utilities.logging import get_logger
+from mcp.server.mcpserver import MCPServer as Named
 from mcp.server.session import ServerSession
-from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from mcp.shared.exceptions import McpError as Shared
+from mcp.types import (
+    Annotations,
+    CallToolResult,
+    Completion,
+    CompletionArgument,
+    CompletionContext,
+    ErrorData,
+    PromptMessage,
+    PromptReference,
+    ResourceTemplateReference,
+    SamplingMessage,
+    TextContent,
+    ToolAnnotations,
+)
+
+assert FastMCP is MCPServer is Named
+assert McpError is Shared
+assert PromptMessage is SamplingMessage
 
 logger = get_logger(__name__)
 server = FastMCP("greeter", host="127.0.0.1", stateless_http=True)
@@ -39,6 +63,30 @@ def lines() -> list[TextContent]:
 @server.tool()
 def fails() -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text="no")], isError=True)
+
+
+@server.tool()
+def shows() -> mcp_types.ImageContent:
+    image = mcp_types.ImageContent(data="eA==", mime_type="image/png")
+    assert image.mimeType == image.mime_type == "image/png"
+    assert isinstance(image, mcp_types.ImageContent) and not isinstance(image, TextContent)
+    return image
+
+
+@server.tool()
+def refuses() -> str:
+    raise McpError(ErrorData(code=-32000, message="Not now"))
+
+
+@server.completion()
+async def complete(
+    ref: PromptReference | ResourceTemplateReference,
+    argument: CompletionArgument,
+    context: CompletionContext | None,
+) -> Completion | None:
+    if isinstance(ref, ResourceTemplateReference) and ref.uri == "greeting://{name}":
+        return Completion(values=[one for one in ["Ada", "Bob"] if one.startswith(argument.value)])
+    return None
 
 
 @server.prompt(title="Debug")

@@ -1,0 +1,31 @@
+"""Parameters that a call is not given."""
+
+from collections.abc import Callable
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction, signature
+from typing import Any
+
+from edge_servlets._context import context
+from edge_servlets._errors import DefinitionError, place_of
+
+from ._lacks import finder_of
+
+
+def CurrentContext() -> Any:
+    """The context of the call that runs."""
+    return context
+
+
+class Depends:
+    """Has each call get what a plain function gives, as the parameter's default: a class so that the kit knows it."""
+
+    def __init__(self, dependency: Callable[[], Any], *, use_cache: bool = True) -> None:
+        steps = (iscoroutinefunction, isasyncgenfunction, isgeneratorfunction)
+        function = getattr(dependency, "__wrapped__", dependency)
+        if any(one(function) for one in steps) or signature(dependency).parameters:
+            raise DefinitionError(
+                f"{place_of(function)}`Depends` takes a plain function without parameters: call this one in the handler."
+            )
+        self.call = dependency
+
+
+__getattr__ = finder_of(__name__)

@@ -1,0 +1,3 @@
+from fastmcp._lacks import finder_of
+
+__getattr__ = finder_of(__name__)

@@ -1,0 +1,16 @@
+from edge_servlets import RpcError
+from fastmcp._lacks import finder_of
+
+from ..types import ErrorData
+
+
+class McpError(RpcError):
+    def __init__(self, error: ErrorData) -> None:
+        super().__init__(error.code, error.message, error.data)
+        self.error = error
+
+
+# The name and the parameters of version 2.
+MCPError = RpcError
+
+__getattr__ = finder_of(__name__)
