@@ -43,7 +43,7 @@ def compile_all(_):
             made = compile(source, one["path"], "exec", dont_inherit=True, optimize=2 if is_library else 0)
             code = marshal.dumps(_without_lines(made) if is_library else made)
             package = one["name"] if one["isPackage"] else one["name"].rpartition(".")[0]
-            found.append({"imports": _imports(tree, package)})
+            found.append({"imports": _imports(tree, package), "uses": [] if is_library else _uses(tree)})
         except (SyntaxError, ValueError) as error:
             lines = traceback.format_exception_only(error)
             found.append({"imports": [], "error": "".join(lines).strip()})
@@ -87,7 +87,7 @@ def _imports(tree, package):
         elif kind == "Attribute" and node.attr == "strptime":
             # What the library's own code in C imports.
             found.append({"name": "_strptime", "line": node.lineno, "isLazy": True, "isOptional": True})
-        elif kind == "If" and _is_typing(node.test):
+        elif kind == "If" and _never_runs(node.test):
             return [visit(child, is_lazy, is_optional) for child in node.orelse]
         elif kind == "Try" and any(_catches_imports(one.type) for one in node.handlers):
             for child in node.body:
@@ -106,7 +106,34 @@ def _imports(tree, package):
     return found
 
 
-def _is_typing(test):
+def _uses(tree):
+    """Where a module reads what a servlet has not: the environment, and the folder of its own files."""
+    found = []
+
+    def visit(node, parent):
+        kind = type(node).__name__
+        if kind == "Attribute" and getattr(node.value, "id", None) == "os" and node.attr in ("environ", "getenv"):
+            is_set = type(getattr(parent, "ctx", None)).__name__ in ("Store", "Del")
+            if not is_set and getattr(parent, "attr", "") not in ("setdefault", "update"):
+                found.append({"name": f"os.{node.attr}", "line": node.lineno})
+        elif kind == "Name" and node.id == "__file__":
+            found.append({"name": "__file__", "line": node.lineno})
+        elif kind == "If" and _never_runs(node.test):
+            return [visit(child, node) for child in node.orelse]
+        for name in node._fields:
+            value = getattr(node, name, None)
+            for child in value if isinstance(value, list) else [value]:
+                if hasattr(child, "_fields"):
+                    visit(child, node)
+
+    visit(tree, None)
+    return found
+
+
+def _never_runs(test):
+    """True for `TYPE_CHECKING` and `__name__ == "__main__"`."""
+    if type(test).__name__ == "Compare" and getattr(test.left, "id", None) == "__name__":
+        return type(test.ops[0]).__name__ == "Eq" and getattr(test.comparators[0], "value", None) == "__main__"
     return getattr(test, "id", getattr(test, "attr", None)) == "TYPE_CHECKING"
 
 

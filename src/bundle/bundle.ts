@@ -353,7 +353,7 @@ async function makePython(
   return loadedServlet(found, { ...engine, ...loaded }, cache, {
     neverWaits: pythonNeverWaits(loaded, found.manifest),
     bytes: Buffer.byteLength(loaded.text),
-    warnings: chanceWarnings(loadedIn(loaded.output).asked),
+    warnings: [...loaded.warnings, ...chanceWarnings(loadedIn(loaded.output).asked)],
   });
 }
 

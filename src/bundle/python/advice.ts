@@ -69,6 +69,29 @@ export function adviceOn(name: string, names: readonly string[] = []): string {
   return `there is no module ${name}: put its files beside servlet.py or into vendor/, or name its package in requirements.txt`;
 }
 
+const ENVIRONMENT =
+  'a servlet has no environment variables. Name them in "env_vars" of servlet.json, and read each by ctx.config("NAME") in a handler';
+const REQUESTS =
+  "a servlet has no sockets, so it fails when it is called: from edge_servlets import fetch";
+
+/** What an author's code may use although it does nothing in a servlet, with what to write instead. */
+const USELESS = new Map([
+  ["os.environ", ENVIRONMENT],
+  ["os.getenv", ENVIRONMENT],
+  ["urllib.request", REQUESTS],
+  ["http.client", REQUESTS],
+  [
+    "__file__",
+    'of the files beside servlet.py, a servlet has its modules alone. Put others into a folder of "allowed_paths" in servlet.json, and open them in a handler',
+  ],
+]);
+
+/** A warning about a module or a name that does nothing in a servlet; undefined for any other. */
+export function warningOn(name: string): string | undefined {
+  const advice = USELESS.get(name);
+  return advice && `${name}: ${advice}`;
+}
+
 /** The message for a package of which an index has no wheel that a servlet can run. */
 export function adviceOnPackage(name: string): string {
   const reason = ADVICE[name] ?? "it is compiled for a computer: take one in plain Python";

@@ -31,6 +31,12 @@ export interface Import {
   isComputed?: boolean;
 }
 
+/** Where a module's source uses something that a servlet has not: `os.environ`, `os.getenv` or `__file__`. */
+export interface Use {
+  name: string;
+  line: number;
+}
+
 /** A module as bytecode. */
 export interface Compiled {
   name: string;

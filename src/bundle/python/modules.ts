@@ -6,8 +6,8 @@ import { Refusal } from "../refusal.ts";
 import { demandInside } from "../servlet-files.ts";
 import { runInterpreter } from "../wasm/snapshot.ts";
 import { INTERPRETER_EXPORTS } from "../wasm/prepare.ts";
-import type { Compiled, Import, Python } from "./engine.ts";
-import { adviceOn } from "./advice.ts";
+import type { Compiled, Import, Python, Use } from "./engine.ts";
+import { adviceOn, warningOn } from "./advice.ts";
 import { packed, unpacked } from "./packing.ts";
 
 /** The name of a servlet's main module. */
@@ -26,6 +26,8 @@ interface Source {
 }
 
 export interface Module extends Compiled {
+  /** What its source uses; of modules outside of the library only. */
+  uses?: Use[];
   /** The source text, for the author's own files only. */
   source?: string;
   /** The folder that its package was found in, if the module may read files or metadata of packages. */
@@ -39,6 +41,8 @@ export interface LoadedFrom {
   imports: { name: string; isOptional: boolean }[];
   /** The files of packages whose modules may read them, by path. */
   data: Map<string, Uint8Array>;
+  /** What the author's own code uses in vain, with file and line. */
+  warnings: string[];
 }
 
 /** Names by which a module reads files or metadata of its package. */
@@ -138,7 +142,26 @@ export async function modulesOf(
     }
   }
   const modules = [...found.values()];
-  return { modules, imports, data: await dataOf(modules) };
+  return { modules, imports, data: await dataOf(modules), warnings: warningsOf(modules) };
+}
+
+/** What an author's code uses in vain, which is there but does nothing. */
+function warningsOf(modules: readonly Module[]): string[] {
+  const hasZones = modules.some(({ name }) => name === "tzdata");
+  return modules
+    .filter(({ source }) => source !== undefined)
+    .flatMap(({ path, imports, uses = [] }) => {
+      const used = [...uses];
+      for (const one of imports.filter(({ isOptional }) => !isOptional))
+        for (const name of [one.name, ...submodulesOf(one)]) used.push({ name, line: one.line });
+      return used.flatMap(({ name, line }) => {
+        const warning =
+          name === "zoneinfo" && !hasZones
+            ? "zoneinfo: a servlet has no time zones of its own: name tzdata in requirements.txt"
+            : warningOn(name);
+        return warning === undefined ? [] : [`${path}:${line}: ${warning}`];
+      });
+    });
 }
 
 /** Modules that are needed along with one, although its source does not import them. */
@@ -268,12 +291,13 @@ async function knownOf(
 }
 
 function moduleOf({ name, path, isPackage, isOwn, root, text }: Source, bytes: Uint8Array): Module {
-  const { head, parts } = unpacked<{ imports: Import[] }>(bytes);
+  const { head, parts } = unpacked<{ imports: Import[]; uses?: Use[] }>(bytes);
   return {
     name,
     path,
     isPackage,
     imports: head.imports,
+    uses: head.uses,
     code: parts[0]!,
     ...(isOwn ? { source: text } : (READS.test(text) || name === "tzdata") && { reads: root }),
   };
@@ -293,12 +317,15 @@ async function compiled(
     INTERPRETER_EXPORTS.compile,
     packed({ modules }, texts),
   );
-  const { head, parts } = unpacked<{ modules: { imports: Import[]; error?: string }[] }>(answer);
+  const { head, parts } = unpacked<{
+    modules: { imports: Import[]; uses?: Use[]; error?: string }[];
+  }>(answer);
   const wrong = head.modules.flatMap(({ error }) => error ?? []);
   if (wrong.length > 0) throw new Refusal(wrong.join("\n"));
   return Promise.all(
     sources.map(async (source, nth) => {
-      const bytes = packed({ imports: head.modules[nth]!.imports }, [parts[nth]!]);
+      const { imports, uses } = head.modules[nth]!;
+      const bytes = packed({ imports, uses }, [parts[nth]!]);
       await writeWhole(join(cache, `${keyOf(source, base.bytes)}.python.bin`), bytes);
       return moduleOf(source, bytes);
     }),

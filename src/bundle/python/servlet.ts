@@ -13,6 +13,8 @@ export interface PythonServlet extends Snapshot {
   text: string;
   /** True if it uses packages. */
   hasPackages: boolean;
+  /** What its code uses in vain, with file and line. */
+  warnings: string[];
 }
 
 /** Loads the servlet in this file. Throws a `Refusal` that names file and line. */
@@ -42,14 +44,15 @@ export async function loadPython(
     cache,
     python.base,
   ).catch((error: unknown) => {
-    if (!(error instanceof Refusal) || !error.message.includes("RuntimeError: unreachable"))
-      throw error;
-    throw new Refusal(
-      "it could not be loaded: its module scope aborted Python, as os.abort() does. Raise an exception instead",
-    );
+    if (!(error instanceof Refusal)) throw error;
+    const message = error.message.includes("RuntimeError: unreachable")
+      ? "it could not be loaded: its module scope aborted Python, as os.abort() does. Raise an exception instead"
+      : error.message;
+    // They may say why.
+    throw new Refusal([message, ...program.warnings].join("\n"));
   });
   const text = modules.map(({ source = "" }) => source).join("\n");
-  return { ...made, text, hasPackages: packages.length > 0 };
+  return { ...made, text, hasPackages: packages.length > 0, warnings: program.warnings };
 }
 
 /** Warnings for uses of time and chance at module scope, whose values would be the same in each call. */

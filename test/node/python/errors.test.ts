@@ -181,6 +181,11 @@ describe("a definition is refused", () => {
     ],
     ["that does not come to an end", "while True: ...", "its module scope does not come to an end"],
     ["that asks the host", "fetch('https://a.example')", "fetch() works only inside a handler"],
+    [
+      "that reads the environment at module scope",
+      "import os\nos.environ['API_KEY']",
+      /KeyError: 'API_KEY'\n.*servlet\.py:5: os\.environ: a servlet has no environment variables\./,
+    ],
   ])("%s", async (_what, text, message) => {
     await expect(bundle({ "servlet.py": `${HEAD}${text}\n` })).rejects.toThrow(message);
   });
@@ -212,6 +217,32 @@ describe("an import is refused, with what to write instead", () => {
       'from mcp.server.fastmcp import FastMCP\nmcp = FastMCP("a")\n@mcp.tool()\ndef f(): ...\n';
     await expect(bundle({ "server.py": text })).rejects.toThrow(
       "server.py: it is a servlet, but only servlet.py is read as one: rename it",
+    );
+  });
+});
+
+describe("what is there but does nothing is warned of", () => {
+  const { bundle } = bundling();
+  const ENVIRONMENT = "a servlet has no environment variables. Name them in";
+  test.each<[lines: string, ...warnings: string[]]>([
+    ["import os\nKEY = os.getenv('KEY')", `servlet.py:4: os.getenv: ${ENVIRONMENT}`],
+    ["import os\nKEY = os.environ.get('KEY')", `servlet.py:4: os.environ: ${ENVIRONMENT}`],
+    ["from os import environ", `servlet.py:3: os.environ: ${ENVIRONMENT}`],
+    ["import os\nos.environ['TZ'] = 'UTC'\nos.environ.setdefault('A', 'b')"],
+    ["import os\nif __name__ == '__main__':\n  import uvicorn\n  uvicorn.run(os.environ['PORT'])"],
+    [
+      "from urllib.request import urlopen",
+      "servlet.py:3: urllib.request: a servlet has no sockets",
+    ],
+    ["import http.client", "servlet.py:3: http.client: a servlet has no sockets"],
+    ["try:\n  import http.client\nexcept ImportError: ..."],
+    ["from zoneinfo import ZoneInfo", "servlet.py:3: zoneinfo: a servlet has no time zones"],
+    ["WORDS = [__file__]", "servlet.py:3: __file__: of the files beside servlet.py"],
+  ])("%s", async (lines, ...warnings) => {
+    const text = `from edge_servlets import tool\ntool("f", description="F")(lambda: 1)\n${lines}\n`;
+    const [member] = await bundle({ "servlet.py": text });
+    expect(member!.warnings).toEqual(
+      warnings.map((one) => expect.stringContaining(one) as unknown),
     );
   });
 });

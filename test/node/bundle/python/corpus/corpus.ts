@@ -538,7 +538,7 @@ def use():
     name: "rich",
     version: "15.0.0",
     does: "tables as text",
-    kb: 2246,
+    kb: 2002,
     code: `from io import StringIO
 from rich.console import Console
 from rich.table import Table
