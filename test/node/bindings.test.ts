@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { parse } from "smol-toml";
 import { expect, test } from "vitest";
 import { BINDINGS } from "../../src/settings/own-names.ts";
@@ -43,4 +43,22 @@ test("each class has a migration, and is exported by the entry", async () => {
   const entry = await readFile("src/index.ts", "utf8");
   const [, exported] = /^export const \{([^}]+)\}/m.exec(entry)!;
   expect(exported!.match(/\w+/g)!.toSorted()).toEqual(classes.toSorted());
+});
+
+test("the README of what is stored has each table of the Durable Objects", async () => {
+  const readme = await readFile("src/storage/README.md", "utf8");
+  const rows = [...readme.matchAll(/^\| (`.+?`) \|/gm)].flatMap(([, row = ""]) =>
+    row.match(/\w+(?=`)/g),
+  );
+  const files = (await readdir("src", { recursive: true })).filter(
+    // The platform's stores are those of a machine of one's own; tables of files have a row together.
+    (name) => name.endsWith(".ts") && !/^(host\/platform|files)\//.test(name),
+  );
+  const texts = await Promise.all(files.map((name) => readFile(`src/${name}`, "utf8")));
+  const tables = texts
+    .join()
+    .matchAll(/CREATE TABLE (?:IF NOT EXISTS )?"?\s*(\w+) \(/g)
+    .map(([, table]) => table!);
+  const missing = [...new Set(tables)].filter((table) => !rows.includes(table));
+  expect(missing).toEqual([]);
 });
