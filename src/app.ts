@@ -89,7 +89,12 @@ export function createApp(server: Server) {
     return origin === null ? next() : readable(c, next);
   });
 
-  app.get("/health", async (c) => {
+  /** Lets a request in whose caller need not be known; it is counted by its network. */
+  const enterUnknown = (raw: Request) => rateLimiter.enter(callerKey(anonymousAt(raw)), raw);
+
+  app.get("/health", (c) => enterUnknown(c.req.raw).until(healthOf(c)));
+
+  const healthOf = async (c: Context) => {
     const { SERVER_NAME: name, SERVER_VERSION: version } = settings;
     const health = { $schema: LATEST, name, version };
     const registry = await serving.registry();
@@ -102,10 +107,7 @@ export function createApp(server: Server) {
       tools: catalog.lists.tools.length,
     };
     return c.json({ ...health, ...lists }, catalog === undefined ? 503 : 200);
-  });
-
-  /** Lets a request in whose caller need not be known; it is counted by its network. */
-  const enterUnknown = (raw: Request) => rateLimiter.enter(callerKey(anonymousAt(raw)), raw);
+  };
 
   /** Answers as a page for a person. */
   const paged =

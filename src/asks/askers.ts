@@ -43,7 +43,7 @@ export function inputAsker({
   recorded,
 }: Pick<CallContext, "client" | "input" | "recorded">): Asker {
   const responses = input?.unasked === true ? input.responses : {};
-  const used = new Set(recorded && usedBefore(responses, recorded));
+  const used = new Set(input?.unasked && recorded && usedBefore(responses, recorded));
   return (asks) => {
     const failures = unaskable(asks, client);
     if (Object.keys(failures).length > 0) return Promise.resolve(failures);
@@ -55,13 +55,14 @@ export function inputAsker({
   };
 }
 
-/** Labels of journal entries for asks. */
+/** Labels of journal entries for asks, and for calls of tools. */
 const ASKS = /^(elicitation|sampling|roots)\//;
+const CALLS = /^call /;
 
-/** The keys of answers that earlier runs may have used; those of calls inside have a dot. */
-const usedBefore = (responses: Answers, { entries }: Recorded): string[] => [
-  ...entries.flatMap(({ what, answer }) =>
-    ASKS.test(what) ? Object.keys(JSON.parse(answer)) : [],
-  ),
-  ...Object.keys(responses).filter((key) => key.includes(".")),
-];
+/** The keys of answers that earlier runs may have used. Which of them the tools have used that it calls is not known. */
+function usedBefore(responses: Answers, { entries, inner }: Recorded): string[] {
+  if (inner !== undefined || entries.some(({ what }) => CALLS.test(what)))
+    return Object.keys(responses);
+  const asked = entries.filter(({ what }) => ASKS.test(what));
+  return asked.flatMap(({ answer }) => Object.keys(JSON.parse(answer)));
+}

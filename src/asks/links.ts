@@ -73,7 +73,7 @@ export type HandOver = (
   known?: Parameters<Tasks["create"]>[2],
 ) => Promise<DetailedTask> | undefined;
 
-/** Undefined if nobody could open a page of this call; `about` says what lists show of it, unless that is in the call. */
+/** Undefined if nobody could open a page of this call. `about` describes it in lists; by default `call.about`. */
 export function handingOver(
   call: TaskCall,
   tasks: Tasks | undefined,

@@ -42,7 +42,7 @@ export const getResult = (tasksOf: (principal: Principal) => Tasks): OwnTool => 
 });
 
 const UNKNOWN =
-  "No call with this id waits here for you. It may have expired, or the id belongs to another caller. Call the tool again.";
+  "No call with this id waits here for you. It may have expired, or the id belongs to another caller. Check what it has done before you call the tool again.";
 
 /** The call's own result, or how else it has ended; undefined while it goes on. */
 function endOf({ view }: HandedOver): CallToolResult | undefined {

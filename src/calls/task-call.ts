@@ -1,12 +1,12 @@
 import { sessionAsker, sessionFailures, inputAsker } from "../asks/askers.ts";
 import { whateverFor, type Policy, type Waiting } from "./engine.ts";
 import type { TaskCall, Start } from "./task-object.ts";
-import type { Json } from "../core/model.ts";
+import type { Json, Principal } from "../core/model.ts";
 import type { Asker, Asks, Answers } from "../core/asks.ts";
 import type { ClientDescription } from "../core/call-context.ts";
-import type { Deployment, Viewer } from "../servlets/deployment.ts";
+import type { Deployment } from "../servlets/deployment.ts";
 import type { Entry, Registry } from "../servlets/registry.ts";
-import type { Recorded } from "../core/record.ts";
+import type { KnownRecord } from "../core/record.ts";
 import { demandCapabilities, dated, unanswered } from "../asks/answers.ts";
 import { linkAsker, needsPerson, handOver, NOBODY } from "../asks/links.ts";
 import { Fault } from "../core/errors.ts";
@@ -48,11 +48,11 @@ export const taskPolicy = (
 export async function entryAgain(
   call: Pick<TaskCall, "session" | "principal" | "ref">,
   registry: Registry,
-  recorded: Pick<Recorded, "head"> | undefined,
+  recorded: KnownRecord | undefined,
   parts?: Partial<Deployment>,
 ): Promise<Entry> {
   const { session, principal, ref } = call;
-  const all = recorded === undefined ? registry : await registry.at(recorded.head.hash);
+  const all = recorded === undefined ? registry : await registry.at(recorded);
   const own = all.for({ principal, session });
   return (parts === undefined ? own : own.by(parts)).resolve(ref);
 }
@@ -60,12 +60,12 @@ export async function entryAgain(
 /** True where the scopes of this caller grant what the task calls. */
 export async function reaches(
   registry: Registry,
-  viewer: Viewer,
-  { ref }: Subject,
+  principal: Principal,
+  { ref, session }: Subject,
 ): Promise<boolean> {
-  if (viewer.principal.scopes === undefined) return true;
+  if (principal.scopes === undefined) return true;
   try {
-    await registry.for(viewer).resolve(ref);
+    await registry.for({ principal, session }).resolve(ref);
     return true;
   } catch (error) {
     return Fault.from(error).code !== "insufficient_scope";

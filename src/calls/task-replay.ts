@@ -9,7 +9,6 @@ import type { Pending, Recorded } from "../core/record.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import { Registry } from "../servlets/registry.ts";
-import { afterSending } from "../core/unknown-outcome.ts";
 import { Wait } from "../core/suspension.ts";
 import { endOf, type ReplayOutcome, type TaskCall, type TaskEnd } from "./task-object.ts";
 import type { TaskStore } from "./task-store.ts";
@@ -33,14 +32,14 @@ export async function noteWaiting(store: TaskStore, serving: Serving): Promise<v
 }
 
 async function outdatedEnd(store: TaskStore, registry: Registry): Promise<TaskEnd | undefined> {
-  const hash = (await store.read("begun"))?.head.hash;
+  const recorded = await store.recorded();
   try {
-    if (hash !== undefined) await registry.at(hash);
+    if (recorded !== undefined) await registry.at(recorded);
     return undefined;
   } catch (error) {
     const fault = Fault.from(error);
     if (fault.code !== "invalid_params") throw error;
-    return endOf(afterSending({ hasSent: store.hasSent(await store.recorded()) }, fault));
+    return endOf(fault);
   }
 }
 

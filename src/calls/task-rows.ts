@@ -42,15 +42,17 @@ export interface TaskRow extends Record<string, SqlStorageValue> {
   planned: number;
 }
 
-/** The reference of a task's call without its input, by which scopes are checked; in whose console it is listed, if in any, and how. */
+/** The reference of a task's call without its input, by which scopes are checked; the session in whose name it runs; in whose console it is listed, if in any, and how. */
 export interface Subject {
   ref: CallRef;
+  session?: string | undefined;
   lister?: string | undefined;
   about?: AboutCall | undefined;
 }
 
-const subjectOf = ({ ref, principal, about }: TaskCall): Subject => ({
+const subjectOf = ({ ref, principal, session, about }: TaskCall): Subject => ({
   ref: withoutInput(ref),
+  session,
   lister: listerOf(principal),
   about,
 });

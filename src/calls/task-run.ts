@@ -9,10 +9,14 @@ import { inLaterSpan } from "../observe/spans.ts";
 import { NOBODY } from "../asks/links.ts";
 import type { CallContext } from "../core/call-context.ts";
 import { callerKey } from "../core/callers.ts";
-import { isObject } from "../core/model.ts";
-import { shortage, Wait } from "../core/suspension.ts";
+import { isShortage, shortage, Wait } from "../core/suspension.ts";
 import type { Registry } from "../servlets/registry.ts";
-import { afterSending, type UnrecordedCall } from "../core/unknown-outcome.ts";
+import {
+  adviceAfter,
+  afterSending,
+  hasSentIn,
+  type UnrecordedCall,
+} from "../core/unknown-outcome.ts";
 import { StoredBytes } from "../storage/stored-bytes.ts";
 import type { TaskOwners } from "./task-owners.ts";
 import type { TaskStore } from "./task-store.ts";
@@ -37,7 +41,7 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefine
   const call = await store.call();
   const recorded = await store.recorded();
   if (call === undefined || store.isOver) return undefined;
-  const sender: UnrecordedCall = { hasSent: store.hasSent(recorded) };
+  const sender: UnrecordedCall = { hasSent: hasSentIn(recorded) };
   const stored = new StoredBytes(
     () => run.countStored(callerKey(call.principal)),
     [call.ref, recorded?.entries ?? []],
@@ -78,7 +82,7 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefine
     return end;
   } catch (error) {
     const fault = Fault.from(error);
-    if (isShort(fault)) {
+    if (isShortage(fault)) {
       await store.wait(shortage(), true);
       return undefined;
     }
@@ -87,13 +91,6 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefine
     return undefined;
   }
 }
-
-/** True for what others use at the moment, such as the state of a servlet. A caller's quota for a day lasts longer. */
-const isShort = ({ code, data }: Fault): boolean =>
-  code === "too_many" && isObject(data) && Number(data["retryAfter"]) <= MOMENT_S;
-
-/** What is there again within these seconds is waited for. */
-const MOMENT_S = 60;
 
 /** Throws `Wait` for a sleep that is too long to stay in memory, `cancelled` after an abort. */
 function demandShort(ms: number, signal: AbortSignal): void {
@@ -106,9 +103,10 @@ function demandShort(ms: number, signal: AbortSignal): void {
 
 /** The end of a task whose runs have died too often in a row. */
 export async function stoppedTooOften(store: TaskStore): Promise<TaskEnd> {
-  const message = `The task was stopped ${limits.maxRuns} times in a row without progress, by its server or an error in it. Call the tool again.`;
-  const hasSent = store.hasSent(await store.recorded());
-  return endOf(afterSending({ hasSent }, new Fault("servlet_failed", message)));
+  const advice = adviceAfter(await store.recorded(), "Call the tool again.");
+  return failed(
+    `The task was stopped ${limits.maxRuns} times in a row without progress, because the server stopped or failed. ${advice}`,
+  );
 }
 
 /** The end of a task whose servlet asks without end. */

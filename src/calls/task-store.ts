@@ -32,7 +32,6 @@ import type { Suspended, WaitReason } from "../core/suspension.ts";
 import type { Json } from "../core/model.ts";
 import type { ValuePart } from "../core/parts.ts";
 import type { PartPosition, Sealer } from "../storage/vault.ts";
-import { hasSentIn } from "../core/unknown-outcome.ts";
 import { Alarm } from "../storage/alarm.ts";
 import { SealedRows } from "../storage/sealed-rows.ts";
 
@@ -121,12 +120,8 @@ class StoredTask {
     if (begun === undefined) return undefined;
     const entries = await this.sealed.answers();
     const notices = Math.max(begun.notices, this.row.notices);
-    return withInnerRows({ ...begun, entries, notices }, await this.sealed.innerRows());
-  }
-
-  /** True if its servlet may have sent what must not be sent twice, by this record of it. */
-  hasSent(recorded: Recorded | undefined): boolean {
-    return recorded !== undefined && hasSentIn({ ...recorded, intents: this.sealed.intents() });
+    const intents = this.sealed.intents();
+    return withInnerRows({ ...begun, entries, notices, intents }, await this.sealed.innerRows());
   }
 
   /** The first entries of its journal, and what has happened to it. */

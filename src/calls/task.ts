@@ -120,8 +120,9 @@ export class Task extends DurableObject<Env> {
     await this.#readable(() => this.#keepTime());
     if (principal.scopes === undefined) return true;
     const subject = await this.#readable(() => this.#store.subject());
-    const viewer = { principal, session: this.#store.sessions[0] };
-    return subject === undefined || reaches(await this.#server.serving.registry(), viewer, subject);
+    return (
+      subject === undefined || reaches(await this.#server.serving.registry(), principal, subject)
+    );
   }
 
   async update(principal: TaskViewer, answers: Answers): Promise<{ wrong?: string } | undefined> {

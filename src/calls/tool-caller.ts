@@ -12,8 +12,14 @@ import { hexDigest } from "../core/digest.ts";
 import { Fault, logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { isChange, type CallToolResult, type Json } from "../core/model.ts";
-import { keyOfInner, type InnerCall, type Keeper, type Recorded } from "../core/record.ts";
-import { shortage, type WaitReason } from "../core/suspension.ts";
+import {
+  keyOfInner,
+  SEED_CHARACTERS,
+  type InnerCall,
+  type Keeper,
+  type Recorded,
+} from "../core/record.ts";
+import { isShortage, shortage, type WaitReason } from "../core/suspension.ts";
 import { afterSending, hasSentIn } from "../core/unknown-outcome.ts";
 import { abridged, printable, stringBytes, textIn } from "../core/text.ts";
 import type { ToolAnswer, ToolCall, ToolCallReason } from "../core/tool-calls.ts";
@@ -193,7 +199,7 @@ class Batch {
   /** Those that may have sent what must not be sent twice. */
   readonly #sent = new Set<number>();
   #fuelUsed = 0;
-  /** Of the results of all of them. */
+  /** Of all results so far. */
   #bytes: number;
   #time: number;
 
@@ -278,7 +284,7 @@ class Batch {
       }
       const fault = Fault.from(error);
       // There may be room later: where the call around it lasts, it is run again.
-      if (fault.code === "too_many" && this.#outer.call.gate !== undefined) {
+      if (isShortage(fault) && this.#outer.call.gate !== undefined) {
         this.#reasons[nth] = shortage();
         return;
       }
@@ -307,7 +313,7 @@ class Batch {
         `The servlets made too many calls in one call (limit ${limits.innerCalls}). Split the work into several calls.`,
       );
     const ref = { kind: "tool", name, input, ...(pinned && { pinned }) } as const;
-    const found = await find(ref, recorded?.head.hash).catch((error: unknown): never => {
+    const found = await find(ref, recorded).catch((error: unknown): never => {
       const { code, message } = Fault.from(error);
       if (code === "insufficient_scope") throw new Refusal("insufficient-scope", message);
       if (code === "invalid_params" && recorded === undefined)
@@ -324,7 +330,7 @@ class Batch {
     const { recorded, returned, rounds = 0 } = this.calls[nth]!;
     const { responses, state } = returned ?? {};
     const { at, seed, time, fuel, waitMs } = this.#asked;
-    const { fork } = call.recorded?.head ?? {};
+    const [own, fork] = [seed.slice(0, SEED_CHARACTERS), seed.slice(SEED_CHARACTERS)];
     const place = `${at}.${nth}`;
     const open = this.calls.filter(({ answer }) => answer === undefined).length;
     const share = ((fuel - this.#fuelUsed) * SHARE) / Math.min(open, limits.innerTogether);
@@ -347,20 +353,18 @@ class Batch {
       ...(responses && { input: { responses, ...(state !== undefined && { state }) } }),
       ...(recorded && { recorded }),
       begun: {
-        seed: await hexDigest(
-          JSON.stringify([seed, nth, rounds, responses ?? null, ...(fork ? [fork] : [])]),
-        ),
+        seed: (await hexDigest(JSON.stringify([own, nth, rounds, responses ?? null]))) + fork,
         time,
       },
       share: { fuel: rest, waitMs },
       spent: (used) => void (this.#fuelUsed += Math.min(used, rest)),
       chain: { ...chain, place: `${chain.place}/${place}`, depth: chain.depth + 1 },
-      keeper: this.#keeper(place, recorded, () => this.#sent.add(nth)),
+      keeper: this.#keeper(place, recorded),
     };
   }
 
   /** Keeps the record of a call under that of the call around it. */
-  #keeper(place: string, recorded: Recorded | undefined, sends: () => void): Keeper {
+  #keeper(place: string, recorded: Recorded | undefined): Keeper {
     const { keeper } = this.#outer.call;
     const { intents = [], entries = [] } = recorded ?? {};
     const within = (further?: string) => (further === undefined ? place : `${place}/${further}`);
@@ -378,7 +382,6 @@ class Batch {
       ...(keeper?.intend && {
         async intend(position, key, method, further) {
           demandRunning();
-          if (method === "once") sends();
           const isRepeated = await keeper.intend!(position, key, method, within(further));
           return isRepeated || (method === "once" && intents.some((one) => one.key === key));
         },

@@ -14,13 +14,20 @@ export interface JournalHead {
   hash: string;
   /** The guest's input, to the byte: a later request of the same call has another id and `_meta`. */
   input: string;
-  /** 32 bytes in hex; all random numbers of the guest follow from it and the entries. */
+  /**
+   * 32 bytes in hex, from which, with the entries, all random numbers of the guest follow. In a fork its id comes after them, in
+   * its calls of tools, too: none of them has the ending of an original.
+   */
   seed: string;
   /** Unix time in ms. */
   time: number;
-  /** The id of the fork that has this record; absent in the call that was begun. */
-  fork?: string;
 }
+
+/** A record of which perhaps only the head is known. */
+export type KnownRecord = Pick<Recorded, "head"> & Partial<Recorded>;
+
+/** The characters of a seed that random numbers follow from. */
+export const SEED_CHARACTERS = 64;
 
 /** One answer that a guest was given. */
 export interface JournalEntry {

@@ -1,6 +1,8 @@
 /** A call that is interrupted, and why. */
 import type { Answers, Asks } from "./asks.ts";
+import type { Fault } from "./errors.ts";
 import { limits } from "./limits.ts";
+import { isObject } from "./model.ts";
 import type { Recorded } from "./record.ts";
 
 /** Thrown to a guest whose call cannot continue here and now: it is unwound, and run again later. */
@@ -26,6 +28,13 @@ export type WaitReason =
   | { kind: "task" }
   /** The call continues at once from its record: an earlier run of the same request has sent something. */
   | { kind: "earlier"; recorded: Recorded };
+
+/** The longest `retryAfter` that a call waits for, in seconds. */
+const SHORTAGE_S = 60;
+
+/** True for a shortage that ends soon, such as a full queue for a servlet's state. */
+export const isShortage = ({ code, data }: Fault): boolean =>
+  code === "too_many" && isObject(data) && Number(data["retryAfter"]) <= SHORTAGE_S;
 
 /** The wait of a call for room that others have: up to twice `shortageMs`, so that not all come back at once. */
 export function shortage(): WaitReason & { kind: "retry" } {

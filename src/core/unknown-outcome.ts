@@ -19,29 +19,28 @@ const OURS: ReadonlySet<FaultCode> = new Set([
 ]);
 
 /** Labels of journal entries for HTTP requests that must not be sent twice, and for calls that may have sent some. */
-const SENDS = /^(http (POST|PATCH)|call) /;
+const SENDS = /^(http (?!(GET|HEAD|OPTIONS|PUT|DELETE) )|call )/;
 
 /** True if the servlet of a call with this record may have sent what must not be sent twice. */
-export const hasSentIn = ({
-  entries,
-  intents = [],
-  inner,
-}: Pick<Recorded, "entries" | "intents" | "inner">): boolean =>
-  intents.length > 0 || inner !== undefined || entries.some(({ what }) => SENDS.test(what));
+export const hasSentIn = (recorded: Partial<Recorded> | undefined): boolean => {
+  const { intents = [], inner, entries = [] } = recorded ?? {};
+  return intents.length > 0 || inner !== undefined || entries.some(({ what }) => SENDS.test(what));
+};
 
-/** As `afterSending`, by the record of a call. */
-export const afterRecord = (recorded: Parameters<typeof hasSentIn>[0], error: unknown): Fault =>
-  afterSending({ hasSent: hasSentIn(recorded) }, error);
+/** What to do about a call that cannot go on from its record. */
+export const adviceAfter = (
+  recorded: Partial<Recorded> | undefined,
+  again = "Call again.",
+): string => (hasSentIn(recorded) ? UNKNOWN_OUTCOME : again);
 
-/** How faults end that say to call again, which is no advice once the servlet has acted. */
-const AGAIN = /( Nothing was changed\.)? Call (the tool )?again\.$/;
+/** Advice of faults that is wrong once the servlet has acted. */
+const AGAIN = /( Nothing was changed\.)? (Call|Try) again( in a moment)?\.$/;
 
 /** The fault for a call's client, which says so if the servlet may have acted. */
 export function afterSending({ hasSent = false }: UnrecordedCall, error: unknown): Fault {
   const fault = Fault.from(error);
   const { code, message, data, cause } = fault;
-  if (!hasSent || !(OURS.has(code) || AGAIN.test(message)) || message.endsWith(UNKNOWN_OUTCOME))
-    return fault;
+  if (!hasSent || !OURS.has(code) || message.endsWith(UNKNOWN_OUTCOME)) return fault;
   const said = message.replace(AGAIN, "").replace(/\.$/, "");
   return new Fault(code, `${said}. ${UNKNOWN_OUTCOME}`, { data, cause });
 }

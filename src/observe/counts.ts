@@ -211,7 +211,7 @@ export class Counts {
 }
 
 /** Names come from servlets and issuers, and may be of any length. */
-const brief = (name: string): string => beginningOf(name, USAGE_NAME_CHARACTERS);
+export const brief = (name: string): string => beginningOf(name, USAGE_NAME_CHARACTERS);
 
 const briefly = ({ servlet, caller }: Pick<CountedRun, "servlet" | "caller">) => ({
   servlet: brief(servlet),

@@ -6,6 +6,7 @@ import { originalOf } from "../storage/copies.ts";
 import { countingIn } from "./counting.ts";
 import {
   addSums,
+  brief,
   noSums,
   OTHERS,
   type CountedError,
@@ -78,6 +79,8 @@ CREATE TABLE IF NOT EXISTS acts (at INTEGER NOT NULL, by TEXT NOT NULL, how TEXT
  */
 export class Usage extends DurableObject<Env> {
   readonly #sql = this.ctx.storage.sql;
+  /** Callers that were just forgotten, and until when, in Unix ms. */
+  readonly #forgotten = new Map<string, number>();
   /** In a copy: passes counters on to the original. */
   readonly #counting: ReturnType<typeof countingIn>;
 
@@ -90,7 +93,7 @@ export class Usage extends DurableObject<Env> {
 
   async add(taken: Taken): Promise<void> {
     if (this.#counting !== undefined) return this.#counting.taken(taken);
-    const { total, named, errors, stored, waiting } = taken;
+    const { total, named, errors, stored, waiting } = this.#remembered(taken);
     const now = Date.now();
     this.ctx.storage.transactionSync(() => {
       for (const [span, { ms, step }] of Object.entries(SPANS)) {
@@ -160,16 +163,33 @@ export class Usage extends DurableObject<Env> {
     return this.#sql
       .exec<{ servlet: string; bytes: number }>(
         "SELECT servlet, SUM(bytes) AS bytes FROM stored WHERE caller = ? GROUP BY servlet ORDER BY 2 DESC LIMIT ?",
-        ...[caller, limits.usageNames],
+        ...[brief(caller), limits.usageNames],
       )
       .toArray();
   }
 
   /** Deletes what is counted by this caller's name; the totals stay. */
   async forget(caller: string): Promise<void> {
-    this.#sql.exec("DELETE FROM counts WHERE by = 'caller' AND name = ?", caller);
+    const name = brief(caller);
+    // Isolates still have some to send.
+    this.#forgotten.set(name, Date.now() + 4 * limits.usageMs);
+    this.#sql.exec("DELETE FROM counts WHERE by = 'caller' AND name = ?", name);
     for (const table of ["failures", "stored", "waiting"])
-      this.#sql.exec(`DELETE FROM ${table} WHERE caller = ?`, caller);
+      this.#sql.exec(`DELETE FROM ${table} WHERE caller = ?`, name);
+  }
+
+  /** Without what is counted by the name of a caller that was just forgotten. */
+  #remembered(taken: Taken): Taken {
+    const now = Date.now();
+    for (const [name, until] of this.#forgotten) if (until < now) this.#forgotten.delete(name);
+    const isKnown = ({ caller }: { caller: string }) => !this.#forgotten.has(caller);
+    return {
+      ...taken,
+      named: taken.named.filter(({ by, name }) => by !== "caller" || isKnown({ caller: name })),
+      errors: taken.errors.filter(isKnown),
+      stored: taken.stored.filter(isKnown),
+      waiting: taken.waiting.filter(isKnown),
+    };
   }
 
   /** Notes what an operator has done. */

@@ -186,7 +186,7 @@ export function addConsole(app: HonoBase, parts: ConsoleParts): void {
       parts.mcpFor((raw) => identify(raw, profile), profile),
     );
 
-  // A parameter beside the fixed paths is nothing for Hono's fastest router, the only one here.
+  // RegExpRouter refuses a parameter beside fixed paths.
   if (assets)
     app.get(`${ASSETS_PATH}*`, ({ req }) => assets(req.raw, req.path.slice(ASSETS_PATH.length)));
 }

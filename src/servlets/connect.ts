@@ -1,8 +1,8 @@
-import { afterRecord } from "../core/unknown-outcome.ts";
+import { adviceAfter } from "../core/unknown-outcome.ts";
 import type { CallContext } from "../core/call-context.ts";
 import { Fault } from "../core/errors.ts";
 import { isUpdate, type Notification } from "../core/model.ts";
-import { JOURNAL_VERSION, type JournalHead } from "../core/record.ts";
+import { JOURNAL_VERSION, type JournalHead, type KnownRecord } from "../core/record.ts";
 import { callExport, type Ending, type Program } from "../wasm/call.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import type { Deployment, FindTool } from "./deployment.ts";
@@ -54,7 +54,7 @@ export function connected(
       const head: Partial<JournalHead> = recorded?.head ?? {};
       const { version = JOURNAL_VERSION, hash = bundled.hash } = head;
       if (version !== JOURNAL_VERSION || hash !== bundled.hash)
-        throw afterRecord(recorded!, outdated(bundled.name));
+        throw outdated(recorded!, bundled.name);
       const watched = {
         servlet: bundled.name,
         export: name,
@@ -116,10 +116,10 @@ function usedOnce(ending: Ending): Ending {
 }
 
 /** The fault of a call that cannot go on with the servlet as it is now. */
-export const outdated = (servlet?: string) =>
+export const outdated = (recorded: KnownRecord, servlet?: string) =>
   new Fault(
     "invalid_params",
-    `The servlet ${servlet === undefined ? "" : `${servlet} `}or this server was updated after this call began, so the call cannot continue. Call again.`,
+    `The servlet ${servlet === undefined ? "" : `${servlet} `}or this server was updated after this call began, so the call cannot continue. ${adviceAfter(recorded)}`,
   );
 
 /** A run of an export. */

@@ -1,3 +1,4 @@
+import type { Recorded } from "../core/record.ts";
 import type { CountedRun } from "../observe/counts.ts";
 import type { CallContext } from "../core/call-context.ts";
 import type { Json, Principal, Tool } from "../core/model.ts";
@@ -86,7 +87,9 @@ export interface FoundTool {
  * Finds the tool that a reference names for this caller, whose lists are asked for once; with a hash, in the build that a call
  * has begun with. Throws `invalid_params`, `insufficient_scope`.
  */
-export type FindTool = (viewer: Viewer) => (ref: CallRef, hash?: string) => Promise<FoundTool>;
+export type FindTool = (
+  viewer: Viewer,
+) => (ref: CallRef, recorded?: Recorded) => Promise<FoundTool>;
 
 /** Makes the calls of tools that the guest of one call makes. */
 export interface ToolCaller {

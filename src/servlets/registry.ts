@@ -1,3 +1,4 @@
+import type { KnownRecord } from "../core/record.ts";
 import { checkWithoutNulls } from "../core/deviations.ts";
 import { limits } from "../core/limits.ts";
 import { Fault } from "../core/errors.ts";
@@ -161,13 +162,14 @@ export class Registry {
   }
 
   /**
-   * The registry for a call that began with this build: this one while it serves the build, otherwise one with that build
-   * and the server's own tools alone. Throws `invalid_params` if the build is not kept, or the servlet keeps state.
+   * The registry for the call with this record: this one while it serves the build that the call began with, otherwise one with
+   * that build and the server's own tools alone. Throws `invalid_params` if the build is not kept, or the servlet keeps state.
    */
-  async at(hash: string): Promise<Registry> {
+  async at(recorded: KnownRecord): Promise<Registry> {
+    const { hash } = recorded.head;
     if (this.#bundle.servlets.some((one) => one.hash === hash)) return this;
     const old = await this.#deployment.oldBuild?.(hash);
-    if (old === undefined || keepsState(old.manifest)) throw outdated(old?.name);
+    if (old === undefined || keepsState(old.manifest)) throw outdated(recorded, old?.name);
     const { profile, scoped } = this.#narrowing;
     // The call may be one of `call_tool`.
     const own = this.#bundle.servlets.filter(({ name }) => name === SERVER_SERVLET);
@@ -483,8 +485,8 @@ export class Registry {
   readonly #findTool: FindTool = (viewer) => {
     const all = this.current ?? this.#narrowing.scoped?.all ?? this;
     const seen = all.for(viewer);
-    return async (ref, hash) =>
-      (hash === undefined ? seen : (await all.at(hash)).for(viewer)).resolve(ref);
+    return async (ref, recorded) =>
+      (recorded === undefined ? seen : (await all.at(recorded)).for(viewer)).resolve(ref);
   };
 
   /** The servlet of a catalog entry. */

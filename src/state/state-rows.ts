@@ -78,11 +78,8 @@ const hashOf = (text: string): string => bytesToHex(sha256(encoder.encode(text))
 
 /** The parts of a record by which a call is known. */
 type Begun = Pick<Recorded, "entries" | "inner"> & {
-  head: Pick<Recorded["head"], "seed" | "fork">;
+  head: Pick<Recorded["head"], "seed">;
 };
-
-/** Under which the endings of a call are stored: a fork of it has its own. */
-const endingKey = ({ seed, fork = "" }: Begun["head"]) => seed + fork;
 
 /** A digest of what the calls inside have come to. */
 const innerKey = ({ inner, entries }: Begun): string | undefined =>
@@ -165,7 +162,7 @@ export class StateRows {
     const runs = this.#sql
       .exec(
         "SELECT DISTINCT seed FROM ending_parts WHERE seed BETWEEN ? || ' ' AND ? || '!'",
-        ...[endingKey(head), endingKey(head)],
+        ...[head.seed, head.seed],
       )
       .toArray();
     for (const { seed } of runs) {
@@ -196,7 +193,7 @@ export class StateRows {
       ...(inner && { inner }),
     };
     // A client that holds the state of a waiting call can answer it twice: same seed, other answers.
-    const run = `${endingKey(head)} ${hashOf(stored.answers.join(" "))}`;
+    const run = `${head.seed} ${hashOf(stored.answers.join(" "))}`;
     const bytes = encoder.encode(JSON.stringify(stored));
     const now = Date.now();
     const until = now + limits.taskMs;

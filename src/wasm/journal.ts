@@ -1,9 +1,9 @@
-import { afterRecord } from "../core/unknown-outcome.ts";
+import { adviceAfter } from "../core/unknown-outcome.ts";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import { JOURNAL_VERSION } from "../core/record.ts";
+import { JOURNAL_VERSION, SEED_CHARACTERS } from "../core/record.ts";
 import type {
   JournalEntry,
   JournalHead,
@@ -40,6 +40,7 @@ export interface Details {
  */
 export class Journal {
   readonly #begun: Omit<JournalHead, "seed"> & { seed?: string };
+  readonly #recorded: Recorded | undefined;
   readonly #entries: JournalEntry[];
   readonly #world: World;
   readonly #keeper: Keeper | undefined;
@@ -73,6 +74,7 @@ export class Journal {
   ) {
     this.#keepsState = keepsState;
     const recorded = "head" in begun ? begun : undefined;
+    this.#recorded = recorded;
     this.#begun =
       "head" in begun ? begun.head : { version: JOURNAL_VERSION, time: world.now(), ...begun };
     // The record of an earlier request with the same answers may be older than the answers of this one.
@@ -185,7 +187,8 @@ export class Journal {
     await this.keep();
     await this.begin();
     const question = utf8ToBytes(`calls ${this.#at} ${this.#pending!.digest}`);
-    return bytesToHex(sha256.create().update(this.#key()).update(question).digest());
+    const seed = sha256.create().update(this.#key()).update(question).digest();
+    return bytesToHex(seed) + this.#seed().slice(SEED_CHARACTERS);
   }
 
   /** Settles when all that was added is kept. */
@@ -227,11 +230,10 @@ export class Journal {
 
   #diverged(entry: JournalEntry, what: string): Fault {
     if (this.#keepsState) {
-      const changed = new Fault(
+      return new Fault(
         "servlet_failed",
-        "The state of this servlet has changed since the call began to wait, and with it what the call asks for, so it cannot go on. Nothing was changed. Call again.",
+        `The state of this servlet has changed since the call began to wait, and with it what the call asks for, so it cannot go on. ${adviceAfter(this.#recorded)}`,
       );
-      return afterRecord({ entries: this.#entries }, changed);
     }
     return new Fault(
       "servlet_failed",
@@ -253,7 +255,7 @@ export class Journal {
    * numbers. Times are left out: a retry of a request comes later, and must be the same call.
    */
   #key(): Uint8Array {
-    let chain = this.#chain ?? hexToBytes(this.#seed());
+    let chain = this.#chain ?? hexToBytes(this.#seed().slice(0, SEED_CHARACTERS));
     for (; this.#chained < this.#at; this.#chained++) {
       const { digest, answer } = this.#entries[this.#chained]!;
       const answered = hashText(sha256.create(), answer).digest();

@@ -39,11 +39,11 @@ describe("pages and health", () => {
 
   test.each([{}, { API_KEYS: JSON.stringify({ ada: "0".repeat(64) }) }])(
     "and 503 where nothing can be served: %j",
-    async (settings) => {
+    async (closed) => {
       vi.spyOn(console, "error").mockImplementation(() => {});
       const [first] = bundle.servlets;
       const broken = { ...first!, lists: { ...first!.lists!, tools: undefined as never } };
-      const server = createApp(createServer({ servlets: [broken] }, settings));
+      const server = createApp(createServer({ servlets: [broken] }, closed));
       expect((await get("/health", {}, server)).status).toBe(503);
       vi.restoreAllMocks();
     },

@@ -6,12 +6,11 @@ import { type TaskCall, type TaskEnd, endOf } from "../../calls/task-object.ts";
 import { Fault, report } from "../../core/errors.ts";
 import type { CallContext } from "../../core/call-context.ts";
 import type { Recorded } from "../../core/record.ts";
-import { afterRecord } from "../../core/unknown-outcome.ts";
 import { Suspended } from "../../core/suspension.ts";
 import type { Json, Notification } from "../../core/model.ts";
 import type { ToolEntry } from "../../servlets/catalog.ts";
 import type { FoundRequest } from "../method.ts";
-import type { Entry, Registry } from "../../servlets/registry.ts";
+import type { Entry } from "../../servlets/registry.ts";
 import type { Resumption } from "../../calls/resumption.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { checkParamHeaders } from "../wire/headers.ts";
@@ -130,7 +129,7 @@ async function entryFor(
   { registry }: Exchange,
   { recorded, pinned }: RunInput,
 ): Promise<Entry> {
-  const all = recorded === undefined ? registry : await buildOf(registry, recorded);
+  const all = recorded === undefined ? registry : await registry.at(recorded);
   const isTool = !(entry instanceof Fault) && entry?.ref.kind === "tool";
   if (all !== registry || (isTool && pinned !== undefined)) {
     const ref = row.ref!(params);
@@ -139,9 +138,6 @@ async function entryFor(
   if (entry instanceof Fault) throw entry;
   return entry!;
 }
-
-const buildOf = (registry: Registry, recorded: Recorded): Promise<Registry> =>
-  registry.at(recorded.head.hash).catch((error) => Promise.reject(afterRecord(recorded, error)));
 
 /** The record of earlier requests with the same state, if they left one, with the notices that this request has sent. */
 const latest = (earlier: Recorded | undefined, own: Recorded | undefined): Recorded | undefined =>

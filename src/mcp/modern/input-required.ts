@@ -28,6 +28,7 @@ import {
   responsesIn,
   unanswered,
 } from "../../asks/answers.ts";
+import { adviceAfter } from "../../core/unknown-outcome.ts";
 import { hashText } from "../../core/parts.ts";
 import type { Resumption } from "../../calls/resumption.ts";
 import type { Exchange } from "../wire/exchange.ts";
@@ -98,7 +99,7 @@ export async function resume(
     throw refused("was altered or has expired");
   }
   const state = stateIn(opened);
-  if (state.until < Date.now()) throw refused("has expired");
+  if (state.until < Date.now()) throw refused("has expired", adviceAfter(state.recorded, WITHOUT));
   if (state.principal !== principal.name) throw refused("belongs to another caller");
   if (state.profile !== principal.profile) throw refused("belongs to another endpoint");
   if (state.call !== (await digest(request))) throw refused("belongs to another call");
@@ -155,13 +156,19 @@ function stateIn([first, ...entries]: unknown[]): State {
     : state;
 }
 
-const refused = (why: string) =>
-  new Fault("invalid_params", `params.requestState ${why}. Call again without it.`);
+const WITHOUT = "Call again without it.";
+
+const refused = (why: string, advice = WITHOUT) =>
+  new Fault("invalid_params", `params.requestState ${why}. ${advice}`);
 
 /** Gives all requests with the same answers to a single-use state the same outcome. */
 async function onlyOnce(resumption: Resumption, goOn: () => Promise<Json>): Promise<Json> {
   const claimed = await resumption.claim();
-  if (claimed === undefined) throw refused("was used before, with other answers");
+  if (claimed === undefined)
+    throw refused(
+      "was used before, with other answers",
+      "The call has gone on with those. Without it another call begins.",
+    );
   const outcome = claimed.outcome ?? (await resumption.settle(await outcomeOf(goOn)));
   const { result, code, message, ...details } = outcome;
   if (isObject(result)) return result;

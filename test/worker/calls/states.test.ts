@@ -85,7 +85,7 @@ describe("the state", () => {
       const again = await goOn(round, { [key]: accept("twice", field) });
       expect(again.error).toMatchObject({
         code: -32602,
-        message: expect.stringMatching(/was used before.*Call again/),
+        message: expect.stringMatching(/was used before.*has gone on with those/),
       });
     });
 

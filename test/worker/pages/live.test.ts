@@ -342,35 +342,39 @@ describe("the page of a call", () => {
     fetched.mockRestore();
   });
 
-  test("replays a call of a servlet that keeps state without changing it", async () => {
+  const INSIDE = steps({ do: "call", calls: [{ tool: "counting-note" }] });
+
+  test.each([
+    ["", ADA, { name: "counting-note", arguments: {} }],
+    [" that a tool calls", FAY, { name: "plan", arguments: INSIDE }],
+  ])("replays and forks a call of a servlet that keeps state%s", async (_what, key, params) => {
     const note = async (text: string) => {
-      const headers = { authorization: `Bearer ${ADA}`, "cf-connecting-ip": newAddress() };
-      const params = { name: "counting-note", arguments: {} };
+      const headers = { authorization: `Bearer ${key}`, "cf-connecting-ip": newAddress() };
       const { result } = await send("tools/call", params, { server, capabilities: {}, headers });
       const { id } = result!["structuredContent"];
-      const ada = await person(ADA);
-      await ada.answer(`/ask/${id}`, { f0: text });
+      const reader = await person(key);
+      await reader.answer(`/ask/${id}`, { f0: text });
       await eventually(async () =>
-        expect((await ada.fetch(`/console/live/${id}`)).text).toContain("Ended well"),
+        expect((await reader.fetch(`/console/live/${id}`)).text).toContain("Ended well"),
       );
       return id as string;
     };
     const first = await note("one");
-    const ada = await person(ADA);
+    const reader = await person(key);
     const path = `/console/live/${first}`;
-    const { hidden } = await ada.fetch(path);
-    const replayed = await ada.send(path, { ...hidden, do: "replay", at: "1" });
+    const { hidden } = await reader.fetch(path);
+    const replayed = await reader.send(path, { ...hidden, do: "replay", at: "1" });
     expect(replayed.text).toContain("It would end here with a result");
-    const second = await ada.fetch(`/console/live/${await note("two")}`);
+    const second = await reader.fetch(`/console/live/${await note("two")}`);
     expect(second.text).toContain(`"one two"`);
     // A fork of it is another call: its person is asked again.
-    const warned = await ada.send(path, { ...hidden, do: "fork", at: "0" });
-    const forked = await ada.send(path, { ...warned.hidden, "fork-now": "0" });
-    const { html } = await opened(ada, forked.text, first);
+    const warned = await reader.send(path, { ...hidden, do: "fork", at: "0" });
+    const forked = await reader.send(path, { ...warned.hidden, "fork-now": "0" });
+    const { html } = await opened(reader, forked.text, first);
     const id = /href="\/ask\/(\w+)"/.exec(html)?.[1];
-    await ada.answer(`/ask/${id}`, { f0: "three" });
+    await reader.answer(`/ask/${id}`, { f0: "three" });
     await eventually(async () =>
-      expect((await ada.fetch(`/console/live/${id}`)).text).toContain(`"one two three"`),
+      expect((await reader.fetch(`/console/live/${id}`)).text).toContain(`"one two three"`),
     );
   });
 
