@@ -35,10 +35,11 @@ from ._content import (
     failed,
     prompt_result,
     read_result,
+    some,
     tool_result,
 )
 from ._context import Context, context
-from ._definitions import Definition, Definitions, Function, definitions
+from ._definitions import Definition, Definitions, Function, definitions, is_method
 from ._docs import docs_of
 from ._drive import settled
 from ._errors import (
@@ -55,16 +56,17 @@ from ._errors import (
 from ._host import ERROR, log, running
 from ._json import encode_of
 from ._schema import (
+    MISSING,
     Convert,
     Member,
     Mismatch,
     Shape,
     Shapes,
+    default_of,
     described,
     from_text,
     hints_of,
     is_field,
-    maker_of,
 )
 from ._templates import Match, template
 
@@ -110,6 +112,11 @@ class _Signature:
     def __init__(self, function: Function, shapes: Shapes) -> None:
         if isasyncgenfunction(function):
             raise DefinitionError("it is an async generator. Return a list.")
+        if is_method(function):
+            raise DefinitionError(
+                "it is a method, and a call has no object for it. Leave the decorator out, and call it below the class, "
+                f"as in `tool(OBJECT.{function.__name__})`."
+            )
         # Where it yields several values, they are its result.
         self.function = (
             (lambda **arguments: list(function(**arguments)))
@@ -120,16 +127,12 @@ class _Signature:
         self.hints = hints_of(
             function if hasattr(function, "__annotations__") else type(function).__call__
         )
+        parameters = signature(function).parameters
+        self.docs = docs_of(function.__doc__, parameters)
         self._contexts: dict[str, Context] = {}
         self._makes: dict[str, Callable[[], Any]] = {}
         """What each call makes of parameters that it is not given."""
-        for at, (name, parameter) in enumerate(signature(function).parameters.items()):
-            if at == 0 and name in ("self", "cls"):
-                own = getattr(function, "__name__", "METHOD")
-                raise DefinitionError(
-                    "it is a method, and a call has no object for it. Leave the decorator out, and call it below the class, "
-                    f"as in `tool(OBJECT.{own})`."
-                )
+        for name, parameter in parameters.items():
             hint = self.hints.get(name, Any)
             if Context in (hint, *get_args(hint)) or isinstance(parameter.default, Context):
                 self._contexts[name] = context
@@ -157,17 +160,18 @@ class _Signature:
             if default is not Parameter.empty:
                 return Member(shape, False, default)
         for field in said:
-            make = maker_of(field)
+            made = default_of(field)
+            make = getattr(field, "default_factory", None) if made is MISSING else lambda: made
             if make is not None:
                 self._makes[parameter.name] = make
-                return Member(shape, False, make())
+                return Member(shape, False, made)
         return Member(shape, True)
 
-    def describe(self, descriptions: Mapping[str, str]) -> None:
-        """Adds descriptions to parameters that have none."""
+    def describe(self) -> None:
+        """Adds descriptions from the docstring to parameters that have none."""
         for name, (shape, is_needed, default) in self.members.items():
-            if name in descriptions and "description" not in shape.schema:
-                shape = described(shape, descriptions[name])
+            if name in self.docs.parameters and "description" not in shape.schema:
+                shape = described(shape, self.docs.parameters[name])
                 self.members[name] = Member(shape, is_needed, default)
 
     def caller(self) -> Callable[[Json], Any]:
@@ -234,13 +238,13 @@ def _tool(definition: Definition, defined: Definitions) -> _Tool:
             raise DefinitionError(
                 f'there is no view "{definition.view}": define it by view("{definition.view}", FILE).'
             )
-        docs = docs_of(function.__doc__)
         shapes = Shapes()
         taken = _Signature(function, shapes)
-        taken.describe(docs.parameters)
+        taken.describe()
         arguments = shapes.record(taken.members)
-        output, schema = _output_of(taken.hints.get("return", Any))
-        description = definition.description or docs.description
+        output, schema, beside = _output_of(taken.hints.get("return", Any))
+        result = tool_result(output, beside, f'the tool "{name}"')
+        description = definition.description or taken.docs.description
         listed = {"name": name, **definition.listed}
         if description:
             listed["description"] = description
@@ -251,14 +255,13 @@ def _tool(definition: Definition, defined: Definitions) -> _Tool:
         if schema is not None:
             listed["outputSchema"] = schema
         encode_of(listed, "what describes it")
-    return _Tool(name, listed, _tool_call(name, arguments.convert, taken.caller(), output))
+    return _Tool(name, listed, _tool_call(name, arguments.convert, taken.caller(), result))
 
 
 def _tool_call(
-    name: str, convert: Convert, call: Callable[[Json], Any], output: Output
+    name: str, convert: Convert, call: Callable[[Json], Any], result: Callable[[object], str]
 ) -> Callable[[Json], str]:
     what = f'The tool "{name}"'
-    result = tool_result(output, f'the tool "{name}"')
 
     def called(arguments: Json) -> str:
         running.what = what
@@ -297,30 +300,34 @@ def log_raised(error: BaseException) -> None:
     log(ERROR, f"Uncaught {trace_of(error)}".encode(errors="replace"))
 
 
-def _output_of(hint: Any) -> tuple[Output, Json | None]:
-    """How values of a return type become results, and their schema where the type says something that content does not."""
+def _output_of(hint: Any) -> tuple[Output, Json | None, Json | None]:
+    """How values of a return type become results; their schema where the type says something that content does not; and what
+    stands beside content where it may be some."""
     all_arms = _arms(hint)
-    arms = [one for one in all_arms if not _is(one, ToolResult)]
-    has_content = any(_is_content(one) or _is_blocks(one) for one in arms)
-    if not arms or has_content or (len(arms) == 1 and arms[0] in _FREE):
-        return "free", None
-    some = [one for one in arms if one is not type(None)]
-    if len(some) == 1 and _is_list_of_any(some[0]):
-        return "series", None
+    results = [one for one in all_arms if not _is(one, ToolResult)]
+    arms = [one for one in results if not (_is_content(one) or _is_blocks(one))]
+    has_content = len(arms) < len(results)
+    if all(one in _FREE for one in arms) and (has_content or len(arms) < 2):
+        return "free", None, None
+    given = [one for one in arms if one is not type(None)]
+    if len(given) == 1 and _is_list_of_any(given[0]):
+        return "wrapped", None, {}
     if len(arms) < len(all_arms):
         hint = Union[tuple(arms)]
     shape = Shapes(output=True).root(hint)
-    if shape.schema.get("type") == "object":
-        return ("free", None) if shape.schema.keys() == {"type"} else ("object", shape.schema)
-    definitions = shape.schema.pop("$defs", None)
-    schema: Json = {
-        "type": "object",
-        "properties": {"result": shape.schema},
-        "required": ["result"],
-    }
-    if definitions:
-        schema["$defs"] = definitions
-    return "wrapped", schema
+    if shape.schema == {"type": "object"}:
+        return "free", None, None
+    output: Output = "object"
+    schema: Json = {**shape.schema}
+    if schema.get("type") != "object":
+        definitions = some(**{"$defs": schema.pop("$defs", None)})
+        members = {"properties": {"result": schema}, "required": ["result"]}
+        output, schema = "wrapped", {"type": "object", **members, **definitions}
+    if not has_content:
+        return output, schema, None
+    # Clients refuse a result without structured content where there is a schema, so that of content is empty.
+    schema.pop("required", None)
+    return output, schema, {"structuredContent": {}}
 
 
 _FREE: list[Any] = [Any, object, None, type(None), Never, NoReturn, str, bytes, bytearray, dict]
@@ -361,14 +368,19 @@ def _is_series(hint: Any) -> bool:
     return (get_origin(hint) or hint) in _SERIES
 
 
+def _items_of(hint: Any) -> tuple[Any, ...]:
+    """The types of what is in a list; a generator's others are of no concern."""
+    return get_args(hint)[:1] if get_origin(hint) is Generator else get_args(hint)
+
+
 def _is_list_of_any(hint: Any) -> bool:
-    return _is_series(hint) and all(one in (Any, object, ...) for one in get_args(hint))
+    return _is_series(hint) and all(one in (Any, object, ...) for one in _items_of(hint))
 
 
 def _is_blocks(hint: Any) -> bool:
     """True for a list whose type says that content is in it."""
     return _is_series(hint) and any(
-        _is_content(arm) for one in get_args(hint) for arm in _arms(one)
+        _is_content(arm) for one in _items_of(hint) for arm in _arms(one)
     )
 
 
@@ -385,9 +397,8 @@ def _resource_answers(
     for uri, definition in defined.resources.items():
         function = definition.function
         with _defining("the resource", function, uri):
-            docs = docs_of(function.__doc__)
             taken = _Signature(function, Shapes())
-            description = definition.description or docs.description
+            description = definition.description or taken.docs.description
             entry = {**definition.listed, **({"description": description} if description else {})}
             mime_type = definition.listed.get("mimeType")
             if "{" in uri:
@@ -422,7 +433,7 @@ def _resource_answers(
     ]
     if lists:
         answers["list_resources"] = lambda _input: encode_of(
-            {"resources": [*listed, *(one for some in lists for one in settled(some({})))]},
+            {"resources": [*listed, *(one for call in lists for one in settled(call({})))]},
             "The list of resources",
         )
     elif listed:
@@ -471,14 +482,13 @@ def _prompt_answers(
     for name, definition in defined.prompts.items():
         function = definition.function
         with _defining("the prompt", function, name):
-            docs = docs_of(function.__doc__)
             taken = _Signature(function, Shapes())
-            taken.describe(docs.parameters)
+            taken.describe()
             names = list(taken.members)
             call = _text_caller(taken, names)
             if own := _completers(definition, taken, names):
                 completers[f"prompt {name}"] = own
-        description = definition.description or docs.description or None
+        description = definition.description or taken.docs.description or None
         arguments = [_argument(name, member) for name, member in taken.members.items()]
         entry: Json = {"name": name, **definition.listed}
         if description:

@@ -198,6 +198,16 @@ class ResourceContents(dict[str, Any]):
         super().__init__(some(uri=uri, mimeType=mime_type), **body, **some(_meta=meta))
 
 
+class ResourceResult(list[ResourceContents]):
+    """All contents of a resource: of FastMCP."""
+
+    def __init__(self, contents: str | bytes | Sequence[str | bytes | ResourceContents]) -> None:
+        given = [contents] if isinstance(contents, (str, bytes)) else contents
+        super().__init__(
+            one if isinstance(one, ResourceContents) else ResourceContents(one) for one in given
+        )
+
+
 class Message(dict[str, Any]):
     """A message of a prompt or for the client's model: a text or content.
 
@@ -315,7 +325,7 @@ def _block(value: object) -> Content:
         return Content(type="text", text=value)
     if isinstance(value, (bytes, bytearray)):
         return File(data=bytes(value))
-    if isinstance(value, ResourceContents):
+    if _is_content(value):
         return Content(type="resource", resource=value)
     if isinstance(value, Mapping) and value.get("type") in _BLOCKS:
         return Content(value)
@@ -325,11 +335,14 @@ def _block(value: object) -> Content:
 _BLOCKS = ("text", "image", "audio", "resource", "resource_link")
 
 
+def _is_content(value: object) -> bool:
+    """True for content, also for contents of a resource that have a URI, without which a client refuses them."""
+    return isinstance(value, Content) or (isinstance(value, ResourceContents) and "uri" in value)
+
+
 def _are_blocks(value: object) -> bool:
     """True for a list in which content is."""
-    return isinstance(value, (list, tuple)) and any(
-        isinstance(one, (Content, ResourceContents)) for one in value
-    )
+    return isinstance(value, (list, tuple)) and any(map(_is_content, value))
 
 
 def _are_texts(value: object) -> bool:
@@ -361,13 +374,14 @@ def _whole(result: ToolResult, what: str) -> str:
     return encode_of({"content": result.content, **members}, what)
 
 
-type Output = Literal["free", "object", "wrapped", "series"]
+type Output = Literal["free", "object", "wrapped"]
 """How a tool's return value becomes its result: by what it is; as structured content, since its type says that it is an
-object; as the member `result` of such; or as content where a list has some, else as such a member."""
+object; or as the member `result` of such."""
 
 
-def tool_result(output: Output, what: str) -> Callable[[object], str]:
-    """A function that gives a tool's result as JSON."""
+def tool_result(output: Output, beside: Json | None, what: str) -> Callable[[object], str]:
+    """A function that gives a tool's result as JSON. Values that are content have the members `beside` beside it; with None,
+    all are structured content."""
     what = f"The return value of {what}"
 
     def structured(value: object) -> str:
@@ -377,13 +391,13 @@ def tool_result(output: Output, what: str) -> Callable[[object], str]:
         return f'{{"content":[{{"type":"text","text":{text}}}],"structuredContent":{inner}}}'
 
     def blocks(values: Any) -> str:
-        return encode_of({"content": [_block(one) for one in values]}, what)
+        return encode_of({"content": [_block(one) for one in values], **(beside or {})}, what)
 
     def declared(value: object) -> str:
         if isinstance(value, ToolResult):
             return _whole(value, what)
-        if output == "series" and _are_blocks(value):
-            return blocks(value)
+        if beside is not None and (_is_content(value) or _are_blocks(value)):
+            return blocks([value] if isinstance(value, dict) else value)
         return encode_of(value, what) if is_unfinished(value) else structured(value)
 
     def free(value: object) -> str:
@@ -393,8 +407,8 @@ def tool_result(output: Output, what: str) -> Callable[[object], str]:
             return '{"content":[]}'
         if isinstance(value, ToolResult):
             return _whole(value, what)
-        if isinstance(value, (Content, bytes, bytearray, ResourceContents)):
-            return encode_of({"content": [_block(value)]}, what)
+        if isinstance(value, (bytes, bytearray)) or _is_content(value):
+            return blocks([value])
         if is_unfinished(value):
             return encode_of(value, what)
         if _are_blocks(value) or _are_texts(value):
@@ -412,7 +426,7 @@ def read_result(value: object, uri: str, mime_type: str | None) -> str:
     what = f"The return value of the resource {uri}"
     if is_unfinished(value):
         return encode_of(value, what)
-    several = (
+    several = isinstance(value, ResourceResult) or (
         isinstance(value, (list, tuple))
         and value
         and all(isinstance(one, (ResourceContents, bytes)) for one in value)

@@ -512,6 +512,8 @@ def _form(asked: Any, title: str | None) -> tuple[Json, Convert]:
         return {"type": "object", "properties": {}}, lambda answer: answer
     is_list = isinstance(asked, (list, tuple))
     if is_list and asked and isinstance(asked[0], (list, tuple, Mapping)):
+        if len(asked) > 1:
+            raise TypeError("elicit() takes several choices as one list in a list: [[CHOICE, …]]")
         schema, convert = Shapes().of(list[Literal[tuple(asked[0])]])
         if isinstance(asked[0], Mapping):
             schema = {"type": "array", "items": {"anyOf": _titled(asked[0])}}

@@ -1,7 +1,9 @@
 """What a servlet defines, and the decorators that define it."""
 
+from annotationlib import Format
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any, Literal, TypedDict, overload
 
 from ._content import Annotations, Icon, Json, some
@@ -85,6 +87,20 @@ class Definitions:
 
 
 definitions = Definitions()
+
+
+def is_method(function: Any) -> bool:
+    """True for a function of a class, whose first parameter is the object or the class."""
+    parameters = signature(function, annotation_format=Format.FORWARDREF).parameters
+    first = next(iter(parameters.values()), None)
+    owner = getattr(function, "__qualname__", "").rpartition(".")[0]
+    return (
+        first is not None
+        and first.name in ("self", "cls")
+        and first.annotation is first.empty
+        and owner != ""
+        and not owner.endswith("<locals>")
+    )
 
 
 def name_given(kind: str, given: Any) -> str | None:

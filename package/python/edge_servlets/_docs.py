@@ -1,6 +1,7 @@
 """Descriptions of a function and its parameters, from its docstring in the style of Google, NumPy or Sphinx."""
 
 import re
+from collections.abc import Container
 from inspect import cleandoc
 from typing import NamedTuple
 
@@ -42,14 +43,14 @@ _GOOGLE = re.compile(r"([A-Za-z ]+):\s*")
 _BULLET = re.compile(r"[-*+•]\s")
 # Also as items of a list, with the name as code or in bold, and with a dash for the colon.
 _GOOGLE_ENTRY = re.compile(
-    r"(?:[-*+•]\s+)?[*`]*(\w+)[*`]*\s*(?:\(.*?\))?[*`]*(?:\s*:[*`]*|\s+[-–—]\s)\s*(.*)"
+    r"([-*+•]\s+)?[*`]*(\w+)[*`]*\s*(?:\(.*?\))?[*`]*(?:\s*:[*`]*|(\s+[-–—]\s))\s*(.*)"
 )
 _NUMPY_ENTRY = re.compile(r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?")
 _SPHINX = re.compile(r":(\w+)(?:\s([^:]*))?:\s*(.*)")
 
 
-def docs_of(docstring: str | None) -> Docs:
-    """What a docstring says, without the sections about parameters, results and exceptions."""
+def docs_of(docstring: str | None, names: Container[str]) -> Docs:
+    """What the docstring of a function with these parameters says, without the sections about them, results and exceptions."""
     lines = cleandoc(docstring or "").splitlines()
     said: list[str] = []
     parameters: dict[str, list[str]] = {}
@@ -77,9 +78,10 @@ def docs_of(docstring: str | None) -> Docs:
             said.append(line)
             at += 1
             continue
-        found = read(body) if name in _PARAMETERS else {}
+        found = read(body, names) if name in _PARAMETERS else {}
         parameters.update(found)
-        if not found and name not in _LEFT_OUT:
+        is_none = name in _PARAMETERS and "".join(body).strip(" .-*").lower() == "none"
+        if not (found or is_none or name in _LEFT_OUT):
             said += lines[at:end]
         at = end
     text = re.sub(r"\n{3,}", "\n\n", "\n".join(said)).strip()
@@ -98,8 +100,11 @@ def _google_body(lines: list[str], at: int) -> tuple[list[str], int]:
     """The indented lines from here, or those of a list that is not indented."""
     body, end = _indented(lines, at)
     if not any(body):
-        while end < len(lines) and (_BULLET.match(lines[end]) or lines[end][:1].isspace()):
-            end += 1
+        for nth, line in enumerate(lines[end:], end + 1):
+            if _BULLET.match(line) or line[:1].isspace():
+                end = nth
+            elif line:
+                break
     return lines[at:end], end
 
 
@@ -112,20 +117,21 @@ def _numpy_body(lines: list[str], at: int) -> tuple[list[str], int]:
     return lines[at:end], end
 
 
-def _google_entries(body: list[str]) -> dict[str, list[str]]:
+def _google_entries(body: list[str], names: Container[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     depth = min((len(line) - len(line.lstrip()) for line in body if line.strip()), default=0)
     texts: list[str] = []
     for line in body:
         entry = _GOOGLE_ENTRY.fullmatch(line[depth:])
-        if entry:
-            texts = found[entry[1]] = [entry[2]]
+        # A list within a description has bullets and dashes, too.
+        if entry and (entry[2] in names or not (entry[1] or entry[3])):
+            texts = found[entry[2]] = [entry[4]]
         else:
             texts.append(line)
     return found
 
 
-def _numpy_entries(body: list[str]) -> dict[str, list[str]]:
+def _numpy_entries(body: list[str], _names: Container[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     texts: list[str] = []
     for line in body:

@@ -28,7 +28,6 @@ def plain(value: object) -> object:
         make = _PLAIN.get(f"{base.__module__}.{base.__qualname__}")
         if make is not None:
             return make(value)
-    name = kind.__name__
     advice = (
         "await it"
         if hasattr(kind, "__await__")
@@ -36,7 +35,12 @@ def plain(value: object) -> object:
         if hasattr(kind, "__next__")
         else "give a dict, a dataclass or a text"
     )
-    raise TypeError(f"{'an' if name[0] in 'AEIOaeio' else 'a'} {name} is no JSON: {advice}")
+    raise TypeError(f"{_named(kind)} is no JSON: {advice}")
+
+
+def _named(kind: type) -> str:
+    name = kind.__name__
+    return f"{'an' if name[0] in 'AEIOaeio' else 'a'} {name}"
 
 
 def _duration(value: Any) -> str:
@@ -106,17 +110,28 @@ def _with_plain_keys(value: Any) -> Any:
     if isinstance(value, _SCALARS):
         return value
     if isinstance(value, dict):
-        return {_plain_key(key): _with_plain_keys(one) for key, one in value.items()}
+        made: dict[str, object] = {}
+        for key, one in value.items():
+            text = _plain_key(key)
+            if text in made:
+                raise TypeError(f"two keys become {quote(text)} in JSON: give texts that differ")
+            made[text] = _with_plain_keys(one)
+        return made
     if isinstance(value, (list, tuple)):
         return [_with_plain_keys(one) for one in value]
     return _with_plain_keys(plain(value))
 
 
-def _plain_key(key: object) -> object:
-    made = key if isinstance(key, _SCALARS) else plain(key)
-    if isinstance(made, _SCALARS):
+def _plain_key(key: object) -> str:
+    try:
+        made = key if isinstance(key, _SCALARS) else plain(key)
+    except TypeError:
+        made = key
+    if isinstance(made, str):
         return made
-    raise TypeError(f"{key!r} cannot be a key: give a text")
+    if isinstance(made, _SCALARS):
+        return encode(made)
+    raise TypeError(f"{_named(type(key))} cannot be a key of JSON: give a text")
 
 
 def encode_of(value: object, what: str) -> str:

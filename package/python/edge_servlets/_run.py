@@ -103,6 +103,7 @@ def _failed(error: BaseException) -> str | None:
         _edge.call("discard_changes")
     else:
         log_raised(error)
-    text = message_of(error) if isinstance(error, (ToolError, Deadlock)) else told(error)
+    is_told = all(isinstance(one, (ToolError, Deadlock)) for one in leaves_of(error))
+    text = message_of(error) if is_told else told(error)
     _edge.error(text.encode(errors="replace"))
     return None

@@ -77,13 +77,10 @@ def is_field(default: object) -> bool:
     return type(default).__name__ == "FieldInfo"
 
 
-def maker_of(field: Any) -> Callable[[], Any] | None:
-    """What makes the default that a `Field` gives; None where it gives none."""
+def default_of(field: Any) -> object:
+    """The default that a `Field` gives, or `MISSING`, of which pydantic's are `...` and its own."""
     default = getattr(field, "default", MISSING)
-    # Those of pydantic are `...` and its own.
-    if default is not MISSING and default is not ... and type(default).__name__ != "UndefinedType":
-        return lambda: default
-    return getattr(field, "default_factory", None)
+    return MISSING if default is ... or type(default).__name__ == "UndefinedType" else default
 
 
 _FIELD_ADVICE = {

@@ -97,6 +97,12 @@ describe("elicit", () => {
     ]);
   });
 
+  test("several choices are one list", async () => {
+    const { result } = await answered("two_lists");
+    const said = "elicit() takes several choices as one list in a list: [[CHOICE, …]]";
+    expect(result).toEqual({ content: [text(said)], isError: true });
+  });
+
   test("an answer that does not fit is refused", async () => {
     const { result } = await answered("form", accept({ size: "xl" }));
     const said = `The user's answer does not fit: size: "s" or "m" is expected, not "xl"`;

@@ -38,7 +38,11 @@ test.each<[tool: string, schema: object | undefined]>([
   ["any_list", undefined],
   ["sequence", undefined],
   ["maybe_list", undefined],
-  ["or_picture", undefined],
+  ["or_picture", { type: "object", properties: ORDER.properties }],
+  ["number_or_pictures", { type: "object", properties: { result: { type: "integer" } } }],
+  ["text_or_picture", undefined],
+  ["contents_or_none", undefined],
+  ["generates", undefined],
   ["yields_blocks", undefined],
   ["untyped_text", undefined],
   ["order", ORDER],
@@ -123,7 +127,21 @@ describe("content is content", () => {
     ["any_list", {}, { content: [png] }],
     ["sequence", {}, { content: [png] }],
     ["maybe_list", {}, { content: [png] }],
-    ["or_picture", {}, { content: [png] }],
+    // The host repeats what is structured as text.
+    ["or_picture", {}, { content: [png, text("{}")], structuredContent: {} }],
+    [
+      "number_or_pictures",
+      { there: false },
+      { content: [text("4")], structuredContent: { result: 4 } },
+    ],
+    ["number_or_pictures", { there: true }, { content: [png, text("{}")], structuredContent: {} }],
+    ["text_or_picture", {}, { content: [text("sold out")] }],
+    [
+      "contents_or_none",
+      {},
+      { content: [text('[{"text":"a"}]')], structuredContent: [{ text: "a" }] },
+    ],
+    ["generates", {}, { content: [png] }],
     ["yields_blocks", {}, { content: [text("Here:"), png] }],
     [
       "media",
@@ -187,6 +205,9 @@ describe("a value without a type is a result by what it is", () => {
     ["date", { content: [text("2026-01-02")] }],
     ["deque", { content: [text("[1]")], structuredContent: [1] }],
     ["contents", { content: [{ type: "resource", resource: { uri: "note://a", text: "a" } }] }],
+    ["no_uri", { content: [text('[{"text":"a"}]')], structuredContent: [{ text: "a" }] }],
+    ["one_no_uri", { content: [text('{"text":"a"}')], structuredContent: { text: "a" } }],
+    ["mixed_no_uri", { content: [text("b"), text('{"text":"a"}')] }],
     ["surrogate", { content: [text("a?")] }],
   ])("%s", async (tool, result) => {
     expect((await servlet.callTool(`untyped_${tool}`)).result).toEqual(result);
@@ -204,6 +225,9 @@ describe("what JSON would lose is an error that names the place", () => {
       "an object is no JSON: give a dict, a dataclass or a text, when serializing dict item 'a'",
     ],
     ["generator", "a generator is no JSON: make it a list"],
+    ["tuple_key", "a tuple cannot be a key of JSON: give a text"],
+    ["object_key", "an object cannot be a key of JSON: give a text"],
+    ["same_keys", 'two keys become "2026-01-02" in JSON: give texts that differ'],
     ["cycle", "Circular reference detected"],
   ])("%s", async (tool, why) => {
     const { result } = await servlet.callTool(`untyped_${tool}`);

@@ -238,11 +238,11 @@ test("defaults are in the schema, and where an argument is missing", async () =>
         e: { type: "integer", maximum: 9, default: 5 },
         f: { type: "number", description: "Needed" },
         g: { type: "integer", minimum: 1, default: 7 },
-        h: { type: "array", items: integer, maxItems: 3, default: [] },
+        h: { type: "array", items: integer, maxItems: 3 },
       },
       ["a", "f"],
     ),
   );
   const { result } = await servlet.callTool("defaults", { a: 1, f: 2 });
-  expect(result.content).toEqual([{ type: "text", text: "1 2 None small 5 2.0 7 [7]" }]);
+  expect(result.content).toEqual([{ type: "text", text: "1 2 None small 5 2.0 7 [7] [1]" }]);
 });

@@ -47,6 +47,11 @@ async def several(ctx: Context) -> list[Any]:
 
 
 @tool
+async def two_lists(ctx: Context) -> None:
+    await ctx.elicit("Tags?", [["bug"], ["docs"]])
+
+
+@tool
 async def confirm(ctx: Context) -> str:
     answer = await ctx.elicit("Sure?", view="board")
     match answer.action:

@@ -105,6 +105,40 @@ def nameless(name: str) -> None:
 
 
 @tool
+def nobody() -> None:
+    """Greets somebody.
+
+    Args:
+        None
+    """
+
+
+@tool
+def choices(name: str, times: int = 1) -> None:
+    """Greets somebody.
+
+    Args:
+        name: Whom:
+        - first: a
+        last - b
+        - times: How often.
+    """
+
+
+@tool
+def apart(name: str, times: int = 1) -> None:
+    """Greets somebody.
+
+    Args:
+    - name: Whom.
+
+    - times: How often.
+
+    It is polite.
+    """
+
+
+@tool
 def plain(name: str) -> None:
     "Greets somebody."
 

@@ -1,5 +1,5 @@
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -174,6 +174,26 @@ def or_picture() -> Order | Image:
 
 
 @tool
+def number_or_pictures(there: bool) -> int | list[Image]:
+    return [Image(data=PNG)] if there else 4
+
+
+@tool
+def text_or_picture() -> str | Image | None:
+    return "sold out"
+
+
+@tool
+def contents_or_none() -> list[ResourceContents] | None:
+    return [ResourceContents("a")]
+
+
+@tool
+def generates() -> Generator[Any, None, None]:
+    yield Image(data=PNG)
+
+
+@tool
 def yields_blocks() -> Iterator[str | Image]:
     yield "Here:"
     yield Image(data=PNG)
@@ -253,6 +273,12 @@ UNTYPED: dict[str, Callable[[], Any]] = {
     "date": lambda: date(2026, 1, 2),
     "deque": lambda: deque([1]),
     "contents": lambda: ResourceContents("a", uri="note://a"),
+    "no_uri": lambda: [ResourceContents("a")],
+    "one_no_uri": lambda: ResourceContents("a"),
+    "mixed_no_uri": lambda: ["b", Text("b"), ResourceContents("a")][1:],
+    "tuple_key": lambda: {(1, 2): 1},
+    "object_key": lambda: {object(): 1},
+    "same_keys": lambda: {date(2026, 1, 2): 1, "2026-01-02": 2},
     "surrogate": lambda: "a\ud800",
     "nan": lambda: {"a": [1, float("nan")]},
     "object": lambda: {"a": object()},

@@ -148,6 +148,14 @@ for _name, _hint in HINTS.items():
     _define(_name, _hint)
 
 
+def _built_never() -> list[int]:
+    made.append(1)
+    return []
+
+
+made: list[int] = []
+
+
 @tool
 def defaults(
     a: int,
@@ -158,10 +166,10 @@ def defaults(
     f: float = Field(description="Needed"),
     *,
     g: Annotated[int, Field(default=7, ge=1)],
-    h: list[int] = Field(default_factory=list, max_length=3),
+    h: list[int] = Field(default_factory=_built_never, max_length=3),
 ) -> str:
     h.append(g)
-    return f"{a} {b} {c} {d.size} {e} {f} {g} {h}"
+    return f"{a} {b} {c} {d.size} {e} {f} {g} {h} {made}"
 
 
 @dataclass
