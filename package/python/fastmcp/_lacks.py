@@ -1,6 +1,5 @@
 """What FastMCP has and servlets lack, and what to write instead."""
 
-import sys
 from collections.abc import Callable
 
 _STATE = 'keep it in a variable of the module, with "state": "caller" in servlet.json'
@@ -37,6 +36,7 @@ SERVER = {
     "exclude_tags": "leave the decorator out of what is not to be there",
     "sampling_handler": "`ctx.sample` asks the client's model",
     "tool_serializer": "return what the client is to get",
+    "session_state_store": _STATE,
 }
 
 # Of servers, what makes no difference here.
@@ -45,7 +45,8 @@ HARMLESS = frozenset(
     "stateless_http json_response transport_security event_store retry_interval dependencies title description "
     "on_duplicate on_duplicate_tools on_duplicate_resources on_duplicate_prompts warn_on_duplicate_tools "
     "warn_on_duplicate_resources warn_on_duplicate_prompts strict_input_validation include_fastmcp_meta "
-    "resource_prefix_format cache_expiration_seconds list_page_size dereference_schemas client_log_level".split()
+    "resource_prefix_format cache_expiration_seconds list_page_size dereference_schemas client_log_level "
+    "sampling_handler_behavior experimental_capabilities cache_ttl cache_scope".split()
 )
 
 CONTEXT = {
@@ -129,17 +130,12 @@ def lacking(what: str, advice: str | None, origin: str = "FastMCP") -> str:
 
 
 def finder_of(module: str) -> Callable[[str], object]:
-    """The `__getattr__` of a module: it gives submodules, and refuses other names with what to write instead."""
+    """The `__getattr__` of a module: it refuses names of which it knows what to write instead."""
     origin = "FastMCP" if module.startswith("fastmcp") else "the official SDK"
 
     def find(name: str) -> object:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        inner = f"{module}.{name}"
-        try:
-            __import__(inner)
-        except ModuleNotFoundError:
-            raise ImportError(lacking(f"`{name}`", _NAMES.get(name), origin)) from None
-        return sys.modules[inner]
+        if name in _NAMES:
+            raise ImportError(lacking(f"`{name}`", _NAMES[name], origin))
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
     return find

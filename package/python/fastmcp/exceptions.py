@@ -1,8 +1,6 @@
 import edge_servlets as kit
 from edge_servlets._errors import INTERNAL_ERROR, INVALID_PARAMS
 
-from ._lacks import finder_of
-
 
 class FastMCPError(Exception): ...
 
@@ -27,6 +25,3 @@ class PromptError(ResourceError):
 class NotFoundError(FastMCPError, kit.RpcError):
     def __init__(self, message: str = "Not found") -> None:
         super().__init__(INVALID_PARAMS, message)
-
-
-__getattr__ = finder_of(__name__)

@@ -12,6 +12,7 @@ from edge_servlets import (
     Icon as Icon,
     Message,
     PromptResult,
+    ResourceContents,
     ToolAnnotations as ToolAnnotations,
     ToolResult,
 )
@@ -42,16 +43,26 @@ class _Kind(type):
         return isinstance(value, Content) and value.type == cls._kind
 
 
-class _Block(Content, metaclass=_Kind):
+_MEMBERS = frozenset(
+    "_meta annotations blob data description icons mimeType name resource size text title uri".split()
+)
+
+
+class _Members(dict[str, Any]):
+    """Has its members as attributes, which are None where they were left out."""
+
     def __init__(self, **members: Any) -> None:
-        named = {_wire_name(name): value for name, value in members.items()}
-        super().__init__({"type": self._kind, **named})
+        dict.__init__(self, {_wire_name(name): value for name, value in members.items()})
 
     def __getattr__(self, name: str) -> Any:
-        try:
-            return self[_wire_name(name)]
-        except KeyError:
-            raise AttributeError(name) from None
+        if _wire_name(name) in _MEMBERS:
+            return self.get(_wire_name(name))
+        raise AttributeError(name)
+
+
+class _Block(_Members, Content, metaclass=_Kind):
+    def __init__(self, **members: Any) -> None:
+        super().__init__(**{"type": self._kind, **members})
 
 
 class TextContent(_Block):
@@ -77,11 +88,12 @@ class ResourceLink(_Block):
 ContentBlock = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource
 
 
-def TextResourceContents(**members: Any) -> dict[str, Any]:
-    return {_wire_name(name): value for name, value in members.items()}
+class TextResourceContents(_Members, ResourceContents): ...
 
 
-BlobResourceContents = TextResourceContents
+class BlobResourceContents(_Members, ResourceContents): ...
+
+
 PromptMessage = SamplingMessage = Message
 
 
@@ -99,7 +111,7 @@ class CallToolResult(ToolResult):
     ) -> None:
         super().__init__(
             list(content),
-            structuredContent or structured_content,
+            structured_content if structuredContent is None else structuredContent,
             is_error=isError or is_error,
             meta=_meta or meta,
         )

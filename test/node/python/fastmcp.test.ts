@@ -9,7 +9,7 @@ test("a server of FastMCP is a servlet", async () => {
   const servlet = await loadServlet("test/node/python/servlets/fastmcp");
   const { tools, resources, resourceTemplates, prompts } = await servlet.list();
   expect(tools.map(({ name }) => name)).toEqual([
-    ...["listed", "multiply", "alone", "made", "again", "injected", "breaks"],
+    ...["listed", "multiply", "plain", "alone", "made", "again", "injected", "breaks"],
     ...["add", "find", "third", "whole"],
   ]);
   expect(tools.find(({ name }) => name === "find")).toMatchObject({
@@ -66,6 +66,7 @@ describe("of FastMCP", () => {
   test("tools are added to the server", async () => {
     expect(await saidBy("listed")).toEqual([text("listed")]);
     expect(await saidBy("multiply", { x: 2 })).toEqual([text("6")]);
+    expect(await saidBy("plain", { self: "me" })).toEqual([text("me")]);
     expect(await saidBy("alone")).toEqual([text("alone")]);
     expect(await saidBy("again")).toEqual([text("listed")]);
     expect(await saidBy("made")).toEqual([text("made")]);
@@ -78,7 +79,7 @@ describe("of FastMCP", () => {
   test("parameters get the context, and what functions give", async () => {
     const { result } = await servlet.callTool("injected");
     expect(result.structuredContent).toEqual({
-      result: ["anonymous", "https://a.example", "AcceptedElicitation"],
+      result: ["anonymous", "https://a.example/v1", "AcceptedElicitation"],
     });
   });
 
@@ -90,6 +91,7 @@ describe("of FastMCP", () => {
     await expect(servlet.readResource("broken://a")).rejects.toThrow(
       "The resource broken://a has failed.",
     );
+    await expect(servlet.readResource("broken://shown")).rejects.toThrow("One; Two");
   });
 
   test("resources are texts, and have paths in their URIs", async () => {
@@ -97,6 +99,7 @@ describe("of FastMCP", () => {
     expect(added.contents).toMatchObject([{ text: "A text" }]);
     const { result: path } = await servlet.readResource("path://a/b.txt");
     expect(path.contents).toMatchObject([{ mimeType: "text/x-path", text: "a/b.txt" }]);
+    expect((await servlet.readResource("path://none")).result.contents).toEqual([]);
     const { result: official } = await servlet.getPrompt("official", { topic: "tea" });
     expect(official.messages).toEqual([{ role: "user", content: text("tea") }]);
   });
@@ -118,8 +121,12 @@ describe("what is missing is named, with what to write instead", () => {
       "`@mcp.tool(output_schema=…)` of FastMCP is not here: write the type of what the function returns.",
     ],
     ["FastMCP(include_tags={'a'})", "`FastMCP(include_tags=…)` of FastMCP is not here: leave"],
+    [
+      "FastMCP(session_state_store=1)",
+      "`FastMCP(session_state_store=…)` of FastMCP is not here: keep",
+    ],
     ["FastMCP(token_verifier=1)", "`FastMCP(token_verifier=…)` of FastMCP is not here: the server"],
-    ["FastMCP(unheard_of=None)", "`FastMCP(unheard_of=…)` of FastMCP is not here: docs/python.md"],
+    ["FastMCP(unheard_of=1)", "`FastMCP(unheard_of=…)` of FastMCP is not here: docs/python.md"],
     [
       "from fastmcp.server.dependencies import get_http_headers",
       "`get_http_headers` of FastMCP is not here: the server knows its callers",
@@ -136,7 +143,11 @@ describe("what is missing is named, with what to write instead", () => {
     ["from mcp import ClientSession", "`ClientSession` of the official SDK is not here: a servlet"],
     [
       "from fastmcp.dependencies import Depends\nDepends(lambda x: x)",
-      "servlet.py:4: `Depends` takes a plain function without parameters: call this one in the handler.",
+      "servlet.py:4: `Depends` takes a plain function that needs no parameters: call this one in the handler.",
+    ],
+    [
+      "from fastmcp.dependencies import Depends\nDepends(lambda x=Depends(list): x)",
+      "servlet.py:4: `Depends` takes a plain function that needs no parameters",
     ],
     [
       "class A:\n  @mcp.tool\n  @classmethod\n  def f(cls): ...",
@@ -163,10 +174,14 @@ test("a server that was written for the official SDK is a servlet", async () => 
   expect((await servlet.callTool("lines")).result.content).toEqual([text("one"), text("two")]);
   expect((await servlet.callTool("fails")).result).toEqual({
     content: [text("no")],
+    structuredContent: {},
     isError: true,
   });
   const { result: shown } = await servlet.callTool("shows");
   expect(shown.content).toEqual([{ type: "image", data: "eA==", mimeType: "image/png" }]);
+  const { result: contents } = await servlet.callTool("contents");
+  const resource = { uri: "note://a", text: "a" };
+  expect(contents.content).toEqual([{ type: "resource", resource }]);
   await expect(servlet.callTool("refuses")).rejects.toMatchObject({ message: "Not now" });
   const { result: completed } = await servlet.complete({
     ref: { type: "ref/resource", uri: "greeting://{name}" },

@@ -12,10 +12,10 @@ from typing import Any, Literal, overload
 import edge_servlets as kit
 from edge_servlets import Context as Context
 from edge_servlets._context import context
-from edge_servlets._definitions import definitions, name_given
+from edge_servlets._definitions import definitions, is_method, name_given
 from edge_servlets._errors import DefinitionError, place_of
 
-from .._lacks import CONTEXT, HARMLESS, OPTIONS, SERVER, finder_of, lacking
+from .._lacks import CONTEXT, HARMLESS, OPTIONS, SERVER, lacking
 
 type _Function = Callable[..., Any]
 type _Meta = dict[str, Any]
@@ -70,7 +70,8 @@ class FastMCP:
                 stacklevel=2,
             )
         for option, value in options.items():
-            if option not in HARMLESS and (value or option not in SERVER):
+            is_known = option in HARMLESS or (not value and option in SERVER)
+            if value is not None and not is_known:
                 raise DefinitionError(lacking(f"`FastMCP({option}=…)`", SERVER.get(option)))
         if mask_error_details:
             definitions.masks_errors = True
@@ -244,8 +245,7 @@ def tool(name_or_fn: Any = None, /, **options: Any) -> Any:
         options["name"] = given
 
     def define(function: Any) -> Any:
-        code = getattr(function, "__code__", None)
-        if isinstance(code, CodeType) and code.co_varnames[:1] in (("self",), ("cls",)):
+        if is_method(function):
             function.__tool__ = options
             return function
         return _tool(function, **options)
@@ -309,6 +309,3 @@ def _demand_known(function: _Function) -> None:
             raise DefinitionError(
                 place + lacking(f"`{names[-1]}.{used.argval}`", CONTEXT[used.argval])
             )
-
-
-__getattr__ = finder_of(__name__)

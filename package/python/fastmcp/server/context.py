@@ -1,5 +1,1 @@
 from edge_servlets import Context as Context
-
-from .._lacks import finder_of
-
-__getattr__ = finder_of(__name__)

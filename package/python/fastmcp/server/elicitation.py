@@ -5,7 +5,4 @@ from edge_servlets import (
     ElicitationResult as ElicitationResult,
 )
 
-from .._lacks import finder_of
-
 AcceptedUrlElicitation = AcceptedElicitation
-__getattr__ = finder_of(__name__)

@@ -1,4 +1,3 @@
-from fastmcp._lacks import finder_of
 from fastmcp.server.elicitation import (
     AcceptedElicitation as AcceptedElicitation,
     AcceptedUrlElicitation as AcceptedUrlElicitation,
@@ -6,5 +5,3 @@ from fastmcp.server.elicitation import (
     DeclinedElicitation as DeclinedElicitation,
     ElicitationResult as ElicitationResult,
 )
-
-__getattr__ = finder_of(__name__)

@@ -1,6 +1,4 @@
 from edge_servlets import RpcError
-from fastmcp._lacks import finder_of
-
 from ..types import ErrorData
 
 
@@ -12,5 +10,3 @@ class McpError(RpcError):
 
 # The name and the parameters of version 2.
 MCPError = RpcError
-
-__getattr__ = finder_of(__name__)

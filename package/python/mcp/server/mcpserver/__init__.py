@@ -1,5 +1,2 @@
 from edge_servlets import Icon as Icon
 from fastmcp import Audio as Audio, Context as Context, FastMCP as MCPServer, Image as Image
-from fastmcp._lacks import finder_of
-
-__getattr__ = finder_of(__name__)

@@ -1,3 +1,5 @@
+import logging
+
 from fastmcp import Context, FastMCP
 from fastmcp.dependencies import CurrentContext, Depends
 from fastmcp.exceptions import FastMCPError, ToolError
@@ -17,10 +19,18 @@ def listed() -> str:
     """In the list of the server."""
     logger.debug("not seen")
     logger.info("seen")
+    logging.getLogger("of another").info("not seen")
     return "listed"
 
 
-mcp = FastMCP("Demo", version="1.0", mask_error_details=True, tools=[listed])
+mcp = FastMCP(
+    "Demo",
+    version="1.0",
+    mask_error_details=True,
+    tools=[listed],
+    unheard_of=None,
+    cache_ttl=1,
+)
 
 
 class Calculator:
@@ -36,8 +46,14 @@ mcp.add_tool(Calculator(3).multiply)
 
 
 @tool
+def plain(self: str) -> str:
+    return self
+
+
+@tool
 def alone() -> str:
-    return "alone"
+    cls = "alone"
+    return cls
 
 
 mcp.add_tool(alone)
@@ -46,8 +62,8 @@ mcp.add_tool(listed, name="again", description="Again")
 mcp.add_resource(TextResource(uri="text://a", name="a", text="A text"))
 
 
-def base_url() -> str:
-    return "https://a.example"
+def base_url(version: int = 1) -> str:
+    return f"https://a.example/v{version}"
 
 
 @mcp.tool
@@ -67,11 +83,15 @@ def breaks(kind: str) -> str:
 
 @mcp.resource("broken://{name}")
 def breaks_too(name: str) -> str:
+    if name == "shown":
+        raise ExceptionGroup("several", [ToolError("One"), ToolError("Two")])
     raise ValueError("password")
 
 
 @mcp.resource("path://{filepath*}")
 def path(filepath: str) -> ResourceResult:
+    if filepath == "none":
+        return ResourceResult([])
     return ResourceResult([ResourceContent(filepath, mime_type="text/x-path")])
 
 

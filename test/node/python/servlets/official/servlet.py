@@ -10,8 +10,11 @@ from mcp.server.elicitation import AcceptedUrlElicitation
 from mcp.server.fastmcp import Audio, Context, FastMCP, Icon
 from mcp.server.fastmcp.exceptions import ToolError
 from mcp.server.fastmcp.prompts import base
+from mcp.server.fastmcp.resources import TextResource
 from mcp.server.fastmcp.utilities.logging import get_logger
 from mcp.server.mcpserver import MCPServer as Named
+from mcp.server.mcpserver.tools import Tool
+from mcp.server.mcpserver.utilities import logging
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import McpError as Shared
 from mcp.types import (
@@ -31,6 +34,9 @@ from mcp.types import (
 
 assert FastMCP is MCPServer is Named
 assert McpError is Shared
+assert logging.get_logger is get_logger
+assert Tool and TextResource
+assert not hasattr(types, "unknown")
 assert PromptMessage is SamplingMessage
 
 logger = get_logger(__name__)
@@ -62,7 +68,9 @@ def lines() -> list[TextContent]:
 
 @server.tool()
 def fails() -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text="no")], isError=True)
+    return CallToolResult(
+        content=[TextContent(type="text", text="no")], structuredContent={}, isError=True
+    )
 
 
 @server.tool()
@@ -70,7 +78,13 @@ def shows() -> mcp_types.ImageContent:
     image = mcp_types.ImageContent(data="eA==", mime_type="image/png")
     assert image.mimeType == image.mime_type == "image/png"
     assert isinstance(image, mcp_types.ImageContent) and not isinstance(image, TextContent)
+    assert image.annotations is None and not hasattr(image, "unknown")
     return image
+
+
+@server.tool()
+def contents() -> types.TextResourceContents | types.BlobResourceContents:
+    return types.TextResourceContents(uri="note://a", text="a")
 
 
 @server.tool()

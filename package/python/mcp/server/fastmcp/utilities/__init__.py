@@ -1,3 +1,0 @@
-from fastmcp._lacks import finder_of
-
-__getattr__ = finder_of(__name__)

@@ -1,0 +1,1 @@
+from fastmcp.tools import Tool as Tool

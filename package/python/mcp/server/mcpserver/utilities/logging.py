@@ -1,0 +1,1 @@
+from fastmcp.utilities.logging import get_logger as get_logger
