@@ -110,23 +110,27 @@ def _uses(tree):
     """Where a module reads what a servlet has not: the environment, and the folder of its own files."""
     found = []
 
-    def visit(node, parent):
+    def visit(node, parent, is_path):
         kind = type(node).__name__
         if kind == "Attribute" and getattr(node.value, "id", None) == "os" and node.attr in ("environ", "getenv"):
-            is_set = type(getattr(parent, "ctx", None)).__name__ in ("Store", "Del")
-            if not is_set and getattr(parent, "attr", "") not in ("setdefault", "update"):
+            is_set = any(type(getattr(one, "ctx", None)).__name__ in ("Store", "Del") for one in (node, parent))
+            if not is_set and getattr(parent, "attr", "") not in ("setdefault", "update", "pop", "clear"):
                 found.append({"name": f"os.{node.attr}", "line": node.lineno})
-        elif kind == "Name" and node.id == "__file__":
+        elif kind == "Name" and node.id == "__file__" and is_path:
             found.append({"name": "__file__", "line": node.lineno})
+        elif kind == "Call":
+            is_path = is_path or getattr(node.func, "attr", getattr(node.func, "id", None)) in ("open", "joinpath")
+        elif kind == "BinOp":
+            is_path = is_path or type(node.op).__name__ == "Div"
         elif kind == "If" and _never_runs(node.test):
-            return [visit(child, node) for child in node.orelse]
+            return [visit(child, node, False) for child in node.orelse]
         for name in node._fields:
             value = getattr(node, name, None)
             for child in value if isinstance(value, list) else [value]:
                 if hasattr(child, "_fields"):
-                    visit(child, node)
+                    visit(child, node, is_path)
 
-    visit(tree, None)
+    visit(tree, None, False)
     return found
 
 

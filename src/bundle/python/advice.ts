@@ -10,8 +10,7 @@ const PROTOCOL =
 const MAIL = "a servlet sends and reads no mail by itself: have a service do it, by fetch";
 const LOGS =
   "a servlet writes no files of logs: what `logging` and `print` write is in the server's log";
-const TOOLS =
-  "it is for whoever develops, and not in a servlet: use it where your code runs without one";
+const TOOLS = "it is a development tool: use it outside the servlet";
 const SERVER = "a servlet answers MCP alone: the server serves HTTP";
 const PICTURES = "it is compiled for a computer: have the picture made by a service";
 
@@ -86,8 +85,16 @@ const USELESS = new Map([
   ],
 ]);
 
-/** A warning about a module or a name that does nothing in a servlet; undefined for any other. */
-export function warningOn(name: string): string | undefined {
+/** What needs no sockets in modules that do. */
+const SOCKETLESS = new Set([
+  "http.client.responses",
+  "urllib.request.pathname2url",
+  "urllib.request.url2pathname",
+]);
+
+/** A warning about a module, or these names from it, that does nothing in a servlet; undefined for any other. */
+export function warningOn(name: string, names: readonly string[] = []): string | undefined {
+  if (names.length > 0 && names.every((one) => SOCKETLESS.has(`${name}.${one}`))) return undefined;
   const advice = USELESS.get(name);
   return advice && `${name}: ${advice}`;
 }

@@ -151,14 +151,14 @@ function warningsOf(modules: readonly Module[]): string[] {
   return modules
     .filter(({ source }) => source !== undefined)
     .flatMap(({ path, imports, uses = [] }) => {
-      const used = [...uses];
+      const used: (Use & { names?: string[] })[] = [...uses];
       for (const one of imports.filter(({ isOptional }) => !isOptional))
-        for (const name of [one.name, ...submodulesOf(one)]) used.push({ name, line: one.line });
-      return used.flatMap(({ name, line }) => {
+        used.push(one, ...submodulesOf(one).map((name) => ({ name, line: one.line })));
+      return used.flatMap(({ name, names, line }) => {
         const warning =
           name === "zoneinfo" && !hasZones
             ? "zoneinfo: a servlet has no time zones of its own: name tzdata in requirements.txt"
-            : warningOn(name);
+            : warningOn(name, names);
         return warning === undefined ? [] : [`${path}:${line}: ${warning}`];
       });
     });

@@ -206,7 +206,7 @@ describe("an import is refused, with what to write instead", () => {
     ["import logging.handlers", "a servlet writes no files of logs"],
     ["from http.server import HTTPServer", "a servlet answers MCP alone"],
     ["import webbrowser", "await ctx.elicit_url(message, url)"],
-    ["import pdb", "it is for whoever develops"],
+    ["import pdb", "it is a development tool: use it outside the servlet"],
     ["import ftplib", "from edge_servlets import fetch"],
   ])("%s", async (line, message) => {
     await expect(bundle({ "servlet.py": `${line}\n` })).rejects.toThrow(message);
@@ -229,15 +229,22 @@ describe("what is there but does nothing is warned of", () => {
     ["import os\nKEY = os.environ.get('KEY')", `servlet.py:4: os.environ: ${ENVIRONMENT}`],
     ["from os import environ", `servlet.py:3: os.environ: ${ENVIRONMENT}`],
     ["import os\nos.environ['TZ'] = 'UTC'\nos.environ.setdefault('A', 'b')"],
+    ["import os\nos.environ.pop('A', None)\nos.environ |= {'A': 'b'}\nos.environ.clear()"],
     ["import os\nif __name__ == '__main__':\n  import uvicorn\n  uvicorn.run(os.environ['PORT'])"],
     [
       "from urllib.request import urlopen",
       "servlet.py:3: urllib.request: a servlet has no sockets",
     ],
+    ["from urllib.request import pathname2url\nfrom http.client import responses"],
     ["import http.client", "servlet.py:3: http.client: a servlet has no sockets"],
     ["try:\n  import http.client\nexcept ImportError: ..."],
     ["from zoneinfo import ZoneInfo", "servlet.py:3: zoneinfo: a servlet has no time zones"],
-    ["WORDS = [__file__]", "servlet.py:3: __file__: of the files beside servlet.py"],
+    [
+      "from pathlib import Path\nWORDS = Path(__file__).parent / 'words'",
+      "servlet.py:4: __file__: of the files beside servlet.py",
+    ],
+    ["f = lambda: open(__file__)", "servlet.py:3: __file__: of the files beside servlet.py"],
+    ["NAME = __file__.rpartition('.')[0]"],
   ])("%s", async (lines, ...warnings) => {
     const text = `from edge_servlets import tool\ntool("f", description="F")(lambda: 1)\n${lines}\n`;
     const [member] = await bundle({ "servlet.py": text });
