@@ -42,7 +42,7 @@ export const getResult = (tasksOf: (principal: Principal) => Tasks): OwnTool => 
 });
 
 const UNKNOWN =
-  "No call with this id waits here for you. It may have expired, or the id belongs to another caller. Check what it has done before you call the tool again.";
+  "No call with this id waits here for you: the id is wrong or of another caller, or the call has expired. Before you call the tool again, check whether the call has had its effect.";
 
 /** The call's own result, or how else it has ended; undefined while it goes on. */
 function endOf({ view }: HandedOver): CallToolResult | undefined {

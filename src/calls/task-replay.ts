@@ -32,14 +32,19 @@ export async function noteWaiting(store: TaskStore, serving: Serving): Promise<v
 }
 
 async function outdatedEnd(store: TaskStore, registry: Registry): Promise<TaskEnd | undefined> {
-  const recorded = await store.recorded();
+  const begun = await store.read("begun");
+  if (begun === undefined) return undefined;
   try {
-    if (recorded !== undefined) await registry.at(recorded);
+    await registry.at(begun);
     return undefined;
   } catch (error) {
-    const fault = Fault.from(error);
-    if (fault.code !== "invalid_params") throw error;
-    return endOf(fault);
+    if (Fault.from(error).code !== "invalid_params") throw error;
+    // What to do depends on what it has sent.
+    const recorded = (await store.recorded())!;
+    return registry.at(recorded).then(
+      () => undefined,
+      (why: unknown) => endOf(Fault.from(why)),
+    );
   }
 }
 

@@ -41,7 +41,7 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefine
   const call = await store.call();
   const recorded = await store.recorded();
   if (call === undefined || store.isOver) return undefined;
-  const sender: UnrecordedCall = { hasSent: hasSentIn(recorded) };
+  const sender: UnrecordedCall = { hasSent: hasSentIn(recorded) || call.restarts !== undefined };
   const stored = new StoredBytes(
     () => run.countStored(callerKey(call.principal)),
     [call.ref, recorded?.entries ?? []],

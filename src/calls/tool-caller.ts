@@ -290,7 +290,8 @@ class Batch {
       }
       if (ENDING.has(fault.code)) throw error;
       if (fault.cause !== undefined) logError(fault.cause);
-      const hasSent = this.#sent.has(nth) || (known.recorded && hasSentIn(known.recorded));
+      const hasSent =
+        this.#sent.has(nth) || known.returned !== undefined || hasSentIn(known.recorded);
       ended({ failed: "failed", message: afterSending({ hasSent }, fault).message });
     }
   }

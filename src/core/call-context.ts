@@ -39,7 +39,7 @@ export interface AskedCalls {
   calls: ToolCalls;
   /** The question's place among the entries of the guest's journal. */
   at: number;
-  /** 32 bytes in hex, from which all random numbers of these calls follow. */
+  /** As in `JournalHead`. */
   seed: string;
   /** The guest's clock, in Unix ms. */
   time: number;

@@ -15,8 +15,8 @@ export interface JournalHead {
   /** The guest's input, to the byte: a later request of the same call has another id and `_meta`. */
   input: string;
   /**
-   * 32 bytes in hex, from which, with the entries, all random numbers of the guest follow. In a fork its id comes after them, in
-   * its calls of tools, too: none of them has the ending of an original.
+   * 32 bytes in hex, from which, with the entries, all random numbers of the guest follow. In a fork, and in the calls that it
+   * makes, the fork's id is appended, so that no stored ending of the original is taken for its own.
    */
   seed: string;
   /** Unix time in ms. */

@@ -34,7 +34,8 @@ export const adviceAfter = (
 ): string => (hasSentIn(recorded) ? UNKNOWN_OUTCOME : again);
 
 /** Advice of faults that is wrong once the servlet has acted. */
-const AGAIN = /( Nothing was changed\.)? (Call|Try) again( in a moment)?\.$/;
+const AGAIN =
+  /( Nothing was changed\.)? ((Call|Try) again( in a moment)?|Retry in \d+ seconds?)\.$/;
 
 /** The fault for a call's client, which says so if the servlet may have acted. */
 export function afterSending({ hasSent = false }: UnrecordedCall, error: unknown): Fault {

@@ -146,7 +146,7 @@ export class Counts {
   }
 
   add(given: CountedRun): void {
-    const run = { ...given, ...briefly(given), tool: brief(given.tool) };
+    const run = { ...given, ...briefly(given), tool: usageName(given.tool) };
     addRun(this.#total, run);
     for (const by of DIMENSIONS) addRun(this.#sumsOf(by, run[by]), run);
     const { servlet, tool, outcome, message, caller, task = null } = run;
@@ -180,7 +180,7 @@ export class Counts {
 
   setWaiting(waiting: WaitStatus): void {
     if (this.#waiting.has(waiting.task) || this.#waiting.size < limits.waitingTasks)
-      this.#waiting.set(waiting.task, waiting);
+      this.#waiting.set(waiting.task, { ...waiting, ...briefly(waiting) });
   }
 
   /** All that was counted since the last time; undefined if that is nothing. */
@@ -211,11 +211,11 @@ export class Counts {
 }
 
 /** Names come from servlets and issuers, and may be of any length. */
-export const brief = (name: string): string => beginningOf(name, USAGE_NAME_CHARACTERS);
+export const usageName = (name: string): string => beginningOf(name, USAGE_NAME_CHARACTERS);
 
 const briefly = ({ servlet, caller }: Pick<CountedRun, "servlet" | "caller">) => ({
-  servlet: brief(servlet),
-  caller: brief(caller),
+  servlet: usageName(servlet),
+  caller: usageName(caller),
 });
 
 const newNames = (): Record<Dimension, Map<string, Sums>> => ({

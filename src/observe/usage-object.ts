@@ -6,7 +6,7 @@ import { originalOf } from "../storage/copies.ts";
 import { countingIn } from "./counting.ts";
 import {
   addSums,
-  brief,
+  usageName,
   noSums,
   OTHERS,
   type CountedError,
@@ -71,6 +71,7 @@ CREATE TABLE IF NOT EXISTS failures (servlet TEXT NOT NULL, tool TEXT NOT NULL, 
 CREATE TABLE IF NOT EXISTS stored (object TEXT PRIMARY KEY, servlet TEXT NOT NULL, caller TEXT NOT NULL, bytes INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS waiting (task TEXT PRIMARY KEY, servlet TEXT NOT NULL, tool TEXT NOT NULL, caller TEXT NOT NULL,
   until INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS forgotten (name TEXT PRIMARY KEY, until INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS acts (at INTEGER NOT NULL, by TEXT NOT NULL, how TEXT NOT NULL, what TEXT NOT NULL);`;
 
 /**
@@ -79,8 +80,6 @@ CREATE TABLE IF NOT EXISTS acts (at INTEGER NOT NULL, by TEXT NOT NULL, how TEXT
  */
 export class Usage extends DurableObject<Env> {
   readonly #sql = this.ctx.storage.sql;
-  /** Callers that were just forgotten, and until when, in Unix ms. */
-  readonly #forgotten = new Map<string, number>();
   /** In a copy: passes counters on to the original. */
   readonly #counting: ReturnType<typeof countingIn>;
 
@@ -93,13 +92,15 @@ export class Usage extends DurableObject<Env> {
 
   async add(taken: Taken): Promise<void> {
     if (this.#counting !== undefined) return this.#counting.taken(taken);
-    const { total, named, errors, stored, waiting } = this.#remembered(taken);
+    const { total, named, errors, stored, waiting } = taken;
     const now = Date.now();
+    const isKnown = this.#known();
     this.ctx.storage.transactionSync(() => {
       for (const [span, { ms, step }] of Object.entries(SPANS)) {
         const start = now - (now % step);
         this.#addTo({ span, start, by: "", name: "" }, total);
-        for (const { by, name, sums } of named) this.#addTo({ span, start, by, name }, sums);
+        for (const { by, name, sums } of named)
+          if (by !== "caller" || isKnown(name)) this.#addTo({ span, start, by, name }, sums);
         this.#sql.exec("DELETE FROM counts WHERE span = ? AND start < ?", span, now - ms - step);
       }
       for (const { object, servlet, caller, bytes } of stored) {
@@ -112,7 +113,7 @@ export class Usage extends DurableObject<Env> {
         "DELETE FROM stored WHERE rowid IN (SELECT rowid FROM stored ORDER BY bytes DESC LIMIT -1 OFFSET ?)",
         USAGE_OBJECTS,
       );
-      for (const one of errors) {
+      for (const one of errors.filter(({ caller }) => isKnown(caller))) {
         const { servlet, tool, outcome, message, count, last, caller, task } = one;
         this.#sql.exec(
           `INSERT INTO failures VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
@@ -163,33 +164,28 @@ export class Usage extends DurableObject<Env> {
     return this.#sql
       .exec<{ servlet: string; bytes: number }>(
         "SELECT servlet, SUM(bytes) AS bytes FROM stored WHERE caller = ? GROUP BY servlet ORDER BY 2 DESC LIMIT ?",
-        ...[brief(caller), limits.usageNames],
+        ...[usageName(caller), limits.usageNames],
       )
       .toArray();
   }
 
   /** Deletes what is counted by this caller's name; the totals stay. */
   async forget(caller: string): Promise<void> {
-    const name = brief(caller);
+    const name = usageName(caller);
     // Isolates still have some to send.
-    this.#forgotten.set(name, Date.now() + 4 * limits.usageMs);
+    const until = Date.now() + 4 * limits.usageMs;
+    this.#sql.exec("INSERT OR REPLACE INTO forgotten VALUES (?, ?)", name, until);
     this.#sql.exec("DELETE FROM counts WHERE by = 'caller' AND name = ?", name);
     for (const table of ["failures", "stored", "waiting"])
       this.#sql.exec(`DELETE FROM ${table} WHERE caller = ?`, name);
   }
 
-  /** Without what is counted by the name of a caller that was just forgotten. */
-  #remembered(taken: Taken): Taken {
-    const now = Date.now();
-    for (const [name, until] of this.#forgotten) if (until < now) this.#forgotten.delete(name);
-    const isKnown = ({ caller }: { caller: string }) => !this.#forgotten.has(caller);
-    return {
-      ...taken,
-      named: taken.named.filter(({ by, name }) => by !== "caller" || isKnown({ caller: name })),
-      errors: taken.errors.filter(isKnown),
-      stored: taken.stored.filter(isKnown),
-      waiting: taken.waiting.filter(isKnown),
-    };
+  /** True for a name that was not forgotten just now. */
+  #known(): (name: string) => boolean {
+    this.#sql.exec("DELETE FROM forgotten WHERE until < ?", Date.now());
+    const rows = this.#sql.exec<{ name: string }>("SELECT name FROM forgotten").toArray();
+    const forgotten = new Set(rows.map(({ name }) => name));
+    return (name) => !forgotten.has(name);
   }
 
   /** Notes what an operator has done. */

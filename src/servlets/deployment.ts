@@ -84,8 +84,8 @@ export interface FoundTool {
 }
 
 /**
- * Finds the tool that a reference names for this caller, whose lists are asked for once; with a hash, in the build that a call
- * has begun with. Throws `invalid_params`, `insufficient_scope`.
+ * Finds the tool that a reference names for this caller, whose lists are asked for once; with the record of a
+ * call, in the build that it began with. Throws `invalid_params`, `insufficient_scope`.
  */
 export type FindTool = (
   viewer: Viewer,

@@ -5,7 +5,7 @@ import { limits } from "../core/limits.ts";
 const stalled = () =>
   new Fault(
     "cancelled",
-    `The transfer of the state stood still for ${limits.stateStallMs / 1000} seconds, and was stopped. Try again.`,
+    `Nothing was sent for ${limits.stateStallMs / 1000} seconds, so the transfer was stopped. Try again.`,
   );
 
 /** A stream of these bytes. Calls `over` once, when it has been read, was cancelled, has failed or stands still. */

@@ -182,7 +182,7 @@ export class Journal {
     return left;
   }
 
-  /** Of calls that the pending question makes: 32 bytes in hex, the same in each run. Settles once this call can be repeated. */
+  /** The seed of calls that the pending question makes, the same in each run. Settles once this call can be repeated. */
   async callSeed(): Promise<string> {
     await this.keep();
     await this.begin();

@@ -45,7 +45,12 @@ export async function answerCall(
   if (given === undefined && resumes(params)) return await resume(request, exchange, goOn);
   const from: RunInput = given ?? { rounds: 0 };
   const { rounds, resumption, isTask, link: asked, pinned: before, ...runInput } = from;
-  const entry = await entryFor(request, exchange, from);
+  const entry = await entryFor(request, exchange, from).catch(async (error: unknown) => {
+    // What an earlier request with the same answers has sent is in its record alone.
+    const earlier = await resumption?.earlier();
+    if (earlier?.kind === "earlier") await exchange.registry.at(earlier.recorded);
+    throw error;
+  });
   const { pinned = before } = entry.ref.kind === "tool" ? entry.ref : {};
   const pins = pinned && { pinned };
   const { tool } = entry;

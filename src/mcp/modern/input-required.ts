@@ -28,7 +28,6 @@ import {
   responsesIn,
   unanswered,
 } from "../../asks/answers.ts";
-import { adviceAfter } from "../../core/unknown-outcome.ts";
 import { hashText } from "../../core/parts.ts";
 import type { Resumption } from "../../calls/resumption.ts";
 import type { Exchange } from "../wire/exchange.ts";
@@ -96,10 +95,10 @@ export async function resume(
   if (typeof sealed !== "string") throw refused("is not a string");
   const opened = await vault?.open(sealed);
   if (vault === undefined || opened === undefined) {
-    throw refused("was altered or has expired");
+    throw refused("was altered or has expired", CHECK);
   }
   const state = stateIn(opened);
-  if (state.until < Date.now()) throw refused("has expired", adviceAfter(state.recorded, WITHOUT));
+  if (state.until < Date.now()) throw refused("has expired", CHECK);
   if (state.principal !== principal.name) throw refused("belongs to another caller");
   if (state.profile !== principal.profile) throw refused("belongs to another endpoint");
   if (state.call !== (await digest(request))) throw refused("belongs to another call");
@@ -156,19 +155,17 @@ function stateIn([first, ...entries]: unknown[]): State {
     : state;
 }
 
-const WITHOUT = "Call again without it.";
+/** The call may have gone on with an earlier answer. */
+const CHECK = "Check what the call has done before you call again without it.";
 
-const refused = (why: string, advice = WITHOUT) =>
+const refused = (why: string, advice = "Call again without it.") =>
   new Fault("invalid_params", `params.requestState ${why}. ${advice}`);
 
 /** Gives all requests with the same answers to a single-use state the same outcome. */
 async function onlyOnce(resumption: Resumption, goOn: () => Promise<Json>): Promise<Json> {
   const claimed = await resumption.claim();
   if (claimed === undefined)
-    throw refused(
-      "was used before, with other answers",
-      "The call has gone on with those. Without it another call begins.",
-    );
+    throw refused("was used before, with other answers, or has expired", CHECK);
   const outcome = claimed.outcome ?? (await resumption.settle(await outcomeOf(goOn)));
   const { result, code, message, ...details } = outcome;
   if (isObject(result)) return result;

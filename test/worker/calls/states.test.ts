@@ -66,7 +66,7 @@ describe("the state", () => {
       expect(await storage.getAlarm()).toBeNull();
     });
     const { error } = await goOn(round, { ask_2: accept("late") });
-    expect(error).toMatchObject({ code: -32602, message: expect.stringMatching(/Call again/) });
+    expect(error).toMatchObject({ code: -32602, message: expect.stringMatching(/call again without it/) });
   });
 
   describe("of a servlet that wants it used once", () => {
@@ -85,7 +85,7 @@ describe("the state", () => {
       const again = await goOn(round, { [key]: accept("twice", field) });
       expect(again.error).toMatchObject({
         code: -32602,
-        message: expect.stringMatching(/was used before.*has gone on with those/),
+        message: expect.stringMatching(/was used before.*Check what the call has done/),
       });
     });
 

@@ -346,7 +346,7 @@ describe("the page of a call", () => {
 
   test.each([
     ["", ADA, { name: "counting-note", arguments: {} }],
-    [" that a tool calls", FAY, { name: "plan", arguments: INSIDE }],
+    [" that a tool calls", DORA, { name: "plan", arguments: INSIDE }],
   ])("replays and forks a call of a servlet that keeps state%s", async (_what, key, params) => {
     const note = async (text: string) => {
       const headers = { authorization: `Bearer ${key}`, "cf-connecting-ip": newAddress() };
