@@ -66,7 +66,10 @@ describe("the state", () => {
       expect(await storage.getAlarm()).toBeNull();
     });
     const { error } = await goOn(round, { ask_2: accept("late") });
-    expect(error).toMatchObject({ code: -32602, message: expect.stringMatching(/call again without it/) });
+    expect(error).toMatchObject({
+      code: -32602,
+      message: expect.stringMatching(/call again without it/),
+    });
   });
 
   describe("of a servlet that wants it used once", () => {
