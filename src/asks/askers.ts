@@ -59,7 +59,7 @@ export function inputAsker({
 const ASKS = /^(elicitation|sampling|roots)\//;
 const CALLS = /^call /;
 
-/** The keys of answers that earlier runs may have used. Once the call has called tools, all: no record says which those have used. */
+/** The keys of answers that earlier runs may have used: all, once the call has called tools, as no record says what those have used. */
 function usedBefore(responses: Answers, { entries, inner }: Recorded): string[] {
   if (inner !== undefined || entries.some(({ what }) => CALLS.test(what)))
     return Object.keys(responses);

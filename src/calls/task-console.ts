@@ -9,7 +9,7 @@ import type { Server } from "../server.ts";
 import { beginningOf, printable, printableLine, textIn } from "../core/text.ts";
 import type { Ask } from "../core/asks.ts";
 import { isObject, type Json } from "../core/model.ts";
-import { type JournalEntry, SEED_CHARACTERS } from "../core/record.ts";
+import { type JournalEntry, randomSeed } from "../core/record.ts";
 import type { WaitReason } from "../core/suspension.ts";
 import type { ListedCall } from "./listed-calls.ts";
 import type { PersonObjects } from "../pages/person-objects.ts";
@@ -193,9 +193,9 @@ export async function looked(
   const linked = { link: link ?? { origin: look.origin, isTyped: false } };
   // The client does not know the fork, so its questions are answered on pages.
   const client = { ...rest.client, capabilities: {} };
-  // What tools that it calls have done so far comes after the entries.
+  // The fork makes calls inside that are not among the entries anew.
   const { inner: _inner, ...before } = from;
-  const head = { ...from.head, seed: from.head.seed.slice(0, SEED_CHARACTERS) + look.id };
+  const head = { ...from.head, seed: randomSeed(from.head.seed) + look.id };
   const fork = { ...rest, ...linked, client, recorded: { ...before, head, notices: 0 } };
   const { taskId } = await own.create(fork, undefined, { id: look.id, isRetried: true });
   return { fork: taskId };

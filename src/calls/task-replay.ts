@@ -39,7 +39,7 @@ async function outdatedEnd(store: TaskStore, registry: Registry): Promise<TaskEn
     return undefined;
   } catch (error) {
     if (Fault.from(error).code !== "invalid_params") throw error;
-    // What to do depends on what it has sent.
+    // The advice depends on the requests in the whole record.
     const recorded = (await store.recorded())!;
     return registry.at(recorded).then(
       () => undefined,

@@ -42,11 +42,15 @@ export interface TaskRow extends Record<string, SqlStorageValue> {
   planned: number;
 }
 
-/** The reference of a task's call without its input, by which scopes are checked; the session in whose name it runs; in whose console it is listed, if in any, and how. */
+/** The call of a task as it is looked up, checked and listed. */
 export interface Subject {
+  /** Without its input; scopes are checked by it. */
   ref: CallRef;
+  /** The session that it runs in. */
   session?: string | undefined;
+  /** The person in whose console it is listed. */
   lister?: string | undefined;
+  /** Its line there. */
   about?: AboutCall | undefined;
 }
 

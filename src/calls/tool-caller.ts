@@ -14,7 +14,8 @@ import { limits } from "../core/limits.ts";
 import { isChange, type CallToolResult, type Json } from "../core/model.ts";
 import {
   keyOfInner,
-  SEED_CHARACTERS,
+  forkOf,
+  randomSeed,
   type InnerCall,
   type Keeper,
   type Recorded,
@@ -331,7 +332,7 @@ class Batch {
     const { recorded, returned, rounds = 0 } = this.calls[nth]!;
     const { responses, state } = returned ?? {};
     const { at, seed, time, fuel, waitMs } = this.#asked;
-    const [own, fork] = [seed.slice(0, SEED_CHARACTERS), seed.slice(SEED_CHARACTERS)];
+    const [own, fork] = [randomSeed(seed), forkOf(seed)];
     const place = `${at}.${nth}`;
     const open = this.calls.filter(({ answer }) => answer === undefined).length;
     const share = ((fuel - this.#fuelUsed) * SHARE) / Math.min(open, limits.innerTogether);

@@ -26,8 +26,14 @@ export interface JournalHead {
 /** A record of which perhaps only the head is known. */
 export type KnownRecord = Pick<Recorded, "head"> & Partial<Recorded>;
 
-/** The characters of a seed that random numbers follow from. */
-export const SEED_CHARACTERS = 64;
+/** The characters of a seed before the id of a fork. */
+const SEED_CHARACTERS = 64;
+
+/** The part of a seed that random numbers follow from; a fork has that of its original. */
+export const randomSeed = (seed: string): string => seed.slice(0, SEED_CHARACTERS);
+
+/** The id of the fork that a seed belongs to; empty for no fork. */
+export const forkOf = (seed: string): string => seed.slice(SEED_CHARACTERS);
 
 /** One answer that a guest was given. */
 export interface JournalEntry {

@@ -27,7 +27,7 @@ export const hasSentIn = (recorded: Partial<Recorded> | undefined): boolean => {
   return intents.length > 0 || inner !== undefined || entries.some(({ what }) => SENDS.test(what));
 };
 
-/** What to do about a call that cannot go on from its record. */
+/** Advice for a call that cannot go on from its record. */
 export const adviceAfter = (
   recorded: Partial<Recorded> | undefined,
   again = "Call again.",

@@ -77,9 +77,7 @@ export interface Changed {
 const hashOf = (text: string): string => bytesToHex(sha256(encoder.encode(text)));
 
 /** The parts of a record by which a call is known. */
-type Begun = Pick<Recorded, "entries" | "inner"> & {
-  head: Pick<Recorded["head"], "seed">;
-};
+type Begun = Pick<Recorded, "entries" | "inner"> & { head: Pick<Recorded["head"], "seed"> };
 
 /** A digest of what the calls inside have come to. */
 const innerKey = ({ inner, entries }: Begun): string | undefined =>

@@ -3,7 +3,7 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import { JOURNAL_VERSION, SEED_CHARACTERS } from "../core/record.ts";
+import { JOURNAL_VERSION, forkOf, randomSeed } from "../core/record.ts";
 import type {
   JournalEntry,
   JournalHead,
@@ -188,7 +188,7 @@ export class Journal {
     await this.begin();
     const question = utf8ToBytes(`calls ${this.#at} ${this.#pending!.digest}`);
     const seed = sha256.create().update(this.#key()).update(question).digest();
-    return bytesToHex(seed) + this.#seed().slice(SEED_CHARACTERS);
+    return bytesToHex(seed) + forkOf(this.#seed());
   }
 
   /** Settles when all that was added is kept. */
@@ -255,7 +255,7 @@ export class Journal {
    * numbers. Times are left out: a retry of a request comes later, and must be the same call.
    */
   #key(): Uint8Array {
-    let chain = this.#chain ?? hexToBytes(this.#seed().slice(0, SEED_CHARACTERS));
+    let chain = this.#chain ?? hexToBytes(randomSeed(this.#seed()));
     for (; this.#chained < this.#at; this.#chained++) {
       const { digest, answer } = this.#entries[this.#chained]!;
       const answered = hashText(sha256.create(), answer).digest();

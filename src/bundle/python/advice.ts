@@ -73,7 +73,7 @@ const ENVIRONMENT =
 const REQUESTS =
   "a servlet has no sockets, so it fails when it is called: from edge_servlets import fetch";
 
-/** What an author's code may use although it does nothing in a servlet, with what to write instead. */
+/** Names that an author's code can use but that do nothing in a servlet, each with advice. */
 const USELESS = new Map([
   ["os.environ", ENVIRONMENT],
   ["os.getenv", ENVIRONMENT],
@@ -81,11 +81,11 @@ const USELESS = new Map([
   ["http.client", REQUESTS],
   [
     "__file__",
-    'of the files beside servlet.py, a servlet has its modules alone. Put others into a folder of "allowed_paths" in servlet.json, and open them in a handler',
+    'a servlet has no files but its modules. Put others into a folder of "allowed_paths" in servlet.json, and open them in a handler',
   ],
 ]);
 
-/** What needs no sockets in modules that do. */
+/** Names that need no sockets, in modules that do. */
 const SOCKETLESS = new Set([
   "http.client.responses",
   "urllib.request.pathname2url",

@@ -26,7 +26,7 @@ interface Source {
 }
 
 export interface Module extends Compiled {
-  /** What its source uses; of modules outside of the library only. */
+  /** The names that its source uses; of modules outside of the library only. */
   uses?: Use[];
   /** The source text, for the author's own files only. */
   source?: string;
@@ -41,7 +41,7 @@ export interface LoadedFrom {
   imports: { name: string; isOptional: boolean }[];
   /** The files of packages whose modules may read them, by path. */
   data: Map<string, Uint8Array>;
-  /** What the author's own code uses in vain, with file and line. */
+  /** Warnings about the author's own code, with file and line. */
   warnings: string[];
 }
 
@@ -145,7 +145,7 @@ export async function modulesOf(
   return { modules, imports, data: await dataOf(modules), warnings: warningsOf(modules) };
 }
 
-/** What an author's code uses in vain, which is there but does nothing. */
+/** Warnings about names that an author's code uses and that do nothing in a servlet. */
 function warningsOf(modules: readonly Module[]): string[] {
   const hasZones = modules.some(({ name }) => name === "tzdata");
   return modules

@@ -13,7 +13,7 @@ export interface PythonServlet extends Snapshot {
   text: string;
   /** True if it uses packages. */
   hasPackages: boolean;
-  /** What its code uses in vain, with file and line. */
+  /** Warnings about its own code, with file and line. */
   warnings: string[];
 }
 

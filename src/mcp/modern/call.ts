@@ -45,12 +45,7 @@ export async function answerCall(
   if (given === undefined && resumes(params)) return await resume(request, exchange, goOn);
   const from: RunInput = given ?? { rounds: 0 };
   const { rounds, resumption, isTask, link: asked, pinned: before, ...runInput } = from;
-  const entry = await entryFor(request, exchange, from).catch(async (error: unknown) => {
-    // What an earlier request with the same answers has sent is in its record alone.
-    const earlier = await resumption?.earlier();
-    if (earlier?.kind === "earlier") await exchange.registry.at(earlier.recorded);
-    throw error;
-  });
+  const entry = await entryFor(request, exchange, from);
   const { pinned = before } = entry.ref.kind === "tool" ? entry.ref : {};
   const pins = pinned && { pinned };
   const { tool } = entry;
@@ -132,9 +127,16 @@ export async function answerCall(
 async function entryFor(
   { entry, row, params }: FoundRequest,
   { registry }: Exchange,
-  { recorded, pinned }: RunInput,
+  { recorded, pinned, resumption }: RunInput,
 ): Promise<Entry> {
-  const all = recorded === undefined ? registry : await registry.at(recorded);
+  let all = registry;
+  if (recorded !== undefined)
+    all = await registry.at(recorded).catch(async (error: unknown) => {
+      // An earlier request with this state has perhaps sent more, and the advice depends on that.
+      const earlier = await resumption?.earlier();
+      if (earlier?.kind === "earlier") await registry.at(earlier.recorded);
+      throw error;
+    });
   const isTool = !(entry instanceof Fault) && entry?.ref.kind === "tool";
   if (all !== registry || (isTool && pinned !== undefined)) {
     const ref = row.ref!(params);

@@ -241,9 +241,12 @@ describe("what is there but does nothing is warned of", () => {
     ["from zoneinfo import ZoneInfo", "servlet.py:3: zoneinfo: a servlet has no time zones"],
     [
       "from pathlib import Path\nWORDS = Path(__file__).parent / 'words'",
-      "servlet.py:4: __file__: of the files beside servlet.py",
+      "servlet.py:4: __file__: a servlet has no files but its modules",
     ],
-    ["f = lambda: open(__file__)", "servlet.py:3: __file__: of the files beside servlet.py"],
+    [
+      "f = lambda: open(__file__)",
+      "servlet.py:3: __file__: a servlet has no files but its modules",
+    ],
     ["NAME = __file__.rpartition('.')[0]"],
   ])("%s", async (lines, ...warnings) => {
     const text = `from edge_servlets import tool\ntool("f", description="F")(lambda: 1)\n${lines}\n`;
