@@ -2,6 +2,7 @@ import { Fault, logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { CallerQuota, Json } from "../core/model.ts";
 import { Wait, type WaitReason } from "../core/suspension.ts";
+import { StoredBytes } from "../storage/stored-bytes.ts";
 import {
   withInnerRows,
   type InnerRow,
@@ -44,6 +45,8 @@ export class Resumption {
   #unstoredInner: InnerRow[] = [];
   /** True once the object has the record of this request. */
   #isNoted = false;
+  /** What the object stores of the record, and the outcome. */
+  #stored: StoredBytes;
   /** Places of requests that are being sent. */
   readonly #sending = new Set<string>();
   /** Calls inside that were made together store and send in their turns. */
@@ -56,6 +59,7 @@ export class Resumption {
   constructor(by: Resumed, find: () => Promise<DurableObjectStub<States>>) {
     this.#by = by;
     this.#find = find;
+    this.#stored = new StoredBytes(() => by.countStored(), "");
     const { head, inner, entries = [] } = by.recorded ?? {};
     this.#head = head;
     // Answers to a call inside are in the record of that.
@@ -74,6 +78,7 @@ export class Resumption {
 
   /** Stores the outcome unless there is one; returns the stored one. */
   async settle(outcome: Json): Promise<Json> {
+    await this.#stored.add(outcome);
     return (await this.#states()).once("outcome", outcome, this.#by.until);
   }
 
@@ -85,6 +90,7 @@ export class Resumption {
     if (noted.kind === "task") return noted;
     this.#isNoted = true;
     this.#takeUnstored();
+    this.#stored = new StoredBytes(() => this.#by.countStored(), noted.since);
     return { kind: "earlier", recorded: this.#whole(noted.since) };
   }
 
@@ -152,10 +158,11 @@ export class Resumption {
       if (earlier !== undefined) throw new Wait(earlier);
       await this.#by.countStored();
     }
+    const unstored = this.#takeUnstored();
+    await this.#stored.add(unstored);
     const isRepeated = await states.intend(this.#attempt, {
-      ...{ position, key, place, until: this.#by.until },
+      ...{ position, key, place, until: this.#by.until, unstored },
       begun: { head: this.#head!, inner: this.#by.recorded?.inner },
-      unstored: this.#takeUnstored(),
     });
     if (isRepeated === undefined) return this.#overtaken();
     this.#isNoted = true;
@@ -199,6 +206,7 @@ export class Resumption {
   }
 
   async #keepNow(stored: Unstored): Promise<void> {
+    await this.#stored.add(stored);
     const states = await this.#states();
     const isSending = this.#sending.size > 0;
     if (!(await states.keep(this.#attempt, stored, isSending))) this.#overtaken();

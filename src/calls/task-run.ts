@@ -44,7 +44,7 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefine
   const sender: UnrecordedCall = { hasSent: hasSentIn(recorded) || call.restarts !== undefined };
   const stored = new StoredBytes(
     () => run.countStored(callerKey(call.principal)),
-    [call.ref, recorded?.entries ?? []],
+    [call.ref, recorded?.entries ?? [], recorded?.inner ?? []],
   );
   try {
     // A call that was handed over has no client to ask.

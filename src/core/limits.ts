@@ -16,7 +16,7 @@ export const publicLimits = {
   toolCallsPerMinute: 0,
   /**
    * Sessions, tasks, calls with an id and large states of waiting calls that are stored for one caller per day. Each
-   * whole MiB of a task or state counts once more, so the default allows 50 GB at most.
+   * whole MiB of one counts once more, so the default allows 50 GB at most.
    */
   keptPerDay: 50_000,
   /**

@@ -6,6 +6,7 @@ import { runTool, type Call, type CallToolResponse } from "./call.ts";
 import type { Env } from "../bindings.ts";
 import type { SealingServer } from "../server.ts";
 import { SealedRows } from "../storage/sealed-rows.ts";
+import { StoredBytes } from "../storage/stored-bytes.ts";
 import { callerKey } from "../core/callers.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { hasTable } from "../storage/tables.ts";
@@ -92,6 +93,7 @@ export class CallRecord extends DurableObject<Env> {
     const parts = { registry: registry.for(call), tasks: tasks?.(principal, count) };
     const response = JSON.stringify(await runTool(parts, call, () => stays.signal));
     try {
+      await new StoredBytes(count, "").add(response);
       await this.#store({ asks, response });
     } catch (error) {
       report(error); // The response stays in memory as long as this object lives.

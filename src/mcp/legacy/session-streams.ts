@@ -4,6 +4,7 @@ import { limits } from "../../core/limits.ts";
 import { Connection } from "../../http/connection.ts";
 import { countedUnder, Unread, unstored } from "../../http/unread.ts";
 import { eventText, streamResponse } from "../wire/reply.ts";
+import { PART } from "../../core/parts.ts";
 import { stringBytes } from "../../core/text.ts";
 import { hasTasks } from "./shapes.ts";
 import { hasRow } from "../../storage/tables.ts";
@@ -19,6 +20,14 @@ interface SendOptions {
   also?: () => void;
 }
 
+/** The session that has the streams. */
+interface Streaming {
+  /** True while more messages may follow on this stream. */
+  goesOn(stream: number): boolean;
+  /** Counts one more MiB that is stored for its caller. Throws `too_many`. */
+  countStored(): Promise<void>;
+}
+
 /**
  * The streams of a session. Each message is stored before it is sent, under an id that names its stream and place,
  * so that a client that reconnects receives the later messages of that stream.
@@ -28,8 +37,7 @@ export class SessionStreams {
   readonly #store: SessionStore;
   readonly #storage: DurableObjectStorage;
   readonly #events: SessionEvents;
-  /** Returns true while more messages may follow on this stream. */
-  readonly #goesOn: (stream: number) => boolean;
+  readonly #goesOn: Streaming["goesOn"];
   /** Prefix of this session's event ids, to recognize ids of other sessions. */
   readonly #tag: string;
   readonly #open = new Map<number, Connection>();
@@ -45,11 +53,11 @@ export class SessionStreams {
   constructor(
     store: SessionStore,
     { storage, id }: Pick<DurableObjectState, "storage" | "id">,
-    goesOn: (stream: number) => boolean,
+    { goesOn, countStored }: Streaming,
   ) {
     this.#store = store;
     this.#storage = storage;
-    this.#events = new SessionEvents(store, storage.sql);
+    this.#events = new SessionEvents(store, storage.sql, countStored);
     this.#durable = store.exists ? this.#events.newest : 0;
     this.#goesOn = goesOn;
     this.#tag = id.toString().slice(0, 12);
@@ -78,6 +86,7 @@ export class SessionStreams {
       // The number is assigned here, where messages are written one after the other.
       const seq = this.#events.newest + 1;
       const name = SessionEvents.nameOf(seq);
+      await this.#events.makeRoom(message.length);
       const write = await this.#store.rows.prepare({ texts: { ...texts, [name]: message } });
       if (!this.#store.exists) return;
       const connection = this.#open.get(stream);
@@ -304,12 +313,16 @@ interface NewEvent {
 class SessionEvents {
   readonly #store: SessionStore;
   readonly #sql: SqlStorage;
-  #total: { events: number; characters: number } | undefined;
+  readonly #countStored: Streaming["countStored"];
+  #known: { events: number; characters: number } | undefined;
+  /** Characters that are counted for the session's caller. */
+  #counted = PART;
   #hasDropped = false;
 
-  constructor(store: SessionStore, sql: SqlStorage) {
+  constructor(store: SessionStore, sql: SqlStorage, countStored: Streaming["countStored"]) {
     this.#store = store;
     this.#sql = sql;
+    this.#countStored = countStored;
   }
 
   get newest(): number {
@@ -319,6 +332,28 @@ class SessionEvents {
   /** The name of an event's sealed message. */
   static nameOf(seq: number): string {
     return `event ${seq}`;
+  }
+
+  get #total() {
+    if (this.#known === undefined) {
+      const total = "SELECT COUNT(*) AS events, COALESCE(SUM(size), 0) AS characters FROM events";
+      this.#known = this.#sql.exec<{ events: number; characters: number }>(total).one();
+      this.#counted = PART * Math.max(1, Math.ceil(this.#known.characters / PART));
+    }
+    return this.#known;
+  }
+
+  /** Counts each MiB that another message fills; `trim` drops older ones where its caller may store no more. */
+  async makeRoom(characters: number): Promise<void> {
+    const most = Math.min(this.#total.characters + characters, limits.sessionEventCharacters);
+    while (this.#counted < most) {
+      const isCounted = await this.#countStored().then(
+        () => true,
+        () => false,
+      );
+      if (!isCounted) return;
+      this.#counted += PART;
+    }
   }
 
   /** Inserts the row of the next event; its message is stored in the same transaction. */
@@ -358,24 +393,21 @@ class SessionEvents {
 
   /** Drops expired events, and the oldest above the limits, minor ones first. `characters` are the newest event's. */
   trim(characters: number): void {
-    if (this.#total === undefined) {
-      const total = "SELECT COUNT(*) AS events, SUM(size) AS characters FROM events";
-      this.#total = this.#sql.exec<{ events: number; characters: number }>(total).one();
-    } else {
-      this.#total.events++;
-      this.#total.characters += characters;
-    }
+    const total = this.#total;
+    total.events++;
+    total.characters += characters;
     const expired = Date.now() - limits.sessionEventMs;
     for (const event of this.#select("ORDER BY seq LIMIT 10")) {
-      if (event.at < expired) this.#drop(event, this.#total);
+      if (event.at < expired) this.#drop(event, total);
     }
     while (
-      this.#total.events > limits.sessionEvents ||
-      (this.#total.characters > limits.sessionEventCharacters && this.#total.events > 1)
+      total.events > limits.sessionEvents ||
+      (total.characters > Math.min(this.#counted, limits.sessionEventCharacters) &&
+        total.events > 1)
     ) {
       const [oldest] = this.#select("ORDER BY minor DESC, seq LIMIT 1");
       if (oldest === undefined) return;
-      this.#drop(oldest, this.#total);
+      this.#drop(oldest, total);
       if (!this.#hasDropped) {
         console.warn(
           "A session's client does not read its stream. Its oldest messages are dropped.",

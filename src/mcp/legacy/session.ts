@@ -3,7 +3,7 @@ import type { Env } from "../../bindings.ts";
 import { report, httpStatus, type Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import { callerKey } from "../../core/callers.ts";
-import type { Notification, Principal } from "../../core/model.ts";
+import type { CallerQuota, Notification, Principal } from "../../core/model.ts";
 import { beginningOf, printable } from "../../core/text.ts";
 import type { SealingServer } from "../../server.ts";
 import { hubNameOf } from "../../calls/changes.ts";
@@ -49,17 +49,14 @@ export class Session extends DurableObject<Env> {
     }
     this.#hub = () => hubs.getByName(this.#store.row.hub);
     this.#store = new SessionStore(state.storage, sealer);
+    const countStored = async (bytes?: number) =>
+      server.countStored(callerKey(await this.#store.principal()), bytes);
     this.#protocol = new SessionProtocol({
       state,
       store: this.#store,
       registry: serving.registry.bind(serving),
-      tasks: (scopes) => {
-        const { owner } = this.#store;
-        return tasks({ ...owner, ...(scopes && { scopes }) }, async (bytes) => {
-          const caller = callerKey(await this.#store.principal());
-          await server.countStored(caller, bytes);
-        });
-      },
+      tasks: (scopes) => tasks({ ...this.#store.owner, ...(scopes && { scopes }) }, countStored),
+      countStored,
       hub: this.#hub,
       scopesOf: (name) => serving.keyScopes.get(name),
       enlist: () => this.#enlist(),
@@ -206,6 +203,8 @@ interface SessionDependencies extends Omit<SessionParts, "awaitTask"> {
   /** State of the session's Durable Object. */
   state: DurableObjectState;
   hub: () => DurableObjectStub<Hub>;
+  /** Counts what is stored for its caller. */
+  countStored: CallerQuota["countStored"];
   /** The scopes that are configured for the API key of this name; undefined if they are not narrowed. */
   scopesOf(principal: string): readonly string[] | undefined;
 }
@@ -223,7 +222,10 @@ class SessionProtocol {
   constructor(parts: SessionDependencies) {
     const { state, store } = parts;
     this.#parts = parts;
-    this.#streams = new SessionStreams(store, state, (stream) => this.#open.areOn(stream));
+    this.#streams = new SessionStreams(store, state, {
+      goesOn: (stream) => this.#open.areOn(stream),
+      countStored: parts.countStored,
+    });
     this.#open = new OpenCalls({ ...parts, streams: this.#streams });
     const id = state.id.toString();
     this.calls = new SessionCalls({ ...parts, id, streams: this.#streams, open: this.#open });

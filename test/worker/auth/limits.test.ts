@@ -1,3 +1,4 @@
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
@@ -258,6 +259,68 @@ describe("limits", () => {
       expect(sent).toHaveBeenCalledTimes(1);
       sent.mockRestore();
     }));
+
+  const large = "x".repeat(2.5 * 1024 * 1024);
+
+  test("bound what a call that goes on comes to keep; its retry sends nothing twice", () =>
+    limited({ keptPerDay: 2 }, async (server, ada) => {
+      const sent = vi
+        .spyOn(globalThis, "fetch")
+        .mockImplementation(async () => new Response(large));
+      const posting = { do: "http", method: "POST", url: "https://a.example/" };
+      const call = { name: "plan", arguments: { steps: [{ do: "elicit" }, posting] } };
+      const asks = { elicitation: { form: {} } };
+      const { requestState, inputRequests } = (
+        await answerOf(await callAs(server, ada, asks, call))
+      ).result!;
+      const [key] = Object.keys(inputRequests);
+      const inputResponses = { [key!]: { action: "accept", content: { value: "a" } } };
+      const answer = async () =>
+        answerOf(await callAs(server, ada, asks, { ...call, requestState, inputResponses }));
+      const { error } = await answer();
+      expect(error?.message).toContain(
+        "stored sessions, tasks, states and calls per day (limit 2)",
+      );
+      configureLimits({ keptPerDay: 10 });
+      expect(JSON.stringify(await answer())).toContain("It was not sent again");
+      expect(sent).toHaveBeenCalledTimes(1);
+      sent.mockRestore();
+    }));
+
+  test("bound the bytes of responses that are kept by an id, and lose none", () =>
+    limited({ keptPerDay: 4 }, async (server, ada) => {
+      const call = { input: { name: large } };
+      expect((await callOpen(server, ada, call, "one")).status).toBe(200);
+      // There is no room for this one.
+      const response = await callOpen(server, ada, call, "two");
+      expect(await response.text()).toContain("Hello, xxx");
+      expect((await callOpen(server, ada, {}, "three")).status).toBe(429);
+    }));
+
+  test.each([
+    ["are counted", 3, 4],
+    ["are the newest where their caller may keep no more", 1, 1],
+  ])(
+    "bound the bytes that sessions keep for clients that reconnect: they %s",
+    (_what, keptPerDay, kept) =>
+      limited({ keptPerDay }, async (server, ada) => {
+        const begun = await begin(server, ada);
+        const id = begun.headers.get("mcp-session-id")!;
+        const headers = { "mcp-session-id": id, authorization: `Bearer ${ada}` };
+        const steps = [{ do: "log", message: large.slice(0, 6e5) }];
+        const params = { name: "plan_never", arguments: { steps } };
+        for (let call = 2; call < 6; call++) {
+          const body = { jsonrpc: "2.0", id: call, method: "tools/call", params };
+          await (await post(body, headers, server)).text();
+        }
+        const session = env.SESSIONS!.get(env.SESSIONS!.idFromString(id));
+        const long = await runInDurableObject(session, (_object, { storage }) =>
+          storage.sql.exec("SELECT 1 FROM events WHERE size > 5e5").toArray(),
+        );
+        expect(long).toHaveLength(kept);
+        expect((await begin(server, ada)).status).toBe(429);
+      }),
+  );
 
   test("bound what one caller has open, while others are served", () =>
     limited(
