@@ -77,6 +77,13 @@ export class ListedCalls {
     });
   }
 
+  /** Keeps one that is listed until this Unix time in ms. */
+  prolong(id: string, until: number): Promise<void> {
+    return this.#inTurn(() => {
+      this.#sql.exec("UPDATE listed SET until = ? WHERE id = ?", until, id);
+    });
+  }
+
   drop(id: string): Promise<void> {
     return this.#inTurn(() => {
       this.#sql.exec("DELETE FROM listed WHERE id = ?", id);

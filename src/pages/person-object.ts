@@ -137,6 +137,13 @@ export class PersonObject extends DurableObject<Env> {
     await this.#alarm.set(Date.now() + limits.taskMs);
   }
 
+  /** Keeps it in the list as long as a call that is listed now. */
+  async prolong(id: string): Promise<void> {
+    const until = Date.now() + limits.taskMs;
+    await this.#listed.prolong(id, until);
+    await this.#alarm.set(until);
+  }
+
   /** Takes it out of the list. */
   async unlist(id: string): Promise<void> {
     await this.#listed.drop(id);

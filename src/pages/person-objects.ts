@@ -94,6 +94,11 @@ export class PersonObjects {
     await this.at(principal, async (object) => object.list(principal, listed)).catch(report);
   }
 
+  /** Keeps a session in it that is still in use. Never throws. */
+  async prolong(principal: string, id: string): Promise<void> {
+    await this.at(principal, async (object) => object.prolong(id)).catch(report);
+  }
+
   /** Takes a session out of it that has ended. Never throws. */
   async unlist(principal: string, id: string): Promise<void> {
     await this.at(principal, async (object) => object.unlist(id)).catch(report);

@@ -186,7 +186,11 @@ export class Session extends DurableObject<Env> {
     // A waiting call keeps its session alive for as long as a call may wait.
     const idleMs = limits.sessionIdleMs + (this.#protocol.hasOpenCalls ? limits.taskMs : 0);
     const isLate = now >= used + idleMs + limits.sessionPingMs;
-    if (now < used + idleMs) return alarm.set(used + idleMs);
+    if (now < used + idleMs) {
+      const principal = await this.#store.principal().catch(() => this.#store.owner);
+      this.#inConsole(principal, (persons, by) => persons.prolong(by, this.ctx.id.toString()));
+      return alarm.set(used + idleMs);
+    }
     if (isLate || !this.#protocol.isListening) return void (await this.end(this.#store.owner));
     await this.#protocol.ping(); // Its client is connected, and an answer counts as use.
     return alarm.set(used + idleMs + limits.sessionPingMs);

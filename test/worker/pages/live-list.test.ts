@@ -1,5 +1,5 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
-import { runInDurableObject } from "cloudflare:test";
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
@@ -13,7 +13,8 @@ import { limits } from "../../../src/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { hashed } from "../auth/key-holders.ts";
 import { Events, SessionClient } from "../mcp/legacy/session-client.ts";
-import { ABLE, newAddress, prepare, send, TASKS } from "../calls/client.ts";
+import { ABLE, clock, newAddress, prepare, send, TASKS } from "../calls/client.ts";
+import { post } from "../server.ts";
 import { eventually } from "../waiting.ts";
 
 /** The list of a person's calls while much happens to it at once. */
@@ -163,4 +164,28 @@ test("a call of a client with a session leaves the list with its result, and the
   await eventually(async () => expect(await kinds()).toEqual(["session"]));
   await client.end();
   await eventually(async () => expect(await kinds()).toEqual([]));
+});
+
+test("a session that is in use for longer than calls are kept stays in the list", async () => {
+  const name = "long-live";
+  const server = createApp(createServer(bundle, { ...env, API_KEYS: await hashed([name]) }));
+  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "daily" } };
+  const message = { jsonrpc: "2.0", id: 1, method: "initialize", params };
+  const authorization = `Bearer ${name}`;
+  const begun = await post(message, { authorization }, server);
+  const id = begun.headers.get("mcp-session-id")!;
+  const names = async () => (await objectOf(name).listed(name)).map((one) => one.name);
+  await expect.poll(names).toEqual(["daily"]);
+  const session = env.SESSIONS!.get(env.SESSIONS!.idFromString(id));
+  for (
+    let used = 0;
+    used < limits.taskMs + limits.sessionIdleMs;
+    used += limits.sessionIdleMs / 2
+  ) {
+    clock.aheadMs += limits.sessionIdleMs / 2;
+    const ping = { jsonrpc: "2.0", id: 2, method: "ping" };
+    expect((await post(ping, { authorization, "mcp-session-id": id }, server)).status).toBe(200);
+    await runDurableObjectAlarm(session);
+  }
+  await expect.poll(names).toEqual(["daily"]);
 });
