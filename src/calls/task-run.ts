@@ -83,7 +83,7 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefine
   } catch (error) {
     const fault = Fault.from(error);
     if (isShortage(fault)) {
-      await store.wait(shortage(), true);
+      await store.wait(shortage(await store.waits()), true);
       return undefined;
     }
     if (fault.code !== "internal") return endOf(afterSending(sender, fault));

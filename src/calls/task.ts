@@ -10,6 +10,7 @@ import { settled, type Settled } from "../core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
 import { logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
+import { shortage } from "../core/suspension.ts";
 import { fittingAnswers, isComplete } from "../asks/answers.ts";
 import type { Json } from "../core/model.ts";
 import type { Waiting } from "./engine.ts";
@@ -327,7 +328,10 @@ export class Task extends DurableObject<Env> {
 
   async #wait(waiting: Waiting): Promise<void> {
     if (await hasAskedTooOften(this.#store, waiting)) return this.#store.end(askedTooOften());
-    const { begun, handed } = waitOf(await this.#store.call(), waiting, this.#store);
+    const { reason } = waiting;
+    const isShort = reason.kind === "retry" && reason.ms > 0;
+    const next = isShort ? { ...waiting, reason: shortage(await this.#store.waits()) } : waiting;
+    const { begun, handed } = waitOf(await this.#store.call(), next, this.#store);
     await this.#store.suspend(begun, handed);
     this.ctx.waitUntil(noteWaiting(this.#store, this.#server.serving));
     await this.#failUnsupportedAsks();

@@ -36,9 +36,14 @@ const SHORTAGE_S = 60;
 export const isShortage = ({ code, data }: Fault): boolean =>
   code === "too_many" && isObject(data) && Number(data["retryAfter"]) <= SHORTAGE_S;
 
-/** The wait of a call for room that others have: up to twice `shortageMs`, so that not all come back at once. */
-export function shortage(): WaitReason & { kind: "retry" } {
-  const ms = Math.ceil(limits.shortageMs * (1 + Math.random()));
+/**
+ * The wait of a call for room that others have, longer than the one `before` if that was for room too. It is up to twice the
+ * least, so that not all come back at once.
+ */
+export function shortage(before?: WaitReason): WaitReason & { kind: "retry" } {
+  const { shortageMs, maxShortageMs } = limits;
+  const lastMs = before?.kind === "retry" ? before.ms : 0;
+  const ms = Math.ceil(Math.max(shortageMs, Math.min(lastMs, maxShortageMs)) * (1 + Math.random()));
   return { kind: "retry", until: Date.now() + ms, ms };
 }
 

@@ -1,16 +1,21 @@
+import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
 import type { Answer } from "../server.ts";
 import { accept, beginTool, callOf, goOn, limited, prepare, send, textIn } from "./client.ts";
 import { Turns } from "../../../src/storage/turns.ts";
-import { updateTask, withTasks } from "./faults.ts";
+import { objectOf, updateTask, withTasks } from "./faults.ts";
+import { eventually } from "../waiting.ts";
 import { ELICIT, http, saidIn, steps } from "./plans.ts";
-import { NAP, planned, until } from "./task-steps.ts";
+import { NAP, planned, ring, until } from "./task-steps.ts";
 
 /** Tasks whose isolate, caller or run has no room or time left to wait. */
 prepare();
 
 /** A call that waits, and while it does leaves no room for others. */
 const occupied = (ms: number) => callOf("plan_never", steps({ do: "sleep", ms }));
+
+const alarmAt = (id: string) =>
+  runInDurableObject(objectOf(id), (_instance, { storage }) => storage.getAlarm());
 
 describe("a task that finds its isolate full of calls that wait", () => {
   test.each([
@@ -27,6 +32,41 @@ describe("a task that finds its isolate full of calls that wait", () => {
     expect(saidIn(task)).toEqual(["hi", said, "hi"]);
     expect(sent).toHaveBeenCalledTimes(step === NAP ? 0 : 1);
     expect(textIn(await other)).toContain("slept");
+  });
+
+  test("runs again less and less often", async () => {
+    limited({ waitingBytes: 1, shortageMs: 60_000, maxShortageMs: 200_000, waitMs: 1e9 });
+    let letGo = () => {};
+    const held = new Promise<Response>((resolve) => (letGo = () => resolve(new Response("there"))));
+    const sent = vi
+      .spyOn(globalThis, "fetch")
+      .mockReturnValueOnce(held)
+      .mockImplementation(async () => new Response("there"));
+    const other = callOf("plan_never", steps(http("GET", "/")));
+    await eventually(() => expect(sent).toHaveBeenCalledTimes(1));
+    const id = await planned(http("GET", "/"), http("GET", "/"));
+    const pauses: number[] = [];
+    for (let run = 0; run < 8; run++) {
+      const pause = await eventually(async () => {
+        const ms = (await alarmAt(id))! - Date.now();
+        expect(ms).toBeLessThan(1e6);
+        return ms;
+      });
+      pauses.push(pause);
+      await ring(id, pause + 1000);
+    }
+    for (const [run, pause] of pauses.entries()) {
+      expect(pause).toBeLessThanOrEqual(400_000);
+      // The time that the test takes is not in it.
+      expect(pause).toBeGreaterThan(Math.min(200_000, pauses[run - 1] ?? 60_000) - 5000);
+    }
+    letGo();
+    await other;
+    await ring(id, 400_000);
+    expect(saidIn(await until(id, "completed"))).toEqual([
+      [200, "there"],
+      [200, "there"],
+    ]);
   });
 
   test("is not counted as a run that has died", async () => {
