@@ -143,6 +143,8 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
       defaultResource: resource,
       legacyGrantResource: resource,
       clientRegistrationEndpoint: "/oauth/register",
+      // Renewed by refreshes, so that no registration ends before its tokens.
+      clientRegistrationTTL: limits.refreshTokenMs / 1000,
       refreshTokenTTL: limits.refreshTokenMs / 1000,
       refreshTokenIdleTTL: limits.refreshTokenMs / 1000,
       // Narrowed by `mayLeadTo`, here and at `/authorize`.

@@ -152,8 +152,10 @@ export const withMethods = (store: KVNamespace, methods: object): KVNamespace =>
 export const storedClient = (store: KVNamespace, id: string): Promise<ClientInfo | null> =>
   store.get(KEY + id, "json");
 
-/** Stores a client that the owner approves: its later token requests need no fetch. */
-export const storeClient = (store: KVNamespace, client: ClientInfo): Promise<void> =>
-  store.put(KEY + client.clientId, JSON.stringify(client), {
-    expirationTtl: limits.refreshTokenMs / 1000,
-  });
+/** Stores a client that the owner approves: its token requests need no fetch. They renew it, as they do a registered one. */
+export const storeClient = (store: KVNamespace, client: ClientInfo): Promise<void> => {
+  const expirationTtl = limits.refreshTokenMs / 1000;
+  const registrationExpiresAt = Math.floor(Date.now() / 1000) + expirationTtl;
+  const stored = { ...client, registrationExpiresAt };
+  return store.put(KEY + client.clientId, JSON.stringify(stored), { expirationTtl });
+};

@@ -107,13 +107,16 @@ export class Refreshes {
 
   async #refresh(asked: Asked, shown: KVNamespace): Promise<Response> {
     const { key, token, grant } = asked;
-    const writes = new Map<string, Put>();
+    let written: Put | undefined;
+    let accessKey = "";
     const put = async (...write: Put) => {
-      writes.set(write[0] === key ? "grant" : "token", write);
-      if (write[0] !== key) await this.#store.put(...write);
+      const [name] = write;
+      if (name === key) return void (written = write);
+      // A client whose registration ends soon is written, too.
+      if (name.startsWith("token:")) accessKey = name;
+      await this.#store.put(...write);
     };
     const response = await asked.serve(asked.request, withMethods(shown, { put }));
-    const [written, [accessKey] = [""]] = [writes.get("grant"), writes.get("token")];
     if (!response.ok || written === undefined) return response;
     const [, record, options] = written;
     const answer = utf8ToBytes(await response.clone().text());

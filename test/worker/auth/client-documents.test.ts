@@ -1,3 +1,4 @@
+import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { ORIGIN, ownersApp, visitor } from "./owner.ts";
@@ -5,6 +6,8 @@ import { ORIGIN, ownersApp, visitor } from "./owner.ts";
 /** Clients whose id is the URL of a document that describes them: what fetching those may cost. */
 const CLIENT = "https://chat.example/client.json";
 const BACK = "https://chat.example/back";
+
+const { OAUTH_KV } = env as unknown as { OAUTH_KV: KVNamespace };
 
 const documentOf = (client_id: string, more: object = {}) => ({
   client_id,
@@ -183,6 +186,27 @@ test("a client that was let in stays in where its document cannot be fetched any
   const again = { grant_type: "refresh_token", refresh_token, client_id: CLIENT };
   expect((await visit.tokens(again)).status).toBe(200);
   expect(fetched).toHaveLength(1);
+});
+
+test("a client that was let in stays in for as long as it refreshes its tokens", async () => {
+  const visit = visitor(await ownersApp());
+  const id = "https://chat.example/daily.json";
+  const path = await visit.authorizePath(id, { redirect_uri: BACK });
+  const { searchParams } = new URL((await visit.agree(path)).headers.get("location")!);
+  const { refresh_token } = await visit.tokens({
+    ...grant(id),
+    code: searchParams.get("code")!,
+    code_verifier: visit.verifier,
+  });
+  // The store's own expiry is by the real clock.
+  const storedUntil = async () =>
+    (await OAUTH_KV.get<{ registrationExpiresAt?: number }>(`client:${id}`, "json"))
+      ?.registrationExpiresAt;
+  const until = (await storedUntil())!;
+  vi.setSystemTime(Date.now() + limits.refreshTokenMs * 0.6);
+  const again = { grant_type: "refresh_token", refresh_token, client_id: id };
+  expect((await visit.tokens(again)).status).toBe(200);
+  expect(await storedUntil()).toBeGreaterThan(until);
 });
 
 describe("texts of callers that are too long for the store", () => {

@@ -53,6 +53,17 @@ describe("the same request", () => {
     expect(keys).toHaveLength(3);
   });
 
+  test("five at once of an app whose registration is renewed by it: it stays", async () => {
+    const { first, refresh, holder, client } = await signedIn();
+    later(limits.refreshTokenMs * 0.6);
+    const all = await Promise.all(Array.from({ length: 5 }, () => refresh(first)));
+    for (const one of all) expect(one.refresh_token).toBe(all[0].refresh_token);
+    expect(await OAUTH_KV.get(`client:${client}`)).not.toBeNull();
+    expect(await holder(all[4])).toBe("owner");
+    const { keys } = await OAUTH_KV.list({ prefix: `token:${tokensOf(first)}` });
+    expect(keys).toHaveLength(2);
+  });
+
   test("after the answer was lost gets it again, for a minute, with the time that is left", async () => {
     const { first, refresh, holder } = await signedIn();
     const given = await refresh(first);
