@@ -13,6 +13,7 @@ import { hasTable } from "../storage/tables.ts";
 import { Unreadable } from "../storage/vault.ts";
 import { hexDigest } from "../core/digest.ts";
 import { retry } from "../core/retry.ts";
+import { settled, type Settled, unsettled } from "../core/settled.ts";
 import { afterSending } from "../core/unknown-outcome.ts";
 
 /** The stored record. */
@@ -37,7 +38,7 @@ export class CallRecord extends DurableObject<Env> {
   readonly #rows: SealedRows;
   readonly #server: SealingServer;
   readonly #alarm = new Alarm(this.ctx.storage);
-  #begun: Promise<Begun> | undefined;
+  #begun: Promise<Settled<Begun>> | undefined;
 
   constructor(state: DurableObjectState, env: Env, server: SealingServer) {
     super(state, env);
@@ -46,13 +47,14 @@ export class CallRecord extends DurableObject<Env> {
   }
 
   /** The response as JSON; undefined if the id was used with another content. `asks` is a digest of the content. */
-  async run(call: Call, asks: string): Promise<string | undefined> {
+  async run(call: Call, asks: string): Promise<Settled<string | undefined>> {
     this.#begun ??= this.#begin(call, asks).catch((error: unknown) => {
       this.#begun = undefined;
       throw error;
     });
     const begun = await this.#begun;
-    return begun.asks === asks ? begun.response : undefined;
+    if (!("value" in begun)) return begun;
+    return { value: begun.value.asks === asks ? await begun.value.response : undefined };
   }
 
   override async alarm(): Promise<void> {
@@ -60,19 +62,28 @@ export class CallRecord extends DurableObject<Env> {
     await this.ctx.storage.deleteAll();
   }
 
-  /** Begins the call, unless an earlier instance of this object has. */
-  async #begin(call: Call, asks: string): Promise<Begun> {
+  /** Begins the call, unless an earlier instance of this object has, or its caller has stored too much. */
+  async #begin(call: Call, asks: string): Promise<Settled<Begun>> {
     const { sql } = this.ctx.storage;
     if (hasTable(sql, "texts")) {
       const { asks: before, response = failed(call, STOPPED) } = await this.#stored(call, asks);
-      return { asks: before, response: Promise.resolve(response) };
+      return { value: { asks: before, response: Promise.resolve(response) } };
     }
     // Where that is not known yet, nothing is stored: the next request begins the call.
     const registry = await this.#server.serving.registry();
+    const counted = await settled(() => this.#countStored(call));
+    if (!("value" in counted)) {
+      this.#begun = undefined;
+      return counted;
+    }
     await this.#store({ asks }, () => sql.exec(SealedRows.texts));
     const response = this.#end(call, asks, registry);
     this.ctx.waitUntil(response);
-    return { asks, response };
+    return { value: { asks, response } };
+  }
+
+  #countStored({ principal }: Call, bytes?: number): Promise<void> {
+    return this.#server.countStored(callerKey(principal), bytes);
   }
 
   async #stored(call: Call, asks: string): Promise<Stored> {
@@ -87,14 +98,21 @@ export class CallRecord extends DurableObject<Env> {
 
   async #end(call: Call, asks: string, registry: Registry): Promise<string> {
     const stays = new AbortController();
-    const { tasks, countStored } = this.#server;
-    const { principal } = call;
-    const count = (bytes?: number) => countStored(callerKey(principal), bytes);
-    const parts = { registry: registry.for(call), tasks: tasks?.(principal, count) };
-    const response = JSON.stringify(await runTool(parts, call, () => stays.signal));
+    const count = (bytes?: number) => this.#countStored(call, bytes);
+    const tasks = this.#server.tasks?.(call.principal, count);
+    const response = JSON.stringify(
+      await runTool({ registry: registry.for(call), tasks }, call, () => stays.signal),
+    );
+    const isCounted = new StoredBytes(count, "").add(response);
+    const kept = await isCounted.then(
+      () => response,
+      (error: unknown) => {
+        report(error);
+        return failed(call, UNCOUNTED);
+      },
+    );
     try {
-      await new StoredBytes(count, "").add(response);
-      await this.#store({ asks, response });
+      await this.#store({ asks, response: kept });
     } catch (error) {
       report(error); // The response stays in memory as long as this object lives.
     }
@@ -114,6 +132,8 @@ export class CallRecord extends DurableObject<Env> {
 
 const STOPPED =
   "The server stopped while this call ran, so its outcome is unknown. Check it before you call again with another call_id.";
+const UNCOUNTED =
+  "This call has ended, but its response was not kept, as too much is stored for its caller. Check what it has done before you call again with another call_id.";
 const UNREADABLE =
   "The stored response of this call can no longer be read: the key that sealed it is gone. To call again, use another call_id.";
 
@@ -139,11 +159,12 @@ export class CallRecords {
     const owner = callerKey(principal) ?? principal.name;
     const name = await hexDigest(JSON.stringify([owner, call_id]));
     const digest = await hexDigest(content);
-    const response = await retry(() => this.#objects.getByName(name).run(call, digest)).catch(
-      (error: unknown) => {
-        throw afterSending({ hasSent: true }, error);
-      },
-    );
+    const run = async (): Promise<Settled<string | undefined>> =>
+      this.#objects.getByName(name).run(call, digest);
+    const ended = await retry(run).catch((error: unknown) => {
+      throw afterSending({ hasSent: true }, error);
+    });
+    const response = unsettled(ended);
     return response === undefined ? undefined : (JSON.parse(response) as CallToolResponse);
   }
 }

@@ -83,7 +83,6 @@ async function call(
     pages,
     trace,
     admit,
-    countStored,
   }: OtcDependencies & { trace: Trace | undefined },
   signal: () => AbortSignal,
 ): Promise<CallToolResponse> {
@@ -108,7 +107,6 @@ async function call(
       signal,
     );
   }
-  await countStored();
   const result = await records.run({ ...tool, call_id }, canonical(asked));
   if (result !== undefined) return result;
   throw new Fault(

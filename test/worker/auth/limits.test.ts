@@ -1,4 +1,4 @@
-import { runInDurableObject } from "cloudflare:test";
+import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
@@ -291,9 +291,16 @@ describe("limits", () => {
     limited({ keptPerDay: 4 }, async (server, ada) => {
       const call = { input: { name: large } };
       expect((await callOpen(server, ada, call, "one")).status).toBe(200);
-      // There is no room for this one.
-      const response = await callOpen(server, ada, call, "two");
-      expect(await response.text()).toContain("Hello, xxx");
+      // There is no room for this one, which its client gets again as long as its object lives.
+      for (let retry = 0; retry < 2; retry++) {
+        const response = await callOpen(server, ada, call, "two");
+        expect(await response.text()).toContain("Hello, xxx");
+      }
+      expect(await (await callOpen(server, ada, call, "one")).text()).toContain("Hello, xxx");
+      await abortAllDurableObjects();
+      expect(await (await callOpen(server, ada, call, "one")).text()).toContain("Hello, xxx");
+      const gone = await (await callOpen(server, ada, call, "two")).text();
+      expect(gone).toContain("This call has ended, but its response was not kept");
       expect((await callOpen(server, ada, {}, "three")).status).toBe(429);
     }));
 
