@@ -12,6 +12,7 @@ import {
   type MethodClass,
   type Recorded,
 } from "../core/record.ts";
+import { afterSending } from "../core/unknown-outcome.ts";
 import type { Busy, Noted, Promotion, Since, States, Unstored } from "./states.ts";
 
 /** The point at which a call resumes: a state, and the answers that the client sent with it. */
@@ -78,7 +79,7 @@ export class Resumption {
 
   /** Stores the outcome unless there is one; returns the stored one. */
   async settle(outcome: Json): Promise<Json> {
-    await this.#stored.add(outcome);
+    await this.#count(outcome);
     return (await this.#states()).once("outcome", outcome, this.#by.until);
   }
 
@@ -159,10 +160,10 @@ export class Resumption {
       await this.#by.countStored();
     }
     const unstored = this.#takeUnstored();
-    await this.#stored.add(unstored);
+    const begun = { head: this.#head!, inner: this.#by.recorded?.inner };
+    await this.#count([unstored, this.#isNoted || (begun.inner ?? "")]);
     const isRepeated = await states.intend(this.#attempt, {
-      ...{ position, key, place, until: this.#by.until, unstored },
-      begun: { head: this.#head!, inner: this.#by.recorded?.inner },
+      ...{ position, key, place, until: this.#by.until, begun, unstored },
     });
     if (isRepeated === undefined) return this.#overtaken();
     this.#isNoted = true;
@@ -206,11 +207,18 @@ export class Resumption {
   }
 
   async #keepNow(stored: Unstored): Promise<void> {
-    await this.#stored.add(stored);
+    await this.#count(stored);
     const states = await this.#states();
     const isSending = this.#sending.size > 0;
     if (!(await states.keep(this.#attempt, stored, isSending))) this.#overtaken();
     if (!isSending) this.#stopRenewal();
+  }
+
+  /** Counts more that is stored. Throws `too_many`, after a request was sent with what to do about that. */
+  async #count(stored: unknown): Promise<void> {
+    await this.#stored.add(stored).catch((error: unknown) => {
+      throw afterSending({ hasSent: this.#isNoted }, error);
+    });
   }
 
   #takeUnstored(): Unstored {

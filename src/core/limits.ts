@@ -315,8 +315,8 @@ const all = {
   taskPage: 50,
   /** Messages that a session stores for a client that reconnects; the oldest notifications are dropped first. */
   sessionEvents: 1000,
-  /** Characters of all messages that a session stores except the newest, and unread bytes of all streams except one. */
-  sessionEventCharacters: 8 * 1024 * 1024,
+  /** Bytes of all messages that a session stores except the newest, and unread bytes of all streams except one. */
+  sessionEventBytes: 8 * 1024 * 1024,
   /** How long a session stores a message for a client that reconnects. */
   sessionEventMs: 24 * 3_600_000,
   /**

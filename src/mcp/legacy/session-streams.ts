@@ -1,5 +1,5 @@
 import type { SessionStore } from "./session-store.ts";
-import { Fault } from "../../core/errors.ts";
+import { Fault, report } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import { Connection } from "../../http/connection.ts";
 import { countedUnder, Unread, unstored } from "../../http/unread.ts";
@@ -86,16 +86,16 @@ export class SessionStreams {
       // The number is assigned here, where messages are written one after the other.
       const seq = this.#events.newest + 1;
       const name = SessionEvents.nameOf(seq);
-      await this.#events.makeRoom(message.length);
+      await this.#events.makeRoom(bytes);
       const write = await this.#store.rows.prepare({ texts: { ...texts, [name]: message } });
       if (!this.#store.exists) return;
       const connection = this.#open.get(stream);
       this.#storage.transactionSync(() => {
-        this.#events.insert({ stream, message, isMinor, isRead: connection !== undefined });
+        this.#events.insert({ stream, bytes, isMinor, isRead: connection !== undefined });
         write();
         also?.();
       });
-      this.#events.trim(message.length);
+      this.#events.trim(bytes);
       this.#afterwards(() => {
         this.#durable = seq;
         const text = this.#event(stream, seq, message);
@@ -247,7 +247,7 @@ export class SessionStreams {
 
   /**
    * Breaks off the oldest unread connections while all of them have more unread bytes than the session stores
-   * characters: a client can have a stream for each call, and request the same messages again and again.
+   * bytes: a client can have a stream for each call, and request the same messages again and again.
    */
   #relieve(): void {
     const isInUse = ({ isOpen, backlogBytes }: Connection) => isOpen || backlogBytes > 0;
@@ -255,7 +255,7 @@ export class SessionStreams {
     const unread = this.#connections.filter(({ backlogBytes }) => backlogBytes > 0);
     let total = unread.reduce((sum, { backlogBytes }) => sum + backlogBytes, 0);
     for (const oldest of unread.slice(0, -1)) {
-      if (total <= limits.sessionEventCharacters) return;
+      if (total <= limits.sessionEventBytes) return;
       total -= oldest.backlogBytes;
       oldest.fail("The client reads too slowly.");
     }
@@ -301,8 +301,8 @@ interface StoredEvent {
 /** A message that is about to be stored. */
 interface NewEvent {
   stream: number;
-  /** JSON text. */
-  message: string;
+  /** Of its message. */
+  bytes: number;
   /** Minor events are dropped first. */
   isMinor: boolean;
   /** True where a client is connected to its stream. */
@@ -314,8 +314,8 @@ class SessionEvents {
   readonly #store: SessionStore;
   readonly #sql: SqlStorage;
   readonly #countStored: Streaming["countStored"];
-  #known: { events: number; characters: number } | undefined;
-  /** Characters that are counted for the session's caller. */
+  #known: { events: number; bytes: number } | undefined;
+  /** Bytes that are counted for the session's caller. */
   #counted = PART;
   #hasDropped = false;
 
@@ -336,30 +336,32 @@ class SessionEvents {
 
   get #total() {
     if (this.#known === undefined) {
-      const total = "SELECT COUNT(*) AS events, COALESCE(SUM(size), 0) AS characters FROM events";
-      this.#known = this.#sql.exec<{ events: number; characters: number }>(total).one();
-      this.#counted = PART * Math.max(1, Math.ceil(this.#known.characters / PART));
+      const total = "SELECT COUNT(*) AS events, COALESCE(SUM(size), 0) AS bytes FROM events";
+      this.#known = this.#sql.exec<{ events: number; bytes: number }>(total).one();
+      this.#counted = PART * Math.max(1, Math.ceil(this.#known.bytes / PART));
     }
     return this.#known;
   }
 
   /** Counts each MiB that another message fills; `trim` drops older ones where its caller may store no more. */
-  async makeRoom(characters: number): Promise<void> {
-    const most = Math.min(this.#total.characters + characters, limits.sessionEventCharacters);
+  async makeRoom(bytes: number): Promise<void> {
+    const most = Math.min(this.#total.bytes + bytes, limits.sessionEventBytes);
     while (this.#counted < most) {
-      const isCounted = await this.#countStored().then(
-        () => true,
-        () => false,
-      );
-      if (!isCounted) return;
+      try {
+        await this.#countStored();
+      } catch (error) {
+        if (Fault.from(error).code === "too_many") return;
+        // Nothing is dropped for a count that has failed.
+        report(error);
+      }
       this.#counted += PART;
     }
   }
 
   /** Inserts the row of the next event; its message is stored in the same transaction. */
-  insert({ stream, message, isMinor, isRead }: NewEvent): void {
+  insert({ stream, bytes, isMinor, isRead }: NewEvent): void {
     const seq = this.newest + 1;
-    const row = [seq, stream, Number(isMinor), Number(isRead), message.length, Date.now()];
+    const row = [seq, stream, Number(isMinor), Number(isRead), bytes, Date.now()];
     this.#sql.exec("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", ...row);
     this.#store.set({ events: seq });
   }
@@ -391,26 +393,25 @@ class SessionEvents {
     this.#sql.exec("UPDATE events SET sent = 1 WHERE stream = ? AND sent = 0", stream);
   }
 
-  /** Drops expired events, and the oldest above the limits, minor ones first. `characters` are the newest event's. */
-  trim(characters: number): void {
+  /** Drops expired events, and the oldest above the limits, minor ones first. `bytes` are the newest event's. */
+  trim(bytes: number): void {
     const total = this.#total;
     total.events++;
-    total.characters += characters;
+    total.bytes += bytes;
     const expired = Date.now() - limits.sessionEventMs;
     for (const event of this.#select("ORDER BY seq LIMIT 10")) {
       if (event.at < expired) this.#drop(event, total);
     }
     while (
       total.events > limits.sessionEvents ||
-      (total.characters > Math.min(this.#counted, limits.sessionEventCharacters) &&
-        total.events > 1)
+      (total.bytes > Math.min(this.#counted, limits.sessionEventBytes) && total.events > 1)
     ) {
       const [oldest] = this.#select("ORDER BY minor DESC, seq LIMIT 1");
       if (oldest === undefined) return;
       this.#drop(oldest, total);
       if (!this.#hasDropped) {
         console.warn(
-          "A session's client does not read its stream. Its oldest messages are dropped.",
+          "More messages than a session keeps, or than are counted for its caller. Its oldest are dropped.",
         );
         this.#hasDropped = true;
       }
@@ -421,10 +422,10 @@ class SessionEvents {
     return this.#sql.exec<Row>(`SELECT * FROM events ${order}`).toArray();
   }
 
-  #drop({ seq, size }: Row, total: { events: number; characters: number }): void {
+  #drop({ seq, size }: Row, total: { events: number; bytes: number }): void {
     this.#sql.exec("DELETE FROM events WHERE seq = ?", seq);
     this.#store.rows.forget(SessionEvents.nameOf(seq));
     total.events--;
-    total.characters -= size;
+    total.bytes -= size;
   }
 }

@@ -270,9 +270,9 @@ describe("limits", () => {
       const posting = { do: "http", method: "POST", url: "https://a.example/" };
       const call = { name: "plan", arguments: { steps: [{ do: "elicit" }, posting] } };
       const asks = { elicitation: { form: {} } };
-      const { requestState, inputRequests } = (
-        await answerOf(await callAs(server, ada, asks, call))
-      ).result!;
+      const asking = await answerOf(await callAs(server, ada, asks, call));
+      expect(asking.error).toBeUndefined();
+      const { requestState, inputRequests } = asking.result!;
       const [key] = Object.keys(inputRequests);
       const inputResponses = { [key!]: { action: "accept", content: { value: "a" } } };
       const answer = async () =>
@@ -281,6 +281,7 @@ describe("limits", () => {
       expect(error?.message).toContain(
         "stored sessions, tasks, states and calls per day (limit 2)",
       );
+      expect(error?.message).toContain("Its outcome is unknown");
       configureLimits({ keptPerDay: 10 });
       expect(JSON.stringify(await answer())).toContain("It was not sent again");
       expect(sent).toHaveBeenCalledTimes(1);

@@ -130,7 +130,7 @@ describe("the session's own stream", () => {
   });
 
   test("has only so much of that", async () => {
-    limited({ sessionEventCharacters: 1500 });
+    limited({ sessionEventBytes: 1500 });
     const client = await begin();
     await tell(client, "a".repeat(900), "b".repeat(900));
     const events = await listened(client);

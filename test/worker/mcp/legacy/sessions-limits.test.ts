@@ -190,7 +190,7 @@ describe("too much", () => {
 
   test("for a client that reads nothing and comes back: what waited for it is dropped", async () => {
     const text = "x".repeat(400_000);
-    limited({ sessionEventCharacters: 5_000_000 });
+    limited({ sessionEventBytes: 5_000_000 });
     const client = await begin();
     const own = await listened(client);
     const priming = await own.next();
@@ -206,7 +206,7 @@ describe("too much", () => {
   });
 
   test("on many streams that nobody reads: the oldest break off", async () => {
-    limited({ sessionEventCharacters: 800_000 });
+    limited({ sessionEventBytes: 800_000 });
     const client = await begin();
     const text = "x".repeat(200_000);
     const unread: Response[] = [];
