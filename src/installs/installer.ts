@@ -8,6 +8,7 @@ import { ownVariablesIn } from "../servlets/variables.ts";
 import type { Env } from "../bindings.ts";
 import type { BuildBucket } from "./bucket.ts";
 import { isSkillOfProject } from "../servlets/skills.ts";
+import { buildIn } from "./installs-rows.ts";
 import { digestsOf, invalidBuild, nameTaken, type Build } from "./build.ts";
 import { REPLAYED_TASKS, type Installs } from "./installs.ts";
 import type { ServletLoader } from "./loaded.ts";
@@ -76,7 +77,13 @@ export class Installer {
   /** Keeps a build for waiting calls, and for agents that may install it. Throws `invalid_params` if it cannot be loaded. */
   async publish(build: Build, by: string): Promise<void> {
     await this.#keep(build);
-    await this.installs().publish(build.name, build.hash, by);
+    await this.installs().publish(build, by);
+  }
+
+  /** The published build of this name, with its digest; undefined if none is. */
+  async published(name: string): Promise<{ build: Build; digest: string } | undefined> {
+    const found = await this.installs().publication(name);
+    return found && { digest: found.digest, build: buildIn(found) };
   }
 
   /** Serves a build; `seen` as in `Installs`. Throws `invalid_params` if it cannot be loaded, `conflict`. */

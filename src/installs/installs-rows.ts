@@ -17,7 +17,8 @@ export const TABLES = `
     PRIMARY KEY (name, nr));
   CREATE TABLE IF NOT EXISTS served (name TEXT PRIMARY KEY, nr INTEGER NOT NULL);
   CREATE TABLE IF NOT EXISTS retired (hash TEXT PRIMARY KEY, until INTEGER NOT NULL);
-  CREATE TABLE IF NOT EXISTS published (name TEXT PRIMARY KEY, hash TEXT NOT NULL, by TEXT NOT NULL);
+  CREATE TABLE IF NOT EXISTS publications (
+    name TEXT PRIMARY KEY, hash TEXT NOT NULL, digest TEXT NOT NULL, build TEXT NOT NULL, by TEXT NOT NULL);
   CREATE TABLE IF NOT EXISTS kept (name TEXT, state TEXT, PRIMARY KEY (name, state));
   CREATE TABLE IF NOT EXISTS waiting (task TEXT PRIMARY KEY, servlet TEXT NOT NULL, until INTEGER NOT NULL);
   CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL)`;
@@ -31,8 +32,20 @@ export interface VersionRow extends Record<string, SqlStorageValue> {
   by: string;
 }
 
+/** A build that agents may install by this name. */
+export interface Published {
+  name: string;
+  hash: string;
+  /** SHA-256 of the whole build, its manifest included, in hex: whoever agrees to an install agrees to this. */
+  digest: string;
+  /** The name of the operator who published it. */
+  by: string;
+  /** True if just this build is served. */
+  isServed: boolean;
+}
+
 /** The build of a row, which has it as JSON. */
-export const buildIn = ({ build }: VersionRow) => JSON.parse(build) as Build;
+export const buildIn = ({ build }: Pick<VersionRow, "build">) => JSON.parse(build) as Build;
 
 /** A row without its build, in the form that operators see. */
 export const versionIn = ({ nr, hash, at, by }: VersionRow): InstalledVersion => ({

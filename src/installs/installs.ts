@@ -2,7 +2,7 @@ import { settled, type Settled } from "../core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../storage/alarm.ts";
 import type { Env } from "../bindings.ts";
-import { canonicalJson } from "../core/digest.ts";
+import { canonicalJson, hexDigest } from "../core/digest.ts";
 import { publishToAll } from "../mcp/hub.ts";
 import { KnownAnswer, originalOf } from "../storage/copies.ts";
 import { hasRow } from "../storage/tables.ts";
@@ -14,7 +14,7 @@ import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { bucketOf } from "./bucket.ts";
 import { changedMeanwhile, digestsOf, nameTaken, type Build } from "./build.ts";
 import { refuseClashes } from "./servable.ts";
-import { buildIn, TABLES, versionIn, type VersionRow } from "./installs-rows.ts";
+import { buildIn, type Published, TABLES, versionIn, type VersionRow } from "./installs-rows.ts";
 
 /** Versions of an installed servlet that are kept, to roll back to. */
 const INSTALLED_VERSIONS = 10;
@@ -114,15 +114,17 @@ export class Installs extends DurableObject<Env> {
     });
   }
 
-  /** Makes the build with this hash the one that agents may install by this name. */
-  async publish(name: string, hash: string, by: string): Promise<void> {
-    this.#sql.exec("INSERT OR REPLACE INTO published VALUES (?, ?, ?)", name, hash, by);
+  /** Makes a build the one that agents may install by its name. */
+  async publish(build: Build, by: string): Promise<void> {
+    const text = canonicalJson(build);
+    const row = [build.name, build.hash, await hexDigest(text), text, by];
+    this.#sql.exec("INSERT OR REPLACE INTO publications VALUES (?, ?, ?, ?, ?)", ...row);
   }
 
   /** Undoes `publish`. Fails with `invalid_request` if no build of that name is published. */
   unpublish(name: string): Promise<Settled<void>> {
     return settled(() => {
-      const { rowsWritten } = this.#sql.exec("DELETE FROM published WHERE name = ?", name);
+      const { rowsWritten } = this.#sql.exec("DELETE FROM publications WHERE name = ?", name);
       if (rowsWritten === 0) {
         throw new Fault(
           "invalid_request",
@@ -133,9 +135,20 @@ export class Installs extends DurableObject<Env> {
   }
 
   /** All published builds, by name. */
-  async published() {
-    const query = "SELECT * FROM published ORDER BY name";
-    return this.#sql.exec<{ name: string; hash: string; by: string }>(query).toArray();
+  async published(): Promise<Published[]> {
+    return this.#sql
+      .exec<{ name: string; hash: string; digest: string; by: string; served: number }>(
+        `SELECT name, hash, digest, by, EXISTS (SELECT 1 FROM served JOIN versions USING (name, nr)
+           WHERE versions.build = publications.build) AS served FROM publications ORDER BY name`,
+      )
+      .toArray()
+      .map(({ served, ...one }) => ({ ...one, isServed: served === 1 }));
+  }
+
+  /** The published build of this name, as JSON, with its digest. */
+  async publication(name: string): Promise<{ digest: string; build: string } | undefined> {
+    const query = "SELECT digest, build FROM publications WHERE name = ?";
+    return this.#sql.exec<{ digest: string; build: string }>(query, name).toArray()[0];
   }
 
   /** Serves a kept version again. Fails with `invalid_request` that names the versions that are kept, or `conflict` as above. */
@@ -277,12 +290,14 @@ export class Installs extends DurableObject<Env> {
     const bucket = bucketOf(this.env);
     if (bucket === undefined) return;
     const versions = this.#sql.exec<VersionRow>("SELECT * FROM versions").toArray();
-    const published = this.#sql.exec<{ hash: string }>("SELECT hash FROM published").toArray();
-    const current = new Set([...this.#bundled, ...versions, ...published].map(({ hash }) => hash));
-    // Versions with the same hash can have different initial files.
-    const kept = new Set(versions.flatMap((row) => digestsOf(buildIn(row))));
+    const published = this.#sql
+      .exec<Pick<VersionRow, "hash" | "build">>("SELECT hash, build FROM publications")
+      .toArray();
+    // Builds with the same hash can have different initial files.
+    const kept = new Set([...versions, ...published].flatMap((row) => digestsOf(buildIn(row))));
     for (const hash of await bucket.hashes()) {
-      if (current.has(hash)) {
+      // Asked for each one: others may be installed and published meanwhile.
+      if (this.#isCurrent(hash)) {
         this.#sql.exec("DELETE FROM retired WHERE hash = ?", hash);
       } else if (this.#isExpired(hash, now)) {
         await bucket.deleteBuild(hash);
@@ -295,6 +310,11 @@ export class Installs extends DurableObject<Env> {
       for (const digest of build ? digestsOf(build) : []) kept.add(digest);
     }
     await bucket.deletePartsBut(kept, now - limits.sweepMs);
+  }
+
+  #isCurrent(hash: string): boolean {
+    const query = `SELECT 1 FROM versions WHERE hash = ?1 UNION SELECT 1 FROM publications WHERE hash = ?1`;
+    return this.#bundled.some((one) => one.hash === hash) || hasRow(this.#sql, query, hash);
   }
 
   /** True if no call can still wait for this old build. Sets when that will be, at the first time. */

@@ -10,7 +10,6 @@ import { shownOf } from "../servlets/catalog.ts";
 import type { ServedSkills } from "../servlets/bundle.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { Wait } from "../core/suspension.ts";
-import type { Build } from "../installs/build.ts";
 import { getResult } from "../calls/get-result.ts";
 import type { Installer } from "../installs/installer.ts";
 import { permissionsOf } from "../installs/permissions.ts";
@@ -75,10 +74,9 @@ const listServlets = ({ installs }: Installer, registry: () => Promise<Registry>
     );
     if (!mayOperate(principal)) return resultOf({ servlets });
     // Names of the bundle are taken; of those that are installed, another build may be published.
-    const taken = new Set(all.whole.servlets.map((one) => (one.module ? one.name : one.hash)));
-    const others = (await installs().published()).filter(
-      (one) => !taken.has(one.name) && !taken.has(one.hash),
-    );
+    const taken = new Set(all.whole.servlets.flatMap((one) => (one.module ? [one.name] : [])));
+    const published = await installs().published();
+    const others = published.filter((one) => !taken.has(one.name) && !one.isServed);
     return resultOf({ servlets, installable: others.map((one) => one.name) });
   },
 });
@@ -92,9 +90,9 @@ const installServlet = (installer: Installer, acted: OwnParts["acted"]): OwnTool
     annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
   },
   async run(args, call) {
-    const build = await publishedBuild(installer, String(args["name"]));
+    const { build, digest } = await publishedBuild(installer, String(args["name"]));
     const question = `Install the servlet ${build.name}? It will be served to all callers of this server.\n${[...permissionsOf(build), ...(await installer.warnings(build))].join("\n")}`;
-    const agreed = await agreement(question, build.hash, call);
+    const agreed = await agreement(question, digest, call);
     if (agreed !== true) return errorResult(`${build.name} was not installed: ${agreed}`);
     const { version, isNew } = await installer.install(build, call.principal.name);
     await acted(call.principal.name, `Installed ${build.name}, version ${version}.`);
@@ -126,23 +124,19 @@ const uninstallServlet = ({ installs }: Installer, acted: OwnParts["acted"]): Ow
 });
 
 /** The build that may be installed by this name. Throws `invalid_params` that names those that may. */
-async function publishedBuild({ bucket, installs }: Installer, wanted: string): Promise<Build> {
-  const published = await installs().published();
-  const found = published.find((one) => one.name === wanted);
-  const build = found && (await bucket.build(found.hash));
-  if (build !== undefined) return build;
-  const why = found
-    ? `The build of ${wanted} that was published is gone.`
-    : `No servlet ${wanted} was published here. Published: ${namesOf(published)}.`;
+async function publishedBuild(installer: Installer, wanted: string) {
+  const found = await installer.published(wanted);
+  if (found !== undefined) return found;
+  const there = namesOf(await installer.installs().published());
   throw new Fault(
     "invalid_params",
-    `${why} An operator can publish it: npm run servlets -- publish ${wanted}`,
+    `No servlet ${wanted} was published here. Published: ${there}. An operator can publish it: npm run servlets -- publish ${wanted}`,
   );
 }
 
 /**
  * Asks the user. Returns true, or the reason why not; throws `Wait` for the answer, which counts only for the same `state`,
- * the hash of the build that was asked about.
+ * the digest of the build that was asked about.
  */
 async function agreement(
   message: string,

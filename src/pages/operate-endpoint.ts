@@ -78,14 +78,15 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
   switch (what) {
     case "ask-install": {
       const installer = installerOf(serving);
-      const build = await publishedBuild(installer, name, field("hash"));
+      const digest = field("digest");
+      const build = await publishedBuild(installer, name, digest);
       const lines = ["All callers of this server can use it.", ...permissionsOf(build)];
       lines.push(...(await installer.warnings(build)));
-      return confirm(`Install ${name}`, lines, { name, hash: build.hash });
+      return confirm(`Install ${name}`, lines, { name, digest });
     }
     case "install": {
       const installer = installerOf(serving);
-      const build = await publishedBuild(installer, name, field("hash"));
+      const build = await publishedBuild(installer, name, field("digest"));
       const { version } = await installer.install(build, by);
       return done(`Installed ${name}, version ${version}.`);
     }
@@ -286,11 +287,10 @@ async function newKey(
   return { secret, made: { key: await hexDigest(secret), name, scopes, expires, maker } };
 }
 
-/** The published build of this name, if its hash is still the one that the operator saw. Throws `conflict`. */
-async function publishedBuild({ bucket, installs }: Installer, name: string, hash: string) {
-  const published = (await installs().published()).find((one) => one.name === name);
-  const build = published?.hash === hash ? await bucket.build(hash) : undefined;
-  if (build !== undefined) return build;
+/** The published build of this name, if it is still the one that the operator saw. Throws `conflict`. */
+async function publishedBuild(installer: Installer, name: string, digest: string) {
+  const published = await installer.published(name);
+  if (published?.digest === digest) return published.build;
   throw new Fault("conflict", `The published build of ${name} has changed since. Reload the page.`);
 }
 
@@ -330,7 +330,7 @@ async function overviewOf(
   const usage = counters?.();
   const hour = (await counted(usage?.report("hour", "servlet")))?.named;
   const runsOf = new Map(hour?.map(({ name, sums }) => [name, sums]));
-  const served = new Set(whole.servlets.map((one) => (one.module ? one.name : one.hash)));
+  const bundled = new Set(whole.servlets.flatMap((one) => (one.module ? [one.name] : [])));
   return {
     servlets: whole.servlets.map((one) => {
       const { name, hash, dialect, manifest } = one;
@@ -343,7 +343,7 @@ async function overviewOf(
     }),
     problem,
     installed: serving.installer && installed,
-    installable: published.filter(({ name, hash }) => !served.has(name) && !served.has(hash)),
+    installable: published.filter(({ name, isServed }) => !bundled.has(name) && !isServed),
     keys: await allKeys(operated),
     makesKeys: keyRecords !== undefined && !authenticator.isOpen,
     acts: await counted(usage?.acts()),

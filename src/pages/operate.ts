@@ -1,7 +1,7 @@
 /** The page on which operators see the server's state, install servlets and revoke keys. */
 import { html } from "hono/html";
 import type { KeyRecord } from "../auth/key-records.ts";
-import type { InstalledVersion } from "../installs/installs-rows.ts";
+import type { InstalledVersion, Published } from "../installs/installs-rows.ts";
 import { hiddenFields, shown, type Markup } from "../http/document.ts";
 import { badge, emptyState, notice, postButton, snippet, tableOf, timeTag } from "./components.ts";
 import { clientsSection, type Endpoint } from "./connect.ts";
@@ -48,7 +48,7 @@ export interface Overview {
   problem: string | undefined;
   /** Undefined where servlets cannot be installed. */
   installed: { name: string; current: number | null; versions: InstalledVersion[] }[] | undefined;
-  installable: { name: string; hash: string; by: string }[];
+  installable: Published[];
   keys: ShownKey[];
   /** True if keys can be made here. */
   makesKeys: boolean;
@@ -227,11 +227,11 @@ function installedOf({ installed, installable, token }: Overview): Markup {
         ${tableOf({
           caption: "Published servlets, which are not installed",
           columns: ["Servlet", "Published by", "Hash", "Action"],
-          rows: installable.map(({ name, by, hash }) => [
+          rows: installable.map(({ name, by, hash, digest }) => [
             shown(name),
             shown(by),
             html`<code>${hash.slice(0, 12)}</code>`,
-            postButton("Install", { token, do: "ask-install", name, hash }, { about: name }),
+            postButton("Install", { token, do: "ask-install", name, digest }, { about: name }),
           ]),
         })}`
     }`;

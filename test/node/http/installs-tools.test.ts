@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { built, Operator, serveInstalling } from "./installing.ts";
+import { built, builtFrom, Operator, serveInstalling } from "./installing.ts";
 
 /** Agents see what is served, and those of operators install and uninstall, after their user has agreed. */
 
@@ -33,7 +33,11 @@ async function operatePage(key: string): Promise<string> {
   return (await fetch(url, { headers: { cookie: cookie.split(";")[0]! } })).text();
 }
 
-async function connected(key: string, action: "accept" | "decline" = "accept") {
+async function connected(
+  key: string,
+  action: "accept" | "decline" = "accept",
+  meanwhile = async () => {},
+) {
   const client = new Client(
     { name: "test", version: "1.0.0" },
     {
@@ -42,8 +46,9 @@ async function connected(key: string, action: "accept" | "decline" = "accept") {
     },
   );
   const questions: string[] = [];
-  client.setRequestHandler("elicitation/create", ({ params }) => {
+  client.setRequestHandler("elicitation/create", async ({ params }) => {
     questions.push(params.message);
+    if (questions.length === 1) await meanwhile();
     return { action, ...(action === "accept" && { content: {} }) };
   });
   const requestInit = { headers: { authorization: `Bearer ${key}` } };
@@ -98,6 +103,32 @@ test("an operator's agent installs what was published once its user agrees, and 
   );
   await expect.poll(boss.names, EVENTUALLY).not.toContain("shout");
   await Promise.all([boss.client.close(), shy.client.close()]);
+});
+
+test("a yes is to the build that was shown, and not to another with the same code", async () => {
+  const operator = new Operator(server.url, { authorization: "Bearer boss" });
+  const publish = async (name: string, hosts: string[]) =>
+    operator.put(
+      await builtFrom("plugins/hello", name, { prefix: "shown", allowed_hosts: hosts }),
+      "build",
+    );
+  await publish("shown", ["example.com"]);
+  const boss = await connected("boss", "accept", async () => {
+    await publish("shown", ["example.com", "other.example"]);
+    await publish("twin", []);
+  });
+  expect(JSON.parse((await boss.call("install_servlet", { name: "shown" })).text)).toMatchObject({
+    name: "shown",
+    version: 1,
+  });
+  expect(boss.questions).toEqual([
+    expect.stringContaining("these hosts: example.com.\n"),
+    expect.stringContaining("these hosts: example.com, other.example."),
+  ]);
+  // The same code under another name can still be installed, once its tools are free.
+  expect(JSON.parse((await boss.call("list_servlets")).text).installable).toContain("twin");
+  await boss.call("uninstall_servlet", { name: "shown" });
+  await boss.client.close();
 });
 
 test.each(["guest", "anybody"])(

@@ -86,7 +86,7 @@ test("versions that can be rolled back to, and published builds, are kept", asyn
   const first = await installed("rolled", { module: await part("rolled 1") });
   await installed("rolled", { module: await part("rolled 2") });
   const ready = await installed("ready", { module: await part("ready") });
-  await installs.publish("ready", ready.hash, "test");
+  await installs.publish(ready, "test");
   unsettled(await installs.uninstall("ready"));
   await sweepAfter(limits.sweepMs + 1);
   await sweepAfter(limits.oldBuildMs + 1);
