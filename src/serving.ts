@@ -1,3 +1,4 @@
+import { isRecent } from "./core/recent.ts";
 import { providersOf, type Provider } from "./auth/account-provider.ts";
 import type { Env } from "./bindings.ts";
 import { PersonObjects } from "./pages/person-objects.ts";
@@ -107,16 +108,15 @@ export class Serving {
     this.#known = {
       registry: this.#registryWith([]),
       generation: -1,
-      at: installer ? -Infinity : Infinity,
+      at: -Infinity,
     };
   }
 
   /** Everything that is served. Throws `unavailable` (retry after 1 s) until the installed servlets were first read. */
   async registry(): Promise<Registry> {
-    const age = Date.now() - this.#known.at;
-    if (age < limits.installsMs || (this.#isAsking && age < limits.installsStaleMs)) {
-      return this.#known.registry;
-    }
+    const { registry, at } = this.#known;
+    if (this.#nearInstalls === undefined || isRecent(at, limits.installsMs)) return registry;
+    if (this.#isAsking && isRecent(at, limits.installsStaleMs)) return registry;
     this.#isAsking = true;
     try {
       await this.#ask();

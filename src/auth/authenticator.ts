@@ -242,11 +242,13 @@ const TOKEN_MEMORY = 1000;
  * look-up reveals nothing: V8 hashes strings with a random seed.
  */
 class TokenMemory {
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, Known & { at: number }>();
 
   get(key: string): Known | undefined {
     const found = this.#known.get(key);
-    if (found === undefined || found.expires > Date.now()) return found;
+    const now = Date.now();
+    // No longer where the clock was set back.
+    if (found === undefined || (found.at <= now && now < found.expires)) return found;
     this.#known.delete(key);
     return undefined;
   }
@@ -255,8 +257,8 @@ class TokenMemory {
   set(key: string, known: Known): void {
     const [oldest] = this.#known.keys();
     if (this.#known.size >= TOKEN_MEMORY && oldest !== undefined) this.#known.delete(oldest);
-    const ends = Math.min(known.expires, Date.now() + TOKEN_MEMORY_MS);
-    this.#known.set(key, { ...known, expires: ends });
+    const at = Date.now();
+    this.#known.set(key, { ...known, at, expires: Math.min(known.expires, at + TOKEN_MEMORY_MS) });
   }
 
   /** Forgets the tokens that begin so. */

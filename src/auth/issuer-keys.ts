@@ -1,3 +1,4 @@
+import { isRecent } from "../core/recent.ts";
 import { createLocalJWKSet, type JWTVerifyGetKey } from "jose";
 import { JWKSNoMatchingKey } from "jose/errors";
 import * as z from "zod/mini";
@@ -27,7 +28,7 @@ export function issuerKeys({ issuer, jwks_uri }: Issuer, fetch: Fetch): JWTVerif
   let failedAt = 0;
 
   async function refresh(): Promise<JWTVerifyGetKey> {
-    const isDown = isWithin(failedAt, limits.issuerRetryMs);
+    const isDown = isRecent(failedAt, limits.issuerRetryMs);
     try {
       if (isDown) throw new Error(`${issuer} did not answer a moment ago`);
       address ??= await keyAddressOf(issuer, fetch);
@@ -39,7 +40,7 @@ export function issuerKeys({ issuer, jwks_uri }: Issuer, fetch: Fetch): JWTVerif
     } catch (error) {
       if (!isDown) failedAt = Date.now();
       address = jwks_uri; // The metadata may have changed.
-      if (keys !== undefined && isWithin(fetchedAt, limits.keySetStaleMs)) return keys;
+      if (keys !== undefined && isRecent(fetchedAt, limits.keySetStaleMs)) return keys;
       const cause = new Error(`The keys of ${issuer} cannot be fetched`, { cause: error });
       throw new Fault(
         "unavailable",
@@ -50,13 +51,13 @@ export function issuerKeys({ issuer, jwks_uri }: Issuer, fetch: Fetch): JWTVerif
   }
 
   return async (header, token) => {
-    const isFresh = isWithin(fetchedAt, limits.keySetMs);
+    const isFresh = isRecent(fetchedAt, limits.keySetMs);
     const current = keys !== undefined && isFresh ? keys : await refresh();
     try {
       return await current(header, token);
     } catch (error) {
       const isRotated = error instanceof JWKSNoMatchingKey;
-      if (!isRotated || isWithin(fetchedAt, limits.keySetCooldownMs)) throw error;
+      if (!isRotated || isRecent(fetchedAt, limits.keySetCooldownMs)) throw error;
       return await (
         await refresh()
       )(header, token);
@@ -65,7 +66,6 @@ export function issuerKeys({ issuer, jwks_uri }: Issuer, fetch: Fetch): JWTVerif
 }
 
 /** True if now is less than `ms` from this Unix time, which may be ahead if the clock was set back. */
-const isWithin = (at: number, ms: number) => Math.abs(Date.now() - at) < ms;
 
 /**
  * The `jwks_uri` of an issuer's metadata.

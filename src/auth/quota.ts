@@ -1,3 +1,4 @@
+import { isRecent } from "../core/recent.ts";
 import { DurableObject } from "cloudflare:workers";
 import type { Env } from "../bindings.ts";
 import { logError } from "../core/errors.ts";
@@ -43,7 +44,7 @@ interface Held extends Record<string, SqlStorageValue> {
 export class Quota extends DurableObject<Env> {
   readonly #buckets = new Map<string, { left: number; at: number }>();
   /** When the objects may be asked again what they hold, in Unix ms. */
-  #nextAudit = 0;
+  #audited = 0;
 
   /** Counts a call of this tool (empty for any call) and returns 0; if none is left, counts nothing and returns the wait in ms. */
   take(tool: string, perMinute: number): number {
@@ -125,8 +126,8 @@ export class Quota extends DurableObject<Env> {
    */
   async #audit(asking: string): Promise<void> {
     const { SERVLET_STATES: objects } = this.env;
-    if (objects === undefined || Date.now() < this.#nextAudit) return;
-    this.#nextAudit = Date.now() + AUDIT_MS;
+    if (objects === undefined || isRecent(this.#audited, AUDIT_MS)) return;
+    this.#audited = Date.now();
     const query = "SELECT object, nth FROM held WHERE object <> ? ORDER BY nth LIMIT ?";
     const { sql } = this.ctx.storage;
     const rows = sql.exec<Held>(query, asking, AUDITED_OBJECTS).toArray();

@@ -51,15 +51,17 @@ export class PersonAccounts {
     { since, ms }: { since: number; ms: number },
   ): Promise<AccountState> {
     const id = await idOf(grant);
-    for (const end = Date.now() + ms; ;) {
+    // Not by the clock, which may be set back.
+    const over = scheduler.wait(ms).then(() => true);
+    for (let isOver = ms <= 0; ;) {
       const next = this.#changed.promise;
       const known = await this.#read(id);
       if (known !== undefined && covers(known, grant) && (await this.#isUsable(known)))
         return "connected";
       const [declined] = this.#rows<{ at: number }>("SELECT at FROM declined WHERE id = ?", id);
       if (declined !== undefined && declined.at > since) return "declined";
-      if (Date.now() >= end) return "missing";
-      await Promise.race([next, scheduler.wait(end - Date.now())]);
+      if (isOver) return "missing";
+      isOver = (await Promise.race([next, over])) === true;
     }
   }
 

@@ -54,15 +54,17 @@ export class PersonObject extends DurableObject<Env> {
   /** The secret if it was kept after `after` (Unix ms); waits at most `ms` for it. */
   async secret(principal: string, of: SecretOf, { after, ms }: { after: number; ms: number }) {
     const id = await idOf(of);
-    for (const end = Date.now() + ms; ;) {
+    // Not by the clock, which may be set back.
+    const over = scheduler.wait(ms).then(() => true);
+    for (let isOver = ms <= 0; ;) {
       const next = this.#kept.promise;
       const [row] = this.#sql
         .exec<Row>("SELECT id, sealed FROM secrets WHERE id = ?", id)
         .toArray();
       const found = row && (await this.#open(principal, row));
       if (found !== undefined && found.keptAt > after) return found.value;
-      if (Date.now() >= end) return undefined;
-      await Promise.race([next, scheduler.wait(end - Date.now())]);
+      if (isOver) return undefined;
+      isOver = (await Promise.race([next, over])) === true;
     }
   }
 

@@ -1,3 +1,4 @@
+import { isRecent } from "../core/recent.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { PreparedServlet, Served } from "./bundle.ts";
@@ -39,7 +40,7 @@ export class Lister {
   readonly #others: readonly PreparedServlet[];
   readonly #newest: readonly PreparedServlet[];
   readonly #parts: ListerParts;
-  #shared: { value: Catalog; until: number } | undefined;
+  #shared: { value: Catalog; at: number } | undefined;
 
   constructor({ servlets }: Served, parts: ListerParts) {
     const { listStateful } = parts.deployment;
@@ -57,7 +58,11 @@ export class Lister {
    * principal: they are the same for every caller.
    */
   async shared(): Promise<Catalog> {
-    if (this.#shared !== undefined && this.#shared.until > Date.now()) return this.#shared.value;
+    if (
+      this.#shared !== undefined &&
+      (!this.isDynamic || isRecent(this.#shared.at, limits.dynamicListMs))
+    )
+      return this.#shared.value;
     // The promise is not cached: in Workers one request cannot wait for I/O of another.
     const { servletOf } = this.#parts;
     const value = await this.#merge(this.#others, async (servlet) =>
@@ -65,8 +70,7 @@ export class Lister {
         ? listAll(servletOf(servlet))
         : { lists: servlet.lists, failures: [] },
     );
-    const until = this.isDynamic ? Date.now() + limits.dynamicListMs : Infinity;
-    this.#shared = { value, until };
+    this.#shared = { value, at: Date.now() };
     return value;
   }
 

@@ -1,3 +1,4 @@
+import { isRecent } from "../core/recent.ts";
 import { settled, type Settled } from "../core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../storage/alarm.ts";
@@ -43,8 +44,8 @@ type Run = Pick<StatefulRun, "export" | "input" | "call" | "recorded" | "seed" |
 export class ServletState extends DurableObject<Env> {
   readonly #server: StateServer;
   #opening: Promise<{ own: OwnBackend; all: StateBackends }> | undefined;
-  /** The last lists of the servlet in this state, as JSON, valid until a time (Unix ms) for one version of it. */
-  #lists: { text: string; until: number; version: string } | undefined;
+  /** The last lists of the servlet in this state, as JSON, when they were made, and by which version of it. */
+  #lists: { text: string; at: number; version: string } | undefined;
   /** When the state is deleted, in Unix ms; 0 if never, undefined until the alarm was read. */
   #until: number | undefined;
   readonly #reservation: StorageReservation;
@@ -109,8 +110,9 @@ export class ServletState extends DurableObject<Env> {
     return settled(async () => {
       const servlet = demandServed(this.#servlet(of));
       const known = () => {
-        const { text, until, version } = this.#lists ?? NO_LISTS;
-        return version === versionOf(servlet) && until > Date.now() ? text : undefined;
+        const { text, at, version } = this.#lists ?? NO_LISTS;
+        const isKnown = version === versionOf(servlet) && isRecent(at, limits.dynamicListMs);
+        return isKnown ? text : undefined;
       };
       const signal = nobodysCall.signal();
       return known() ?? this.#inTurn(signal, async () => known() ?? this.#list(servlet, viewer));
@@ -127,7 +129,7 @@ export class ServletState extends DurableObject<Env> {
     const text = JSON.stringify(await listAll(servlet, { ...nobodysCall, ...viewer }));
     this.#lists = {
       text,
-      until: Date.now() + limits.dynamicListMs,
+      at: Date.now(),
       version: versionOf(prepared),
     };
     return text;
@@ -315,4 +317,4 @@ function demandServed(servlet: PreparedServlet | undefined): PreparedServlet {
 const versionOf = ({ hash, manifest, parts }: PreparedServlet): string =>
   JSON.stringify([hash, manifest, parts]);
 
-const NO_LISTS = { text: "", until: 0, version: "" };
+const NO_LISTS = { text: "", at: 0, version: "" };

@@ -1,3 +1,4 @@
+import { isRecent } from "../core/recent.ts";
 import { countedBy, type Counted } from "../core/callers.ts";
 import type { Env } from "../bindings.ts";
 import { limits } from "../core/limits.ts";
@@ -27,7 +28,7 @@ export class StorageReservation {
   #known: Row | undefined;
   /** The bytes of them that are of the reserve; undefined if not known. */
   #lent: number | undefined;
-  #available: { bytes: number; until: number } | undefined;
+  #available: { bytes: number; at: number } | undefined;
   /** The last count of less room, which must come before that of more. */
   #shrinking: Promise<unknown> = Promise.resolve();
 
@@ -49,13 +50,13 @@ export class StorageReservation {
   async available(caller: string | undefined): Promise<number> {
     if (caller === undefined || this.#quotas === undefined) return Infinity;
     const known = this.#available;
-    if (known !== undefined && known.until > Date.now()) return known.bytes;
+    if (known !== undefined && isRecent(known.at, ROOM_MS)) return known.bytes;
     await this.#shrinking;
     const each = countedBy(caller).map(async ({ key, shares }) =>
       this.#quotas!.getByName(key).available(this.#object, limits.callerStateBytes * shares),
     );
     const bytes = Math.min(...(await Promise.all(each)));
-    this.#available = { bytes, until: Date.now() + ROOM_MS };
+    this.#available = { bytes, at: Date.now() };
     return bytes;
   }
 

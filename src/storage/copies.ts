@@ -1,3 +1,4 @@
+import { isRecent } from "../core/recent.ts";
 import { runsOf } from "../settings/env.ts";
 
 /**
@@ -45,10 +46,8 @@ export class KnownAnswer<T> {
   }
 
   get(): Promise<T> {
-    const now = Date.now();
-    // The clock may be set back.
-    if (this.#answer !== undefined && Math.abs(now - this.#at) < this.#ms()) return this.#answer;
-    this.#at = now;
+    if (this.#answer !== undefined && isRecent(this.#at, this.#ms())) return this.#answer;
+    this.#at = Date.now();
     const answer = this.#ask();
     this.#answer = answer;
     answer.catch(() => {

@@ -322,6 +322,16 @@ describe("what is kept", () => {
     expect(await holder(first)).toBe(401);
     expect(await stored(object())).toBe("{}");
   });
+
+  test("an isolate whose clock is set back remembers no token for longer", async () => {
+    later(3_600_000);
+    const { first, holder } = await signedIn();
+    expect(await holder(first)).toBe("owner");
+    const { keys } = await OAUTH_KV.list({ prefix: `token:${tokensOf(first)}` });
+    for (const key of keys) await OAUTH_KV.delete(key.name);
+    later(-3_600_000);
+    expect(await holder(first)).toBe(401);
+  });
 });
 
 /** The part of a token that all tokens of its grant begin with. */

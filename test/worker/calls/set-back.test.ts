@@ -6,6 +6,8 @@ import { withEarlierSleeps, withRecordedAnswer, type Recorded } from "../../../s
 import { startDeadlines } from "../../../src/calls/task-call.ts";
 import type { TaskStore } from "../../../src/calls/task-store.ts";
 import type { WaitReason } from "../../../src/core/suspension.ts";
+import { createServer } from "../../../src/server.ts";
+import { bundle } from "../../bundle.gen.ts";
 import type { Attempts } from "../../../src/auth/attempts.ts";
 import { clock, prepare } from "./client.ts";
 import { HOUR } from "./plans.ts";
@@ -74,4 +76,31 @@ test("the sleeps of calls inside end earlier by as much as that of the whole cal
   ]);
   const awake = withRecordedAnswer(whole, "", 5 * HOUR).inner!.calls;
   expect(awake.map(({ recorded }) => recorded!.entries.length)).toEqual([1, 0]);
+});
+
+test("what is served is asked for again", async () => {
+  const { serving } = createServer(bundle, { ...env, LOADER: env.TEST_LOADER });
+  clock.aheadMs = 10 * HOUR;
+  await serving.registry();
+  clock.aheadMs = 0;
+  const digest = "5e7b".repeat(16);
+  const build = {
+    ...{ name: "set_back", dialect: "hyper-v2" as const, hash: digest, parts: { module: digest } },
+    ...{ startsOnce: false, restorable: true, exports: ["call_tool"], manifest: {} },
+    lists: { tools: [], resources: [], resourceTemplates: [], prompts: [] },
+  };
+  const installs = env.INSTALLS!.getByName("installs");
+  await installs.install(build, "test");
+  const { whole } = await serving.registry();
+  expect(whole.servlets.map((one) => one.name)).toContain("set_back");
+  await installs.uninstall("set_back");
+});
+
+test("a page waits no longer than it says", async () => {
+  const person = env.PROFILES!.getByName(name());
+  clock.aheadMs = 10 * HOUR;
+  const waited = person.secret("ada", { servlet: "a", name: "b" }, { after: 0, ms: 200 });
+  await scheduler.wait(50);
+  clock.aheadMs = 0;
+  expect(await waited).toBeUndefined();
 });
