@@ -5,6 +5,7 @@ import { RegExpRouter } from "hono/router/reg-exp-router";
 import { protocolPaths } from "./auth/authorization-server.ts";
 import { endpointPath, metadataPaths } from "./auth/metadata.ts";
 import {
+  arrivedAs,
   atOwnOrigin,
   checkOrigin,
   correctedOrigin,
@@ -276,10 +277,11 @@ export function createApp(server: Server) {
   return app;
 }
 
+/** The request without this header, as if it had arrived so. */
 function without(request: Request, header: string): Request {
   const headers = new Headers(request.headers);
   headers.delete(header);
-  return new Request(request, { headers });
+  return arrivedAs(request, new Request(request, { headers }));
 }
 
 /** True for a health check, which may name any host: those who make it often know only an address. */

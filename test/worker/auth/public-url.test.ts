@@ -220,6 +220,18 @@ describe("plain http to the host of an https PUBLIC_URL", () => {
   });
 });
 
+test.each(["http://localhost:8787", "https://allowed.example", PUBLIC_URL])(
+  "people sign in and out at each address of the server: %s",
+  async (at) => {
+    const app = await serverOf({ ada: {} }, { PUBLIC_URL, ALLOWED_HOSTS: "allowed.example" });
+    const person = browser(app, at);
+    await person.send("/sign-in", { credential: "ada" });
+    expect((await person.fetch("/account")).text).toContain("You are signed in as ada");
+    expect((await person.send("/sign-out", {})).text).toContain("You are signed out");
+    expect((await person.fetch("/account")).text).not.toContain("You are signed in");
+  },
+);
+
 describe("secrets do not go over plain http, whatever PUBLIC_URL says:", () => {
   const PLAIN = "http://box.local:8787";
   const allowed = { ...HOSTED, ALLOWED_HOSTS: "box.local mcp.example.com" };
