@@ -77,10 +77,10 @@ export class ListedCalls {
     });
   }
 
-  /** Keeps one that is listed until this Unix time in ms. */
+  /** Keeps one that is listed until this Unix time in ms, at least. */
   prolong(id: string, until: number): Promise<void> {
     return this.#inTurn(() => {
-      this.#sql.exec("UPDATE listed SET until = ? WHERE id = ?", until, id);
+      this.#sql.exec("UPDATE listed SET until = MAX(until, ?) WHERE id = ?", until, id);
     });
   }
 

@@ -139,11 +139,10 @@ export class PersonObject extends DurableObject<Env> {
     await this.#alarm.set(Date.now() + limits.taskMs);
   }
 
-  /** Keeps it in the list as long as a call that is listed now. */
-  async prolong(id: string): Promise<void> {
-    const until = Date.now() + limits.taskMs;
+  /** Keeps it in the list until this Unix time in ms, at least. */
+  async prolong(id: string, until: number): Promise<void> {
     await this.#listed.prolong(id, until);
-    await this.#alarm.set(until);
+    await this.#alarm.set(Math.max(until, Date.now() + limits.taskMs));
   }
 
   /** Takes it out of the list. */

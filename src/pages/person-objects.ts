@@ -94,9 +94,9 @@ export class PersonObjects {
     await this.at(principal, async (object) => object.list(principal, listed)).catch(report);
   }
 
-  /** Keeps a session in it that is still in use. Never throws. */
-  async prolong(principal: string, id: string): Promise<void> {
-    await this.at(principal, async (object) => object.prolong(id)).catch(report);
+  /** Keeps a session in it until this Unix time in ms, at least. Never throws. */
+  async prolong(principal: string, id: string, until: number): Promise<void> {
+    await this.at(principal, async (object) => object.prolong(id, until)).catch(report);
   }
 
   /** Takes a session out of it that has ended. Never throws. */

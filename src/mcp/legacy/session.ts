@@ -124,7 +124,7 @@ export class Session extends DurableObject<Env> {
     await this.#hub().delist(id);
     const principal = await this.#store.principal().catch(() => owner);
     this.#inConsole(principal, (persons, by) => persons.unlist(by, id));
-    // Nothing is awaited after this: a call that began meanwhile would never be ended.
+    // A call that begins after this would never be ended.
     await this.#protocol.end();
     await this.#store.forget();
     return true;
@@ -186,12 +186,24 @@ export class Session extends DurableObject<Env> {
     // A waiting call keeps its session alive for as long as a call may wait.
     const idleMs = limits.sessionIdleMs + (this.#protocol.hasOpenCalls ? limits.taskMs : 0);
     const isLate = now >= used + idleMs + limits.sessionPingMs;
+    const { owner } = this.#store;
     if (now < used + idleMs) {
-      const principal = await this.#store.principal().catch(() => this.#store.owner);
-      this.#inConsole(principal, (persons, by) => persons.prolong(by, this.ctx.id.toString()));
+      const principal = await this.#store.principal().catch(() => owner);
+      // Until the next alarm has prolonged it.
+      const until = used + idleMs + limits.sessionIdleMs;
+      this.#inConsole(principal, (persons, by) =>
+        persons.prolong(by, this.ctx.id.toString(), until),
+      );
       return alarm.set(used + idleMs);
     }
-    if (isLate || !this.#protocol.isListening) return void (await this.end(this.#store.owner));
+    if (isLate || !this.#protocol.isListening) {
+      // The platform tries a failed alarm again for some minutes only.
+      const again = (error: unknown) => {
+        report(error);
+        return alarm.set(now + limits.sessionIdleMs);
+      };
+      return this.end(owner).then(() => {}, again);
+    }
     await this.#protocol.ping(); // Its client is connected, and an answer counts as use.
     return alarm.set(used + idleMs + limits.sessionPingMs);
   }

@@ -1,9 +1,12 @@
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { Tasks } from "../../../../src/calls/tasks.ts";
 import { Registry } from "../../../../src/servlets/registry.ts";
 import { SealedRows } from "../../../../src/storage/sealed-rows.ts";
 import { eventually } from "../../waiting.ts";
-import { ABLE, prepare } from "../../calls/client.ts";
+import { limits } from "../../../../src/core/limits.ts";
+import { SessionStore } from "../../../../src/mcp/legacy/session-store.ts";
+import { ABLE, clock, prepare } from "../../calls/client.ts";
 import { pause } from "../../calls/faults.ts";
 import { ELICIT, steps } from "../../calls/plans.ts";
 import { Events } from "./session-client.ts";
@@ -135,4 +138,22 @@ test("a call that its client has cancelled is cancelled, and its question withdr
     method: "notifications/cancelled",
     params: { requestId: asked },
   });
+});
+
+test("an idle session that cannot end when its time is over ends later", async () => {
+  const error = vi.spyOn(console, "error").mockImplementation(() => {});
+  const client = await begin();
+  vi.spyOn(SessionStore.prototype, "forget").mockRejectedValueOnce(new Error("down"));
+  const ring = () => {
+    clock.aheadMs += limits.sessionIdleMs + limits.sessionPingMs + 1000;
+    return runDurableObjectAlarm(objectOf(client));
+  };
+  expect(await ring()).toBe(true);
+  expect(error.mock.calls.flat().join()).toContain("down");
+  expect(await ring()).toBe(true);
+  const left = await runInDurableObject(objectOf(client), (_object, { storage }) =>
+    storage.getAlarm(),
+  );
+  expect(left).toBeNull();
+  expect((await client.call("greet", { name: "Ada" })).status).toBe(404);
 });
