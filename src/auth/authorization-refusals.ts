@@ -27,16 +27,27 @@ export function demandNavigation({ headers }: Request): void {
   throw new Fault("forbidden", "The sign-in page opens only in a tab or window of its own.");
 }
 
+/** Throws the fault of a token request whose client has no document that can be read; rethrows any other error. */
+export function unknownClient(error: unknown): never {
+  const { code, message } = Fault.from(error);
+  throw code === "invalid_request" ? new Fault("unauthorized", message) : error;
+}
+
 /** The response for a fault at the token endpoint. Rethrows any other error. https://www.rfc-editor.org/rfc/rfc6749#section-5.2 */
 export function tokenError(error: unknown): Response {
   if (!(error instanceof Fault)) throw error;
   const { message: error_description } = error;
   const headers = new Headers({ "cache-control": "no-store" });
   switch (error.code) {
-    case "invalid_request":
+    case "unauthorized":
       return Response.json(
         { error: "invalid_client", error_description },
         { status: 401, headers },
+      );
+    case "invalid_request":
+      return Response.json(
+        { error: "invalid_request", error_description },
+        { status: 400, headers },
       );
     case "too_large":
       return Response.json(

@@ -15,6 +15,7 @@ import {
   refusalOf,
   refused,
   tokenError,
+  unknownClient,
 } from "./authorization-refusals.ts";
 import {
   ClientDocuments,
@@ -188,9 +189,12 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
 
   /** The store for one request. Token requests use the client as it was approved, rather than its current document. */
   function envFor(request: Request, isForTokens: boolean, base = store): Env {
-    const find = async (id: string) =>
-      (isForTokens && (await storedClient(store, id))) ||
-      documents.find(id, () => limiter.document(request));
+    const find = async (id: string) => {
+      const stored = isForTokens && (await storedClient(store, id));
+      if (stored) return stored;
+      const found = documents.find(id, () => limiter.document(request));
+      return isForTokens ? found.catch(unknownClient) : found;
+    };
     return { OAUTH_KV: storeWith(base, find) };
   }
 

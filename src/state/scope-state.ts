@@ -308,7 +308,7 @@ export class ScopeState {
       logError(error);
       throw new Fault(
         "servlet_failed",
-        "The state of this servlet cannot be stored: collecting its garbage takes too long. Nothing was changed. Delete something that it keeps, or reset its state.",
+        `The state of this servlet cannot be stored: collecting its garbage takes too long. ${NOT_STORED} Delete something that it keeps, or reset its state.`,
       );
     }
   }
@@ -320,17 +320,21 @@ export const buildIdOf = ({
   manifest: { allowed_paths: paths = [] },
 }: Pick<KeptServlet, "hash" | "manifest">): string => [hash, ...paths].join(" ");
 
+/** Of a call whose state cannot be stored: its servlet has ended, and may have sent requests. */
+const NOT_STORED =
+  "The state is as it was before the call; what the call has sent elsewhere is not undone.";
+
 const tooLarge = (bytes: number) =>
   new Fault(
     "servlet_failed",
-    `The state of this servlet would take ${mebibytes(bytes)} (limit ${mebibytes(limits.stateBytes)}). Nothing was changed. Delete something that it keeps, or reset its state.`,
+    `The state of this servlet would take ${mebibytes(bytes)} (limit ${mebibytes(limits.stateBytes)}). ${NOT_STORED} Delete something that it keeps, or reset its state.`,
   );
 
 /** The fault of a call that would store more than its caller may. */
 export const noRoom = () =>
   new Fault(
     "servlet_failed",
-    `The servlets would keep too much for this caller (limit ${mebibytes(limits.callerStateBytes)} for memory and files of all of them together). Nothing was changed. Delete something first.`,
+    `The servlets would keep too much for this caller (limit ${mebibytes(limits.callerStateBytes)} for memory and files of all of them together). ${NOT_STORED} Delete something first.`,
   );
 
 /** The fault of a call whose stored state cannot be decrypted. */

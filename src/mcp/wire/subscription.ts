@@ -63,8 +63,6 @@ export function tagged({ method, params = {} }: Notification, id: RequestId): st
   return JSON.stringify({ jsonrpc: "2.0", method, params: { ...params, ...meta } });
 }
 
-/** Streams on which a client listens, for as long as it may. */
-
 /**
  * A stream that ends when its caller's credentials expire, are revoked or grant something else than at its beginning. They are
  * looked at before each chunk, keep-alive comments included.

@@ -153,7 +153,7 @@ test("a state whose garbage cannot be collected ends the call with an error, and
   configureLimits({ collectFuel: 100_000 });
   vi.spyOn(console, "error").mockImplementation(() => {});
   expect(await call("keep", { text: "d".repeat(2_000_000) })).toMatch(
-    /cannot be stored: collecting its garbage takes too long. Nothing was changed/,
+    /cannot be stored: collecting its garbage takes too long. The state is as it was before the call/,
   );
   expect(await call("keep")).toBe("3");
   configureLimits({ collectFuel });

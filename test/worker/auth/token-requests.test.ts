@@ -139,3 +139,19 @@ test("at /token, the redirect URI and the verifier are checked as at /oauth/toke
     expect(await response.json()).toMatchObject({ error: "invalid_grant" });
   }
 });
+
+test("a token request that was cut off is not the fault of its client: it can be sent again", async () => {
+  const body = new ReadableStream({
+    start(stream) {
+      stream.enqueue(new TextEncoder().encode("grant_type=refresh_token&refresh_to"));
+      stream.error(new Error("gone"));
+    },
+  });
+  const headers = { "content-type": "application/x-www-form-urlencoded" };
+  const response = await visitor(app).fetch("/oauth/token", { method: "POST", headers, body });
+  expect(response.status).toBe(400);
+  expect(await response.json()).toMatchObject({
+    error: "invalid_request",
+    error_description: expect.stringContaining("cut off"),
+  });
+});
