@@ -75,6 +75,17 @@ export class Quota extends DurableObject<Env> {
     return lent;
   }
 
+  /** The ids of the objects that hold something for this caller. */
+  async holding(): Promise<string[]> {
+    const { sql } = this.ctx.storage;
+    if (!hasTable(sql, "held")) return [];
+    const query = "SELECT object FROM held";
+    return sql
+      .exec<{ object: string }>(query)
+      .toArray()
+      .map(({ object }) => object);
+  }
+
   /** The bytes that `hold` would let this object hold now, where all may hold `most`. */
   async available(object: string, most: number): Promise<number> {
     const { sql } = this.ctx.storage;

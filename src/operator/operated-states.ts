@@ -1,6 +1,7 @@
 import { unsettled } from "../core/settled.ts";
 import type { Env } from "../bindings.ts";
 import { Fault } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
 import { usageOf } from "../observe/counting.ts";
 import type { ServletRef } from "../servlets/bundle.ts";
 import type { Manifest } from "../servlets/manifest.ts";
@@ -67,6 +68,12 @@ export function operatedStates(
         ({ state = "call" }) => state === "caller" || state === "session",
       );
       for (const owner of keeping) await forget(owner, callerScope(owner.state, caller));
+      // Sessions, and servlets that are no longer served or keep state for others by now.
+      const held = (await env.QUOTAS?.getByName(caller).holding()) ?? [];
+      for (let at = 0; objects && at < held.length; at += limits.shownCalls) {
+        const some = held.slice(at, at + limits.shownCalls).map((id) => objects.idFromString(id));
+        await Promise.all(some.map(async (id) => unsettled(await objects.get(id).forget())));
+      }
       await usageOf(env)?.().forget(caller);
       return [...new Set(keeping.map(({ name }) => name))];
     },

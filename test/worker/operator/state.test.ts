@@ -4,6 +4,8 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { createServer } from "../../../src/server.ts";
+import type { Bundle } from "../../../src/servlets/bundle.ts";
+import { bundle } from "../../bundle.gen.ts";
 import { changed } from "../calls/client.ts";
 import { json, newCaller, operate } from "./client.ts";
 
@@ -55,6 +57,24 @@ test("all that servlets keep for one caller is deleted at once, and nobody else'
   expect(await ada.next()).toBe("1");
   expect(await ada.file("read", { path: "/data/a" })).toBe("No such file or directory");
   expect(await bob.next()).toBe("2");
+});
+
+test.each<[string, Partial<Bundle["servlets"][number]["manifest"]> | undefined]>([
+  ["that is no longer served", undefined],
+  ["that keeps none any more", { state: "call" }],
+])("what a servlet has kept for a caller %s is deleted, too", async (_what, manifest) => {
+  const caller = newCaller();
+  await caller.next();
+  const later = createApp(
+    createServer(
+      manifest
+        ? changed("counting", (one) => ({ manifest: { ...one.manifest, ...manifest } }))
+        : { ...bundle, servlets: bundle.servlets.filter(({ name }) => name !== "counting") },
+      env,
+    ),
+  );
+  await operate(`state?caller=address%20${caller.address}`, { method: "DELETE" }, later);
+  expect(await caller.next()).toBe("1");
 });
 
 test("a caller beside the name of a servlet is refused, and nothing is deleted", async () => {
