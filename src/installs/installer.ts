@@ -1,15 +1,16 @@
 import { unsettled } from "../core/settled.ts";
 import { limits } from "../core/limits.ts";
+import { printable } from "../core/text.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
-import { toolkitOf } from "../servlets/toolkit.ts";
+import { toolkitOf, versionOf } from "../servlets/toolkit.ts";
 import { notPrepared } from "../wasm/link.ts";
 import { ownVariablesIn } from "../servlets/variables.ts";
 import type { Env } from "../bindings.ts";
 import type { BuildBucket } from "./bucket.ts";
 import { isSkillOfProject } from "../servlets/skills.ts";
 import { buildIn } from "./installs-rows.ts";
-import { digestsOf, invalidBuild, nameTaken, type Build } from "./build.ts";
+import { digestsOf, invalidBuild, nameTaken, toolkitTaken, type Build } from "./build.ts";
 import { REPLAYED_TASKS, type Installs } from "./installs.ts";
 import type { ServletLoader } from "./loaded.ts";
 import { overlapsOf, refuseClashes } from "./servable.ts";
@@ -98,7 +99,14 @@ export class Installer {
 
   /** Warnings for whoever approves a build, besides its permissions. */
   async warnings(build: Build): Promise<string[]> {
-    return overlapsOf(build, (await this.#registry()).whole.servlets);
+    const { servlets } = (await this.#registry()).whole;
+    const toolkit = toolkitOf(build);
+    const same = servlets.filter((one) => one.name !== build.name && toolkitOf(one) === toolkit);
+    const versions = same.map(
+      (one) =>
+        `Beware: ${printable(one.name)} also has the toolkit ${printable(toolkit)}. MCP clients see that of the newest version: ${versionOf(one)} there, ${versionOf(build)} here.`,
+    );
+    return [...versions, ...overlapsOf(build, servlets)];
   }
 
   /** Throws `conflict` if its name, or one of its tools, prompts or resources, is taken: it need not be uploaded then. */
@@ -107,7 +115,11 @@ export class Installer {
     const { servlets } = (await this.#registry()).whole;
     const isOwn = servlets.some((one) => one.name === name && one.module !== undefined);
     if (isOwn || isSkillOfProject(servlets, name)) throw nameTaken(name);
-    for (const one of [name, toolkitOf(build)]) if (RESERVED_NAMES.has(one)) throw nameTaken(one);
+    const toolkit = toolkitOf(build);
+    for (const one of [name, toolkit]) if (RESERVED_NAMES.has(one)) throw nameTaken(one);
+    // With a newer version it would be served in the place of that servlet.
+    if (servlets.some((one) => one.module !== undefined && toolkitOf(one) === toolkit))
+      throw toolkitTaken(toolkit);
     refuseClashes(build, servlets);
   }
 

@@ -91,6 +91,8 @@ const installServlet = (installer: Installer, acted: OwnParts["acted"]): OwnTool
   },
   async run(args, call) {
     const { build, digest } = await publishedBuild(installer, String(args["name"]));
+    // Nobody is asked for what cannot be.
+    await installer.demandInstallable(build);
     const question = `Install the servlet ${build.name}? It will be served to all callers of this server.\n${[...permissionsOf(build), ...(await installer.warnings(build))].join("\n")}`;
     const agreed = await agreement(question, digest, call);
     if (agreed !== true) return errorResult(`${build.name} was not installed: ${agreed}`);

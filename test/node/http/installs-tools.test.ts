@@ -131,6 +131,30 @@ test("a yes is to the build that was shown, and not to another with the same cod
   await boss.client.close();
 });
 
+test("a servlet takes the place of none in the bundle, and of another only where that was said", async () => {
+  const operator = new Operator(server.url, { authorization: "Bearer boss" });
+  const publish = async (name: string, version: string, toolkit: string) =>
+    operator.put(
+      await builtFrom("plugins/hello", name, { prefix: name, toolkit, version }),
+      "build",
+    );
+  await publish("shadow", "9.0.0", "notes");
+  await publish("one", "1.0.0", "kit");
+  await publish("two", "2.0.0", "kit");
+  const boss = await connected("boss");
+  expect((await boss.call("install_servlet", { name: "shadow" })).text).toContain(
+    "toolkit notes belongs to a servlet of the bundle",
+  );
+  expect(boss.questions).toEqual([]);
+  await boss.call("install_servlet", { name: "one" });
+  await boss.call("install_servlet", { name: "two" });
+  expect(boss.questions.at(-1)).toContain(
+    "one also has the toolkit kit. MCP clients see that of the newest version: 1.0.0 there, 2.0.0 here.",
+  );
+  for (const name of ["one", "two"]) await boss.call("uninstall_servlet", { name });
+  await boss.client.close();
+});
+
 test.each(["guest", "anybody"])(
   "others (%s) see what is served to them, and cannot install",
   async (key) => {
