@@ -459,6 +459,8 @@ const all = {
   installsStaleMs: 4500,
   /** Installed servlets: the catalog of each isolate has all of them. */
   installedServlets: 300,
+  /** Their builds together, as JSON: each isolate gets them in one message, which may have 32 MiB. */
+  installedBytes: 16 * 1024 * 1024,
   /** How long a build is kept that is served no more: no call waits longer than `taskMs`. */
   oldBuildMs: 8 * 86_400_000,
   /** Waiting tasks that are noted for operators. */

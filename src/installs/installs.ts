@@ -8,6 +8,7 @@ import { KnownAnswer, originalOf } from "../storage/copies.ts";
 import { hasRow } from "../storage/tables.ts";
 import { Fault, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
+import { stringBytes } from "../core/text.ts";
 import type { Server } from "../server.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
@@ -72,7 +73,7 @@ export class Installs extends DurableObject<Env> {
   /**
    * Serves a build as a new version; `isNew` is false if it is served already. Fails with `conflict` if the bundle has a
    * servlet of that name, if another servlet has one of its tools, prompts or resources, and beyond
-   * `limits.installedServlets`. Here and below, also if `seen` is given and is not the served version (0: none).
+   * `limits.installedServlets` and `limits.installedBytes`. Here and below, also if `seen` is given and is not the served version (0: none).
    */
   install(
     build: Build,
@@ -88,15 +89,7 @@ export class Installs extends DurableObject<Env> {
       if (RESERVED_NAMES.has(name) || this.#bundled.some((one) => one.name === name)) {
         throw nameTaken(name);
       }
-      const { count } = this.#sql
-        .exec<{ count: number }>("SELECT COUNT(*) AS count FROM served")
-        .one();
-      if (current === undefined && count >= limits.installedServlets) {
-        throw new Fault(
-          "conflict",
-          `Too many installed servlets (limit ${limits.installedServlets}). Uninstall one first.`,
-        );
-      }
+      this.#demandRoom(name, text);
       this.#refuseClashes(build);
       const version = 1 + (this.#versionsOf(name)[0]?.nr ?? 0);
       this.#change(() => {
@@ -170,6 +163,7 @@ export class Installs extends DurableObject<Env> {
         );
       }
       this.#demandSeen(name, seen);
+      this.#demandRoom(name, found.build);
       this.#refuseClashes(buildIn(found));
       this.#change(() => {
         this.#sql.exec("INSERT OR REPLACE INTO served VALUES (?, ?)", name, found.nr);
@@ -289,12 +283,11 @@ export class Installs extends DurableObject<Env> {
   async #sweep(now: number): Promise<void> {
     const bucket = bucketOf(this.env);
     if (bucket === undefined) return;
-    const versions = this.#sql.exec<VersionRow>("SELECT * FROM versions").toArray();
-    const published = this.#sql
-      .exec<Pick<VersionRow, "hash" | "build">>("SELECT hash, build FROM publications")
-      .toArray();
-    // Builds with the same hash can have different initial files.
-    const kept = new Set([...versions, ...published].flatMap((row) => digestsOf(buildIn(row))));
+    // Builds with the same hash can have different initial files. Not all fit into memory at once.
+    const kept = new Set<string>();
+    const query = "SELECT build FROM versions UNION ALL SELECT build FROM publications";
+    for (const row of this.#sql.exec<Pick<VersionRow, "build">>(query))
+      for (const digest of digestsOf(buildIn(row))) kept.add(digest);
     for (const hash of await bucket.hashes()) {
       // Asked for each one: others may be installed and published meanwhile.
       if (this.#isCurrent(hash)) {
@@ -334,6 +327,23 @@ export class Installs extends DurableObject<Env> {
 
   #servedOf(name: string): VersionRow | undefined {
     return this.#served().find((row) => row.name === name);
+  }
+
+  /** Throws `conflict` if there is no room to serve this build, which is JSON, in the place of the servlet's own. */
+  #demandRoom(name: string, build: string): void {
+    const { installedServlets, installedBytes } = limits;
+    const others = this.#served().filter((row) => row.name !== name);
+    if (others.length >= installedServlets)
+      throw new Fault(
+        "conflict",
+        `Too many installed servlets (limit ${installedServlets}). Uninstall one first.`,
+      );
+    const bytes = others.reduce((sum, row) => sum + stringBytes(row.build), stringBytes(build));
+    if (bytes > installedBytes)
+      throw new Fault(
+        "conflict",
+        `The manifests and lists of all installed servlets would have ${bytes} bytes together (limit ${installedBytes}). Uninstall one first.`,
+      );
   }
 
   /** Throws `conflict` if another version is served than the operator has seen. */

@@ -32,7 +32,13 @@ import {
   type ChangeNotification,
   type PlainEnding,
 } from "./plain-ending.ts";
-import { CorruptState, StateRows, type Changed } from "./state-rows.ts";
+import {
+  CorruptState,
+  type Ended,
+  type RecordedCall,
+  StateRows,
+  type Changed,
+} from "./state-rows.ts";
 
 /**
  * Of the bytes that a caller may still store, those that files leave for the memory that their call changes, or half
@@ -104,9 +110,9 @@ export class ScopeState {
     const { recorded, seed } = setup;
     const after = recorded?.notices ?? 0;
     // A call that another one has made has its seed from that, also where nothing of it was kept.
-    const known =
-      recorded ?? (run.isDurable && seed !== undefined && { head: { seed }, entries: [] });
-    const before = known ? this.rows.ending(known) : undefined;
+    const isMade = run.isDurable && seed !== undefined;
+    const known = recorded ?? (isMade ? { head: { seed }, entries: [] } : undefined);
+    const before = known && this.#endingOf(known, servlet);
     if (before !== undefined) {
       // The caller of the earlier run may have died before it passed them on.
       const { notices, after: first } = before.said;
@@ -140,6 +146,15 @@ export class ScopeState {
       this.#source(running),
     );
     return plainEnding(ending, running.isCommitted ? running.changes : []);
+  }
+
+  /** The stored ending of a call. Throws `unavailable` where it cannot be read. */
+  #endingOf(call: RecordedCall, { name }: KeptServlet): Ended | undefined {
+    try {
+      return this.rows.ending(call);
+    } catch (error) {
+      throw error instanceof CorruptState ? unreadable(name) : error;
+    }
   }
 
   /**

@@ -126,7 +126,9 @@ export class ServletState extends DurableObject<Env> {
       runStateful: async (bundled, run, call) =>
         endingOf(await this.#call(bundled, { ...run, call: callPartsOf(call) }, call)),
     });
-    const text = JSON.stringify(await listAll(servlet, { ...nobodysCall, ...viewer }));
+    // What all callers share, nobody in particular has asked for.
+    const asker = prepared.manifest.state === "server" ? {} : viewer;
+    const text = JSON.stringify(await listAll(servlet, { ...nobodysCall, ...asker }));
     this.#lists = {
       text,
       at: Date.now(),
@@ -257,9 +259,9 @@ export class ServletState extends DurableObject<Env> {
         const backend = await this.#backend(servlet);
         const reserve = (bytes: number, addsFiles: boolean) =>
           this.#reservation.demand(caller, bytes, addsFiles);
+        await this.#postponeDeletion(servlet, caller);
         await backend.imported(servlet, file, { filesOnly, reserve });
         this.#lists = undefined;
-        await this.#postponeDeletion(servlet, caller);
         return backend.summary(buildIdOf(servlet));
       }),
     );

@@ -77,10 +77,12 @@ export interface Changed {
 const hashOf = (text: string): string => bytesToHex(sha256(encoder.encode(text)));
 
 /** The parts of a record by which a call is known. */
-type Begun = Pick<Recorded, "entries" | "inner"> & { head: Pick<Recorded["head"], "seed"> };
+export type RecordedCall = Pick<Recorded, "entries" | "inner"> & {
+  head: Pick<Recorded["head"], "seed">;
+};
 
 /** A digest of what the calls inside have come to. */
-const innerKey = ({ inner, entries }: Begun): string | undefined =>
+const innerKey = ({ inner, entries }: RecordedCall): string | undefined =>
   inner?.at === entries.length ? hashOf(innerStateOf({ inner })) : undefined;
 
 const answerKey = ({ digest, answer }: JournalEntry): string => `${digest} ${hashOf(answer)}`;
@@ -154,7 +156,7 @@ export class StateRows {
    * The ending of this call if an earlier run has stored one, together with its changes: the task that asked for it may
    * have died before it got the ending. Undefined for another call, and for the same call with other answers.
    */
-  ending(call: Begun): Ended | undefined {
+  ending(call: RecordedCall): Ended | undefined {
     const { head, entries } = call;
     const inner = innerKey(call);
     const runs = this.#sql

@@ -147,6 +147,7 @@ test("a servlet takes the place of none in the bundle, and of another only where
   );
   expect(boss.questions).toEqual([]);
   await boss.call("install_servlet", { name: "one" });
+  await expect.poll(boss.names, EVENTUALLY).toContainEqual(expect.stringMatching(/^one/));
   await boss.call("install_servlet", { name: "two" });
   expect(boss.questions.at(-1)).toContain(
     "one also has the toolkit kit. MCP clients see that of the newest version: 1.0.0 there, 2.0.0 here.",

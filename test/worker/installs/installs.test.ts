@@ -2,6 +2,7 @@
 import { unsettled } from "../../../src/core/settled.ts";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
 import type { Build } from "../../../src/installs/build.ts";
 
 /** Servlets are installed at the same time by several operators. */
@@ -59,4 +60,30 @@ test("a rollback to a version whose tool another servlet now has is refused", as
   expect(await installs.versions("spade")).toMatchObject({ current: 2 });
   unsettled(await installs.uninstall("shovel"));
   expect(unsettled(await installs.rollBack("spade", 1))).toMatchObject({ version: 1 });
+});
+
+test("the builds of all installed servlets together fit into the message in which isolates get them", async () => {
+  const usual = { ...limits };
+  const long = (name: string) => {
+    const build = buildWith(name, `do_${name}`);
+    const { lists } = build;
+    const tools = lists!.tools.map((tool) => ({ ...tool, description: "x".repeat(50_000) }));
+    return { ...build, lists: { ...lists!, tools } };
+  };
+  const text = JSON.stringify(await installs.since(-1));
+  configureLimits({ installedBytes: text.length + 120_000 });
+  try {
+    await install(long("ladder"));
+    await install(long("barrow"));
+    await expect(install(long("spade"))).rejects.toMatchObject({
+      code: "conflict",
+      message: expect.stringContaining("Uninstall one first"),
+    });
+    // A new version takes the place of the one before.
+    await install({ ...long("barrow"), manifest: { description: "newer" } });
+    unsettled(await installs.uninstall("ladder"));
+    await install(long("spade"));
+  } finally {
+    configureLimits(usual);
+  }
 });

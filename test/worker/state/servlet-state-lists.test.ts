@@ -1,6 +1,6 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { abortAllDurableObjects } from "cloudflare:test";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { listenerOf, modern, post } from "../server.ts";
 import { bundle } from "../../bundle.gen.ts";
 import {
@@ -219,3 +219,20 @@ describe("a change", () => {
     await events.drop();
   });
 });
+
+test.each([
+  ["growing", "Ada"],
+  ["growing_server", "anonymous"],
+])(
+  "lists that a servlet makes with its state are its caller's, or nobody's where all share it: %s",
+  async (name, asker) => {
+    const lines: string[] = [];
+    vi.spyOn(console, "log").mockImplementation((line) => void lines.push(String(line)));
+    await abortAllDurableObjects();
+    await listed({ server: await keyed("Ada"), ...as("Ada") });
+    const runs = lines
+      .map((line) => JSON.parse(line) as Json)
+      .filter((run) => run["servlet"] === name && run["export"] === "list_tools");
+    expect(runs.map((run) => run["principal"])).toEqual([asker]);
+  },
+);
