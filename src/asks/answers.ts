@@ -162,10 +162,14 @@ function readResult(
         return { wrong: "must have an action: accept, decline or cancel" };
       }
       if (params["mode"] === "url" || !isObject(params["requestedSchema"])) return { result };
-      if (!isObject(content)) return { wrong: "is accepted, so it must have content" };
-      const use = { name: "requestedSchema", formats: FORMATS };
+      const none = "is accepted, so it must have content";
+      // A form without fields has nothing to send.
+      const sent = content === undefined ? {} : content;
+      if (!isObject(sent)) return { wrong: none };
+      const use = { name: "requestedSchema", formats: FORMATS, isInput: true };
       const check = checkOf(params["requestedSchema"], use);
-      const { value, issues } = checkWithoutNulls((given) => check(given, steps), content);
+      const { value, issues } = checkWithoutNulls((given) => check(given, steps), sent);
+      if (issues !== undefined && content === undefined) return { wrong: none };
       if (issues !== undefined)
         return { wrong: `does not fit what was asked: ${describeIssues(issues)}` };
       return { result: value === content ? result : { ...result, content: value } };

@@ -40,6 +40,23 @@ function hasType(value: unknown, type: string): boolean {
   return actual === type || (type === "integer" && Number.isInteger(value));
 }
 
+/** True for an integer that may have had other digits in its JSON. */
+const isRounded = (value: unknown): boolean =>
+  typeof value === "number" && !Number.isSafeInteger(value);
+
+const ROUNDED = `must be between ${Number.MIN_SAFE_INTEGER} and ${Number.MAX_SAFE_INTEGER}, as larger numbers lose their last digits`;
+
+/**
+ * True if this decimal is a multiple of that one: 0.07 of 0.01, though the nearest binary numbers are not. A quotient that is
+ * not whole may be as far from it as the last digit of the value is exact.
+ */
+function isMultiple(value: number, factor: number): boolean {
+  const quotient = value / factor;
+  if (value % factor === 0 || Number.isInteger(quotient)) return true;
+  const away = Math.abs(Math.round(quotient) * factor - value);
+  return away <= 2 * Number.EPSILON * Math.abs(value) && away < factor / 1000;
+}
+
 const json = (values: readonly unknown[]): string =>
   brief(list(values.map((value) => brief(JSON.stringify(value)))));
 
@@ -117,9 +134,12 @@ export const ASSERTIONS: Readonly<Record<string, Maker>> = {
       if (!Object.hasOwn(TYPES, type)) context.fail(`must not be ${JSON.stringify(type)}`);
     }
     const expected = list(types.map((type) => TYPES[type]!));
-    return (value, run) =>
+    const check: Keyword = (value, run) =>
       types.some((type) => hasType(value, type)) ||
       run.fail(`must be ${expected}, ${described(value)}`);
+    if (!context.isInput || !types.includes("integer") || types.includes("number")) return check;
+    return (value, run, start) =>
+      check(value, run, start) && (!isRounded(value) || run.fail(ROUNDED));
   },
   enum(operand, { fail }) {
     if (!Array.isArray(operand)) return fail("must be an array");
@@ -137,10 +157,7 @@ export const ASSERTIONS: Readonly<Record<string, Maker>> = {
 
   multipleOf: (operand, context) =>
     numberOperand(operand, context) > 0
-      ? ofNumbers(
-          "a multiple of",
-          (value, factor) => value % factor === 0 || Number.isInteger(value / factor),
-        )(operand, context)
+      ? ofNumbers("a multiple of", isMultiple)(operand, context)
       : context.fail("must be greater than 0"),
   maximum: ofNumbers("at most", (value, limit) => value <= limit),
   exclusiveMaximum: ofNumbers("less than", (value, limit) => value < limit),

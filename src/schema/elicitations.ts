@@ -40,7 +40,7 @@ function problemOf(params: Json, spend: (states: number) => void): Problem | und
     return { member: "requestedSchema", why: `clients cannot ask for ${nested}`, next };
   }
   try {
-    spend(new Schema(schema, FORMATS).patternStates);
+    spend(new Schema(schema, { formats: FORMATS }).patternStates);
     return undefined;
   } catch (error) {
     if (!(error instanceof SchemaError)) throw error;

@@ -16,6 +16,8 @@ export interface KeywordContext {
   schema: Json;
   /** Formats that values must have; all others are annotations. */
   formats: Formats;
+  /** True if values have come as JSON: integers that may have lost digits there are refused. */
+  isInput: boolean;
   /** Throws a `SchemaError` that names the keyword. */
   fail(why: string): never;
   /** Makes the check of a schema at these keys, seen from the schema that the keyword is in. */

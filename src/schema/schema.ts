@@ -3,7 +3,7 @@ import { limits } from "../core/limits.ts";
 import { isObject, type Json } from "../core/model.ts";
 import { APPLICATORS } from "./applicators.ts";
 import { ASSERTIONS } from "./assertions.ts";
-import type { KeywordContext, Formats, Keyword, Maker } from "./keyword.ts";
+import type { KeywordContext, Keyword, Maker } from "./keyword.ts";
 import { PatternError } from "./pattern-syntax.ts";
 import { Pattern } from "./pattern.ts";
 import { References, type SchemaResource } from "./references.ts";
@@ -44,7 +44,7 @@ export class SchemaError extends Error {
 export class Schema {
   readonly #evaluate: Evaluate;
   readonly #root: SchemaResource;
-  readonly #formats: Formats;
+  readonly #options: Pick<KeywordContext, "formats" | "isInput">;
   readonly #references: References;
   readonly #evaluators = new Map<unknown, Evaluate>();
   /** Schemas whose keywords are still to be read; not recursive, because schemas may be deep. */
@@ -56,9 +56,12 @@ export class Schema {
   /** By `$dynamicAnchor`. */
   readonly #dynamics = new Map<string, Map<SchemaResource, Evaluate>>();
 
-  /** Throws a `SchemaError`. Values must have a `format` if it is one of `formats`. */
-  constructor(schema: unknown, formats: Formats = {}) {
-    this.#formats = formats;
+  /** Throws a `SchemaError`. The options are as in `KeywordContext`; by default there are no formats. */
+  constructor(
+    schema: unknown,
+    { formats = {}, isInput = false }: Partial<Pick<KeywordContext, "formats" | "isInput">> = {},
+  ) {
+    this.#options = { formats, isInput };
     this.#references = new References(schema);
     this.#root = this.#references.root;
     this.#evaluate = this.#evaluator(schema, []);
@@ -101,7 +104,7 @@ export class Schema {
       const context: KeywordContext = {
         name,
         schema,
-        formats: this.#formats,
+        ...this.#options,
         fail,
         evaluator: (inner, ...keys) => this.#evaluator(inner, [...place, ...keys]),
         pattern: (source) => this.#pattern(source, fail),

@@ -298,7 +298,7 @@ export function withPortable(tool: Tool): Tool {
 function checksOf({ lists }: PreparedServlet, { name, inputSchema, outputSchema }: Tool) {
   const use = lists === undefined ? { isLenient: true, formats: FORMATS } : {};
   return {
-    input: checkOf(inputSchema, { ...use, name: `inputSchema of ${name}` }),
+    input: checkOf(inputSchema, { ...use, isInput: true, name: `inputSchema of ${name}` }),
     ...(outputSchema && {
       output: checkOf(outputSchema, { ...use, name: `outputSchema of ${name}` }),
     }),

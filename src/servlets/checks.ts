@@ -27,6 +27,8 @@ interface Use {
   name: string;
   /** The formats that values must have. */
   formats?: Formats;
+  /** True for arguments, whose integers must have kept all their digits. */
+  isInput?: boolean;
   /** An invalid schema accepts every value: the servlet itself still checks. */
   isLenient?: boolean;
 }
@@ -43,11 +45,14 @@ export function checkOf(schema: object, use: Use): Check {
   return check;
 }
 
-function makeCheck(schema: object, { name, formats, isLenient = false }: Use): Check {
+function makeCheck(
+  schema: object,
+  { name, formats = {}, isInput = false, isLenient = false }: Use,
+): Check {
   let ready: Schema | undefined;
   return (value, steps) => {
     try {
-      ready ??= new Schema(schema, formats);
+      ready ??= new Schema(schema, { formats, isInput });
       return ready.issues(value, steps);
     } catch (error) {
       if (error instanceof SchemaError) {

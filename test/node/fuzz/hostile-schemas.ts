@@ -204,7 +204,7 @@ export function objectSchema(chance: Chance, most: number): Json {
 
 function isValid(made: unknown): boolean {
   try {
-    return Boolean(new Schema(made as Json, FORMATS));
+    return Boolean(new Schema(made as Json, { formats: FORMATS }));
   } catch (error) {
     if (error instanceof SchemaError) return false;
     throw error;

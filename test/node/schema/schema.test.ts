@@ -182,6 +182,31 @@ describe("a schema is not valid", () => {
   });
 });
 
+test.each([
+  [0.01, [0.07, 4.35, 19.99, 1.1, 1e9 + 0.07, 1_234_567.89, -0.07, 0], [0.075, 1.005, 1e-9]],
+  [0.1, [0.3, 0.7, 1.1, 123456.7], [0.35, 0.30001]],
+  [0.0001, [1.0001, 12.3456], [1.00005]],
+  [1, [1e300, 7], [7.5, 1e15 + 0.25]],
+  [3, [9], [10, 9.000000001]],
+])("decimals are multiples of %j as people write them", (multipleOf, good, bad) => {
+  const fitting = [...good, ...bad].filter((one) => !new Schema({ multipleOf }).issues(one));
+  expect(fitting).toEqual(good);
+});
+
+test("an integer of the input that may have lost digits is refused", () => {
+  const schema = { properties: { id: { type: "integer" }, any: { type: ["integer", "null"] } } };
+  const check = new Schema(schema, { isInput: true });
+  const [id] = check.issues(JSON.parse('{"id":1234567890123456789}'))!;
+  expect(id!.message).toBe(
+    "must be between -9007199254740991 and 9007199254740991, as larger numbers lose their last digits",
+  );
+  expect(check.issues({ any: 2 ** 60 })).toHaveLength(1);
+  for (const fits of [{ id: 2 ** 53 - 1 }, { id: -(2 ** 53) + 1 }, { any: null }, { other: 1e300 }])
+    expect(check.issues(fits)).toBeUndefined();
+  expect(new Schema({ type: "number" }, { isInput: true }).issues(2 ** 60)).toBeUndefined();
+  expect(new Schema(schema).issues({ id: 2 ** 60 })).toBeUndefined();
+});
+
 test("$dynamicRef leads to the outermost resource that the check has come through", () => {
   const tree = {
     $id: "https://x.example/tree",

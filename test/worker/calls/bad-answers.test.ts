@@ -43,6 +43,15 @@ describe("answers", () => {
     },
   );
 
+  test("to a form without fields need no content", async () => {
+    const round = await planned({
+      ...{ do: "inputs", keys: ["sure"] },
+      schema: { type: "object", properties: {} },
+    });
+    const { result } = await goOn(round, { sure: { action: "accept" } });
+    expect(JSON.stringify(result)).toContain(String.raw`\"action\":\"accept\"`);
+  });
+
   const form = { do: "elicit" };
   test.each<[step: Json, answer: Json, message: RegExp]>([
     [form, {}, /must have an action/],
