@@ -1,7 +1,6 @@
 import { unsettled } from "../core/settled.ts";
 import type { Env } from "../bindings.ts";
 import { Fault } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
 import { usageOf } from "../observe/counting.ts";
 import type { ServletRef } from "../servlets/bundle.ts";
 import type { Manifest } from "../servlets/manifest.ts";
@@ -70,10 +69,7 @@ export function operatedStates(
       for (const owner of keeping) await forget(owner, callerScope(owner.state, caller));
       // Sessions, and servlets that are no longer served or keep state for others by now.
       const held = (await env.QUOTAS?.getByName(caller).holding()) ?? [];
-      for (let at = 0; objects && at < held.length; at += limits.shownCalls) {
-        const some = held.slice(at, at + limits.shownCalls).map((id) => objects.idFromString(id));
-        await Promise.all(some.map(async (id) => unsettled(await objects.get(id).forget())));
-      }
+      for (const id of held) unsettled(await objects!.get(objects!.idFromString(id)).forget());
       await usageOf(env)?.().forget(caller);
       return [...new Set(keeping.map(({ name }) => name))];
     },

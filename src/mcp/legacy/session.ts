@@ -202,7 +202,7 @@ export class Session extends DurableObject<Env> {
         report(error);
         return alarm.set(now + limits.sessionIdleMs);
       };
-      return this.end(owner).then(() => {}, again);
+      return void (await this.end(owner).catch(again));
     }
     await this.#protocol.ping(); // Its client is connected, and an answer counts as use.
     return alarm.set(used + idleMs + limits.sessionPingMs);

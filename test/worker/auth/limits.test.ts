@@ -322,10 +322,10 @@ describe("limits", () => {
           await (await post(body, headers, server)).text();
         }
         const session = env.SESSIONS!.get(env.SESSIONS!.idFromString(id));
-        const long = await runInDurableObject(session, (_object, { storage }) =>
+        const stored = await runInDurableObject(session, (_object, { storage }) =>
           storage.sql.exec("SELECT 1 FROM events WHERE size > 5e5").toArray(),
         );
-        expect(long).toHaveLength(kept);
+        expect(stored).toHaveLength(kept);
         expect((await begin(server, ada)).status).toBe(429);
       }),
   );
