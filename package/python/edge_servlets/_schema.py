@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 
 from . import _json
 from ._errors import DefinitionError
+from ._patterns import ecma_of
 
 type Json = dict[str, Any]
 type Convert = Callable[[Any], Any]
@@ -300,7 +301,7 @@ _LIMITS: dict[str, tuple[str, str, Callable[[Any, Any], bool]]] = {
     "pattern": (
         "pattern",
         "a text that fits {}",
-        lambda value, limit: re.search(limit, value) is not None,
+        lambda value, limit: limit.search(value) is not None,
     ),
 }
 _LENGTHS = {"array": "Items", "object": "Properties"}
@@ -576,7 +577,7 @@ class Shapes:
 
     def _model(self, kind: Any) -> Shape:
         """A model of pydantic 1, which makes its schema and its checks itself."""
-        schema = {**kind.schema(ref_template="#/$defs/{model}")}
+        schema = _with_patterns(kind.schema(ref_template="#/$defs/{model}"))
         self.definitions.update(schema.pop("definitions", {}))
 
         def convert(value: Any) -> Any:
@@ -733,11 +734,10 @@ def described(shape: Shape, extra: Any) -> Shape:
         if limit is None:
             continue
         if name == "pattern":
-            limit = getattr(limit, "pattern", limit)
-            try:
-                re.compile(limit)
-            except re.error as error:
-                raise DefinitionError(f"`{limit}` is not a regular expression: {error}.") from None
+            limit = _pattern(limit)
+            checks.append((fits, limit, expected.format(limit.pattern)))
+            schema.update(_said_of(limit))
+            continue
         if keyword in ("min", "max"):
             kind = schema.get("type") or next(
                 (one.get("type") for one in schema.get("anyOf", ()) if "type" in one), "string"
@@ -753,6 +753,40 @@ def described(shape: Shape, extra: Any) -> Shape:
             schema[name] = value
     schema.update(getattr(extra, "json_schema_extra", None) or {})
     return Shape(schema, _checked(convert, checks) if checks else convert)
+
+
+def _pattern(given: Any) -> re.Pattern[str]:
+    try:
+        compiled = re.compile(given)
+    except (re.error, TypeError) as error:
+        raise DefinitionError(f"`{given}` is not a regular expression: {error}.") from None
+    if isinstance(compiled.pattern, bytes):
+        raise DefinitionError(f"{given!r} is a regular expression of bytes. Write one of text.")
+    return compiled
+
+
+def _said_of(pattern: re.Pattern[str]) -> Json:
+    """What a schema says of a pattern: nothing where ECMA-262 cannot, as whoever reads it would refuse it. It is checked here."""
+    said = ecma_of(pattern)
+    return {} if said is None else {"pattern": said}
+
+
+def _with_patterns(schema: Any) -> Any:
+    """A schema whose patterns are of Python."""
+    if isinstance(schema, list):
+        return [_with_patterns(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made: Json = {}
+    for name, value in schema.items():
+        if name == "pattern" and isinstance(value, str):
+            made |= _said_of(_pattern(value))
+        else:
+            made[name] = value if name in _VALUES else _with_patterns(value)
+    return made
+
+
+_VALUES = ("default", "examples", "example", "enum", "const")
 
 
 def _checked(

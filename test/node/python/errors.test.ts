@@ -156,6 +156,11 @@ describe("a definition is refused", () => {
       "`(` is not a regular expression",
     ],
     [
+      "of a pattern of bytes",
+      "@tool\ndef f(x: Annotated[str, Field(pattern=b'a')]): ...",
+      "b'a' is a regular expression of bytes",
+    ],
+    [
       "whose type hint raises",
       "@tool\ndef f(x: '1 / 0'): ...",
       /servlet\.py:4: the tool "f": division by zero/,
