@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args, overload
 from . import _asks, _host
 from ._calls import ToolCallResult, Tools, call_tool
 from ._content import Content, Message, some
-from ._drive import Done, done
+from ._drive import Done, done, raises_where_awaited
 from ._errors import AskError
 from ._fetch import fetch
 from ._host import running
@@ -354,6 +354,7 @@ class Context:
 
     fetch = staticmethod(fetch)
 
+    @raises_where_awaited
     def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> Done:
@@ -387,6 +388,7 @@ class Context:
         extra: Mapping[str, Any] | None = None,
     ) -> Done: ...
 
+    @raises_where_awaited
     def log(
         self,
         message: object,
@@ -409,6 +411,7 @@ class Context:
             {"level": level, "data": data, **some(logger=logger_name)},
         )
 
+    @raises_where_awaited
     def debug(
         self,
         message: object,
@@ -417,6 +420,7 @@ class Context:
     ) -> Done:
         return self.log(message, "debug", logger_name, extra)
 
+    @raises_where_awaited
     def info(
         self,
         message: object,
@@ -425,6 +429,7 @@ class Context:
     ) -> Done:
         return self.log(message, "info", logger_name, extra)
 
+    @raises_where_awaited
     def warning(
         self,
         message: object,
@@ -433,6 +438,7 @@ class Context:
     ) -> Done:
         return self.log(message, "warning", logger_name, extra)
 
+    @raises_where_awaited
     def error(
         self,
         message: object,
@@ -452,20 +458,25 @@ class Context:
         )
         return found.decode() if found else None
 
+    @raises_where_awaited
     def notify_tools_changed(self) -> Done:
         """Tells clients that the list of tools has changed."""
         return _tell("notify_tools_changed()", "notify_tool_list_changed")
 
+    @raises_where_awaited
     def notify_prompts_changed(self) -> Done:
         return _tell("notify_prompts_changed()", "notify_prompt_list_changed")
 
+    @raises_where_awaited
     def notify_resources_changed(self) -> Done:
         return _tell("notify_resources_changed()", "notify_resource_list_changed")
 
+    @raises_where_awaited
     def notify_resource_updated(self, uri: str) -> Done:
         """Tells clients that have subscribed to the resource that it has changed."""
         return _tell("notify_resource_updated()", "notify_resource_updated", {"uri": uri})
 
+    @raises_where_awaited
     def notify_elicitation_complete(self, elicitation_id: str) -> Done:
         """Tells the client that the user is done with the page of an `elicit_url`."""
         params = {"elicitationId": elicitation_id}

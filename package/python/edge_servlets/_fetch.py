@@ -1,13 +1,14 @@
 """HTTP, to the hosts that the manifest allows."""
 
 import os
-from collections.abc import Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import _edge
 
 from . import _host
 from ._content import quoted
+from ._drive import Ready, raises_where_awaited
 from ._errors import FetchError
 from ._json import decode, decode_bytes, encode, encode_of
 
@@ -41,11 +42,10 @@ class Headers(Mapping[str, str]):
         return f"Headers({self._values!r})"
 
 
-# To asyncio it is one by its methods.
-_Coroutine = Coroutine[Any, Any, "Response"] if TYPE_CHECKING else object
+_Ready = Coroutine[Any, Any, "Response"] if TYPE_CHECKING else Ready
 
 
-class Response(_Coroutine):
+class Response(_Ready):
     """A response. It is whole, and there already: in an `async def` it may be awaited, in a `def` it is used as it is."""
 
     __slots__ = ("content", "headers", "status", "url")
@@ -88,24 +88,11 @@ class Response(_Coroutine):
             return self
         raise FetchError(f"{self.url} answered {self.status}: {self.text[:200]}")
 
-    # A coroutine, so that `asyncio.create_task(fetch(url))` works.
-
-    def __await__(self) -> Generator[Any, None, Response]:
-        return self
-        yield
-
-    def send(self, value: Any, /) -> Any:
-        raise StopIteration(self)
-
-    def throw(self, *error: Any) -> Any:
-        raise error[0]
-
-    def close(self) -> None: ...
-
     def __repr__(self) -> str:
         return f"<Response {self.status} {self.url}>"
 
 
+@raises_where_awaited
 def fetch(
     url: str,
     *,
@@ -122,7 +109,7 @@ def fetch(
     `method` is GET by default, and POST with a body: `json`; `data`, which is a text, bytes, parts of bytes or the fields of a
     form; or `files` (with the fields in `data`), by name as bytes, `(file name, bytes)` or `(file name, bytes, media type)`.
     `account` is one of `accounts` in servlet.json: the server adds its caller's token. Raises a `FetchError` where there is no
-    response.
+    response: in an `async def`, where it is awaited or used.
 
     Example:
         response = await fetch("https://api.example.com/items", json={"name": "pen"})

@@ -132,3 +132,32 @@ test("errors of a group are those of its tasks", async () => {
   expect(other).toEqual({ content: [text("no")], isError: true });
   expect(lines[0]).toContain("ValueError: no");
 });
+
+describe.each([false, true])(
+  "what has failed raises where it is awaited, with alwaysReplay: %s",
+  (alwaysReplay) => {
+    test("in tasks, among others, and where it is used", async () => {
+      const { result } = await servlet.callTool("fails_where_awaited", {}, { fetch, alwaysReplay });
+      const refused = "FetchError";
+      const found = ["Response", refused, refused, "Response", refused, "TypeError"];
+      expect(result.structuredContent).toEqual({
+        result: [...found, "NoneType", "ValueError", "task", "used"],
+      });
+    });
+
+    test("and is logged where nothing awaits it", async () => {
+      const { result, logs } = await servlet.callTool("fails_unseen", {}, { fetch, alwaysReplay });
+      expect(result.content).toEqual([text("done")]);
+      expect(logs).toEqual([
+        expect.stringMatching(
+          /^warn: fetch\(\) has failed, and nothing awaits it: .*other\.example/,
+        ),
+      ]);
+    });
+
+    test("but at once in a def", async () => {
+      const { result } = await servlet.callTool("fails_at_once", {}, { fetch, alwaysReplay });
+      expect(result.content).toEqual([text("at once")]);
+    });
+  },
+);

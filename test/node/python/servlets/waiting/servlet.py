@@ -4,7 +4,7 @@ import random
 import time
 import uuid
 
-from edge_servlets import Context, ToolError, fetch, tool
+from edge_servlets import Context, FetchError, ToolError, fetch, tool
 
 ready = asyncio.Event()
 lock = asyncio.Lock()
@@ -201,3 +201,50 @@ async def asks_badly(ctx: Context) -> list[str]:
         ctx.elicit("A?", str), ctx.elicit(object(), str), return_exceptions=True  # type: ignore[arg-type]
     )
     return [type(one).__name__ for one in found]
+
+
+BAD = "https://other.example.com/"
+
+
+@tool
+async def fails_where_awaited(ctx: Context) -> list[str]:
+    good = "https://api.example.com/"
+    found = await asyncio.gather(
+        fetch(good),
+        fetch(BAD),
+        *(fetch(url) for url in (BAD, good)),
+        *map(fetch, [BAD]),
+        fetch(good, json=object()),
+        ctx.report_progress(1, 2),
+        ctx.log("text", "loud"),  # type: ignore[call-overload]
+        return_exceptions=True,
+    )
+    begun = asyncio.create_task(fetch(BAD))
+    told = asyncio.create_task(ctx.info("told"))
+    said: list[str] = []
+    try:
+        await begun
+    except FetchError:
+        said.append("task")
+    await told
+    response = fetch(BAD)
+    try:
+        print(response.status)
+    except FetchError:
+        said.append("used")
+    return [*(type(one).__name__ for one in found), *said]
+
+
+@tool
+async def fails_unseen() -> str:
+    fetch(BAD)
+    return "done"
+
+
+@tool
+def fails_at_once() -> str:
+    try:
+        fetch(BAD)
+    except FetchError:
+        return "at once"
+    return ""
