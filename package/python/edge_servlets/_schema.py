@@ -285,6 +285,15 @@ _MAPS = {
     "collections.abc.MutableMapping",
 }
 
+
+def _is_multiple(value: Any, limit: Any) -> bool:
+    """True also where only the binary form of decimals keeps a number from being a multiple, as of 0.07 and 0.01."""
+    if type(value) is int and type(limit) is int:
+        return value % limit == 0
+    times = float(value) / float(limit)
+    return abs(times - round(times)) <= max(1e-9, abs(times) * 1e-15)
+
+
 # Keywords of JSON Schema by the limits of `Field`, and what breaks one.
 _LIMITS: dict[str, tuple[str, str, Callable[[Any, Any], bool]]] = {
     "ge": ("minimum", "a number of at least {}", lambda value, limit: value >= limit),
@@ -294,7 +303,7 @@ _LIMITS: dict[str, tuple[str, str, Callable[[Any, Any], bool]]] = {
     "multiple_of": (
         "multipleOf",
         "a multiple of {}",
-        lambda value, limit: abs(float(value) / limit - round(float(value) / limit)) < 1e-9,
+        lambda value, limit: _is_multiple(value, limit),
     ),
     "min_length": ("min", "a length of at least {}", lambda value, limit: len(value) >= limit),
     "max_length": ("max", "a length of at most {}", lambda value, limit: len(value) <= limit),

@@ -170,6 +170,16 @@ const HINTS: [hint: string, schema: object, ...values: [given: unknown, got: str
   ["pattern", { type: "string", pattern: "^a", minLength: 2 }, ["ab", "'ab'"]],
   ["any_set", { type: "array", items: {}, uniqueItems: true }, [[1], "{1}"]],
   ["tenths", { type: ["number", "string"], multipleOf: 0.1 }, ["0.3", "Decimal('0.3')"]],
+  [
+    "hundredths",
+    { type: ["number", "string"], multipleOf: 0.01 },
+    ...["0.07", "4.35", "19.99", "-1.1", "123456789.01"].map((one): [string, string] => [
+      one,
+      `Decimal('${one}')`,
+    ]),
+  ],
+  ["decimal_steps", { type: ["number", "string"] }, ["4.35", "Decimal('4.35')"]],
+  ["large_steps", { type: "integer", multipleOf: 3 }, [9007199254740990, "9007199254740990"]],
   ["extra", { type: "string", format: "email" }],
   [
     "forward",
@@ -210,6 +220,9 @@ describe("what a type refuses is an error that names the place", () => {
     ["decimal", "much", 'value: a decimal number is expected, not "much"'],
     ["decimal", "NaN", 'value: a decimal number is expected, not "NaN"'],
     ["tenths", "0.15", 'value: a multiple of 0.1 is expected, not "0.15"'],
+    ["hundredths", "0.075", 'value: a multiple of 0.01 is expected, not "0.075"'],
+    ["hundredths", "123456789.015", 'value: a multiple of 0.01 is expected, not "123456789.015"'],
+    ["decimal_steps", "0.075", 'value: a multiple of 0.01 is expected, not "0.075"'],
     ["tenths", "1e400", 'value: a multiple of 0.1 is expected, not "1e400"'],
     [
       "timedelta",

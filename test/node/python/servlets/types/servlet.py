@@ -131,6 +131,9 @@ HINTS: dict[str, Any] = {
     "pattern": Annotated[str, Field(pattern="^a", min_length=2)],
     "any_set": set[Any],
     "tenths": Annotated[Decimal, Field(multiple_of=0.1)],
+    "hundredths": Annotated[Decimal, Field(multiple_of=0.01)],
+    "decimal_steps": Annotated[Decimal, Field(multiple_of=Decimal("0.01"))],
+    "large_steps": Annotated[int, Field(multiple_of=3)],
     "extra": Annotated[str, Field(json_schema_extra={"format": "email"})],
     "forward": "Later",
 }
