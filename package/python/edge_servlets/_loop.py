@@ -9,8 +9,8 @@ import contextlib
 import sys
 import threading
 import time
-from asyncio import events, timeouts
-from collections.abc import Awaitable, Callable, Iterable
+from asyncio import events, tasks, timeouts
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
 from . import _asks, _calls, _drive, _host
@@ -19,17 +19,20 @@ from ._errors import folder_of
 from ._host import WARN, running
 
 type _Answer = dict[str, Any]
+type _Cause = tuple[Callable[..., Any], object]
+"""What ends a wait at a time, and whose wait: such as `asyncio.timeout` and a task."""
 
 
 class _Waiting:
     """A request of a task that waits to be sent."""
 
-    __slots__ = ("future", "request", "task")
+    __slots__ = ("future", "interrupted_by", "request", "task")
 
     def __init__(self, request: dict[str, Any], loop: Loop) -> None:
         self.request = request
         self.future: asyncio.Future[_Answer] = loop.create_future()
         self.task = asyncio.current_task(loop)
+        self.interrupted_by: set[_Cause] = set()
 
     def settle(self, answer: _Answer) -> None:
         if not self.future.done():
@@ -171,40 +174,63 @@ class Loop(asyncio.BaseEventLoop):
 
     def _send_calls(self) -> None:
         made, self._calls = [one for one in self._calls if not one.future.done()], []
-        for one, answer in zip(made, _sent(made, _calls.call)):
+        for one, answer in zip(made, _sent(made, _calls.call, [one.request for one in made])):
             one.settle(answer)
 
     def _send_asks(self) -> None:
         made, self._asks = [one for one in self._asks if not one.future.done()], []
-        deadlines = [self._deadline(one) for one in made]
-        for one, answer, deadline in zip(made, _sent(made, _asks.ask), deadlines):
-            is_late = deadline is not None and self.time() + self._clock_resolution >= deadline
-            if is_late and answer.get("result", {}).get("action") == "cancel":
-                # `asyncio.timeout` comes first.
-                self.call_at(deadline + self._clock_resolution / 2, one.settle, answer)
+        limits = [self._limits(one) for one in made]
+        sent = [self._limited(one, given) for one, given in zip(made, limits)]
+        for one, answer, given in zip(made, _sent(made, _asks.ask, sent), limits):
+            now = self.time()
+            due = [(when, cause) for when, cause in given if when <= now + _MILLISECOND]
+            if due and answer.get("result", {}).get("action") == "cancel":
+                # What waits for that time comes first. Where it does not end the question, that is asked again, but only
+                # once for each: whoever looks every second would keep its user from answering.
+                one.interrupted_by.update(cause for _, cause in due)
+                self._asks.append(one)
+                time.sleep(max(0, max(due)[0] - now))
             else:
                 one.settle(answer)
 
-    def _deadline(self, waiting: _Waiting) -> float | None:
-        """When an `asyncio.timeout` around this request ends; the user is asked until then."""
-        above = []
-        task = waiting.task
-        while task is not None:
-            above.append(task)
-            task = getattr(task, "begun_by", None)
-        ends = [
-            handle.when()
-            for handle in self._scheduled
-            if not handle.cancelled()
-            and isinstance(owner := getattr(handle._callback, "__self__", None), timeouts.Timeout)
-            and owner._task in above
-        ]
-        if not ends or waiting.request["method"] != "elicitation/create":
-            return None
+    def _limited(self, waiting: _Waiting, limits: list[tuple[float, _Cause]]) -> dict[str, Any]:
+        """The request, which the user can answer until the first of these times."""
+        if not limits:
+            return waiting.request
         params = waiting.request["params"]
-        ms = max(1, round((min(ends) - self.time()) * 1000))
-        params["timeout"] = min(ms, params.get("timeout", ms))
-        return min(ends)
+        ms = max(1, round((min(when for when, _ in limits) - self.time()) * 1000))
+        params = {**params, "timeout": min(ms, params.get("timeout", ms))}
+        return {**waiting.request, "params": params}
+
+    def _limits(self, waiting: _Waiting) -> list[tuple[float, _Cause]]:
+        """When something ends that waits for this question: only forms and pages have a time limit."""
+        if waiting.request["method"] != "elicitation/create":
+            return []
+        above = set(_lineage(waiting.task))
+        timers = [one for one in self._scheduled if not one.cancelled()]
+        found = [*_ends(timers, above), *self._races(timers, above)]
+        return [(when, cause) for when, cause in found if cause not in waiting.interrupted_by]
+
+    def _races(
+        self, timers: list[asyncio.TimerHandle], above: set[Any]
+    ) -> Iterator[tuple[float, _Cause]]:
+        """When an `asyncio.wait` for one of these tasks ends: by its own limit, or as another task has slept enough."""
+        every = asyncio.all_tasks(self)
+        for task in every:
+            local = _wait_of(task)
+            if local is None or above.isdisjoint(local["fs"]):
+                continue
+            if (handle := local["timeout_handle"]) is not None:
+                yield handle.when(), (asyncio.wait, task)
+            if local["return_when"] == asyncio.FIRST_COMPLETED:
+                others = local["fs"] - above
+                racing = {one for one in every if not others.isdisjoint(_lineage(one))}
+                asleep = {one._fut_waiter: one for one in racing}  # type: ignore[attr-defined]
+                for timer in timers:
+                    for one in timer._args:  # type: ignore[attr-defined]
+                        if isinstance(one, asyncio.Future) and one in asleep:
+                            yield timer.when(), (asyncio.sleep, asleep[one])
+                yield from _ends(timers, racing)
 
     # --- what is otherwise here than in other loops
 
@@ -240,14 +266,53 @@ class Loop(asyncio.BaseEventLoop):
             _drive.asker = outer
 
 
+_MILLISECOND = 0.001
+"""A limit is given to the host in milliseconds, so that its end may be a part of one too early."""
+
+
+def _lineage(task: Any) -> Iterator[Any]:
+    """A task, who has begun it, and so on."""
+    while task is not None:
+        yield task
+        task = getattr(task, "begun_by", None)
+
+
+def _ends(
+    timers: list[asyncio.TimerHandle], tasks_of: set[Any]
+) -> Iterator[tuple[float, _Cause]]:
+    """When an `asyncio.timeout` of one of these tasks ends, or an `asyncio.as_completed` for them."""
+    for timer in timers:
+        owner = getattr(timer._callback, "__self__", None)  # type: ignore[attr-defined]
+        if isinstance(owner, timeouts.Timeout) and owner._task in tasks_of:  # type: ignore[attr-defined]
+            yield timer.when(), (asyncio.timeout, owner._task)  # type: ignore[attr-defined]
+        elif isinstance(owner, _Completed) and not tasks_of.isdisjoint(owner._todo):
+            yield timer.when(), (asyncio.as_completed, owner)
+
+
+def _wait_of(task: asyncio.Task[Any]) -> Any:
+    """The variables of the `asyncio.wait` that a task is in."""
+    waiting: Any = task.get_coro()
+    while (frame := getattr(waiting, "cr_frame", None)) is not None:
+        if frame.f_code is _WAIT:
+            return frame.f_locals
+        waiting = waiting.cr_await
+    return None
+
+
+_WAIT = tasks._wait.__code__  # type: ignore[attr-defined]
+_Completed: type[Any] = tasks._AsCompletedIterator  # type: ignore[attr-defined]
+
+
 def _sent(
-    waiting: list[_Waiting], send: Callable[[dict[str, Any]], dict[str, Any]]
+    waiting: list[_Waiting],
+    send: Callable[[dict[str, Any]], dict[str, Any]],
+    requests: list[dict[str, Any]],
 ) -> list[_Answer]:
     """The answers to these requests, which are sent together."""
     try:
         if len(waiting) < 2:
-            return [send(one.request) for one in waiting]
-        answers = send({f"ask_{nth}": one.request for nth, one in enumerate(waiting, 1)})
+            return [send(one) for one in requests]
+        answers = send({f"ask_{nth}": one for nth, one in enumerate(requests, 1)})
     except Exception as error:
         # One of them is not JSON. It is theirs, and not of the loop.
         for one in waiting:
@@ -265,9 +330,9 @@ async def _awaited(awaitable: Awaitable[Any]) -> Any:
 _OURS = (folder_of(_sent), folder_of(asyncio.sleep))
 
 
-def _places_of(tasks: Iterable[asyncio.Task[Any]]) -> str:
+def _places_of(waiting: Iterable[asyncio.Task[Any]]) -> str:
     """The author's lines at which tasks wait."""
-    return ", ".join(sorted(filter(None, map(_place_of, tasks))))
+    return ", ".join(sorted(filter(None, map(_place_of, waiting))))
 
 
 def _place_of(task: asyncio.Task[Any]) -> str | None:

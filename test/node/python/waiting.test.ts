@@ -161,3 +161,52 @@ describe.each([false, true])(
     });
   },
 );
+
+describe.each([false, true])(
+  "a question that something waits for until a time, with alwaysReplay: %s",
+  (alwaysReplay) => {
+    const late = (seconds: number) => [seconds, { action: "cancel" }] as const;
+    const answered = (seconds: number) =>
+      [seconds, { action: "accept", content: { value: "answer" } }] as const;
+    /** Calls a tool whose question ends so, after so many seconds. */
+    const raced = async (tool: string, ...ends: (readonly [seconds: number, answer: object])[]) => {
+      let now = 0;
+      const next: Script["answers"] = {
+        "elicitation/create": () => {
+          const [seconds, answer] = ends.shift()!;
+          now += seconds * 1000;
+          return { ...answer };
+        },
+      };
+      const script: Script = { answers: next, now: () => now, alwaysReplay };
+      const { result, asked } = await servlet.callTool(tool, {}, script);
+      expect(ends).toEqual([]);
+      return { content: result.content, limits: asked.map(({ timeoutMs }) => timeoutMs) };
+    };
+
+    test.each(["races_sleep", "waits_with_limit", "completes_in_time"])("%s", async (tool) => {
+      const limits = [3000];
+      expect(await raced(tool, late(3))).toEqual({ content: [text("too late")], limits });
+      expect(await raced(tool, answered(2))).toEqual({ content: [text("accept answer")], limits });
+      expect(await raced(tool, late(2))).toEqual({ content: [text("cancel None")], limits });
+    });
+
+    test.each<
+      [
+        tool: string,
+        said: string,
+        limits: (number | undefined)[],
+        ends: (readonly [number, object])[],
+      ]
+    >([
+      ["races_deep", "too late", [1000, 2000], [late(1), late(2)]],
+      ["races_deep", "accept answer", [1000, 2000], [late(1), answered(1)]],
+      ["looks_again", "accept answer 1", [3000, undefined], [late(3), answered(60)]],
+      ["shields", "late: accept answer", [3000, undefined], [late(3), answered(60)]],
+      ["ticks", "accept answer", [3000, undefined], [late(3), answered(60)]],
+      ["gathers_with_sleep", "accept answer", [undefined], [answered(60)]],
+    ])("%s: %s, after %j", async (tool, said, limits, ends) => {
+      expect(await raced(tool, ...ends)).toEqual({ content: [text(said)], limits });
+    });
+  },
+);

@@ -248,3 +248,89 @@ def fails_at_once() -> str:
     except FetchError:
         return "at once"
     return ""
+
+
+@tool
+async def races_sleep(ctx: Context) -> str:
+    question = asyncio.create_task(asked(ctx, "race?"))
+    clock = asyncio.create_task(asyncio.sleep(3))
+    done, pending = await asyncio.wait({question, clock}, return_when=asyncio.FIRST_COMPLETED)
+    for one in pending:
+        one.cancel()
+    return question.result() if question in done else "too late"
+
+
+@tool
+async def races_deep(ctx: Context) -> str:
+    async def limit() -> str:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(asyncio.sleep(1))
+            group.create_task(asyncio.sleep(3))
+        return "too late"
+
+    async def question() -> str:
+        async with asyncio.TaskGroup() as group:
+            found = group.create_task(asked(ctx, "race?"))
+        return found.result()
+
+    both = [asyncio.create_task(question()), asyncio.create_task(limit())]
+    done, pending = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+    for one in pending:
+        one.cancel()
+    return done.pop().result()
+
+
+@tool
+async def waits_with_limit(ctx: Context) -> str:
+    question = asyncio.create_task(asked(ctx, "race?"))
+    done, _ = await asyncio.wait({question}, timeout=3)
+    question.cancel()
+    return question.result() if done else "too late"
+
+
+@tool
+async def completes_in_time(ctx: Context) -> str:
+    question = asyncio.create_task(asked(ctx, "race?"))
+    try:
+        async for one in asyncio.as_completed([question], timeout=3):
+            return await one
+    except TimeoutError:
+        question.cancel()
+    return "too late"
+
+
+@tool
+async def looks_again(ctx: Context) -> str:
+    question = asyncio.create_task(asked(ctx, "race?"))
+    looks = 0
+    while not (await asyncio.wait({question}, timeout=3))[0]:
+        looks += 1
+    return f"{question.result()} {looks}"
+
+
+@tool
+async def shields(ctx: Context) -> str:
+    question = asyncio.create_task(asked(ctx, "race?"))
+    try:
+        await asyncio.wait_for(asyncio.shield(question), 3)
+    except TimeoutError:
+        return f"late: {await question}"
+    return question.result()
+
+
+@tool
+async def ticks(ctx: Context) -> str:
+    async def tick() -> None:
+        while True:
+            await asyncio.sleep(3)
+
+    question, ticker = asyncio.create_task(asked(ctx, "race?")), asyncio.create_task(tick())
+    await asyncio.wait({question, ticker}, return_when=asyncio.FIRST_COMPLETED)
+    ticker.cancel()
+    return question.result()
+
+
+@tool
+async def gathers_with_sleep(ctx: Context) -> str:
+    answer, _ = await asyncio.gather(asked(ctx, "race?"), asyncio.sleep(3))
+    return answer
