@@ -43,6 +43,8 @@ def compile_all(_):
             made = compile(source, one["path"], "exec", dont_inherit=True, optimize=2 if is_library else 0)
             code = marshal.dumps(_without_lines(made) if is_library else made)
             package = one["name"] if one["isPackage"] else one["name"].rpartition(".")[0]
+            if is_library:
+                _leave_out_programs(tree)
             found.append({"imports": _imports(tree, package), "uses": [] if is_library else _uses(tree)})
         except (SyntaxError, ValueError) as error:
             lines = traceback.format_exception_only(error)
@@ -62,6 +64,11 @@ def _without_lines(code):
     eights, rest = divmod(len(code.co_code) // 2, 8)
     lines = b"\xef\0" * eights + (bytes((0xE8 | rest - 1, 0)) if rest else b"")
     return code.replace(co_linetable=lines, co_consts=consts)
+
+
+def _leave_out_programs(tree):
+    """Takes from a module of the library what runs only where it is a program, as in `python -m gzip`: a servlet calls none."""
+    tree.body = [one for one in tree.body if getattr(one, "name", None) not in ("main", "_main", "_test")]
 
 
 def _imports(tree, package):

@@ -18,19 +18,22 @@ const LEFT_OUT = new RegExp(
   `^(${[
     "_?(aix|android|apple|ios|osx)_support|_pyrepl|_?sysconfig|__(hello|phello)|antigravity|bdb|cmd\\.|code\\.|compileall",
     "asyncio/(__main__|base_subprocess|proactor|selector|streams|subprocess|tools|unix|windows)|cProfile|config-",
-    "concurrent/(interpreters|futures/(interpreter|process))|ctypes|curses|dbm|doctest|ensurepip|ftplib|http/server",
+    "compression/(lzma|zstd)|concurrent/(interpreters|futures/(interpreter|process))|ctypes|curses|dbm|doctest|ensurepip|ftplib|http/server",
     "encodings/(big5|bz2|cp4(?!37)|cp[7-9]|cp1[01]|cp9[345]|euc_|gb|hp_|hz|iso2022|johab|koi8_t|kz|mac_(?!roman)|mbcs|oem|ptcp|shift_|_win)",
-    "idlelib|imaplib|lib2to3|logging/(config|handlers)|modulefinder|msilib|multiprocessing|pdb|poplib|profile|pstats|pty",
-    "py_compile|pyclbr|pydoc|rlcompleter|site\\.|site-packages|smtplib|socketserver|ssl\\.|tabnanny|test|this|tkinter",
+    "idlelib|imaplib|lib2to3|logging/(config|handlers)|lzma\\.|modulefinder|msilib|multiprocessing|pdb|poplib|profile|pstats|pty",
+    "py_compile|pyclbr|pydoc|rlcompleter|site\\.|site-packages|shelve|smtplib|socketserver|ssl\\.|tabnanny|test|this|tkinter",
     "trace\\.|tracemalloc|tty|turtle|venv|webbrowser|wsgiref|xmlrpc|zipapp",
   ].join("|")})`,
 );
 
 const KIT = /^(_edge_build\.py|(edge_servlets|fastmcp|mcp|mcp_types)\/)/;
 const KIT_MODULES = ["_edge_build", "edge_servlets._run"];
-/** Modules that the base has loaded, for each servlet that imports them. Others come with the servlet that imports them. */
+/**
+ * Modules that the base has loaded, for each servlet that imports them: `_pylong` is imported by what computes with large
+ * integers, and `difflib` by what writes the trace of a syntax error. Others come with the servlet that imports them.
+ */
 const PRELOADED =
-  "asyncio edge_servlets._chance edge_servlets._logs edge_servlets._loop base64 collections contextlib copy dataclasses datetime enum functools hashlib itertools json logging math operator os random re string textwrap time typing uuid".split(
+  "_pylong asyncio edge_servlets._chance edge_servlets._logs edge_servlets._loop base64 collections contextlib copy dataclasses datetime difflib enum functools hashlib itertools json logging math operator os random re string textwrap time typing uuid".split(
     " ",
   );
 

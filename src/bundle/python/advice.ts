@@ -12,6 +12,10 @@ const LOGS =
   "a servlet writes no files of logs: what `logging` and `print` write is in the server's log";
 const TOOLS = "it is a development tool: use it outside the servlet";
 const SERVER = "a servlet answers MCP alone: the server serves HTTP";
+const THREADS = "a servlet has one thread: use async functions and asyncio.gather";
+const TERMINAL = "a servlet has no terminal: it gets parameters of tools";
+const SYSTEM = "it is for an operating system, and a servlet runs in none";
+const REMOVED = "Python itself no longer has it: see what its documentation says to use instead";
 const PICTURES = "it is compiled for a computer: have the picture made by a service";
 
 /** Gives each of these names one advice. */
@@ -26,14 +30,21 @@ const ADVICE: Readonly<Record<string, string>> = {
   ...adviseAll("fastmcp mcp", PROTOCOL),
   ...adviseAll("smtplib imaplib poplib", MAIL),
   ...adviseAll("ftplib xmlrpc telnetlib", SOCKETS),
-  ...adviseAll("logging.handlers logging.config", LOGS),
+  ...adviseAll("logging.handlers logging.config syslog", LOGS),
   ...adviseAll("http.server socketserver wsgiref", SERVER),
   ...adviseAll(
-    "pdb bdb cProfile profile pstats trace tracemalloc doctest pydoc test py_compile compileall",
+    "pdb bdb cProfile profile pstats trace tracemalloc doctest pydoc test py_compile compileall modulefinder pyclbr tabnanny",
     TOOLS,
   ),
-  ...adviseAll("curses turtle idlelib", "a servlet has no screen: give it a view"),
-  ...adviseAll("pty tty", "a servlet has no terminal: it gets parameters of tools"),
+  ...adviseAll("zipapp site antigravity this _pyrepl", TOOLS),
+  ...adviseAll("curses turtle turtledemo idlelib", "a servlet has no screen: give it a view"),
+  ...adviseAll("pty tty cmd code readline rlcompleter termios", TERMINAL),
+  ...adviseAll("resource fcntl grp pwd mmap msvcrt nt winreg winsound _winapi", SYSTEM),
+  ...adviseAll(
+    "aifc asynchat asyncore audioop cgi cgitb chunk crypt distutils imghdr imp lib2to3 mailcap msilib nis nntplib",
+    REMOVED,
+  ),
+  ...adviseAll("ossaudiodev pipes smtpd sndhdr spwd sunau uu xdrlib", REMOVED),
   ...adviseAll("venv ensurepip pip", "packages are named in requirements.txt"),
   ...adviseAll(
     "dotenv",
@@ -41,16 +52,20 @@ const ADVICE: Readonly<Record<string, string>> = {
   ),
   webbrowser:
     "a servlet has no screen: await ctx.elicit_url(message, url) asks the user to open a page",
-  dbm: "it is compiled for a computer: use sqlite3",
-  "concurrent.interpreters": "a servlet has one thread: use async functions and asyncio.gather",
+  ...adviseAll("dbm shelve", "it is compiled for a computer: use sqlite3"),
+  ...adviseAll(
+    "lzma compression.lzma compression.zstd",
+    "it is compiled for a computer: use zlib or gzip",
+  ),
   "rpds-py":
     "it is compiled for a computer: of what needs it take an older version (jsonschema<4.18)",
   lxml: "it is compiled for a computer: use xml.etree or html.parser",
   cryptography: "it is compiled for a computer: use hashlib, hmac and secrets",
   ssl: "connections are the host's matter: from edge_servlets import fetch",
   socket: "a servlet has no sockets: from edge_servlets import fetch",
-  threading: "a servlet has one thread: use async functions and asyncio.gather",
-  multiprocessing: "a servlet has one thread: use async functions and asyncio.gather",
+  ...adviseAll("threading multiprocessing concurrent.interpreters", THREADS),
+  ...adviseAll("concurrent.futures.ProcessPoolExecutor", THREADS),
+  ...adviseAll("concurrent.futures.InterpreterPoolExecutor", THREADS),
   subprocess: "a servlet starts no programs",
   ctypes: "a servlet loads no libraries of a computer",
   tkinter: "a servlet has no screen: give it a view",
@@ -66,6 +81,12 @@ export function adviceOn(name: string, names: readonly string[] = []): string {
   const known = ADVICE[name] ?? ADVICE[name.split(".")[0]!];
   if (known !== undefined) return `there is no ${name} in a servlet, as ${known}`;
   return `there is no module ${name}: put its files beside servlet.py or into vendor/, or name its package in requirements.txt`;
+}
+
+/** The message for an import of these names, the first one that is known to be missing from its module; undefined if none is. */
+export function adviceOnPart(names: readonly string[]): string | undefined {
+  const missing = names.find((name) => Object.hasOwn(ADVICE, name));
+  return missing && adviceOn(missing);
 }
 
 const ENVIRONMENT =

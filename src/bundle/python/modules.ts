@@ -7,7 +7,7 @@ import { demandInside } from "../servlet-files.ts";
 import { runInterpreter } from "../wasm/snapshot.ts";
 import { INTERPRETER_EXPORTS } from "../wasm/prepare.ts";
 import type { Compiled, Import, Python, Use } from "./engine.ts";
-import { adviceOn, warningOn } from "./advice.ts";
+import { adviceOn, adviceOnPart, warningOn } from "./advice.ts";
 import { packed, unpacked } from "./packing.ts";
 
 /** The name of a servlet's main module. */
@@ -67,8 +67,23 @@ const HIDDEN: Readonly<Record<string, readonly string[]>> = {
   zoneinfo: ["zoneinfo._common", "zoneinfo._tzpath", "importlib.resources"],
   email: ["email.parser"],
   "email.message": ["email.generator"],
+  sqlite3: ["sqlite3.dump"],
+  "xml.dom.domreg": ["xml.dom.minidom"],
+  "concurrent.futures": ["concurrent.futures.thread"],
   "importlib.metadata": ["importlib.metadata._adapters"],
   "importlib.resources": ["importlib.resources._adapters", "importlib.resources.readers"],
+};
+
+/**
+ * Large modules that functions of the library import for what is rarely called, by the importing module. They come only with a
+ * servlet or a package that imports that module itself: `shutil` is imported for `get_terminal_size`, and has archives too.
+ */
+const RARE: Readonly<Record<string, readonly string[]>> = {
+  shutil: ["tarfile", "zipfile"],
+  pathlib: ["urllib.request", "urllib.error"],
+  "email.message": ["email.policy"],
+  "urllib.request": ["http.cookiejar", "mimetypes"],
+  "xml.dom.xmlbuilder": ["urllib.request"],
 };
 
 /**
@@ -106,6 +121,13 @@ export async function modulesOf(
   };
   /** The modules that the servlet and its packages import. */
   const named = new Set<string>();
+  const addNamed = async (imported: string) => {
+    if (named.has(imported)) return;
+    named.add(imported);
+    // Its own imports have been looked at, or never will be.
+    const others = found.has(imported) ? RARE : present.has(imported) ? HIDDEN : {};
+    for (const one of others[imported] ?? []) await want(one);
+  };
   await want(SERVLET_MODULE);
   await want(LOADING_MODULE);
   for (const name of packages.length > 0 ? ENCODINGS : []) await want(name);
@@ -115,25 +137,29 @@ export async function modulesOf(
     next.clear();
     const own = new Map((await compile(sources)).map((one) => [one.name, one]));
     for (const name of wanted) found.set(name, own.get(name) ?? library.get(name)!);
-    for (const name of wanted) {
-      const module = found.get(name)!;
-      const isLibrary = !own.has(name);
+    for (const importer of wanted) {
+      const module = found.get(importer)!;
+      const isLibrary = !own.has(importer);
       const isAuthors = module.source !== undefined;
       for (const one of await companionsOf(module, isLibrary, roots)) await want(one);
       for (const one of module.imports) {
-        // A library module's imports inside functions count only if the servlet or a package imports that module itself.
-        if (one.isLazy && isLibrary && !named.has(name)) continue;
-        if (!isLibrary) for (const each of [one.name, ...submodulesOf(one)]) named.add(each);
+        if (one.isLazy && isLibrary && !named.has(importer) && RARE[importer]?.includes(one.name))
+          continue;
+        if (!isLibrary) for (const each of [one.name, ...submodulesOf(one)]) await addNamed(each);
         if (one.isComputed) {
           for (const each of await modulesBelow(one.name, roots)) await want(each);
           continue;
         }
         const isThere = await want(one.name);
         for (const parent of parentsOf(one.name)) await want(parent);
-        const inside = [];
+        const inside: string[] = [];
         for (const each of submodulesOf(one)) if (await want(each)) inside.push(each);
-        if (!isThere && !one.isOptional && inside.length === 0 && isAuthors)
-          throw new Refusal(`${module.path}:${one.line}: ${adviceOn(one.name, one.names)}`);
+        const advice =
+          !isThere && inside.length === 0
+            ? adviceOn(one.name, one.names)
+            : adviceOnPart(submodulesOf(one).filter((each) => !inside.includes(each)));
+        if (advice !== undefined && !one.isOptional && isAuthors)
+          throw new Refusal(`${module.path}:${one.line}: ${advice}`);
         // Library modules that only functions of packages import stay unloaded until a call needs them.
         if (one.isLazy && isThere && (isAuthors || !library.has(one.name)))
           for (const each of [one.name, ...inside])

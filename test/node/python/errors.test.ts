@@ -213,6 +213,20 @@ describe("an import is refused, with what to write instead", () => {
     ["import webbrowser", "await ctx.elicit_url(message, url)"],
     ["import pdb", "it is a development tool: use it outside the servlet"],
     ["import ftplib", "from edge_servlets import fetch"],
+    ["import cmd", "there is no cmd in a servlet, as a servlet has no terminal"],
+    ["import readline", "as a servlet has no terminal"],
+    ["import resource", "as it is for an operating system"],
+    ["from compression import zstd", "compression.zstd in a servlet, as it is compiled for"],
+    ["import compression.zstd as z", "use zlib or gzip"],
+    ["import lzma", "use zlib or gzip"],
+    [
+      "import shelve",
+      "there is no shelve in a servlet, as it is compiled for a computer: use sqlite3",
+    ],
+    ["import dbm.sqlite3", "use sqlite3"],
+    ["from logging import handlers", "a servlet writes no files of logs"],
+    ["from concurrent.futures import ProcessPoolExecutor", "as a servlet has one thread"],
+    ["import imp", "as Python itself no longer has it"],
   ])("%s", async (line, message) => {
     await expect(bundle({ "servlet.py": `${line}\n` })).rejects.toThrow(message);
   });

@@ -213,3 +213,144 @@ def use():
     ...["786e2d2d396361", "e9", "efbbbfc3a9"],
   ]);
 });
+
+describe("what the library imports within its functions is there", () => {
+  test.each<[what: string, code: string, made: unknown]>([
+    [
+      "argparse at module scope",
+      `import argparse
+parser = argparse.ArgumentParser(prog="a", description="b")
+parser.add_argument("--n", type=int, default=2, help="a number")
+arguments = parser.parse_args(["--n", "3"])
+def use():
+    try:
+        parser.parse_args(["--m"])
+    except SystemExit as error:
+        return [arguments.n, error.code, "a number" in parser.format_help()]`,
+      [3, 2, true],
+    ],
+    [
+      "optparse",
+      `import optparse
+def use():
+    parser = optparse.OptionParser()
+    parser.add_option("-n", type="int")
+    return [parser.parse_args(["-n", "3"])[0].n, parser.format_help()[:5]]`,
+      [3, "Usage"],
+    ],
+    ["getopt", `import getopt\ndef use():\n  return getopt.getopt(["-a", "b"], "a")[1]`, ["b"]],
+    [
+      "email",
+      `import email
+TEXT = "Subject: a\\nDate: Mon, 1 Jan 2024 00:00:00 +0000\\nContent-Type: multipart/mixed; boundary=x\\n\\n--x\\n\\nb\\n--x--\\n"
+early = email.message_from_string(TEXT)["subject"]
+def use():
+    found = email.message_from_bytes(TEXT.encode())
+    return [early, [one.get_payload() for one in found.walk()][1], "Subject: a" in found.as_string()]`,
+      ["a", "b", true],
+    ],
+    [
+      "email.utils",
+      `from email.utils import mktime_tz, parsedate_tz, parsedate_to_datetime
+def use():
+    return [mktime_tz(parsedate_tz("Mon, 1 Jan 2024 00:00:00 +0000")), parsedate_to_datetime("Mon, 1 Jan 2024 00:00:00 +0000").year]`,
+      [1704067200, 2024],
+    ],
+    [
+      "email.mime",
+      `from email.mime.multipart import MIMEMultipart
+from email.mime.text import MIMEText
+def use():
+    whole = MIMEMultipart("alternative")
+    whole["Subject"] = "é"
+    whole.attach(MIMEText("é", "html"))
+    return "=?utf-8?" in whole.as_string()`,
+      true,
+    ],
+    [
+      "sqlite3's iterdump",
+      `import sqlite3
+def use():
+    db = sqlite3.connect(":memory:")
+    db.execute("create table a (b)")
+    return list(db.iterdump())[1]`,
+      "CREATE TABLE a (b);",
+    ],
+    [
+      "minidom by its name",
+      `from xml.dom import getDOMImplementation
+def use():
+    return getDOMImplementation().createDocument(None, "a", None).toxml()`,
+      '<?xml version="1.0" ?><a/>',
+    ],
+    [
+      "gettext",
+      `import gettext\ndef use():\n  return [gettext.gettext("a"), gettext.find("x")]`,
+      ["a", null],
+    ],
+    [
+      "calendar",
+      `import calendar\ndef use():\n  return calendar.month(2024, 2).strip()[:13]`,
+      "February 2024",
+    ],
+    [
+      "an executor, which runs what it is given at once",
+      `import asyncio
+from concurrent.futures import ThreadPoolExecutor
+def use():
+    async def run():
+        with ThreadPoolExecutor() as pool:
+            return await asyncio.get_running_loop().run_in_executor(pool, lambda: 3)
+    return asyncio.run(run())`,
+      3,
+    ],
+    [
+      "large integers",
+      `import sys
+sys.set_int_max_str_digits(0)
+def use():
+    a = 10**20000 + 7
+    return [a // 3**5000 % 1000, int(str(a)) == a]`,
+      [expect.any(Number), true],
+    ],
+    [
+      "the trace of a syntax error",
+      `import ast, traceback
+def use():
+    try:
+        ast.parse("whlie True: pass")
+    except SyntaxError:
+        return traceback.format_exc().splitlines()[-1]`,
+      "SyntaxError: invalid syntax. Did you mean 'while'?",
+    ],
+    [
+      "unittest",
+      `import unittest
+class T(unittest.IsolatedAsyncioTestCase):
+    def test_logs(self):
+        import logging
+        with self.assertLogs() as logs:
+            logging.warning("a")
+def use():
+    import io
+    return unittest.TextTestRunner(stream=io.StringIO()).run(unittest.defaultTestLoader.loadTestsFromTestCase(T)).wasSuccessful()`,
+      true,
+    ],
+  ])("%s", async (what, code, made) => {
+    expect(await used(what.replaceAll(/\W+/g, "-"), `${code}\n`)).toEqual(made);
+  });
+
+  test("archives of shutil, which the library has imported before", async () => {
+    const code = "import argparse\nimport deep\nuse = deep.use\n";
+    const made = await used("archives", code, {
+      "deep.py": "import deeper\nuse = deeper.use\n",
+      "deeper.py": "import deepest\nuse = deepest.use\n",
+      "deepest.py": `import shutil
+def use():
+    names = ["tarfile", "zipfile"]
+    return [__import__(name).__name__ for name in names if shutil.make_archive]
+`,
+    });
+    expect(made).toEqual(["tarfile", "zipfile"]);
+  });
+});
