@@ -45,7 +45,10 @@ def compile_all(_):
             package = one["name"] if one["isPackage"] else one["name"].rpartition(".")[0]
             if is_library:
                 _leave_out_programs(tree)
-            found.append({"imports": _imports(tree, package), "uses": [] if is_library else _uses(tree)})
+            imports = _imports(tree, package)
+            if not is_library:
+                imports += _encodings(tree)
+            found.append({"imports": imports, "uses": [] if is_library else _uses(tree)})
         except (SyntaxError, ValueError) as error:
             lines = traceback.format_exception_only(error)
             found.append({"imports": [], "error": "".join(lines).strip()})
@@ -111,6 +114,22 @@ def _imports(tree, package):
 
     visit(tree, False, False)
     return found
+
+
+def _encodings(tree):
+    """The modules of encodings whose names a module has as texts, as in `data.decode("cp437")`: they are looked up by these."""
+    from edge_servlets._encodings import module_of
+
+    found, waiting = {}, [tree]
+    while waiting:
+        node = waiting.pop()
+        value = getattr(node, "value", None) if type(node).__name__ == "Constant" else None
+        if isinstance(value, str) and len(value) < 30 and (name := module_of(value)):
+            found.setdefault(name, node.lineno)
+        for name in node._fields:
+            child = getattr(node, name, None)
+            waiting += [one for one in (child if isinstance(child, list) else [child]) if hasattr(one, "_fields")]
+    return [{"name": f"encodings.{name}", "line": line, "isLazy": True, "isOptional": True} for name, line in found.items()]
 
 
 def _uses(tree):

@@ -19,7 +19,7 @@ const LEFT_OUT = new RegExp(
     "_?(aix|android|apple|ios|osx)_support|_pyrepl|_?sysconfig|__(hello|phello)|antigravity|bdb|cmd\\.|code\\.|compileall",
     "asyncio/(__main__|base_subprocess|proactor|selector|streams|subprocess|tools|unix|windows)|cProfile|config-",
     "compression/(lzma|zstd)|concurrent/(interpreters|futures/(interpreter|process))|ctypes|curses|dbm|doctest|ensurepip|ftplib|http/server",
-    "encodings/(big5|bz2|cp4(?!37)|cp[7-9]|cp1[01]|cp9[345]|euc_|gb|hp_|hz|iso2022|johab|koi8_t|kz|mac_(?!roman)|mbcs|oem|ptcp|shift_|_win)",
+    "encodings/(big5|bz2|cp9[345]|euc_|gb|hz|iso2022|johab|mbcs|oem|shift_|_win)",
     "idlelib|imaplib|lib2to3|logging/(config|handlers)|lzma\\.|modulefinder|msilib|multiprocessing|pdb|poplib|profile|pstats|pty",
     "py_compile|pyclbr|pydoc|rlcompleter|site\\.|site-packages|shelve|smtplib|socketserver|ssl\\.|tabnanny|test|this|tkinter",
     "trace\\.|tracemalloc|tty|turtle|venv|webbrowser|wsgiref|xmlrpc|zipapp",

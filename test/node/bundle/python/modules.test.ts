@@ -354,3 +354,48 @@ def use():
     expect(made).toEqual(["tarfile", "zipfile"]);
   });
 });
+
+describe("an encoding that code names is there", () => {
+  test("in a handler and at module scope", async () => {
+    const code = `import codecs, io
+CYRILLIC = "windows-1251"
+EARLY = [b"\\x9a".decode("cp1250"), "é".encode(encoding="cp850").hex(), codecs.decode("uryyb", "rot13")]
+def use():
+    text = io.TextIOWrapper(io.BytesIO(b"\\x81"), encoding="IBM852").read()
+    return [
+        *EARLY, text, b"\\xff".decode(CYRILLIC), "я".encode(CYRILLIC).hex(),
+        codecs.encode(b"a", "hex").decode(), codecs.encode(b"a", "base64").decode(), codecs.lookup("utf-7").name,
+        "bücher.example".encode("idna").decode(), "ü".encode("punycode").decode(), str(b"\\x8e", "macintosh"),
+        bytes("a", "utf-32-be").hex(), codecs.decode(codecs.encode(b"a", "zip"), "zlib").decode(),
+        "ü".encode("koi8-t", "replace").decode(), "\\N{ARABIC LETTER ALEF}".encode("mac-arabic").hex(),
+    ]
+`;
+    expect(await used("named-encodings", code)).toEqual([
+      ...["š", "82", "hello", "ü", "я", "ff", "61", "YQ==\n", "utf-7"],
+      ...["xn--bcher-kva.example", "tda", "é", "00000061", "a", "?", "c7"],
+    ]);
+  });
+
+  test("and one whose name is computed says what to import", async () => {
+    const code = `
+def why(name):
+    try:
+        return b"a".decode(name)
+    except LookupError as error:
+        return str(error)
+EARLY = [why("shift-" + "jis"), why("cp8" + "50"), why("no" + "ne")]
+def use():
+    return [*EARLY, why("I" + "BM850"), why("jo" + "hab"), why("shift-" + "jis")]
+`;
+    const advice =
+      "In a servlet, the encodings that its code names are there: import encodings.cp850";
+    expect(await used("computed-encodings", code)).toEqual([
+      "unknown encoding: shift_jis. In a servlet, the host knows it in a handler, and not at module scope",
+      expect.stringContaining(`unknown encoding: cp850. ${advice} in servlet.py`),
+      "unknown encoding: none",
+      expect.stringContaining(advice),
+      "unknown encoding: johab. In a servlet, use UTF-8",
+      "a",
+    ]);
+  });
+});
