@@ -411,11 +411,60 @@ def _refuse(why):
     return 1
 
 
-# Functions whose results differ from call to call.
+# Functions in C whose results differ from call to call, with the number of arguments from which on they do not.
+_CLOCKS = "time time_ns monotonic monotonic_ns perf_counter perf_counter_ns process_time process_time_ns clock_gettime clock_gettime_ns"
 _VARYING = {
-    "now", "today", "utcnow", "time", "time_ns", "monotonic", "perf_counter", "localtime", "gmtime",
-    "urandom", "random", "getrandbits", "uuid1", "uuid4", "choice", "randint", "token_hex", "shuffle",
-}  # fmt: skip
+    "time": {
+        **dict.fromkeys([*_CLOCKS.split(), "thread_time", "thread_time_ns"], 9),
+        **{"localtime": 1, "gmtime": 1, "ctime": 1, "asctime": 1, "strftime": 2},
+    },
+    "posix": {"urandom": 9, "getrandom": 9},
+}
+_NOW = ("now", "today", "utcnow")
+# And those of the library, by its file, with the parameter that keeps them from it.
+_VARYING_OF_FILE = {
+    "secrets.py": dict.fromkeys(("randbelow", "token_bytes", "token_hex", "token_urlsafe")),
+    "uuid.py": dict.fromkeys(("uuid1", "uuid4", "uuid6", "uuid7", "getnode")),
+    "email/utils.py": {"make_msgid": None, "formatdate": "timeval", "localtime": "dt"},
+}
+
+
+def _varying(frame, event, argument):
+    """The name of the function that is called, if it gives something else in each call; else None."""
+    if event == "c_call":
+        name, owner = argument.__name__, getattr(argument, "__self__", None)
+        if type(owner) is type(sys):
+            least = _VARYING.get(owner.__name__, {}).get(name, 0)
+            return name if _arguments_of(frame) < least else None
+        if isinstance(owner, type):
+            return name if name in _NOW else None
+        return name if name in ("random", "getrandbits") and _is_by_chance(owner) else None
+    if event != "call":
+        return None
+    name, given = frame.f_code.co_name, frame.f_locals
+    if frame.f_code.co_filename == "random.py" and "self" in given:
+        if name == "__init__":
+            return "Random" if given.get("x", 0) is None and not _is_of_system(given["self"]) else None
+        return None if name.startswith("_") or name == "seed" or not _is_by_chance(given["self"]) else name
+    known = _VARYING_OF_FILE.get(frame.f_code.co_filename, ())
+    return name if name in known and given.get(known[name]) is None else None
+
+
+def _is_of_system(generator):
+    return any(one.__name__ == "SystemRandom" for one in type(generator).__mro__)
+
+
+def _is_by_chance(generator):
+    """True for the generator of `random`'s functions, unless it has been seeded, and for those that ask the system each time."""
+    return _is_of_system(generator) or not getattr(generator, "_is_seeded", True)
+
+
+def _arguments_of(frame):
+    """How many arguments the call has that a frame is about to make; 0 where they are not all written out."""
+    from opcode import opmap
+
+    code, at = frame.f_code.co_code, frame.f_lasti
+    return code[at + 1] if code[at] == opmap["CALL"] else 0
 
 
 def _import_all(names, own):
@@ -423,12 +472,14 @@ def _import_all(names, own):
     asked = []
 
     def note(frame, event, argument):
-        code = frame.f_code
-        name = argument.__name__ if event == "c_call" else code.co_name if event == "call" else ""
-        if name not in _VARYING:
-            return
         caller = frame if event == "c_call" else frame.f_back
-        if caller is not None and caller.f_code.co_filename in own and len(asked) < 100:
+        # A dataclass makes its defaults in code that has no file.
+        while caller is not None and caller.f_code.co_filename == "<string>":
+            caller = caller.f_back
+        if caller is None or caller.f_code.co_filename not in own or len(asked) >= 100:
+            return
+        name = _varying(frame, event, argument)
+        if name is not None:
             asked.append({"what": name, "path": caller.f_code.co_filename, "line": caller.f_lineno})
 
     sys.setprofile(note if own else None)

@@ -275,3 +275,85 @@ describe("what is there but does nothing is warned of", () => {
     );
   });
 });
+
+describe("what is frozen at module scope is warned of", () => {
+  const { bundle } = bundling();
+  test.each<[line: string, ...names: string[]]>([
+    [
+      "import time; X = time.time(), time.monotonic_ns(), time.perf_counter()",
+      "time",
+      "monotonic_ns",
+      "perf_counter",
+    ],
+    [
+      "import time; X = time.strftime('%Y'), time.ctime(), time.asctime()",
+      "strftime",
+      "ctime",
+      "asctime",
+    ],
+    ["import time; X = time.localtime().tm_year, time.gmtime()", "localtime", "gmtime"],
+    ["import time; X = time.strftime('%Y', time.gmtime(0)), time.ctime(0), time.localtime(5)"],
+    [
+      "from datetime import *; X = datetime.now(), datetime.now(tz=timezone.utc), date.today()",
+      "now",
+      "now",
+      "today",
+    ],
+    ["from datetime import *; X = datetime(2026, 1, 1).strftime('%Y'), date(2026, 1, 1).ctime()"],
+    ["import random; RNG = random.Random()", "Random"],
+    [
+      "import random; RNG = random.Random(42); X = RNG.random(), RNG.choice([1, 2]), RNG.shuffle([1])",
+    ],
+    ["import random; RNG = random.SystemRandom()"],
+    ["import random; X = random.SystemRandom().random()", "random"],
+    [
+      "import random; X = random.random(), random.randrange(9), random.sample([1], 1), random.gauss()",
+      "random",
+      "randrange",
+      "sample",
+      "gauss",
+    ],
+    ["import random; random.seed(1); X = random.random(), random.uniform(1, 2)"],
+    [
+      "from random import choice, randbytes; X = choice([1, 2]), randbytes(3)",
+      "choice",
+      "randbytes",
+    ],
+    [
+      "import secrets; X = secrets.token_urlsafe(), secrets.randbelow(3), secrets.choice([1])",
+      "token_urlsafe",
+      "randbelow",
+      "choice",
+    ],
+    ["import os; X = os.urandom(3)", "urandom"],
+    [
+      "import uuid; X = uuid.uuid1(), uuid.uuid4(), uuid.uuid7(), uuid.uuid5(uuid.NAMESPACE_DNS, 'a')",
+      "uuid1",
+      "uuid4",
+      "uuid7",
+    ],
+    [
+      "from email.utils import *; X = make_msgid(domain='a'), formatdate(), formatdate(0)",
+      "make_msgid",
+      "formatdate",
+    ],
+    [
+      "import dataclasses, uuid\n@dataclasses.dataclass\nclass A:\n  id: object = dataclasses.field(default_factory=uuid.uuid4)\nX = A()",
+      "uuid4",
+    ],
+    ["import random, time\ndef later():\n  return random.random(), time.time()"],
+    ["import logging; logging.warning('a')"],
+  ])("%s", async (line, ...names) => {
+    const text = `from edge_servlets import tool\ntool("f", description="F")(lambda: 1)\n${line}\n`;
+    const [member] = await bundle({ "servlet.py": text });
+    const at = line.includes("\nX") ? 7 : 3;
+    expect(member!.warnings).toEqual(
+      names.map(
+        (name) =>
+          expect.stringContaining(
+            `servlet.py:${at}: ${name}() at module scope runs once`,
+          ) as unknown,
+      ),
+    );
+  });
+});
