@@ -275,15 +275,47 @@ _LISTS = {
     "collections.abc.MutableSequence": list,
     "collections.abc.Collection": list,
     "collections.abc.Iterable": list,
+    "collections.abc.Reversible": list,
+    "collections.abc.Container": list,
     "collections.abc.Set": set,
     "collections.abc.MutableSet": set,
+    "collections.UserList": None,
 }
 _MAPS = {
-    "builtins.dict",
-    "collections.OrderedDict",
-    "collections.abc.Mapping",
-    "collections.abc.MutableMapping",
+    "builtins.dict": dict,
+    "collections.abc.Mapping": dict,
+    "collections.abc.MutableMapping": dict,
+    "collections.Counter": None,
+    "collections.OrderedDict": None,
+    "collections.defaultdict": None,
+    "collections.ChainMap": None,
+    "collections.UserDict": None,
+    "builtins.mappingproxy": None,
 }
+# Of which a `defaultdict` makes what is missing: other types cannot be called without arguments.
+_EMPTY = (int, float, str, bool, list, dict, set, frozenset, tuple)
+
+
+def _arguments(kind: type, args: tuple[Any, ...], base: type) -> tuple[Any, ...]:
+    """The type arguments of a base of this class, which has these itself: `class Tags(list[str])` has those of a list[str]."""
+    parameters = getattr(kind, "__type_params__", ()) or getattr(kind, "__parameters__", ())
+    # Those of the library, such as an Iterator, name no parameters.
+    if kind is base or (args and not parameters):
+        return args
+    bound = dict(zip(parameters, args))
+    for one in types.get_original_bases(kind):
+        origin = get_origin(one) or one
+        if isinstance(origin, type) and base in origin.__mro__:
+            return _arguments(origin, tuple(bound.get(arg, arg) for arg in get_args(one)), base)
+    return ()
+
+
+def _maker(kind: Any, name: str, args: tuple[Any, ...]) -> Callable[[Json], Any]:
+    """What makes a mapping of a type, whose values have the last one of `args`."""
+    if name != "collections.defaultdict":
+        return kind
+    item = args and (get_origin(args[-1]) or args[-1])
+    return lambda made: kind(item if item in _EMPTY else None, made)
 
 
 def _is_multiple(value: Any, limit: Any) -> bool:
@@ -414,9 +446,12 @@ class Shapes:
             if name in _NAMED:
                 return _NAMED[name](kind, self._output)
             if name in _LISTS:
-                return self._list(_LISTS[name] or kind, args)
+                return self._list(_LISTS[name] or kind, _arguments(kind, args, base))
             if name in _MAPS:
-                return self._map(args)
+                args = _arguments(kind, args, base)
+                if name == "collections.Counter":
+                    args = (*(args or [Any]), int)
+                return self._map(_maker(_MAPS[name] or kind, name, args), args)
         return None
 
     def _named(self, kind: Any, args: tuple[Any, ...], make: Callable[[], Shape]) -> Shape:
@@ -523,8 +558,8 @@ class Shapes:
 
         return Shape(schema, convert)
 
-    def _map(self, args: tuple[Any, ...]) -> Shape:
-        key, item = (self.of(one) for one in args) if args else (ANY, ANY)
+    def _map(self, make: Callable[[Json], Any], args: tuple[Any, ...]) -> Shape:
+        key, item = (self.of(one) for one in args) if len(args) == 2 else (ANY, ANY)
         schema: Json = {"type": "object"}
         if item.schema:
             schema["additionalProperties"] = item.schema
@@ -545,7 +580,7 @@ class Shapes:
                     made[convert_key(name)] = convert_item(one)
                 except Mismatch as wrong:
                     raise wrong.within(name)
-            return made
+            return made if make is dict else make(made)
 
         return Shape(schema, convert)
 

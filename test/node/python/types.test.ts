@@ -18,6 +18,8 @@ const object = (properties: object, required: string[] = Object.keys(properties)
 });
 const nullable = (schema: object) => ({ anyOf: [schema, { type: "null" }] });
 const [string, integer, number] = [{ type: "string" }, { type: "integer" }, { type: "number" }];
+const integers = { type: "object", additionalProperties: integer };
+const list = { type: "array", items: integer };
 const movie = { type: "object", properties: { name: string, year: integer }, required: ["name"] };
 const order = object(
   {
@@ -170,6 +172,41 @@ const HINTS: [hint: string, schema: object, ...values: [given: unknown, got: str
   ["pattern", { type: "string", pattern: "^a", minLength: 2 }, ["ab", "'ab'"]],
   ["any_set", { type: "array", items: {}, uniqueItems: true }, [[1], "{1}"]],
   ["tenths", { type: ["number", "string"], multipleOf: 0.1 }, ["0.3", "Decimal('0.3')"]],
+  ["counter", integers, [{ a: 2 }, "Counter({'a': 2})"]],
+  ["bare_counter", integers, [{ a: 2 }, "Counter({'a': 2})"]],
+  ["ordered", integers, [{ b: 1, a: 2 }, "OrderedDict({'b': 1, 'a': 2})"]],
+  [
+    "defaults_to_list",
+    { type: "object", additionalProperties: { type: "array", items: integer } },
+    [{ a: [1] }, "defaultdict(<class 'list'>, {'a': [1]})"],
+  ],
+  [
+    "defaults_to_date",
+    { type: "object", additionalProperties: { type: "string", format: "date" } },
+    [{ a: "2026-01-02" }, "defaultdict(None, {'a': datetime.date(2026, 1, 2)})"],
+  ],
+  ["bare_defaults", { type: "object" }, [{ a: 1 }, "defaultdict(None, {'a': 1})"]],
+  ["chain", integers, [{ a: 1 }, "ChainMap({'a': 1})"]],
+  ["old_chain", integers, [{ a: 1 }, "ChainMap({'a': 1})"]],
+  ["mapping", integers, [{ a: 1 }, "{'a': 1}"]],
+  ["bare_mapping", { type: "object" }, [{ a: "b" }, "{'a': 'b'}"]],
+  ["mutable", integers, [{ a: 1 }, "{'a': 1}"]],
+  ["proxy", integers, [{ a: 1 }, "mappingproxy({'a': 1})"]],
+  ["user_dict", integers, [{ a: 1 }, "{'a': 1}"]],
+  ["registry", integers, [{ a: 1 }, "{'a': 1}"]],
+  ["tags", { type: "array", items: string }, [["a"], "['a']"]],
+  ["frozen", { ...list, uniqueItems: true }, [[1], "frozenset({1})"]],
+  ["bare_frozen", { type: "array", items: {}, uniqueItems: true }, [["a"], "frozenset({'a'})"]],
+  ["deque", list, [[1, 2], "deque([1, 2])"]],
+  ["old_deque", list, [[1, 2], "deque([1, 2])"]],
+  ["bare_deque", { type: "array", items: {} }, [["a"], "deque(['a'])"]],
+  ["sequence", list, [[1], "[1]"]],
+  ["bare_sequence", { type: "array", items: {} }, [["a"], "['a']"]],
+  ["iterable", list, [[1], "[1]"]],
+  ["collection", list, [[1], "[1]"]],
+  ["abstract_set", { ...list, uniqueItems: true }, [[1], "{1}"]],
+  ["mutable_set", { ...list, uniqueItems: true }, [[1], "{1}"]],
+  ["user_list", list, [[1], "[1]"]],
   [
     "hundredths",
     { type: ["number", "string"], multipleOf: 0.01 },

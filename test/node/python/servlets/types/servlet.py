@@ -1,8 +1,14 @@
+import collections
+import typing
+from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, defaultdict, deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum, IntEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple, NewType, NotRequired, Required, TypedDict
 from uuid import UUID
 
@@ -84,6 +90,16 @@ UserId = NewType("UserId", int)
 type Json = dict[str, Json] | list[Json] | str | int | None
 type Pair[T] = tuple[T, T]
 
+
+
+class Tags(list[str]):
+    pass
+
+
+class Registry[T](dict[str, T]):
+    pass
+
+
 HINTS: dict[str, Any] = {
     "str": str,
     "int": int,
@@ -131,6 +147,33 @@ HINTS: dict[str, Any] = {
     "pattern": Annotated[str, Field(pattern="^a", min_length=2)],
     "any_set": set[Any],
     "tenths": Annotated[Decimal, Field(multiple_of=0.1)],
+    "counter": Counter[str],
+    "bare_counter": collections.Counter,
+    "ordered": OrderedDict[str, int],
+    "defaults_to_list": defaultdict[str, list[int]],
+    "defaults_to_date": defaultdict[str, date],
+    "bare_defaults": defaultdict,
+    "chain": ChainMap[str, int],
+    "old_chain": typing.ChainMap[str, int],
+    "mapping": Mapping[str, int],
+    "bare_mapping": Mapping,
+    "mutable": typing.MutableMapping[str, int],
+    "proxy": MappingProxyType[str, int],
+    "user_dict": UserDict[str, int],
+    "registry": Registry[int],
+    "tags": Tags,
+    "frozen": frozenset[int],
+    "bare_frozen": frozenset,
+    "deque": deque[int],
+    "old_deque": typing.Deque[int],
+    "bare_deque": deque,
+    "sequence": Sequence[int],
+    "bare_sequence": Sequence,
+    "iterable": Iterable[int],
+    "collection": Collection[int],
+    "abstract_set": AbstractSet[int],
+    "mutable_set": typing.MutableSet[int],
+    "user_list": UserList[int],
     "hundredths": Annotated[Decimal, Field(multiple_of=0.01)],
     "decimal_steps": Annotated[Decimal, Field(multiple_of=Decimal("0.01"))],
     "large_steps": Annotated[int, Field(multiple_of=3)],
