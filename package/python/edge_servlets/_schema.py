@@ -3,12 +3,13 @@
 All is made once, while the servlet is built: a call runs closures.
 """
 
+import dataclasses
 import re
 import types
 import typing
 from binascii import a2b_base64
 from collections.abc import Callable
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, InitVar, is_dataclass
 from enum import Enum
 from inspect import Parameter
 from math import isfinite
@@ -587,19 +588,18 @@ class Shapes:
     def _dataclass(self, kind: Any) -> Shape:
         hints = hints_of(kind)
         members: dict[str, Member] = {}
-        for field in fields(kind):
-            if not (field.init or self._output):
-                continue
+        for field in _members_of(kind, self._output):
+            hint = hints[field.name]
             default = field.default
             if is_field(default):
-                hint = f"Annotated[{name_of(hints[field.name])}, Field(...)]"
+                advice = f"Annotated[{name_of(hint)}, Field(...)]"
                 raise DefinitionError(
-                    f"{kind.__name__}.{field.name}: in a dataclass, a Field is no default. Write `{field.name}: {hint}`."
+                    f"{kind.__name__}.{field.name}: in a dataclass, a Field is no default. Write `{field.name}: {advice}`."
                 )
             is_needed = default is MISSING and field.default_factory is MISSING
-            members[field.name] = Member(
-                self.of(hints[field.name]), is_needed or self._output, default
-            )
+            # An `InitVar` is no type.
+            shape = self.of(hint.type if type(hint) is InitVar else hint)
+            members[field.name] = Member(shape, is_needed or self._output, default)
         return self.record(members, kind)
 
     def _typed_dict(self, kind: Any) -> Shape:
@@ -682,6 +682,17 @@ class Shapes:
                 raise Mismatch(str(error) or type(error).__name__) from error
 
         return Shape(schema, convert)
+
+
+def _members_of(kind: Any, is_output: bool) -> list[dataclasses.Field[Any]]:
+    """The fields that an object of a dataclass has, or the parameters that it is made of, of which some are no fields."""
+    if is_output:
+        return list(dataclasses.fields(kind))
+    known = kind.__dataclass_fields__.values()
+    return [one for one in known if one.init and one._field_type is not _CLASS_VARIABLE]
+
+
+_CLASS_VARIABLE = dataclasses._FIELD_CLASSVAR  # type: ignore[attr-defined]
 
 
 class Member(NamedTuple):

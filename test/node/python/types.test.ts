@@ -172,6 +172,36 @@ const HINTS: [hint: string, schema: object, ...values: [given: unknown, got: str
   ["pattern", { type: "string", pattern: "^a", minLength: 2 }, ["ab", "'ab'"]],
   ["any_set", { type: "array", items: {}, uniqueItems: true }, [[1], "{1}"]],
   ["tenths", { type: ["number", "string"], multipleOf: 0.1 }, ["0.3", "Decimal('0.3')"]],
+  [
+    "init_var",
+    object(
+      {
+        name: string,
+        width: { type: "integer", minimum: 1 },
+        factor: { type: "integer", minimum: 1 },
+        offset: { type: "integer", default: 5 },
+      },
+      ["name", "width", "factor"],
+    ),
+    [{ name: "a", width: 2, factor: 3 }, "Scaled(name='a', made='made', width=2, area=11)"],
+  ],
+  [
+    "kw_only",
+    object({ text: { ...string, default: "a" }, mark: string }, ["mark"]),
+    [{ mark: "b" }, "Marked(text='a', mark='b')"],
+  ],
+  [
+    "derived",
+    object(
+      {
+        text: { ...string, default: "b" },
+        mark: string,
+        when: { ...nullable({ ...string, format: "date" }), default: null },
+      },
+      ["mark"],
+    ),
+    [{ mark: "m", when: "2026-01-02" }, "Late(text='b', mark='m', when=datetime.date(2026, 1, 2))"],
+  ],
   ["counter", integers, [{ a: 2 }, "Counter({'a': 2})"]],
   ["bare_counter", integers, [{ a: 2 }, "Counter({'a': 2})"]],
   ["ordered", integers, [{ b: 1, a: 2 }, "OrderedDict({'b': 1, 'a': 2})"]],
@@ -295,4 +325,15 @@ test("defaults are in the schema, and where an argument is missing", async () =>
   );
   const { result } = await servlet.callTool("defaults", { a: 1, f: 2 });
   expect(result.content).toEqual([{ type: "text", text: "1 2 None small 5 2.0 7 [7] [1]" }]);
+});
+
+test("a result has the fields of a dataclass, and not what it is made of", async () => {
+  const { tools } = await servlet.list();
+  const { outputSchema } = tools.find(({ name }) => name === "scales")!;
+  expect(Object.keys(outputSchema!["properties"] as object)).toEqual([
+    ...["name", "made", "width", "area"],
+  ]);
+  const scaled = { name: "a", width: 2, factor: 3, offset: 1 };
+  const { result } = await servlet.callTool("scales", { scaled });
+  expect(result.structuredContent).toEqual({ name: "a", made: "made", width: 2, area: 7 });
 });

@@ -3,13 +3,13 @@ import typing
 from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum, IntEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple, NewType, NotRequired, Required, TypedDict
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, NewType, NotRequired, Required, TypedDict
 from uuid import UUID
 
 from edge_servlets import Field, tool
@@ -92,6 +92,37 @@ type Pair[T] = tuple[T, T]
 
 
 
+@dataclass
+class Base:
+    name: str
+    seen: ClassVar[int] = 0
+    made: str = field(init=False, default="made")
+
+
+@dataclass(kw_only=True)
+class Scaled(Base):
+    width: Annotated[int, Field(ge=1)]
+    factor: InitVar[Annotated[int, Field(ge=1)]]
+    offset: InitVar[int] = 5
+    area: int = field(init=False)
+
+    def __post_init__(self, factor: int, offset: int) -> None:
+        self.area = self.width * factor + offset
+
+
+@dataclass
+class Marked:
+    text: str = "a"
+    _: KW_ONLY
+    mark: str
+
+
+@dataclass(slots=True, order=True)
+class Late(Marked):
+    when: "date | None" = None
+    text: str = "b"
+
+
 class Tags(list[str]):
     pass
 
@@ -147,6 +178,9 @@ HINTS: dict[str, Any] = {
     "pattern": Annotated[str, Field(pattern="^a", min_length=2)],
     "any_set": set[Any],
     "tenths": Annotated[Decimal, Field(multiple_of=0.1)],
+    "init_var": Scaled,
+    "kw_only": Marked,
+    "derived": Late,
     "counter": Counter[str],
     "bare_counter": collections.Counter,
     "ordered": OrderedDict[str, int],
@@ -221,3 +255,8 @@ def defaults(
 @dataclass
 class Later:
     when: date
+
+
+@tool
+def scales(scaled: Scaled) -> Scaled:
+    return scaled
