@@ -10,7 +10,7 @@ import typing
 from binascii import a2b_base64
 from collections.abc import Callable
 from dataclasses import MISSING, InitVar, is_dataclass
-from enum import Enum
+from enum import Enum, Flag
 from inspect import Parameter
 from math import isfinite
 from sys import float_info
@@ -429,6 +429,8 @@ class Shapes:
         )
 
     def _of_class(self, kind: type, args: tuple[Any, ...]) -> Shape | None:
+        if issubclass(kind, Flag):
+            return _flags(kind)
         if issubclass(kind, Enum):
             return _choice(list(kind))
         if is_dataclass(kind):
@@ -754,6 +756,25 @@ def _choice(values: list[Any]) -> Shape:
 
     kind = _SCALARS[kinds.pop()].schema if len(kinds) == 1 else {}
     return Shape({**kind, "enum": plain}, convert)
+
+
+def _flags(kind: type[Flag]) -> Shape:
+    """Flags that are combined by `|`: the sum of their values."""
+    values = {one.name: one.value for one in kind}
+    most = sum(values.values())
+    expected = "a sum of " + ", ".join(f"{value} ({name})" for name, value in values.items())
+
+    def convert(value: Any) -> Any:
+        number = _to_int(value)
+        if 0 <= number <= most:
+            try:
+                return kind(number)
+            except ValueError:
+                pass
+        raise Mismatch(expected, value)
+
+    schema: Json = {"type": "integer", "minimum": 0, "maximum": most}
+    return Shape({**schema, "description": f"A{expected[1:]}"}, convert)
 
 
 def _first_of(members: list[Any], shapes: list[Shape]) -> Convert:

@@ -19,6 +19,7 @@ const object = (properties: object, required: string[] = Object.keys(properties)
 const nullable = (schema: object) => ({ anyOf: [schema, { type: "null" }] });
 const [string, integer, number] = [{ type: "string" }, { type: "integer" }, { type: "number" }];
 const integers = { type: "object", additionalProperties: integer };
+const rights = { type: "integer", minimum: 0, maximum: 7 };
 const list = { type: "array", items: integer };
 const movie = { type: "object", properties: { name: string, year: integer }, required: ["name"] };
 const order = object(
@@ -173,6 +174,19 @@ const HINTS: [hint: string, schema: object, ...values: [given: unknown, got: str
   ["any_set", { type: "array", items: {}, uniqueItems: true }, [[1], "{1}"]],
   ["tenths", { type: ["number", "string"], multipleOf: 0.1 }, ["0.3", "Decimal('0.3')"]],
   [
+    "int_flag",
+    { ...rights, description: "A sum of 4 (R), 2 (W), 1 (X)" },
+    [6, "<Rights.R|W: 6>"],
+    [0, "<Rights: 0>"],
+    [7, "<Rights.ALL: 7>"],
+  ],
+  [
+    "flag",
+    { ...rights, maximum: 5, description: "A sum of 1 (LEFT), 4 (RIGHT)" },
+    [5, "<Sides.LEFT|RIGHT: 5>"],
+  ],
+  ["described_flag", { ...rights, description: "Who" }],
+  [
     "init_var",
     object(
       {
@@ -287,6 +301,7 @@ describe("what a type refuses is an error that names the place", () => {
     ["decimal", "much", 'value: a decimal number is expected, not "much"'],
     ["decimal", "NaN", 'value: a decimal number is expected, not "NaN"'],
     ["tenths", "0.15", 'value: a multiple of 0.1 is expected, not "0.15"'],
+    ["flag", 2, "value: a sum of 1 (LEFT), 4 (RIGHT) is expected, not 2"],
     ["hundredths", "0.075", 'value: a multiple of 0.01 is expected, not "0.075"'],
     ["hundredths", "123456789.015", 'value: a multiple of 0.01 is expected, not "123456789.015"'],
     ["decimal_steps", "0.075", 'value: a multiple of 0.01 is expected, not "0.075"'],
@@ -325,6 +340,12 @@ test("defaults are in the schema, and where an argument is missing", async () =>
   );
   const { result } = await servlet.callTool("defaults", { a: 1, f: 2 });
   expect(result.content).toEqual([{ type: "text", text: "1 2 None small 5 2.0 7 [7] [1]" }]);
+});
+
+test("flags as a default and as a result are numbers", async () => {
+  expect(schemas.get("allows")!["properties"]).toMatchObject({ rights: { default: 6 } });
+  const { result } = await servlet.callTool("allows", {});
+  expect(result.structuredContent).toEqual({ rights: 6 });
 });
 
 test("a result has the fields of a dataclass, and not what it is made of", async () => {

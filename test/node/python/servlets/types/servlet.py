@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from enum import Enum, IntEnum
+from enum import Enum, Flag, IntEnum, IntFlag
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, NewType, NotRequired, Required, TypedDict
@@ -90,6 +90,18 @@ UserId = NewType("UserId", int)
 type Json = dict[str, Json] | list[Json] | str | int | None
 type Pair[T] = tuple[T, T]
 
+
+
+class Rights(IntFlag):
+    R = 4
+    W = 2
+    X = 1
+    ALL = 7
+
+
+class Sides(Flag):
+    LEFT = 1
+    RIGHT = 4
 
 
 @dataclass
@@ -178,6 +190,9 @@ HINTS: dict[str, Any] = {
     "pattern": Annotated[str, Field(pattern="^a", min_length=2)],
     "any_set": set[Any],
     "tenths": Annotated[Decimal, Field(multiple_of=0.1)],
+    "int_flag": Rights,
+    "flag": Sides,
+    "described_flag": Annotated[Rights, Field(description="Who")],
     "init_var": Scaled,
     "kw_only": Marked,
     "derived": Late,
@@ -260,3 +275,8 @@ class Later:
 @tool
 def scales(scaled: Scaled) -> Scaled:
     return scaled
+
+
+@tool
+def allows(rights: Rights = Rights.R | Rights.W) -> dict[str, Rights]:
+    return {"rights": rights}
