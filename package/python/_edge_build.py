@@ -3,6 +3,7 @@
 import gc
 import json
 import marshal
+import re
 import sys
 import traceback
 import zlib
@@ -359,6 +360,7 @@ def load(_):
     """Imports modules whose code the input has, and answers with what the servlet offers."""
     head, codes = _unpacked(_edge.input())
     is_base = "main" not in head
+    own = {one["path"] for one in head["modules"] if one.get("source")}
     try:
         for path, data in zip(head.get("files", ()), codes[len(head["modules"]) :]):
             _modules.files[path] = zlib.compress(data, 9)
@@ -369,13 +371,12 @@ def load(_):
             if one.get("source"):
                 _modules.sources[one["name"]] = zlib.compress(one["source"].encode(), 9)
         _modules.is_loading = True
-        own = {one["path"] for one in head["modules"] if one.get("source")}
         asked = _import_all(head["imports"], own)
         kept = set(sys.modules)
         for one in head.get("preloaded", []):
             __import__(one)
     except BaseException as error:
-        return _refuse("".join(_trace_lines(error)).strip())
+        return _refuse("".join(_trace_lines(error, own)).strip())
     _modules.is_loading = False
     temporary = {one["name"] for one in head["modules"] if one.get("isTemporary")}
     for name, (path, is_package, code) in [*_modules.codes.items()]:
@@ -495,8 +496,11 @@ def _import_all(names, own):
     return asked
 
 
-def _trace_lines(error):
-    """The lines of a trace, without those of the import system and of this module."""
+_NOT_SHOWN = re.compile(r'  File "(?:<frozen )?(?:importlib|_edge_build|edge_servlets/|fastmcp/|mcp/)')
+
+
+def _trace_lines(error, own):
+    """The lines of a trace, without those of the import system, of this module and of the kit."""
     for one in traceback.TracebackException.from_exception(error).format():
-        if not ("importlib" in one or "_edge_build" in one) or not one.startswith("  File"):
-            yield one
+        if any(f'"{path}"' in one for path in own) or not _NOT_SHOWN.match(one):
+            yield one.replace("edge_servlets._errors.", "")

@@ -386,6 +386,10 @@ def _is_blocks(hint: Any) -> bool:
 
 # --- resources
 
+# https://www.rfc-editor.org/rfc/rfc3986#section-3.1. A template may have a variable for all of it.
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s\x00-\x1f]+\Z")
+_EXPRESSION = re.compile(r"\{[^{}]*\}")
+
 
 def _resource_answers(
     defined: Definitions, completers: dict[str, dict[str, Function]]
@@ -397,6 +401,8 @@ def _resource_answers(
     for uri, definition in defined.resources.items():
         function = definition.function
         with _defining("the resource", function, uri):
+            if not _URI.match(_EXPRESSION.sub("x", uri)) and not uri.startswith("{"):
+                raise DefinitionError('its URI must begin with a scheme, as in "notes://today".')
             taken = _Signature(function, Shapes())
             description = definition.description or taken.docs.description
             entry = {**definition.listed, **({"description": description} if description else {})}

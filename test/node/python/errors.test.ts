@@ -108,6 +108,13 @@ describe("a definition is refused", () => {
       /servlet\.py:6: there is another tool "f", at .*servlet\.py:4\./,
     ],
     ["with an unknown view", '@tool(view="v")\ndef f(): ...', 'there is no view "v"'],
+    ...["notauri", "/notes/today", "1a://b", "a b://c", "a://b c", "a:", ""].map(
+      (uri): [string, string, RegExp] => [
+        `of a resource at ${JSON.stringify(uri)}`,
+        `@resource(${JSON.stringify(uri)})\ndef f(): ...`,
+        /servlet\.py:4: the resource "[^"]*": its URI must begin with a scheme/,
+      ],
+    ),
     ["of a resource without a URI", "@resource\ndef f(): ...", "a resource needs a URI"],
     [
       "of a template with another variable",
@@ -193,6 +200,17 @@ describe("a definition is refused", () => {
     ],
   ])("%s", async (_what, text, message) => {
     await expect(bundle({ "servlet.py": `${HEAD}${text}\n` })).rejects.toThrow(message);
+  });
+
+  test.each([
+    "from edge_servlets import tool\n@tool\ndef f(): ...\n@tool\ndef f(): ...\n",
+    "from fastmcp import FastMCP\nmcp = FastMCP()\n@mcp.tool\ndef f(): ...\n@mcp.tool\ndef f(): ...\n",
+    "from mcp.server.fastmcp import FastMCP\nmcp = FastMCP()\n@mcp.tool()\ndef f(): ...\n@mcp.tool()\ndef f(): ...\n",
+  ])("with the author's lines alone: %s", async (text) => {
+    const refusal = await bundle({ "servlet.py": text }).then(String, String);
+    expect(refusal).toMatch(/\n  File ".*servlet\.py", line \d, in <module>\n/);
+    expect(refusal).toMatch(/\nDefinitionError: .*there is another tool "f"/);
+    expect(refusal.match(/  File /g)).toHaveLength(1);
   });
 });
 
