@@ -232,6 +232,8 @@ class FastMCP:
 
     async def run_async(self, transport: str | None = None, **options: Any) -> None: ...
 
+    run_stdio_async = run_http_async = run_sse_async = run_streamable_http_async = run_async
+
     def __getattr__(self, name: str) -> Any:
         if name in SERVER:
             raise DefinitionError(lacking(f"`mcp.{name}`", SERVER[name]))

@@ -1,5 +1,6 @@
 """As the documents of the official SDK begin."""
 
+import asyncio
 from dataclasses import dataclass
 
 import mcp.types as types
@@ -116,3 +117,11 @@ def greeting(name: str) -> str:
 
 if __name__ == "__main__":
     server.run(transport="stdio")
+
+
+async def main() -> None:
+    await server.run_stdio_async()
+    await server.run_streamable_http_async()
+
+
+asyncio.run(main())
