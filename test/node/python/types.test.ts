@@ -259,6 +259,7 @@ const HINTS: [hint: string, schema: object, ...values: [given: unknown, got: str
       `Decimal('${one}')`,
     ]),
   ],
+  ["price", { ...number, multipleOf: 0.01 }, [0.07, "0.07"], [4.35, "4.35"], [19.99, "19.99"]],
   ["decimal_steps", { type: ["number", "string"] }, ["4.35", "Decimal('4.35')"]],
   ["large_steps", { type: "integer", multipleOf: 3 }, [9007199254740990, "9007199254740990"]],
   ["extra", { type: "string", format: "email" }],

@@ -224,6 +224,7 @@ HINTS: dict[str, Any] = {
     "mutable_set": typing.MutableSet[int],
     "user_list": UserList[int],
     "hundredths": Annotated[Decimal, Field(multiple_of=0.01)],
+    "price": Annotated[float, Field(multiple_of=0.01)],
     "decimal_steps": Annotated[Decimal, Field(multiple_of=Decimal("0.01"))],
     "large_steps": Annotated[int, Field(multiple_of=3)],
     "extra": Annotated[str, Field(json_schema_extra={"format": "email"})],
