@@ -54,8 +54,9 @@ export class Budget {
     return count > limits[kind] ? undefined : count;
   }
 
-  addWait(ms: number): void {
-    this.#waitedMs += ms;
+  /** Counts a wait of at most `mostMs`, whatever the clock says: it may be set meanwhile. */
+  addWait(ms: number, mostMs: number): void {
+    this.#waitedMs += Math.min(Math.max(0, ms), mostMs);
   }
 }
 
@@ -78,6 +79,7 @@ export class FuelMeter {
   #next: bigint;
   /** The fuel that was left when it was last counted. */
   #counted: bigint;
+  #ofOthers = 0;
 
   constructor(gauge: { value: bigint }, { fuel = limits.guestFuel, fuelUsed = 0 }: Fuel) {
     const left = Math.floor(fuel * limits.callTanks) - fuelUsed;
@@ -123,8 +125,15 @@ export class FuelMeter {
 
   /** Pays for what others have computed for the guest, which is counted already. */
   payCounted(units: number): void {
-    this.#counted -= BigInt(Math.ceil(units));
-    this.pay(Math.ceil(units));
+    const whole = Math.ceil(units);
+    this.#counted -= BigInt(whole);
+    this.#ofOthers += whole;
+    this.pay(whole);
+  }
+
+  /** Fuel that others have used for the guest in this run. */
+  get ofOthers(): number {
+    return this.#ofOthers;
   }
 
   pay(units: number): void {
@@ -144,6 +153,7 @@ export class Reservation {
   readonly #place: string;
   readonly #until: number;
   #bytes = 0;
+  #isReleased = false;
 
   private constructor(caller: string | undefined, place: string, until: number) {
     this.#caller = caller;
@@ -169,8 +179,9 @@ export class Reservation {
     return reservation.grow(bytes + limits.waitingOverheadBytes) ? reservation : undefined;
   }
 
-  /** Takes more; false where there is no room for it. */
+  /** Takes more; false where there is no room for it. Nothing once it is released: what comes then is nobody's. */
   grow(bytes: number): boolean {
+    if (this.#isReleased) return true;
     const { all, own } = this.#others();
     const isTooMuch =
       (all > 0 && all + this.#bytes + bytes > limits.waitingBytes) ||
@@ -182,6 +193,7 @@ export class Reservation {
   }
 
   release(): void {
+    this.#isReleased = true;
     waiting.delete(this);
   }
 

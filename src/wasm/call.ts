@@ -99,10 +99,11 @@ export async function callExport(
       return Object.assign(unwound(guest, reason), { fuelUsed: guest.fuelMeter?.used ?? 0 });
     }
     await journal.keep();
-    // A run that found no room and got no further will be repeated, and is not the guest's doing.
+    // A run that found no room and got no further will be repeated, and is not the guest's doing. Calls inside may have gone on.
     const isInVain =
       reason.reason.kind === "retry" && journal.position === (recorded?.entries.length ?? 0);
-    const fuelUsed = isInVain ? (setup.fuelUsed ?? 0) : guest.fuelMeter!.used;
+    const { used, ofOthers } = guest.fuelMeter!;
+    const fuelUsed = isInVain ? (setup.fuelUsed ?? 0) + ofOthers : used;
     const suspended = new Suspended(reason.reason, fuelUsed, {
       recorded: journal.recorded(reason.reason),
     });

@@ -236,22 +236,23 @@ export class Guest extends GuestMemory {
   ): Promise<T> {
     const gone = (this.#gone ??= this.setup.signal());
     const late = new AbortController();
+    const { leftMs } = this.budget;
+    const mostMs = Math.min(atMostMs, leftMs);
+    if (leftMs <= 0) throw waitedTooLong();
     const timer = setTimeout(
       () => late.abort(new DOMException("it took too long", "TimeoutError")),
-      Math.min(atMostMs, this.budget.leftMs),
+      mostMs,
     );
     const began = Date.now();
     try {
       return await work(AbortSignal.any([gone, late.signal]), gone);
     } catch (error) {
       if (gone.aborted) throw clientHasLeft(gone);
-      if (late.signal.aborted && !(error instanceof GuestError)) {
-        throw new BudgetExceeded("The servlet waited for too long and was stopped.");
-      }
-      throw error;
+      const isOver = leftMs < atMostMs || !(error instanceof GuestError);
+      throw late.signal.aborted && isOver ? waitedTooLong() : error;
     } finally {
       clearTimeout(timer);
-      this.budget.addWait(Date.now() - began);
+      this.budget.addWait(Date.now() - began, mostMs);
     }
   }
 
@@ -287,3 +288,5 @@ export class Guest extends GuestMemory {
     else setup.notify(notification);
   }
 }
+
+const waitedTooLong = () => new BudgetExceeded("The servlet waited for too long and was stopped.");

@@ -2,7 +2,7 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
 import { accept, beginTool, callOf, goOn, limited, prepare, textIn, type Json } from "./client.ts";
 import { answersTo, beginTask, objectOf, updateTask } from "./faults.ts";
-import { ELICIT, saidIn, steps } from "./plans.ts";
+import { ELICIT, http, saidIn, steps } from "./plans.ts";
 import { Events } from "../mcp/legacy/session-client.ts";
 import { begin } from "../mcp/legacy/session-steps.ts";
 import { NAP, planned, until } from "./task-steps.ts";
@@ -66,6 +66,19 @@ describe("a servlet that computes for too long in many short runs is stopped", (
     }
     expect(message["result"].content[0].text).toMatch(TOO_LONG);
   });
+});
+
+test("a tool that is called, and computes between waits of which each is short, is stopped", async () => {
+  vi.spyOn(globalThis, "fetch").mockImplementation(async () => {
+    await scheduler.wait(2);
+    return new Response("there");
+  });
+  // A run of the tool that has waited for so long is repeated, from where the tool was.
+  limited({ guestFuel: 60e6, callTanks: 1, waitMs: 1000, httpMs: 1000 });
+  const inside = { tool: "plan_never", args: steps(...many(http("GET", "/")).slice(0, 30)) };
+  const { result } = await until(await planned({ do: "call", calls: [inside] }), "completed");
+  // Of what is left, it gets a part.
+  expect(JSON.stringify(result)).toMatch(/computed for too long/);
 });
 
 test("runs that find no room to wait in use up nothing", async () => {

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { limits } from "../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
+
+const usual = { ...limits };
 import { dialects } from "../../../src/servlets/dialects.ts";
 import { callExport, type Setup } from "../../../src/wasm/call.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
@@ -71,6 +73,20 @@ describe("a guest that waits", () => {
       message: `The host silent.example gave no answer within ${limits.httpMs / 1000} seconds.`,
     });
     expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("for an answer over HTTP is stopped where a call may not wait for as long as a request may take", async () => {
+    configureLimits({ waitMs: 1000 });
+    try {
+      const { ending } = await waiting("fetch", { request: { url: "https://silent.example/" } });
+      await vi.advanceTimersByTimeAsync(1000);
+      expect(await ending).toMatchObject({
+        kind: "refused",
+        message: "The servlet waited for too long and was stopped.",
+      });
+    } finally {
+      configureLimits(usual);
+    }
   });
 
   test("for longer than a call may is stopped", async () => {
