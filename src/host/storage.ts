@@ -38,7 +38,7 @@ const WORKERD = "workerd.pid";
 export const CONFIG = "workerd.capnp";
 
 /** The permissions of stored data, which only the server's own user may read. */
-const OWN = 0o700;
+export const OWN = 0o700;
 
 /** The longest path of a socket on all systems, in bytes. */
 const SOCKET_PATH_BYTES = 103;

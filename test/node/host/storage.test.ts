@@ -1,6 +1,16 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -82,15 +92,26 @@ test("a backup is refused that would leave out what a link leads to", async () =
 
 test("a backup is for its own user, and nothing is restored that its index does not name", async () => {
   const one = await take();
-  await writeFile(join(one.objects, "a.sqlite"), "a");
+  await mkdir(join(one.objects, "Task"));
+  await writeFile(join(one.objects, "Task", "a.sqlite"), "a");
   await one.release();
+  const forOthers = async (path: string) => (await stat(path)).mode & 0o077;
   const saved = join(folder, "saved");
   await backUp(storage(), saved);
-  expect((await stat(saved)).mode & 0o077).toBe(0);
+  expect(await forOthers(saved)).toBe(0);
+  // A folder that is there already has other permissions.
+  const [made, other] = [join(folder, "made"), join(folder, "other")];
+  for (const path of [made, other]) await mkdir(path, { mode: 0o755 });
+  await backUp(storage(), made);
+  expect(await forOthers(join(made, "objects"))).toBe(0);
   await writeFile(join(saved, "objects", "b.sqlite"), "not of the backup");
-  const other = join(folder, "other");
   await restoreBackup(saved, other);
-  expect(await readdir(join(other, "objects"))).toEqual(["a.sqlite"]);
+  expect(await readdir(join(other, "objects"), { recursive: true })).toEqual([
+    "Task",
+    join("Task", "a.sqlite"),
+  ]);
+  expect(await forOthers(join(other, "objects"))).toBe(0);
+  expect(await forOthers(join(other, "objects", "Task"))).toBe(0);
 });
 
 test("an index that leads out of the backup is refused", async () => {
