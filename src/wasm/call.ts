@@ -148,11 +148,11 @@ export async function collectGarbage(instance: Instance): Promise<boolean> {
 /** The ending of a guest whose export has returned this code. Throws what has ended its call before. */
 function returned(guest: Guest, code: number): Ending {
   if (guest.ended !== undefined) throw guest.ended;
-  guest.journal.finish();
   return finished(guest, code);
 }
 
 function finished(guest: Guest, code: number): Ending {
+  guest.journal.finish();
   const message = guest.error();
   const thrown = guest.thrown === undefined ? {} : { failure: guest.thrown };
   if (message !== undefined || code !== 0) {

@@ -1,11 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 
-const usual = { ...limits };
+import { JOURNAL_VERSION, type JournalEntry } from "../../../src/core/record.ts";
 import { dialects } from "../../../src/servlets/dialects.ts";
 import { callExport, type Setup } from "../../../src/wasm/call.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
 import { bundle } from "../../bundle.gen.ts";
+
+const usual = { ...limits };
 
 /** Waiting host functions, in a world whose clock the test controls. */
 const probe = bundle.servlets.find(({ name }) => name === "probe")!;
@@ -19,20 +21,19 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
+const setup = {
+  ...{ config: {}, allowedHosts: ["*"], secret: () => undefined, logLevel: "info" as const },
+  ...{ world: liveWorld, signal: () => new AbortController().signal },
+  ...{ log: () => {}, notify: () => {}, ask: () => Promise.reject(new Error("nobody to ask")) },
+};
+
 /** A call whose guest waits for something: the clock goes on once it does. */
 async function waiting(name: string, args: object, more: Partial<Setup> = {}) {
   const input = { request: { name, arguments: args }, context: { id: "1", _meta: {} } };
   const begun = Promise.withResolvers<void>();
   const { world = { ...liveWorld, fetch: silent } } = more;
   const ending = callExport(program, "call_tool", JSON.stringify(input), {
-    config: {},
-    allowedHosts: ["*"],
-    secret: () => undefined,
-    logLevel: "info",
-    signal: () => new AbortController().signal,
-    log: () => {},
-    notify: () => {},
-    ask: () => Promise.reject(new Error("nobody to ask")),
+    ...setup,
     ...more,
     world: {
       ...world,
@@ -115,3 +116,28 @@ describe("a guest that waits", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 });
+
+test.each(["exit", "random"])(
+  "a run that ends without what an earlier one has asked is refused, however it ends: %s",
+  async (name) => {
+    const input = JSON.stringify({
+      request: { name, arguments: { code: 0 } },
+      context: { id: "1", _meta: {} },
+    });
+    const head = {
+      version: JOURNAL_VERSION,
+      hash: program.hash!,
+      input,
+      seed: "00".repeat(32),
+      time: 0,
+    };
+    const asked = { what: "sleep", digest: "00".repeat(32), answer: "", at: 0 };
+    const run = (entries: JournalEntry[]) =>
+      callExport(program, "call_tool", input, {
+        ...setup,
+        recorded: { head, entries, notices: 0 },
+      });
+    expect(await run([])).toMatchObject({ kind: "returned" });
+    await expect(run([asked])).rejects.toThrow(/nothing more/);
+  },
+);
