@@ -47,14 +47,7 @@ export function countingIn(usage: (() => Pick<Usage, "add">) | undefined): Count
     await scheduler.wait(limits.usageMs);
     const taken = counts.take();
     dueAt = 0;
-    if (taken === undefined) return;
-    await usage()
-      .add(taken)
-      .catch((error: unknown) => {
-        // Runs may have been counted all the same.
-        counts.putBack(taken);
-        throw error;
-      });
+    if (taken) await usage().add(taken);
   };
   const plan = () => {
     // If the request is cancelled before it sends, a later request sends the counters. The clock may be set back.

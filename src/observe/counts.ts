@@ -183,12 +183,6 @@ export class Counts {
       this.#waiting.set(waiting.task, { ...waiting, ...briefly(waiting) });
   }
 
-  /** Takes back what can be told twice, where it was not told; what is newer stays. */
-  putBack({ stored, waiting }: Taken): void {
-    for (const one of stored) if (!this.#stored.has(one.object)) this.setStored(one);
-    for (const one of waiting) if (!this.#waiting.has(one.task)) this.setWaiting(one);
-  }
-
   /** All that was counted since the last time; undefined if that is nothing. */
   take(): Taken | undefined {
     const total = this.#total;

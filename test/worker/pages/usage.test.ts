@@ -77,26 +77,6 @@ describe("counters of an isolate", () => {
     expect(add.mock.calls[0]![0].total.runs).toBe(2);
   });
 
-  test("of bytes and of calls that wait are told again where they could not be told", async () => {
-    onTestFinished(() => void vi.restoreAllMocks());
-    vi.spyOn(console, "error").mockImplementation(() => {});
-    const add = vi.fn<(taken: Taken) => Promise<void>>(async () => {});
-    add.mockRejectedValueOnce(new Error("down"));
-    const { stored, waiting } = countingIn(() => ({ add }))!;
-    const names = { servlet: "a", tool: "b", caller: "c" };
-    stored({ object: "one", servlet: "a", caller: "c", bytes: 0 });
-    waiting({ task: "one", ...names, until: 0 });
-    await eventually(() => expect(add).toHaveBeenCalledOnce());
-    // The promise is refused in a later turn.
-    await scheduler.wait(1);
-    waiting({ task: "two", ...names, until: 5 });
-    await eventually(() => expect(add).toHaveBeenCalledTimes(2));
-    expect(add.mock.calls[1]![0]).toMatchObject({
-      stored: [{ object: "one", bytes: 0 }],
-      waiting: [{ task: "one", until: 0 }, { task: "two" }],
-    });
-  });
-
   test("know times to within half a doubling, also of sums", () => {
     const [quick, slow] = [new Counts(1), new Counts(1)];
     for (let nth = 0; nth < 90; nth++) quick.add(run({ ms: 10 }));
