@@ -65,8 +65,6 @@ export function issuerKeys({ issuer, jwks_uri }: Issuer, fetch: Fetch): JWTVerif
   };
 }
 
-/** True if now is less than `ms` from this Unix time, which may be ahead if the clock was set back. */
-
 /**
  * The `jwks_uri` of an issuer's metadata.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/authorization-server-discovery

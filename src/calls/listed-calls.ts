@@ -144,6 +144,12 @@ export class ListedCalls {
     for (const tell of this.#watching.values()) tell(event);
   }
 
+  /** When the next one is dropped, in Unix ms; undefined if none is listed. */
+  nextEnd(): number | undefined {
+    const query = "SELECT MIN(until) AS until FROM listed";
+    return this.#sql.exec<{ until: number | null }>(query).one().until ?? undefined;
+  }
+
   dropOld(): void {
     this.#sql.exec("DELETE FROM listed WHERE until <= ?", Date.now());
   }

@@ -46,7 +46,7 @@ export class Resumption {
   #unstoredInner: InnerRow[] = [];
   /** True once the object has the record of this request. */
   #isNoted = false;
-  /** What the object stores of the record, and the outcome. */
+  /** What the object stores of the record; the outcome is counted with the state. */
   #stored: StoredBytes;
   /** Places of requests that are being sent. */
   readonly #sending = new Set<string>();
@@ -79,7 +79,6 @@ export class Resumption {
 
   /** Stores the outcome unless there is one; returns the stored one. */
   async settle(outcome: Json): Promise<Json> {
-    await this.#count(outcome);
     return (await this.#states()).once("outcome", outcome, this.#by.until);
   }
 
@@ -161,7 +160,7 @@ export class Resumption {
     }
     const unstored = this.#takeUnstored();
     const begun = { head: this.#head!, inner: this.#by.recorded?.inner };
-    await this.#count([unstored, this.#isNoted || (begun.inner ?? "")]);
+    await this.#count(this.#isNoted ? unstored : [unstored, begun.inner]);
     const isRepeated = await states.intend(this.#attempt, {
       ...{ position, key, place, until: this.#by.until, begun, unstored },
     });

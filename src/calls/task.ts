@@ -330,8 +330,9 @@ export class Task extends DurableObject<Env> {
     if (await hasAskedTooOften(this.#store, waiting)) return this.#store.end(askedTooOften());
     const { reason } = waiting;
     const isShort = reason.kind === "retry" && reason.ms > 0;
-    const more = isShort && { reason: shortage(await this.#store.waits()) };
-    const next = Object.assign({}, waiting, more);
+    const next = isShort
+      ? Object.assign({}, waiting, { reason: shortage(await this.#store.waits()) })
+      : waiting;
     const { begun, handed } = waitOf(await this.#store.call(), next, this.#store);
     await this.#store.suspend(begun, handed);
     this.ctx.waitUntil(noteWaiting(this.#store, this.#server.serving));

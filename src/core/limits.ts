@@ -147,11 +147,9 @@ const all = {
   waitingBytesOfOne: 32 * 1024 * 1024,
   /** Overhead of each waiting guest beyond its own memory: V8's stack, its request, host objects. Measured: 0.1 MB. */
   waitingOverheadBytes: 256 * 1024,
-  /**
-   * Delay before a task that found no room to wait is run again, plus a random delay of up to as much; each time it finds none
-   * again, the delay is the last whole one, up to the second. A run opens the task's record and a guest.
-   */
+  /** Delay before a task that found no room to wait is run again, plus a random delay of up to as much. */
   shortageMs: 5000,
+  /** The longest such delay, before the random part: it grows while there is no room, as each run opens the task's record. */
   maxShortageMs: 60_000,
   /**
    * Host memory of one call: its journal, variables, notifications. Two of the largest HTTP responses, and a

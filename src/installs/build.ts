@@ -79,13 +79,6 @@ export const nameTaken = (name: string) =>
     `The name ${name} belongs to a servlet of the bundle or of the server itself, or to a skill of the project. Install yours under another name.`,
   );
 
-/** The fault of an install that would take the place of a servlet of the bundle or of the server itself. */
-export const toolkitTaken = (toolkit: string) =>
-  new Fault(
-    "conflict",
-    `The toolkit ${toolkit} belongs to a servlet of the bundle or of the server itself. Give yours another "toolkit" in servlet.json.`,
-  );
-
 /** The fault of a change that was based on another version than `current`, the one that is served (0: none). */
 export const changedMeanwhile = (name: string, current: number) => {
   const now = current === 0 ? "it is not installed now" : `version ${current} is served now`;

@@ -10,10 +10,10 @@ import type { Env } from "../bindings.ts";
 import type { BuildBucket } from "./bucket.ts";
 import { isSkillOfProject } from "../servlets/skills.ts";
 import { buildIn } from "./installs-rows.ts";
-import { digestsOf, invalidBuild, nameTaken, toolkitTaken, type Build } from "./build.ts";
+import { digestsOf, invalidBuild, nameTaken, type Build } from "./build.ts";
 import { REPLAYED_TASKS, type Installs } from "./installs.ts";
 import type { ServletLoader } from "./loaded.ts";
-import { overlapsOf, refuseClashes } from "./servable.ts";
+import { demandToolkit, overlapsOf, refuseClashes } from "./servable.ts";
 
 /** The version that an install has made, or found. */
 interface InstallResult {
@@ -104,7 +104,7 @@ export class Installer {
     const same = servlets.filter((one) => one.name !== build.name && toolkitOf(one) === toolkit);
     const versions = same.map(
       (one) =>
-        `Beware: ${printable(one.name)} also has the toolkit ${printable(toolkit)}. MCP clients see that of the newest version: ${versionOf(one)} there, ${versionOf(build)} here.`,
+        `Beware: ${printable(one.name)} also has the toolkit ${printable(toolkit)}, in version ${versionOf(one)}; this one is ${versionOf(build)}. MCP clients get the newest alone.`,
     );
     return [...versions, ...overlapsOf(build, servlets)];
   }
@@ -115,11 +115,11 @@ export class Installer {
     const { servlets } = (await this.#registry()).whole;
     const isOwn = servlets.some((one) => one.name === name && one.module !== undefined);
     if (isOwn || isSkillOfProject(servlets, name)) throw nameTaken(name);
-    const toolkit = toolkitOf(build);
-    for (const one of [name, toolkit]) if (RESERVED_NAMES.has(one)) throw nameTaken(one);
-    // With a newer version it would be served in the place of that servlet.
-    if (servlets.some((one) => one.module !== undefined && toolkitOf(one) === toolkit))
-      throw toolkitTaken(toolkit);
+    for (const one of [name, toolkitOf(build)]) if (RESERVED_NAMES.has(one)) throw nameTaken(one);
+    demandToolkit(
+      build,
+      servlets.filter((one) => one.module !== undefined),
+    );
     refuseClashes(build, servlets);
   }
 

@@ -14,7 +14,7 @@ import type { Bundle } from "../servlets/bundle.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { bucketOf } from "./bucket.ts";
 import { changedMeanwhile, digestsOf, nameTaken, type Build } from "./build.ts";
-import { refuseClashes } from "./servable.ts";
+import { demandToolkit, refuseClashes } from "./servable.ts";
 import { buildIn, type Published, TABLES, versionIn, type VersionRow } from "./installs-rows.ts";
 
 /** Versions of an installed servlet that are kept, to roll back to. */
@@ -86,9 +86,7 @@ export class Installs extends DurableObject<Env> {
       const current = this.#servedOf(name);
       if (current?.build === text) return { version: current.nr, isNew: false };
       this.#demandSeen(name, seen);
-      if (RESERVED_NAMES.has(name) || this.#bundled.some((one) => one.name === name)) {
-        throw nameTaken(name);
-      }
+      this.#demandPlace(build);
       this.#demandRoom(name, text);
       this.#refuseClashes(build);
       const version = 1 + (this.#versionsOf(name)[0]?.nr ?? 0);
@@ -163,8 +161,10 @@ export class Installs extends DurableObject<Env> {
         );
       }
       this.#demandSeen(name, seen);
+      const build = buildIn(found);
+      this.#demandPlace(build);
       this.#demandRoom(name, found.build);
-      this.#refuseClashes(buildIn(found));
+      this.#refuseClashes(build);
       this.#change(() => {
         this.#sql.exec("INSERT OR REPLACE INTO served VALUES (?, ?)", name, found.nr);
       });
@@ -327,6 +327,14 @@ export class Installs extends DurableObject<Env> {
 
   #servedOf(name: string): VersionRow | undefined {
     return this.#served().find((row) => row.name === name);
+  }
+
+  /** Throws `conflict` for a name or toolkit of the bundle's or the server's own. */
+  #demandPlace(build: Build): void {
+    const { name } = build;
+    if (RESERVED_NAMES.has(name) || this.#bundled.some((one) => one.name === name))
+      throw nameTaken(name);
+    demandToolkit(build, this.#bundled);
   }
 
   /** Throws `conflict` if there is no room to serve this build, which is JSON, in the place of the servlet's own. */

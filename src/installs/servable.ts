@@ -11,6 +11,7 @@ import { keepsState, manifestSchema, type Manifest } from "../servlets/manifest.
 import { once } from "../core/once.ts";
 import { NO_ENTRIES } from "../servlets/servlet.ts";
 import { entryCharacters } from "../servlets/skills.ts";
+import { folded, toolkitOf } from "../servlets/toolkit.ts";
 import { printable } from "../core/text.ts";
 import { describeIssue, invalidBuild, type Build } from "./build.ts";
 
@@ -155,6 +156,17 @@ function mountsOf({ allowed_paths = [] }: Manifest) {
     const why = error instanceof Error ? error.message : String(error);
     throw invalidBuild(`manifest.${why.replace(/\.$/, "")}`);
   }
+}
+
+/** Throws `conflict` for a build with the toolkit of one of these servlets: a newer version would be served in its place. */
+export function demandToolkit(build: Build, servlets: readonly PreparedServlet[]): void {
+  const toolkit = toolkitOf(build);
+  const isTaken = servlets.some((one) => folded(toolkitOf(one)) === folded(toolkit));
+  if (isTaken)
+    throw new Fault(
+      "conflict",
+      `The toolkit ${toolkit} belongs to a servlet of the bundle or of the server itself. Give yours another "toolkit" in servlet.json.`,
+    );
 }
 
 /** Throws `conflict` for a build with a tool, prompt or resource that another of these servlets has. */

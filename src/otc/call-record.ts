@@ -106,10 +106,7 @@ export class CallRecord extends DurableObject<Env> {
     const isCounted = new StoredBytes(count, "").add(response);
     const kept = await isCounted.then(
       () => response,
-      (error: unknown) => {
-        report(error);
-        return failed(call, UNCOUNTED);
-      },
+      (error: unknown) => (report(error).code === "too_many" ? failed(call, UNCOUNTED) : response),
     );
     try {
       await this.#store({ asks, response: kept });

@@ -213,7 +213,7 @@ function resultOf(ask: Ask, decision: string | null, content: Json): Json | unde
 function complaintOf(ask: Ask, { content }: Json, fields: readonly Field[]): Complaint | undefined {
   const schema = schemaIn(ask);
   if (schema === undefined || !isObject(content)) return undefined;
-  const check = checkOf(schema, { name: "requestedSchema", formats: FORMATS });
+  const check = checkOf(schema, { name: "requestedSchema", formats: FORMATS, isInput: true });
   const issues = check(content);
   if (issues === undefined) return undefined;
   const wrong = new Map<string, string>();

@@ -180,8 +180,12 @@ export class PersonObject extends DurableObject<Env> {
     this.#sql.exec(SCHEMA);
   }
 
-  override alarm(): void {
-    this.#dropOldCalls();
+  override alarm(info?: AlarmInvocationInfo): Promise<void> {
+    return this.#alarm.ring(info, async () => {
+      this.#dropOldCalls();
+      const next = this.#listed.nextEnd();
+      if (next !== undefined) await this.#alarm.set(next);
+    });
   }
 
   #dropOldCalls(): void {

@@ -3,6 +3,7 @@ import type { CallContext } from "../core/call-context.ts";
 import { Fault } from "../core/errors.ts";
 import { isUpdate, type Notification } from "../core/model.ts";
 import { JOURNAL_VERSION, type JournalHead, type KnownRecord } from "../core/record.ts";
+import { isShortage } from "../core/suspension.ts";
 import { callExport, type Ending, type Program } from "../wasm/call.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import type { Deployment, FindTool } from "./deployment.ts";
@@ -84,7 +85,8 @@ export function connected(
         tellEnded(watched, ending, result);
         return result;
       } catch (error) {
-        if (ending === undefined) call.spent?.(Infinity);
+        // Nobody knows what a run has computed that was cut off; one that found no room has not begun.
+        if (ending === undefined && !isShortage(Fault.from(error))) call.spent?.(Infinity);
         tellFailed(watched, ending, error);
         throw error;
       }

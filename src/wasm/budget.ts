@@ -79,7 +79,7 @@ export class FuelMeter {
   #next: bigint;
   /** The fuel that was left when it was last counted. */
   #counted: bigint;
-  #ofOthers = 0;
+  #innerFuel = 0;
 
   constructor(gauge: { value: bigint }, { fuel = limits.guestFuel, fuelUsed = 0 }: Fuel) {
     const left = Math.floor(fuel * limits.callTanks) - fuelUsed;
@@ -127,13 +127,13 @@ export class FuelMeter {
   payCounted(units: number): void {
     const whole = Math.ceil(units);
     this.#counted -= BigInt(whole);
-    this.#ofOthers += whole;
+    this.#innerFuel += whole;
     this.pay(whole);
   }
 
-  /** Fuel that others have used for the guest in this run. */
-  get ofOthers(): number {
-    return this.#ofOthers;
+  /** Fuel that calls inside have used in this run. */
+  get innerFuel(): number {
+    return this.#innerFuel;
   }
 
   pay(units: number): void {
@@ -179,7 +179,7 @@ export class Reservation {
     return reservation.grow(bytes + limits.waitingOverheadBytes) ? reservation : undefined;
   }
 
-  /** Takes more; false where there is no room for it. Nothing once it is released: what comes then is nobody's. */
+  /** Takes more; false where there is no room for it. Does nothing after its release. */
   grow(bytes: number): boolean {
     if (this.#isReleased) return true;
     const { all, own } = this.#others();

@@ -102,8 +102,8 @@ export async function callExport(
     // A run that found no room and got no further will be repeated, and is not the guest's doing. Calls inside may have gone on.
     const isInVain =
       reason.reason.kind === "retry" && journal.position === (recorded?.entries.length ?? 0);
-    const { used, ofOthers } = guest.fuelMeter!;
-    const fuelUsed = isInVain ? (setup.fuelUsed ?? 0) + ofOthers : used;
+    const { used, innerFuel } = guest.fuelMeter!;
+    const fuelUsed = isInVain ? (setup.fuelUsed ?? 0) + innerFuel : used;
     const suspended = new Suspended(reason.reason, fuelUsed, {
       recorded: journal.recorded(reason.reason),
     });

@@ -86,7 +86,7 @@ export class SessionStreams {
       // The number is assigned here, where messages are written one after the other.
       const seq = this.#events.newest + 1;
       const name = SessionEvents.nameOf(seq);
-      await this.#events.makeRoom(bytes);
+      await this.#events.countMore(bytes);
       const write = await this.#store.rows.prepare({ texts: { ...texts, [name]: message } });
       if (!this.#store.exists) return;
       const connection = this.#open.get(stream);
@@ -344,7 +344,7 @@ class SessionEvents {
   }
 
   /** Counts each MiB that another message fills; `trim` drops older ones where its caller may store no more. */
-  async makeRoom(bytes: number): Promise<void> {
+  async countMore(bytes: number): Promise<void> {
     const most = Math.min(this.#total.bytes + bytes, limits.sessionEventBytes);
     while (this.#counted < most) {
       try {
@@ -411,7 +411,7 @@ class SessionEvents {
       this.#drop(oldest, total);
       if (!this.#hasDropped) {
         console.warn(
-          "More messages than a session keeps, or than are counted for its caller. Its oldest are dropped.",
+          "A session has more messages that its client has not read than it keeps (limits: sessionEvents, sessionEventBytes, and keptPerDay of its caller). Its oldest are dropped.",
         );
         this.#hasDropped = true;
       }

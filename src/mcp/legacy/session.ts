@@ -124,7 +124,6 @@ export class Session extends DurableObject<Env> {
     await this.#hub().delist(id);
     const principal = await this.#store.principal().catch(() => owner);
     this.#inConsole(principal, (persons, by) => persons.unlist(by, id));
-    // A call that begins after this would never be ended.
     await this.#protocol.end();
     await this.#store.forget();
     return true;
@@ -197,12 +196,12 @@ export class Session extends DurableObject<Env> {
       return alarm.set(used + idleMs);
     }
     if (isLate || !this.#protocol.isListening) {
-      // The platform tries a failed alarm again for some minutes only.
-      const again = (error: unknown) => {
+      // The platform would try a failed alarm again for some minutes only.
+      const retryLater = (error: unknown) => {
         report(error);
-        return alarm.set(now + limits.sessionIdleMs);
+        return alarm.set(now + limits.sessionPingMs);
       };
-      return void (await this.end(owner).catch(again));
+      return void (await this.end(owner).catch(retryLater));
     }
     await this.#protocol.ping(); // Its client is connected, and an answer counts as use.
     return alarm.set(used + idleMs + limits.sessionPingMs);

@@ -6,6 +6,7 @@ import { ELICIT, http, saidIn, steps } from "./plans.ts";
 import { Events } from "../mcp/legacy/session-client.ts";
 import { begin } from "../mcp/legacy/session-steps.ts";
 import { NAP, planned, until } from "./task-steps.ts";
+import { Turns } from "../../../src/storage/turns.ts";
 
 /** The fuel that all runs of one call share. */
 prepare();
@@ -87,6 +88,21 @@ test("runs that find no room to wait in use up nothing", async () => {
   const id = await planned(NAP);
   expect(saidIn(await until(id, "completed"))).toEqual(["slept"]);
   await other;
+});
+
+test("nor do those that find the state of a tool in use that they call", async () => {
+  limited({ shortageMs: 5, callTanks: 1 });
+  const full = new Turns(0);
+  full.takeNow();
+  const { take } = Turns.prototype;
+  let refused = 0;
+  vi.spyOn(Turns.prototype, "take").mockImplementation(function (this: Turns, signal) {
+    return take.call(refused++ < 8 ? full : this, signal);
+  });
+  const inside = { tool: "growing-add", args: { name: "patient" } };
+  const { result } = await until(await planned({ do: "call", calls: [inside] }), "completed");
+  expect(refused).toBeGreaterThan(8);
+  expect(JSON.stringify(result)).toContain("added");
 });
 
 test("a task of before, whose fuel was not counted, goes on", async () => {
