@@ -5,7 +5,7 @@ import { Refusal } from "../refusal.ts";
 import { checkManifest, readManifest } from "../scan.ts";
 import { refuseName, refuseTaken } from "../servlet-name.ts";
 import { demandServlet } from "./content.ts";
-import { ociDigestOf, writePin, type Pin } from "./lock.ts";
+import { ociDigestOf, writePin, type Pin, type Signed } from "./lock.ts";
 import { isImage, openSource, sourceInManifest } from "./origin.ts";
 import { cacheWasm } from "./pinned.ts";
 import { publicKey, signedBy, type SignaturePolicy } from "./signatures.ts";
@@ -92,7 +92,8 @@ export async function fetchPin(
   { folder, policy, cache }: { folder: string; policy: SignaturePolicy; cache: string },
 ): Promise<{ pin: Pin; wasm: Uint8Array<ArrayBuffer> }> {
   const { image, wasm: read } = await openSource(source, folder);
-  const signed = image === undefined ? policy : await signedBy(image, policy, { source, cache });
+  const signed: Signed =
+    image === undefined ? { by: "nobody" } : await signedBy(image, policy, { source, cache });
   const wasm = await read();
   await demandServlet(wasm, source);
   const pin: Pin = {
@@ -100,7 +101,7 @@ export async function fetchPin(
     ...(image !== undefined && { manifest: image.digest }),
     digest: ociDigestOf(wasm),
     size: wasm.length,
-    signed: signed as Pin["signed"],
+    signed,
   };
   return { pin, wasm };
 }
