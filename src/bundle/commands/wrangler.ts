@@ -9,6 +9,8 @@ export type Output = "inherit" | ((chunk: string, stream: "stdout" | "stderr") =
 interface ProcessOptions {
   /** Receives the messages of the process. */
   onMessage?: (message: unknown) => void;
+  /** Its standard input; by default that of this terminal, or none where a function takes the output. */
+  input?: string;
   /** Ends the process. */
   signal?: AbortSignal;
 }
@@ -32,15 +34,22 @@ export function wrangler(
 export function runNodeScript(
   script: string[],
   output: Output = "inherit",
-  { onMessage, signal }: ProcessOptions = {},
+  { onMessage, input, signal }: ProcessOptions = {},
 ): Promise<number> {
-  const [input, out] =
-    output === "inherit" ? (["inherit", "inherit"] as const) : (["ignore", "pipe"] as const);
+  const out = output === "inherit" ? "inherit" : "pipe";
+  const from = output === "inherit" ? "inherit" : "ignore";
   const child = spawn(process.execPath, script, {
     // Nothing here reads what it would ask Cloudflare about this machine's network, with a stack trace where it is offline.
     env: { CLOUDFLARE_CF_FETCH_ENABLED: "false", ...process.env },
-    stdio: [input, out, out, ...(onMessage ? (["ipc"] as const) : [])],
+    stdio: [
+      input === undefined ? from : "pipe",
+      out,
+      out,
+      ...(onMessage ? (["ipc"] as const) : []),
+    ],
   });
+  // A process that ends without reading it says why by its exit code.
+  child.stdin?.on("error", () => {}).end(input);
   if (onMessage) child.on("message", onMessage);
   if (output !== "inherit") {
     for (const name of ["stdout", "stderr"] as const) {

@@ -17,6 +17,13 @@ test("its output says which stream it was written to", async () => {
   expect({ code, ...written }).toEqual({ code: 3, stdout: "[]\n", stderr: "a warning\n" });
 });
 
+test("its input can be given", async () => {
+  let text = "";
+  const script = "process.stdin.on('data', (chunk) => process.stdout.write(chunk))";
+  await runNodeScript(["-e", script], (chunk) => void (text += chunk), { input: "keys" });
+  expect(text).toBe("keys");
+});
+
 test.each(["SIGINT", "SIGTERM"])(
   "%s stops what would go on after a run, even where the run ends well",
   async (signal) => {
