@@ -5,7 +5,14 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join, resolve, sep } from "node:path";
 import { promisify } from "node:util";
-import { filesDigest, readIfThere, contentHash, writeWhole } from "../cache.ts";
+import {
+  contentHash,
+  fileTime,
+  filesDigest,
+  haveChanged,
+  readIfThere,
+  writeWhole,
+} from "../cache.ts";
 import { Refusal } from "../refusal.ts";
 import { instead } from "./messages.ts";
 import { PREACT, VIEW_LIBRARY } from "../view-page.ts";
@@ -71,11 +78,12 @@ async function checkAll(
   const note = noteOf(settings, cache);
   const notes = entries.map((entry) => noteOf(settingsFor([entry]), cache));
   if ((await areUpToDate([note])) || (await areUpToDate(notes))) return;
-  progress(`checking the types of ${entries.join(", ")}`);
   await mkdir(cache, { recursive: true });
   // A unique name, because another check may be running.
   const config = join(cache, `tsconfig.${nameOf(settings)}.json`);
   await writeFile(config, settings);
+  const begin = await fileTime(cache);
+  progress(`checking the types of ${entries.join(", ")}`);
   const output = await outputOf(config);
   const messages = messagesIn(messagesBut(isTheirs, output));
   if (messages !== "") {
@@ -83,6 +91,7 @@ async function checkAll(
   }
   const files = filesIn(output);
   const passed = JSON.stringify({ files, digest: await filesDigest(files) });
+  if (await haveChanged(files, begin)) return;
   await Promise.all([...new Set([note, ...notes])].map((path) => writeWhole(path, passed)));
 }
 

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -87,6 +88,19 @@ test("servlets that were checked together are not checked again alone, until one
   await expect(check(other!)).rejects.toThrow("no_such_name");
   await check(one!);
   expect(checks).toHaveLength(3);
+});
+
+test("a servlet that is saved while its types are checked is checked again", async () => {
+  const path = await folder.write({ "servlet.ts": tool('return "yes";') });
+  const entry = join(path, "servlet.ts");
+  const check = (during: () => void) => checkTypes([entry], join(folder.path(), "cache"), during);
+  await check(() => {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+    writeFileSync(entry, tool('return "no";'));
+  });
+  let isCheckedAgain = false;
+  await check(() => (isCheckedAgain = true));
+  expect(isCheckedAgain).toBe(true);
 });
 
 test.each([
