@@ -227,6 +227,11 @@ describe("is refused, and nothing is written:", () => {
       /plugins\.Time-now: the name is taken by plugins\.time_now/,
     ],
     [
+      "a name that is the server's own",
+      () => two("ok", "server"),
+      /plugins\.server: "server" is the server's own/,
+    ],
+    [
       "a pattern of Rust's",
       () => ({
         plugins: {
