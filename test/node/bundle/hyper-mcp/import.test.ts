@@ -261,6 +261,14 @@ describe("is refused, and nothing is written:", () => {
       () => ({ oci: { cert_url: "(a|b)", cert_issuer: "c" }, ...two("ok", "fine") }),
       /oci\.cert_url: a regular expression/,
     ],
+    [
+      "a signer with a star, which a glob has for any characters",
+      () => ({
+        oci: { cert_url: String.raw`https://ci/\*`, cert_issuer: "c" },
+        ...two("ok", "fine"),
+      }),
+      /oci\.cert_url: a regular expression/,
+    ],
     ["no plugins", () => ({ plugins: {} }), /it has no plugins/],
   ])("%s", async (_, config, message) => {
     const { code, stdout, stderr } = await imported(config());
