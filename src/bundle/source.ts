@@ -73,10 +73,12 @@ export async function refuseMisnamed(folder: string, names: readonly string[]): 
   }
 }
 
-/** Those of the names that are not of folders: a servlet may have some, with files that it begins with. */
+/** Those of the names that are of files: not of folders that it begins with, nor of links to nothing, as editors make. */
 async function filesIn(folder: string, names: string[]): Promise<string[]> {
-  const states = await Promise.all(names.map((name) => stat(join(folder, name))));
-  return names.filter((_, at) => states[at]!.isFile());
+  const states = await Promise.all(
+    names.map((name) => stat(join(folder, name)).catch(() => undefined)),
+  );
+  return names.filter((_, at) => states[at]?.isFile());
 }
 
 /**

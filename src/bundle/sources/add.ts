@@ -4,6 +4,7 @@ import { join, relative } from "node:path";
 import { Refusal } from "../refusal.ts";
 import { checkManifest, readManifest } from "../scan.ts";
 import { refuseName, refuseTaken } from "../servlet-name.ts";
+import { textIfThere } from "../text-file.ts";
 import { demandServlet } from "./content.ts";
 import { ociDigestOf, writePin, type Pin, type Signed } from "./lock.ts";
 import { isImage, openSource, sourceInManifest } from "./origin.ts";
@@ -140,7 +141,7 @@ export async function policyOf(source: string, trust: Trust): Promise<SignatureP
 export async function removeSource(name: string, folders: readonly string[]): Promise<string> {
   for (const parent of folders) {
     const folder = join(parent, name);
-    const text = await readFile(join(folder, "servlet.json"), "utf8").catch(() => undefined);
+    const text = await textIfThere(join(folder, "servlet.json"));
     if (text === undefined || name === "" || /[/\\]/.test(name)) continue;
     const others = (await readdir(folder)).filter((file) => file !== "servlet.json");
     const { source } = await readManifest(join(folder, "servlet.json"), text);
