@@ -72,9 +72,10 @@ function readKeys(file: string): Keys {
   try {
     return keysSchema.parse(JSON.parse(readFileSync(file, "utf8")));
   } catch (error) {
-    const why = error instanceof z.ZodError ? "it does not have the form of keys" : error;
+    const isJson = error instanceof z.ZodError;
+    const why = isJson ? "it does not have the form of keys" : (error as Error).message;
     throw new Refusal(
-      `${FILE} is damaged: ${why instanceof Error ? why.message : why}. Restore it: the value of API_KEYS in ${VARIABLES[0]} is its text. Or delete it, and make all keys again.`,
+      `${FILE} is damaged: ${why}. Restore it: the value of API_KEYS in ${VARIABLES[0]} is its text. Or delete it, and make all keys again.`,
     );
   }
 }
