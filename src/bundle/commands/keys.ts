@@ -10,15 +10,18 @@ import { argumentsIn } from "../arguments.ts";
 import { Refusal } from "../refusal.ts";
 import { wrangler } from "./wrangler.ts";
 
-/** Keys by their names, as the Worker's secret API_KEYS has them. */
+/** Keys by their names, as the Worker's secret API_KEYS has them: a hash alone is a key that may do all. */
 const keysSchema = z.record(
   z.string(),
-  z.object({
-    hash: z.string(),
-    scopes: z.array(z.string()).optional(),
-    /** ISO 8601. */
-    expires: z.string().optional(),
-  }),
+  z.union([
+    z.string(),
+    z.looseObject({
+      hash: z.string(),
+      scopes: z.array(z.string()).optional(),
+      /** ISO 8601. */
+      expires: z.string().optional(),
+    }),
+  ]),
 );
 type Keys = z.infer<typeof keysSchema>;
 
@@ -72,10 +75,10 @@ function readKeys(file: string): Keys {
   try {
     return keysSchema.parse(JSON.parse(readFileSync(file, "utf8")));
   } catch (error) {
-    const isJson = error instanceof z.ZodError;
-    const why = isJson ? "it does not have the form of keys" : (error as Error).message;
+    const isValidJson = error instanceof z.ZodError;
+    const why = isValidJson ? "it does not have the form of keys" : (error as Error).message;
     throw new Refusal(
-      `${FILE} is damaged: ${why}. Restore it: the value of API_KEYS in ${VARIABLES[0]} is its text. Or delete it, and make all keys again.`,
+      `${FILE} is damaged: ${why}. Restore it: the value of API_KEYS in .dev.vars or .env is its text. Or delete it, and make all keys again.`,
     );
   }
 }
@@ -193,7 +196,9 @@ function listed(keys: Keys, isThere: boolean): string {
       : "No key was made here. Without API_KEYS a server is open to anybody, unless it has OWNER_PASSPHRASE or OAUTH_ISSUERS.";
   }
   return rows
-    .map(([of, { scopes, expires }]) => {
+    .map(([of, key]) => {
+      const { scopes, expires } =
+        typeof key === "string" ? { scopes: undefined, expires: undefined } : key;
       const verb =
         expires !== undefined && Date.parse(expires) < Date.now() ? "expired" : "expires";
       const what = scopesInWords(scopes).padEnd(32);

@@ -164,6 +164,13 @@ describe("npm run keys", () => {
     },
   );
 
+  test("keeps a key that is a hash alone, as API_KEYS may have it", async () => {
+    await writeFile(join(folder, ".keys.json"), JSON.stringify({ eve: "ab".repeat(32) }));
+    await keys("create", "ada");
+    expect(await keys("list")).toMatch(/^eve +all but operator +expires never$/m);
+    expect((await kept()).eve).toBe("ab".repeat(32));
+  });
+
   test("gives wrangler the keys, and fails with a message where it does", async () => {
     await keys("create", "ada");
     const asked: unknown[] = [];
