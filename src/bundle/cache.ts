@@ -1,7 +1,7 @@
 import { shared } from "./work.ts";
 import { createHash } from "node:crypto";
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 
 export function contentHash(...parts: (string | Uint8Array)[]): string {
   const hash = createHash("sha256");
@@ -39,7 +39,7 @@ export interface Built {
 }
 
 /**
- * Returns a build's output, and rebuilds only if a file that it read has changed. `recipe` identifies
+ * Returns a build's output, and rebuilds only if a file that it read has changed, also while it was built. `recipe` identifies
  * everything else that the output depends on.
  */
 export function cachedBuild(
@@ -57,16 +57,42 @@ async function builtAt(
   build: () => Promise<Built>,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const known = await readIfThere(note);
+  const outputAt = (digest: string) =>
+    join(folder, `${contentHash(basename(note), digest).slice(0, 32)}.wasm`);
   if (known !== undefined) {
     const { inputs, digest } = JSON.parse(new TextDecoder().decode(known));
-    const output = await readIfThere(join(folder, `${digest}.wasm`));
+    const output = await readIfThere(outputAt(digest));
     if (output !== undefined && (await filesDigest(inputs)) === digest) return output;
   }
+  const begin = await fileTime(folder);
   const { output, inputs } = await build();
   const digest = await filesDigest(inputs);
-  await writeWhole(join(folder, `${digest}.wasm`), output);
+  if (await haveChanged(inputs, begin)) return output;
+  await writeWhole(outputAt(digest), output);
   await writeWhole(note, JSON.stringify({ inputs, digest }));
   return output;
+}
+
+/** The present time by the clock of a folder's file system, in ns. */
+export async function fileTime(folder: string): Promise<bigint> {
+  const path = join(folder, `time.${process.pid}.${Math.random().toString(36).slice(2)}`);
+  await mkdir(folder, { recursive: true });
+  await writeFile(path, "");
+  const { ctimeNs } = await stat(path, { bigint: true });
+  await rm(path);
+  return ctimeNs;
+}
+
+/**
+ * True if one of these files has changed since a `fileTime`, or is gone. Asked after their digest was taken: else the
+ * digest may be of other contents than a compiler has read in the meantime.
+ */
+export async function haveChanged(files: readonly string[], since: bigint): Promise<boolean> {
+  const isChanged = async (file: string) => {
+    const state = await stat(file, { bigint: true }).catch(() => undefined);
+    return state === undefined || state.ctimeNs > since;
+  };
+  return (await Promise.all(files.map(isChanged))).includes(true);
 }
 
 /** The digest of the contents of files; some of them may be missing. */

@@ -1,5 +1,4 @@
 /** `profiles.json`: what it may say, where in it a fault is, and which of its patterns match nothing. */
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isMap, LineCounter, parseDocument, type Document } from "yaml";
 import * as z from "zod";
@@ -21,6 +20,7 @@ import type { Member } from "./bundle.ts";
 import { Refusal } from "./refusal.ts";
 import { valueOfJson } from "./scan.ts";
 import type { SkillArchive } from "./skills.ts";
+import { textIfThere } from "./text-file.ts";
 
 const FILE = "profiles.json";
 
@@ -103,7 +103,7 @@ export interface ProfilesFile {
 /** The profiles of the project in this folder; undefined if it has none. Throws a `Refusal`. */
 export async function readProfiles(folder: string): Promise<ProfilesFile | undefined> {
   const path = join(folder, FILE);
-  const content = await readFile(path, "utf8").catch(() => undefined);
+  const content = await textIfThere(path);
   if (content === undefined) return undefined;
   const text = content.replace(/^\uFEFF/, "");
   const value = await valueOfJson(path, text);

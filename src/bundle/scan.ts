@@ -1,4 +1,4 @@
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
 import { transform, type TransformFailure } from "esbuild";
 import { manifestSchema, normaliseKeys, type Manifest } from "../servlets/manifest.ts";
@@ -6,6 +6,7 @@ import { nearest } from "../core/nearest.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { Refusal, type Refusals } from "./refusal.ts";
 import { refuseMisnamed, sourceIn, type Source } from "./source.ts";
+import { textIfThere } from "./text-file.ts";
 import { buildCommandOf, commandIn } from "./toolchains.ts";
 import { parseJson } from "../core/text.ts";
 
@@ -71,7 +72,11 @@ async function scanFolder(folder: string, refusals: Refusals): Promise<FoundServ
   for (const entry of entries) {
     const path = join(folder, entry.name);
     if (entry.name.startsWith(".") || entry.name === "node_modules") continue;
-    if ((await stat(path)).isDirectory()) {
+    const state = await stat(path).catch(() => undefined);
+    if (state === undefined) {
+      // Any other file has gone since the folder was read, as those of editors do.
+      if (entry.isSymbolicLink()) await refusals.collect(() => refuseLink(path));
+    } else if (state.isDirectory()) {
       const one = await refusals.collect(() => servletIn(path));
       if (one !== undefined) found.push(one);
     } else if ([".wasm", ".wat"].includes(extname(entry.name))) {
@@ -89,9 +94,13 @@ async function scanFolder(folder: string, refusals: Refusals): Promise<FoundServ
   return found;
 }
 
+function refuseLink(path: string): never {
+  throw new Refusal(`${path}: it is a link to nothing: correct it, or remove it`);
+}
+
 async function servletIn(folder: string): Promise<FoundServlet | undefined> {
   const path = join(folder, "servlet.json");
-  const text = await readFile(path, "utf8").catch(() => undefined);
+  const text = await textIfThere(path);
   const beside = await sourceIn(folder);
   const unbuilt = beside === undefined ? buildCommandOf(await readdir(folder)) : undefined;
   if (beside === undefined && text === undefined && unbuilt === undefined) return undefined;

@@ -1,6 +1,6 @@
 /** The files that a servlet's folders begin with. */
 import { readdir, readFile, realpath } from "node:fs/promises";
-import { join, sep } from "node:path";
+import { join, relative, sep } from "node:path";
 import { archiveOf } from "../files/archive.ts";
 import { parseMounts } from "../files/mounts.ts";
 import { keepsState } from "../servlets/manifest.ts";
@@ -83,7 +83,7 @@ export async function filesOf(folder: string) {
     .toSorted();
   return Promise.all(
     paths.map(async (path) => ({
-      path: path.slice(folder.length + 1).replaceAll(sep, "/"),
+      path: relative(folder, path).replaceAll(sep, "/"),
       bytes: new Uint8Array(await readFile(path)),
     })),
   );

@@ -1,12 +1,13 @@
 /** The names of new servlets. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { Refusal } from "./refusal.ts";
 
 /** Tools are named after servlets, and test lines after tools. */
 const LONGEST_NAME = 32;
 
-/** Throws a `Refusal` for a name that does not fit the pattern, which allows these characters. */
+/** Throws a `Refusal` for a name that does not fit the pattern, which allows these characters, or is reserved. */
 export function refuseName(name: string, pattern: RegExp, allowed: string): void {
   if (!pattern.test(name)) {
     throw new Refusal(
@@ -15,6 +16,9 @@ export function refuseName(name: string, pattern: RegExp, allowed: string): void
   }
   if (name.length > LONGEST_NAME) {
     throw new Refusal(`"${name}" is too long: take a name of at most ${LONGEST_NAME} characters`);
+  }
+  if (RESERVED_NAMES.has(name)) {
+    throw new Refusal(`"${name}" is the server's own name for tools or scopes: take another name`);
   }
   if (name === "assembly") {
     throw new Refusal(

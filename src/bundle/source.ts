@@ -1,9 +1,10 @@
 /** Builds a servlet's wasm from what lies in its folder. */
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
-import { dirname, extname, join, relative } from "node:path";
+import { createRequire } from "node:module";
+import { dirname, extname, join, relative, resolve } from "node:path";
 import { cachedBuild, type Built } from "./cache.ts";
 import { Refusal } from "./refusal.ts";
-import { assemble } from "./wasm/binaryen.ts";
+import { assemble, FEATURES, version } from "./wasm/binaryen.ts";
 import { pythonPlugin } from "./python/engine.ts";
 import { pinnedWasm } from "./sources/pinned.ts";
 import { builtIn } from "./toolchains.ts";
@@ -72,10 +73,12 @@ export async function refuseMisnamed(folder: string, names: readonly string[]): 
   }
 }
 
-/** Those of the names that are not of folders: a servlet may have some, with files that it begins with. */
+/** Those of the names that are of files: not of folders that it begins with, nor of links to nothing, as editors make. */
 async function filesIn(folder: string, names: string[]): Promise<string[]> {
-  const states = await Promise.all(names.map((name) => stat(join(folder, name))));
-  return names.filter((_, at) => states[at]!.isFile());
+  const states = await Promise.all(
+    names.map((name) => stat(join(folder, name)).catch(() => undefined)),
+  );
+  return names.filter((_, at) => states[at]?.isFile());
 }
 
 /**
@@ -95,14 +98,20 @@ export async function build(
     case "pinned":
       return pinnedWasm(dirname(first), source.origin!, cache, progress);
     case "wat":
-      return cachedBuild(cache, `wat ${first}`, async () => ({
+      return cachedBuild(cache, recipe("wat", await version(), FEATURES, [first]), async () => ({
         output: await assemble(first),
         inputs: [first],
       }));
     case "assemblyscript": {
       // Folders that are links to one another are built once.
       const real = relative(".", await realpath(first));
-      return cachedBuild(cache, `assemblyscript ${real}`, () => {
+      const made = recipe(
+        "assemblyscript",
+        await versionOf("assemblyscript/package.json"),
+        ASC_FLAGS,
+        [real],
+      );
+      return cachedBuild(cache, made, () => {
         progress("compiling AssemblyScript");
         return compileAssemblyScript(first);
       });
@@ -111,21 +120,44 @@ export async function build(
       return interpreterPlugin(cache, progress);
     case "python":
       return pythonPlugin(cache);
-    case "c":
-      return cachedBuild(cache, `c ${first}`, () => {
+    case "c": {
+      // All its files: a new one beside them is compiled, too.
+      const made = recipe(
+        "c",
+        await versionOf("@yowasp/clang", "../../package.json"),
+        C_FLAGS,
+        source.files,
+      );
+      return cachedBuild(cache, made, () => {
         progress("compiling C");
         return compileC(source.files);
       });
+    }
   }
 }
+
+/** All that a build's output depends on but the contents of files. */
+const recipe = (
+  language: string,
+  compiler: string,
+  flags: readonly string[],
+  files: readonly string[],
+): string => JSON.stringify({ language, compiler, flags, files });
+
+/** The version of the package at a path that `require` resolves; `manifest` is the way from there to its package.json. */
+async function versionOf(path: string, manifest = "."): Promise<string> {
+  const resolved = createRequire(import.meta.url).resolve(path);
+  return JSON.parse(await readFile(resolve(resolved, manifest), "utf8")).version;
+}
+
+const ASC_FLAGS = ["-O3", "--runtime", "stub", "--outFile", "servlet.wasm"];
 
 async function compileAssemblyScript(entry: string): Promise<Built> {
   const { default: asc } = await import("assemblyscript/asc");
   const inputs = new Set<string>();
   let output: Uint8Array | undefined;
-  const flags = ["-O3", "--runtime", "stub", "--outFile", "servlet.wasm"];
   let diagnostics = "";
-  const { error } = await asc.main([relative(".", entry), ...flags], {
+  const { error } = await asc.main([relative(".", entry), ...ASC_FLAGS], {
     readFile: async (name, baseDir) => {
       const path = join(baseDir, name);
       const text = await readFile(path, "utf8").catch(() => null);

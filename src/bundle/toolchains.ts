@@ -112,7 +112,9 @@ export async function buildWarnings({ place, source }: Built): Promise<string[]>
   const { mtimeMs: builtAt } = await stat(plugin);
   for (const name of files.filter((one) => toolchainOf(names)?.sources.test(one))) {
     const path = join(place, name);
-    if ((await stat(path)).mtimeMs < builtAt + CHECKOUT_MS) continue;
+    // Editors make links to nothing.
+    const state = await stat(path).catch(() => undefined);
+    if (state === undefined || state.mtimeMs < builtAt + CHECKOUT_MS) continue;
     return [`${path} is newer than ${plugin}: ${commandIn(place, build)} builds it again`];
   }
   return [];

@@ -278,7 +278,7 @@ export const SETTING_NAMES: readonly string[] = Object.keys(settingsSchema.shape
 
 /** Reads the configuration. Throws an error that names each variable that is wrong, and not its value. */
 export function readSettings(env: object): Settings {
-  const read = settingsSchema.safeParse(env);
+  const read = settingsSchema.safeParse({ ...env, ...variablesOf(env) });
   if (read.success) return checked(read.data);
   const wrong = read.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
   throw new Error(`The Worker's configuration is not valid. ${wrong.join("; ")}`);
@@ -331,10 +331,16 @@ export function demandAudience(settings: Settings): void {
   );
 }
 
-/** All variables and secrets that are text. */
+/** True for a variable or secret; false for a binding. wrangler.toml may have numbers and booleans without quotes. */
+const isVariable = (value: unknown): value is string | number | boolean =>
+  ["string", "number", "boolean"].includes(typeof value);
+
+/** All variables and secrets, as text. */
 export function variablesOf(env: object): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(env).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+    Object.entries(env)
+      .filter(([, value]) => isVariable(value))
+      .map(([name, value]) => [name, String(value)]),
   );
 }
 
@@ -344,7 +350,7 @@ export function ownNamesOf(settings: Settings, env: object): ReadonlySet<string>
     ...Object.values(settings.ACCOUNTS ?? {}),
     ...(settings.OAUTH_ISSUERS ?? []).map(({ client }) => client),
   ];
-  const bound = Object.entries(env).filter(([, value]) => typeof value !== "string");
+  const bound = Object.entries(env).filter(([, value]) => !isVariable(value));
   return new Set([
     ...OWN_NAMES,
     ...Object.keys(env).filter(isServersOwn),

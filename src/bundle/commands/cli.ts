@@ -85,7 +85,7 @@ async function perform(): Promise<number | void> {
     case "deploy":
       return (await import("./deploy.ts")).deploy(args);
     case "keys": {
-      const said = (await import("./keys.ts")).keyCommand(args);
+      const said = await (await import("./keys.ts")).keyCommand(args);
       return said === "" ? undefined : console.log(said);
     }
     case "registry": {

@@ -181,7 +181,7 @@ async function readNote(): Promise<z.infer<typeof noteSchema>> {
 
 async function putObject(put: string[], run: RunWrangler): Promise<void> {
   let said = "";
-  const code = await run(["r2", "object", "put", ...put], (chunk) => (said += chunk));
+  const code = await run(["r2", "object", "put", ...put], (chunk) => void (said += chunk));
   if (code === 0) return;
   throw new Refusal(
     `${put[0]} was not put into the bucket. Wrangler says:\n${printableText(said.trim())}\n\nMake the bucket (npx wrangler r2 bucket create NAME) or sign in (npx wrangler login) if that is the cause, and run npm run deploy again: it does not repeat finished uploads.`,
@@ -192,6 +192,12 @@ async function putObject(put: string[], run: RunWrangler): Promise<void> {
 async function warn(asked: Asked, run: RunWrangler): Promise<void> {
   const { vars } = configuration(asked);
   const secrets = asked.isDryRun ? [] : await secretNames(asked, run);
+  if (typeof secrets === "string") {
+    console.error(
+      `note: whether settings are missing, and whether anybody may call this server, was not checked: the secrets of the deployed Worker are not known. Wrangler says:\n${printableText(secrets.trim())}`,
+    );
+    return;
+  }
   const names = new Set([...Object.keys(vars), ...secrets]);
   // Mistakes in the folders are reported when the bundle is made.
   const missing = describeMissing(await scan(servletFolders(), new Refusals()), (name) =>
@@ -208,13 +214,20 @@ async function warn(asked: Asked, run: RunWrangler): Promise<void> {
   );
 }
 
-/** Names of the secrets of the deployed Worker; none if it is not deployed yet. */
-async function secretNames({ target }: Asked, run: RunWrangler): Promise<string[]> {
-  let said = "";
+/** Names of the secrets of the deployed Worker, none if it is not deployed yet; or why they are not known. */
+async function secretNames({ target }: Asked, run: RunWrangler): Promise<string[] | string> {
+  const said = { stdout: "", stderr: "" };
   const code = await run(
     ["secret", "list", "--format", "json", ...target],
-    (chunk) => (said += chunk),
+    (chunk, stream) => void (said[stream] += chunk),
   );
-  const list = code === 0 ? secretsSchema.safeParse(JSON.parse(said)) : undefined;
-  return list?.success === true ? list.data.map(({ name }) => name) : [];
+  if (code !== 0) {
+    const all = `${said.stdout}\n${said.stderr}`.trim();
+    return /\bWorker "[^"]*".* not found\b/.test(all) ? [] : all;
+  }
+  try {
+    return secretsSchema.parse(JSON.parse(said.stdout)).map(({ name }) => name);
+  } catch {
+    return said.stdout;
+  }
 }

@@ -158,7 +158,9 @@ function trustOf({ oci = {} }: HyperConfig): Trust {
 function globOf(member: string, expression: string, option: string): string {
   const inner = expression.replace(/^\^/, "").replace(/\$$/, "").replace(/^\\A/, "");
   const parts = inner.match(/\.\*|\\[^A-Za-z0-9]|[^\\]/g) ?? [];
-  if (parts.join("") !== inner || parts.some((part) => "*+?()[]{}|^$".includes(part))) {
+  // A glob has no way to write a star that stands for itself.
+  const isBeyond = (part: string) => part === String.raw`\*` || "*+?()[]{}|^$".includes(part);
+  if (parts.join("") !== inner || parts.some(isBeyond)) {
     throw new Refusal(
       `${member}: a regular expression with more than .* and \\. cannot be mapped: replace it by ${option}`,
     );

@@ -1,26 +1,33 @@
 /** The commands of `npm run keys`: the API keys of a project, of which only hashes are kept. */
-import { execFileSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import fs, { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import * as z from "zod";
 import { KEY_NAME, KEY_NAME_RULE, KEY_PREFIX, scopesInWords } from "../../core/key-name.ts";
 import { OPERATOR_SCOPE } from "../../core/model.ts";
 import { printable } from "../../core/text.ts";
 import { argumentsIn } from "../arguments.ts";
 import { Refusal } from "../refusal.ts";
+import { wrangler } from "./wrangler.ts";
 
-/** A key as the Worker's secret API_KEYS has it. */
-interface Key {
-  hash: string;
-  scopes?: string[];
-  /** ISO 8601. */
-  expires?: string;
-}
-
-type Keys = Record<string, Key>;
+/** Keys by their names, as the Worker's secret API_KEYS has them: a hash alone is a key that may do all. */
+const keysSchema = z.record(
+  z.string(),
+  z.union([
+    z.string(),
+    z.looseObject({
+      hash: z.string(),
+      scopes: z.array(z.string()).optional(),
+      /** ISO 8601. */
+      expires: z.string().optional(),
+    }),
+  ]),
+);
+type Keys = z.infer<typeof keysSchema>;
 
 const FILE = ".keys.json";
-const VARIABLES = ".dev.vars";
+/** Where wrangler looks for variables; .env and .env.local only where there is no .dev.vars. A later one overrides. */
+const VARIABLES = [".dev.vars", ".env.local", ".env"];
 const USAGE = `npm run keys -- create NAME [--scopes hello:*,web:fetch] [--expires 30d]
 npm run keys -- list
 npm run keys -- revoke NAME
@@ -33,20 +40,47 @@ const END = Date.UTC(10_000, 0);
 /** A pattern, or a name of SCOPES, that .dev.vars can quote. */
 const SCOPE = /^([\w.-]+|[^\s:']+:[^\s']+)$/;
 
+/** The file of variables that `npm run dev` reads and nothing overrides. */
+const variablesFile = (folder: string): string =>
+  VARIABLES.find((name) => existsSync(join(folder, name))) ?? VARIABLES[0]!;
+
 /** Keeps the keys, and writes them where `npm run dev` looks for variables, which it reads again. */
 function write(folder: string, keys: Keys): void {
   writePrivate(join(folder, FILE), JSON.stringify(keys, null, 2));
-  const file = join(folder, VARIABLES);
+  const file = join(folder, variablesFile(folder));
   const variables = existsSync(file) ? readFileSync(file, "utf8") : "";
   const others = variables.replace(/^API_KEYS=.*\r?\n?/gm, "").replace(/([^\n])$/, "$1\n");
   // Without any keys nobody may call: without the variable anybody might.
   writePrivate(file, `${others}API_KEYS='${JSON.stringify(keys)}'`);
 }
 
+/** Writes a file whole or not at all, and keeps it from other users. Throws a `Refusal` if it cannot be written. */
 function writePrivate(file: string, text: string): void {
-  writeFileSync(file, `${text}\n`, { mode: 0o600 });
-  // The mode above is for a new file only.
-  chmodSync(file, 0o600);
+  const path = existsSync(file) ? fs.realpathSync(file) : file;
+  // Not a name that `npm run dev` takes for a file of variables.
+  const unfinished = join(dirname(path), `.edge-servlets.${process.pid}`);
+  try {
+    fs.writeFileSync(unfinished, `${text}\n`, { mode: 0o600 });
+    fs.renameSync(unfinished, path);
+  } catch (error) {
+    fs.rmSync(unfinished, { force: true });
+    throw new Refusal(
+      `${file} could not be written, and is as it was: ${(error as Error).message}. Try again.`,
+    );
+  }
+}
+
+/** The keys in a file. Throws a `Refusal` if it is damaged. */
+function readKeys(file: string): Keys {
+  try {
+    return keysSchema.parse(JSON.parse(readFileSync(file, "utf8")));
+  } catch (error) {
+    const isValidJson = error instanceof z.ZodError;
+    const why = isValidJson ? "it does not have the form of keys" : (error as Error).message;
+    throw new Refusal(
+      `${FILE} is damaged: ${why}. Restore it: the value of API_KEYS in .dev.vars or .env is its text. Or delete it, and make all keys again.`,
+    );
+  }
 }
 
 function scopesIn(list: string): string[] {
@@ -75,14 +109,18 @@ function expiry(text: string): string {
 }
 
 /** Does one of the commands for the keys of this folder; returns what is printed. Throws a `Refusal`. */
-export function keyCommand(args: string[], folder = "."): string {
+export async function keyCommand(
+  args: string[],
+  folder = ".",
+  run: typeof wrangler = wrangler,
+): Promise<string> {
   const options = { scopes: { type: "string" }, expires: { type: "string" } } as const;
   const { positionals, values } = argumentsIn({ args, allowPositionals: true, options }, USAGE);
   const [command, name, ...more] = positionals;
   if (more.length > 0) throw new Refusal(USAGE);
   const file = join(folder, FILE);
   const isThere = existsSync(file);
-  const keys: Keys = isThere ? JSON.parse(readFileSync(file, "utf8")) : {};
+  const keys = isThere ? readKeys(file) : {};
   switch (command) {
     case "create": {
       if (name === undefined || !KEY_NAME.test(name)) {
@@ -108,17 +146,20 @@ export function keyCommand(args: string[], folder = "."): string {
       write(folder, rest);
       return `Revoked the key ${name} in this folder. To revoke it in the deployed Worker: npm run keys -- push`;
     }
-    case "push":
+    case "push": {
       if (!isThere) {
         throw new Refusal(`There is no ${FILE} here, and without it all keys of the deployed Worker would be lost. Copy it from where
 the keys were made, or make new ones in their place: npm run keys -- create NAME`);
       }
-      execFileSync("npx", ["wrangler", "secret", "put", "API_KEYS"], {
-        cwd: folder,
-        input: JSON.stringify(keys),
-        stdio: ["pipe", "inherit", "inherit"],
-      });
+      const input = JSON.stringify(keys);
+      const code = await run(["secret", "put", "API_KEYS"], "inherit", { input });
+      if (code !== 0) {
+        throw new Refusal(
+          "The keys were not pushed: the deployed Worker has the same keys as before. Wrangler says above why; after that is mended: npm run keys -- push",
+        );
+      }
       return "";
+    }
     default:
       throw new Refusal(USAGE);
   }
@@ -155,7 +196,9 @@ function listed(keys: Keys, isThere: boolean): string {
       : "No key was made here. Without API_KEYS a server is open to anybody, unless it has OWNER_PASSPHRASE or OAUTH_ISSUERS.";
   }
   return rows
-    .map(([of, { scopes, expires }]) => {
+    .map(([of, key]) => {
+      const { scopes, expires } =
+        typeof key === "string" ? { scopes: undefined, expires: undefined } : key;
       const verb =
         expires !== undefined && Date.parse(expires) < Date.now() ? "expired" : "expires";
       const what = scopesInWords(scopes).padEnd(32);

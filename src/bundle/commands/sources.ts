@@ -6,7 +6,7 @@ import { scan } from "../scan.ts";
 import { addSource, removeSource, TRUST_OPTIONS, trustIn, type Trust } from "../sources/add.ts";
 import { readPin } from "../sources/lock.ts";
 import { signerOf, updateOf } from "../sources/update.ts";
-import { examine, locate } from "./examine.ts";
+import { examine, locate, type Examined } from "./examine.ts";
 import type { Workspace } from "./folders.ts";
 import { servletReport } from "./report.ts";
 import { asked } from "./terminal.ts";
@@ -61,10 +61,13 @@ async function add(
 ): Promise<string> {
   const { folders } = options;
   const { folder } = await addSource(source, { ...trust, ...options, name });
-  const examined = await examine(await locate(name, folders), options);
-  if (examined.refusal !== undefined) {
+  let examined: Examined;
+  try {
+    examined = await examine(await locate(name, folders), options);
+    if (examined.refusal !== undefined) throw new Refusal(`${examined.refusal}\nIt was not added.`);
+  } catch (error) {
     await removeSource(name, folders);
-    throw new Refusal(`${examined.refusal}\nIt was not added.`);
+    throw error;
   }
   const { digest, size, signed } = readPin(folders[0], name)!;
   return `${servletReport(examined)}\n\n${folder} is added: ${digest}, ${size} bytes, ${printable(signerOf(signed))}`;

@@ -4,8 +4,9 @@ import { join, relative } from "node:path";
 import { Refusal } from "../refusal.ts";
 import { checkManifest, readManifest } from "../scan.ts";
 import { refuseName, refuseTaken } from "../servlet-name.ts";
+import { textIfThere } from "../text-file.ts";
 import { demandServlet } from "./content.ts";
-import { ociDigestOf, writePin, type Pin } from "./lock.ts";
+import { ociDigestOf, writePin, type Pin, type Signed } from "./lock.ts";
 import { isImage, openSource, sourceInManifest } from "./origin.ts";
 import { cacheWasm } from "./pinned.ts";
 import { publicKey, signedBy, type SignaturePolicy } from "./signatures.ts";
@@ -92,7 +93,8 @@ export async function fetchPin(
   { folder, policy, cache }: { folder: string; policy: SignaturePolicy; cache: string },
 ): Promise<{ pin: Pin; wasm: Uint8Array<ArrayBuffer> }> {
   const { image, wasm: read } = await openSource(source, folder);
-  const signed = image === undefined ? policy : await signedBy(image, policy, { source, cache });
+  const signed: Signed =
+    image === undefined ? { by: "nobody" } : await signedBy(image, policy, { source, cache });
   const wasm = await read();
   await demandServlet(wasm, source);
   const pin: Pin = {
@@ -100,7 +102,7 @@ export async function fetchPin(
     ...(image !== undefined && { manifest: image.digest }),
     digest: ociDigestOf(wasm),
     size: wasm.length,
-    signed: signed as Pin["signed"],
+    signed,
   };
   return { pin, wasm };
 }
@@ -139,7 +141,7 @@ export async function policyOf(source: string, trust: Trust): Promise<SignatureP
 export async function removeSource(name: string, folders: readonly string[]): Promise<string> {
   for (const parent of folders) {
     const folder = join(parent, name);
-    const text = await readFile(join(folder, "servlet.json"), "utf8").catch(() => undefined);
+    const text = await textIfThere(join(folder, "servlet.json"));
     if (text === undefined || name === "" || /[/\\]/.test(name)) continue;
     const others = (await readdir(folder)).filter((file) => file !== "servlet.json");
     const { source } = await readManifest(join(folder, "servlet.json"), text);

@@ -1,9 +1,10 @@
 /** The lock file beside the folders of servlets: what each source held when it was last accepted, and who signed it. */
 import { createHash } from "node:crypto";
-import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
 import { Refusal } from "../refusal.ts";
+import { textIfThereSync } from "../text-file.ts";
 
 export const LOCK_FILE = "servlets.lock.json";
 
@@ -51,12 +52,8 @@ export function ociDigestOf(bytes: Uint8Array, like = "sha256:"): string {
 /** The pins of the servlets in this folder, by their names. Throws a `Refusal` for a lock file that cannot be read. */
 function readPins(folder: string): Record<string, Pin> {
   const path = join(folder, LOCK_FILE);
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch {
-    return {};
-  }
+  const text = textIfThereSync(path);
+  if (text === undefined) return {};
   try {
     return lockSchema.parse(JSON.parse(text)).servlets;
   } catch (error) {

@@ -9,7 +9,10 @@ import type { FoundServlet } from "../scan.ts";
 import { outline } from "../wasm/binary.ts";
 import { fetchPin, policyOf, type Trust } from "./add.ts";
 import { readPin, writePin, type Pin, type Signed } from "./lock.ts";
+import { isImage } from "./origin.ts";
 import { cachedPath, cacheWasm, pinnedWasm } from "./pinned.ts";
+import { parseReference } from "./registry.ts";
+import type { SignaturePolicy } from "./signatures.ts";
 
 interface Options {
   cache: string;
@@ -24,7 +27,7 @@ interface Update {
 }
 
 /**
- * Fetches what the source of a servlet holds now, signed as the pinned version is or as `trust` says, and compares.
+ * Fetches what the source of a servlet holds now, signed as `trust` says or else as the pinned version is, and compares.
  *
  * Throws a `Refusal` also where the newer version would not be bundled.
  */
@@ -39,8 +42,8 @@ export async function updateOf(
   const parent = dirname(resolve(place));
   const before: Pin | undefined = readPin(parent, name);
   const isTrustGiven = Object.values(trust).some((one) => one !== undefined && one !== false);
-  const policy =
-    before === undefined || isTrustGiven ? await policyOf(origin, trust) : before.signed;
+  const kept = isTrustGiven ? undefined : keptPolicy(before, origin);
+  const policy = kept ?? (await policyOf(origin, trust));
   progress(`${name}: fetching ${origin}`);
   const { pin, wasm } = await fetchPin(origin, { folder: place, policy, cache });
   await cacheWasm(cache, wasm, pin.digest);
@@ -64,6 +67,20 @@ export async function updateOf(
     ...permissionLines(found),
   ];
   return { changes: changes.map(printable), accept };
+}
+
+/** Who must have signed the next version because they signed the pinned one; undefined where that says nothing about this source. */
+function keptPolicy(before: Pin | undefined, source: string): SignaturePolicy | undefined {
+  if (before === undefined || !isImage(before.source) || !isImage(source)) return undefined;
+  // That one image may be unsigned allows no other.
+  const isKept =
+    before.signed.by !== "nobody" || repositoryOf(before.source) === repositoryOf(source);
+  return isKept ? before.signed : undefined;
+}
+
+function repositoryOf(source: string): string {
+  const { registry, repository } = parseReference(source);
+  return `${registry}${repository}`;
 }
 
 const oldWasm = async (

@@ -5,7 +5,14 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join, resolve, sep } from "node:path";
 import { promisify } from "node:util";
-import { filesDigest, readIfThere, contentHash, writeWhole } from "../cache.ts";
+import {
+  contentHash,
+  fileTime,
+  filesDigest,
+  haveChanged,
+  readIfThere,
+  writeWhole,
+} from "../cache.ts";
 import { Refusal } from "../refusal.ts";
 import { instead } from "./messages.ts";
 import { PREACT, VIEW_LIBRARY } from "../view-page.ts";
@@ -71,25 +78,53 @@ async function checkAll(
   const note = noteOf(settings, cache);
   const notes = entries.map((entry) => noteOf(settingsFor([entry]), cache));
   if ((await areUpToDate([note])) || (await areUpToDate(notes))) return;
-  progress(`checking the types of ${entries.join(", ")}`);
   await mkdir(cache, { recursive: true });
   // A unique name, because another check may be running.
   const config = join(cache, `tsconfig.${nameOf(settings)}.json`);
   await writeFile(config, settings);
-  const { stdout } = await run(
-    process.execPath,
-    [tsc, "-p", config, "--pretty", "false", "--listFiles"],
-    { maxBuffer: 1 << 26 },
-  ).catch((error: unknown) => {
-    if (!(error instanceof Error) || !("stdout" in error)) throw error;
-    const output = messagesBut(isTheirs, String(error.stdout));
-    const messages = messagesIn(output);
-    if (messages === "") return { stdout: output };
+  const begin = await fileTime(cache);
+  progress(`checking the types of ${entries.join(", ")}`);
+  const output = await outputOf(config);
+  const messages = messagesIn(messagesBut(isTheirs, output));
+  if (messages !== "") {
     throw new Refusal(`The ${whose}'s types are not right. Correct these errors:\n${messages}`);
-  });
-  const files = stdout.split("\n").filter((line) => line !== "");
+  }
+  const files = filesIn(output);
   const passed = JSON.stringify({ files, digest: await filesDigest(files) });
+  if (await haveChanged(files, begin)) return;
   await Promise.all([...new Set([note, ...notes])].map((path) => writeWhole(path, passed)));
+}
+
+/**
+ * What the compiler prints: its messages, and the files that it read.
+ *
+ * Throws a `Refusal` if it did not finish: if it was killed, say, or its native program is missing.
+ */
+async function outputOf(config: string): Promise<string> {
+  const command = [tsc, "-p", config, "--pretty", "false", "--listFiles"];
+  const { stdout, stderr, code, signal } = await run(process.execPath, command, {
+    maxBuffer: 1 << 26,
+  }).then(
+    (printed) => ({ ...printed, code: 0, signal: null }),
+    (error: unknown) => {
+      if (!(error instanceof Error) || !("stdout" in error)) throw error;
+      return error as Error & Ended;
+    },
+  );
+  const isFinished =
+    code === 0 ? filesIn(stdout).length > 0 : typeof code === "number" && messagesIn(stdout) !== "";
+  if (isFinished) return stdout;
+  throw new Refusal(
+    `The compiler of TypeScript ended (${signal ?? `exit code ${code}`}) before it had checked the types: try again, and run npm install again if that does not help.\n${stderr.trim()}`.trim(),
+  );
+}
+
+/** How a process ended that has failed. */
+interface Ended {
+  stdout: string;
+  stderr: string;
+  code: number | string | null;
+  signal: string | null;
 }
 
 const settingsFor = (entries: readonly string[]): string =>
@@ -155,15 +190,22 @@ async function areUpToDate(notes: readonly string[]): Promise<boolean> {
   const texts = new Set(known.map((note) => new TextDecoder().decode(note)));
   for (const text of texts) {
     const { files, digest } = JSON.parse(text);
-    if ((await filesDigest(files)) !== digest) return false;
+    // Version 0.2 noted none where the compiler had failed.
+    if (files.length === 0 || (await filesDigest(files)) !== digest) return false;
   }
   return true;
 }
 
+/** A line of the list of files, as `--listFiles` prints it. */
+const LISTED = /^(?:\/|[A-Za-z]:[\\/])(?![^\n]*\(\d+,\d+\): )[^\n]*$\n?/gm;
+
+const filesIn = (output: string): string[] =>
+  (output.match(LISTED) ?? []).map((line) => line.trimEnd());
+
 /** The compiler's messages, without the list of files that follows them, and with advice for servlets. */
 function messagesIn(output: string): string {
   const messages = output
-    .replace(/^(?:\/|[A-Za-z]:[\\/])(?![^\n]*\(\d+,\d+\): )[^\n]*$\n?/gm, "")
+    .replace(LISTED, "")
     .replace(
       /(Cannot find name '(?:node:)?([\w/]+)')\. Do you need[^\n]*/g,
       (_, found: string, name: string) => `${found}. ${instead(name)}`,

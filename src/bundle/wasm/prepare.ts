@@ -216,6 +216,7 @@ async function ingredients(): Promise<string> {
     ...FEATURES,
     String(limits.tableEntries),
     String(limits.tableOverhead),
+    JSON.stringify([[...SERVLET_EXPORTS], NAMESPACES]),
     ...texts,
   );
 }

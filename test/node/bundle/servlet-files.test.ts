@@ -45,6 +45,14 @@ test("links in a folder are left out, and a name keeps its backslash", async () 
   expect(paths).toEqual(["a", String.raw`a\b`]);
 });
 
+test.each(["data", "data/", "./data//"])("%s: files keep their names", async (host) => {
+  await mkdir(join(folder, "servlet/data/deep"), { recursive: true });
+  await writeFile(join(folder, "servlet/data/deep/alpha.txt"), "one");
+  const [archive] = await archives(`${host}:/data`);
+  const paths = [...filesIn(archive!.bytes.buffer)].map(({ path }) => path);
+  expect(paths).toEqual(["deep/alpha.txt"]);
+});
+
 test("a servlet that is asked for its lists finds the files that its folders begin with, each time anew", async () => {
   const shelf = join(folder, "plugins/shelf");
   await mkdir(join(shelf, "books"), { recursive: true });

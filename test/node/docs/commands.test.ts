@@ -51,7 +51,7 @@ test.each(commands)("npm run $script -- $rest", async ({ script, rest }) => {
   const args = argumentsOf(rest);
   const { stderr } =
     script === "keys"
-      ? await captured(async () => void keyCommand(args, folder))
+      ? await captured(async () => void (await keyCommand(args, folder)))
       : await servlets(args, { SERVLETS: folder });
   // The usage of the command.
   expect(stderr).not.toMatch(/^npm run \w+ -- /m);

@@ -105,6 +105,19 @@ describe("the server's own variables, secrets and bindings", () => {
     expect(configOf(servlet, variables)).toEqual({ a: "eu", b: "${STATE_KEY}", c: "x", d: "y" });
   });
 
+  test("a number and a boolean of wrangler.toml are taken as their text", () => {
+    const typed = { RETRIES: 3, EXACT: false, RUN_LOG: "json", RUN_LOG_SAMPLE: 0.5, TASKS: {} };
+    const settings = readSettings(typed);
+    expect(settings.RUN_LOG_SAMPLE).toBe(0.5);
+    const env_vars = { a: "${RETRIES:-1}", b: "${EXACT:-true}" };
+    expect(configOf(withManifest({ env_vars }), deploymentOf(settings, typed).variables)).toEqual({
+      a: "3",
+      b: "false",
+    });
+    expect([...ownNamesOf(settings, typed)]).not.toContain("RETRIES");
+    expect(() => readSettings({ LIMITS: { bodyBytes: 1 } })).toThrow(/LIMITS: .*expected string/);
+  });
+
   test.each(["constructor", "__proto__", "toString"])("%s is not set", (name) => {
     const servlet = withManifest({ env_vars: { a: `\${${name}:-default}` } });
     expect(configOf(servlet, variables)).toEqual({ a: "default" });

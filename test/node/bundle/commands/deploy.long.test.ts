@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { readBuild } from "../../../../src/installs/build.ts";
 import { deploy as deployment } from "../../../../src/bundle/commands/deploy.ts";
+import type { Output } from "../../../../src/bundle/commands/wrangler.ts";
 import { captured, run, type Ended } from "./running.ts";
 
 /** `npm run deploy`: with the real wrangler and a server in the place of Cloudflare's API, and with a stand-in for both. */
@@ -23,6 +24,8 @@ let asked: string[];
 let objects: Map<string, Buffer>;
 /** Names of the secrets of the Worker that is deployed. */
 let secrets: string[];
+/** What wrangler says on stderr as it lists them, and its exit code. */
+let listing: { says: string; code: number };
 /** Objects that the API still takes. */
 let room: number;
 /** The bucket of this test: what was put into one is remembered in .bundle/. */
@@ -31,6 +34,7 @@ let bucket: string;
 beforeEach(async () => {
   bucket = `builds-${randomUUID()}`;
   [asked, objects, room, secrets] = [[], new Map(), Infinity, []];
+  listing = { says: "", code: 0 };
   api = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -65,11 +69,9 @@ const LOADER = '[[worker_loaders]]\nbinding = "LOADER"\n';
 const OTHERS = '[vars]\nRUN_LOG = "json"\n';
 
 /** Takes wrangler's place: puts objects, lists secrets, and refuses to deploy, as the API does. */
-async function standIn(
-  [command, ...args]: string[],
-  output: "inherit" | ((chunk: string) => void) = "inherit",
-): Promise<number> {
-  const say = (text: string) => output !== "inherit" && output(text);
+async function standIn([command, ...args]: string[], output: Output = "inherit"): Promise<number> {
+  const say = (text: string, stream: "stdout" | "stderr") =>
+    output !== "inherit" && output(text, stream);
   if (command === "r2") {
     const key = args.find((one) => one.startsWith(`${bucket}/`))!;
     const bytes = await readFile(args[args.indexOf("--file") + 1]!);
@@ -77,12 +79,14 @@ async function standIn(
       objects.set(key.slice(bucket.length + 1), bytes);
       return 0;
     }
-    say("the API refuses it");
+    say("the API refuses it", "stderr");
     return 1;
   }
   if (command === "secret") {
-    say(JSON.stringify(secrets.map((name) => ({ name, type: "secret_text" }))));
-    return 0;
+    say(listing.says, "stderr");
+    if (listing.code === 0)
+      say(JSON.stringify(secrets.map((name) => ({ name, type: "secret_text" }))), "stdout");
+    return listing.code;
   }
   asked.push([command, ...args].join(" "));
   return 1;
@@ -190,6 +194,27 @@ test("it says which settings servlets lack, of those that are neither variables 
   secrets = ["ISSUES_API"];
   expect((await deploy(LOADER)).said).not.toMatch(lacks);
   expect((await deploy(LOADER, "--dry-run")).said).toMatch(lacks);
+});
+
+test("secrets that cannot be listed are not taken for none", async () => {
+  secrets = ["API_KEYS"];
+  listing = { says: "Authentication error [code: 10000]", code: 1 };
+  const { said: text } = await deploy("");
+  expect(text).toMatch(/secrets of the deployed Worker are not known[^]*Authentication error/);
+  expect(text).not.toContain("note: anybody may call");
+  expect(asked).toEqual([`deploy --config ${configPath()}`]);
+});
+
+test("a Worker that is not deployed yet has no secrets", async () => {
+  listing = { says: '✘ [ERROR] Worker "deployed" not found.\n\nIf this is a new Worker', code: 1 };
+  expect((await deploy("")).said).toContain("note: anybody may call this server");
+});
+
+test("warnings of wrangler are no part of the list of secrets", async () => {
+  secrets = ["API_KEYS"];
+  listing = { says: "▲ [WARNING] Proxy environment variables detected.\n", code: 0 };
+  const { said: text } = await deploy("");
+  expect(text).not.toMatch(/anybody may call|not known/);
 });
 
 test("a configuration and a bundle that are not valid stop the deploy", async () => {

@@ -1,6 +1,8 @@
+import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { init } from "../../../../src/bundle/commands/init.ts";
 
@@ -21,9 +23,25 @@ test("what a new repository ignores already stays, and secrets are ignored with 
   await writeFile(join(project, "README.md"), "Mine.");
   await init([project], TEMPLATE);
   const lines = await ignored(project);
-  expect(lines).toEqual(expect.arrayContaining(["*.log", ".dev.vars", ".keys.json", ".bundle/"]));
+  expect(lines).toEqual(expect.arrayContaining(["*.log", ".dev.vars*", ".keys.json", ".bundle/"]));
   expect(lines.filter((line) => line === "node_modules/")).toHaveLength(1);
   expect(await readFile(join(project, "README.md"), "utf8")).toBe("Mine.");
+});
+
+test("git ignores every file of secrets that `dev` reads, and not the example", async () => {
+  const project = join(folder, "mine");
+  await init([project], TEMPLATE);
+  const secret = [".env", ".env.local", ".env.staging", ".dev.vars", ".dev.vars.staging"];
+  const git = (...args: string[]) => promisify(execFile)("git", ["-C", project, ...args]);
+  await git("init", "--quiet");
+  const { stdout } = await git("check-ignore", ...secret, ".dev.vars.example", ".env.example");
+  expect(stdout.trim().split("\n")).toEqual(secret);
+});
+
+test("an image for a container is made without secrets, keys and copies of data", async () => {
+  const lines = (await readFile(".dockerignore", "utf8")).split("\n");
+  const kept = [".dev.vars*", ".env*", ".keys.json", ".registry-key.pem", "backups", "restored"];
+  expect(lines).toEqual(expect.arrayContaining(kept));
 });
 
 test.each([

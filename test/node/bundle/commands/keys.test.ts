@@ -1,11 +1,13 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { access, mkdtemp, readFile, stat, writeFile } from "node:fs/promises";
+import fs from "node:fs";
+import { access, mkdtemp, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { keyCommand } from "../../../../src/bundle/commands/keys.ts";
+import { Refusal } from "../../../../src/bundle/refusal.ts";
 import { isPassphrase } from "../../../../src/auth/passphrase.ts";
 
 /** `npm run keys` and `npm run passphrase`, as an operator runs them. */
@@ -118,6 +120,68 @@ describe("npm run keys", () => {
   ])("says what to do: %j", async (args, what) => {
     await expect(keys(...args)).rejects.toThrow(what);
     await expect(access(join(folder, ".keys.json"))).rejects.toThrow("ENOENT");
+  });
+
+  test("writes into .env where that has the variables, which .dev.vars would hide", async () => {
+    await writeFile(join(folder, ".env"), "OTHER=1\n");
+    expect(await keys("create", "ada")).toContain("the key of ada");
+    expect(await readFile(join(folder, ".env"), "utf8")).toMatch(/^OTHER=1\nAPI_KEYS='\{"ada":/);
+    await expect(access(join(folder, ".dev.vars"))).rejects.toThrow("ENOENT");
+    // It overrides .env.
+    await writeFile(join(folder, ".env.local"), "");
+    await keys("create", "bob");
+    expect(await readFile(join(folder, ".env.local"), "utf8")).toContain('"bob"');
+  });
+
+  test("leaves its files as they are where they cannot be written whole", async () => {
+    await writeFile(join(folder, ".dev.vars"), "OTHER=1\n");
+    await keys("create", "ada");
+    const before = [await kept(), await variables()];
+    const full = vi.spyOn(fs, "writeFileSync").mockImplementation((file) => {
+      fs.closeSync(fs.openSync(String(file), "w"));
+      throw new Error("ENOSPC: no space left on device");
+    });
+    await expect(keys("create", "bob")).rejects.toThrow(/could not be written.*ENOSPC/);
+    full.mockRestore();
+    expect([await kept(), await variables()]).toEqual(before);
+    expect((await readdir(folder)).toSorted()).toEqual([".dev.vars", ".keys.json"]);
+  });
+
+  test("keeps a link to a file of variables", async () => {
+    await writeFile(join(folder, "shared"), "OTHER=1\n");
+    await symlink("shared", join(folder, ".dev.vars"));
+    await keys("create", "ada");
+    expect(await readFile(join(folder, "shared"), "utf8")).toMatch(/^OTHER=1\nAPI_KEYS=/);
+  });
+
+  test.each(["", '{"ada":', "[]", '{"ada": 1}'])(
+    "says that a file of keys is damaged: %j",
+    async (text) => {
+      await writeFile(join(folder, ".keys.json"), text);
+      const damaged = /\.keys\.json is damaged.*API_KEYS in \.dev\.vars/;
+      await expect(keys("list")).rejects.toThrow(damaged);
+      await expect(keys("list")).rejects.toBeInstanceOf(Refusal);
+    },
+  );
+
+  test("keeps a key that is a hash alone, as API_KEYS may have it", async () => {
+    await writeFile(join(folder, ".keys.json"), JSON.stringify({ eve: "ab".repeat(32) }));
+    await keys("create", "ada");
+    expect(await keys("list")).toMatch(/^eve +all but operator +expires never$/m);
+    expect((await kept()).eve).toBe("ab".repeat(32));
+  });
+
+  test("gives wrangler the keys, and fails with a message where it does", async () => {
+    await keys("create", "ada");
+    const asked: unknown[] = [];
+    const push = (code: number) =>
+      keyCommand(["push"], folder, async (args, _output, { input } = {}) => {
+        asked.push(args, JSON.parse(input!));
+        return code;
+      });
+    expect(await push(0)).toBe("");
+    expect(asked).toEqual([["secret", "put", "API_KEYS"], await kept()]);
+    await expect(push(1)).rejects.toThrow(/deployed Worker has the same keys as before/);
   });
 
   test("does not make a key twice", async () => {

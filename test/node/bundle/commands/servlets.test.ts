@@ -83,6 +83,7 @@ describe("without a command it knows", () => {
     [["bogus"], /There is no command bogus/],
     [["new"], /Give the servlet's name/],
     [["new", "My_notes"], /"My_notes" cannot be a servlet's name/],
+    [["new", "profile"], /"profile" is the server's own/],
   ])("%j is refused", async (args, message) => {
     expect(await refused(args)).toMatch(message);
   });

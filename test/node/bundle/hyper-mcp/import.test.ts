@@ -227,6 +227,11 @@ describe("is refused, and nothing is written:", () => {
       /plugins\.Time-now: the name is taken by plugins\.time_now/,
     ],
     [
+      "a name that is the server's own",
+      () => two("ok", "server"),
+      /plugins\.server: "server" is the server's own/,
+    ],
+    [
       "a pattern of Rust's",
       () => ({
         plugins: {
@@ -254,6 +259,14 @@ describe("is refused, and nothing is written:", () => {
     [
       "a signer that is no glob",
       () => ({ oci: { cert_url: "(a|b)", cert_issuer: "c" }, ...two("ok", "fine") }),
+      /oci\.cert_url: a regular expression/,
+    ],
+    [
+      "a signer with a star, which a glob has for any characters",
+      () => ({
+        oci: { cert_url: String.raw`https://ci/\*`, cert_issuer: "c" },
+        ...two("ok", "fine"),
+      }),
       /oci\.cert_url: a regular expression/,
     ],
     ["no plugins", () => ({ plugins: {} }), /it has no plugins/],

@@ -256,8 +256,11 @@ describe("a name", () => {
     expect(await lock()).toEqual(old);
   });
 
-  test.each(["../time", "a b", "", "assembly"])("%j is refused", async (name) => {
-    await writeFile(at("time.wasm"), await now());
-    expect(await refused(add(at("time.wasm"), { name }))).toMatch(/cannot be/);
-  });
+  test.each(["../time", "a b", "", "assembly", "server", "server-operator", "profile"])(
+    "%j is refused",
+    async (name) => {
+      await writeFile(at("time.wasm"), await now());
+      expect(await refused(add(at("time.wasm"), { name }))).toMatch(/cannot be|own name/);
+    },
+  );
 });

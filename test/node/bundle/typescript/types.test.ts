@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { checkTypes } from "../../../../src/bundle/typescript/types.ts";
 import { loadServlet } from "../../../../src/testing/index.ts";
 import { KIT, servletFolder, textOf, tool } from "./writing.ts";
@@ -87,6 +88,38 @@ test("servlets that were checked together are not checked again alone, until one
   await expect(check(other!)).rejects.toThrow("no_such_name");
   await check(one!);
   expect(checks).toHaveLength(3);
+});
+
+test("a servlet that is saved while its types are checked is checked again", async () => {
+  const path = await folder.write({ "servlet.ts": tool('return "yes";') });
+  const entry = join(path, "servlet.ts");
+  const check = (during: () => void) => checkTypes([entry], join(folder.path(), "cache"), during);
+  await check(() => {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+    writeFileSync(entry, tool('return "no";'));
+  });
+  let isCheckedAgain = false;
+  await check(() => (isCheckedAgain = true));
+  expect(isCheckedAgain).toBe(true);
+});
+
+test.each([
+  ["is killed", "process.kill(process.pid, 'SIGKILL');"],
+  ["cannot start its native program", "throw new Error('no native program');"],
+])("a check whose compiler %s has not passed, and is made again", async (_how, fault) => {
+  const path = await folder.write({
+    "servlet.ts": tool("return 1 + no_such_name;"),
+    "fault.cjs": fault,
+  });
+  const check = () =>
+    checkTypes([join(path, "servlet.ts")], join(folder.path(), "cache"), () => {});
+  vi.stubEnv("NODE_OPTIONS", `--require=${join(path, "fault.cjs")}`);
+  try {
+    await expect(check()).rejects.toThrow(/compiler of TypeScript ended/);
+  } finally {
+    vi.unstubAllEnvs();
+  }
+  await expect(check()).rejects.toThrow("no_such_name");
 });
 
 test("the parameters of the platform's functions have types, and answers narrow one by one", async () => {

@@ -1,0 +1,79 @@
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { readProfiles } from "../../../src/bundle/profiles.ts";
+import { Refusal, Refusals } from "../../../src/bundle/refusal.ts";
+import { scan } from "../../../src/bundle/scan.ts";
+import { sourceIn } from "../../../src/bundle/source.ts";
+import { removeSource } from "../../../src/bundle/sources/add.ts";
+import { readPin, writePin } from "../../../src/bundle/sources/lock.ts";
+import { buildWarnings } from "../../../src/bundle/toolchains.ts";
+
+/** Folders of servlets with files that cannot be read. */
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "scan-"));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const at = (name: string) => join(folder, name);
+
+async function write(name: string, text = "") {
+  await mkdir(dirname(at(name)), { recursive: true });
+  await writeFile(at(name), text);
+}
+
+/** A file that is there and cannot be read, by nobody: a test may run as root. */
+const unreadable = (name: string) => mkdir(at(name), { recursive: true });
+
+async function scanned() {
+  const refusals = new Refusals();
+  const found = await scan([folder], refusals);
+  return { names: found.map(({ name }) => name), refused: refusals.messages };
+}
+
+test("a manifest that cannot be read is not taken for none", async () => {
+  await write("notes/servlet.ts");
+  await unreadable("notes/servlet.json");
+  expect(await scanned()).toEqual({
+    names: [],
+    refused: [expect.stringMatching(/notes\/servlet\.json: it cannot be read: EISDIR/)],
+  });
+  await expect(removeSource("notes", [folder])).rejects.toThrow(/servlet\.json: it cannot be read/);
+});
+
+test("profiles that cannot be read are not taken for none", async () => {
+  expect(await readProfiles(folder)).toBeUndefined();
+  await unreadable("profiles.json");
+  await expect(readProfiles(folder)).rejects.toThrow(/profiles\.json: it cannot be read: EISDIR/);
+});
+
+test("a lock file that cannot be read is not taken for an empty one", async () => {
+  await unreadable("servlets.lock.json");
+  expect(() => readPin(folder, "time")).toThrow(Refusal);
+  expect(() => writePin(folder, "time", undefined)).toThrow(
+    /lock\.json: it cannot be read: EISDIR/,
+  );
+});
+
+test("a link to nothing is refused by its name, and other servlets are found", async () => {
+  await write("notes/servlet.ts");
+  await symlink(at("elsewhere"), at("gone"));
+  expect(await scanned()).toEqual({
+    names: ["notes"],
+    refused: [expect.stringMatching(/gone: it is a link to nothing/)],
+  });
+});
+
+test("a link to nothing beside sources, as editors make, is no source", async () => {
+  await write("c/servlet.c");
+  await symlink("ada@host.1:2", at("c/.#servlet.c"));
+  expect((await sourceIn(at("c")))?.files).toEqual([at("c/servlet.c")]);
+  await write("rust/Cargo.toml");
+  await write("rust/servlet.wasm");
+  await symlink("ada@host.1:2", at("rust/.#lib.rs"));
+  const built = { place: at("rust"), source: { kind: "wasm", files: [at("rust/servlet.wasm")] } };
+  expect(await buildWarnings(built)).toEqual([]);
+});
