@@ -16,7 +16,7 @@ import {
 import { dirname, isAbsolute, join, relative, resolve } from "node:path";
 import * as z from "zod";
 import { Refusal } from "../bundle/refusal.ts";
-import { objectsIn, OWN, takeStorage, whileHeld } from "./storage.ts";
+import { objectsIn, OWN_MODE, takeStorage, whileHeld } from "./storage.ts";
 
 /** Lists the files of a backup. It is written last: a folder without it is not a complete backup. */
 const INDEX = "backup.json";
@@ -50,7 +50,7 @@ export async function backUp(storage: string, to: string): Promise<Copied> {
     throw new Refusal(`There is nothing to back up in ${objects}. Name the storage: --storage DIR`);
   if ((await namesIn(to)).length > 0)
     throw new Refusal(`The folder ${to} is not empty. Name a new one for each backup.`);
-  await mkdir(to, { recursive: true, mode: OWN });
+  await mkdir(to, { recursive: true, mode: OWN_MODE });
   let heldMs = 0;
   const paths = await whileHeld(storage, async () => {
     const began = performance.now();
@@ -80,7 +80,7 @@ export async function restoreBackup(from: string, storage: string): Promise<Copi
       );
     const unfinished = `${taken.objects}.unfinished`;
     await rm(unfinished, { recursive: true, force: true });
-    await mkdir(unfinished, { mode: OWN });
+    await mkdir(unfinished, { mode: OWN_MODE });
     await copyAll(Object.keys(files), objectsIn(from), unfinished);
     // It takes the place of the empty folder, which Windows wants to be gone first.
     if (process.platform === "win32") await rmdir(taken.objects);
@@ -135,7 +135,7 @@ async function databasesIn(folder: string): Promise<string[]> {
 async function copyAll(paths: readonly string[], from: string, to: string): Promise<void> {
   for (const path of paths) {
     const copy = join(to, path);
-    await mkdir(dirname(copy), { recursive: true, mode: OWN });
+    await mkdir(dirname(copy), { recursive: true, mode: OWN_MODE });
     await copyFile(join(from, path), copy, constants.COPYFILE_FICLONE);
   }
   for (const path of paths) await flushed(join(to, path));

@@ -38,7 +38,7 @@ const WORKERD = "workerd.pid";
 export const CONFIG = "workerd.capnp";
 
 /** The permissions of stored data, which only the server's own user may read. */
-export const OWN = 0o700;
+export const OWN_MODE = 0o700;
 
 /** The longest path of a socket on all systems, in bytes. */
 const SOCKET_PATH_BYTES = 103;
@@ -53,7 +53,7 @@ export async function takeStorage(path: string, hold: Hold): Promise<Storage> {
   const folder = resolve(path);
   const objects = objectsIn(folder);
   try {
-    await mkdir(objects, { recursive: true, mode: OWN });
+    await mkdir(objects, { recursive: true, mode: OWN_MODE });
     await access(folder, constants.W_OK);
     await access(objects, constants.W_OK);
   } catch (error) {

@@ -189,7 +189,7 @@ class Loop(asyncio.BaseEventLoop):
                 # once for each: whoever looks every second would keep its user from answering.
                 one.interrupted_by.update(cause for _, cause in due)
                 self._asks.append(one)
-                time.sleep(max(0, max(due)[0] - now))
+                time.sleep(max(0, max(when for when, _ in due) - now))
             else:
                 one.settle(answer)
 

@@ -19,6 +19,7 @@ _NEGATED = {
     of.CATEGORY_NOT_WORD: of.CATEGORY_WORD,
     of.CATEGORY_NOT_SPACE: of.CATEGORY_SPACE,
 }
+_TYPES = re.ASCII | re.LOCALE | re.UNICODE
 _ANCHORS = {
     of.AT_BEGINNING: "^",
     of.AT_BEGINNING_STRING: "^",
@@ -98,7 +99,9 @@ class _Writer:
             number, added, removed, inner = given
             name = self._names.get(number)
             opening = "?:" if number is None else f"?<{name}>" if name else ""
-            return f"({opening}{self.within(inner, (flags | added) & ~removed)})"
+            # Of `a`, `L` and `u` one holds.
+            others = _TYPES if added & _TYPES else re.NOFLAG
+            return f"({opening}{self.within(inner, (flags & ~others | added) & ~removed)})"
         if op in (of.MAX_REPEAT, of.MIN_REPEAT):
             return self._repeat(*given, flags) + ("?" if op is of.MIN_REPEAT else "")
         if op in (of.ASSERT, of.ASSERT_NOT):

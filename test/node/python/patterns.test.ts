@@ -38,6 +38,7 @@ test.each<Case>([
   ["any", String.raw`^a[^\n]b$`, ["a\rb", "a\u2028b", "a😀b"], ["a\nb"]],
   ["flags", String.raw`^a[\s\S]b$`, ["a\nb"], ["a b b"]],
   ["ascii", String.raw`^\w\d[\t-\r ]$`, ["a1 ", "_2\n"], ["ä1 ", "a١ ", "a1\u00a0"]],
+  ["ascii_but", String.raw`^\w(?:\p{Nd})$`, ["a1", "_١"], ["ä1", "ab"]],
   ["verbose", "^ab$", ["ab"], ["a b"]],
   ["lazy", String.raw`^(?:ab)*?c{2,}?(?!d)(?<=c)`, ["ababcc", "cccd"], ["abc", "ccd"]],
   ["choices", "^(?:foo|far|bar)+$", ["foobar", "far"], ["fbar"]],

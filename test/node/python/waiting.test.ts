@@ -184,12 +184,18 @@ describe.each([false, true])(
       return { content: result.content, limits: asked.map(({ timeoutMs }) => timeoutMs) };
     };
 
-    test.each(["races_sleep", "waits_with_limit", "completes_in_time"])("%s", async (tool) => {
-      const limits = [3000];
-      expect(await raced(tool, late(3))).toEqual({ content: [text("too late")], limits });
-      expect(await raced(tool, answered(2))).toEqual({ content: [text("accept answer")], limits });
-      expect(await raced(tool, late(2))).toEqual({ content: [text("cancel None")], limits });
-    });
+    test.each(["races_sleep", "races_two", "waits_with_limit", "completes_in_time"])(
+      "%s",
+      async (tool) => {
+        const limits = [3000];
+        expect(await raced(tool, late(3))).toEqual({ content: [text("too late")], limits });
+        expect(await raced(tool, answered(2))).toEqual({
+          content: [text("accept answer")],
+          limits,
+        });
+        expect(await raced(tool, late(2))).toEqual({ content: [text("cancel None")], limits });
+      },
+    );
 
     test.each<
       [

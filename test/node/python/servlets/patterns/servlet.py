@@ -18,6 +18,7 @@ PATTERNS: dict[str, Any] = {
     "any": r"^a.b$",
     "flags": re.compile(r"^ a . b $", re.VERBOSE | re.DOTALL),
     "ascii": re.compile(r"^\w\d[\s]$", re.ASCII),
+    "ascii_but": r"(?a)^\w(?u:\d)$",
     "verbose": "(?x)^ a b  # letters\n $",
     "lazy": r"^(?:ab)*?c{2,}?(?!d)(?<=c)",
     "choices": r"^(?:foo|far|bar)+$",

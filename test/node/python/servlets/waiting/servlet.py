@@ -261,6 +261,16 @@ async def races_sleep(ctx: Context) -> str:
 
 
 @tool
+async def races_two(ctx: Context) -> str:
+    question = asyncio.create_task(asked(ctx, "race?"))
+    clocks = [asyncio.create_task(asyncio.sleep(3)) for _ in range(2)]
+    done, pending = await asyncio.wait({question, *clocks}, return_when=asyncio.FIRST_COMPLETED)
+    for one in pending:
+        one.cancel()
+    return question.result() if question in done else "too late"
+
+
+@tool
 async def races_deep(ctx: Context) -> str:
     async def limit() -> str:
         async with asyncio.TaskGroup() as group:
