@@ -489,7 +489,7 @@ def use():
     note: "as SVG or text",
     version: "8.2",
     does: "QR codes",
-    kb: 300,
+    kb: 216,
     code: `import qrcode
 from qrcode.image.svg import SvgPathImage
 
@@ -583,7 +583,7 @@ def use():
     name: "simplejson",
     version: "4.3.0",
     does: "JSON",
-    kb: 176,
+    kb: 98,
     code: `from decimal import Decimal
 import simplejson
 
@@ -667,7 +667,7 @@ def use():
     name: "toolz",
     version: "1.2.0",
     does: "functions",
-    kb: 397,
+    kb: 451,
     code: `from toolz import groupby, pipe
 
 def use():
@@ -678,7 +678,7 @@ def use():
     name: "tzdata",
     version: "2026.6",
     does: "time zones for zoneinfo",
-    kb: 432,
+    kb: 498,
     code: `from datetime import datetime
 from zoneinfo import ZoneInfo
 import tzdata
