@@ -18,7 +18,7 @@ const SLOW = 600_000;
 /** As in a user's shell: without what npm and vitest have set for this run. */
 const env = Object.fromEntries(
   Object.entries(process.env).filter(
-    ([name]) => !/^(npm_|VITEST|NODE_|TEST$|DEV$|PROD$)/.test(name),
+    ([name]) => !/^(npm_|VITEST|NODE_(?!EXTRA_CA_CERTS)|TEST$|DEV$|PROD$)/.test(name),
   ),
 );
 const registry = await run("npm", ["view", "zod", "version"]).then(
