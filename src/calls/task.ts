@@ -330,9 +330,10 @@ export class Task extends DurableObject<Env> {
     if (await hasAskedTooOften(this.#store, waiting)) return this.#store.end(askedTooOften());
     const { reason } = waiting;
     const isShort = reason.kind === "retry" && reason.ms > 0;
-    const next = isShort
-      ? Object.assign({}, waiting, { reason: shortage(await this.#store.waits()) })
-      : waiting;
+    // The guest has drawn how much longer than the least it waits.
+    const longer = async ({ ms }: { ms: number }) =>
+      shortage(await this.#store.waits(), ms / limits.shortageMs);
+    const next = isShort ? Object.assign({}, waiting, { reason: await longer(reason) }) : waiting;
     const { begun, handed } = waitOf(await this.#store.call(), next, this.#store);
     await this.#store.suspend(begun, handed);
     this.ctx.waitUntil(noteWaiting(this.#store, this.#server.serving));

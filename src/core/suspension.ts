@@ -37,13 +37,16 @@ export const isShortage = ({ code, data }: Fault): boolean =>
   code === "too_many" && isObject(data) && Number(data["retryAfter"]) <= SHORTAGE_S;
 
 /**
- * The wait of a call for room that others have, longer than the one `before` if that was for room too. It is up to twice the
- * least, so that not all come back at once.
+ * The wait of a call for room that others have, longer than the one `before` if that was for room too. The `spread`, from 1
+ * to 2, is so that not all come back at once.
  */
-export function shortage(before?: WaitReason): WaitReason & { kind: "retry" } {
+export function shortage(
+  before?: WaitReason,
+  spread = 1 + Math.random(),
+): WaitReason & { kind: "retry" } {
   const { shortageMs, maxShortageMs } = limits;
   const lastMs = before?.kind === "retry" ? before.ms : 0;
-  const ms = Math.ceil(Math.max(shortageMs, Math.min(lastMs, maxShortageMs)) * (1 + Math.random()));
+  const ms = Math.ceil(Math.max(shortageMs, Math.min(lastMs, maxShortageMs)) * spread);
   return { kind: "retry", until: Date.now() + ms, ms };
 }
 

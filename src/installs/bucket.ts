@@ -1,5 +1,5 @@
 import type { Env } from "../bindings.ts";
-import { Fault, logError } from "../core/errors.ts";
+import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { isDigest, readBuild, type Build } from "./build.ts";
 
@@ -38,11 +38,9 @@ export class BuildBucket {
     try {
       await this.#bucket.put(partKey(digest), body, { sha256: digest });
     } catch (cause) {
-      // It may be the bucket's fault, too.
-      logError(cause);
       throw new Fault(
         "invalid_request",
-        `The part was not stored: it was cut off, its bytes do not match the digest ${digest}, or the bucket has failed (the server's log says why). Send it again.`,
+        `The part was not stored: it was cut off, or its bytes do not match the digest ${digest}. Send it again.`,
         { cause },
       );
     }

@@ -150,7 +150,7 @@ test("a servlet takes the place of none in the bundle, and of another only where
   await expect.poll(boss.names, EVENTUALLY).toContainEqual(expect.stringMatching(/^one/));
   await boss.call("install_servlet", { name: "two" });
   expect(boss.questions.at(-1)).toContain(
-    "one also has the toolkit kit. MCP clients see that of the newest version: 1.0.0 there, 2.0.0 here.",
+    "one also has the toolkit kit, in version 1.0.0; this one is 2.0.0. MCP clients get the newest alone.",
   );
   for (const name of ["one", "two"]) await boss.call("uninstall_servlet", { name });
   await boss.client.close();
