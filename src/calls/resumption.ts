@@ -46,7 +46,7 @@ export class Resumption {
   #unstoredInner: InnerRow[] = [];
   /** True once the object has the record of this request. */
   #isNoted = false;
-  /** What the object stores of the record; the outcome is counted with the state. */
+  /** Counts what the object stores of the record, but not the outcome: each state has one at most. */
   #stored: StoredBytes;
   /** Places of requests that are being sent. */
   readonly #sending = new Set<string>();
@@ -213,7 +213,7 @@ export class Resumption {
     if (!isSending) this.#stopRenewal();
   }
 
-  /** Counts more that is stored. Throws `too_many`, after a request was sent with what to do about that. */
+  /** Counts more of the record. Throws `too_many`, which says that the outcome is unknown where a request may have been sent. */
   async #count(stored: unknown): Promise<void> {
     await this.#stored.add(stored).catch((error: unknown) => {
       throw afterSending({ hasSent: this.#isNoted }, error);

@@ -329,11 +329,12 @@ export class Task extends DurableObject<Env> {
   async #wait(waiting: Waiting): Promise<void> {
     if (await hasAskedTooOften(this.#store, waiting)) return this.#store.end(askedTooOften());
     const { reason } = waiting;
-    const isShort = reason.kind === "retry" && reason.ms > 0;
-    // The guest has drawn how much longer than the least it waits.
-    const longer = async ({ ms }: { ms: number }) =>
-      shortage(await this.#store.waits(), ms / limits.shortageMs);
-    const next = isShort ? Object.assign({}, waiting, { reason: await longer(reason) }) : waiting;
+    let next = waiting;
+    if (reason.kind === "retry" && reason.ms > 0) {
+      // The guest has drawn the spread, so that a replay draws the same.
+      const longer = shortage(await this.#store.waits(), reason.ms / limits.shortageMs);
+      next = Object.assign({}, waiting, { reason: longer });
+    }
     const { begun, handed } = waitOf(await this.#store.call(), next, this.#store);
     await this.#store.suspend(begun, handed);
     this.ctx.waitUntil(noteWaiting(this.#store, this.#server.serving));

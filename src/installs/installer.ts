@@ -9,7 +9,7 @@ import { ownVariablesIn } from "../servlets/variables.ts";
 import type { Env } from "../bindings.ts";
 import type { BuildBucket } from "./bucket.ts";
 import { isSkillOfProject } from "../servlets/skills.ts";
-import { buildIn } from "./installs-rows.ts";
+import { buildIn, type Published } from "./installs-rows.ts";
 import { digestsOf, invalidBuild, nameTaken, type Build } from "./build.ts";
 import { REPLAYED_TASKS, type Installs } from "./installs.ts";
 import type { ServletLoader } from "./loaded.ts";
@@ -85,6 +85,14 @@ export class Installer {
   async published(name: string): Promise<{ build: Build; digest: string } | undefined> {
     const found = await this.installs().publication(name);
     return found && { digest: found.digest, build: buildIn(found) };
+  }
+
+  /** The published builds that can be installed and are not served. */
+  async installable(): Promise<Published[]> {
+    const { servlets } = (await this.#registry()).whole;
+    const bundled = new Set(servlets.flatMap((one) => (one.module ? [one.name] : [])));
+    const published = await this.installs().published();
+    return published.filter(({ name, isServed }) => !bundled.has(name) && !isServed);
   }
 
   /** Serves a build; `seen` as in `Installs`. Throws `invalid_params` if it cannot be loaded, `conflict`. */

@@ -73,7 +73,8 @@ export class Installs extends DurableObject<Env> {
   /**
    * Serves a build as a new version; `isNew` is false if it is served already. Fails with `conflict` if the bundle has a
    * servlet of that name, if another servlet has one of its tools, prompts or resources, and beyond
-   * `limits.installedServlets` and `limits.installedBytes`. Here and below, also if `seen` is given and is not the served version (0: none).
+   * `limits.installedServlets` and `limits.installedBytes`. Here and below, also if `seen` is given and is not the served
+   * version (0: none).
    */
   install(
     build: Build,

@@ -67,7 +67,7 @@ export function operatedStates(
         ({ state = "call" }) => state === "caller" || state === "session",
       );
       for (const owner of keeping) await forget(owner, callerScope(owner.state, caller));
-      // Sessions, and servlets that are no longer served or keep state for others by now.
+      // Also the state of sessions, and of servlets that are no longer served, or keep it for others now.
       const held = (await env.QUOTAS?.getByName(caller).holding()) ?? [];
       for (const id of held) unsettled(await objects!.get(objects!.idFromString(id)).forget());
       await usageOf(env)?.().forget(caller);

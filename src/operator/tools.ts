@@ -52,7 +52,7 @@ export function ownServlets({ acted, installer, registry, tasksOf, skills, isSea
   ]);
 }
 
-const listServlets = ({ installs }: Installer, registry: () => Promise<Registry>): OwnTool => ({
+const listServlets = (installer: Installer, registry: () => Promise<Registry>): OwnTool => ({
   tool: {
     title: "List servlets",
     description:
@@ -63,7 +63,9 @@ const listServlets = ({ installs }: Installer, registry: () => Promise<Registry>
   async run(_args, { principal, session }) {
     const all = await registry();
     const { tools } = await all.for({ principal, session }).catalog();
-    const versions = new Map((await installs().list()).map((one) => [one.name, one.version]));
+    const versions = new Map(
+      (await installer.installs().list()).map((one) => [one.name, one.version]),
+    );
     const servlets = [...Map.groupBy(shownOf(tools.values()), ({ servlet }) => servlet)].map(
       ([{ name: servlet, manifest }, entries]) => ({
         name: servlet,
@@ -73,10 +75,7 @@ const listServlets = ({ installs }: Installer, registry: () => Promise<Registry>
       }),
     );
     if (!mayOperate(principal)) return resultOf({ servlets });
-    // Names of the bundle are taken; of those that are installed, another build may be published.
-    const taken = new Set(all.whole.servlets.flatMap((one) => (one.module ? [one.name] : [])));
-    const published = await installs().published();
-    const others = published.filter((one) => !taken.has(one.name) && !one.isServed);
+    const others = await installer.installable();
     return resultOf({ servlets, installable: others.map((one) => one.name) });
   },
 });
@@ -91,7 +90,7 @@ const installServlet = (installer: Installer, acted: OwnParts["acted"]): OwnTool
   },
   async run(args, call) {
     const { build, digest } = await publishedBuild(installer, String(args["name"]));
-    // Nobody is asked for what cannot be.
+    // The user is not asked about an install that would be refused.
     await installer.demandInstallable(build);
     const question = `Install the servlet ${build.name}? It will be served to all callers of this server.\n${[...permissionsOf(build), ...(await installer.warnings(build))].join("\n")}`;
     const agreed = await agreement(question, digest, call);

@@ -103,8 +103,8 @@ export class CallRecord extends DurableObject<Env> {
     const response = JSON.stringify(
       await runTool({ registry: registry.for(call), tasks }, call, () => stays.signal),
     );
-    const isCounted = new StoredBytes(count, "").add(response);
-    const kept = await isCounted.then(
+    const counting = new StoredBytes(count, "").add(response);
+    const kept = await counting.then(
       () => response,
       (error: unknown) => (report(error).code === "too_many" ? failed(call, UNCOUNTED) : response),
     );

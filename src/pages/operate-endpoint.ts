@@ -312,7 +312,7 @@ async function overviewOf(
   const { usage: counters, authenticator, keyRecords, serving } = operated;
   const { whole } = await serving.registry();
   const installs = serving.installer?.installs();
-  const [list = [], published = []] = [await installs?.list(), await installs?.published()];
+  const list = (await installs?.list()) ?? [];
   const versions = new Map(list.map((one) => [one.name, one.version]));
   const installed = await Promise.all(
     list.map(async ({ name }) => ({ name, ...(await installs!.versions(name)) })),
@@ -330,7 +330,6 @@ async function overviewOf(
   const usage = counters?.();
   const hour = (await counted(usage?.report("hour", "servlet")))?.named;
   const runsOf = new Map(hour?.map(({ name, sums }) => [name, sums]));
-  const bundled = new Set(whole.servlets.flatMap((one) => (one.module ? [one.name] : [])));
   return {
     servlets: whole.servlets.map((one) => {
       const { name, hash, dialect, manifest } = one;
@@ -343,7 +342,7 @@ async function overviewOf(
     }),
     problem,
     installed: serving.installer && installed,
-    installable: published.filter(({ name, isServed }) => !bundled.has(name) && !isServed),
+    installable: (await serving.installer?.installable()) ?? [],
     keys: await allKeys(operated),
     makesKeys: keyRecords !== undefined && !authenticator.isOpen,
     acts: await counted(usage?.acts()),

@@ -126,7 +126,7 @@ export class ServletState extends DurableObject<Env> {
       runStateful: async (bundled, run, call) =>
         endingOf(await this.#call(bundled, { ...run, call: callPartsOf(call) }, call)),
     });
-    // What all callers share, nobody in particular has asked for.
+    // Lists that all callers share do not depend on who asks first.
     const asker = prepared.manifest.state === "server" ? {} : viewer;
     const text = JSON.stringify(await listAll(servlet, { ...nobodysCall, ...asker }));
     this.#lists = {

@@ -96,7 +96,7 @@ async function checkAll(
 }
 
 /**
- * What the compiler prints: its messages, and the files that it read.
+ * The compiler's output: its messages, and the files that it read.
  *
  * Throws a `Refusal` if it did not finish: if it was killed, say, or its native program is missing.
  */

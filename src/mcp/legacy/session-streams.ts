@@ -291,6 +291,14 @@ interface Row extends Record<string, SqlStorageValue> {
   at: number;
 }
 
+/** All events that are stored. */
+interface StoredEvents {
+  events: number;
+  bytes: number;
+  /** Bytes that are counted for the session's caller, in whole MiB. */
+  counted: number;
+}
+
 /** An event that is stored for its client. */
 interface StoredEvent {
   seq: number;
@@ -314,9 +322,7 @@ class SessionEvents {
   readonly #store: SessionStore;
   readonly #sql: SqlStorage;
   readonly #countStored: Streaming["countStored"];
-  #known: { events: number; bytes: number } | undefined;
-  /** Bytes that are counted for the session's caller. */
-  #counted = PART;
+  #known: StoredEvents | undefined;
   #hasDropped = false;
 
   constructor(store: SessionStore, sql: SqlStorage, countStored: Streaming["countStored"]) {
@@ -334,19 +340,19 @@ class SessionEvents {
     return `event ${seq}`;
   }
 
-  get #total() {
-    if (this.#known === undefined) {
-      const total = "SELECT COUNT(*) AS events, COALESCE(SUM(size), 0) AS bytes FROM events";
-      this.#known = this.#sql.exec<{ events: number; bytes: number }>(total).one();
-      this.#counted = PART * Math.max(1, Math.ceil(this.#known.bytes / PART));
-    }
-    return this.#known;
+  get #total(): StoredEvents {
+    if (this.#known !== undefined) return this.#known;
+    const query = "SELECT COUNT(*) AS events, COALESCE(SUM(size), 0) AS bytes FROM events";
+    const total = this.#sql.exec<Omit<StoredEvents, "counted">>(query).one();
+    const counted = PART * Math.max(1, Math.ceil(total.bytes / PART));
+    return (this.#known = { ...total, counted });
   }
 
   /** Counts each MiB that another message fills; `trim` drops older ones where its caller may store no more. */
   async countMore(bytes: number): Promise<void> {
-    const most = Math.min(this.#total.bytes + bytes, limits.sessionEventBytes);
-    while (this.#counted < most) {
+    const total = this.#total;
+    const most = Math.min(total.bytes + bytes, limits.sessionEventBytes);
+    while (total.counted < most) {
       try {
         await this.#countStored();
       } catch (error) {
@@ -354,7 +360,7 @@ class SessionEvents {
         // Nothing is dropped for a count that has failed.
         report(error);
       }
-      this.#counted += PART;
+      total.counted += PART;
     }
   }
 
@@ -404,7 +410,7 @@ class SessionEvents {
     }
     while (
       total.events > limits.sessionEvents ||
-      (total.bytes > Math.min(this.#counted, limits.sessionEventBytes) && total.events > 1)
+      (total.bytes > Math.min(total.counted, limits.sessionEventBytes) && total.events > 1)
     ) {
       const [oldest] = this.#select("ORDER BY minor DESC, seq LIMIT 1");
       if (oldest === undefined) return;
@@ -422,7 +428,7 @@ class SessionEvents {
     return this.#sql.exec<Row>(`SELECT * FROM events ${order}`).toArray();
   }
 
-  #drop({ seq, size }: Row, total: { events: number; bytes: number }): void {
+  #drop({ seq, size }: Row, total: StoredEvents): void {
     this.#sql.exec("DELETE FROM events WHERE seq = ?", seq);
     this.#store.rows.forget(SessionEvents.nameOf(seq));
     total.events--;

@@ -5,8 +5,7 @@ import { answersTo, beginTask, objectOf, updateTask } from "./faults.ts";
 import { ELICIT, http, saidIn, steps } from "./plans.ts";
 import { Events } from "../mcp/legacy/session-client.ts";
 import { begin } from "../mcp/legacy/session-steps.ts";
-import { NAP, planned, until } from "./task-steps.ts";
-import { Turns } from "../../../src/storage/turns.ts";
+import { busyTurns, NAP, planned, until } from "./task-steps.ts";
 
 /** The fuel that all runs of one call share. */
 prepare();
@@ -92,16 +91,10 @@ test("runs that find no room to wait in use up nothing", async () => {
 
 test("nor do those that find the state of a tool in use that they call", async () => {
   limited({ shortageMs: 5, callTanks: 1 });
-  const full = new Turns(0);
-  full.takeNow();
-  const { take } = Turns.prototype;
-  let refused = 0;
-  vi.spyOn(Turns.prototype, "take").mockImplementation(function (this: Turns, signal) {
-    return take.call(refused++ < 8 ? full : this, signal);
-  });
+  const asked = busyTurns(8);
   const inside = { tool: "counting-next", args: {} };
   const { result } = await until(await planned({ do: "call", calls: [inside] }), "completed");
-  expect(refused).toBeGreaterThan(8);
+  expect(asked()).toBeGreaterThan(8);
   expect(saidIn({ result })).toEqual([[expect.anything()]]);
 });
 

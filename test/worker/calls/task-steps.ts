@@ -1,5 +1,6 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { expect } from "vitest";
+import { expect, vi } from "vitest";
+import { Turns } from "../../../src/storage/turns.ts";
 import { eventually } from "../waiting.ts";
 import { clock, type Json } from "./client.ts";
 import { beginTask, objectOf, taskOf } from "./faults.ts";
@@ -10,6 +11,18 @@ import { steps } from "./plans.ts";
 export const NAP = { do: "sleep", ms: 30 };
 /** Begins a plan as a task; gives its id. */
 export const planned = (...all: Json[]) => beginTask("plan_always", steps(...all));
+
+/** Has the state of servlets be in use by too many, the first so many times; gives how often it was asked for. */
+export function busyTurns(times: number): () => number {
+  const full = new Turns(0);
+  full.takeNow();
+  const { take } = Turns.prototype;
+  let asked = 0;
+  vi.spyOn(Turns.prototype, "take").mockImplementation(function (this: Turns, signal) {
+    return take.call(asked++ < times ? full : this, signal);
+  });
+  return () => asked;
+}
 
 /** Waits until the task has this status; gives it. */
 export async function until(id: string, status: string): Promise<Json> {

@@ -2,11 +2,10 @@ import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
 import type { Answer } from "../server.ts";
 import { accept, beginTool, callOf, goOn, limited, prepare, send, textIn } from "./client.ts";
-import { Turns } from "../../../src/storage/turns.ts";
 import { objectOf, updateTask, withTasks } from "./faults.ts";
 import { eventually } from "../waiting.ts";
 import { ELICIT, http, saidIn, steps } from "./plans.ts";
-import { NAP, planned, ring, until } from "./task-steps.ts";
+import { busyTurns, NAP, planned, ring, until } from "./task-steps.ts";
 
 /** Tasks whose isolate, caller or run has no room or time left to wait. */
 prepare();
@@ -83,18 +82,12 @@ test("a task whose servlet's state is in use by too many is run again, with the 
   const call = { name: "growing-add_later", arguments: { name: "kept" } };
   const { taskId } = (await send("tools/call", call, withTasks)).result!;
   const { inputRequests } = await until(taskId, "input_required");
-  const full = new Turns(0);
-  full.takeNow();
-  const { take } = Turns.prototype;
-  let refused = 0;
-  vi.spyOn(Turns.prototype, "take").mockImplementation(function (this: Turns, signal) {
-    return take.call(refused++ < 3 ? full : this, signal);
-  });
+  const asked = busyTurns(3);
   const [key] = Object.keys(inputRequests);
   await updateTask(taskId, { [key!]: { action: "accept", content: {} } });
   const { result } = await until(taskId, "completed");
   expect(result.content[0].text).toBe("added");
-  expect(refused).toBeGreaterThan(3);
+  expect(asked()).toBeGreaterThan(3);
 });
 
 test("of tasks that are due at once few begin, and one that waits for something lets others begin", async () => {

@@ -224,7 +224,7 @@ test.each([
   ["growing", "Ada"],
   ["growing_server", "anonymous"],
 ])(
-  "lists that a servlet makes with its state are its caller's, or nobody's where all share it: %s",
+  "lists made with a servlet's state are made for the caller, or for nobody where all share it: %s",
   async (name, asker) => {
     const lines: string[] = [];
     vi.spyOn(console, "log").mockImplementation((line) => void lines.push(String(line)));

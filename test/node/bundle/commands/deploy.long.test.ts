@@ -24,7 +24,7 @@ let asked: string[];
 let objects: Map<string, Buffer>;
 /** Names of the secrets of the Worker that is deployed. */
 let secrets: string[];
-/** What wrangler says on stderr as it lists them, and its exit code. */
+/** The stderr of wrangler as it lists them, and its exit code. */
 let listing: { says: string; code: number };
 /** Objects that the API still takes. */
 let room: number;
