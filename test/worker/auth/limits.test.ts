@@ -263,7 +263,8 @@ describe("limits", () => {
   const large = "x".repeat(2.5 * 1024 * 1024);
 
   test("bound what a call that goes on comes to keep; its retry sends nothing twice", () =>
-    limited({ keptPerDay: 2 }, async (server, ada) => {
+    // Guests of other tests may still wait.
+    limited({ keptPerDay: 2, waitingBytes: 1e12, waitingBytesOfOne: 1e12 }, async (server, ada) => {
       const sent = vi
         .spyOn(globalThis, "fetch")
         .mockImplementation(async () => new Response(large));
