@@ -1,7 +1,17 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
 import type { Answer } from "../server.ts";
-import { accept, beginTool, callOf, goOn, limited, prepare, send, textIn } from "./client.ts";
+import {
+  accept,
+  beginTool,
+  callOf,
+  goOn,
+  limited,
+  newAddress,
+  prepare,
+  send,
+  textIn,
+} from "./client.ts";
 import { objectOf, updateTask, withTasks } from "./faults.ts";
 import { eventually } from "../waiting.ts";
 import { ELICIT, http, saidIn, steps } from "./plans.ts";
@@ -80,7 +90,9 @@ describe("a task that finds its isolate full of calls that wait", () => {
 test("a task whose servlet's state is in use by too many is run again, with the answer that it has", async () => {
   limited({ shortageMs: 20, maxRuns: 2 });
   const call = { name: "growing-add_later", arguments: { name: "kept" } };
-  const { taskId } = (await send("tools/call", call, withTasks)).result!;
+  // A caller of its own: the state of one whose address nobody knows is that of other tests, too.
+  const sent = { ...withTasks, headers: { "cf-connecting-ip": newAddress() } };
+  const { taskId } = (await send("tools/call", call, sent)).result!;
   const { inputRequests } = await until(taskId, "input_required");
   const asked = busyTurns(3);
   const [key] = Object.keys(inputRequests);
