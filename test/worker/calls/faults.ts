@@ -1,5 +1,6 @@
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
+import { AsyncLocalStorage } from "node:async_hooks";
 import { afterAll, beforeAll, beforeEach, expect } from "vitest";
 import { TaskStore } from "../../../src/calls/task-store.ts";
 import type { Task } from "../../../src/calls/task.ts";
@@ -30,6 +31,9 @@ interface FaultOptions {
   atLooks: boolean;
   fragile: boolean;
 }
+
+/** Whose object it is in which something happens: objects of other tests go on meanwhile. */
+const here = new AsyncLocalStorage<Faults>();
 
 /** Where something is awaited, and where the object is to die. */
 export class Faults {
@@ -75,9 +79,11 @@ export class Faults {
   ): Promise<boolean> {
     const ran = { isOver: false };
     const working = runInDurableObject(objectOf(id), (instance, state) =>
-      work((this.#instance = instance as unknown as Instance), state.storage, () => {
-        this.#state = state;
-      }),
+      here.run(this, () =>
+        work((this.#instance = instance as unknown as Instance), state.storage, () => {
+          this.#state = state;
+        }),
+      ),
     ).finally(() => (ran.isOver = true));
     working.catch(() => {});
     while (!ran.isOver && !this.#isDying) await pause();
@@ -97,7 +103,7 @@ export class Faults {
 
   async pass(name: string, isLook: boolean): Promise<void> {
     const state = this.#state;
-    if (state === undefined || (isLook && !this.#atLooks)) return;
+    if (state === undefined || here.getStore() !== this || (isLook && !this.#atLooks)) return;
     const at = this.passed.push(name) - 1;
     if (at === this.meanwhile?.at) await this.meanwhile.work(this.#instance!);
     if (at !== this.#fatal && name !== this.#deadly) return;

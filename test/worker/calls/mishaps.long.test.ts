@@ -1,5 +1,8 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { responsesIn } from "../../../src/asks/answers.ts";
+import { Sealer } from "../../../src/storage/vault.ts";
 import type { Answers } from "../../../src/core/asks.ts";
 import { accept, prepare, type Json } from "./client.ts";
 import {
@@ -9,6 +12,8 @@ import {
   finish,
   newWorld,
   nextAlarm,
+  objectOf,
+  pause,
   prepareFaults,
   type Server,
   taskOf,
@@ -191,6 +196,30 @@ describe("requests that come twice", () => {
       ]);
     }
   });
+});
+
+test("the places of a task are those in its own object, whatever others seal meanwhile", async () => {
+  const passed = async () => {
+    const faults = new Faults();
+    newWorld();
+    await finish(await beginTask("plan_always", { steps: [ELICIT] }), faults);
+    return faults.passed;
+  };
+  const alone = await passed();
+  const another = { isDone: false, sealed: 0 };
+  const sealing = runInDurableObject(objectOf(env.TASKS!.newUniqueId().toString()), async () => {
+    const key = { id: 1, bytes: new Uint8Array(32), until: Infinity };
+    const sealer = new Sealer({ current: () => key, byId: () => key, lasting: () => key.bytes });
+    for (; !another.isDone; another.sealed++) {
+      await sealer.seal(new Uint8Array(3));
+      await pause();
+    }
+  });
+  const amongOthers = await passed();
+  another.isDone = true;
+  await sealing;
+  expect(amongOthers).toEqual(alone);
+  expect(another.sealed).toBeGreaterThan(2);
 });
 
 const withoutFirst = ({ structuredContent }: Json) => ({
