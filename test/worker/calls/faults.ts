@@ -63,8 +63,9 @@ export class Faults {
     current.faults = this;
   }
 
+  /** True in the object that is watched, while it is. */
   get isWatching(): boolean {
-    return this.#state !== undefined;
+    return this.#state !== undefined && here.getStore() === this;
   }
 
   /** The object dies where it is at this place next. */
@@ -103,13 +104,13 @@ export class Faults {
 
   async pass(name: string, isLook: boolean): Promise<void> {
     const state = this.#state;
-    if (state === undefined || here.getStore() !== this || (isLook && !this.#atLooks)) return;
+    if (!this.isWatching || (isLook && !this.#atLooks)) return;
     const at = this.passed.push(name) - 1;
     if (at === this.meanwhile?.at) await this.meanwhile.work(this.#instance!);
     if (at !== this.#fatal && name !== this.#deadly) return;
     this.#state = undefined;
     this.#isDying = true;
-    if (this.#death === "at once") state.abort(DEAD);
+    if (this.#death === "at once") state!.abort(DEAD);
     // It does not come back to this.
     await new Promise(() => {});
   }
