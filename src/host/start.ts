@@ -2,10 +2,10 @@
  * Serves the Worker on this machine with workerd: `npm start -- [OPTION…]`. All its data is in one folder.
  * See docs/self-hosting.md.
  */
-import { existsSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { argumentsIn } from "../bundle/arguments.ts";
+import { variableFilesIn } from "../bundle/commands/local-variables.ts";
 import { demandFree } from "../bundle/listening.ts";
 import { Refusal } from "../bundle/refusal.ts";
 import { readConfiguration, type Configuration } from "./configuration.ts";
@@ -25,7 +25,7 @@ const USAGE = `npm start -- [OPTION…]
 --host HOST         the address that it listens at; 127.0.0.1
 --storage DIR       the folder for all stored data; .edge-servlets
 --config FILE       the configuration; wrangler.toml
---secrets FILE      variables and secrets, a line NAME=value for each; .dev.vars if it exists
+--secrets FILE      variables and secrets, a line NAME=value for each; .dev.vars, else .env.local and .env
 --from-env NAME     also takes this variable from the environment; may be repeated
 --trust-proxy       trusts a reverse proxy's X-Forwarded-For, -Proto and -Host, or Forwarded
 --private-network   servlets may reach hosts in private networks that their manifests allow
@@ -77,9 +77,9 @@ async function main(): Promise<void> {
   reportDifferences(configuration);
   const port = numberIn(values.port, "--port", 65_535);
   const graceMs = numberIn(values.grace, "--grace", 86_400) * 1000;
-  const file = values.secrets ?? (existsSync(".dev.vars") ? ".dev.vars" : undefined);
+  const files = values.secrets === undefined ? variableFilesIn(".") : [values.secrets];
   const { "from-env": names = [], host } = values;
-  const variables = await readVariables(configuration, { file, names, environment: process.env });
+  const variables = await readVariables(configuration, { files, names, environment: process.env });
   const start = async () => {
     await sweepEnded(storage.objects);
     return startWorkerd(workerd);

@@ -10,22 +10,22 @@ const LONGEST = 131_072 - 2;
 
 /** Where variables and secrets come from. */
 interface VariableSources {
-  /** A file like `.dev.vars`, with lines `NAME=value`. */
-  file?: string | undefined;
+  /** Files like `.dev.vars`, with lines `NAME=value`; what an earlier one has overrides. */
+  files?: readonly string[];
   /** More names to take from the environment, beside settings, `vars` and required secrets. */
   names?: readonly string[];
   environment: Readonly<Record<string, string | undefined>>;
 }
 
 /**
- * The Worker's variables and secrets: `vars` of wrangler.toml, overridden by the file, and that by the environment,
+ * The Worker's variables and secrets: `vars` of wrangler.toml, overridden by the files, and that by the environment,
  * from which only known names are taken. Throws a `Refusal`.
  */
 export async function readVariables(
   { vars, secrets }: Configuration,
-  { file, names = [], environment }: VariableSources,
+  { files = [], names = [], environment }: VariableSources,
 ): Promise<Record<string, string>> {
-  const written = file === undefined ? {} : await readFileOf(file);
+  const written = await Promise.all(files.toReversed().map(readFileOf));
   const texts = Object.entries(vars).map(([name, value]) => {
     if (typeof value === "string") return [name, value];
     throw new Refusal(`vars.${name} in wrangler.toml is not a string. Write it in quotes.`);
@@ -37,7 +37,7 @@ export async function readVariables(
     ...secrets,
     ...names,
   ];
-  const variables: Record<string, string> = { ...Object.fromEntries(texts), ...written };
+  const variables: Record<string, string> = Object.assign(Object.fromEntries(texts), ...written);
   for (const name of known) {
     const value = environment[name];
     if (value !== undefined) variables[name] = value;

@@ -49,7 +49,7 @@ const TO_OPERATORS: Readonly<Record<Exclude<RunOutcome, "returned" | "waits">, F
   ),
   not_configured: ours(
     "Lacks a setting",
-    "Set it: in .dev.vars for dev and start, with npx wrangler secret put NAME for the deployed Worker.",
+    "Set it: in .dev.vars, or .env where you have that, for dev and start, with npx wrangler secret put NAME for the deployed Worker.",
   ),
   servlet_failed: ours(
     "Invalid answer",

@@ -88,7 +88,7 @@ export function describeMissing(
 ): string | undefined {
   const lacking = missingIn(servlets, isSet);
   if (lacking.length === 0) return undefined;
-  return `Settings are missing: ${lacking.join("; ")}. Set each in .dev.vars for dev and start, and with npx wrangler secret put NAME for the deployed Worker.`;
+  return `Settings are missing: ${lacking.join("; ")}. Set each in .dev.vars, or .env where you have that, for dev and start, and with npx wrangler secret put NAME for the deployed Worker.`;
 }
 
 /** Why this manifest is refused: the places where it names what belongs to the server itself. */

@@ -14,7 +14,7 @@ import { isLoopback } from "../../http/private-hosts.ts";
 import { printable } from "../../core/text.ts";
 import { demandFree } from "../listening.ts";
 import { OWN_EXTENSION } from "../own.ts";
-import { localValues } from "./local-variables.ts";
+import { localValues, variablesFileIn } from "./local-variables.ts";
 import { Refusal, Refusals } from "../refusal.ts";
 import { servletFolders } from "./folders.ts";
 import { serveBundles } from "./bundler.ts";
@@ -141,7 +141,10 @@ async function standing({ file, env, isAlone }: Pick<Dev, "file" | "env" | "isAl
       : `${anybody}, without a key`;
   return [
     ["Who may call", callers],
-    ...missingIn(servlets, has).map((one) => ["Missing", `${one}: set it in .dev.vars`]),
+    ...missingIn(servlets, has).map((one) => [
+      "Missing",
+      `${one}: set it in ${variablesFileIn(dirname(file))}`,
+    ]),
     ...told.map((one) => ["Unused", one]),
   ];
 }
@@ -207,7 +210,7 @@ export async function dev(given: string[]): Promise<number> {
   const ended = wrangler(args, "inherit", { onMessage, signal: stopped.signal });
   const unserved = bundler.begin(async () => {
     const fault = await faultInSettings(all);
-    return fault && `${fault} Mend it in .dev.vars or ${file}.`;
+    return fault && `${fault} Mend it in ${variablesFileIn(dirname(file))} or ${file}.`;
   });
   const stop = reloadForVariables(file, {
     faultIn: () => faultInSettings(all),

@@ -8,6 +8,7 @@ import { OPERATOR_SCOPE } from "../../core/model.ts";
 import { printable } from "../../core/text.ts";
 import { argumentsIn } from "../arguments.ts";
 import { Refusal } from "../refusal.ts";
+import { variablesFileIn } from "./local-variables.ts";
 import { wrangler } from "./wrangler.ts";
 
 /** Keys by their names, as the Worker's secret API_KEYS has them: a hash alone is a key that may do all. */
@@ -26,8 +27,6 @@ const keysSchema = z.record(
 type Keys = z.infer<typeof keysSchema>;
 
 const FILE = ".keys.json";
-/** Where wrangler looks for variables; .env and .env.local only where there is no .dev.vars. A later one overrides. */
-const VARIABLES = [".dev.vars", ".env.local", ".env"];
 const USAGE = `npm run keys -- create NAME [--scopes hello:*,web:fetch] [--expires 30d]
 npm run keys -- list
 npm run keys -- revoke NAME
@@ -40,14 +39,10 @@ const END = Date.UTC(10_000, 0);
 /** A pattern, or a name of SCOPES, that .dev.vars can quote. */
 const SCOPE = /^([\w.-]+|[^\s:']+:[^\s']+)$/;
 
-/** The file of variables that `npm run dev` reads and nothing overrides. */
-const variablesFile = (folder: string): string =>
-  VARIABLES.find((name) => existsSync(join(folder, name))) ?? VARIABLES[0]!;
-
 /** Keeps the keys, and writes them where `npm run dev` looks for variables, which it reads again. */
 function write(folder: string, keys: Keys): void {
   writePrivate(join(folder, FILE), JSON.stringify(keys, null, 2));
-  const file = join(folder, variablesFile(folder));
+  const file = join(folder, variablesFileIn(folder));
   const variables = existsSync(file) ? readFileSync(file, "utf8") : "";
   const others = variables.replace(/^API_KEYS=.*\r?\n?/gm, "").replace(/([^\n])$/, "$1\n");
   // Without any keys nobody may call: without the variable anybody might.

@@ -13,7 +13,7 @@ import { placeOfRuns } from "./place-of-runs.ts";
 import { CACHE, progress, servletFolders } from "./folders.ts";
 import { consoleScripts } from "../console-scripts.ts";
 import { isInstalled } from "../own.ts";
-import { localVariables } from "./local-variables.ts";
+import { localVariables, variablesFileIn } from "./local-variables.ts";
 import { Refusal } from "../refusal.ts";
 import { checkProfiles, profilesJsonSchema, readProfiles } from "../profiles.ts";
 import { runnerScripts, type RunnerScripts } from "../runner-scripts.ts";
@@ -118,5 +118,7 @@ async function lacking(members: readonly Member[]): Promise<string> {
   if (missingIn(servlets, () => false).length === 0) return "";
   const has = await localVariables();
   const missing = missingIn(servlets, (name) => has.has(name));
-  return missing.length === 0 ? "" : ` Missing: ${missing.join("; ")}: set it in .dev.vars.`;
+  return missing.length === 0
+    ? ""
+    : ` Missing: ${missing.join("; ")}: set it in ${variablesFileIn(".")}.`;
 }

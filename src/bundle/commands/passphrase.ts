@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { createInterface } from "node:readline";
 import { hashPassphrase } from "../../auth/passphrase.ts";
+import { variablesFileIn } from "./local-variables.ts";
 
 /** Below this, a hundred tries an hour would find it in the end. */
 const SHORTEST = 12;
@@ -23,7 +24,7 @@ console.error("\nIts hash:");
 console.log(hash);
 console.error(`
 npx wrangler secret put OWNER_PASSPHRASE      (paste the hash)
-In development: the line OWNER_PASSPHRASE='${hash}' in .dev.vars
+In development: the line OWNER_PASSPHRASE='${hash}' in ${variablesFileIn(".")}
 
 Then npm run deploy, and give the server's URL to a client.`);
 

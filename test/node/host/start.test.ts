@@ -448,6 +448,24 @@ describe("is refused with what to do:", () => {
     expect(used.output).toContain("in use by another server");
   });
 
+  test("a setting that is not valid in the file of variables: .env where there is no .dev.vars", async () => {
+    const other = await project();
+    try {
+      const worker = join(folder, "built");
+      const said = () => refused({ args: ["--worker", worker, "--port", "0"] }, other);
+      await writeFile(join(other, ".env"), "LIMITS=x\nPUBLIC_URL=https://mcp.example.com/mcp\n");
+      expect((await said()).output).toMatch(/LIMITS[^]*PUBLIC_URL|PUBLIC_URL[^]*LIMITS/);
+      await writeFile(join(other, ".env.local"), "LIMITS={}\n");
+      expect((await said()).output).toMatch(/PUBLIC_URL/);
+      expect((await said()).output).not.toMatch(/LIMITS/);
+      await writeFile(join(other, ".dev.vars"), "LIMITS=y\n");
+      expect((await said()).output).toMatch(/LIMITS/);
+      expect((await said()).output).not.toMatch(/PUBLIC_URL/);
+    } finally {
+      await rm(other, { recursive: true });
+    }
+  });
+
   test.each([
     [
       "a kind of binding that workerd does not have",

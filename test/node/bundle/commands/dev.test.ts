@@ -191,6 +191,20 @@ describe("what is said when the server is ready", () => {
     ]);
   });
 
+  test("that a missing setting belongs into .env, where only that is there", async () => {
+    await writeFile(join(project, ".env"), "OTHER=1\n");
+    const all = {
+      port: undefined,
+      env: undefined,
+      isAlone: true,
+      file: join(project, "wrangler.toml"),
+    };
+    await rm(join(project, ".dev.vars"), { force: true });
+    const said = await readiness(all, new URL("http://localhost:8787"));
+    expect(said).toMatch(/issues needs ISSUES_API: set it in \.env$/m);
+    await rm(join(project, ".env"));
+  });
+
   test("nothing more where all is there", async () => {
     const lines = await said("ISSUES_API=x\nAPI_KEYS={}\n");
     expect(lines).toHaveLength(3);

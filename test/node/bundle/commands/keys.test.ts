@@ -197,6 +197,10 @@ describe("npm run passphrase", () => {
     expect(await isPassphrase("correct horse battery!", stdout.trim())).toBe(false);
     expect(stderr).toContain("wrangler secret put OWNER_PASSPHRASE");
     expect(stdout + stderr).not.toContain("correct horse");
+    expect(stderr).toMatch(/in \.dev\.vars$/m);
+    // A new .dev.vars would hide it.
+    await writeFile(join(folder, ".env"), "OTHER=1\n");
+    expect((await passphrase("correct horse battery")).stderr).toMatch(/in \.env$/m);
   });
 
   test("makes one where none is typed", async () => {
