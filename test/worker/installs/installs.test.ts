@@ -75,14 +75,14 @@ test("the builds of all installed servlets together fit into the message in whic
   try {
     await install(long("ladder"));
     await install(long("barrow"));
-    await expect(install(long("spade"))).rejects.toMatchObject({
+    await expect(install(long("trowel"))).rejects.toMatchObject({
       code: "conflict",
       message: expect.stringContaining("Uninstall one first"),
     });
     // A new version takes the place of the one before.
     await install({ ...long("barrow"), manifest: { description: "newer" } });
     unsettled(await installs.uninstall("ladder"));
-    await install(long("spade"));
+    await install(long("trowel"));
   } finally {
     configureLimits(usual);
   }
