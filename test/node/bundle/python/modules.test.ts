@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -178,6 +179,16 @@ def use():
     "No module named 'shapes.none': ",
   ]);
 });
+
+test("packages may have more source code than one instance can compile", async () => {
+  const line = "    a = {b: [c(d, *e, f=g)[h] for i in j if k] for l, m in n}\n";
+  const names = Array.from({ length: 30 }, (_, nth) => `part_${nth}`);
+  const part = (name: string) =>
+    `def ${name}():\n${line.repeat(1000)}    return "${randomBytes(16).toHex()}"\n`;
+  const files = Object.fromEntries(names.map((one) => [`vendor/large/${one}.py`, part(one)]));
+  const code = `from large import ${names.join(", ")}\n\ndef use():\n    return part_29.part_29.__name__\n`;
+  expect(await used("large", code, files)).toBe("part_29");
+}, 120_000);
 
 test("folders without __init__.py are packages, of several roots and of the author's own", async () => {
   const files = {
@@ -374,6 +385,11 @@ def use():
       ...["š", "82", "hello", "ü", "я", "ff", "61", "YQ==\n", "utf-7"],
       ...["xn--bcher-kva.example", "tda", "é", "00000061", "a", "?", "c7"],
     ]);
+  });
+
+  test("with those that it needs itself", async () => {
+    const code = `def use():\n    return "bücher.example".encode("idna").decode()`;
+    expect(await used("of-its-own", code)).toBe("xn--bcher-kva.example");
   });
 
   test("and one whose name is computed says what to import", async () => {
