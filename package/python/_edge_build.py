@@ -15,6 +15,9 @@ import _edge
 _AST_ONLY = 0x400
 _FUNCTIONS = ("FunctionDef", "AsyncFunctionDef", "Lambda")
 _IMPORTERS = ("import_module", "__import__", "find_spec")
+_LISTERS = ("iter_modules", "walk_packages")
+# Of nodes whose text begins with that of another: the field that has it.
+_BEGINNINGS = {"BinOp": "left", "JoinedStr": "values", "FormattedValue": "value", "Call": "func"}
 
 
 def _packed(head, parts):
@@ -51,6 +54,9 @@ def compile_all(_):
                 imports += _encodings(tree)
             found.append({"imports": imports, "uses": [] if is_library else _uses(tree)})
         except (SyntaxError, ValueError) as error:
+            if isinstance(error, SyntaxError) and error.text is None and error.lineno:
+                # Errors of the compiler have no text: it would read it from the file.
+                error.text = b"".join(source.splitlines()[error.lineno - 1 :][:1]).decode(errors="replace")
             lines = traceback.format_exception_only(error)
             found.append({"imports": [], "error": "".join(lines).strip()})
         codes.append(code)
@@ -77,24 +83,26 @@ def _leave_out_programs(tree):
 
 def _imports(tree, package):
     """The modules that a module imports, as `Import` in engine.ts."""
-    found = []
+    found, modules = [], {}
 
     def visit(node, is_lazy, is_optional):
         kind = type(node).__name__
         if kind == "Import":
             for alias in node.names:
+                modules[alias.asname or alias.name] = alias.name
                 found.append({"name": alias.name, "line": node.lineno, "isLazy": is_lazy, "isOptional": is_optional})
         elif kind == "ImportFrom":
             base = package.split(".") if node.level else []
             base = base[: len(base) - node.level + 1] if node.level else base
             name = ".".join([*base, *([node.module] if node.module else [])])
             names = [alias.name for alias in node.names]
+            modules.update({alias.asname or alias.name: f"{name}.{alias.name}" for alias in node.names})
             found.append({"name": name, "names": names, "line": node.lineno, "isLazy": is_lazy, "isOptional": is_optional})
-        elif kind == "Call" and getattr(node.func, "attr", getattr(node.func, "id", None)) in _IMPORTERS and node.args:
+        elif kind == "Call" and _called(node) in (*_IMPORTERS, *_LISTERS) and node.args:
             name = getattr(node.args[0], "value", None)
             is_known = isinstance(name, str) and not name.startswith(".")
             more = {"isLazy": is_lazy, "isOptional": True} if is_known else {"isLazy": True, "isOptional": True, "isComputed": True}
-            found.append({"name": name if is_known else package, "line": node.lineno, **more})
+            found.append({"name": name if is_known else _package_of(node, modules, package), "line": node.lineno, **more})
         elif kind == "Attribute" and node.attr == "strptime":
             # What the library's own code in C imports.
             found.append({"name": "_strptime", "line": node.lineno, "isLazy": True, "isOptional": True})
@@ -115,6 +123,39 @@ def _imports(tree, package):
 
     visit(tree, False, False)
     return found
+
+
+def _called(call):
+    """The name of the function or method that is called."""
+    return getattr(call.func, "attr", getattr(call.func, "id", None))
+
+
+def _package_of(call, modules, package):
+    """The package of a module that is imported by a computed name, where the name begins with it; else that of the importer.
+
+    As in `import_module(f"shapes.{name}")`, `import_module("." + name, "shapes")` and `iter_modules(shapes.__path__)`.
+    """
+    start = call.args[0]
+    while (kind := type(start).__name__) in _BEGINNINGS:
+        part = getattr(start, _BEGINNINGS[kind])
+        start = next(iter(part), None) if kind == "JoinedStr" else getattr(part, "value", None) if kind == "Call" else part
+    if getattr(start, "attr", None) in ("__name__", "__path__"):
+        name = _dotted(start.value)
+        return modules.get(name, name)
+    known = getattr(start, "value", None)
+    if not isinstance(known, str):
+        return package
+    if known.startswith("."):
+        anchor = [*call.args[1:], *(one.value for one in call.keywords if one.arg == "package")]
+        given = getattr(anchor[0], "value", None) if anchor else None
+        package = given if isinstance(given, str) else package
+        return package + known.rpartition(".")[0]
+    return known.rpartition(".")[0] or package
+
+
+def _dotted(node):
+    """The text of a name such as `a.b.c`."""
+    return f"{_dotted(node.value)}.{node.attr}" if hasattr(node, "attr") else getattr(node, "id", "")
 
 
 def _encodings(tree):
@@ -225,6 +266,23 @@ class _Modules:
     def get_source(self, name):
         source = self.sources.get(name)
         return None if source is None else zlib.decompress(source).decode()
+
+
+class _Folder:
+    """Lists the modules of a package, for `pkgutil`."""
+
+    def __init__(self, path):
+        paths = {name: getattr(one, "__dict__", {}).get("__path__") or () for name, one in [*sys.modules.items()]}
+        self.package = next((name for name, known in paths.items() if path in known), None)
+        if self.package is None:
+            raise ImportError(path)
+
+    def iter_modules(self, prefix=""):
+        for name in sorted({*_modules.codes, *sys.modules}):
+            package, _, own = name.rpartition(".")
+            if package == self.package:
+                is_package = _modules.codes[name][1] if name in _modules.codes else hasattr(sys.modules[name], "__path__")
+                yield prefix + own, is_package
 
 
 class _Resources:
@@ -388,6 +446,7 @@ def load(_):
         # Their tables are left out.
         sys.modules.update(dict.fromkeys(_ABSENT))
         sys.meta_path[:] = [*sys.meta_path[:2], _modules]
+        sys.path_hooks[:] = [_Folder]
         offered = {"present": sorted({*sys.builtin_module_names, *sys.modules})}
         for name in set(sys.modules) - kept:
             _modules.preloaded[name] = sys.modules.pop(name)
@@ -470,9 +529,15 @@ def _arguments_of(frame):
 
 def _import_all(names, own):
     """Imports modules; gives the lines of the author's files that ask for the time or for chance meanwhile."""
+    import time
+
     asked = []
 
     def note(frame, event, argument):
+        if event == "c_call" and argument is time.sleep:
+            raise RuntimeError(
+                "time.sleep() and asyncio.sleep() work only inside a handler: module scope runs once, when the servlet is built."
+            )
         caller = frame if event == "c_call" else frame.f_back
         # A dataclass makes its defaults in code that has no file.
         while caller is not None and caller.f_code.co_filename == "<string>":

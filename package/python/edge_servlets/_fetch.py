@@ -157,20 +157,18 @@ def _body(json: object, data: Any, files: Mapping[str, object] | None) -> tuple[
 
 def form_of(pairs: Query) -> str:
     """Names with values as they stand in a URL or a form. A list repeats its name; what is None is left out."""
+    return "&".join(f"{quoted(name)}={quoted(text)}" for name, text in _fields_of(pairs))
+
+
+def _fields_of(pairs: Query) -> Iterator[tuple[str, str]]:
     items = pairs.items() if isinstance(pairs, Mapping) else pairs
-    return "&".join(
-        f"{quoted(str(name))}={quoted(_plain(one))}"
-        for name, value in items
-        for one in (value if isinstance(value, (list, tuple)) else [value])
-        if one is not None
-    )
+    for name, value in items:
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            if one is not None:
+                yield str(name), str(one).lower() if isinstance(one, bool) else str(one)
 
 
-def _plain(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _multipart(fields: Mapping[str, object], files: Mapping[str, Any]) -> tuple[str, bytes]:
+def _multipart(fields: Query, files: Mapping[str, Any]) -> tuple[str, bytes]:
     """https://www.rfc-editor.org/rfc/rfc7578"""
     parts: list[bytes] = []
     boundary = os.urandom(16).hex()
@@ -182,8 +180,8 @@ def _multipart(fields: Mapping[str, object], files: Mapping[str, Any]) -> tuple[
             + b"\r\n"
         )
 
-    for name, value in fields.items():
-        add(f'name="{_escaped(name)}"', _plain(value).encode())
+    for name, text in _fields_of(fields):
+        add(f'name="{_escaped(name)}"', text.encode())
     for name, given in files.items():
         name_of_file = given[0] if isinstance(given, tuple) else name
         kind = (
@@ -200,6 +198,8 @@ def _multipart(fields: Mapping[str, object], files: Mapping[str, Any]) -> tuple[
 
 def _bytes_of(given: Any) -> bytes:
     content = given[1] if isinstance(given, tuple) else given
+    if hasattr(content, "read"):
+        content = content.read()
     return content.encode() if isinstance(content, str) else bytes(content)
 
 

@@ -66,6 +66,8 @@ _PLAIN: dict[str, Any] = {
     "collections.deque": list,
     "builtins.dict_keys": list,
     "builtins.dict_values": list,
+    "builtins.dict_items": list,
+    "builtins.range": list,
     "builtins.mappingproxy": dict,
     "collections.ChainMap": dict,
     "collections.UserDict": dict,

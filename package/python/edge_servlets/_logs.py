@@ -19,6 +19,18 @@ class HostHandler(logging.StreamHandler):
             self.handleError(record)
 
 
+class LastResort(HostHandler):
+    """Writes the records of loggers for which the servlet has no handler."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        logger: logging.Logger | None = logging.getLogger(record.name)
+        while logger is not None:
+            if any(type(one) not in (LastResort, logging.NullHandler) for one in logger.handlers):
+                return
+            logger = logger.parent if logger.propagate else None
+        super().emit(record)
+
+
 def log_to_host() -> None:
     """Takes the place of handlers that write to standard output and error, such as that of `logging.basicConfig`."""
     for reference in logging._handlerList:  # type: ignore[attr-defined]
@@ -26,4 +38,4 @@ def log_to_host() -> None:
         if type(handler) is logging.StreamHandler and handler.stream in (sys.stdout, sys.stderr):
             handler.__class__ = HostHandler
     if logging.root.handlers == []:
-        logging.root.addHandler(HostHandler())
+        logging.root.addHandler(LastResort())

@@ -331,8 +331,15 @@ _OURS = (folder_of(_sent), folder_of(asyncio.sleep))
 
 
 def _places_of(waiting: Iterable[asyncio.Task[Any]]) -> str:
-    """The author's lines at which tasks wait."""
-    return ", ".join(sorted(filter(None, map(_place_of, waiting))))
+    """The author's lines at which tasks wait, or else what these run."""
+    made = list(waiting)
+    return ", ".join(sorted(filter(None, map(_place_of, made))) or sorted(map(_name_of, made)))
+
+
+def _name_of(task: asyncio.Task[Any]) -> str:
+    """The function that a task runs, such as `Context.elicit`."""
+    run: Any = task.get_coro()
+    return getattr(run, "__qualname__", type(run).__name__)
 
 
 def _place_of(task: asyncio.Task[Any]) -> str | None:

@@ -423,6 +423,11 @@ class Shapes:
         found = self._of_class(kind, args) if isinstance(kind, type) else None
         if found is not None:
             return found
+        if isinstance(hint, typing.ForwardRef):
+            name = hint.__forward_arg__
+            raise DefinitionError(
+                f"the type hint `{name}` is part of itself. Define it by `type {name} = ...`, or as a class."
+            )
         raise DefinitionError(
             f"{name_of(hint)} has no JSON Schema. Use a dataclass, TypedDict, NamedTuple, Enum or Literal, types of JSON such as "
             "list[str], or a type of datetime, decimal, uuid or pathlib."

@@ -49,6 +49,8 @@ export interface LoadedFrom {
 const READS = /\b(?:get_data|resources|resource_\w+|pkg_resources|__file__|metadata)\b/;
 /** Above this much source code in a folder, imports of its modules by computed names are not followed. */
 const MOST_COMPUTED_BYTES = 2 * 1024 * 1024;
+/** How many characters of source code one instance compiles. The densest code takes half of its fuel for as many, most a tenth. */
+const MOST_COMPILED = 200_000;
 /** The limit on the files of all packages together. */
 const MOST_DATA_BYTES = 8 * 1024 * 1024;
 
@@ -63,6 +65,7 @@ const ENCODINGS = ["cp437", "idna", "mac_roman", "punycode", "raw_unicode_escape
 /** Imports inside the library that its source does not show, by the importing module. */
 const HIDDEN: Readonly<Record<string, readonly string[]>> = {
   decimal: ["numbers"],
+  "encodings.idna": ["encodings.punycode"],
   zipfile: ["encodings.cp437"],
   zoneinfo: ["zoneinfo._common", "zoneinfo._tzpath", "importlib.resources"],
   email: ["email.parser"],
@@ -329,8 +332,34 @@ function moduleOf({ name, path, isPackage, isOwn, root, text }: Source, bytes: U
   };
 }
 
-/** Compiles modules in one instance and caches the results. Throws a `Refusal` for invalid Python. */
+/** Compiles modules and caches the results. Throws a `Refusal` for invalid Python. */
 async function compiled(
+  sources: readonly Source[],
+  python: Pick<Python, "interpreter" | "base">,
+  cache: string,
+): Promise<Module[]> {
+  const made: Module[] = [];
+  for (const batch of batchesOf(sources)) made.push(...(await compiledBatch(batch, python, cache)));
+  return made;
+}
+
+/** Splits modules so that one instance has enough fuel and memory to compile a batch. */
+function batchesOf(sources: readonly Source[]): Source[][] {
+  const batches: Source[][] = [];
+  let batch: Source[] = [];
+  let size = Infinity;
+  for (const source of sources) {
+    size += source.text.length;
+    if (size > MOST_COMPILED) {
+      batches.push((batch = []));
+      size = source.text.length;
+    }
+    batch.push(source);
+  }
+  return batches;
+}
+
+async function compiledBatch(
   sources: readonly Source[],
   { interpreter, base }: Pick<Python, "interpreter" | "base">,
   cache: string,

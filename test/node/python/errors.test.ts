@@ -78,6 +78,17 @@ test("logging is in the log at its levels", async () => {
   expect(logs).toEqual(["info: mine: a b", "warn: mine: careful", "error: mine: wrong"]);
 });
 
+test("a logger with a handler of its own is in the log once, as that handler has it", async () => {
+  const logging = await loadServlet("test/node/python/servlets/logging");
+  const { logs } = await logging.callTool("logs");
+  expect(logs).toEqual([
+    "warn: own careful",
+    "info: of a child",
+    "info: shown",
+    "warn: of a package",
+  ]);
+});
+
 describe("a definition is refused", () => {
   const { bundle } = bundling();
   const HEAD =
@@ -192,6 +203,26 @@ describe("a definition is refused", () => {
       "its module scope changed the kit, which could not describe the servlet: exports",
     ],
     ["that does not come to an end", "while True: ...", "its module scope does not come to an end"],
+    [
+      "that sleeps",
+      "import time\ntime.sleep(1)",
+      /servlet\.py", line 5, in <module>\n.*\n.*\nRuntimeError: time\.sleep\(\) and asyncio\.sleep\(\) work only inside a handler/,
+    ],
+    [
+      "that sleeps in asyncio",
+      "import asyncio\nasync def ready():\n  await asyncio.sleep(1)\nasyncio.run(ready())",
+      /servlet\.py", line 7, in <module>\n[^]*work only inside a handler/,
+    ],
+    [
+      "of an error that only the compiler finds",
+      "def f():\n  x = 1\n  global x",
+      /servlet\.py", line 6\n    global x\n    \^+\nSyntaxError: name 'x' is assigned/,
+    ],
+    [
+      "of an alias that is part of itself",
+      'Tree = Union[int, list["Tree"]]\n@tool\ndef f(x: Tree): ...',
+      "the type hint `Tree` is part of itself. Define it by `type Tree = ...`, or as a class.",
+    ],
     ["that asks the host", "fetch('https://a.example')", "fetch() works only inside a handler"],
     [
       "that reads the environment at module scope",

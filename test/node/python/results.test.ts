@@ -204,6 +204,8 @@ describe("a value without a type is a result by what it is", () => {
     ],
     ["date", { content: [text("2026-01-02")] }],
     ["deque", { content: [text("[1]")], structuredContent: [1] }],
+    ["range", { content: [text("[0,1]")], structuredContent: [0, 1] }],
+    ["items", { content: [text('[["a",1]]')], structuredContent: [["a", 1]] }],
     ["contents", { content: [{ type: "resource", resource: { uri: "note://a", text: "a" } }] }],
     ["no_uri", { content: [text('[{"text":"a"}]')], structuredContent: [{ text: "a" }] }],
     ["one_no_uri", { content: [text('{"text":"a"}')], structuredContent: { text: "a" } }],

@@ -108,6 +108,13 @@ test("tasks that are left are cancelled, and the log says where they are", async
   ]);
 });
 
+test("tasks of what is not the author's are named in the log", async () => {
+  const { logs } = await servlet.callTool("leaves_asleep");
+  expect(logs).toEqual([
+    'warn: The tool "leaves_asleep" has ended before 1 of its tasks, which are cancelled: await them. They are at sleep.',
+  ]);
+});
+
 test("generators are closed", async () => {
   const { result, logs } = await servlet.callTool("closes");
   expect(result.structuredContent).toEqual({ result: 1 });

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -178,6 +179,58 @@ def use():
     "No module named 'shapes.none': ",
   ]);
 });
+
+test("the author's modules are imported by computed names, where code has their package", async () => {
+  const files: Record<string, string> = {};
+  for (const name of ["plugins", "app/parts", "app/forms", "late"]) {
+    files[`${name}/__init__.py`] = "";
+    files[`${name}/one.py`] = "NAME = __name__\n";
+    files[`${name}/two/__init__.py`] = "NAME = __name__\n";
+  }
+  const code = `import importlib, pkgutil, sys
+from importlib import import_module
+import plugins
+from app import parts as those
+import app.forms
+
+EARLY = [one.name for one in pkgutil.iter_modules(plugins.__path__)]
+LOADED = [import_module(f"{plugins.__name__}.{one}").NAME for one in EARLY]
+
+def use():
+    return [
+        EARLY, LOADED,
+        [(one.name, one.ispkg) for one in pkgutil.iter_modules(those.__path__, "x.")],
+        [one.name for one in pkgutil.walk_packages(app.forms.__path__, "app.forms.")],
+        [importlib.import_module("late." + one).NAME for one in ("one", "two")],
+        [import_module(name).NAME for name in ("late.{}".format("one"), "late.%s" % "two")],
+        importlib.import_module(f".{'one'}", package="app.parts").NAME,
+        [*pkgutil.iter_modules(["nowhere"])],
+    ]
+`;
+  expect(await used("discovered", code, files)).toEqual([
+    ["one", "two"],
+    ["plugins.one", "plugins.two"],
+    [
+      ["x.one", false],
+      ["x.two", true],
+    ],
+    ["app.forms.one", "app.forms.two"],
+    ["late.one", "late.two"],
+    ["late.one", "late.two"],
+    "app.parts.one",
+    [],
+  ]);
+});
+
+test("packages may have more source code than one instance can compile", async () => {
+  const line = "    a = {b: [c(d, *e, f=g)[h] for i in j if k] for l, m in n}\n";
+  const names = Array.from({ length: 30 }, (_, nth) => `part_${nth}`);
+  const part = (name: string) =>
+    `def ${name}():\n${line.repeat(1000)}    return "${randomBytes(16).toHex()}"\n`;
+  const files = Object.fromEntries(names.map((one) => [`vendor/large/${one}.py`, part(one)]));
+  const code = `from large import ${names.join(", ")}\n\ndef use():\n    return part_29.part_29.__name__\n`;
+  expect(await used("large", code, files)).toBe("part_29");
+}, 120_000);
 
 test("folders without __init__.py are packages, of several roots and of the author's own", async () => {
   const files = {
@@ -374,6 +427,11 @@ def use():
       ...["š", "82", "hello", "ü", "я", "ff", "61", "YQ==\n", "utf-7"],
       ...["xn--bcher-kva.example", "tda", "é", "00000061", "a", "?", "c7"],
     ]);
+  });
+
+  test("with those that it needs itself", async () => {
+    const code = `def use():\n    return "bücher.example".encode("idna").decode()`;
+    expect(await used("of-its-own", code)).toBe("xn--bcher-kva.example");
   });
 
   test("and one whose name is computed says what to import", async () => {

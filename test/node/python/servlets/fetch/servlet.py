@@ -1,3 +1,4 @@
+from io import BytesIO
 from typing import Any
 
 from edge_servlets import FetchError, fetch, tool
@@ -10,8 +11,8 @@ BODIES: dict[str, Any] = {
     "parts": {"data": (part for part in [b"a", b"b"])},
     "form": {"data": {"a": "x y&z", "b": [1, True], "c": None}},
     "files": {
-        "data": {"a": "1"},
-        "files": {"f": ("a.txt", b"hi", "text/plain"), "g": b"x"},
+        "data": {"a": "1", "b": [1, True], "c": None},
+        "files": {"f": ("a.txt", b"hi", "text/plain"), "g": b"x", "h": BytesIO(b"y")},
     },
 }
 

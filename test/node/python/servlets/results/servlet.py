@@ -272,6 +272,8 @@ UNTYPED: dict[str, Callable[[], Any]] = {
     "order": lambda: Order("small"),
     "date": lambda: date(2026, 1, 2),
     "deque": lambda: deque([1]),
+    "range": lambda: range(2),
+    "items": lambda: {"a": 1}.items(),
     "contents": lambda: ResourceContents("a", uri="note://a"),
     "no_uri": lambda: [ResourceContents("a")],
     "one_no_uri": lambda: ResourceContents("a"),

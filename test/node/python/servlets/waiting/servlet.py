@@ -119,6 +119,11 @@ async def leaves() -> str:
 
 
 @tool
+async def leaves_asleep() -> None:
+    asyncio.create_task(asyncio.sleep(60))
+
+
+@tool
 async def closes() -> int:
     async def numbers():
         try:
