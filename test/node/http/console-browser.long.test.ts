@@ -382,6 +382,35 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await expect.poll(() => place.getByLabel("city").inputValue()).toBe("Gent");
     });
 
+    test("goes from JSON to fields with all that was entered, or says what would be lost", async () => {
+      const page = await open();
+      await answering(page, { inputSchema: ORDER });
+      const place = await tried(page, "echo_input");
+      await place.getByRole("button", { name: "Edit as JSON" }).click();
+      const all = place.getByLabel("Arguments as JSON");
+      for (const [text, said] of [
+        ['{"item": "te', "is not valid JSON"],
+        ["[1]", "must be an object"],
+        ['{"item": "tea", "to": {"street": 1}}', "no field can show"],
+      ] as const) {
+        await all.fill(text);
+        await place.getByRole("button", { name: "Use fields" }).click();
+        await place.locator(".wrong").getByText(said).waitFor();
+        expect(await all.inputValue()).toBe(text);
+      }
+    });
+
+    test("takes JSON for a schema that only says what goes together", async () => {
+      const page = await open();
+      const mail = { properties: { to: { type: "string" } }, required: ["to"] };
+      const call = { properties: { phone: { type: "string" } }, required: ["phone"] };
+      await answering(page, { inputSchema: { type: "object", oneOf: [mail, call] } });
+      const place = await tried(page, "echo_input");
+      await place.getByRole("button", { name: "Fill in an example" }).click();
+      const all = place.getByLabel("Arguments as JSON");
+      await expect.poll(() => all.inputValue()).toMatch(/"to"/);
+    });
+
     test("a link carries the arguments but secret ones, and runs nothing", async () => {
       const page = await open();
       await answering(page, { inputSchema: ORDER });
