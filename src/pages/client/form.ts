@@ -1,4 +1,5 @@
 /** A form for a schema: its parts, what is typed into them, and what is wrong with that. */
+import { UriTemplate } from "@modelcontextprotocol/client";
 import { isObject, type Json } from "../../core/model.ts";
 import { oncePer } from "../../core/once-per.ts";
 import { asTyped, fieldsOf, fieldValue, type Field } from "../../schema/fields.ts";
@@ -172,6 +173,28 @@ function mayBeNull(given: unknown, root: Json): boolean {
   if (!isObject(schema)) return false;
   const choices = [schema["anyOf"], schema["oneOf"], { type: schema["type"] }].flat();
   return choices.some((one) => isObject(one) && [one["type"]].flat().includes("null"));
+}
+
+interface Named {
+  name: string;
+  description?: string | undefined;
+  required?: boolean | undefined;
+}
+
+/** The schema of these texts, as of the arguments of a prompt. */
+export const stringsOf = (all: readonly Named[]): Json => ({
+  properties: Object.fromEntries(
+    all.map(({ name, description }) => [name, { type: "string", description }]),
+  ),
+  required: all.filter(({ required }) => required === true).map(({ name }) => name),
+});
+
+/** The schema of a template's variables. Those of a query are optional: without them it makes another of its URIs. */
+export function templateSchemaOf(template: string): Json {
+  const query = [...template.matchAll(/\{[?&][^}]*\}/g)].map(([part]) => new UriTemplate(part));
+  const optional = new Set(query.flatMap(({ variableNames }) => variableNames));
+  const { variableNames } = new UriTemplate(template);
+  return stringsOf(variableNames.map((name) => ({ name, required: !optional.has(name) })));
 }
 
 const OTHERS = "others";

@@ -168,7 +168,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
       (ended) => completed(ended as Json),
       (error: unknown) =>
         stop.signal.aborted
-          ? end({ failure: { title: "Cancelled", why: "Cancelled." } }, "cancelled")
+          ? end({ failure: STOPPED }, "cancelled")
           : end({ failure: failureIn(error) }, "failed"),
     );
   };
@@ -286,6 +286,11 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
   );
 };
 
+const STOPPED: Failure = {
+  title: "You have cancelled this call",
+  why: "What it had done before stays done.",
+};
+
 /** All arguments as one value. */
 const JSON_SCHEMA: Json = {
   properties: { arguments: { title: "Arguments as JSON", type: "object" } },
@@ -371,7 +376,8 @@ const Ended = ({
     <div class="result">
       <h2>Result</h2>
       <p role="status" class="dim small">
-        {"result" in ended ? "Completed" : "Failed"} after {durationOf(ms)}.
+        {"result" in ended ? "Completed" : ended.failure === STOPPED ? "Cancelled" : "Failed"} after{" "}
+        {durationOf(ms)}.
       </p>
       {call !== undefined && (
         <p class="notice">

@@ -231,11 +231,11 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       const place = await planned(page, { do: "elicit", message: "Never?" });
       await place.getByText("A question for you").waitFor();
       await place.getByRole("button", { name: "Cancel" }).click();
-      await place.getByText("Cancelled.").waitFor();
+      await place.getByText("You have cancelled this call").waitFor();
       await place.getByLabel("steps").fill('[{"do": "config"}]');
       await place.getByRole("button", { name: "Run" }).click();
       await place.getByText("Completed after").waitFor();
-      expect(await place.getByText("Cancelled.").count()).toBe(0);
+      expect(await place.getByText("You have cancelled this call").count()).toBe(0);
     });
 
     test("says what is wrong with JSON, with arguments, and with a call", async () => {
@@ -272,6 +272,23 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await template.getByText("Copy this call").click();
       await template.getByRole("button", { name: "Python" }).click();
       expect(await template.textContent()).toContain('read_resource("http-status://404")');
+    });
+
+    test("keeps what is there while another entry cannot be loaded", async () => {
+      const page = await open();
+      const place = await tried(page, "greet");
+      await place.locator("input").first().fill("kept");
+      await page.context().setOffline(true);
+      await page.locator('.entry[data-name="echo_input"] a').click();
+      await page.getByRole("heading", { name: "No answer" }).waitFor();
+      await page.context().setOffline(false);
+      const complained = [...complaints.get(page)!];
+      await page.getByRole("button", { name: "Try again" }).click();
+      await page.getByRole("heading", { name: "echo_input" }).waitFor();
+      expect(await page.locator(".unreached").count()).toBe(0);
+      await page.goBack();
+      await expect.poll(() => place.locator("input").first().inputValue()).toBe("kept");
+      expect(complaints.get(page)).toEqual(complained);
     });
 
     test("proposes values as they are typed", async () => {

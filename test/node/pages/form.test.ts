@@ -8,6 +8,7 @@ import {
   hasNoFields,
   keptContent,
   merged,
+  templateSchemaOf,
   typedFor,
   withoutSecretFields,
   wrongFrom,
@@ -222,6 +223,12 @@ test("a box that is not ticked is false where a value is needed, and else left o
   );
   expect(contentIn(parts, form({})).content).toEqual({ a: false, c: false });
   expect(contentIn(parts, form({ b: "true", f1: "true" })).content).toMatchObject({ b: true });
+});
+
+test("a template needs its variables but those of a query", () => {
+  const { properties, required } = templateSchemaOf("a://{host}{/path}{?q,lang*}{&page}");
+  expect(Object.keys(properties as object)).toEqual(["host", "path", "q", "lang", "page"]);
+  expect(required).toEqual(["host", "path"]);
 });
 
 test("a point in time is sent with its zone", () => {
