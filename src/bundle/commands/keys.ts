@@ -112,7 +112,7 @@ export async function keyCommand(
   const options = { scopes: { type: "string" }, expires: { type: "string" } } as const;
   const { positionals, values } = argumentsIn({ args, allowPositionals: true, options }, USAGE);
   const [command, name, ...more] = positionals;
-  if (more.length > 0) throw new Refusal(USAGE);
+  if (more.length > 0) throw new Refusal(`${more.join(" ")} is too much.\n\n${USAGE}`);
   const file = join(folder, FILE);
   const isThere = existsSync(file);
   const keys = isThere ? readKeys(file) : {};
@@ -156,13 +156,15 @@ the keys were made, or make new ones in their place: npm run keys -- create NAME
       return "";
     }
     default:
-      throw new Refusal(USAGE);
+      throw new Refusal(
+        command === undefined ? USAGE : `There is no command ${command}.\n\n${USAGE}`,
+      );
   }
 }
 
 /** The name that a command is for, which has to be there. */
 function known(name: string | undefined, keys: Keys): string {
-  if (name === undefined) throw new Refusal(USAGE);
+  if (name === undefined) throw new Refusal(`Give the name of a key.\n\n${USAGE}`);
   if (!Object.hasOwn(keys, name)) {
     throw new Refusal(`There is no key ${name}. For the names: npm run keys -- list`);
   }
