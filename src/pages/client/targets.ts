@@ -112,8 +112,20 @@ export async function callTarget(
 export function reasonOf(error: unknown): string {
   if (isUnanswered(error)) return UNREACHED;
   const { message, data } = error as { message?: string; data?: unknown };
+  const said =
+    isObject(data) && typeof data["text"] === "string" ? saidIn(data["text"]) : undefined;
+  if (said !== undefined) return said;
   const details = isObject(data) ? `\n${JSON.stringify(data, null, 2)}` : "";
   return `${message ?? String(error)}${details}`;
+}
+
+/** The message of an answer that is an error of JSON-RPC, for which the client gives the whole answer. */
+function saidIn(text: string): string | undefined {
+  try {
+    return (JSON.parse(text) as { error?: { message?: string } }).error?.message;
+  } catch {
+    return undefined;
+  }
 }
 
 // So browsers say that `fetch` got no answer: Chromium, Firefox, Safari.

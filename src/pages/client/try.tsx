@@ -261,6 +261,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
               ended={run.ended}
               ms={run.ms ?? 0}
               read={(uri) => readLinked(target, address, uri)}
+              here={linkTo(target, keptContent(schema!, content))}
             />
           )}
           {run !== undefined && run.log.length > 0 && (
@@ -318,26 +319,28 @@ function showEnd(below: HTMLElement): void {
 }
 const ROOM_PX = 120;
 
-const FailureView = ({ failure: { title, why, advice, mustSignIn } }: { failure: Failure }) => (
-  <div role="alert" class="notice wrong">
-    <p>
-      <strong>{title}</strong>
-    </p>
-    <p class="text">{printableText(why.slice(0, 2000))}</p>
-    {advice !== undefined && <p>{advice}</p>}
-    {mustSignIn && (
+const FailureView = ({ failure, here }: { failure: Failure; here?: string | undefined }) => {
+  const { title, why, advice, mustSignIn } = failure;
+  const { pathname, search, hash } = new URL(here ?? location.href);
+  return (
+    <div role="alert" class="notice wrong">
       <p>
-        {/* The browser keeps the fragment, which has the arguments; the server does not get it. */}
-        <a
-          href={`/sign-in?back=${encodeURIComponent(location.pathname + location.search)}${location.hash}`}
-        >
-          Sign in again
-        </a>
-        . You will return here.
+        <strong>{title}</strong>
       </p>
-    )}
-  </div>
-);
+      <p class="text">{printableText(why.slice(0, 2000))}</p>
+      {advice !== undefined && <p>{advice}</p>}
+      {mustSignIn && (
+        <p>
+          {/* The browser keeps the fragment, which has the arguments; the server does not get it. */}
+          <a href={`/sign-in?back=${encodeURIComponent(pathname + search)}${hash}`}>
+            Sign in again
+          </a>
+          . You will return here.
+        </p>
+      )}
+    </div>
+  );
+};
 
 const Running = ({ run }: { run: Run }) => {
   const { progress, stop } = run;
@@ -366,10 +369,13 @@ const Ended = ({
   ended,
   ms,
   read,
+  here,
 }: {
   ended: NonNullable<Run["ended"]>;
   ms: number;
   read: Read;
+  /** The address of this page with the arguments of the call. */
+  here: string | undefined;
 }) => {
   const call = "result" in ended ? callIn(ended.result) : undefined;
   return (
@@ -387,7 +393,7 @@ const Ended = ({
       {"result" in ended ? (
         <ResultView result={ended.result} read={read} />
       ) : (
-        <FailureView failure={ended.failure} />
+        <FailureView failure={ended.failure} here={here} />
       )}
     </div>
   );

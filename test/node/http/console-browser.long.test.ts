@@ -707,14 +707,25 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       const sent: string[] = [];
       page.on("request", (request) => void sent.push(request.url()));
       await place.locator("form").waitFor();
+      const signInAgain = async (link: string, name: string) => {
+        await page.getByRole("link", { name: link }).last().click();
+        await page.getByLabel("API key").fill(KEYS.ada);
+        await page.getByRole("button", { name: "Continue" }).click();
+        await page.getByText("The name of whom to greet").first().waitFor();
+        expect(new URL(page.url()).search).toBe("?tool=greet");
+        await expect.poll(() => page.getByLabel("name").inputValue()).toBe(name);
+      };
       await page.context().clearCookies();
+      // What was entered since, and the link itself.
+      await place.getByLabel("name").fill("Lady Lovelace");
       await place.getByRole("button", { name: "Run" }).click();
-      await place.getByRole("link", { name: "Sign in again" }).click();
-      await page.getByLabel("API key").fill(KEYS.ada);
-      await page.getByRole("button", { name: "Continue" }).click();
-      await page.getByText("The name of whom to greet").first().waitFor();
-      expect(new URL(page.url()).search).toBe("?tool=greet");
-      expect(await page.getByLabel("name").inputValue()).toBe("Ada Lovelace");
+      const said = place.getByRole("alert").locator(".text");
+      expect(await said.textContent()).toBe("Sign in again to call from here.");
+      await signInAgain("Sign in again", "Lady Lovelace");
+      await page.context().clearCookies();
+      await page.goto("about:blank");
+      await page.goto(new URL(`/?tool=greet${args}`, keyed.url).href);
+      await signInAgain("Sign in", "Ada Lovelace");
       // The browser kept the arguments to itself.
       expect(sent.join("\n").replaceAll(/#.*/g, "")).not.toContain("Lovelace");
     });
