@@ -66,8 +66,8 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
   const field = (name: string) => form.get(name) ?? "";
   const [name, key, by] = [field("name"), field("key"), visit.person.principal.name];
   const what = field("do");
-  const done = async (said: string): Promise<View> => {
-    await acted(by, "page", said);
+  const done = async (said: string, isNews = true): Promise<View> => {
+    if (isNews) await acted(by, "page", said);
     return seeOther(`${PAGES.Operate}?done=${what}`);
   };
   /** Asks before what follows from `ask-…`: a button with `label` posts these fields. */
@@ -94,8 +94,8 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
     case "install": {
       const installer = installerOf(serving);
       const build = await publishedBuild(installer, name, field("digest"));
-      const { version } = await installer.install(build, by);
-      return done(`Installed ${name}, version ${version}.`);
+      const { version, isNew } = await installer.install(build, by);
+      return done(`Installed ${name}, version ${version}.`, isNew);
     }
     case "ask-rollback": {
       const [version, seen] = [field("version"), field("seen")];
