@@ -340,10 +340,10 @@ export function hasNoFields(schema: Json): boolean {
 const OPEN = ["additionalProperties", "patternProperties", "oneOf", "anyOf", "allOf", "if"];
 
 /** An example with what was entered in its place. */
-export function merged(example: Json, entered: Json): Json {
+export function withEntered(example: Json, entered: Json): Json {
   const kept = Object.entries(entered).flatMap(([name, value]): [string, unknown][] => {
     const other = memberOf(example, name);
-    if (isObject(value) && isObject(other)) return [[name, merged(other, value)]];
+    if (isObject(value) && isObject(other)) return [[name, withEntered(other, value)]];
     const isEmpty = typeof value === "object" && value !== null && Object.keys(value).length === 0;
     return isEmpty ? [] : [[name, value]];
   });

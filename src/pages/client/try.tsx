@@ -12,7 +12,7 @@ import {
   formPartsOf,
   hasNoFields,
   keptContent,
-  merged,
+  withEntered,
   wrongFrom,
   type Wrong,
 } from "./form.ts";
@@ -205,7 +205,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
     const { exampleOf } = await import("./checks.ts");
     const example = exampleOf(schema!);
     setWrong(example === undefined ? [NO_EXAMPLE] : []);
-    if (example !== undefined) begin(merged(example, given), schema!, beginning.isJson);
+    if (example !== undefined) begin(withEntered(example, given), schema!, beginning.isJson);
   };
 
   /** Changes between fields and JSON, with the arguments as they are; where some would be lost, it says so. */

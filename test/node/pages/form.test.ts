@@ -7,7 +7,7 @@ import {
   fitsFields,
   hasNoFields,
   keptContent,
-  merged,
+  withEntered,
   templateSchemaOf,
   typedFor,
   withoutSecretFields,
@@ -167,11 +167,11 @@ describe("content", () => {
 
   test("of a form and an example are merged where the form has nothing", () => {
     const example = { a: { b: { c: "example" }, on: true }, list: ["example"] };
-    expect(merged(example, { a: { b: {}, on: false }, list: [] })).toEqual({
+    expect(withEntered(example, { a: { b: {}, on: false }, list: [] })).toEqual({
       a: { b: { c: "example" }, on: false },
       list: ["example"],
     });
-    expect(merged({ a: { b: 1 } }, { a: null, c: ["x"] })).toEqual({ a: null, c: ["x"] });
+    expect(withEntered({ a: { b: 1 } }, { a: null, c: ["x"] })).toEqual({ a: null, c: ["x"] });
   });
 });
 
