@@ -9,6 +9,9 @@ export function argumentsIn<T extends ParseArgsConfig>(
   try {
     return parseArgs(config);
   } catch (error) {
-    throw new Refusal(`${(error as Error).message}\n\n${usage}`);
+    throw misused((error as Error).message, usage);
   }
 }
+
+/** The error of a command whose words are not what its usage says. */
+export const misused = (why: string, usage: string): Refusal => new Refusal(`${why}\n\n${usage}`);

@@ -1,6 +1,6 @@
 /** Backs up the data of a server, even while it runs, and restores it: `npm run backup -- DIR`, `npm run restore -- DIR`. */
-import { argumentsIn } from "../bundle/arguments.ts";
-import { Refusal, runCommand } from "../bundle/refusal.ts";
+import { argumentsIn, misused } from "../bundle/arguments.ts";
+import { runCommand } from "../bundle/refusal.ts";
 import { backUp, restoreBackup, type Copied } from "./backups.ts";
 
 const USAGE = `npm run backup -- DIR [--storage DIR]     copies the data of a server into a new folder
@@ -12,7 +12,8 @@ async function main(): Promise<void> {
   const options = { storage: { type: "string", default: ".edge-servlets" } } as const;
   const { values, positionals } = argumentsIn({ options, allowPositionals: true }, USAGE);
   const [command, folder, ...more] = positionals;
-  if (folder === undefined || more.length > 0) throw new Refusal(USAGE);
+  if (folder === undefined) throw misused("Give a folder.", USAGE);
+  if (more.length > 0) throw misused(`${more.join(" ")} is too much.`, USAGE);
   if (command === "backup") {
     const copied = await backUp(values.storage, folder);
     const held = `the server stood still for ${Math.round(copied.heldMs)} ms`;
@@ -21,7 +22,7 @@ async function main(): Promise<void> {
     console.log(
       `${values.storage} has the backup ${folder}: ${figures(await restoreBackup(folder, values.storage))}`,
     );
-  } else throw new Refusal(USAGE);
+  } else throw misused(`There is no command ${command}.`, USAGE);
 }
 
 await runCommand(main);

@@ -2,25 +2,29 @@
  * Writes a folder with all that a server needs to run, without the build tools: `npm run standalone -- DIR`. Start it there
  * with `node start.js --worker worker`. The Dockerfile copies this folder into its image.
  */
-import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
-import { parseArgs } from "node:util";
 import { build } from "esbuild";
+import { argumentsIn, misused } from "../bundle/arguments.ts";
 import { isInstalled, OWN_EXTENSION, OWN_FOLDER } from "../bundle/own.ts";
 import { Refusal, runCommand } from "../bundle/refusal.ts";
 import { buildHosted } from "./build.ts";
 import { readConfiguration } from "./configuration.ts";
 
+const USAGE = "npm run standalone -- DIR [--config FILE]";
+
+/** In the folder from the first. Without it a package.json in a folder above could say that its scripts are CommonJS. */
+const PACKAGE = '{ "name": "edge-servlets-standalone", "private": true, "type": "module" }\n';
+
 async function main(): Promise<void> {
-  const { values, positionals } = parseArgs({
-    options: { config: { type: "string", default: "wrangler.toml" } },
-    allowPositionals: true,
-  });
+  const options = { config: { type: "string", default: "wrangler.toml" } } as const;
+  const { values, positionals } = argumentsIn({ options, allowPositionals: true }, USAGE);
   const [out, ...more] = positionals;
-  if (out === undefined || more.length > 0) throw new Refusal("npm run standalone -- DIR");
+  if (out === undefined) throw misused("Give a folder.", USAGE);
+  if (more.length > 0) throw misused(`${more.join(" ")} is too much.`, USAGE);
   const configuration = await readConfiguration(values.config);
-  await mkdir(out, { recursive: true });
+  await claim(out);
   await buildHosted(configuration, join(out, "worker"));
   const commands = ["start", "backup"].map((name) =>
     join(import.meta.dirname, name + OWN_EXTENSION),
@@ -37,8 +41,6 @@ async function main(): Promise<void> {
     external: ["esbuild", "workerd"],
     logLevel: "silent",
   });
-  // Else a package.json in a folder above could say that its scripts are CommonJS.
-  await writeFile(join(out, "package.json"), '{ "type": "module" }\n');
   await cp(values.config, join(out, "wrangler.toml"));
   const { assets, folder } = configuration;
   if (assets) await cp(assets.directory, join(out, relative(folder, assets.directory)), RECURSIVE);
@@ -49,6 +51,16 @@ async function main(): Promise<void> {
     await cp(from, resolve(out, "node_modules", name), { ...RECURSIVE, filter });
   }
   console.log(`${out} has the server. Start it there: node start.js --worker worker`);
+}
+
+/** Makes the folder, or takes one of an earlier time. Throws a `Refusal` for one with anything else, which would be overwritten. */
+async function claim(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const file = join(folder, "package.json");
+  const [first] = await readdir(folder);
+  if (first !== undefined && (await readFile(file, "utf8").catch(() => "")) !== PACKAGE)
+    throw new Refusal(`${folder} is not empty: it has ${first}. Name a new folder.`);
+  await writeFile(file, PACKAGE);
 }
 
 /** A script that ends the process where its Node is too old. */

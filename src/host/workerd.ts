@@ -116,12 +116,19 @@ async function noted(child: ChildProcess, { started }: WorkerdOptions): Promise<
   }
 }
 
-/** Says in one line that a host was not reached, of which workerd prints an error and its stack. */
+/**
+ * Says in one line that a host was not reached, of which workerd prints an error and its stack. And leaves out that a Worker
+ * lacks its classes once it has said why: it could not be evaluated.
+ */
 export function refusalsInPlain(): (text: string) => string {
   let isStack = false;
+  let hasThrown = false;
   return (text) => {
     const lines = text.split("\n").flatMap((line) => {
       if (line === "") return [line];
+      hasThrown ||= /^service \S+: Uncaught /.test(line);
+      if (hasThrown && /^workerd\/\S+ warning: A DurableObjectNamespace in the/.test(line))
+        return [];
       const wasRefusal = isStack;
       const [, host] =
         /^workerd\/\S+ error: .* connecting to (\S+) is not allowed/.exec(line) ?? [];

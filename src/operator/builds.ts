@@ -74,7 +74,7 @@ export async function installBuild(
   const missing = await installer.missing(build);
   if (missing.length > 0) return jsonAnswer({ missing });
   const installed = await installer.install(build, principal.name, seenIn(request));
-  await acted(`Installed ${name}, version ${installed.version}.`);
+  if (installed.isNew) await acted(`Installed ${name}, version ${installed.version}.`);
   return jsonAnswer(installed);
 }
 

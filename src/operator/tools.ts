@@ -96,7 +96,7 @@ const installServlet = (installer: Installer, acted: OwnParts["acted"]): OwnTool
     const agreed = await agreement(question, digest, call);
     if (agreed !== true) return errorResult(`${build.name} was not installed: ${agreed}`);
     const { version, isNew } = await installer.install(build, call.principal.name);
-    await acted(call.principal.name, `Installed ${build.name}, version ${version}.`);
+    if (isNew) await acted(call.principal.name, `Installed ${build.name}, version ${version}.`);
     const tools = build.lists?.tools.map((one) => one.name) ?? [];
     return resultOf({ name: build.name, version, isNew, tools });
   },

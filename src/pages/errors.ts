@@ -33,6 +33,7 @@ export function failureBody({ status, message, path }: Failure): Markup {
   const ways: [label: string, href: string][] = [
     ...(status === 401 ? [["Sign in", signIn] as [string, string]] : []),
     ...(status === 429 || status >= 500 ? [["Try again", path] as [string, string]] : []),
+    ...(status === 409 ? [["Open the page again", path] as [string, string]] : []),
     ["Go to the home page", PAGES.Home],
   ];
   return html`<h1>${TITLES[status] ?? "This did not work"}</h1>

@@ -7,8 +7,8 @@ import { permissionsOf } from "../installs/permissions.ts";
 import { apiKeysOf, unknownScope } from "../settings/env.ts";
 import { hexDigest } from "../core/digest.ts";
 import { KEY_NAME, KEY_NAME_RULE, KEY_PREFIX, scopesInWords } from "../core/key-name.ts";
-import { Fault, report } from "../core/errors.ts";
-import type { Principal } from "../core/model.ts";
+import { Fault, httpStatus, report } from "../core/errors.ts";
+import { isObject, type Principal } from "../core/model.ts";
 import { beyondOwn } from "../servlets/scopes.ts";
 import { limits, publicLimits } from "../core/limits.ts";
 import { pageFor, seeOther, type View, type Visit } from "./view.ts";
@@ -16,7 +16,14 @@ import type { Server } from "../server.ts";
 import { consolePage, type Paged, type ConsoleSite, type Visited, type Visitor } from "./frame.ts";
 import { PAGES, SIGN_IN_PATH } from "./paths.ts";
 import { endpointOf } from "./connect.ts";
-import { confirmPage, keyPage, operatePage, operateStyle, type Overview } from "./operate.ts";
+import {
+  confirmPage,
+  keyPage,
+  operatePage,
+  operateStyle,
+  type Overview,
+  type WrongKey,
+} from "./operate.ts";
 import { timeAgo } from "./times.ts";
 import { count } from "./units.ts";
 import type { HonoBase } from "hono/hono-base";
@@ -59,8 +66,8 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
   const field = (name: string) => form.get(name) ?? "";
   const [name, key, by] = [field("name"), field("key"), visit.person.principal.name];
   const what = field("do");
-  const done = async (said: string): Promise<View> => {
-    await acted(by, "page", said);
+  const done = async (said: string, isNews = true): Promise<View> => {
+    if (isNews) await acted(by, "page", said);
     return seeOther(`${PAGES.Operate}?done=${what}`);
   };
   /** Asks before what follows from `ask-…`: a button with `label` posts these fields. */
@@ -87,8 +94,8 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
     case "install": {
       const installer = installerOf(serving);
       const build = await publishedBuild(installer, name, field("digest"));
-      const { version } = await installer.install(build, by);
-      return done(`Installed ${name}, version ${version}.`);
+      const { version, isNew } = await installer.install(build, by);
+      return done(`Installed ${name}, version ${version}.`, isNew);
     }
     case "ask-rollback": {
       const [version, seen] = [field("version"), field("seen")];
@@ -182,7 +189,9 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
     case "make": {
       const { secret, made } = await newKey(form, visit.person.principal, acting);
       if (authenticator.keys.named(made.name) !== undefined)
-        throw new Fault("conflict", `There is a key ${made.name} already. Take another name.`);
+        throw new Fault("conflict", `There is a key ${made.name} already. Take another name.`, {
+          data: { field: "name" },
+        });
       unsettled(await recordsIn(keyRecords).make(made));
       const may = scopesInWords(made.scopes ?? undefined);
       await acted(by, "page", `Made the key ${made.name}, which may call ${may}.`);
@@ -245,41 +254,46 @@ const DAY_MS = 86_400_000;
 /** Every isolate has those of all keys. */
 const SCOPES_CHARACTERS = 2000;
 
-/** The key that a form describes, and its secret, which is kept nowhere. Throws `invalid_params`. */
+/** The key that a form describes, and its secret, which is kept nowhere. Throws `invalid_params` about a field. */
 async function newKey(
   form: URLSearchParams,
   { name: maker, scopes: own }: Principal,
   { settings: { SCOPES = {} }, authenticator }: Pick<Operated, "settings" | "authenticator">,
 ) {
   const field = (one: string) => form.get(one)?.trim() ?? "";
-  const demand = (isRight: boolean, message: string) => {
-    if (!isRight) throw new Fault("invalid_params", message);
+  const demand = (isRight: boolean, of: string, message: string) => {
+    if (!isRight) throw new Fault("invalid_params", message, { data: { field: of } });
   };
   const [name, listed, days] = [field("name"), field("scopes"), field("days")];
-  demand(KEY_NAME.test(name), `The name of a key ${KEY_NAME_RULE}.`);
+  demand(KEY_NAME.test(name), "name", `The name of a key ${KEY_NAME_RULE}.`);
   demand(
     listed.length <= SCOPES_CHARACTERS,
+    "scopes",
     `The scopes of a key have at most ${SCOPES_CHARACTERS} characters.`,
   );
   const scopes = listed === "" ? null : listed.split(/[\s,]+/).filter(Boolean);
   const unknown = scopes === null ? undefined : unknownScope(scopes, SCOPES);
   demand(
     unknown === undefined,
+    "scopes",
     `${unknown} is no scope. Each is servlet:tool, in which * stands for anything, or a name that SCOPES has.`,
   );
   const beyond = beyondOwn(scopes ?? ["*:*"], own, SCOPES);
   demand(
     beyond === undefined,
+    "scopes",
     `Your own key does not grant ${beyond}, so a key that you make cannot. Leave it out, or ask the owner of this server.`,
   );
   demand(
     days === "" || (Number(days) >= 1 && Number(days) <= 3660),
+    "days",
     "The days of a key are a number from 1 to 3660, or none.",
   );
   const expires = days === "" ? null : Date.now() + Number(days) * DAY_MS;
   const { expires: end = Infinity } = authenticator.keys.named(maker) ?? {};
   demand(
     (expires ?? Infinity) <= end,
+    "days",
     `Your own key expires ${timeAgo(end)}, and a key that you make cannot last longer. Give fewer days, or sign in with a key that lasts longer.`,
   );
   const random = crypto.getRandomValues(new Uint8Array(32));
@@ -400,13 +414,19 @@ export function addOperatorPages(app: HonoBase, parts: OperatorParts): void {
           const token = await people.token(person, PLACE);
           const operator = person.principal.name;
           const done = DONE.get(new URL(raw.url).searchParams.get("done") ?? "");
-          const view = async (status: number) => ({
-            status,
-            body: operatePage(await overviewOf(parts, { token, done, operator })),
-          });
+          const view = async (status: number, wrong?: WrongKey) => {
+            const overview = await overviewOf(parts, { token, done, operator });
+            return { status, body: operatePage({ ...overview, wrong }) };
+          };
           if (form === undefined) return view(200);
           if (!(await people.isForm(form, person, PLACE))) return view(403);
-          return (await act(form, { ...parts, visit, token })) ?? view(400);
+          try {
+            return (await act(form, { ...parts, visit, token })) ?? (await view(400));
+          } catch (error) {
+            const { data, message } = Fault.from(error);
+            if (!isObject(data) || typeof data["field"] !== "string") throw error;
+            return view(httpStatus(Fault.from(error)), { form, field: data["field"], message });
+          }
         },
       });
     }),

@@ -60,6 +60,15 @@ export interface Overview {
   token: string;
   /** The message about the action that led to this page. */
   done: string | undefined;
+  wrong?: WrongKey | undefined;
+}
+
+/** The form of a key that was not made, and why. */
+export interface WrongKey {
+  form: URLSearchParams;
+  /** The name of the field that is wrong. */
+  field: string;
+  message: string;
 }
 
 export function operatePage(all: Overview): Markup {
@@ -237,7 +246,7 @@ function installedOf({ installed, installable, token }: Overview): Markup {
     }`;
 }
 
-function keysOf({ keys, makesKeys, token }: Overview): Markup {
+function keysOf({ keys, makesKeys, token, wrong }: Overview): Markup {
   const when = (at: number | null | undefined) => (at ? timeTag(at) : "never");
   const since = (did: string, by: string | null, at: number) =>
     html`<span class="dim small since">${did} by ${shown(by ?? "")}, ${timeTag(at)}</span>`;
@@ -267,17 +276,27 @@ function keysOf({ keys, makesKeys, token }: Overview): Markup {
         ];
       }),
     })}
-    ${makesKeys ? keyForm(token) : html`<p>Make a key with <code>npm run keys -- create NAME</code>.</p>`}`;
+    ${makesKeys ? keyForm(token, wrong) : html`<p>Make a key with <code>npm run keys -- create NAME</code>.</p>`}`;
 }
 
-/** A field of the form of a key, with its explanation. */
-const keyField = (name: string, label: string, how: Markup | string, attributes: Markup): Markup =>
-  html`<label for="key-${name}">${label}</label>
-    <input id="key-${name}" name="${name}" ${attributes} aria-describedby="key-${name}-how" />
-    <p class="dim small" id="key-${name}-how">${how}</p>`;
-
-const keyForm = (token: string): Markup =>
-  html`<details class="make">
+const keyForm = (token: string, wrong: WrongKey | undefined): Markup => {
+  /** A field with its explanation. */
+  const field = (name: string, label: string, how: Markup | string, attributes: Markup) => {
+    const isWrong = wrong?.field === name;
+    return html`<label for="key-${name}">${label}</label>
+      <input
+        id="key-${name}"
+        name="${name}"
+        value="${wrong?.form.get(name) ?? ""}"
+        ${attributes}
+        ${isWrong ? html`aria-invalid="true" autofocus` : ""}
+        aria-describedby="key-${name}-how"
+      />
+      <p class="dim small" id="key-${name}-how">
+        ${isWrong ? html`<strong class="wrong">${shown(wrong.message)}</strong> ` : ""}${how}
+      </p>`;
+  };
+  return html`<details class="make" ${wrong ? "open" : ""}>
     <summary class="button">Make a key</summary>
     <form method="post" class="card">
       <p>
@@ -285,8 +304,8 @@ const keyForm = (token: string): Markup =>
         revoke it.
       </p>
       ${hiddenFields({ token, do: "make" })}
-      ${keyField("name", "Name", "Who or what it is for. Everything that is stored for its calls is kept under this name.", html`required maxlength="64" autocomplete="off"`)}
-      ${keyField(
+      ${field("name", "Name", "Who or what it is for. Everything that is stored for its calls is kept under this name.", html`required maxlength="64" autocomplete="off"`)}
+      ${field(
         "scopes",
         "May call",
         html`Scopes with commas: <code>servlet:tool</code>, where <code>*</code> stands for
@@ -294,10 +313,11 @@ const keyForm = (token: string): Markup =>
           key may.`,
         html`placeholder="hello:*, web:fetch" autocomplete="off"`,
       )}
-      ${keyField("days", "Days until it expires", "Empty for never.", html`type="number" min="1" max="3660"`)}
+      ${field("days", "Days until it expires", "Empty for never.", html`type="number" min="1" max="3660"`)}
       <button class="primary">Make the key</button>
     </form>
   </details>`;
+};
 
 /** The page that shows a new key, once, and all that it can be put into. */
 export const keyPage = (name: string, endpoint: Endpoint & { key: string }): Markup =>

@@ -123,7 +123,10 @@ function stepsOf(timeline: TaskTimeline, began: number): Step[] {
   });
   const crash = { kind: "wrong", words: "Stopped here by the server, and ran again" } as const;
   for (const { at, hasCrashed } of runs) if (hasCrashed) steps.push({ from: at, to: at, ...crash });
-  steps.push(lastStepOf(timeline, entries.at(-1)?.at ?? began, asks.at(-1) ?? updated));
+  const [last, asked] = [entries.at(-1)?.at ?? began, asks.at(-1) ?? updated];
+  if (timeline.view.status === "cancelled" && asked >= last && asked < updated)
+    steps.push({ from: asked, to: updated, kind: "asked", words: "Asked you, without an answer" });
+  steps.push(lastStepOf(timeline, last, asked));
   return steps.toSorted((a, b) => a.from - b.from || (a.to ?? Infinity) - (b.to ?? Infinity));
 }
 

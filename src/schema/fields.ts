@@ -48,7 +48,8 @@ export function fieldsOf(schema: Json): Field[] {
       type: isKnown(format) ? TYPES[format] : ("text" as const),
       options,
     };
-    return { ...field, default: asTyped(field, property["default"]) };
+    const only = field.isRequired ? property["const"] : undefined;
+    return { ...field, default: asTyped(field, property["default"] ?? only) };
   });
 }
 
@@ -79,8 +80,9 @@ function kindOf({ type, format, maxLength }: Json, hasOptions: boolean): Field["
   }
 }
 
-/** The options of a choice: `enum`, with `enumNames` or without, or `oneOf` or `anyOf` with a `const` each. */
-function optionsOf({ enum: values, enumNames, oneOf, anyOf }: Json): Option[] {
+/** The options of a choice: `const`, `enum`, with `enumNames` or without, or `oneOf` or `anyOf` with a `const` each. */
+function optionsOf({ const: only, enum: given, enumNames, oneOf, anyOf }: Json): Option[] {
+  const values = only === undefined ? given : [only];
   const titled = [oneOf, anyOf].find(Array.isArray) as unknown[] | undefined;
   if (titled?.every((one) => isObject(one) && "const" in one)) {
     return (titled as Json[]).map((one) => ({
@@ -106,9 +108,10 @@ export function asTyped(
 ): string[] {
   if (value === undefined) return [];
   if (kind === "one" || kind === "many") {
-    const places = new Map(options.map((option, at) => [option.value, String(at)]));
-    return [value].flat().flatMap((one) => places.get(one) ?? []);
+    const places = new Map(options.map((one, at) => [JSON.stringify(one.value), String(at)]));
+    return [value].flat().flatMap((one) => places.get(JSON.stringify(one)) ?? []);
   }
+  if (value === null && kind !== "json") return [];
   return [kind !== "json" && typeof value === "string" ? value : JSON.stringify(value)];
 }
 
@@ -122,16 +125,21 @@ export function typedIn(fields: readonly Field[], form: URLSearchParams): Typed 
 /** The content of an answer, unchecked: text that is no value of its field stays text. */
 export function contentOf(fields: readonly Field[], typed: Typed): Json {
   const entries = fields.flatMap((field): [string, unknown][] => {
-    const value = valueOf(field, typed.get(field.id) ?? []);
+    const value = fieldValue(field, typed.get(field.id) ?? []);
     return value === undefined ? [] : [[field.name, value]];
   });
   return Object.fromEntries(entries);
 }
 
 /** Undefined for a field that was left empty. */
-function valueOf({ kind, options, isRequired }: Field, texts: readonly string[]): unknown {
-  const chosen = (text: string) =>
-    (/^\d{1,9}$/.test(text) ? options[Number(text)] : undefined)?.value ?? text;
+export function fieldValue(
+  { kind, options, isRequired }: Field,
+  texts: readonly string[],
+): unknown {
+  const chosen = (text: string) => {
+    const option = /^\d{1,9}$/.test(text) ? options[Number(text)] : undefined;
+    return option === undefined ? text : option.value;
+  };
   const [text = ""] = texts;
   if (kind === "many") return texts.length > 0 || isRequired ? texts.map(chosen) : undefined;
   if (text.trim() === "") return undefined;

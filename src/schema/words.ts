@@ -12,6 +12,7 @@ const RULES = {
   exclusiveMinimum: "more than …",
   maximum: "at most …",
   exclusiveMaximum: "less than …",
+  multipleOf: "multiple of …",
   minLength: "at least … characters",
   maxLength: "at most … characters",
   minItems: "at least … items",

@@ -23,6 +23,9 @@ edge-servlets passphrase        makes the passphrase with which the owner signs 
 edge-servlets new, list, inspect, import, add, update, remove, install, versions, state, …
                                 servlets: edge-servlets help servlets`;
 
+/** Commands that write into the project: elsewhere nothing would ever find their files, such as those of keys. */
+const WRITING = new Set(["add", "import", "keys", "new"]);
+
 /** Commands of which no more is to be said than that. */
 const PLAIN = new Set(["bundle", "init", "passphrase", "size", "standalone"]);
 
@@ -85,6 +88,7 @@ async function perform(): Promise<number | void> {
     case "deploy":
       return (await import("./deploy.ts")).deploy(args);
     case "keys": {
+      if (args.length > 0) await demandProjectFor(command);
       const said = await (await import("./keys.ts")).keyCommand(args);
       return said === "" ? undefined : console.log(said);
     }
@@ -107,8 +111,14 @@ async function perform(): Promise<number | void> {
 }
 
 async function servlets(given: string[]): Promise<void> {
+  await demandProjectFor(given[0]);
   const { servletCommand } = await import("./servlets.ts");
   await servletCommand(given);
+}
+
+/** Throws a `Refusal` for a command that writes, outside of a project. */
+async function demandProjectFor(given = ""): Promise<void> {
+  if (WRITING.has(given)) (await import("./wrangler-config.ts")).demandProject();
 }
 
 function asksForHelp(given: readonly string[]): boolean {

@@ -1,6 +1,6 @@
 /** The commands of `npm run servlets` that change what a running server has installed. */
 import { DOCS } from "../own.ts";
-import { argumentsIn } from "../arguments.ts";
+import { argumentsIn, misused } from "../arguments.ts";
 import { Refusal, Refusals } from "../refusal.ts";
 import {
   installed,
@@ -52,7 +52,9 @@ export async function installs(
   const server = values.to;
   const asking = { server, yes: values.yes };
   const [least, most] = COUNTS[command] ?? [1, 1];
-  if (positionals.length < least || positionals.length > most) throw new Refusal(INSTALLS_USAGE);
+  if (positionals.length < least) throw misused("Give a servlet's name.", INSTALLS_USAGE);
+  const surplus = positionals[most];
+  if (surplus !== undefined) throw misused(`${surplus} is too much.`, INSTALLS_USAGE);
   switch (command) {
     case "installed":
       return installed(server);

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { KEY_NAME, KEY_NAME_RULE, KEY_PREFIX, scopesInWords } from "../../core/key-name.ts";
 import { OPERATOR_SCOPE } from "../../core/model.ts";
 import { printable } from "../../core/text.ts";
-import { argumentsIn } from "../arguments.ts";
+import { argumentsIn, misused } from "../arguments.ts";
 import { Refusal } from "../refusal.ts";
 import { variablesFileIn } from "./local-variables.ts";
 import { wrangler } from "./wrangler.ts";
@@ -112,14 +112,14 @@ export async function keyCommand(
   const options = { scopes: { type: "string" }, expires: { type: "string" } } as const;
   const { positionals, values } = argumentsIn({ args, allowPositionals: true, options }, USAGE);
   const [command, name, ...more] = positionals;
-  if (more.length > 0) throw new Refusal(USAGE);
+  if (more.length > 0) throw misused(`${more.join(" ")} is too much.`, USAGE);
   const file = join(folder, FILE);
   const isThere = existsSync(file);
   const keys = isThere ? readKeys(file) : {};
   switch (command) {
     case "create": {
       if (name === undefined || !KEY_NAME.test(name)) {
-        throw new Refusal(`The name of a key ${KEY_NAME_RULE}.\n\n${USAGE}`);
+        throw misused(`The name of a key ${KEY_NAME_RULE}.`, USAGE);
       }
       if (Object.hasOwn(keys, name)) {
         throw new Refusal(
@@ -156,13 +156,15 @@ the keys were made, or make new ones in their place: npm run keys -- create NAME
       return "";
     }
     default:
-      throw new Refusal(USAGE);
+      throw new Refusal(
+        command === undefined ? USAGE : `There is no command ${command}.\n\n${USAGE}`,
+      );
   }
 }
 
 /** The name that a command is for, which has to be there. */
 function known(name: string | undefined, keys: Keys): string {
-  if (name === undefined) throw new Refusal(USAGE);
+  if (name === undefined) throw misused("Give the name of a key.", USAGE);
   if (!Object.hasOwn(keys, name)) {
     throw new Refusal(`There is no key ${name}. For the names: npm run keys -- list`);
   }

@@ -14,7 +14,7 @@ import { join } from "node:path";
 import * as z from "zod";
 import type { Json } from "../../core/model.ts";
 import { printableText } from "../../core/text.ts";
-import { argumentsIn } from "../arguments.ts";
+import { argumentsIn, misused } from "../arguments.ts";
 import { writeIfNew } from "../cache.ts";
 import { Refusal } from "../refusal.ts";
 
@@ -67,7 +67,8 @@ export async function registryCommand(
 ): Promise<string> {
   const { positionals } = argumentsIn({ args, allowPositionals: true, options: {} }, USAGE);
   const [given, ...more] = positionals;
-  if (given === undefined || more.length > 0) throw new Refusal(USAGE);
+  if (given === undefined) throw misused("Give the server's URL.", USAGE);
+  if (more.length > 0) throw misused(`${more.join(" ")} is too much.`, USAGE);
   if (given === "key") return privateHex(keyIn(folder, false));
   const { origin, hostname } = serverAt(given);
   const ask = (path: string, init?: RequestInit) => request(fetch, origin + path, init);

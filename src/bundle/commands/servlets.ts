@@ -1,5 +1,6 @@
 /** The commands of `npm run servlets`: they make, list and inspect servlets, and manage their stored data. */
 import { describeMissing } from "../../servlets/variables.ts";
+import { nearest } from "../../core/nearest.ts";
 import { printableText } from "../../core/text.ts";
 import { catalogOf, makeBundle } from "../bundle.ts";
 import { examine, locate } from "./examine.ts";
@@ -15,16 +16,20 @@ import { listing, modelReport, servletReport } from "./report.ts";
 import { sources, SOURCES_USAGE } from "./sources.ts";
 import { state, STATE_USAGE } from "./state.ts";
 
-const USAGE = `npm run servlets -- new NAME          makes a servlet that works, and a test of it
+const NEW_USAGE = `npm run servlets -- new NAME          makes a servlet that works, and a test of it
     --lang ${LANGUAGES}
                                       its language; TypeScript by default
     --view                            with a page that clients show for its results
     --openapi FILE|URL                with a tool for each operation of an API's description:
-                                      [--only GLOB]… [--tag TAG]…; ${DOCS}/openapi.md
-npm run servlets -- list              shows the servlets of the bundle and what they offer
-npm run servlets -- inspect SERVLET   shows all about one, also where it would be refused:
+                                      [--only GLOB]… [--tag TAG]…; ${DOCS}/openapi.md`;
+
+const INSPECT_USAGE = `npm run servlets -- inspect SERVLET   shows all about one, also where it would be refused:
                                       its name, or the path of a .wasm file
-    --as-model                        what a model sees of it, and how many tokens that takes
+    --as-model                        what a model sees of it, and how many tokens that takes`;
+
+const USAGE = `${NEW_USAGE}
+npm run servlets -- list              shows the servlets of the bundle and what they offer
+${INSPECT_USAGE}
 npm run servlets -- import FILE       makes a servlet of each plugin of a hyper-mcp config: ${DOCS}/hyper-mcp.md
                                       [--dry-run] [--state caller] [--literals]
 ${SOURCES_USAGE}
@@ -32,6 +37,9 @@ ${INSTALLS_USAGE}
 npm run servlets -- state …           what servlets keep on a server: state --help
 
 Servlets are in plugins/, or in the folders that SERVLETS names; \`new\` takes the first.`;
+
+/** The commands, as the usage names them. */
+const COMMANDS = [...USAGE.matchAll(/^npm run servlets -- (\w+)/gm)].map(([, name]) => name!);
 
 /**
  * Does one of the commands, and prints what it says. Sets `process.exitCode` where `inspect` finds that a servlet is
@@ -55,7 +63,7 @@ export async function servletCommand([command = "help", ...args]: string[]): Pro
     case "inspect": {
       const isForModel = args.includes("--as-model");
       const named = args.filter((one) => one !== "--as-model");
-      const what = only(named, "a servlet's name or the path of a .wasm file");
+      const what = only(named, "a servlet's name or the path of a .wasm file", INSPECT_USAGE);
       const found = await locate(what, folders);
       const examined = await examine(found, workspace);
       const has = await localVariables();
@@ -91,10 +99,13 @@ export async function servletCommand([command = "help", ...args]: string[]): Pro
     case "-h":
       console.log(USAGE);
       return;
-    default:
+    default: {
+      const meant = nearest(command, COMMANDS);
+      const all = isInstalled ? "npx edge-servlets help" : "npm run servlets";
       throw new Refusal(
-        `There is no command ${command}.${isInstalled ? " For all commands: npx edge-servlets help" : `\n\n${USAGE}`}`,
+        `There is no command ${command}.${meant ? ` Did you mean ${meant}?` : ""} For all commands: ${all}`,
       );
+    }
   }
 }
 
@@ -107,11 +118,11 @@ function make(args: string[], folders: [string, ...string[]]): Promise<string> {
     only: { type: "string", multiple: true },
     tag: { type: "string", multiple: true },
   } as const;
-  const { values, positionals } = argumentsIn({ args, options, allowPositionals: true }, USAGE);
-  return newServlet(only(positionals, "the servlet's name"), folders, values);
+  const { values, positionals } = argumentsIn({ args, options, allowPositionals: true }, NEW_USAGE);
+  return newServlet(only(positionals, "the servlet's name", NEW_USAGE), folders, values);
 }
 
-function only([first, ...others]: string[], what: string): string {
+function only([first, ...others]: string[], what: string, usage: string): string {
   if (first !== undefined && others.length === 0) return first;
-  throw new Refusal(`Give ${what}, and nothing more.\n\n${USAGE}`);
+  throw new Refusal(`Give ${what}, and nothing more.\n\n${usage}`);
 }

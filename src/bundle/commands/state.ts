@@ -6,7 +6,7 @@ import { pipeline } from "node:stream/promises";
 import * as z from "zod";
 import { framesIn } from "../../state/state-file.ts";
 import { mebibytes, printable } from "../../core/text.ts";
-import { argumentsIn } from "../arguments.ts";
+import { argumentsIn, misused } from "../arguments.ts";
 import { Refusal } from "../refusal.ts";
 import { requestOperator, requestJson } from "./operator.ts";
 
@@ -50,8 +50,13 @@ export async function state(args: string[]): Promise<string> {
     const of = servlets.length === 0 ? "no servlet keeps any" : `of ${servlets.join(", ")}`;
     return printable(`Deleted the state of the caller ${values.caller}: ${of}.`);
   }
+  if (command === "") throw misused("Give a command.", STATE_USAGE);
+  if (!COMMANDS.has(command)) throw misused(`There is no command state ${command}.`, STATE_USAGE);
+  if (name === undefined) throw misused("Give a servlet's name.", STATE_USAGE);
   const needsFile = command === "export" || command === "import";
-  if (name === undefined || more.length > 0 || needsFile !== (file !== undefined)) throw usage();
+  if (needsFile && file === undefined) throw misused("Give a file, too.", STATE_USAGE);
+  const [surplus] = needsFile ? more : [file, ...more];
+  if (surplus !== undefined) throw misused(`${surplus} is too much.`, STATE_USAGE);
   // Without `--scope` the command concerns the operator's own state, which is not what `--caller` asks for.
   if (values.caller !== undefined) {
     throw new Refusal(
@@ -75,16 +80,16 @@ export async function state(args: string[]): Promise<string> {
       const summary = await requestJson(server, `state/${own}?${query}`, summarySchema, put);
       return `Imported.\n${described(name, summary)}`;
     }
-    case "delete": {
+    default: {
       const deleted = z.object({ scope: z.string() });
       const init = { method: "DELETE" };
       const { scope } = await requestJson(server, `state/${own}?${query}`, deleted, init);
       return printable(`Deleted the state of ${name} for ${whose(scope)}.`);
     }
-    default:
-      throw usage();
   }
 }
+
+const COMMANDS: ReadonlySet<string> = new Set(["show", "export", "import", "delete"]);
 
 const OPTIONS = {
   scope: { type: "string" },
@@ -102,8 +107,6 @@ async function opened(file: string): Promise<Blob> {
     );
   }
 }
-
-const usage = () => new Refusal(STATE_USAGE);
 
 /** Writes an export to a file, which appears only when it is complete. */
 async function download(response: Response, file: string): Promise<void> {

@@ -104,17 +104,20 @@ function linesFor({ prefix, settings: theirs }: Part, ours: Section): string {
   return `\n# ${place}, instead of the same keys\n${keys.join("\n")}\n${tables}`;
 }
 
-/** Throws a `Refusal` with the lines that the project's wrangler.toml lacks for this version. */
-export function demandComplete(): void {
-  let text: string;
+/** The text of the project's wrangler.toml. Throws a `Refusal` where this is no folder of a project. */
+export function demandProject(): string {
   try {
-    text = readFileSync(FILE, "utf8");
+    return readFileSync(FILE, "utf8");
   } catch {
     throw new Refusal(
       `There is no ${FILE} in this folder. Run this in the folder of a project, or make one: npx edge-servlets init NAME`,
     );
   }
-  const lines = lackingLines(text);
+}
+
+/** Throws a `Refusal` with the lines that the project's wrangler.toml lacks for this version. */
+export function demandComplete(): void {
+  const lines = lackingLines(demandProject());
   if (lines === "") return;
   throw new Refusal(
     `${FILE} lacks what this version of edge-servlets needs. Add these lines, in the way in which it is written:\n${lines}`,

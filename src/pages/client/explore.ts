@@ -56,6 +56,7 @@ export function follow(explore: Element, served: Served): void {
   /** Shows the pane that the address names. */
   const show = async () => {
     const { href, search: wanted } = location;
+    panes.querySelector(".unreached")?.remove();
     const all = [...panes.children] as HTMLElement[];
     let pane = all.find((one) => at.get(one) === wanted);
     if (pane === undefined) {
@@ -64,10 +65,12 @@ export function follow(explore: Element, served: Served): void {
       );
       const text = response?.ok ? await response.text() : "";
       if (location.search !== wanted) return;
-      const made = new DOMParser().parseFromString(text, "text/html").querySelector(".pane");
-      if (made === null) return location.reload();
-      pane = document.adoptNode(made) as HTMLElement;
-      at.set(pane, wanted);
+      // The styles of its head have another nonce.
+      const body = text.slice(text.indexOf("<body"));
+      const made = new DOMParser().parseFromString(body, "text/html").querySelector(".pane");
+      if (made === null && response) return location.reload();
+      pane = made === null ? unreached(show) : (document.adoptNode(made) as HTMLElement);
+      if (made !== null) at.set(pane, wanted);
       panes.append(pane);
       mount(pane, served);
       if (all.length >= KEPT) all.find((one) => one.hidden)?.remove();
@@ -92,6 +95,21 @@ export function follow(explore: Element, served: Served): void {
     void show();
   });
   addEventListener("popstate", () => void show());
+}
+
+/** Stands where an entry could not be loaded; the other panes are as they were left. */
+function unreached(retry: () => unknown): HTMLElement {
+  const pane = document.createElement("article");
+  pane.className = "pane unreached";
+  const [heading, why, button] = (["h1", "p", "button"] as const).map((name) =>
+    pane.appendChild(document.createElement(name)),
+  );
+  heading!.textContent = "No answer";
+  heading!.tabIndex = -1;
+  why!.textContent = "The server could not be reached. Check your network.";
+  button!.textContent = "Try again";
+  button!.addEventListener("click", () => void retry());
+  return pane;
 }
 
 /** Puts the form of an entry into its pane. */

@@ -1,9 +1,10 @@
 /** A form made from a schema: for arguments, and for answers to a servlet's questions. */
 import { useMemo, useRef, useState } from "hono/jsx/dom";
-import { isObject, type Json } from "../../core/model.ts";
+import type { Json } from "../../core/model.ts";
 import { printableText } from "../../core/text.ts";
 import {
   contentIn,
+  memberOf,
   messagesAt,
   messagesElsewhere,
   formPartsOf,
@@ -85,13 +86,17 @@ export const SchemaForm = (props: FormProps) => {
   };
   const elsewhere = messagesElsewhere(parts, wrong);
   const view = (part: FormPart) => (
-    <PartView part={part} given={given?.[part.field.name]} shared={{ id, wrong, complete }} />
+    <PartView
+      part={part}
+      given={memberOf(given, part.field.name)}
+      shared={{ id, wrong, complete }}
+    />
   );
   const { inSight, others } = folded(parts);
   // Once open, it stays so.
   const isOpen = useRef(false);
   isOpen.current ||=
-    others.some(({ field }) => given?.[field.name] !== undefined) ||
+    others.some(({ field }) => memberOf(given, field.name) !== undefined) ||
     messagesElsewhere(others, wrong).length < wrong.length;
   return (
     <form onSubmit={(event: Event) => void submit(event)} noValidate>
@@ -204,11 +209,7 @@ const PartView = ({ part, given, shared }: PartProps) => {
         </legend>
         {above}
         {members.map((one) => (
-          <PartView
-            part={one}
-            given={isObject(given) ? given[one.field.name] : undefined}
-            shared={shared}
-          />
+          <PartView part={one} given={memberOf(given, one.field.name)} shared={shared} />
         ))}
         {below}
       </fieldset>

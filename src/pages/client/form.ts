@@ -1,7 +1,8 @@
 /** A form for a schema: its parts, what is typed into them, and what is wrong with that. */
+import { UriTemplate } from "@modelcontextprotocol/client";
 import { isObject, type Json } from "../../core/model.ts";
 import { oncePer } from "../../core/once-per.ts";
-import { asTyped, contentOf, fieldsOf, type Field } from "../../schema/fields.ts";
+import { asTyped, fieldsOf, fieldValue, type Field } from "../../schema/fields.ts";
 import { holdsSecret, targetOf } from "../../schema/secrets.ts";
 import { rulesOf } from "../../schema/words.ts";
 
@@ -18,6 +19,8 @@ export interface FormPart {
   isSecret: boolean;
   /** The document that references of its schema are of. */
   root: Json;
+  /** True for a required value that is null where its field is left empty. */
+  isNullable: boolean;
   /** Of an object with few members. */
   members?: readonly FormPart[];
   /** Of a list of simple values. */
@@ -55,11 +58,13 @@ interface Within {
   room: { options: number; nesting: number };
   path: readonly string[];
   id: string;
+  isNullable?: boolean;
 }
 
 function membersOf({ properties, required }: Json, within: Within): FormPart[] {
   const { root, path, id } = within;
   const known = isObject(properties) ? properties : {};
+  const nullable = new Set(Object.keys(known).filter((name) => mayBeNull(known[name], root)));
   const plains = Object.fromEntries(
     Object.entries(known).map(([name, one]) => [name, withFewOptions(plain(one, root))]),
   );
@@ -67,6 +72,7 @@ function membersOf({ properties, required }: Json, within: Within): FormPart[] {
     partOf({ ...field, id: `${id}${field.id}` }, plains[field.name]!, {
       ...within,
       path: [...path, field.name],
+      isNullable: nullable.has(field.name),
     }),
   );
 }
@@ -87,8 +93,18 @@ function partOf(given: Field, schema: Json, within: Within): FormPart {
     field = { ...field, kind: "json", options: [], default: [] };
   else room.options -= field.options.length;
   const isSecret = schema["format"] === "password" || schema["writeOnly"] === true;
-  const part = { field, path, schema, rules: hintsOf(schema), isSecret, root };
-  if (field.kind !== "json" || path.length > DEPTH || room.nesting <= 0) return part;
+  const isNullable = within.isNullable === true && field.isRequired && !isChoiceOfNull(field);
+  const part: FormPart = {
+    field,
+    path,
+    schema,
+    rules: hintsOf(schema),
+    isSecret,
+    root,
+    isNullable,
+  };
+  const simple = { ...part, rules: isNullable ? [...part.rules, "empty for null"] : part.rules };
+  if (field.kind !== "json" || path.length > DEPTH || room.nesting <= 0) return simple;
   room.nesting--;
   const { properties, type, items } = schema;
   if (isObject(properties) && path.length < DEPTH) {
@@ -105,8 +121,12 @@ function partOf(given: Field, schema: Json, within: Within): FormPart {
     const isSimple = item && !item.members && !item.item && item.field.kind !== "json";
     if (isSimple) return { ...part, item: { ...item, field: { ...item.field, id: field.id } } };
   }
-  return part;
+  return simple;
 }
+
+/** True for a field that says null otherwise than by being empty, or cannot. */
+const isChoiceOfNull = ({ kind, options }: Field): boolean =>
+  kind === "yes-no" || options.some(({ value }) => value === null);
 
 const countOf = (parts: readonly FormPart[]): number =>
   parts.reduce((sum, { members }) => sum + (members ? countOf(members) : 1), 0);
@@ -146,6 +166,37 @@ function plain(given: unknown, root: Json, depth = 0): Json {
   return types.length === 1 ? { ...given, type: types[0] as unknown } : given;
 }
 
+/** True where null is one of the types of a schema. */
+function mayBeNull(given: unknown, root: Json): boolean {
+  const reference = isObject(given) ? given["$ref"] : undefined;
+  const schema = typeof reference === "string" ? targetOf(reference, root) : given;
+  if (!isObject(schema)) return false;
+  const choices = [schema["anyOf"], schema["oneOf"], { type: schema["type"] }].flat();
+  return choices.some((one) => isObject(one) && [one["type"]].flat().includes("null"));
+}
+
+interface Named {
+  name: string;
+  description?: string | undefined;
+  required?: boolean | undefined;
+}
+
+/** The schema of these texts, as of the arguments of a prompt. */
+export const stringsOf = (all: readonly Named[]): Json => ({
+  properties: Object.fromEntries(
+    all.map(({ name, description }) => [name, { type: "string", description }]),
+  ),
+  required: all.filter(({ required }) => required === true).map(({ name }) => name),
+});
+
+/** The schema of a template's variables. Those of a query are optional: without them it makes another of its URIs. */
+export function templateSchemaOf(template: string): Json {
+  const query = [...template.matchAll(/\{[?&][^}]*\}/g)].map(([part]) => new UriTemplate(part));
+  const optional = new Set(query.flatMap(({ variableNames }) => variableNames));
+  const { variableNames } = new UriTemplate(template);
+  return stringsOf(variableNames.map((name) => ({ name, required: !optional.has(name) })));
+}
+
 const OTHERS = "others";
 
 const othersOf = (count: number): FormPart => ({
@@ -153,7 +204,7 @@ const othersOf = (count: number): FormPart => ({
     ...{ name: "", id: OTHERS, label: `${count} other values`, isRequired: false, kind: "json" },
     ...{ hint: "An object with their names.", type: "text", options: [], default: [] },
   },
-  ...{ path: [], schema: {}, rules: [], isSecret: false, root: {} },
+  ...{ path: [], schema: {}, rules: [], isSecret: false, isNullable: false, root: {} },
 });
 
 /** A value at a path, for whoever typed it. */
@@ -191,7 +242,7 @@ function valueIn(part: FormPart, form: FormData, wrong: Wrong[]): unknown {
     const within: Wrong[] = [];
     const all = membersIn(members, form, within);
     const isUsed =
-      field.isRequired || !members.every((one) => isUntouched(one, all[one.field.name]));
+      field.isRequired || !members.every((one) => isUntouched(one, memberOf(all, one.field.name)));
     if (!isUsed && within.length === 0) return undefined;
     wrong.push(...within);
     return all;
@@ -210,7 +261,8 @@ function valueIn(part: FormPart, form: FormData, wrong: Wrong[]): unknown {
     wrong.push({ path, message });
     return undefined;
   }
-  const value = contentOf([field], new Map([[field.id, texts]]))[field.name];
+  const entered = fieldValue(field, texts);
+  const value = entered === undefined && part.isNullable ? null : entered;
   // Its input has the zone of this browser.
   if (
     part.schema["format"] === "date-time" &&
@@ -232,8 +284,12 @@ function valueIn(part: FormPart, form: FormData, wrong: Wrong[]): unknown {
 function rowsIn({ field }: FormPart, text: string): unknown[] {
   const isList = /^\s*\[.*\]\s*$/s.test(text) && isJson(text);
   if (isList) return JSON.parse(text) as unknown[];
-  return [contentOf([field], new Map([[field.id, [text]]]))[field.name]];
+  return [fieldValue(field, [text])];
 }
+
+/** The member of this name, which may be that of a method of all objects. */
+export const memberOf = (content: unknown, name: string): unknown =>
+  isObject(content) && Object.hasOwn(content, name) ? content[name] : undefined;
 
 /** True for a value that nobody has changed. */
 function isUntouched({ field, members }: FormPart, value: unknown): boolean {
@@ -258,17 +314,57 @@ export function typedFor({ field, item }: FormPart, given: unknown): readonly st
   return given === undefined ? field.default : asTyped(field, given);
 }
 
+/** True for content that the fields of a form can show, all of it. */
+export function fitsFields(parts: readonly FormPart[], content: Json): boolean {
+  const of = new Map(parts.map((part) => [part.field.name, part]));
+  return Object.entries(content).every(([name, value]) => {
+    const part = of.get(name);
+    if (part === undefined) return false;
+    if (part.members) return isObject(value) && fitsFields(part.members, value);
+    const { options, kind, isRequired } = part.field;
+    if (value === "" || (Array.isArray(value) && value.length === 0))
+      return (kind === "json" && !part.item) || (isRequired && value !== "");
+    if (value === null)
+      return part.isNullable || kind === "json" || typedFor(part, null).length > 0;
+    return options.length === 0 || typedFor(part, value).length === [value].flat().length;
+  });
+}
+
+/** True for a schema that names no members, but may have some. */
+export function hasNoFields(schema: Json): boolean {
+  const isOpen = OPEN.some((key) => schema[key] === true || typeof schema[key] === "object");
+  return isOpen && formPartsOf(schema).length === 0;
+}
+
+/** Keywords that allow members without `properties`. */
+const OPEN = ["additionalProperties", "patternProperties", "oneOf", "anyOf", "allOf", "if"];
+
+/** An example with what was entered in its place. */
+export function withEntered(example: Json, entered: Json): Json {
+  const kept = Object.entries(entered).flatMap(([name, value]): [string, unknown][] => {
+    const other = memberOf(example, name);
+    if (isObject(value) && isObject(other)) return [[name, withEntered(other, value)]];
+    const isEmpty = typeof value === "object" && value !== null && Object.keys(value).length === 0;
+    return isEmpty ? [] : [[name, value]];
+  });
+  return { ...example, ...Object.fromEntries(kept) };
+}
+
 /** The content without the values that are kept nowhere, and without JSON in which there may be one. */
 export function withoutSecretFields(parts: readonly FormPart[], content: Json): Json {
   const kept = parts.flatMap((part): [string, unknown][] => {
     const { field, members, item, isSecret, schema, root } = part;
-    const value = content[field.name];
+    const value = memberOf(content, field.name);
     if (isSecret || item?.isSecret || value === undefined || field.id === OTHERS) return [];
     if (members && isObject(value)) return [[field.name, withoutSecretFields(members, value)]];
     return field.kind === "json" && holdsSecret(schema, root) ? [] : [[field.name, value]];
   });
   return Object.fromEntries(kept);
 }
+
+/** The content as it may be kept: all of it where the schema has no secrets, else what is known to be none. */
+export const keptContent = (schema: Json, content: Json): Json =>
+  holdsSecret(schema, schema) ? withoutSecretFields(formPartsOf(schema), content) : content;
 
 /** The server's complaints about the arguments of a call, by path: "`a.b` must be a string; `c` …". */
 export function wrongFrom(text: string): Wrong[] {
@@ -281,13 +377,14 @@ export function wrongFrom(text: string): Wrong[] {
 }
 
 /** The messages that belong to a part: of its own value, or of those below it that are no parts themselves. */
-export function messagesAt({ path, members }: FormPart, wrong: readonly Wrong[]): string[] {
+export function messagesAt({ path, members, item }: FormPart, wrong: readonly Wrong[]): string[] {
   const isHere = (one: Wrong) =>
     path.length > 0 &&
     path.every((name, nth) => one.path[nth] === name) &&
     (members === undefined || one.path.length === path.length);
   return wrong.filter(isHere).map((one) => {
     const below = one.path.slice(path.length);
+    if (item && below.length > 0) below[0] = String(Number(below[0]) + 1);
     return `${below.length > 0 ? `${below.join(".")} ` : ""}${one.message}`;
   });
 }

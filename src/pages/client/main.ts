@@ -25,6 +25,11 @@ for (const text of document.querySelectorAll<HTMLElement>("[data-copy]")) {
 
 followTimes();
 
+// Whoever has to sign in first finds the arguments of a link afterwards.
+if (location.hash.startsWith("#args="))
+  for (const link of document.querySelectorAll<HTMLAnchorElement>('a[href^="/sign-in?"]'))
+    link.hash = location.hash;
+
 /** A form is sent once for each page: the answer to a second click would take the place of the first, such as a new key. */
 let sent = new WeakSet<EventTarget>();
 addEventListener("submit", (event) => {

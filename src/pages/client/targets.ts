@@ -4,6 +4,7 @@ import { isObject, type Json } from "../../core/model.ts";
 import { fieldsOf } from "../../schema/fields.ts";
 import type { Calling } from "../programs.ts";
 import type { CompleteField } from "./fields.tsx";
+import { stringsOf, templateSchemaOf } from "./form.ts";
 import { Mcp, type Listener, type CallProgress } from "./mcp.ts";
 
 export interface Target {
@@ -26,10 +27,7 @@ export async function formSchemaOf(target: Target, address: string): Promise<Jso
   const { kind, name } = target;
   const mcp = await connectionFor(target, address);
   if (kind === "resource") return {};
-  if (kind === "template") {
-    const { variableNames } = new UriTemplate(name);
-    return stringsOf(variableNames.map((one) => ({ name: one, required: true })));
-  }
+  if (kind === "template") return templateSchemaOf(name);
   const gone = new Error(`${name} is no longer offered. Reload the page.`);
   if (kind === "prompt") {
     const prompt = await mcp.prompt(name);
@@ -63,19 +61,6 @@ export function completionsOf(
     return mcp.complete(ref, { name: argument, value }, Object.fromEntries(given));
   };
 }
-
-interface Named {
-  name: string;
-  description?: string | undefined;
-  required?: boolean | undefined;
-}
-
-const stringsOf = (all: readonly Named[]): Json => ({
-  properties: Object.fromEntries(
-    all.map(({ name, description }) => [name, { type: "string", description }]),
-  ),
-  required: all.filter(({ required }) => required === true).map(({ name }) => name),
-});
 
 /** The request that calls an entry with this content of its form, for programs. */
 export function callingOf({ kind, name }: Target, content: Json): Calling {
@@ -127,8 +112,20 @@ export async function callTarget(
 export function reasonOf(error: unknown): string {
   if (isUnanswered(error)) return UNREACHED;
   const { message, data } = error as { message?: string; data?: unknown };
+  const said =
+    isObject(data) && typeof data["text"] === "string" ? saidIn(data["text"]) : undefined;
+  if (said !== undefined) return said;
   const details = isObject(data) ? `\n${JSON.stringify(data, null, 2)}` : "";
   return `${message ?? String(error)}${details}`;
+}
+
+/** The message of an answer that is an error of JSON-RPC, for which the client gives the whole answer. */
+function saidIn(text: string): string | undefined {
+  try {
+    return (JSON.parse(text) as { error?: { message?: string } }).error?.message;
+  } catch {
+    return undefined;
+  }
 }
 
 // So browsers say that `fetch` got no answer: Chromium, Firefox, Safari.

@@ -6,7 +6,16 @@ import { programsFor, type Callee } from "../programs.ts";
 import { durationOf } from "../times.ts";
 import { AskForm } from "./ask.tsx";
 import { SchemaForm } from "./fields.tsx";
-import { contentIn, formPartsOf, withoutSecretFields, wrongFrom, type Wrong } from "./form.ts";
+import {
+  contentIn,
+  fitsFields,
+  formPartsOf,
+  hasNoFields,
+  keptContent,
+  withEntered,
+  wrongFrom,
+  type Wrong,
+} from "./form.ts";
 import type { PendingAsk, Listener, TimedMessage, CallProgress } from "./mcp.ts";
 import { Messages, ResultView, Text, type Read } from "./results.tsx";
 import {
@@ -90,8 +99,9 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
   const drawing = useRef<number | undefined>(undefined);
   const place = useRef<HTMLElement | null>(null);
 
+  const parts = schema === undefined ? [] : formPartsOf(schema);
   const begin = (given: Json | undefined, known: Json, isJson = false) => {
-    const isOther = given !== undefined && hasOthers(known, given);
+    const isOther = given !== undefined && !fitsFields(formPartsOf(known), given);
     setBeginning({ version: beginning.version + 1, given, isJson: isJson || isOther });
   };
   useEffect(() => {
@@ -125,7 +135,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
       const at = Date.now();
       const ms = at - now.current.began;
       update({ ended, ms, asked: [] });
-      const kept = withoutSecretFields(formPartsOf(schema!), given);
+      const kept = keptContent(schema!, given);
       setTries(keepTry(target, { at, ms, outcome, content: kept }));
     };
     const listener: Listener = {
@@ -158,7 +168,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
       (ended) => completed(ended as Json),
       (error: unknown) =>
         stop.signal.aborted
-          ? end({ failure: { title: "Cancelled", why: "Cancelled." } }, "cancelled")
+          ? end({ failure: STOPPED }, "cancelled")
           : end({ failure: failureIn(error) }, "failed"),
     );
   };
@@ -166,44 +176,49 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
     asked.answer(result);
     update({ asked: now.current!.asked.filter((one) => one !== asked) });
   };
-  /** The content of the form now, as far as it can be read. */
-  const typed = (): Json => {
+  /** The content of the form now, as far as it can be read, and what cannot. */
+  const typed = (): { content: Json; wrong: readonly Wrong[] } => {
     const form = place.current?.querySelector("form");
-    if (!form || schema === undefined) return content;
+    if (!form || schema === undefined) return { content, wrong: [] };
     const of = beginning.isJson ? JSON_SCHEMA : schema;
-    const { content: typedIn } = contentIn(formPartsOf(of), new FormData(form));
-    const { arguments: all } = typedIn;
-    return beginning.isJson ? (isObject(all) ? all : {}) : typedIn;
+    const read = contentIn(formPartsOf(of), new FormData(form));
+    if (!beginning.isJson) return read;
+    const { arguments: all = {} } = read.content;
+    return isObject(all)
+      ? { content: all, wrong: read.wrong }
+      : { content: {}, wrong: [aboutAll("must be an object")] };
   };
   const submitted = async (given: Json) => {
     if (!beginning.isJson) return start(given);
     const { arguments: all = {} } = given;
     const checks = await import("./checks.ts").catch(() => undefined);
     const found = (isObject(all) && checks?.wrongIn(schema!, all)) || [];
-    const inText = ({ path, message }: Wrong) => ({
-      path: ["arguments"],
-      message: [path.join("."), message].filter(Boolean).join(" "),
-    });
+    const inText = ({ path, message }: Wrong) =>
+      aboutAll([path.join("."), message].filter(Boolean).join(" "));
     if (found.length > 0) return setWrong(found.map(inText));
     start(all as Json);
   };
 
   const fillIn = async () => {
+    const { content: given, wrong: unread } = typed();
+    if (unread.length > 0) return setWrong(unread);
     const { exampleOf } = await import("./checks.ts");
     const example = exampleOf(schema!);
-    if (example === undefined)
-      setWrong([{ path: [], message: "No example was found: the schema has none that fits." }]);
-    else begin({ ...example, ...withoutEmpty(typed()) }, schema!);
+    setWrong(example === undefined ? [NO_EXAMPLE] : []);
+    if (example !== undefined) begin(withEntered(example, given), schema!, beginning.isJson);
   };
 
-  /** Changes between fields and JSON, with the arguments as they are. */
+  /** Changes between fields and JSON, with the arguments as they are; where some would be lost, it says so. */
   const changeWay = () => {
-    const given = typed();
-    setWrong([]);
-    setBeginning({ version: beginning.version + 1, given, isJson: !beginning.isJson });
+    const { content: given, wrong: unread } = typed();
+    const fits = !beginning.isJson || fitsFields(parts, given);
+    const lost = unread.length > 0 || fits ? unread : [aboutAll(NO_FIELDS)];
+    setWrong(lost);
+    if (lost.length === 0)
+      setBeginning({ version: beginning.version + 1, given, isJson: !beginning.isJson });
   };
   const isBusy = run !== undefined && run.ended === undefined;
-  const hasFields = schema !== undefined && formPartsOf(schema).length > 0;
+  const hasFields = parts.length > 0;
   return (
     <section aria-label="Try it" ref={place}>
       {failure !== undefined && <FailureView failure={failure} />}
@@ -223,12 +238,12 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
               onSubmit={(_button, given) => void submitted(given)}
               complete={completionsOf(target, address, schema)}
             >
-              {hasFields && (
+              {(hasFields || beginning.isJson) && (
                 <button type="button" onClick={() => void fillIn()}>
                   Fill in an example
                 </button>
               )}
-              {kind === "tool" && (hasFields || beginning.isJson) && (
+              {kind === "tool" && hasFields && (
                 <button type="button" onClick={changeWay}>
                   {beginning.isJson ? "Use fields" : "Edit as JSON"}
                 </button>
@@ -246,6 +261,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
               ended={run.ended}
               ms={run.ms ?? 0}
               read={(uri) => readLinked(target, address, uri)}
+              here={linkTo(target, keptContent(schema!, content))}
             />
           )}
           {run !== undefined && run.log.length > 0 && (
@@ -259,7 +275,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
               {run !== undefined && <Messages messages={run.messages} />}
               <Programs
                 all={programsFor(callee, callingOf(target, content))}
-                link={() => linkTo(target, withoutSecretFields(formPartsOf(schema), typed()))}
+                link={() => linkTo(target, keptContent(schema, typed().content))}
               />
               <Tries tries={tries} fill={(one) => begin(one, schema)} />
             </div>
@@ -271,30 +287,24 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
   );
 };
 
+const STOPPED: Failure = {
+  title: "You have cancelled this call",
+  why: "What it had done before stays done.",
+};
+
 /** All arguments as one value. */
 const JSON_SCHEMA: Json = {
   properties: { arguments: { title: "Arguments as JSON", type: "object" } },
   required: ["arguments"],
 };
 
-/** Content without the lists and objects in which nothing was entered. */
-const withoutEmpty = (content: Json): Json =>
-  Object.fromEntries(
-    Object.entries(content).filter(
-      ([, value]) => typeof value !== "object" || value === null || Object.keys(value).length > 0,
-    ),
-  );
+const aboutAll = (message: string): Wrong => ({ path: ["arguments"], message });
 
-/** True for a schema that allows members and names none. */
-const hasNoFields = (schema: Json): boolean =>
-  formPartsOf(schema).length === 0 &&
-  (schema["additionalProperties"] === true || isObject(schema["additionalProperties"]));
-
-/** True for content that has members besides the fields of its schema. */
-function hasOthers(schema: Json, content: Json): boolean {
-  const names = new Set(formPartsOf(schema).map(({ field }) => field.name));
-  return Object.keys(content).some((name) => !names.has(name));
-}
+const NO_EXAMPLE: Wrong = {
+  path: [],
+  message: "No example was found: the schema has none that fits.",
+};
+const NO_FIELDS = "has values that no field can show. Remove them, or go on with JSON.";
 
 /** The texts of a result. */
 const textOf = ({ content }: Json): string =>
@@ -309,26 +319,28 @@ function showEnd(below: HTMLElement): void {
 }
 const ROOM_PX = 120;
 
-const FailureView = ({ failure: { title, why, advice, mustSignIn } }: { failure: Failure }) => (
-  <div role="alert" class="notice wrong">
-    <p>
-      <strong>{title}</strong>
-    </p>
-    <p class="text">{printableText(why.slice(0, 2000))}</p>
-    {advice !== undefined && <p>{advice}</p>}
-    {mustSignIn && (
+const FailureView = ({ failure, here }: { failure: Failure; here?: string | undefined }) => {
+  const { title, why, advice, mustSignIn } = failure;
+  const { pathname, search, hash } = new URL(here ?? location.href);
+  return (
+    <div role="alert" class="notice wrong">
       <p>
-        {/* The browser keeps the fragment, which has the arguments; the server does not get it. */}
-        <a
-          href={`/sign-in?back=${encodeURIComponent(location.pathname + location.search)}${location.hash}`}
-        >
-          Sign in again
-        </a>
-        . You will return here.
+        <strong>{title}</strong>
       </p>
-    )}
-  </div>
-);
+      <p class="text">{printableText(why.slice(0, 2000))}</p>
+      {advice !== undefined && <p>{advice}</p>}
+      {mustSignIn && (
+        <p>
+          {/* The browser keeps the fragment, which has the arguments; the server does not get it. */}
+          <a href={`/sign-in?back=${encodeURIComponent(pathname + search)}${hash}`}>
+            Sign in again
+          </a>
+          . You will return here.
+        </p>
+      )}
+    </div>
+  );
+};
 
 const Running = ({ run }: { run: Run }) => {
   const { progress, stop } = run;
@@ -357,17 +369,21 @@ const Ended = ({
   ended,
   ms,
   read,
+  here,
 }: {
   ended: NonNullable<Run["ended"]>;
   ms: number;
   read: Read;
+  /** The address of this page with the arguments of the call. */
+  here: string | undefined;
 }) => {
   const call = "result" in ended ? callIn(ended.result) : undefined;
   return (
     <div class="result">
       <h2>Result</h2>
       <p role="status" class="dim small">
-        {"result" in ended ? "Completed" : "Failed"} after {durationOf(ms)}.
+        {"result" in ended ? "Completed" : ended.failure === STOPPED ? "Cancelled" : "Failed"} after{" "}
+        {durationOf(ms)}.
       </p>
       {call !== undefined && (
         <p class="notice">
@@ -377,7 +393,7 @@ const Ended = ({
       {"result" in ended ? (
         <ResultView result={ended.result} read={read} />
       ) : (
-        <FailureView failure={ended.failure} />
+        <FailureView failure={ended.failure} here={here} />
       )}
     </div>
   );

@@ -144,6 +144,15 @@ test.each([
   );
 });
 
+test("a Worker that could not be evaluated is not said to lack its classes, too", () => {
+  const lacks = `workerd/server/worker.rs:468: warning: A DurableObjectNamespace in the config referenced the class "Task"\n`;
+  const thrown = "service main: Uncaught Error: AUTH: Invalid input\n  at index.js:167:14481\n";
+  // An entry file of one's own may lack a class.
+  expect(refusalsInPlain()(lacks)).toBe(lacks);
+  const inPlain = refusalsInPlain();
+  expect([thrown, lacks, lacks, "after\n"].map(inPlain).join("")).toBe(`${thrown}after\n`);
+});
+
 const PASSPHRASE = "correct horse battery";
 
 test("five refreshes at once get the same tokens, and again after the server was killed", async () => {

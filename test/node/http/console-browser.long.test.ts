@@ -231,11 +231,11 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       const place = await planned(page, { do: "elicit", message: "Never?" });
       await place.getByText("A question for you").waitFor();
       await place.getByRole("button", { name: "Cancel" }).click();
-      await place.getByText("Cancelled.").waitFor();
+      await place.getByText("You have cancelled this call").waitFor();
       await place.getByLabel("steps").fill('[{"do": "config"}]');
       await place.getByRole("button", { name: "Run" }).click();
       await place.getByText("Completed after").waitFor();
-      expect(await place.getByText("Cancelled.").count()).toBe(0);
+      expect(await place.getByText("You have cancelled this call").count()).toBe(0);
     });
 
     test("says what is wrong with JSON, with arguments, and with a call", async () => {
@@ -272,6 +272,23 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await template.getByText("Copy this call").click();
       await template.getByRole("button", { name: "Python" }).click();
       expect(await template.textContent()).toContain('read_resource("http-status://404")');
+    });
+
+    test("keeps what is there while another entry cannot be loaded", async () => {
+      const page = await open();
+      const place = await tried(page, "greet");
+      await place.locator("input").first().fill("kept");
+      await page.context().setOffline(true);
+      await page.locator('.entry[data-name="echo_input"] a').click();
+      await page.getByRole("heading", { name: "No answer" }).waitFor();
+      await page.context().setOffline(false);
+      const complained = [...complaints.get(page)!];
+      await page.getByRole("button", { name: "Try again" }).click();
+      await page.getByRole("heading", { name: "echo_input" }).waitFor();
+      expect(await page.locator(".unreached").count()).toBe(0);
+      await page.goBack();
+      await expect.poll(() => place.locator("input").first().inputValue()).toBe("kept");
+      expect(complaints.get(page)).toEqual(complained);
     });
 
     test("proposes values as they are typed", async () => {
@@ -380,6 +397,35 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await all.fill(JSON.stringify({ ...example, to: { city: "Gent" } }));
       await place.getByRole("button", { name: "Use fields" }).click();
       await expect.poll(() => place.getByLabel("city").inputValue()).toBe("Gent");
+    });
+
+    test("goes from JSON to fields with all that was entered, or says what would be lost", async () => {
+      const page = await open();
+      await answering(page, { inputSchema: ORDER });
+      const place = await tried(page, "echo_input");
+      await place.getByRole("button", { name: "Edit as JSON" }).click();
+      const all = place.getByLabel("Arguments as JSON");
+      for (const [text, said] of [
+        ['{"item": "te', "is not valid JSON"],
+        ["[1]", "must be an object"],
+        ['{"item": "tea", "to": {"street": 1}}', "no field can show"],
+      ] as const) {
+        await all.fill(text);
+        await place.getByRole("button", { name: "Use fields" }).click();
+        await place.locator(".wrong").getByText(said).waitFor();
+        expect(await all.inputValue()).toBe(text);
+      }
+    });
+
+    test("takes JSON for a schema that only says what goes together", async () => {
+      const page = await open();
+      const mail = { properties: { to: { type: "string" } }, required: ["to"] };
+      const call = { properties: { phone: { type: "string" } }, required: ["phone"] };
+      await answering(page, { inputSchema: { type: "object", oneOf: [mail, call] } });
+      const place = await tried(page, "echo_input");
+      await place.getByRole("button", { name: "Fill in an example" }).click();
+      const all = place.getByLabel("Arguments as JSON");
+      await expect.poll(() => all.inputValue()).toMatch(/"to"/);
     });
 
     test("a link carries the arguments but secret ones, and runs nothing", async () => {
@@ -661,14 +707,25 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       const sent: string[] = [];
       page.on("request", (request) => void sent.push(request.url()));
       await place.locator("form").waitFor();
+      const signInAgain = async (link: string, name: string) => {
+        await page.getByRole("link", { name: link }).last().click();
+        await page.getByLabel("API key").fill(KEYS.ada);
+        await page.getByRole("button", { name: "Continue" }).click();
+        await page.getByText("The name of whom to greet").first().waitFor();
+        expect(new URL(page.url()).search).toBe("?tool=greet");
+        await expect.poll(() => page.getByLabel("name").inputValue()).toBe(name);
+      };
       await page.context().clearCookies();
+      // What was entered since, and the link itself.
+      await place.getByLabel("name").fill("Lady Lovelace");
       await place.getByRole("button", { name: "Run" }).click();
-      await place.getByRole("link", { name: "Sign in again" }).click();
-      await page.getByLabel("API key").fill(KEYS.ada);
-      await page.getByRole("button", { name: "Continue" }).click();
-      await page.getByText("The name of whom to greet").first().waitFor();
-      expect(new URL(page.url()).search).toBe("?tool=greet");
-      expect(await page.getByLabel("name").inputValue()).toBe("Ada Lovelace");
+      const said = place.getByRole("alert").locator(".text");
+      expect(await said.textContent()).toBe("Sign in again to call from here.");
+      await signInAgain("Sign in again", "Lady Lovelace");
+      await page.context().clearCookies();
+      await page.goto("about:blank");
+      await page.goto(new URL(`/?tool=greet${args}`, keyed.url).href);
+      await signInAgain("Sign in", "Ada Lovelace");
       // The browser kept the arguments to itself.
       expect(sent.join("\n").replaceAll(/#.*/g, "")).not.toContain("Lovelace");
     });

@@ -65,7 +65,8 @@ const EVENTUALLY = { timeout: 15_000, interval: 200 };
 
 test("an operator's agent installs what was published once its user agrees, and uninstalls it", async () => {
   const operator = new Operator(server.url, { authorization: "Bearer boss" });
-  await operator.put(await built("loud", SOURCE, { allowed_hosts: ["example.com"] }), "build");
+  const loud = await built("loud", SOURCE, { allowed_hosts: ["example.com"] });
+  await operator.put(loud, "build");
   const boss = await connected("boss");
   expect(JSON.parse((await boss.call("list_servlets")).text)).toMatchObject({
     installable: ["loud"],
@@ -97,8 +98,13 @@ test("an operator's agent installs what was published once its user agrees, and 
     installable: ["loud"],
   });
 
+  // What is served already is no news.
+  expect(await operator.put(loud)).toMatchObject({ isNew: false });
+
   await boss.call("uninstall_servlet", { name: "loud" });
-  expect(await operatePage("boss")).toMatch(
+  const page = await operatePage("boss");
+  expect(page.match(/Installed loud/g)).toHaveLength(1);
+  expect(page).toMatch(
     /Uninstalled loud\.[^]*by an agent[^]*Installed loud, version 1\.[^]*by an agent[^]*Published loud \(\w{12}\)\.[^]*by a command/,
   );
   await expect.poll(boss.names, EVENTUALLY).not.toContain("shout");

@@ -467,7 +467,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       const place = await picking(page, "ui://viewing/board");
       await place.locator("iframe").waitFor();
       await place.getByRole("button", { name: "Cancel" }).click();
-      await place.getByText("Cancelled.").waitFor();
+      await place.getByText("You have cancelled this call").waitFor();
       await expect.poll(() => place.locator("iframe").count(), SOON).toBe(0);
       expect(await place.getByText("A question for you").count()).toBe(0);
     });

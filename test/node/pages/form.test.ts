@@ -4,6 +4,11 @@ import {
   messagesAt,
   messagesElsewhere,
   formPartsOf,
+  fitsFields,
+  hasNoFields,
+  keptContent,
+  withEntered,
+  templateSchemaOf,
   typedFor,
   withoutSecretFields,
   wrongFrom,
@@ -85,6 +90,91 @@ describe("nested values", () => {
   });
 });
 
+describe("a value that may be null", () => {
+  const orNull = (one: object) => ({ anyOf: [one, { type: "null" }] });
+  const text = orNull({ type: "string" });
+
+  test("is empty by default, not the text null", () => {
+    const parts = partsOf({ a: { ...text, default: null }, b: { type: ["integer", "null"] } });
+    expect(typedFor(parts[0]!, undefined)).toEqual([]);
+    expect(parts.map((part) => typedFor(part, null))).toEqual([[], []]);
+    expect(contentIn(parts, form({ f0: "", f1: "" })).content).toEqual({});
+  });
+
+  test("is null where it is required and left empty", () => {
+    const list = orNull({ type: "array", items: { type: "string" } });
+    const choice = { enum: ["a", null] };
+    const parts = partsOf({ a: text, b: list, c: text, d: choice }, ["a", "b", "d"]);
+    expect(parts.map(({ rules }) => rules)).toEqual([["empty for null"], [], [], []]);
+    expect(contentIn(parts, form({ f0: "", f2: "", f3: "1" })).content).toEqual({
+      ...{ a: null, b: [], d: null },
+    });
+    expect(contentIn(parts, form({ f0: "x" })).content).toEqual({ a: "x", b: [] });
+  });
+});
+
+test("a value of which there is one is a choice of it, made where it is required", () => {
+  const kind = { type: "string", const: "mail" };
+  const parts = partsOf({ kind, other: kind }, ["kind"]);
+  expect(parts.map((part) => typedFor(part, undefined))).toEqual([["0"], []]);
+  expect(contentIn(parts, form({ f0: "0", f1: "" })).content).toEqual({ kind: "mail" });
+});
+
+test("a choice finds its options by their values, also objects", () => {
+  const [part] = partsOf({ a: { enum: [{ b: 1 }, { b: 2 }], default: { b: 2 } } });
+  expect(typedFor(part!, undefined)).toEqual(["1"]);
+});
+
+test("names that all objects have are names like others", () => {
+  const parts = partsOf({ constructor: { type: "string" }, valueOf: ADDRESS });
+  expect(contentIn(parts, form({ f0: "" })).content).toEqual({});
+  expect(contentIn(parts, form({ f0: "x" })).content).toEqual({ constructor: "x" });
+  expect(withoutSecretFields(parts, {})).toEqual({});
+});
+
+describe("content", () => {
+  const schema = {
+    properties: {
+      city: ADDRESS,
+      size: { enum: ["s", "l"] },
+      tags: { type: "array", items: { enum: [1, 2] } },
+    },
+  };
+
+  test.each([
+    [{ city: { city: "Lublin" }, size: "s" }, true],
+    [{ size: null, city: null }, false],
+    [{ other: 1 }, false],
+    [{ tags: [] }, false],
+    [{ tags: [2] }, true],
+    [{ city: { zip: 1 } }, false],
+    [{ city: "Lublin" }, false],
+    [{ size: "xl" }, false],
+  ])("%j fits the fields: %s", (content, fits) => {
+    expect(fitsFields(formPartsOf(schema), content)).toBe(fits);
+  });
+
+  test.each([
+    [{ type: "object" }, false],
+    [{ type: "object", additionalProperties: true }, true],
+    [{ type: "object", oneOf: [{ required: ["a"] }, { required: ["b"] }] }, true],
+    [{ type: "object", patternProperties: { "^x-": {} } }, true],
+    [{ type: "object", additionalProperties: false }, false],
+    [schema, false],
+  ])("of %j has no fields but JSON: %s", (given, has) => {
+    expect(hasNoFields(given)).toBe(has);
+  });
+
+  test("of a form and an example are merged where the form has nothing", () => {
+    const example = { a: { b: { c: "example" }, on: true }, list: ["example"] };
+    expect(withEntered(example, { a: { b: {}, on: false }, list: [] })).toEqual({
+      a: { b: { c: "example" }, on: false },
+      list: ["example"],
+    });
+    expect(withEntered({ a: { b: 1 } }, { a: null, c: ["x"] })).toEqual({ a: null, c: ["x"] });
+  });
+});
+
 describe("a form of a schema that goes on without end, or is huge,", () => {
   const named = (count: number, one: () => object) =>
     Object.fromEntries(Array.from({ length: count }, (_, nth) => [`p${nth}`, one()]));
@@ -135,6 +225,12 @@ test("a box that is not ticked is false where a value is needed, and else left o
   expect(contentIn(parts, form({ b: "true", f1: "true" })).content).toMatchObject({ b: true });
 });
 
+test("a template needs its variables but those of a query", () => {
+  const { properties, required } = templateSchemaOf("a://{host}{/path}{?q,lang*}{&page}");
+  expect(Object.keys(properties as object)).toEqual(["host", "path", "q", "lang", "page"]);
+  expect(required).toEqual(["host", "path"]);
+});
+
 test("a point in time is sent with its zone", () => {
   const parts = partsOf({ at: { type: "string", format: "date-time" } });
   const { content } = contentIn(parts, form({ f0: "2026-11-23T14:00" }));
@@ -154,6 +250,8 @@ test("limits, formats and examples are said in words", () => {
     "at most 3 characters",
     "such as PL",
   ]);
+  const [step] = partsOf({ a: { type: "number", multipleOf: 0.5 } });
+  expect(step!.rules).toEqual(["multiple of 0.5"]);
 });
 
 test("secrets are kept nowhere, however deep they are", () => {
@@ -181,6 +279,15 @@ test("secrets are kept nowhere, however deep they are", () => {
   });
 });
 
+test("content without a field is kept where the schema has no secrets", () => {
+  const either = (...properties: object[]) => ({
+    oneOf: properties.map((one) => ({ properties: one })),
+  });
+  const content = { a: 1, b: { c: 2 } };
+  expect(keptContent(either({ a: {} }, { b: {} }), content)).toEqual(content);
+  expect(keptContent(either({ a: {} }, { b: { writeOnly: true } }), content)).toEqual({});
+});
+
 describe("errors", () => {
   const parts = partsOf({ address: ADDRESS, rows: { type: "array", items: {} } });
   const [address, rows] = parts;
@@ -193,6 +300,12 @@ describe("errors", () => {
     expect(messagesAt(address!, wrong)).toEqual([]);
     expect(messagesAt(rows!, wrong)).toEqual(["0.x must be a string"]);
     expect(messagesElsewhere(parts, wrong)).toEqual(["other is unknown"]);
+  });
+
+  test("number the rows of a list as its labels do", () => {
+    const [list] = partsOf({ ids: { type: "array", items: { type: "integer" } } });
+    const wrong = [{ path: ["ids", "0"], message: "must be an integer" }];
+    expect(messagesAt(list!, wrong)).toEqual(["1 must be an integer"]);
   });
 
   test("of others are no errors of arguments", () => {

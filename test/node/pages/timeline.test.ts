@@ -25,6 +25,27 @@ async function barsOf(after: readonly number[], ended: number) {
   return { bars, isShort: html.includes("Long waits are drawn short"), html };
 }
 
+test.each([
+  [2000, true],
+  // Its answer came, and it was cancelled while it ran on.
+  [500, false],
+])(
+  "a call that was cancelled shows the question that was asked after %i ms: %s",
+  async (asked, isOpen) => {
+    const timeline: TaskTimeline = {
+      view: { status: "cancelled" } as TaskTimeline["view"],
+      ...{ created: BEGAN, updated: BEGAN + HOUR, expires: BEGAN + 30 * HOUR, fuel: 1 },
+      called: { name: "deploy", servlet: "deploys", arguments: "", all: {} },
+      changes: [{ at: BEGAN + asked, what: "input_required" }],
+      entries: [{ what: "elicitation/create", at: BEGAN + 1000 }],
+      ...{ hasFailed: false, reason: "", hasJournal: false },
+    };
+    const html = String(await callPage({ id: "x", timeline, token: "t" }));
+    expect(html.includes("Asked you, without an answer")).toBe(isOpen);
+    expect(html).toContain("Was cancelled");
+  },
+);
+
 describe("the axis of a call", () => {
   test("is one scale where nothing takes much longer than the rest", async () => {
     const { bars, isShort, html } = await barsOf([2000, 5000], 10_000);

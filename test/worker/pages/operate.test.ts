@@ -340,20 +340,24 @@ describe("a key that is made here", () => {
   });
 
   test.each([
-    [{ name: "a b" }, "letters, digits"],
-    [{ name: "owner" }, "letters, digits"],
-    [{ name: "boss-10" }, "a key boss-10 already"],
-    [{ name: "x", scopes: "nowhere" }, "nowhere is no scope"],
-    [{ name: "x", scopes: "a:b,".repeat(600) }, "at most 2000 characters"],
-    [{ name: "x", days: "0" }, "from 1 to 3660"],
-    [{ name: "x", days: "0.01" }, "from 1 to 3660"],
-    [{ name: "x", days: "many" }, "from 1 to 3660"],
-  ])("is not made of %j", async (of, why) => {
+    [{ name: "a b" }, "name", "letters, digits"],
+    [{ name: "owner" }, "name", "letters, digits"],
+    [{ name: "boss-10" }, "name", "a key boss-10 already"],
+    [{ name: "x", scopes: "nowhere" }, "scopes", "nowhere is no scope"],
+    [{ name: "x", scopes: "a:b,".repeat(600) }, "scopes", "at most 2000 characters"],
+    [{ name: "x", days: "0" }, "days", "from 1 to 3660"],
+    [{ name: "x", days: "0.01" }, "days", "from 1 to 3660"],
+    [{ name: "x", days: "many" }, "days", "from 1 to 3660"],
+  ])("is not made of %j, which stays in the form with the reason", async (of, field, why) => {
     const server = await served(["boss-10"]);
     const boss = await signedIn(server, "boss-10");
     const said = await boss.send(PATH, making((await boss.fetch(PATH)).html, of));
     expect(said.text).toContain(why);
     expect(secretIn(said.html)).toBe("");
+    expect(formWith(said.html, "Make the key")).toMatchObject(of);
+    const [wrong, ...others] = said.html.match(/<input[^>]*aria-invalid[^>]*>/g) ?? [];
+    expect(wrong).toContain(`name="${field}"`);
+    expect(others).toEqual([]);
   });
 });
 

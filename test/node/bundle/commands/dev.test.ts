@@ -200,8 +200,8 @@ describe("what is said when the server is ready", () => {
       file: join(project, "wrangler.toml"),
     };
     await rm(join(project, ".dev.vars"), { force: true });
-    const said = await readiness(all, new URL("http://localhost:8787"));
-    expect(said).toMatch(/issues needs ISSUES_API: set it in \.env$/m);
+    const printed = await readiness(all, new URL("http://localhost:8787"));
+    expect(printed).toMatch(/issues needs ISSUES_API: set it in \.env$/m);
     await rm(join(project, ".env"));
   });
 

@@ -217,7 +217,12 @@ test.each([
     () => servlets(["versions", "plain"]),
     /No servlet plain is inst/,
   ],
-  ["without a name", () => servlets(["uninstall"]), /servlets -- uninstall NAME/],
+  [
+    "without a name",
+    () => servlets(["uninstall"]),
+    /^Give a servlet's name\..*servlets -- uninstall NAME/s,
+  ],
+  ["with too much", () => servlets(["versions", "plain", "1"]), /^1 is too much\./],
   [
     "with a wrong flag",
     () => servlets(["versions", "plain", "--on", "x"]),

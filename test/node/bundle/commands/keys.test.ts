@@ -80,7 +80,13 @@ describe("npm run keys", () => {
     expect(bob).toMatch(/^bob +all but operator +expires 2099-01-31/);
   });
 
-  test("as a process, prints what it says, and fails with its message", async () => {
+  test("as a process, in a project alone, prints what it says, and fails with its message", async () => {
+    await expect(keysProcess("create", "ada")).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("There is no wrangler.toml in this folder"),
+    });
+    expect(await readdir(folder)).toEqual([]);
+    await writeFile(join(folder, "wrangler.toml"), "");
     await keys("create", "ada");
     expect(await keysProcess("list")).toEqual({ stdout: `${await keys("list")}\n`, stderr: "" });
     const failed = { code: 1, stdout: "", stderr: expect.stringContaining("no key eve") };
@@ -104,7 +110,7 @@ describe("npm run keys", () => {
     [["create"], "name of a key"],
     [["create", "a b"], "name of a key"],
     [["create", "owner"], "not anonymous, owner or jwt"],
-    [["create", "ada", "hello:*"], "npm run keys -- create NAME"],
+    [["create", "ada", "hello:*"], "hello:* is too much.\n\nnpm run keys -- create NAME"],
     [["create", "ada", "--expires", "yesterday"], "not a future time"],
     [["create", "ada", "--expires", ""], "not a future time"],
     [["create", "ada", "--expires", "3000000d"], "not a future time"],
@@ -116,7 +122,8 @@ describe("npm run keys", () => {
     [["create", "ada", "--scopes", "hello:it's"], "is not a scope"],
     [["push"], "There is no .keys.json"],
     [["revoke", "eve"], "no key eve"],
-    [["make"], "npm run keys -- create NAME"],
+    [["make"], "There is no command make.\n\nnpm run keys -- create NAME"],
+    [["revoke"], "Give the name of a key.\n\nnpm run keys -- create NAME"],
   ])("says what to do: %j", async (args, what) => {
     await expect(keys(...args)).rejects.toThrow(what);
     await expect(access(join(folder, ".keys.json"))).rejects.toThrow("ENOENT");

@@ -80,8 +80,10 @@ describe("without a command it knows", () => {
   });
 
   test.each([
-    [["bogus"], /There is no command bogus/],
-    [["new"], /Give the servlet's name/],
+    [["bogus"], /^There is no command bogus\. For all commands: npm run servlets\n$/],
+    [["isntall", "a"], /^There is no command isntall\. Did you mean install\? For/],
+    [["new"], /Give the servlet's name(?!.*installed)/s],
+    [["new", "a", "--lnag", "c"], /--lnag(?!.*installed)/s],
     [["new", "My_notes"], /"My_notes" cannot be a servlet's name/],
     [["new", "profile"], /"profile" is the server's own/],
   ])("%j is refused", async (args, message) => {

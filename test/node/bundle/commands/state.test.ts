@@ -115,8 +115,11 @@ test("takes a key with the scope operator, and deletes all of one caller's", asy
 });
 
 test.each([
-  [["show"], /state show NAME/],
-  [["export", "counting"], /state export NAME FILE/],
+  [["shwo", "counting"], /^There is no command state shwo\..*state show NAME/s],
+  [["--files"], /^Give a command\./],
+  [["show"], /^Give a servlet's name\..*state show NAME/s],
+  [["show", "counting", "more"], /^more is too much\./],
+  [["export", "counting"], /^Give a file, too\..*state export NAME FILE/s],
   [["delete", "--wrong"], /Unknown option '--wrong'/],
   [["delete", "counting", "--caller", "ada"], /--scope caller:ada/],
   [["show", "counting", "--to", "nothing"], /is not a URL/],

@@ -1,0 +1,33 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+
+/** `npm run standalone`, where it writes nothing. */
+
+const standalone = (...args: string[]) =>
+  promisify(execFile)(process.execPath, ["src/host/standalone.ts", ...args]);
+
+test("a folder with anything else is left alone, such as the project itself", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "standalone-"));
+  await writeFile(join(folder, "package.json"), '{ "name": "mine" }');
+  await expect(standalone(folder)).rejects.toMatchObject({
+    code: 1,
+    stderr: `${folder} is not empty: it has package.json. Name a new folder.\n`,
+  });
+  expect(await readdir(folder)).toEqual(["package.json"]);
+  expect(await readFile(join(folder, "package.json"), "utf8")).toBe('{ "name": "mine" }');
+});
+
+test.each([
+  [[], /^Give a folder\./],
+  [["a", "b"], /^b is too much\./],
+  [["--wrong"], /^Unknown option '--wrong'/],
+])("%j is refused in words", async (args, stderr) => {
+  await expect(standalone(...args)).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(stderr),
+  });
+});
