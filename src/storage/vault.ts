@@ -1,6 +1,7 @@
 import type { Env } from "../bindings.ts";
 import type { Settings } from "../settings/env.ts";
 import { release, type ValuePart } from "../core/parts.ts";
+import { isRecent } from "../core/recent.ts";
 import { retry } from "../core/retry.ts";
 import type { Key } from "./key-ring.ts";
 
@@ -45,7 +46,7 @@ export const SEALED_HEAD = 4 + IV;
  */
 export class Sealer {
   readonly #keys: Keys;
-  #current: (Opener & { until: number }) | undefined;
+  #current: (Opener & { at: number }) | undefined;
   readonly #known = new Map<number, Opener>();
   #lasting: Uint8Array<ArrayBuffer> | undefined;
 
@@ -55,9 +56,10 @@ export class Sealer {
 
   /** A `place` is authenticated with the data: to open it, the same must be given. */
   async seal(bytes: Uint8Array, place?: string): Promise<Uint8Array<ArrayBuffer>> {
-    if (this.#current === undefined || this.#current.until < Date.now()) {
+    if (this.#current === undefined || !isRecent(this.#current.at, HOUR)) {
+      const at = Date.now();
       const { id, bytes: key } = await this.#keys.current();
-      this.#current = { ...(await this.#remember({ id, bytes: key })), until: Date.now() + HOUR };
+      this.#current = { ...(await this.#remember({ id, bytes: key })), at };
     }
     const { id, key } = this.#current;
     const iv = crypto.getRandomValues(new Uint8Array(IV));

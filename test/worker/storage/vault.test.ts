@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { Sealer } from "../../../src/storage/vault.ts";
 
 /** What is sealed is opened at its own place only, and whole. */
@@ -8,6 +8,7 @@ const sealer = new Sealer({
   lasting: () => key.bytes,
   byId: (id) => (id === key.id ? key : undefined),
 });
+afterEach(() => void vi.useRealTimers());
 const text = new TextEncoder().encode("an answer");
 
 test("a sealed value opens at its place, and at no other", async () => {
@@ -36,4 +37,27 @@ test("nothing opens that was changed or cut, or whose key is not known", async (
   for (const length of [0, 4, 16, sealed.length - 1]) {
     expect(await sealer.open(sealed.slice(0, length), "place")).toBeUndefined();
   }
+});
+
+test("the key is asked for again within the hour, also where the clock was far ahead", async () => {
+  const known = [7, 8].map((id) => ({ id, bytes: crypto.getRandomValues(new Uint8Array(32)) }));
+  let current = known[0]!;
+  const ring = new Sealer({
+    current: () => current,
+    lasting: () => current.bytes,
+    byId: (id) => known.find((one) => one.id === id),
+  });
+  const sealedWith = async () => new DataView((await ring.seal(text)).buffer).getUint32(0);
+  vi.useFakeTimers({ toFake: ["Date"] });
+  const now = Date.now();
+  vi.setSystemTime(now + 40 * 86_400_000);
+  expect(await sealedWith()).toBe(7);
+  current = known[1]!;
+  vi.setSystemTime(now + 40 * 86_400_000 + 3_500_000);
+  expect(await sealedWith()).toBe(7);
+  vi.setSystemTime(now);
+  expect(await sealedWith()).toBe(8);
+  current = known[0]!;
+  vi.setSystemTime(now + 3_700_000);
+  expect(await sealedWith()).toBe(7);
 });
