@@ -1,6 +1,7 @@
 import * as oauth from "oauth4webapi";
 import type { Settings } from "../settings/env.ts";
 import { Fault } from "../core/errors.ts";
+import { isRecent } from "../core/recent.ts";
 import { limits } from "../core/limits.ts";
 import { type ProviderSettings, isSecureUrl } from "../settings/oauth-settings.ts";
 import { textWithin } from "../http/body.ts";
@@ -29,7 +30,7 @@ export class Provider {
   readonly #settings: ProviderSettings;
   readonly #client: oauth.Client;
   readonly #auth: oauth.ClientAuth;
-  #metadata: { of: oauth.AuthorizationServer; until: number } | undefined;
+  #metadata: { of: oauth.AuthorizationServer; at: number } | undefined;
 
   /** `secret` is the client secret; absent for a public client. */
   constructor(name: string, settings: ProviderSettings, secret: string | undefined) {
@@ -199,9 +200,10 @@ export class Provider {
     if (authorization_endpoint !== undefined && token_endpoint !== undefined) {
       return { issuer: issuer ?? new URL(authorization_endpoint).origin, ...configured };
     }
-    if (this.#metadata === undefined || this.#metadata.until < Date.now()) {
+    if (this.#metadata === undefined || !isRecent(this.#metadata.at, limits.keySetMs)) {
+      const at = Date.now();
       const of = { ...(await discovered(new URL(issuer!))), ...configured };
-      this.#metadata = { of, until: Date.now() + limits.keySetMs };
+      this.#metadata = { of, at };
     }
     return this.#metadata.of;
   }

@@ -8,6 +8,7 @@ import type { ClientInfo } from "@cloudflare/workers-oauth-provider";
 import * as z from "zod/mini";
 import { once } from "../core/once.ts";
 import { Fault } from "../core/errors.ts";
+import { isRecent } from "../core/recent.ts";
 import { limits } from "../core/limits.ts";
 import { isPrivate } from "../http/private-hosts.ts";
 import { fetchJson, type Fetch } from "./fetch-json.ts";
@@ -37,8 +38,9 @@ const documentSchema = once(() =>
 /** The outcome of fetching a document: its client, or why it was refused. */
 interface Found {
   result: ClientInfo | Fault;
-  /** Unix time in ms. */
-  until: number;
+  /** When it was fetched, in Unix ms, and for how long it is kept. */
+  at: number;
+  ms: number;
 }
 
 /** Fetches and caches clients' metadata documents. */
@@ -53,7 +55,7 @@ export class ClientDocuments {
   /** The client of this id. `admit` counts a fetch. Throws `invalid_request`, and what `admit` throws. */
   async find(id: string, admit: () => Promise<void>): Promise<ClientInfo> {
     let found = this.#found.get(id);
-    if (found === undefined || found.until <= Date.now()) {
+    if (found === undefined || !isRecent(found.at, found.ms)) {
       checkUrl(id);
       await admit();
       found = await this.#load(id);
@@ -67,18 +69,19 @@ export class ClientDocuments {
   }
 
   async #load(id: string): Promise<Found> {
+    const at = Date.now();
     try {
       const document = await fetchJson(this.#fetch, id, DOCUMENT_BYTES).catch(() => {
         throw new Error(
           `its URL does not answer within ${limits.issuerMs / 1000} seconds, without a redirect, with JSON of at most ${DOCUMENT_BYTES} bytes`,
         );
       });
-      return { result: clientOf(id, document), until: Date.now() + limits.documentMs };
+      return { result: clientOf(id, document), at, ms: limits.documentMs };
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       const message = `The metadata document of the app at ${new URL(id).host} cannot be used: ${why}. Try again in a minute, or tell the app's maker.`;
       const result = new Fault("invalid_request", message);
-      return { result, until: Date.now() + limits.documentRetryMs };
+      return { result, at, ms: limits.documentRetryMs };
     }
   }
 }

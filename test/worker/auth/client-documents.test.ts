@@ -107,6 +107,10 @@ describe("fetches are bounded", () => {
     vi.setSystemTime(Date.now() + limits.documentMs);
     await pageOf(visit, CLIENT);
     expect(fetched).toHaveLength(4);
+    // The clock was wrong until now.
+    vi.setSystemTime(Date.now() - limits.documentMs - 1);
+    await pageOf(visit, CLIENT);
+    expect(fetched).toHaveLength(5);
   });
 });
 
