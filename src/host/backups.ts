@@ -12,6 +12,7 @@ import {
   rmdir,
   rm,
   stat,
+  writeFile,
 } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, resolve } from "node:path";
 import * as z from "zod";
@@ -63,7 +64,7 @@ export async function backUp(storage: string, to: string): Promise<Copied> {
   for (const path of paths) files[path] = await described(join(objectsIn(to), path));
   const index = { format: FORMAT, made: new Date().toISOString(), files };
   const unfinished = join(to, `${INDEX}.unfinished`);
-  await writeThrough(unfinished, JSON.stringify(index, null, 1));
+  await writeFile(unfinished, JSON.stringify(index, null, 1), { flush: true });
   await rename(unfinished, join(to, INDEX));
   const bytes = Object.values(files).reduce((sum, file) => sum + file.bytes, 0);
   return { files: paths.length, bytes, heldMs };
@@ -147,17 +148,9 @@ async function described(path: string): Promise<Files[string]> {
   return { bytes: (await stat(path)).size, sha256: hash.digest("hex") };
 }
 
-async function writeThrough(path: string, text: string): Promise<void> {
-  const file = await open(path, "w");
-  await file.writeFile(text);
-  await file.sync();
-  await file.close();
-}
-
 async function flushed(path: string): Promise<void> {
-  const file = await open(path, "r+");
+  await using file = await open(path, "r+");
   await file.sync();
-  await file.close();
 }
 
 const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
