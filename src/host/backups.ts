@@ -17,6 +17,7 @@ import {
 import { dirname, isAbsolute, join, relative, resolve } from "node:path";
 import * as z from "zod";
 import { Refusal } from "../bundle/refusal.ts";
+import { jsonIn } from "../core/text.ts";
 import { objectsIn, OWN_MODE, takeStorage, whileHeld } from "./storage.ts";
 
 /** Lists the files of a backup. It is written last: a folder without it is not a complete backup. */
@@ -100,7 +101,7 @@ async function verified(folder: string): Promise<Files> {
     throw new Refusal(
       `${folder} has no ${INDEX}: it is no backup, or one that was not finished. Use another backup.`,
     );
-  const { data } = indexSchema.safeParse(parsed(text));
+  const { data } = indexSchema.safeParse(jsonIn(text));
   if (data === undefined)
     throw new Refusal(
       `${join(folder, INDEX)} is damaged, or of another version. Use another backup.`,
@@ -112,14 +113,6 @@ async function verified(folder: string): Promise<Files> {
   }
   return data.files;
 }
-
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
 
 /** The paths of databases and their logs. The index of a log (`-shm`) is made again from it. Throws a `Refusal`. */
 async function databasesIn(folder: string): Promise<string[]> {

@@ -1,5 +1,6 @@
 /** A form for a schema: its parts, what is typed into them, and what is wrong with that. */
 import { isObject, type Json } from "../../core/model.ts";
+import { jsonIn } from "../../core/text.ts";
 import { oncePer } from "../../core/once-per.ts";
 import { asTyped, contentOf, fieldsOf, type Field } from "../../schema/fields.ts";
 import { holdsSecret, targetOf } from "../../schema/secrets.ts";
@@ -242,14 +243,7 @@ function isUntouched({ field, members }: FormPart, value: unknown): boolean {
   return JSON.stringify(asTyped(field, value)) === JSON.stringify(field.default);
 }
 
-export function isJson(text: string): boolean {
-  try {
-    JSON.parse(text.trim() || "null");
-    return true;
-  } catch {
-    return false;
-  }
-}
+export const isJson = (text: string): boolean => jsonIn(text.trim() || "null") !== undefined;
 
 /** The initial texts of a part, from this content or from its schema. */
 export function typedFor({ field, item }: FormPart, given: unknown): readonly string[] {
