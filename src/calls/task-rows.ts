@@ -11,7 +11,7 @@ import type { Suspended, WaitReason } from "../core/suspension.ts";
 import { listerOf } from "./listed-calls.ts";
 import type { AboutCall } from "./shown-arguments.ts";
 import { SealedRows, type Writes } from "../storage/sealed-rows.ts";
-import { hasTable } from "../storage/tables.ts";
+import { hasTable, rowOf } from "../storage/tables.ts";
 
 export type Status = "working" | "input_required" | "completed" | "failed" | "cancelled";
 
@@ -138,8 +138,7 @@ CREATE TABLE task (principal TEXT NOT NULL, profile TEXT, hub TEXT NOT NULL, sta
 ${SealedRows.texts}${SealedRows.answers}CREATE TABLE history (at INTEGER NOT NULL, what TEXT NOT NULL);`;
 
 export function storedTask(sql: SqlStorage): TaskRow | undefined {
-  if (!hasTable(sql, "task")) return undefined;
-  return sql.exec<TaskRow>("SELECT * FROM task").toArray()[0];
+  return hasTable(sql, "task") ? rowOf<TaskRow>(sql, "SELECT * FROM task") : undefined;
 }
 
 /** Stores a new task, and returns its row. */
