@@ -56,7 +56,7 @@ export interface StateStorage {
 export type KeptServlet = Pick<PreparedServlet, "name" | "manifest" | "hash" | "files">;
 
 /** How an export of a servlet is run in its state. */
-interface ScopeRun {
+export interface ScopeRun {
   servlet: KeptServlet;
   program: Program;
   export: string;
