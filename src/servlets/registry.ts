@@ -482,10 +482,9 @@ export class Registry {
 
   /** The servlet of a catalog entry. */
   servlet(bundled: PreparedServlet): Servlet {
-    const servlet =
-      this.#servlets.get(bundled) ?? connected(bundled, this.#deployment, this.#findTool);
-    this.#servlets.set(bundled, servlet);
-    return servlet;
+    return this.#servlets.getOrInsertComputed(bundled, () =>
+      connected(bundled, this.#deployment, this.#findTool),
+    );
   }
 }
 

@@ -75,43 +75,28 @@ export interface Dialect {
   connect(servlet: Interface): Servlet;
 }
 
+const faulty = (what: string) => new Fault("servlet_failed", `${what} Report this to its author.`);
+
 /** The output of a run as a JSON object. Throws a `Fault` for a run that failed. */
 export function outputOf(ending: Ending): Json {
-  if (ending.kind === "suspended") {
-    throw new Fault(
-      "servlet_failed",
-      "The servlet asked for input in a list or completion, where no client can be asked. Report this to its author.",
+  if (ending.kind === "suspended")
+    throw faulty(
+      "The servlet asked for input in a list or completion, where no client can be asked.",
     );
-  }
   if (ending.kind !== "returned") throw new Fault("servlet_failed", ending.message);
-  if (ending.output === undefined || ending.output === "") {
-    throw new Fault(
-      "servlet_failed",
-      "The servlet returned no output; a JSON object was expected. Report this to its author.",
-    );
-  }
+  if (ending.output === undefined || ending.output === "")
+    throw faulty("The servlet returned no output; a JSON object was expected.");
   let output: unknown;
   try {
     output = parseJson(ending.output);
   } catch {
-    throw new Fault(
-      "servlet_failed",
-      "The servlet's output is not JSON. Report this to its author.",
-    );
+    throw faulty("The servlet's output is not JSON.");
   }
-  if (!isObject(output))
-    throw new Fault(
-      "servlet_failed",
-      "The servlet's output is not a JSON object. Report this to its author.",
-    );
+  if (!isObject(output)) throw faulty("The servlet's output is not a JSON object.");
   // A short text cannot be deep.
   const isLong = ending.output.length > 2 * limits.outputDepth;
-  if (isLong && excessOf(output, { depth: limits.outputDepth }) !== undefined) {
-    throw new Fault(
-      "servlet_failed",
-      `The servlet's output is nested too deeply (limit ${limits.outputDepth} levels). Report this to its author.`,
-    );
-  }
+  if (isLong && excessOf(output, { depth: limits.outputDepth }) !== undefined)
+    throw faulty(`The servlet's output is nested too deeply (limit ${limits.outputDepth} levels).`);
   if (isObject(output["error"]) && typeof output["error"]["code"] === "number") {
     throw chosenError(output["error"]["code"], output["error"]);
   }

@@ -13,6 +13,7 @@ import {
   type Servlet,
 } from "../servlet.ts";
 import { userFunctions } from "./functions.ts";
+import type { Ending } from "../../wasm/call.ts";
 import { validList } from "../tidy/lists.ts";
 import { completion, tidyPromptResult, tidyReadResult } from "../tidy/results.ts";
 
@@ -36,8 +37,13 @@ const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
   const input = (request: Json | undefined, call: CallContext): string =>
     JSON.stringify({ ...(request && { request }), context: contextOf(call, idsAsGiven) });
 
-  const exported = (name: string): string => {
-    if (exports.includes(name)) return name;
+  const asked = <T>(
+    name: string,
+    request: Json,
+    call: CallContext,
+    read: (ending: Ending) => T,
+  ): Promise<T> => {
+    if (exports.includes(name)) return run(name, input(request, call), call, read);
     throw new Fault("method_not_found", `The servlet has no ${name}.`);
   };
 
@@ -69,31 +75,25 @@ const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
 
     callTool(name, args, call, demandFit) {
       const request = { name, arguments: args, ...givenTo(call) };
-      return run(exported("call_tool"), input(request, call), call, (ending) =>
-        toolOutcome(ending, demandFit),
-      );
+      return asked("call_tool", request, call, (ending) => toolOutcome(ending, demandFit));
     },
 
     readResource(uri, call) {
       const request = { uri, ...givenTo(call) };
-      return run(exported("read_resource"), input(request, call), call, (ending) =>
+      return asked("read_resource", request, call, (ending) =>
         outcomeOf(ending, (output) => tidyReadResult(output, uri)),
       );
     },
 
     getPrompt(name, args, call) {
       const request = { name, arguments: args, ...givenTo(call) };
-      return run(exported("get_prompt"), input(request, call), call, (ending) =>
-        outcomeOf(ending, tidyPromptResult),
-      );
+      return asked("get_prompt", request, call, (ending) => outcomeOf(ending, tidyPromptResult));
     },
 
     complete({ ref, ...rest }: CompletionRequest, call) {
       const own = { ...ref, type: ref.type === "ref/prompt" ? "prompt" : "resource" };
       const request = { ref: own, ...rest };
-      return run(exported("complete"), input(request, call), call, (ending) =>
-        completion(outputOf(ending)),
-      );
+      return asked("complete", request, call, (ending) => completion(outputOf(ending)));
     },
 
     ...(exports.includes(ROOTS_CHANGED) && {
