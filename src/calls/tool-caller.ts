@@ -1,6 +1,6 @@
 /** Calls of tools that a servlet makes: calls like any other, whose records are a part of that of the call around them. */
 import { perform, whateverFor, type Waiting } from "./engine.ts";
-import type { Ask, Asker, Asks } from "../core/asks.ts";
+import type { Asker, Asks } from "../core/asks.ts";
 import type {
   AskedCalls,
   CallChain,
@@ -24,6 +24,7 @@ import { isShortage, shortage, type WaitReason } from "../core/suspension.ts";
 import { afterSending, hasSentIn } from "../core/unknown-outcome.ts";
 import { abridged, printable, stringBytes, textIn } from "../core/text.ts";
 import type { ToolAnswer, ToolCall, ToolCallReason } from "../core/tool-calls.ts";
+import { mapValues } from "../core/values.ts";
 import { inSpan } from "../observe/spans.ts";
 import type { Deployment, FoundEntry, ToolCaller } from "../servlets/deployment.ts";
 import { keepsState } from "../servlets/manifest.ts";
@@ -436,13 +437,11 @@ const ENDING: ReadonlySet<string> = new Set(["cancelled", "conflict", "internal"
 
 /** Questions to the user that say which servlet asks. */
 const toldBy = (servlet: string, asks: Asks): Asks =>
-  Object.fromEntries(
-    Object.entries(asks).map(([key, one]): [string, Ask] => {
-      if (one.method !== "elicitation/create") return [key, one];
-      const message = `${servlet}: ${textIn(one.params["message"])}`;
-      return [key, { ...one, params: { ...one.params, message } }];
-    }),
-  );
+  mapValues(asks, (one) => {
+    if (one.method !== "elicitation/create") return one;
+    const message = `${servlet}: ${textIn(one.params["message"])}`;
+    return { ...one, params: { ...one.params, message } };
+  });
 
 const askingFor =
   (servlet: string, ask: Asker): Asker =>

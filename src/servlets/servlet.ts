@@ -20,6 +20,7 @@ import { excessOf } from "../core/shape.ts";
 import type { Ending } from "../wasm/call.ts";
 import type { HostFunctions } from "../wasm/host-function.ts";
 import { parseJson } from "../core/text.ts";
+import { mapValues } from "../core/values.ts";
 import { tidyToolResult } from "./tidy/results.ts";
 
 /**
@@ -125,23 +126,20 @@ function inputRequired(
   if (!isObject(requests)) throw bad("its inputRequests are not an object");
   if (state !== undefined && typeof state !== "string")
     throw bad("its requestState is not a string");
-  const asks = Object.entries(requests).map(([key, one]): [string, Ask] => {
+  const asked = mapValues(requests, (one, key): Ask => {
     const { method, params } = isObject(one) ? one : {};
     if (!isAskMethod(method)) throw bad(`${key} is not a request with a known method`);
-    return [key, { method, params: isObject(params) ? params : {} }];
+    return { method, params: isObject(params) ? params : {} };
   });
-  if (asks.length === 0 && state === undefined) throw bad("it asks for nothing");
-  const asked = Object.fromEntries(asks);
+  if (Object.keys(asked).length === 0 && state === undefined) throw bad("it asks for nothing");
   let states = 0;
   const wrong = wrongElicitation(asked, (more) => {
     states += more;
     if (states > limits.patternSizes) throw bad("the patterns of its forms are too large");
   });
   if (wrong !== undefined) throw bad(wrong);
-  const plain = Object.entries(sentAsks(asked)).map(
-    ([key, ask]) => [key, withoutView(ask)] as const,
-  );
-  const reason = { kind: "input" as const, asks: Object.fromEntries(plain), given: {} };
+  const asks = mapValues(sentAsks(asked), withoutView);
+  const reason = { kind: "input" as const, asks, given: {} };
   return new Suspended(reason, fuelUsed, { state, isSingleUse });
 }
 

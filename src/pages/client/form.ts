@@ -2,6 +2,7 @@
 import { isObject, type Json } from "../../core/model.ts";
 import { jsonIn } from "../../core/text.ts";
 import { oncePer } from "../../core/once-per.ts";
+import { mapValues } from "../../core/values.ts";
 import { asTyped, contentOf, fieldsOf, type Field } from "../../schema/fields.ts";
 import { holdsSecret, targetOf } from "../../schema/secrets.ts";
 import { rulesOf } from "../../schema/words.ts";
@@ -61,9 +62,7 @@ interface Within {
 function membersOf({ properties, required }: Json, within: Within): FormPart[] {
   const { root, path, id } = within;
   const known = isObject(properties) ? properties : {};
-  const plains = Object.fromEntries(
-    Object.entries(known).map(([name, one]) => [name, withFewOptions(plain(one, root))]),
-  );
+  const plains = mapValues(known, (one) => withFewOptions(plain(one, root)));
   return fieldsOf({ properties: plains, required }).map((field) =>
     partOf({ ...field, id: `${id}${field.id}` }, plains[field.name]!, {
       ...within,
