@@ -25,7 +25,10 @@ export const sessionFailures = (
   asks: Asks,
   client: ClientDescription,
 ): Record<string, AskFailure> =>
-  mapValues(unaskable(asks, client), ({ requiredCapabilities: _, ...rest }) => rest);
+  mapValues(unaskable(asks, client), (failure) => {
+    const { requiredCapabilities: _, ...rest } = failure;
+    return rest;
+  });
 
 /**
  * An asker that interrupts the call until its client answers. It first uses answers that the client sent in advance,

@@ -12,7 +12,7 @@ import { mapValues } from "../core/values.ts";
 import { listerOf } from "./listed-calls.ts";
 import type { AboutCall } from "./shown-arguments.ts";
 import { SealedRows, type Writes } from "../storage/sealed-rows.ts";
-import { hasTable, rowOf } from "../storage/tables.ts";
+import { hasTable, firstRow } from "../storage/tables.ts";
 
 export type Status = "working" | "input_required" | "completed" | "failed" | "cancelled";
 
@@ -139,7 +139,7 @@ CREATE TABLE task (principal TEXT NOT NULL, profile TEXT, hub TEXT NOT NULL, sta
 ${SealedRows.texts}${SealedRows.answers}CREATE TABLE history (at INTEGER NOT NULL, what TEXT NOT NULL);`;
 
 export function storedTask(sql: SqlStorage): TaskRow | undefined {
-  return hasTable(sql, "task") ? rowOf<TaskRow>(sql, "SELECT * FROM task") : undefined;
+  return hasTable(sql, "task") ? firstRow(sql.exec<TaskRow>("SELECT * FROM task")) : undefined;
 }
 
 /** Stores a new task, and returns its row. */

@@ -3,7 +3,7 @@ import type { Env } from "../bindings.ts";
 import { limits } from "../core/limits.ts";
 import { beginningOf, printable } from "../core/text.ts";
 import { originalOf } from "../storage/copies.ts";
-import { rowOf } from "../storage/tables.ts";
+import { firstRow } from "../storage/tables.ts";
 import { countingIn } from "./counting.ts";
 import {
   addSums,
@@ -207,7 +207,7 @@ export class Usage extends DurableObject<Env> {
     const key = [span, start, by];
     const where = "FROM counts WHERE span = ? AND start = ? AND by = ?";
     const read = (name: string) =>
-      rowOf<{ sums: string }>(this.#sql, `SELECT sums ${where} AND name = ?`, ...key, name);
+      firstRow(this.#sql.exec<{ sums: string }>(`SELECT sums ${where} AND name = ?`, ...key, name));
     let { name } = of;
     let known = read(name);
     if (known === undefined) {

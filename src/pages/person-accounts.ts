@@ -5,7 +5,7 @@ import { hexDigest } from "../core/digest.ts";
 import { Fault, logError, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { AccountOf, FinishedAccount } from "./person-objects.ts";
-import { rowOf } from "../storage/tables.ts";
+import { firstRow } from "../storage/tables.ts";
 import type { Sealer } from "../storage/vault.ts";
 
 /** An account's token is renewed so long before it expires: a request with it may take that long. */
@@ -60,7 +60,9 @@ export class PersonAccounts {
       if (known !== undefined && covers(known, grant) && (await this.#isUsable(known)))
         return "connected";
       const { sql } = this.#parts();
-      const declined = rowOf<{ at: number }>(sql, "SELECT at FROM declined WHERE id = ?", id);
+      const declined = firstRow(
+        sql.exec<{ at: number }>("SELECT at FROM declined WHERE id = ?", id),
+      );
       if (declined !== undefined && declined.at > since) return "declined";
       if (isOver) return "missing";
       isOver = (await Promise.race([next, over])) === true;
@@ -92,7 +94,7 @@ export class PersonAccounts {
     const { sql, sealer } = this.#parts();
     const state = await hexDigest(answer.get("state") ?? "");
     const query = "DELETE FROM connecting WHERE state = ? RETURNING until, sealed";
-    const row = rowOf<{ until: number; sealed: ArrayBuffer }>(sql, query, state);
+    const row = firstRow(sql.exec<{ until: number; sealed: ArrayBuffer }>(query, state));
     if (row === undefined || row.until <= Date.now()) return undefined;
     const opened = await sealer.open(new Uint8Array(row.sealed), `connecting ${state}`);
     if (opened === undefined) return undefined;
@@ -219,7 +221,7 @@ export class PersonAccounts {
   async #read(id: string): Promise<Connected | undefined> {
     const { sql, sealer } = this.#parts();
     const query = "SELECT sealed FROM accounts WHERE id = ?";
-    const row = rowOf<{ sealed: ArrayBuffer }>(sql, query, id);
+    const row = firstRow(sql.exec<{ sealed: ArrayBuffer }>(query, id));
     const opened = row && (await sealer.open(new Uint8Array(row.sealed), `account ${id}`));
     return opened && (decoded(opened) as Connected);
   }

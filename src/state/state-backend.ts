@@ -20,7 +20,7 @@ import {
   positionAfter,
   FIRST_POSITION,
 } from "../storage/stored-rows.ts";
-import { hasTable, rowOf } from "../storage/tables.ts";
+import { hasTable, firstRow } from "../storage/tables.ts";
 
 /** The backends of installed servlets' state, each beside the database of its object. */
 export interface Facets {
@@ -224,5 +224,5 @@ export class StateBackends {
 
 function storedKind(sql: SqlStorage): Kind {
   if (!hasTable(sql, "home")) return "own";
-  return rowOf<{ home: Kind }>(sql, "SELECT home FROM home")?.home ?? "own";
+  return firstRow(sql.exec<{ home: Kind }>("SELECT home FROM home"))?.home ?? "own";
 }

@@ -1,13 +1,11 @@
-/** The first row of this query. */
-export const rowOf = <T extends Record<string, SqlStorageValue>>(
-  sql: SqlStorage,
-  query: string,
-  ...values: SqlStorageValue[]
-): T | undefined => sql.exec<T>(query, ...values).toArray()[0];
+/** The first of these rows. */
+export const firstRow = <T extends Record<string, SqlStorageValue>>(
+  rows: SqlStorageCursor<T>,
+): T | undefined => rows.toArray()[0];
 
 /** True if this query has a row. */
 export const hasRow = (sql: SqlStorage, query: string, ...values: SqlStorageValue[]): boolean =>
-  rowOf(sql, query, ...values) !== undefined;
+  firstRow(sql.exec(query, ...values)) !== undefined;
 
 /** True if the object has made this table. */
 export const hasTable = (sql: SqlStorage, name: string): boolean =>

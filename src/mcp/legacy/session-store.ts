@@ -16,7 +16,7 @@ import {
   type StoredCall,
   type SessionRow,
 } from "./session-rows.ts";
-import { hasRow, hasTable, rowOf } from "../../storage/tables.ts";
+import { hasRow, hasTable, firstRow } from "../../storage/tables.ts";
 import type { Sealer } from "../../storage/vault.ts";
 import type { Tasks } from "../../calls/tasks.ts";
 import type { DetailedTask } from "../../calls/task-object.ts";
@@ -43,7 +43,7 @@ export class SessionStore {
     this.rows = new SealedRows(storage.sql, sealer);
     const { sql } = storage;
     if (!hasTable(sql, "session")) return;
-    this.#row = rowOf<SessionRow>(sql, "SELECT * FROM session");
+    this.#row = firstRow(sql.exec<SessionRow>("SELECT * FROM session"));
     this.#storedUse = this.#row?.used ?? 0;
   }
 

@@ -14,7 +14,6 @@ import {
   type Servlet,
 } from "../servlet.ts";
 import { userFunctions } from "./functions.ts";
-import type { Ending } from "../../wasm/call.ts";
 import { validList } from "../tidy/lists.ts";
 import { completion, tidyPromptResult, tidyReadResult } from "../tidy/results.ts";
 
@@ -38,13 +37,8 @@ const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
   const input = (request: Json | undefined, call: CallContext): string =>
     JSON.stringify({ ...(request && { request }), context: contextOf(call, idsAsGiven) });
 
-  const asked = <T>(
-    name: string,
-    request: Json,
-    call: CallContext,
-    read: (ending: Ending) => T,
-  ): Promise<T> => {
-    if (exports.includes(name)) return run(name, input(request, call), call, read);
+  const exported = (name: string): string => {
+    if (exports.includes(name)) return name;
     throw new Fault("method_not_found", `The servlet has no ${name}.`);
   };
 
@@ -76,25 +70,31 @@ const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
 
     callTool(name, args, call, demandFit) {
       const request = { name, arguments: args, ...givenTo(call) };
-      return asked("call_tool", request, call, (ending) => toolOutcome(ending, demandFit));
+      return run(exported("call_tool"), input(request, call), call, (ending) =>
+        toolOutcome(ending, demandFit),
+      );
     },
 
     readResource(uri, call) {
       const request = { uri, ...givenTo(call) };
-      return asked("read_resource", request, call, (ending) =>
+      return run(exported("read_resource"), input(request, call), call, (ending) =>
         outcomeOf(ending, (output) => tidyReadResult(output, uri)),
       );
     },
 
     getPrompt(name, args, call) {
       const request = { name, arguments: args, ...givenTo(call) };
-      return asked("get_prompt", request, call, (ending) => outcomeOf(ending, tidyPromptResult));
+      return run(exported("get_prompt"), input(request, call), call, (ending) =>
+        outcomeOf(ending, tidyPromptResult),
+      );
     },
 
     complete({ ref, ...rest }: CompletionRequest, call) {
       const own = { ...ref, type: ref.type === "ref/prompt" ? "prompt" : "resource" };
       const request = { ref: own, ...rest };
-      return asked("complete", request, call, (ending) => completion(outputOf(ending)));
+      return run(exported("complete"), input(request, call), call, (ending) =>
+        completion(outputOf(ending)),
+      );
     },
 
     ...(exports.includes(ROOTS_CHANGED) && {
