@@ -5,6 +5,7 @@ import type { Answer, Answers, Ask, AskFailure, Asks } from "../core/asks.ts";
 import type { ClientDescription } from "../core/call-context.ts";
 import { isObject, type Json } from "../core/model.ts";
 import { textBytes } from "../core/shape.ts";
+import { mapValues } from "../core/values.ts";
 import { cannotAsk, unusableAnswer } from "../servlets/ask-failures.ts";
 import { FORMATS } from "../schema/formats.ts";
 import { Steps } from "../schema/steps.ts";
@@ -63,22 +64,19 @@ function partOf({ method, params }: Ask): "url" | "tools" | undefined {
 }
 
 /** The asks on the wire, without `elicitationId`, which only older revisions have. */
-export function inputRequests(asks: Asks): Json {
-  const wired = Object.entries(asks).map(([key, { method, params }]): [string, Json] => {
+export const inputRequests = (asks: Asks): Json =>
+  mapValues(asks, ({ method, params }) => {
     const { elicitationId: _id, ...rest } = params;
-    return [key, { method, params: rest }];
+    return { method, params: rest };
   });
-  return Object.fromEntries(wired);
-}
 
 /** The client's `inputResponses`, unchecked. Throws `invalid_params` unless they are an object of objects. */
 export function responsesIn(value: unknown): Answers {
   if (!isObject(value)) throw bad("inputResponses", "must be an object");
-  const answers = Object.entries(value).map(([key, result]): [string, Answer] => {
+  return mapValues(value, (result, key) => {
     if (!isObject(result)) throw bad(`inputResponses.${key}`, "must be an object");
-    return [key, { result }];
+    return { result };
   });
-  return Object.fromEntries(answers);
 }
 
 /**
@@ -115,12 +113,10 @@ export function fittingAnswers(
 
 /** The asks with deadlines, counted from `now`, when the client first sees them. */
 export const dated = (asks: Asks, now: number): Asks =>
-  Object.fromEntries(
-    Object.entries(asks).map(([key, ask]) => {
-      const { timeoutMs, deadline = timeoutMs && now + timeoutMs } = ask;
-      return [key, deadline === undefined ? ask : { ...ask, deadline }];
-    }),
-  );
+  mapValues(asks, (ask) => {
+    const { timeoutMs, deadline = timeoutMs && now + timeoutMs } = ask;
+    return deadline === undefined ? ask : { ...ask, deadline };
+  });
 
 export const isOverdue = ({ deadline = Infinity }: Ask, now: number): boolean => now >= deadline;
 

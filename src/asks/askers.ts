@@ -4,6 +4,7 @@ import type { CallContext, ClientDescription } from "../core/call-context.ts";
 import { asksByViews, withoutView } from "../core/views.ts";
 import { Wait } from "../core/suspension.ts";
 import type { Recorded } from "../core/record.ts";
+import { mapValues } from "../core/values.ts";
 import { fittingAnswers, isComplete, unaskable } from "./answers.ts";
 
 /** An asker that interrupts the call until its client answers, unless the client supports none of the asks. */
@@ -17,21 +18,17 @@ export function sessionAsker(client: ClientDescription): Asker {
 
 /** Questions as this client gets them: without views, unless it has views answer them. */
 const asksFor = ({ capabilities }: ClientDescription, asks: Asks): Asks =>
-  asksByViews(capabilities)
-    ? asks
-    : Object.fromEntries(Object.entries(asks).map(([key, ask]) => [key, withoutView(ask)]));
+  asksByViews(capabilities) ? asks : mapValues(asks, withoutView);
 
 /** A failure for each ask that a session's client does not support; none ends the call by itself. */
 export const sessionFailures = (
   asks: Asks,
   client: ClientDescription,
 ): Record<string, AskFailure> =>
-  Object.fromEntries(
-    Object.entries(unaskable(asks, client)).map(([key, failure]) => {
-      const { requiredCapabilities: _, ...rest } = failure;
-      return [key, rest];
-    }),
-  );
+  mapValues(unaskable(asks, client), (failure) => {
+    const { requiredCapabilities: _, ...rest } = failure;
+    return rest;
+  });
 
 /**
  * An asker that interrupts the call until its client answers. It first uses answers that the client sent in advance,

@@ -3,6 +3,8 @@ import type { Settings } from "../settings/env.ts";
 import { Fault } from "../core/errors.ts";
 import { isRecent } from "../core/recent.ts";
 import { limits } from "../core/limits.ts";
+import { isObject } from "../core/model.ts";
+import { jsonIn } from "../core/text.ts";
 import { type ProviderSettings, isSecureUrl } from "../settings/oauth-settings.ts";
 import { textWithin } from "../http/body.ts";
 
@@ -310,10 +312,6 @@ async function bounded(url: string, init: RequestInit): Promise<Response> {
 
 /** GitHub reports errors with status 200. */
 function isErrorBody(text: string): boolean {
-  try {
-    const body = JSON.parse(text) as { error?: unknown; access_token?: unknown };
-    return typeof body.error === "string" && body.access_token === undefined;
-  } catch {
-    return false;
-  }
+  const body = jsonIn(text);
+  return isObject(body) && typeof body["error"] === "string" && body["access_token"] === undefined;
 }

@@ -5,7 +5,7 @@ import {
   type AuthRequest,
 } from "@cloudflare/workers-oauth-provider";
 import { bodyText } from "../http/body.ts";
-import { Fault, httpStatus, retryAfterOf } from "../core/errors.ts";
+import { Fault, type FaultCode, httpStatus, retryAfterOf } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { SignInRefusal } from "./consent-page.ts";
 
@@ -33,38 +33,26 @@ export function unknownClient(error: unknown): never {
   throw code === "invalid_request" ? new Fault("unauthorized", message) : error;
 }
 
-/** The response for a fault at the token endpoint. Rethrows any other error. https://www.rfc-editor.org/rfc/rfc6749#section-5.2 */
-export function tokenError(error: unknown): Response {
-  if (!(error instanceof Fault)) throw error;
-  const { message: error_description } = error;
+/** The errors of the token endpoint, by the code of a fault. https://www.rfc-editor.org/rfc/rfc6749#section-5.2 */
+const TOKEN_ERRORS: Partial<Record<FaultCode, string>> = {
+  unauthorized: "invalid_client",
+  invalid_request: "invalid_request",
+  too_large: "invalid_request",
+  too_slow: "temporarily_unavailable",
+  too_many: "temporarily_unavailable",
+  unavailable: "temporarily_unavailable",
+};
+
+/** The response for a fault at the token endpoint. Rethrows any other error. */
+export function tokenError(thrown: unknown): Response {
+  const error = thrown instanceof Fault ? TOKEN_ERRORS[thrown.code] : undefined;
+  if (!(thrown instanceof Fault) || error === undefined) throw thrown;
   const headers = new Headers({ "cache-control": "no-store" });
-  switch (error.code) {
-    case "unauthorized":
-      return Response.json(
-        { error: "invalid_client", error_description },
-        { status: 401, headers },
-      );
-    case "invalid_request":
-      return Response.json(
-        { error: "invalid_request", error_description },
-        { status: 400, headers },
-      );
-    case "too_large":
-      return Response.json(
-        { error: "invalid_request", error_description },
-        { status: 413, headers },
-      );
-    case "too_slow":
-    case "too_many":
-    case "unavailable":
-      headers.set("retry-after", retryAfterOf(error) ?? "1");
-      return Response.json(
-        { error: "temporarily_unavailable", error_description },
-        { status: httpStatus(error), headers },
-      );
-    default:
-      throw error;
-  }
+  if (error === "temporarily_unavailable") headers.set("retry-after", retryAfterOf(thrown) ?? "1");
+  return Response.json(
+    { error, error_description: thrown.message },
+    { status: httpStatus(thrown), headers },
+  );
 }
 
 /** Refuses a refresh token. https://www.rfc-editor.org/rfc/rfc6749#section-5.2 */

@@ -1,8 +1,7 @@
 import type { EmaOptions } from "@cloudflare/workers-oauth-provider";
 import type { Enterprise } from "../settings/oauth-settings.ts";
 import type { Attempts } from "./attempts.ts";
-import { sha256 } from "@noble/hashes/sha2.js";
-import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+import { hexDigestNow } from "../core/digest.ts";
 
 /** How old an identity assertion of an enterprise may be. */
 const ASSERTION_MS = 300_000;
@@ -46,13 +45,13 @@ export const enterpriseAuthorization = ({
   async mapClaims({ claims: { iss, sub, jti, scope = "" }, requestedScope }) {
     // Where an assertion names no scopes, the library leaves them to its client.
     const named = scope.split(" ");
-    const digest = bytesToHex(sha256(utf8ToBytes(JSON.stringify([iss, jti]))));
+    const digest = hexDigestNow(JSON.stringify([iss, jti]));
     // The library notes assertions in a store that may be late elsewhere.
     const counter = attempts.getByName(`assertion ${digest}`);
     if ((await counter.take(1, 2 * ASSERTION_MS)) > 0) return null;
     const name = `${iss} ${sub}`;
     return {
-      userId: bytesToHex(sha256(utf8ToBytes(name))),
+      userId: hexDigestNow(name),
       scope: requestedScope.filter((one) => named.includes(one) && isScope(one)),
       props: propsOf(name),
     };

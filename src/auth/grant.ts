@@ -1,5 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../storage/alarm.ts";
+import { firstRow } from "../storage/tables.ts";
 import type { GrantState, Refresh } from "./refreshes.ts";
 import type { Env } from "../bindings.ts";
 import { limits } from "../core/limits.ts";
@@ -18,12 +19,8 @@ export class Grant extends DurableObject<Env> {
     if (this.#kv.get("over") !== undefined) return { isOver: true };
     const last = this.#kv.get<Omit<Refresh, "answer">>("last");
     if (last === undefined) return { isOver: false };
-    const [row] = this.#sql
-      .exec<{ at: number; answer: ArrayBuffer | null }>(
-        "SELECT at, answer FROM used WHERE token = ?",
-        token,
-      )
-      .toArray();
+    const query = "SELECT at, answer FROM used WHERE token = ?";
+    const row = firstRow(this.#sql.exec<{ at: number; answer: ArrayBuffer | null }>(query, token));
     if (row === undefined) return { isOver: false, record: last.record };
     const { at, answer } = row;
     const isKept = answer !== null && at > Date.now() - limits.keptRefreshMs;

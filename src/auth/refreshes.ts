@@ -1,6 +1,6 @@
 import { blake2b } from "@noble/hashes/blake2.js";
-import { sha256 } from "@noble/hashes/sha2.js";
-import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+import { utf8ToBytes } from "@noble/hashes/utils.js";
+import { hexDigestNow } from "../core/digest.ts";
 import type { Grant } from "./grant.ts";
 import { report } from "../core/errors.ts";
 import { sealingWith } from "../files/sealing.ts";
@@ -190,7 +190,7 @@ function grantKey(token: string): string | undefined {
 }
 
 /** A token's id, as the library has it. */
-const idOf = (token: string): string => bytesToHex(sha256(utf8ToBytes(token)));
+const idOf = hexDigestNow;
 
 /** Seals under a key that only holders of the token know: its id is another hash. */
 const sealingOf = (token: string) => sealingWith(blake2b(utf8ToBytes(token), { dkLen: 32 }));

@@ -1,5 +1,5 @@
 /** Requests of clients to the authorization server, as its library expects them. */
-import { textIn } from "../core/text.ts";
+import { jsonIn, textIn } from "../core/text.ts";
 import { decodeJwt } from "jose";
 import { bodyText } from "../http/body.ts";
 import { Fault } from "../core/errors.ts";
@@ -99,13 +99,8 @@ export async function toEndpoint(
  * clients can use here, as the server may replace what is asked. https://www.rfc-editor.org/rfc/rfc7591#section-2
  */
 function registrationOf(text: string): string {
-  let metadata: unknown;
-  try {
-    metadata = JSON.parse(text);
-  } catch {
-    return text; // The library reports text that is not JSON.
-  }
-  if (!isObject(metadata)) return text;
+  const metadata = jsonIn(text);
+  if (!isObject(metadata)) return text; // The library reports what is not an object.
   const kept = Object.entries(metadata).filter(([, value]) => value !== null && value !== "");
   const { grant_types: types, ...rest } = Object.fromEntries(kept);
   const usable = Array.isArray(types) && types.filter((type) => GRANT_TYPES.has(textIn(type)));

@@ -22,7 +22,7 @@ import { prepare, type Cached, type Prepared } from "./wasm/prepare.ts";
 import { parseMounts } from "../files/mounts.ts";
 import { archivesOf, type Archived } from "./servlet-files.ts";
 import { isInstalled } from "./own.ts";
-import { Refusal, Refusals } from "./refusal.ts";
+import { Refusal, refusedAt, Refusals } from "./refusal.ts";
 import { checkManifest, scan, type FoundServlet } from "./scan.ts";
 import { bundleScript, kitScript, type ServletScript } from "./typescript/script.ts";
 import { checkTypes, checkViewTypes } from "./typescript/types.ts";
@@ -111,9 +111,11 @@ export async function bundleAll(
   });
   const made = new Map<FoundServlet, Ready>();
   const make = (found: FoundServlet) =>
-    refusals.collect(async () =>
-      made.set(found, await makeReady(found, scripts.get(found), options)),
-    );
+    refusals.collect(async () => {
+      refuseUnkept(found);
+      const ready = makeReady(found, scripts.get(found), options);
+      made.set(found, await ready.catch(refusedAt(found.source.files[0]!)));
+    });
   // Servlets in TypeScript wait for their interpreter, whose preparation takes longest: others are made meanwhile.
   await Promise.all([
     inTurns([...scripts.keys()], make),
@@ -206,50 +208,42 @@ async function makeReady(
   script: ServletScript | undefined,
   { cache, progress, optimise = true }: Making,
 ): Promise<Ready> {
-  refuseUnkept(found);
   const preparation = preparationOf(found.manifest, { optimise });
   const isShared = isInterpreted(found.source) && preparation.memoryBytes === limits.memoryBytes;
   const advice = isShared && !isInstalled ? `, as prepared.bin is stale: \`npm run prepared\`` : "";
   const tell = (doing: string) => progress(`${found.name}: ${doing}${advice}`);
-  try {
-    const plugin = await build(found.source, cache, tell);
-    const how = { ...preparation, optimise: optimise || isShared };
-    const prepared = await prepare(plugin, how, cache, tell);
-    if (keepsState(found.manifest) && prepared.unrestorable !== undefined) {
-      throw new Refusal(
-        `its state cannot be kept, as ${prepared.unrestorable}: build it without, or remove "state" from servlet.json`,
-      );
-    }
-    if (script !== undefined) return await makeTypeScript(found, prepared, script, cache);
-    if (found.source.kind === "python") return await makePython(found, prepared, cache, tell);
-    const { remedy, warnings } = lookedInto(plugin, found.manifest);
-    const dialect = found.manifest.dialect ?? dialectOf(prepared.exports);
-    if (dialect === undefined || dialectOf(prepared.exports) === undefined) {
-      throw new Refusal(
-        `it is not a servlet: it exports neither call_tool or list_tools, nor call and describe. Export one of these interfaces${remedy === undefined ? "" : `. ${remedy}`}`,
-      );
-    }
-    const { wasm } = prepared;
-    const size = { before: plugin.length, gzip: gzipBytes({ path: prepared.path, bytes: wasm }) };
-    const archives = await archivesOf(found, cache);
-    const views = await viewDocuments(found, cache);
-    return {
-      ...{
-        found: withStateLists(found, plugin),
-        dialect,
-        prepared,
-        size,
-        archives,
-        views,
-        warnings,
-      },
-      neverWaits: pluginNeverWaits({ wasm, dialect }, found.manifest),
-      ...(remedy !== undefined && { remedy }),
-    };
-  } catch (error) {
-    if (error instanceof Refusal) throw new Refusal(`${found.source.files[0]}: ${error.message}`);
-    throw error;
+  const plugin = await build(found.source, cache, tell);
+  const how = { ...preparation, optimise: optimise || isShared };
+  const prepared = await prepare(plugin, how, cache, tell);
+  if (keepsState(found.manifest) && prepared.unrestorable !== undefined) {
+    throw new Refusal(
+      `its state cannot be kept, as ${prepared.unrestorable}: build it without, or remove "state" from servlet.json`,
+    );
   }
+  if (script !== undefined) return await makeTypeScript(found, prepared, script, cache);
+  if (found.source.kind === "python") return await makePython(found, prepared, cache, tell);
+  const { remedy, warnings } = lookedInto(plugin, found.manifest);
+  const dialect = found.manifest.dialect ?? dialectOf(prepared.exports);
+  if (dialect === undefined || dialectOf(prepared.exports) === undefined) {
+    throw new Refusal(
+      `it is not a servlet: it exports neither call_tool or list_tools, nor call and describe. Export one of these interfaces${remedy === undefined ? "" : `. ${remedy}`}`,
+    );
+  }
+  const { wasm } = prepared;
+  const size = { before: plugin.length, gzip: gzipBytes({ path: prepared.path, bytes: wasm }) };
+  const archives = await archivesOf(found, cache);
+  const views = await viewDocuments(found, cache);
+  return {
+    found: withStateLists(found, plugin),
+    dialect,
+    prepared,
+    size,
+    archives,
+    views,
+    warnings,
+    neverWaits: pluginNeverWaits({ wasm, dialect }, found.manifest),
+    ...(remedy !== undefined && { remedy }),
+  };
 }
 
 /** Throws a `Refusal` for a promise that this server does not keep. */
@@ -286,9 +280,7 @@ function hostWarnings({ allowed_hosts = [] }: Manifest): string[] {
 async function withSkills<T extends Ready>(one: T, cache: string): Promise<T> {
   const { place, source } = one.found;
   if (source.files[0] === place) return one;
-  const skills = await skillsIn(place, cache).catch((error: unknown) => {
-    throw error instanceof Refusal ? new Refusal(`${place}: ${error.message}`) : error;
-  });
+  const skills = await skillsIn(place, cache).catch(refusedAt(place));
   return skills === undefined ? one : { ...one, skills };
 }
 

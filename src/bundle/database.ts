@@ -15,11 +15,8 @@ export class Database implements Sql {
   }
 
   exec(query: string, ...bindings: SqlValue[]) {
-    let statement = this.#statements.get(query);
-    if (statement === undefined) {
-      statement = this.#database.prepare(query);
-      this.#statements.set(query, statement);
-    }
+    const prepare = () => this.#database.prepare(query);
+    const statement = this.#statements.getOrInsertComputed(query, prepare);
     const rows = statement.all(...bindings) as SqlRow[];
     return Object.assign(rows, { toArray: () => rows });
   }

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { isMap, LineCounter, parseDocument, type Document } from "yaml";
 import * as z from "zod";
-import { isObject, type Tool } from "../core/model.ts";
+import { isObject, type Lists, type Tool } from "../core/model.ts";
 import { nearest } from "../core/nearest.ts";
 import { once } from "../core/once.ts";
 import {
@@ -257,8 +257,16 @@ function entriesOf(members: readonly Member[], skills: SkillArchive | undefined)
     lists: member.lists,
     skills: member.skills?.skills.skills ?? [],
   }));
-  const named = <T>(items: (one: (typeof of)[number]) => readonly T[], by: (item: T) => string) =>
-    of.flatMap((one) => items(one).map((item): [string, string] => [one.name, by(item)]));
+  const named = <K extends keyof Lists>(
+    kind: K,
+    by: keyof Lists[K][number],
+  ): [servlet: string, name: string][] =>
+    of.flatMap(({ name, lists }) =>
+      (lists?.[kind] ?? []).map((one: Lists[K][number]): [string, string] => [
+        name,
+        String(one[by]),
+      ]),
+    );
   return {
     servlets: [
       ...of.map(({ name, lists }) => ({ name, isDynamic: lists === undefined })),
@@ -268,29 +276,11 @@ function entriesOf(members: readonly Member[], skills: SkillArchive | undefined)
       (lists?.tools ?? []).map((tool) => ({ servlet: name, tool })),
     ),
     named: {
-      tools: named(
-        ({ lists }) => lists?.tools ?? [],
-        (tool) => tool.name,
-      ),
-      prompts: named(
-        ({ lists }) => lists?.prompts ?? [],
-        (prompt) => prompt.name,
-      ),
-      resources: [
-        ...named(
-          ({ lists }) => lists?.resources ?? [],
-          ({ uri }) => uri,
-        ),
-        ...named(
-          ({ lists }) => lists?.resourceTemplates ?? [],
-          ({ uriTemplate }) => uriTemplate,
-        ),
-      ],
+      tools: named("tools", "name"),
+      prompts: named("prompts", "name"),
+      resources: [...named("resources", "uri"), ...named("resourceTemplates", "uriTemplate")],
       skills: [
-        ...named(
-          (one) => one.skills,
-          ({ path }) => path,
-        ),
+        ...of.flatMap((one) => one.skills.map(({ path }): [string, string] => [one.name, path])),
         ...(skills?.skills.skills ?? []).map(({ path }): [string, string] => [
           SERVER_SERVLET,
           path,

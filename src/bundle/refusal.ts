@@ -10,6 +10,13 @@ export class Refusal extends Error {
   }
 }
 
+/** For `catch`: throws the error again; a `Refusal` begins with its place then. */
+export const refusedAt =
+  (place: string) =>
+  (error: unknown): never => {
+    throw error instanceof Refusal ? new Refusal(`${place}: ${error.message}`) : error;
+  };
+
 /** Runs a command. A `Refusal` ends it: its message is printed, and the exit code is 1. */
 export async function runCommand(work: () => Promise<void>): Promise<void> {
   try {

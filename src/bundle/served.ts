@@ -30,7 +30,5 @@ const modules = new Map<string, Promise<WebAssembly.Module>>();
 /** Compiled once in a process: the servlets of an interpreter share its module and its instances, as in a Worker. */
 function compiled({ path, base, wasm }: Prepared): Promise<WebAssembly.Module> {
   const key = `${path} ${base?.path ?? ""}`;
-  const found = modules.get(key) ?? WebAssembly.compile(wasm);
-  modules.set(key, found);
-  return found;
+  return modules.getOrInsertComputed(key, () => WebAssembly.compile(wasm));
 }

@@ -4,8 +4,7 @@ import { join, relative, sep } from "node:path";
 import { archiveOf } from "../files/archive.ts";
 import { parseMounts } from "../files/mounts.ts";
 import { keepsState } from "../servlets/manifest.ts";
-import { writeIfNew } from "./cache.ts";
-import { digestOf } from "./digests.ts";
+import { digestedFile, type DigestedFile } from "./digests.ts";
 import { Refusal } from "./refusal.ts";
 import type { FoundServlet } from "./scan.ts";
 
@@ -13,11 +12,8 @@ import type { FoundServlet } from "./scan.ts";
 const INITIAL_FILE_BYTES = 4 * 1024 * 1024;
 
 /** An archive of the files of one host, in the cache. */
-export interface Archived {
+export interface Archived extends DigestedFile {
   host: string;
-  digest: string;
-  path: string;
-  bytes: Uint8Array<ArrayBuffer>;
 }
 
 /** The archives of a servlet's hosts that are folders beside its manifest. Throws a `Refusal`. */
@@ -44,10 +40,7 @@ export async function archivesOf(
         `the folder ${host} has ${bytes.length} bytes, and ${INITIAL_FILE_BYTES} is the limit: let the servlet fetch or make its files`,
       );
     }
-    const digest = digestOf(bytes);
-    const path = join(cache, `${digest.slice(0, 32)}.files.bin`);
-    await writeIfNew(path, bytes);
-    archives.push({ host, digest, path, bytes });
+    archives.push({ host, ...(await digestedFile(cache, "files", bytes)) });
   }
   return archives;
 }

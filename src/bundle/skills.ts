@@ -11,8 +11,8 @@ import { isObject, type Json } from "../core/model.ts";
 import { percentDecoded } from "../core/text.ts";
 import type { Skill, SkillFile, Skills } from "../servlets/bundle.ts";
 import { entryCharacters } from "../servlets/skills.ts";
-import { writeIfNew } from "./cache.ts";
-import { digestOf } from "./digests.ts";
+import { concatenate } from "../wasm/image.ts";
+import { digestedFile, digestOf, type DigestedFile } from "./digests.ts";
 import { Refusal } from "./refusal.ts";
 import { demandInside, filesOf } from "./servlet-files.ts";
 import { valueInYaml } from "./yaml.ts";
@@ -23,11 +23,8 @@ const MOST_FILES = 512;
 const MOST_FRONTMATTER = 64 * 1024;
 
 /** The skills of one folder, and the archive in the cache: all of their files, one after the other. */
-export interface SkillArchive {
+export interface SkillArchive extends DigestedFile {
   skills: Skills;
-  digest: string;
-  path: string;
-  bytes: Uint8Array<ArrayBuffer>;
 }
 
 /** Reads the skills of a servlet or project, from `skills/` in its folder; undefined if it has none. Throws a `Refusal`. */
@@ -68,16 +65,9 @@ export async function skillsIn(folder: string, cache: string): Promise<SkillArch
     throw new Refusal(
       `its skills have ${size} bytes, and ${limits.skillBytes} is the limit: move what is large elsewhere, and link to it`,
     );
-  const bytes = new Uint8Array(size);
-  let at = 0;
-  for (const file of files) {
-    bytes.set(file.bytes, at);
-    at += file.bytes.length;
-  }
-  const digest = digestOf(bytes);
-  const path = join(cache, `${digest.slice(0, 32)}.skills.bin`);
-  await writeIfNew(path, bytes);
-  return { skills: { skills, files: described }, digest, path, bytes };
+  const bytes = concatenate(files.map((file) => file.bytes));
+  const file = await digestedFile(cache, "skills", bytes);
+  return { skills: { skills, files: described }, ...file };
 }
 
 /** Throws a `Refusal` for a skill of the project in the folder where clients see those of one of these servlets. */

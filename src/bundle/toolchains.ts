@@ -1,6 +1,7 @@
 /** Languages whose compilers do not come with the project: how to recognise a servlet's sources and how to build them. */
 import { execFile } from "node:child_process";
-import { access, readdir, stat } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 /** A program that a build needs. */
@@ -144,11 +145,7 @@ async function isRustTargetThere(): Promise<boolean> {
     "--print=target-libdir",
     "--target=wasm32-unknown-unknown",
   );
-  if (folder === undefined) return false;
-  return access(folder).then(
-    () => true,
-    () => false,
-  );
+  return folder !== undefined && existsSync(folder);
 }
 
 const printedBy = (program: string, ...args: string[]): Promise<string | undefined> =>

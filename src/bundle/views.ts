@@ -2,18 +2,14 @@
 import { readFile, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { limits } from "../core/limits.ts";
-import { writeIfNew } from "./cache.ts";
-import { digestOf } from "./digests.ts";
-import { Refusal } from "./refusal.ts";
+import { digestedFile, type DigestedFile } from "./digests.ts";
+import { Refusal, refusedAt } from "./refusal.ts";
 import type { FoundServlet } from "./scan.ts";
 import { isViewScript, pageOfDocument, pageOfScript, type PageView } from "./view-page.ts";
 
 /** The document of one view, in the cache. */
-export interface ViewDocument {
+export interface ViewDocument extends DigestedFile {
   name: string;
-  digest: string;
-  path: string;
-  bytes: Uint8Array<ArrayBuffer>;
 }
 
 /** The documents of the views in a servlet's manifest. Throws a `Refusal`. */
@@ -23,18 +19,13 @@ export async function viewDocuments(
 ): Promise<ViewDocument[]> {
   return Promise.all(
     Object.entries(views).map(async ([name, view]) => {
-      const page = await pageOf({ ...view, prefix }, place).catch((error: unknown) => {
-        throw error instanceof Refusal ? new Refusal(`the view ${name}: ${error.message}`) : error;
-      });
+      const page = await pageOf({ ...view, prefix }, place).catch(refusedAt(`the view ${name}`));
       const bytes = new TextEncoder().encode(page);
       if (bytes.length > limits.viewBytes)
         throw new Refusal(
           `the view ${name}: its page has ${bytes.length} bytes, and ${limits.viewBytes} is the limit: make its images or packages smaller`,
         );
-      const digest = digestOf(bytes);
-      const path = join(cache, `${digest.slice(0, 32)}.view.bin`);
-      await writeIfNew(path, bytes);
-      return { name, digest, path, bytes };
+      return { name, ...(await digestedFile(cache, "view", bytes)) };
     }),
   );
 }

@@ -6,11 +6,8 @@ const underWay = new Map<string, Promise<unknown>>();
 
 /** Does the work for a file of the cache; several that want it at the same time share it. */
 export function shared<T>(path: string, work: () => Promise<T>): Promise<T> {
-  const found = underWay.get(path) as Promise<T> | undefined;
-  if (found !== undefined) return found;
-  const result = work().finally(() => underWay.delete(path));
-  underWay.set(path, result);
-  return result;
+  const begin = () => work().finally(() => underWay.delete(path));
+  return underWay.getOrInsertComputed(path, begin) as Promise<T>;
 }
 
 /**

@@ -2,26 +2,13 @@
 import { limits } from "../core/limits.ts";
 import { Connection } from "../http/connection.ts";
 import { ANONYMOUS, type Principal } from "../core/model.ts";
+import type { Row as ShownRow } from "../pages/statuses.ts";
 import type { Sealer } from "../storage/vault.ts";
 
 /** A call that outlives its request, or a session. */
-export interface ListedCall {
-  id: string;
+export interface ListedCall extends Omit<ShownRow, "kind"> {
   kind: "call" | "session";
-  /** The name of the entry that is called; of a session, its client. */
-  name: string;
-  /** The status of its task, `failed` also where its result is an error; always `working` for a session. */
-  status: string;
-  /** The servlet, and the call's first arguments, in words. */
-  servlet?: string;
-  arguments?: string;
-  /** The question that it waits for, what it last said, or why it has failed, in words. */
-  reason?: string;
-  /** When a sleep ends that is under way, in Unix ms. */
-  wakes?: number;
-  /** Unix times in ms: when it started, when it last changed, and when its data is deleted. */
-  created: number;
-  updated: number;
+  /** When its data is deleted, in Unix ms. */
   until: number;
 }
 

@@ -6,7 +6,7 @@ import { Fault, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { entryAgain } from "./task-call.ts";
 import type { Server } from "../server.ts";
-import { beginningOf, printable, printableLine, textIn } from "../core/text.ts";
+import { beginningOf, jsonIn, printable, printableLine, textIn } from "../core/text.ts";
 import type { Ask } from "../core/asks.ts";
 import { isObject, type Json } from "../core/model.ts";
 import { type JournalEntry, randomSeed } from "../core/record.ts";
@@ -271,10 +271,6 @@ function outcomeOf(what: string, answer: string): string | undefined {
 
 /** The JSON object in a text; an empty one if there is none. */
 function parsed(text: string): Json {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
+  const value = jsonIn(text);
+  return isObject(value) ? value : {};
 }

@@ -8,10 +8,11 @@ import type { Ask, Answer, Asks } from "../core/asks.ts";
 import type { Json } from "../core/model.ts";
 import type { Recorded } from "../core/record.ts";
 import type { Suspended, WaitReason } from "../core/suspension.ts";
+import { mapValues } from "../core/values.ts";
 import { listerOf } from "./listed-calls.ts";
 import type { AboutCall } from "./shown-arguments.ts";
 import { SealedRows, type Writes } from "../storage/sealed-rows.ts";
-import { hasTable } from "../storage/tables.ts";
+import { hasTable, firstRow } from "../storage/tables.ts";
 
 export type Status = "working" | "input_required" | "completed" | "failed" | "cancelled";
 
@@ -138,8 +139,7 @@ CREATE TABLE task (principal TEXT NOT NULL, profile TEXT, hub TEXT NOT NULL, sta
 ${SealedRows.texts}${SealedRows.answers}CREATE TABLE history (at INTEGER NOT NULL, what TEXT NOT NULL);`;
 
 export function storedTask(sql: SqlStorage): TaskRow | undefined {
-  if (!hasTable(sql, "task")) return undefined;
-  return sql.exec<TaskRow>("SELECT * FROM task").toArray()[0];
+  return hasTable(sql, "task") ? firstRow(sql.exec<TaskRow>("SELECT * FROM task")) : undefined;
 }
 
 /** Stores a new task, and returns its row. */
@@ -206,11 +206,11 @@ export const madeAt = (waits: WaitReason): number =>
 export function putForward(waits: WaitReason, ms: number): WaitReason {
   if ("until" in waits) return { ...waits, until: waits.until - ms };
   if (waits.kind !== "input") return waits;
-  const asks = Object.entries(waits.asks).map(([key, ask]): [string, Ask] => {
+  const asks = mapValues(waits.asks, (ask) => {
     const { deadline } = ask;
-    return [key, deadline === undefined ? ask : { ...ask, deadline: deadline - ms }];
+    return deadline === undefined ? ask : { ...ask, deadline: deadline - ms };
   });
-  return { ...waits, asks: Object.fromEntries(asks) };
+  return { ...waits, asks };
 }
 
 /** The asks that have no answer yet. */

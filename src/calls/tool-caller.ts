@@ -1,6 +1,6 @@
 /** Calls of tools that a servlet makes: calls like any other, whose records are a part of that of the call around them. */
 import { perform, whateverFor, type Waiting } from "./engine.ts";
-import type { Ask, Asker, Asks } from "../core/asks.ts";
+import type { Asker, Asks } from "../core/asks.ts";
 import type {
   AskedCalls,
   CallChain,
@@ -24,8 +24,9 @@ import { isShortage, shortage, type WaitReason } from "../core/suspension.ts";
 import { afterSending, hasSentIn } from "../core/unknown-outcome.ts";
 import { abridged, printable, stringBytes, textIn } from "../core/text.ts";
 import type { ToolAnswer, ToolCall, ToolCallReason } from "../core/tool-calls.ts";
+import { mapValues } from "../core/values.ts";
 import { inSpan } from "../observe/spans.ts";
-import type { Deployment, FoundTool, ToolCaller } from "../servlets/deployment.ts";
+import type { Deployment, FoundEntry, ToolCaller } from "../servlets/deployment.ts";
 import { keepsState } from "../servlets/manifest.ts";
 import { grants } from "../servlets/scopes.ts";
 import { isForModels } from "../servlets/views.ts";
@@ -104,7 +105,7 @@ export function toolCallerOf(outer: Outer): ToolCaller {
 }
 
 /** Throws a `Refusal` for a tool that the servlet may not call now. */
-function demandAllowed({ servlet, call, own }: Calling, found: FoundTool, name: string): void {
+function demandAllowed({ servlet, call, own }: Calling, found: FoundEntry, name: string): void {
   const { may_call: patterns = [] } = servlet.manifest;
   const { name: of } = found.servlet!;
   const { tool } = found.tool!;
@@ -126,7 +127,7 @@ function demandAllowed({ servlet, call, own }: Calling, found: FoundTool, name: 
 }
 
 /** True if the user must allow this call first. */
-function isConfirmed({ servlet }: Calling, { tool }: FoundTool): boolean {
+function isConfirmed({ servlet }: Calling, { tool }: FoundEntry): boolean {
   const { confirm_calls: which } = servlet.manifest;
   const { destructiveHint, readOnlyHint } = tool?.tool?.annotations ?? {};
   if (which === undefined || readOnlyHint === true) return false;
@@ -147,7 +148,7 @@ async function confirmationOf(
   for (const [key, one] of Object.entries(calls).slice(0, Math.max(0, chain.left.calls))) {
     signal.throwIfAborted();
     const ref = { kind: "tool", name: one.name, input: one.arguments } as const;
-    let found: FoundTool;
+    let found: FoundEntry;
     try {
       found = await find(ref);
       demandAllowed(outer, found, one.name);
@@ -301,7 +302,7 @@ class Batch {
   async #found(
     { name, arguments: input }: ToolCall,
     { recorded, pinned }: InnerCall,
-  ): Promise<FoundTool> {
+  ): Promise<FoundEntry> {
     const { call, find } = this.#outer;
     const { chain } = call;
     if (chain.depth >= limits.innerDepth)
@@ -326,7 +327,7 @@ class Batch {
     return found;
   }
 
-  async #contextOf(nth: number, found: FoundTool, signal: AbortSignal): Promise<CallContext> {
+  async #contextOf(nth: number, found: FoundEntry, signal: AbortSignal): Promise<CallContext> {
     const { call } = this.#outer;
     const { id, principal, client, link, session, trace, chain, gate, sending } = call;
     const { recorded, returned, rounds = 0 } = this.calls[nth]!;
@@ -396,7 +397,7 @@ class Batch {
     };
   }
 
-  #interrupted(nth: number, waiting: Waiting, { ref, servlet }: FoundTool): void {
+  #interrupted(nth: number, waiting: Waiting, { ref, servlet }: FoundEntry): void {
     const { reason, recorded, state } = waiting;
     const { rounds = 0 } = this.calls[nth]!;
     const { pinned } = ref.kind === "tool" ? ref : {};
@@ -436,13 +437,11 @@ const ENDING: ReadonlySet<string> = new Set(["cancelled", "conflict", "internal"
 
 /** Questions to the user that say which servlet asks. */
 const toldBy = (servlet: string, asks: Asks): Asks =>
-  Object.fromEntries(
-    Object.entries(asks).map(([key, one]): [string, Ask] => {
-      if (one.method !== "elicitation/create") return [key, one];
-      const message = `${servlet}: ${textIn(one.params["message"])}`;
-      return [key, { ...one, params: { ...one.params, message } }];
-    }),
-  );
+  mapValues(asks, (one) => {
+    if (one.method !== "elicitation/create") return one;
+    const message = `${servlet}: ${textIn(one.params["message"])}`;
+    return { ...one, params: { ...one.params, message } };
+  });
 
 const askingFor =
   (servlet: string, ask: Asker): Asker =>

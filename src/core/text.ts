@@ -61,6 +61,15 @@ export function abridged(text: string, most: number): string {
   return [text.slice(0, half), between, text.slice(-half)].join(" ").toWellFormed();
 }
 
+/** The value of a JSON text; undefined for a text that is not JSON. */
+export function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Escapes of JSON that may stand for half of a character. */
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
 /** An escaped backslash, a whole character in two escapes, or half of one. */

@@ -12,10 +12,12 @@ import {
   rmdir,
   rm,
   stat,
+  writeFile,
 } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, resolve } from "node:path";
 import * as z from "zod";
 import { Refusal } from "../bundle/refusal.ts";
+import { jsonIn } from "../core/text.ts";
 import { objectsIn, OWN_MODE, takeStorage, whileHeld } from "./storage.ts";
 
 /** Lists the files of a backup. It is written last: a folder without it is not a complete backup. */
@@ -63,7 +65,7 @@ export async function backUp(storage: string, to: string): Promise<Copied> {
   for (const path of paths) files[path] = await described(join(objectsIn(to), path));
   const index = { format: FORMAT, made: new Date().toISOString(), files };
   const unfinished = join(to, `${INDEX}.unfinished`);
-  await writeThrough(unfinished, JSON.stringify(index, null, 1));
+  await writeFile(unfinished, JSON.stringify(index, null, 1), { flush: true });
   await rename(unfinished, join(to, INDEX));
   const bytes = Object.values(files).reduce((sum, file) => sum + file.bytes, 0);
   return { files: paths.length, bytes, heldMs };
@@ -99,7 +101,7 @@ async function verified(folder: string): Promise<Files> {
     throw new Refusal(
       `${folder} has no ${INDEX}: it is no backup, or one that was not finished. Use another backup.`,
     );
-  const { data } = indexSchema.safeParse(parsed(text));
+  const { data } = indexSchema.safeParse(jsonIn(text));
   if (data === undefined)
     throw new Refusal(
       `${join(folder, INDEX)} is damaged, or of another version. Use another backup.`,
@@ -111,14 +113,6 @@ async function verified(folder: string): Promise<Files> {
   }
   return data.files;
 }
-
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
 
 /** The paths of databases and their logs. The index of a log (`-shm`) is made again from it. Throws a `Refusal`. */
 async function databasesIn(folder: string): Promise<string[]> {
@@ -147,17 +141,9 @@ async function described(path: string): Promise<Files[string]> {
   return { bytes: (await stat(path)).size, sha256: hash.digest("hex") };
 }
 
-async function writeThrough(path: string, text: string): Promise<void> {
-  const file = await open(path, "w");
-  await file.writeFile(text);
-  await file.sync();
-  await file.close();
-}
-
 async function flushed(path: string): Promise<void> {
-  const file = await open(path, "r+");
+  await using file = await open(path, "r+");
   await file.sync();
-  await file.close();
 }
 
 const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);

@@ -5,7 +5,7 @@ import type { Env } from "../bindings.ts";
 import { canonicalJson, hexDigest } from "../core/digest.ts";
 import { publishToAll } from "../mcp/hub.ts";
 import { KnownAnswer, originalOf } from "../storage/copies.ts";
-import { hasRow } from "../storage/tables.ts";
+import { hasRow, firstRow } from "../storage/tables.ts";
 import { Fault, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { stringBytes } from "../core/text.ts";
@@ -140,7 +140,7 @@ export class Installs extends DurableObject<Env> {
   /** The published build of this name, as JSON, with its digest. */
   async publication(name: string): Promise<{ digest: string; build: string } | undefined> {
     const query = "SELECT digest, build FROM publications WHERE name = ?";
-    return this.#sql.exec<{ digest: string; build: string }>(query, name).toArray()[0];
+    return firstRow(this.#sql.exec<{ digest: string; build: string }>(query, name));
   }
 
   /** Serves a kept version again. Fails with `invalid_request` that names the versions that are kept, or `conflict` as above. */
@@ -313,9 +313,8 @@ export class Installs extends DurableObject<Env> {
 
   /** True if no call can still wait for this old build. Sets when that will be, at the first time. */
   #isExpired(hash: string, now: number): boolean {
-    const [row] = this.#sql
-      .exec<{ until: number }>("SELECT until FROM retired WHERE hash = ?", hash)
-      .toArray();
+    const query = "SELECT until FROM retired WHERE hash = ?";
+    const row = firstRow(this.#sql.exec<{ until: number }>(query, hash));
     if (row !== undefined) return now >= row.until;
     this.#sql.exec("INSERT INTO retired VALUES (?, ?)", hash, now + limits.oldBuildMs);
     return false;
@@ -375,8 +374,7 @@ export class Installs extends DurableObject<Env> {
 
   #fact(name: string): number {
     const query = "SELECT value FROM facts WHERE name = ?";
-    const [row] = this.#sql.exec<{ value: number }>(query, name).toArray();
-    return row?.value ?? 0;
+    return firstRow(this.#sql.exec<{ value: number }>(query, name))?.value ?? 0;
   }
 
   #setFact(name: string, value: number): void {

@@ -7,10 +7,9 @@ import { WorkerEntrypoint } from "cloudflare:workers";
 import { invalidBuild } from "./build.ts";
 import type { CallCredentials } from "../core/call-context.ts";
 import { plainEnding, type PlainEnding } from "../state/plain-ending.ts";
-import { contextOf, type HooksThere, type RemoteHooks } from "../state/remote-hooks.ts";
+import { contextOf, type RemoteHooks, type RemoteRun } from "../state/remote-hooks.ts";
 import { clientHasLeft, Fault, orAborted } from "../core/errors.ts";
 import { configureLimits } from "../core/limits.ts";
-import type { Recorded } from "../core/record.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import { guestCredentials } from "../servlets/config.ts";
 import { userFunctions } from "../servlets/hyper/functions.ts";
@@ -26,20 +25,12 @@ type PlainSetup = Pick<
   | ("fuel" | "fuelUsed" | "waitMs" | "place" | "confirmsCalls")
 >;
 
-export interface LoadedRun {
-  /** Unique; `cancel` names it. */
-  id: string;
-  export: string;
-  input: string;
+export interface LoadedRun extends RemoteRun {
   servlet: Pick<PreparedServlet, "name" | "manifest">;
   setup: PlainSetup;
   /** The secrets that its manifest lets it have, by service and user. */
   secrets: readonly { service: string; user: string; value: string }[];
   credentials?: CallCredentials | undefined;
-  recorded?: Recorded | undefined;
-  seed?: string | undefined;
-  time?: number | undefined;
-  there: HooksThere;
 }
 
 /** The hooks of a call, with its access to the network and the log. */

@@ -171,13 +171,8 @@ export function demandToolkit(build: Build, servlets: readonly PreparedServlet[]
 
 /** Throws `conflict` for a build with a tool, prompt or resource that another of these servlets has. */
 export function refuseClashes(build: Build, servlets: readonly PreparedServlet[]): void {
-  const others = servlets.filter(({ name }) => name !== build.name);
-  const all = [...others, build].map((servlet) => ({
-    servlet,
-    lists: servlet.lists ?? NO_ENTRIES,
-  }));
   try {
-    merge(all, ({ kind, name, servlets: [first, second] }) => {
+    merge(listsWith(build, servlets), ({ kind, name, servlets: [first, second] }) => {
       if (second !== build.name) return;
       if (first === second) {
         throw new Fault(
@@ -200,14 +195,12 @@ export function refuseClashes(build: Build, servlets: readonly PreparedServlet[]
 
 /** Resource templates of a build that fit what another of these servlets has, and the reverse, for the person who approves it. */
 export function overlapsOf(build: Build, servlets: readonly PreparedServlet[]): string[] {
+  const all = merge(listsWith(build, servlets), () => {});
+  return overlapsIn(all, build.name).map((one) => printable(`Beware: ${one.text}.`));
+}
+
+/** The lists of the servlets as they will be with this build. */
+function listsWith(build: Build, servlets: readonly PreparedServlet[]) {
   const others = servlets.filter(({ name }) => name !== build.name);
-  const all = [...others, build].map((servlet) => ({
-    servlet,
-    lists: servlet.lists ?? NO_ENTRIES,
-  }));
-  const found = overlapsIn(
-    merge(all, () => {}),
-    build.name,
-  );
-  return found.map((one) => printable(`Beware: ${one.text}.`));
+  return [...others, build].map((servlet) => ({ servlet, lists: servlet.lists ?? NO_ENTRIES }));
 }

@@ -57,22 +57,16 @@ export function countingIn(usage: (() => Pick<Usage, "add">) | undefined): Count
     dueAt = now + mostMs;
     waitUntil(send().catch(report));
   };
+  const planned =
+    <T>(count: (counted: T) => void) =>
+    (counted: T) => {
+      count(counted);
+      plan();
+    };
   return {
-    count(run) {
-      counts.add(run);
-      plan();
-    },
-    taken(taken) {
-      counts.addAll(taken);
-      plan();
-    },
-    stored(stored) {
-      counts.setStored(stored);
-      plan();
-    },
-    waiting(waiting) {
-      counts.setWaiting(waiting);
-      plan();
-    },
+    count: planned((run) => counts.add(run)),
+    taken: planned((taken) => counts.addAll(taken)),
+    stored: planned((stored) => counts.setStored(stored)),
+    waiting: planned((waiting) => counts.setWaiting(waiting)),
   };
 }

@@ -204,9 +204,7 @@ export class Counts {
   #sumsOf(by: Dimension, given: string): Sums {
     const known = this.#named[by];
     const name = known.has(given) || known.size < this.#most ? given : OTHERS;
-    let sums = known.get(name);
-    if (sums === undefined) known.set(name, (sums = noSums()));
-    return sums;
+    return known.getOrInsertComputed(name, noSums);
   }
 }
 

@@ -1,5 +1,4 @@
-import { sha256 } from "@noble/hashes/sha2.js";
-import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+import { hexDigestNow } from "../core/digest.ts";
 import { Fault, rpcError } from "../core/errors.ts";
 import { isObject } from "../core/model.ts";
 import type { Span, SpanStart } from "./spans.ts";
@@ -43,7 +42,7 @@ export function mcpSpan({ id, row, entry, version, session, ...request }: Spanne
 }
 
 /** Tells sessions apart, but opens none: an anonymous one belongs to whoever knows its id. */
-const fingerprint = (session: string) => bytesToHex(sha256(utf8ToBytes(session))).slice(0, 32);
+const fingerprint = (session: string) => hexDigestNow(session).slice(0, 32);
 
 /** Notes that a request has ended with this fault. */
 export function tellFault(span: Span, fault: Fault): void {

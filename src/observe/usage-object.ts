@@ -3,6 +3,7 @@ import type { Env } from "../bindings.ts";
 import { limits } from "../core/limits.ts";
 import { beginningOf, printable } from "../core/text.ts";
 import { originalOf } from "../storage/copies.ts";
+import { firstRow } from "../storage/tables.ts";
 import { countingIn } from "./counting.ts";
 import {
   addSums,
@@ -109,10 +110,7 @@ export class Usage extends DurableObject<Env> {
       }
       this.#setWaiting(waiting, now);
       this.#sql.exec("DELETE FROM stored WHERE bytes = 0");
-      this.#sql.exec(
-        "DELETE FROM stored WHERE rowid IN (SELECT rowid FROM stored ORDER BY bytes DESC LIMIT -1 OFFSET ?)",
-        USAGE_OBJECTS,
-      );
+      this.#keepMost("stored", "bytes", USAGE_OBJECTS);
       for (const one of errors.filter(({ caller }) => isKnown(caller))) {
         const { servlet, tool, outcome, message, count, last, caller, task } = one;
         this.#sql.exec(
@@ -121,10 +119,7 @@ export class Usage extends DurableObject<Env> {
           ...[servlet, tool, outcome, message, count, last, caller, task],
         );
       }
-      this.#sql.exec(
-        "DELETE FROM failures WHERE rowid IN (SELECT rowid FROM failures ORDER BY last DESC LIMIT -1 OFFSET ?)",
-        limits.shownErrors,
-      );
+      this.#keepMost("failures", "last", limits.shownErrors);
     });
   }
 
@@ -134,10 +129,13 @@ export class Usage extends DurableObject<Env> {
       this.#sql.exec("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?, ?)", ...row);
     }
     this.#sql.exec("DELETE FROM waiting WHERE until <= ?", now);
-    this.#sql.exec(
-      "DELETE FROM waiting WHERE rowid IN (SELECT rowid FROM waiting ORDER BY until DESC LIMIT -1 OFFSET ?)",
-      limits.waitingTasks,
-    );
+    this.#keepMost("waiting", "until", limits.waitingTasks);
+  }
+
+  /** Deletes the rows of a table but so many, those with the most in this column. */
+  #keepMost(table: string, column: string, count: number): void {
+    const others = `SELECT rowid FROM ${table} ORDER BY ${column} DESC LIMIT -1 OFFSET ?`;
+    this.#sql.exec(`DELETE FROM ${table} WHERE rowid IN (${others})`, count);
   }
 
   /** The errors of servlets, the newest first. */
@@ -193,10 +191,8 @@ export class Usage extends DurableObject<Env> {
     const now = Date.now();
     const [name, sentence] = [by, what].map((text) => beginningOf(printable(text), ACT_CHARACTERS));
     this.#sql.exec("INSERT INTO acts VALUES (?, ?, ?, ?)", now, name!, how, sentence!);
-    this.#sql.exec(
-      "DELETE FROM acts WHERE at < ? OR rowid IN (SELECT rowid FROM acts ORDER BY rowid DESC LIMIT -1 OFFSET ?)",
-      ...[now - ACTS_MS, ACTS],
-    );
+    this.#keepMost("acts", "rowid", ACTS);
+    this.#sql.exec("DELETE FROM acts WHERE at < ?", now - ACTS_MS);
   }
 
   /** The acts of operators, the newest first. */
@@ -211,9 +207,7 @@ export class Usage extends DurableObject<Env> {
     const key = [span, start, by];
     const where = "FROM counts WHERE span = ? AND start = ? AND by = ?";
     const read = (name: string) =>
-      this.#sql
-        .exec<{ sums: string }>(`SELECT sums ${where} AND name = ?`, ...key, name)
-        .toArray()[0];
+      firstRow(this.#sql.exec<{ sums: string }>(`SELECT sums ${where} AND name = ?`, ...key, name));
     let { name } = of;
     let known = read(name);
     if (known === undefined) {
@@ -242,15 +236,11 @@ export class Usage extends DurableObject<Env> {
     const total = noSums();
     for (const { sums } of steps) addSums(total, sums);
     const named = new Map<string, Sums>();
-    for (const { name, sums } of rows(by)) {
-      const all = named.get(name) ?? noSums();
-      addSums(all, sums);
-      named.set(name, all);
-    }
+    for (const { name, sums } of rows(by)) addSums(named.getOrInsertComputed(name, noSums), sums);
     const bytes = this.#bytesBy(by);
     const waiting = this.#waitingBy(by);
     for (const name of [...bytes.keys(), ...waiting.keys()])
-      if (!named.has(name)) named.set(name, noSums());
+      named.getOrInsertComputed(name, noSums);
     const sorted = [...named]
       .map(([name, sums]) => ({
         ...{ name, sums },

@@ -14,6 +14,7 @@ import type { Trace } from "../observe/trace-context.ts";
 import { inRequestSpan } from "../observe/spans.ts";
 import { hiding, type Redact } from "../servlets/redaction.ts";
 import { afterSending, type UnrecordedCall } from "../core/unknown-outcome.ts";
+import { mapValues } from "../core/values.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { directoryOf } from "./directory.ts";
 
@@ -200,8 +201,7 @@ function waiting(link: Json): ToolError {
 const GET_RESULT = "server.get_result";
 
 /** Fails all asks. Ends the call unless the servlet handles failures. */
-const unasked = (asks: Asks): Answers =>
-  Object.fromEntries(Object.entries(asks).map(([key, one]) => [key, cannotAsk(one, WHY, {})]));
+const unasked = (asks: Asks): Answers => mapValues(asks, (one) => cannotAsk(one, WHY, {}));
 
 const textOf = ({ content }: CallToolResult): string =>
   content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
@@ -277,6 +277,6 @@ const thrown = ({ code, message, data }: Fault): ToolError => ({
 });
 
 function hidden({ can_retry, ...texts }: ToolError, hide: Redact): ToolError {
-  const struck = Object.entries(texts).map(([key, text]) => [key, hide(text)]);
-  return { message: "", ...Object.fromEntries(struck), ...(can_retry && { can_retry }) };
+  const struck = mapValues(texts, (text) => hide(text));
+  return { message: "", ...struck, ...(can_retry && { can_retry }) };
 }

@@ -11,6 +11,7 @@ import type { Manifest } from "../servlets/manifest.ts";
 import { folded, toolkitOf, versionOf } from "../servlets/toolkit.ts";
 import { isForModels, withView } from "../servlets/views.ts";
 import { limits } from "../core/limits.ts";
+import { mapValues } from "../core/values.ts";
 import { NAMED_SCHEMA_KEYWORDS, References, SCHEMA_KEYWORDS } from "../schema/references.ts";
 
 /** Nesting of inlined references: each level takes stack. */
@@ -96,11 +97,10 @@ function described(schema: Json): Json {
   });
   const whole = { ...schema, ...(Object.fromEntries(parts) as Json) };
   if (!isObject(properties)) return whole;
-  const parameters = Object.entries(properties).map(([name, one]) => [name, parameter(name, one)]);
-  return { ...whole, properties: Object.fromEntries(parameters) as Json };
+  return { ...whole, properties: mapValues(properties, parameter) };
 }
 
-function parameter(name: string, schema: unknown): Json {
+function parameter(schema: unknown, name: string): Json {
   if (!isObject(schema)) return { ...(schema === false && { not: {} }), description: name };
   const { description, title } = schema;
   if (typeof description === "string" && description !== "") return schema;
@@ -175,9 +175,7 @@ export function inlined(root: Json): Json {
       return Array.isArray(value) ? value.map((one) => walk(one, within)) : walk(value, within);
     }
     if (!NAMED_SCHEMA_KEYWORDS.has(key) || !isObject(value)) return value;
-    return Object.fromEntries(
-      Object.entries(value).map(([name, schema]) => [name, walk(schema, within)]),
-    );
+    return mapValues(value, (schema) => walk(schema, within));
   };
   const whole = walk(root, ["#"]);
   return isObject(whole) ? whole : {};

@@ -4,7 +4,7 @@ import type { HandedOver } from "../calls/task-object.ts";
 import type { Tasks } from "../calls/tasks.ts";
 import { limits } from "../core/limits.ts";
 import { isObject, type Json } from "../core/model.ts";
-import { parseJson } from "../core/text.ts";
+import { jsonIn, wellFormedJson } from "../core/text.ts";
 import { viewIn } from "../core/views.ts";
 import { FORMATS } from "../schema/formats.ts";
 import { brief } from "../schema/run.ts";
@@ -190,12 +190,8 @@ export async function answerWaitingCall(
 
 /** The answer of a view, which its page's script sends as JSON; undefined where the form has its fields. */
 function contentBy(text: string | null): Json | undefined {
-  try {
-    const content = text === null ? undefined : parseJson(text);
-    return isObject(content) ? content : undefined;
-  } catch {
-    return undefined;
-  }
+  const content = text === null ? undefined : jsonIn(wellFormedJson(text));
+  return isObject(content) ? content : undefined;
 }
 
 const FOREIGN =

@@ -187,14 +187,11 @@ const ownLast = (one: PreparedServlet, other: PreparedServlet): number =>
   Number(RESERVED_NAMES.has(one.name)) - Number(RESERVED_NAMES.has(other.name));
 
 function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
-  const all = new Map<PreparedServlet, Entry[]>();
+  const all: Entry[] = [];
   const add = (own: string, entry: Entry) => {
-    const { servlet } = entry;
-    const scope = scopeOf(servlet.name, own);
+    const scope = scopeOf(entry.servlet.name, own);
     if (scope !== undefined) entry.badges.push({ text: `scope ${scope}`, isListed: false });
-    const before = all.get(servlet);
-    if (before === undefined) all.set(servlet, [entry]);
-    else before.push(entry);
+    all.push(entry);
   };
   for (const entry of shownOf(catalog.tools.values())) add(entry.own, toolEntry(entry));
   for (const { servlet, own, prompt } of catalog.prompts.values()) {
@@ -216,7 +213,7 @@ function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
     const { uriTemplate: name, title, mimeType, description: about = template.name } = template;
     add(name, { kind: "template", name, servlet, title, about, badges: mediaBadge(mimeType) });
   }
-  return all;
+  return Map.groupBy(all, ({ servlet }) => servlet);
 }
 
 function toolEntry(entry: ToolEntry): Entry {

@@ -5,6 +5,7 @@ import { hexDigest } from "../core/digest.ts";
 import { Fault, logError, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { AccountOf, FinishedAccount } from "./person-objects.ts";
+import { firstRow } from "../storage/tables.ts";
 import type { Sealer } from "../storage/vault.ts";
 
 /** An account's token is renewed so long before it expires: a request with it may take that long. */
@@ -58,7 +59,10 @@ export class PersonAccounts {
       const known = await this.#read(id);
       if (known !== undefined && covers(known, grant) && (await this.#isUsable(known)))
         return "connected";
-      const [declined] = this.#rows<{ at: number }>("SELECT at FROM declined WHERE id = ?", id);
+      const { sql } = this.#parts();
+      const declined = firstRow(
+        sql.exec<{ at: number }>("SELECT at FROM declined WHERE id = ?", id),
+      );
       if (declined !== undefined && declined.at > since) return "declined";
       if (isOver) return "missing";
       isOver = (await Promise.race([next, over])) === true;
@@ -75,9 +79,7 @@ export class PersonAccounts {
     const sealed = await sealer.seal(encoded(connecting), `connecting ${state}`);
     // Nothing is awaited from here on, so that no other is counted meanwhile.
     sql.exec("DELETE FROM connecting WHERE until <= ?", now);
-    const [{ count } = { count: 0 }] = this.#rows<{ count: number }>(
-      "SELECT COUNT(*) AS count FROM connecting",
-    );
+    const { count } = sql.exec<{ count: number }>("SELECT COUNT(*) AS count FROM connecting").one();
     if (count >= limits.connecting)
       throw new Fault("too_many", "You have begun this too often. Try again in ten minutes.", {
         data: { retryAfter: limits.connectingMs / 1000 },
@@ -91,10 +93,8 @@ export class PersonAccounts {
     const before = this.#timesForgotten;
     const { sql, sealer } = this.#parts();
     const state = await hexDigest(answer.get("state") ?? "");
-    const [row] = this.#rows<{ until: number; sealed: ArrayBuffer }>(
-      "DELETE FROM connecting WHERE state = ? RETURNING until, sealed",
-      state,
-    );
+    const query = "DELETE FROM connecting WHERE state = ? RETURNING until, sealed";
+    const row = firstRow(sql.exec<{ until: number; sealed: ArrayBuffer }>(query, state));
     if (row === undefined || row.until <= Date.now()) return undefined;
     const opened = await sealer.open(new Uint8Array(row.sealed), `connecting ${state}`);
     if (opened === undefined) return undefined;
@@ -158,7 +158,7 @@ export class PersonAccounts {
   }
 
   async all(): Promise<(AccountGrant & { connectedAt: number })[]> {
-    const rows = this.#rows<{ id: string }>("SELECT id FROM accounts");
+    const rows = this.#parts().sql.exec<{ id: string }>("SELECT id FROM accounts").toArray();
     const all = await Promise.all(rows.map(({ id }) => this.#read(id)));
     return all.flatMap((one) => {
       if (one === undefined) return [];
@@ -206,10 +206,9 @@ export class PersonAccounts {
     const { sql, sealer } = this.#parts();
     const id = await idOf(connected);
     const sealed = await sealer.seal(encoded(connected), `account ${id}`);
-    const [{ count } = { count: 0 }] = this.#rows<{ count: number }>(
-      "SELECT COUNT(*) AS count FROM accounts WHERE id <> ?",
-      id,
-    );
+    const { count } = sql
+      .exec<{ count: number }>("SELECT COUNT(*) AS count FROM accounts WHERE id <> ?", id)
+      .one();
     if (count >= limits.keptSecrets)
       throw new Fault(
         "too_many",
@@ -220,11 +219,9 @@ export class PersonAccounts {
   }
 
   async #read(id: string): Promise<Connected | undefined> {
-    const [row] = this.#rows<{ sealed: ArrayBuffer }>(
-      "SELECT sealed FROM accounts WHERE id = ?",
-      id,
-    );
-    const { sealer } = this.#parts();
+    const { sql, sealer } = this.#parts();
+    const query = "SELECT sealed FROM accounts WHERE id = ?";
+    const row = firstRow(sql.exec<{ sealed: ArrayBuffer }>(query, id));
     const opened = row && (await sealer.open(new Uint8Array(row.sealed), `account ${id}`));
     return opened && (decoded(opened) as Connected);
   }
@@ -239,15 +236,6 @@ export class PersonAccounts {
     const provider = this.#parts().providers.get(name);
     if (provider !== undefined) return provider;
     throw new Fault("servlet_failed", `This server knows no provider ${name}: ACCOUNTS has none.`);
-  }
-
-  #rows<T extends Record<string, SqlStorageValue>>(
-    query: string,
-    ...values: SqlStorageValue[]
-  ): T[] {
-    return this.#parts()
-      .sql.exec<T>(query, ...values)
-      .toArray();
   }
 
   #tell(): void {

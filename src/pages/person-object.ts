@@ -9,6 +9,7 @@ import { ACCOUNT_TABLES, PersonAccounts } from "./person-accounts.ts";
 import type { AccountOf, PersonSummary, SecretOf } from "./person-objects.ts";
 import type { Env } from "../bindings.ts";
 import type { SealingServer } from "../server.ts";
+import { firstRow } from "../storage/tables.ts";
 import { Sealer } from "../storage/vault.ts";
 
 /** A stored secret. */
@@ -58,9 +59,7 @@ export class PersonObject extends DurableObject<Env> {
     const over = scheduler.wait(ms).then(() => true);
     for (let isOver = ms <= 0; ;) {
       const next = this.#kept.promise;
-      const [row] = this.#sql
-        .exec<Row>("SELECT id, sealed FROM secrets WHERE id = ?", id)
-        .toArray();
+      const row = firstRow(this.#sql.exec<Row>("SELECT id, sealed FROM secrets WHERE id = ?", id));
       const found = row && (await this.#open(principal, row));
       if (found !== undefined && found.keptAt > after) return found.value;
       if (isOver) return undefined;

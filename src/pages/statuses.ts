@@ -1,16 +1,22 @@
 /** The states of calls in words, and how the list on the page Live is grouped and filtered. For the server and the pages' script. */
 
-/** A call or session as a list has it: see `ListedCall`. */
+/** A call or session as a list has it. */
 export interface Row {
   id: string;
   /** `tab` for a question of a tool that is tried in another tab of this browser, which the server does not know. */
   kind: "call" | "session" | "tab";
+  /** The name of the entry that is called; of a session, its client. */
   name: string;
+  /** The status of its task, `failed` also where its result is an error; always `working` for a session. */
   status: string;
+  /** The servlet, and the call's first arguments, in words. */
   servlet?: string;
   arguments?: string;
+  /** The question that it waits for, what it last said, or why it has failed, in words. */
   reason?: string;
+  /** When a sleep ends that is under way, in Unix ms. */
   wakes?: number;
+  /** Unix times in ms: when it started, and when it last changed. */
   created: number;
   updated: number;
 }

@@ -5,7 +5,7 @@ import { badge, notice, timeTag, type Tone } from "./components.ts";
 import type { ReplayOutcome, TaskTimeline, TimelineEntry } from "../calls/task-object.ts";
 import { limits } from "../core/limits.ts";
 import { isObject } from "../core/model.ts";
-import { beginningOf, printableText, textIn } from "../core/text.ts";
+import { beginningOf, printableText, shortened, textIn } from "../core/text.ts";
 import { adviceFor } from "../servlets/failures.ts";
 import { EVENTS_PATH, LIVE_PATH } from "./live.ts";
 import { badgeOf } from "./statuses.ts";
@@ -405,9 +405,7 @@ function resultOf({ view: { result }, hasFailed, reason }: TaskTimeline): Markup
     </details>`;
 }
 
-const bounded = (text: string): string =>
-  printableText(beginningOf(text, SHOWN_END_CHARACTERS)) +
-  (text.length > SHOWN_END_CHARACTERS ? "…" : "");
+const bounded = (text: string): string => printableText(shortened(text, SHOWN_END_CHARACTERS));
 
 export const callStyle = `
   .notice.wrong p + p { color: var(--ink); } #news { min-height: 1.6em; margin: 0; } .more > .button { font-weight: 400; } .steps details { font-size: var(--small); color: var(--dim); }

@@ -5,6 +5,7 @@ import { isObject, type Json } from "../core/model.ts";
 import { FORMATS } from "./formats.ts";
 import { Schema, SchemaError } from "./schema.ts";
 import { beginningOf } from "../core/text.ts";
+import { mapValues } from "../core/values.ts";
 
 /**
  * The problem of the first elicitation that cannot be used, and what to do; undefined if all can. `spend` is called with
@@ -100,8 +101,7 @@ function problemOfUrl(url: unknown, most: number): string | undefined {
  * Checked asks as clients get them: of a page only the members that the specification has, with its host in ASCII, since
  * other letters may look like those of another host.
  */
-export const sentAsks = (asks: Asks): Asks =>
-  Object.fromEntries(Object.entries(asks).map(([key, ask]) => [key, sentAsk(ask)]));
+export const sentAsks = (asks: Asks): Asks => mapValues(asks, sentAsk);
 
 function sentAsk(ask: Ask): Ask {
   const { mode, message, url, elicitationId: id } = ask.params;

@@ -2,6 +2,7 @@
 import { limits } from "../core/limits.ts";
 import { isObject, type Json } from "../core/model.ts";
 import { oncePer } from "../core/once-per.ts";
+import { mapValues } from "../core/values.ts";
 import { Unmergeable, merged } from "./merge.ts";
 import {
   NAMED_SCHEMA_KEYWORDS,
@@ -171,9 +172,7 @@ class Writer {
 
   #named(value: unknown): Json {
     if (!isObject(value)) throw new Unwritable();
-    return Object.fromEntries(
-      Object.entries(value).map(([name, one]) => [name, this.#schema(one)]),
-    );
+    return mapValues(value, (one) => this.#schema(one));
   }
 
   /** Draft 7 has a list in `items`, and what holds for the rest in `additionalItems`. */

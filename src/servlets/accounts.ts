@@ -107,20 +107,17 @@ const DECODED = /^(gzip|br|identity|)$/;
 function guarded(response: Response, account: string, token: string): Response {
   const all = formsOf(token).filter(({ length }) => length >= SHORTEST_PART);
   const forms = [...new Set(all.map((form) => form.toLowerCase()))];
+  const withheld = (why: string) =>
+    new GuestError(
+      `The response to a request with the account ${account} ${why}, so the servlet does not get the response.`,
+    );
   if (!DECODED.test(response.headers.get("content-encoding") ?? ""))
-    throw new GuestError(
-      `The response to a request with the account ${account} was compressed in another way than gzip or br, so the servlet does not get the response.`,
-    );
+    throw withheld("was compressed in another way than gzip or br");
   if (response.status === 206 || response.headers.has("content-range"))
-    throw new GuestError(
-      `The response to a request with the account ${account} was a part of one, so the servlet does not get the response.`,
-    );
+    throw withheld("was a part of one");
   const demandNone = (text: string) => {
     const searched = text.toLowerCase();
-    if (!forms.some((form) => searched.includes(form))) return;
-    throw new GuestError(
-      `The response to a request with the account ${account} had its access token in it, so the servlet does not get the response.`,
-    );
+    if (forms.some((form) => searched.includes(form))) throw withheld("had its access token in it");
   };
   for (const [name, value] of response.headers) demandNone(`${name}: ${value}`);
   if (response.body === null || forms.length === 0) return response;

@@ -36,14 +36,8 @@ interface Use {
 const checks = new WeakMap<object, Check>();
 
 /** The check of a schema, compiled at its first use and cached as long as the schema exists. */
-export function checkOf(schema: object, use: Use): Check {
-  let check = checks.get(schema);
-  if (check === undefined) {
-    check = makeCheck(schema, use);
-    checks.set(schema, check);
-  }
-  return check;
-}
+export const checkOf = (schema: object, use: Use): Check =>
+  checks.getOrInsertComputed(schema, () => makeCheck(schema, use));
 
 function makeCheck(
   schema: object,

@@ -1,6 +1,7 @@
 /** Config, secrets and tokens of a servlet, from the deployment and from callers. */
 import { Fault } from "../core/errors.ts";
 import type { CallCredentials } from "../core/call-context.ts";
+import { mapValues } from "../core/values.ts";
 import type { GuestCredentials } from "../wasm/call.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import { isServersOwn } from "../settings/own-names.ts";
@@ -35,9 +36,7 @@ export function configOf(
         );
       },
     );
-  return Object.fromEntries(
-    Object.entries(manifest.env_vars ?? {}).map(([key, text]) => [key, expand(text)]),
-  );
+  return mapValues(manifest.env_vars ?? {}, expand);
 }
 
 interface Asked {

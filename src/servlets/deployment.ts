@@ -72,14 +72,17 @@ export interface Accounts {
   token(principal: string, grant: AccountGrant, refused?: string): Promise<string | undefined>;
 }
 
-/** A tool that a servlet may call, once its arguments are checked. */
-export interface FoundTool {
+/** An entry as those see it who find it by `FindTool`. */
+export interface FoundEntry {
   ref: CallRef;
+  /** For the log: its name, or the part of its URI that the caller did not choose. */
+  subject?: string;
+  /** Absent where several may know the resource. */
   servlet?: PreparedServlet | undefined;
   tool?: { own: string; tool?: Tool };
-  subject?: string;
-  /** Says why the arguments do not fit. */
+  /** Says why the arguments of a tool do not fit: then its run gives that as an error. */
   misfit?: string;
+  /** Runs it. The result has the newest shape. */
   run(call: CallContext): Promise<Outcome<Json>>;
 }
 
@@ -89,7 +92,7 @@ export interface FoundTool {
  */
 export type FindTool = (
   viewer: Viewer,
-) => (ref: CallRef, recorded?: Recorded) => Promise<FoundTool>;
+) => (ref: CallRef, recorded?: Recorded) => Promise<FoundEntry>;
 
 /** Makes the calls of tools that the guest of one call makes. */
 export interface ToolCaller {

@@ -12,6 +12,12 @@ import { ownVariablesIn } from "./variables.ts";
 // Without it, zod/mini says of everything that it is invalid input.
 z.config(en());
 
+/** A schema with what editors say of it. */
+const described = <T extends z.ZodMiniType>(schema: T, text: string): T =>
+  schema.check(z.describe(text));
+
+const matching = (pattern: RegExp, fault: string) => z.string().check(z.regex(pattern, fault));
+
 const identified = () => ({ id: z.string().check(z.minLength(1)) });
 
 /** Requirements of a tool besides its input, as Open Tool Calling names them. */
@@ -19,18 +25,20 @@ const requirementsSchema = once(() =>
   z
     .partial(
       z.strictObject({
-        authorization: z
-          .array(
+        authorization: described(
+          z.array(
             z.strictObject({
               ...identified(),
               oauth2: z.optional(z.strictObject({ scopes: z.optional(z.array(z.string())) })),
             }),
-          )
-          .check(z.describe("Access tokens, by id.")),
-        secrets: z
-          .array(z.strictObject(identified()))
-          .check(z.describe("Secrets such as API keys, by id.")),
-        user_id: z.boolean().check(z.describe("The id of the user.")),
+          ),
+          "Access tokens, by id.",
+        ),
+        secrets: described(
+          z.array(z.strictObject(identified())),
+          "Secrets such as API keys, by id.",
+        ),
+        user_id: described(z.boolean(), "The id of the user."),
       }),
     )
     .check(
@@ -72,44 +80,41 @@ export const ORIGIN = /^(https?|wss?):\/\/(\*\.)?[\w-]+(\.[\w-]+)*(:\d{1,5})?$/;
 
 const origins = () =>
   z.array(
-    z
-      .string()
-      .check(
-        z.regex(
-          ORIGIN,
-          'must be an origin, such as "https://api.example.com" or "https://*.example.com"',
-        ),
-      ),
+    matching(
+      ORIGIN,
+      'must be an origin, such as "https://api.example.com" or "https://*.example.com"',
+    ),
   );
 
 const view = once(() =>
   z.strictObject({
-    file: z.string().check(z.minLength(1), z.describe("Its HTML document, beside this file.")),
-    tools: z.optional(z.array(z.string()).check(z.describe("The tools whose results it shows."))),
+    file: described(z.string().check(z.minLength(1)), "Its HTML document, beside this file."),
+    tools: z.optional(described(z.array(z.string()), "The tools whose results it shows.")),
     title: z.optional(z.string()),
     description: z.optional(z.string()),
     csp: z.optional(
-      z
-        .partial(
+      described(
+        z.partial(
           z.strictObject({
-            connectDomains: origins().check(z.describe("Origins that it fetches from.")),
-            resourceDomains: origins().check(
-              z.describe("Origins of its scripts, styles, images and fonts."),
+            connectDomains: described(origins(), "Origins that it fetches from."),
+            resourceDomains: described(
+              origins(),
+              "Origins of its scripts, styles, images and fonts.",
             ),
-            frameDomains: origins().check(z.describe("Origins of frames in it.")),
-            baseUriDomains: origins().check(z.describe("Origins of its base URI.")),
+            frameDomains: described(origins(), "Origins of frames in it."),
+            baseUriDomains: described(origins(), "Origins of its base URI."),
           }),
-        )
-        .check(z.describe("Where it may load from and connect to. Nowhere by default.")),
+        ),
+        "Where it may load from and connect to. Nowhere by default.",
+      ),
     ),
     permissions: z.optional(
-      z
-        .array(z.enum(["camera", "microphone", "geolocation", "clipboardWrite"]))
-        .check(z.describe("What it asks of the browser. Nothing by default.")),
+      described(
+        z.array(z.enum(["camera", "microphone", "geolocation", "clipboardWrite"])),
+        "What it asks of the browser. Nothing by default.",
+      ),
     ),
-    prefersBorder: z.optional(
-      z.boolean().check(z.describe("Whether hosts draw a border around it.")),
-    ),
+    prefersBorder: z.optional(described(z.boolean(), "Whether hosts draw a border around it.")),
   }),
 );
 
@@ -121,290 +126,193 @@ export const manifestSchema = once(() =>
   z
     .partial(
       z.strictObject({
-        $schema: z.string().check(z.describe("Where this file's JSON Schema is, for editors.")),
-        description: z
-          .string()
-          .check(z.describe("What the servlet is for; shown to people, not to clients.")),
-        source: z
-          .string()
-          .check(
-            z.minLength(1),
-            z.describe(
-              "Where its wasm is from, if it is not beside this file: `oci://`, `https://`, `s3://`, `file://` or a path. Written by `npm run servlets -- add`, and pinned in servlets.lock.json.",
-            ),
-          ),
-        dialect: z
-          .enum(dialectNames)
-          .check(z.describe("The plugin interface. Detected from the exports by default.")),
-        prefix: z
-          .string()
-          .check(
-            z.regex(/^[A-Za-z0-9_.-]{1,64}$/, "may have letters, digits, _, . and - only"),
-            z.describe("Lists every tool and prompt as `prefix-name`."),
-          ),
-        toolkit: z
-          .string()
-          .check(
-            z.regex(/^[A-Za-z0-9_]+$/, "may have letters, digits and _ only"),
-            z.describe(
-              "The toolkit of its tools' ids in Open Tool Calling; the servlet's name by default. Several versions of a toolkit can be served at once; MCP sees the newest.",
-            ),
-          ),
-        version: z
-          .string()
-          .check(
-            z.regex(
-              /^(0|[1-9]\d{0,8})(\.(0|[1-9]\d{0,8})){2}$/,
-              "must be three numbers, such as 1.0.0",
-            ),
-            z.describe("The version of its tools in Open Tool Calling. 1.0.0 by default."),
-          ),
-        requirements: requirementsSchema().check(
-          z.describe(
-            "Credentials that a call of Open Tool Calling must provide. The servlet finds each in its config by its id (the user's by user_id), a secret also in the keyring, a token also by get_access_token.",
-          ),
+        $schema: described(z.string(), "Where this file's JSON Schema is, for editors."),
+        description: described(
+          z.string(),
+          "What the servlet is for; shown to people, not to clients.",
         ),
-        lists: z
-          .enum(["baked", "dynamic"])
-          .check(
-            z.describe(
-              "When the servlet is asked for its lists: when the bundle is made (by default), or at run time, for lists that depend on the world or, with `state`, on the caller's state. A plugin with `state` that imports `notify_tool_list_changed` or its like is asked at run time by default.",
-            ),
+        source: described(
+          z.string().check(z.minLength(1)),
+          "Where its wasm is from, if it is not beside this file: `oci://`, `https://`, `s3://`, `file://` or a path. Written by `npm run servlets -- add`, and pinned in servlets.lock.json.",
+        ),
+        dialect: described(
+          z.enum(dialectNames),
+          "The plugin interface. Detected from the exports by default.",
+        ),
+        prefix: described(
+          matching(/^[A-Za-z0-9_.-]{1,64}$/, "may have letters, digits, _, . and - only"),
+          "Lists every tool and prompt as `prefix-name`.",
+        ),
+        toolkit: described(
+          matching(/^[A-Za-z0-9_]+$/, "may have letters, digits and _ only"),
+          "The toolkit of its tools' ids in Open Tool Calling; the servlet's name by default. Several versions of a toolkit can be served at once; MCP sees the newest.",
+        ),
+        version: described(
+          matching(
+            /^(0|[1-9]\d{0,8})(\.(0|[1-9]\d{0,8})){2}$/,
+            "must be three numbers, such as 1.0.0",
           ),
-        allowed_hosts: z
-          .array(z.string().check(z.minLength(1)))
-          .check(
-            z.describe(
-              "Hosts that its HTTP requests may reach: globs on the host name; private and local hosts must be named in full. None by default.",
-            ),
-          ),
-        may_call: z
-          .array(
-            z.string().check(z.regex(/^[^:]+:.+$/, 'must be "SERVLET:TOOL", such as "weather:*"')),
-          )
-          .check(
-            z.describe(
-              "Tools of other servlets that it may call, with the rights of its caller: `SERVLET:TOOL`, by the tools' own names; `*` stands for any characters. None by default.",
-            ),
-          ),
-        confirm_calls: z
-          .enum(["destructive", "writes"])
-          .check(
-            z.describe(
-              "Which of these calls its user must allow first: `writes` for all tools but those with `readOnlyHint`, `destructive` for all but those and the ones with `destructiveHint: false`. Calls that are made together are one question. None by default.",
-            ),
-          ),
-        allowed_secrets: z
-          .array(
+          "The version of its tools in Open Tool Calling. 1.0.0 by default.",
+        ),
+        requirements: described(
+          requirementsSchema(),
+          "Credentials that a call of Open Tool Calling must provide. The servlet finds each in its config by its id (the user's by user_id), a secret also in the keyring, a token also by get_access_token.",
+        ),
+        lists: described(
+          z.enum(["baked", "dynamic"]),
+          "When the servlet is asked for its lists: when the bundle is made (by default), or at run time, for lists that depend on the world or, with `state`, on the caller's state. A plugin with `state` that imports `notify_tool_list_changed` or its like is asked at run time by default.",
+        ),
+        allowed_hosts: described(
+          z.array(z.string().check(z.minLength(1))),
+          "Hosts that its HTTP requests may reach: globs on the host name; private and local hosts must be named in full. None by default.",
+        ),
+        may_call: described(
+          z.array(matching(/^[^:]+:.+$/, 'must be "SERVLET:TOOL", such as "weather:*"')),
+          "Tools of other servlets that it may call, with the rights of its caller: `SERVLET:TOOL`, by the tools' own names; `*` stands for any characters. None by default.",
+        ),
+        confirm_calls: described(
+          z.enum(["destructive", "writes"]),
+          "Which of these calls its user must allow first: `writes` for all tools but those with `readOnlyHint`, `destructive` for all but those and the ones with `destructiveHint: false`. Calls that are made together are one question. None by default.",
+        ),
+        allowed_secrets: described(
+          z.array(
             z.strictObject({
               service: z.string(),
               user: z.string(),
               variable: z.optional(
-                z
-                  .string()
-                  .check(z.describe("The Worker secret that holds it; SERVICE_USER by default.")),
+                described(z.string(), "The Worker secret that holds it; SERVICE_USER by default."),
               ),
             }),
-          )
-          .check(z.describe("Secrets that it may read with get_keyring_secret.")),
-        accounts: z
-          .record(
+          ),
+          "Secrets that it may read with get_keyring_secret.",
+        ),
+        accounts: described(
+          z.record(
             z.string(),
             z.strictObject({
               scopes: z.optional(
-                z
-                  .array(
-                    z
-                      .string()
-                      .check(z.regex(/^\S+$/, "must be without white space, and not empty")),
-                  )
-                  .check(z.describe("Scopes that it requests at the provider.")),
-              ),
-              hosts: z
-                .array(z.string().check(z.minLength(1)))
-                .check(
-                  z.minLength(1),
-                  z.describe(
-                    "Hosts to which requests with the account may go, as in allowed_hosts.",
-                  ),
+                described(
+                  z.array(matching(/^\S+$/, "must be without white space, and not empty")),
+                  "Scopes that it requests at the provider.",
                 ),
+              ),
+              hosts: described(
+                z.array(z.string().check(z.minLength(1))).check(z.minLength(1)),
+                "Hosts to which requests with the account may go, as in allowed_hosts.",
+              ),
             }),
-          )
-          .check(
-            z.describe(
-              "Accounts of its caller that its requests may use, by the provider's name in the server's ACCOUNTS. The server adds the access token; the servlet never sees it.",
-            ),
           ),
-        env_vars: z
-          .record(z.string(), z.string("must be a text: put it in quotes"))
-          .check(
-            z.describe(
-              "Its config. `${NAME}` and `${NAME:-default}` are replaced by the Worker's variables and secrets, except those of the server itself; `$${` is a literal `${`.",
-            ),
-          ),
-        memory_limit: size().check(
-          z.describe(
-            'The most memory of one instance, for example "16Mi"; 64Mi by default. It bounds the memory that its state keeps, too.',
-          ),
+          "Accounts of its caller that its requests may use, by the provider's name in the server's ACCOUNTS. The server adds the access token; the servlet never sees it.",
         ),
-        compute_limit: z
-          .number()
-          .check(
-            z.positive(),
-            z.maximum(300),
-            z.describe(
-              "How much one call may compute before it is stopped, in seconds of the most expensive instructions: ordinary code reaches it in an eighth to a half of that time. 3 by default; 10 for its start, lists and warm-up calls while a bundle is made. The Worker's own limit is limits.cpu_ms in wrangler.toml.",
-            ),
-          ),
-        isolation: z
-          .enum(["restored", "fresh"])
-          .check(
-            z.describe(
-              "Where a call's instance comes from: a used one that was restored byte by byte (by default), or a new one each time.",
-            ),
-          ),
-        state: z
-          .enum(["call", "session", "caller", "server"])
-          .check(
-            z.describe(
-              "How long its memory and variables last: for one call (by default), or from each successful call to the next one of the same session, the same caller, or any caller (server). A client without sessions has the state of its caller.",
-            ),
-          ),
-        allowed_paths: z
-          .array(z.string())
-          .check(
-            z.describe(
-              "Its folders, kept with its state: `HOST:PLUGIN`, or `PATH` for both, with `ro:` before it for read-only. HOST is a folder beside the manifest with the files that are there to begin with, or the name of an empty store.",
-            ),
-          ),
-        files_limit: size().check(
-          z.describe(
-            'The most that its files take in one scope, for example "10Mi"; 256Mi by default.',
-          ),
+        env_vars: described(
+          z.record(z.string(), z.string("must be a text: put it in quotes")),
+          "Its config. `${NAME}` and `${NAME:-default}` are replaced by the Worker's variables and secrets, except those of the server itself; `$${` is a literal `${`.",
         ),
-        on_new_build: z
-          .enum(["anew", "keep-calls-on-old"])
-          .check(
-            z.describe(
-              "What happens when its build changes, as memory of one build cannot be used by another: its memory starts empty (by default; files stay). keep-calls-on-old is refused: a call that waits would need the memory of the old build.",
-            ),
-          ),
-        start: z
-          .enum(["call", "once"])
-          .check(
-            z.describe(
-              "When its start functions run: in each call if they ask for the time or random numbers (by default), or once when the bundle is made. Then the random numbers of its start are the same in each call.",
-            ),
-          ),
-        warm: z
-          .array(
+        memory_limit: described(
+          size(),
+          'The most memory of one instance, for example "16Mi"; 64Mi by default. It bounds the memory that its state keeps, too.',
+        ),
+        compute_limit: described(
+          z.number().check(z.positive(), z.maximum(300)),
+          "How much one call may compute before it is stopped, in seconds of the most expensive instructions: ordinary code reaches it in an eighth to a half of that time. 3 by default; 10 for its start, lists and warm-up calls while a bundle is made. The Worker's own limit is limits.cpu_ms in wrangler.toml.",
+        ),
+        isolation: described(
+          z.enum(["restored", "fresh"]),
+          "Where a call's instance comes from: a used one that was restored byte by byte (by default), or a new one each time.",
+        ),
+        state: described(
+          z.enum(["call", "session", "caller", "server"]),
+          "How long its memory and variables last: for one call (by default), or from each successful call to the next one of the same session, the same caller, or any caller (server). A client without sessions has the state of its caller.",
+        ),
+        allowed_paths: described(
+          z.array(z.string()),
+          "Its folders, kept with its state: `HOST:PLUGIN`, or `PATH` for both, with `ro:` before it for read-only. HOST is a folder beside the manifest with the files that are there to begin with, or the name of an empty store.",
+        ),
+        files_limit: described(
+          size(),
+          'The most that its files take in one scope, for example "10Mi"; 256Mi by default.',
+        ),
+        on_new_build: described(
+          z.enum(["anew", "keep-calls-on-old"]),
+          "What happens when its build changes, as memory of one build cannot be used by another: its memory starts empty (by default; files stay). keep-calls-on-old is refused: a call that waits would need the memory of the old build.",
+        ),
+        start: described(
+          z.enum(["call", "once"]),
+          "When its start functions run: in each call if they ask for the time or random numbers (by default), or once when the bundle is made. Then the random numbers of its start are the same in each call.",
+        ),
+        warm: described(
+          z.array(
             z.strictObject({
               tool: z.string(),
               arguments: z.optional(z.record(z.string(), z.unknown())),
             }),
-          )
-          .check(
-            z.describe(
-              "Calls that are made when the bundle is made, and whose effect on its memory is there when each call begins: for what it would set up in every call. They may ask for the time and random numbers, and for nothing else.",
-            ),
           ),
-        request_ids: z
-          .enum(["string", "as-given"])
-          .check(
-            z.describe(
-              "Whether the servlet gets request ids and progress tokens as strings (by default) or as the client sent them.",
-            ),
-          ),
-        tools: z
-          .record(
+          "Calls that are made when the bundle is made, and whose effect on its memory is there when each call begins: for what it would set up in every call. They may ask for the time and random numbers, and for nothing else.",
+        ),
+        request_ids: described(
+          z.enum(["string", "as-given"]),
+          "Whether the servlet gets request ids and progress tokens as strings (by default) or as the client sent them.",
+        ),
+        tools: described(
+          z.record(
             z.string(),
             z.strictObject({
               task: z.optional(
-                z
-                  .enum(["never", "auto", "always", "required"])
-                  .check(
-                    z.describe(
-                      "Which calls become tasks where the client takes them: none (never), long ones (auto), all (always), or all, and other clients are refused (required). The tool's taskSupport by default, or auto.",
-                    ),
-                  ),
+                described(
+                  z.enum(["never", "auto", "always", "required"]),
+                  "Which calls become tasks where the client takes them: none (never), long ones (auto), all (always), or all, and other clients are refused (required). The tool's taskSupport by default, or auto.",
+                ),
               ),
               asks: z.optional(
-                z
-                  .boolean()
-                  .check(
-                    z.describe(
-                      "Whether its calls may ask the user, which the server's page then says.",
-                    ),
-                  ),
+                described(
+                  z.boolean(),
+                  "Whether its calls may ask the user, which the server's page then says.",
+                ),
               ),
               visibility: z.optional(
-                z
-                  .array(z.enum(["model", "app"]))
-                  .check(
-                    z.minLength(1),
-                    z.describe(
-                      'Who may call it: models, the servlet\'s views ("app"), or both (by default).',
-                    ),
-                  ),
+                described(
+                  z.array(z.enum(["model", "app"])).check(z.minLength(1)),
+                  'Who may call it: models, the servlet\'s views ("app"), or both (by default).',
+                ),
               ),
               output: z.optional(
-                z.null().check(z.describe("null if calls have no value in Open Tool Calling.")),
+                described(z.null(), "null if calls have no value in Open Tool Calling."),
               ),
               requirements: z.optional(
-                requirementsSchema().check(
-                  z.describe("Credentials for this tool, instead of the servlet's requirements."),
+                described(
+                  requirementsSchema(),
+                  "Credentials for this tool, instead of the servlet's requirements.",
                 ),
               ),
             }),
-          )
-          .check(
-            z.describe(
-              "Facts about tools that the servlet cannot state itself, by the tools' own names.",
-            ),
           ),
-        views: z
-          .record(
-            z
-              .string()
-              .check(
-                z.regex(
-                  /^[a-z0-9][a-z0-9_-]{0,63}$/,
-                  "may have small letters, digits, _ and - only",
-                ),
-              ),
+          "Facts about tools that the servlet cannot state itself, by the tools' own names.",
+        ),
+        views: described(
+          z.record(
+            matching(/^[a-z0-9][a-z0-9_-]{0,63}$/, "may have small letters, digits, _ and - only"),
             view(),
-          )
-          .check(
-            z.describe(
-              "Pages on which clients show results of its tools (MCP Apps), by name: the resource of each is ui://SERVLET/NAME.",
-            ),
           ),
-        single_use_state: z
-          .boolean()
-          .check(
-            z.describe(
-              "A call that waits for input may go on with one set of answers only. For actions that must not happen twice, such as a redemption.",
-            ),
-          ),
-        resend_requests: z
-          .boolean()
-          .check(
-            z.describe(
-              "Send POST and PATCH requests again, with the same Idempotency-Key, if a crash left their outcome unknown. By default the servlet gets an error that says so.",
-            ),
-          ),
-        skip_tools: z
-          .array(pattern())
-          .check(
-            z.describe("Tools that are not offered: regular expressions that match whole names."),
-          ),
-        skip_prompts: z.array(pattern()).check(z.describe("Prompts that are not offered.")),
-        skip_resources: z
-          .array(pattern())
-          .check(z.describe("Resources that are not offered, by URI.")),
-        skip_resource_templates: z
-          .array(pattern())
-          .check(z.describe("Resource templates that are not offered, by URI template.")),
+          "Pages on which clients show results of its tools (MCP Apps), by name: the resource of each is ui://SERVLET/NAME.",
+        ),
+        single_use_state: described(
+          z.boolean(),
+          "A call that waits for input may go on with one set of answers only. For actions that must not happen twice, such as a redemption.",
+        ),
+        resend_requests: described(
+          z.boolean(),
+          "Send POST and PATCH requests again, with the same Idempotency-Key, if a crash left their outcome unknown. By default the servlet gets an error that says so.",
+        ),
+        skip_tools: described(
+          z.array(pattern()),
+          "Tools that are not offered: regular expressions that match whole names.",
+        ),
+        skip_prompts: described(z.array(pattern()), "Prompts that are not offered."),
+        skip_resources: described(z.array(pattern()), "Resources that are not offered, by URI."),
+        skip_resource_templates: described(
+          z.array(pattern()),
+          "Resource templates that are not offered, by URI template.",
+        ),
       }),
     )
     .check(

@@ -26,7 +26,7 @@ import {
 import type { Catalog, FoundResource, PromptEntry, EntrySource, ToolEntry } from "./catalog.ts";
 import { describeIssues } from "./checks.ts";
 import { connected, outdated } from "./connect.ts";
-import type { Deployment, FindTool, Viewer } from "./deployment.ts";
+import type { Deployment, FindTool, FoundEntry, Viewer } from "./deployment.ts";
 import { Lister } from "./lister.ts";
 import { errorResult } from "./own.ts";
 import { tellMisfit } from "./run-log.ts";
@@ -52,17 +52,8 @@ import { isForModels, viewAt } from "./views.ts";
 const NARROW_REGISTRIES = 100;
 
 /** A call reference resolved for one caller. */
-export interface Entry {
-  ref: CallRef;
-  /** For the log: its name, or the part of its URI that the caller did not choose. */
-  subject?: string;
-  /** Absent where several may know the resource. */
-  servlet?: PreparedServlet | undefined;
+export interface Entry extends FoundEntry {
   tool?: ToolEntry;
-  /** Says why the arguments of a tool do not fit: then its run gives that as an error. */
-  misfit?: string;
-  /** Runs it. The result has the newest shape. */
-  run(call: CallContext): Promise<Outcome<Json>>;
 }
 
 /** The servlet that completes an argument, and the request in its own names. */
@@ -491,10 +482,9 @@ export class Registry {
 
   /** The servlet of a catalog entry. */
   servlet(bundled: PreparedServlet): Servlet {
-    const servlet =
-      this.#servlets.get(bundled) ?? connected(bundled, this.#deployment, this.#findTool);
-    this.#servlets.set(bundled, servlet);
-    return servlet;
+    return this.#servlets.getOrInsertComputed(bundled, () =>
+      connected(bundled, this.#deployment, this.#findTool),
+    );
   }
 }
 

@@ -101,9 +101,6 @@ export function isScope(
 
 const PROFILE = "profile:";
 
-/** The scope that grants a profile: all that it has, at its endpoint. */
-export const profileScope = (name: string): string => PROFILE + name;
-
 /** True if these scopes grant the profile. A pattern with `*` for the servlet does not: it means tools. */
 export const grantsProfile = (
   scopes: readonly string[],

@@ -20,6 +20,7 @@ import { excessOf } from "../core/shape.ts";
 import type { Ending } from "../wasm/call.ts";
 import type { HostFunctions } from "../wasm/host-function.ts";
 import { parseJson } from "../core/text.ts";
+import { mapValues } from "../core/values.ts";
 import { tidyToolResult } from "./tidy/results.ts";
 
 /**
@@ -75,43 +76,28 @@ export interface Dialect {
   connect(servlet: Interface): Servlet;
 }
 
+const faulty = (what: string) => new Fault("servlet_failed", `${what} Report this to its author.`);
+
 /** The output of a run as a JSON object. Throws a `Fault` for a run that failed. */
 export function outputOf(ending: Ending): Json {
-  if (ending.kind === "suspended") {
-    throw new Fault(
-      "servlet_failed",
-      "The servlet asked for input in a list or completion, where no client can be asked. Report this to its author.",
+  if (ending.kind === "suspended")
+    throw faulty(
+      "The servlet asked for input in a list or completion, where no client can be asked.",
     );
-  }
   if (ending.kind !== "returned") throw new Fault("servlet_failed", ending.message);
-  if (ending.output === undefined || ending.output === "") {
-    throw new Fault(
-      "servlet_failed",
-      "The servlet returned no output; a JSON object was expected. Report this to its author.",
-    );
-  }
+  if (ending.output === undefined || ending.output === "")
+    throw faulty("The servlet returned no output; a JSON object was expected.");
   let output: unknown;
   try {
     output = parseJson(ending.output);
   } catch {
-    throw new Fault(
-      "servlet_failed",
-      "The servlet's output is not JSON. Report this to its author.",
-    );
+    throw faulty("The servlet's output is not JSON.");
   }
-  if (!isObject(output))
-    throw new Fault(
-      "servlet_failed",
-      "The servlet's output is not a JSON object. Report this to its author.",
-    );
+  if (!isObject(output)) throw faulty("The servlet's output is not a JSON object.");
   // A short text cannot be deep.
   const isLong = ending.output.length > 2 * limits.outputDepth;
-  if (isLong && excessOf(output, { depth: limits.outputDepth }) !== undefined) {
-    throw new Fault(
-      "servlet_failed",
-      `The servlet's output is nested too deeply (limit ${limits.outputDepth} levels). Report this to its author.`,
-    );
-  }
+  if (isLong && excessOf(output, { depth: limits.outputDepth }) !== undefined)
+    throw faulty(`The servlet's output is nested too deeply (limit ${limits.outputDepth} levels).`);
   if (isObject(output["error"]) && typeof output["error"]["code"] === "number") {
     throw chosenError(output["error"]["code"], output["error"]);
   }
@@ -140,23 +126,20 @@ function inputRequired(
   if (!isObject(requests)) throw bad("its inputRequests are not an object");
   if (state !== undefined && typeof state !== "string")
     throw bad("its requestState is not a string");
-  const asks = Object.entries(requests).map(([key, one]): [string, Ask] => {
+  const asked = mapValues(requests, (one, key): Ask => {
     const { method, params } = isObject(one) ? one : {};
     if (!isAskMethod(method)) throw bad(`${key} is not a request with a known method`);
-    return [key, { method, params: isObject(params) ? params : {} }];
+    return { method, params: isObject(params) ? params : {} };
   });
-  if (asks.length === 0 && state === undefined) throw bad("it asks for nothing");
-  const asked = Object.fromEntries(asks);
+  if (Object.keys(asked).length === 0 && state === undefined) throw bad("it asks for nothing");
   let states = 0;
   const wrong = wrongElicitation(asked, (more) => {
     states += more;
     if (states > limits.patternSizes) throw bad("the patterns of its forms are too large");
   });
   if (wrong !== undefined) throw bad(wrong);
-  const plain = Object.entries(sentAsks(asked)).map(
-    ([key, ask]) => [key, withoutView(ask)] as const,
-  );
-  const reason = { kind: "input" as const, asks: Object.fromEntries(plain), given: {} };
+  const asks = mapValues(sentAsks(asked), withoutView);
+  const reason = { kind: "input" as const, asks, given: {} };
   return new Suspended(reason, fuelUsed, { state, isSingleUse });
 }
 

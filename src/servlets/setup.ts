@@ -1,6 +1,7 @@
 import { callerKey } from "../core/callers.ts";
 import type { CallContext, CallCredentials } from "../core/call-context.ts";
 import { limits } from "../core/limits.ts";
+import { oncePer } from "../core/once-per.ts";
 import type { Trace } from "../observe/trace-context.ts";
 import type { Setup } from "../wasm/setup.ts";
 import { liveWorld } from "../wasm/world.ts";
@@ -33,15 +34,9 @@ export const callPartsOf = (call: CallContext): CallParts => ({
   place: call.chain?.place,
 });
 
-const configs = new WeakMap<Deployment, Map<PreparedServlet, Record<string, string>>>();
-
-function knownConfig(bundled: PreparedServlet, deployment: Deployment): Record<string, string> {
-  let known = configs.get(deployment);
-  if (known === undefined) configs.set(deployment, (known = new Map()));
-  let config = known.get(bundled);
-  if (config === undefined) known.set(bundled, (config = configOf(bundled, deployment.variables)));
-  return config;
-}
+const configs = oncePer(({ variables }: Deployment) =>
+  oncePer((bundled: PreparedServlet) => configOf(bundled, variables)),
+);
 
 /** Host services that a guest of this servlet may use in a call. */
 export function setupOf(
@@ -57,7 +52,7 @@ export function setupOf(
     world: manifest.accounts
       ? withAccounts(world, bundled, { accounts: deployment.accounts, caller })
       : world,
-    config: knownConfig(bundled, deployment),
+    config: configs(deployment)(bundled),
     allowedHosts: manifest.allowed_hosts ?? [],
     resends: manifest.resend_requests === true,
     keepsState: keepsState(manifest),

@@ -189,21 +189,25 @@ function keeperOf(hooks: RemoteHooks, there: HooksThere): Keeper | undefined {
   };
 }
 
-/** A run of a servlet's export in the state of its scope. */
-export interface StatefulRun {
+/** A run of a servlet's export in another isolate. */
+export interface RemoteRun {
   /** Unique, to cancel it by. */
   id: string;
-  servlet: ServletRef;
   export: string;
   input: string;
-  call: CallParts;
   recorded?: Recorded | undefined;
   seed?: string | undefined;
   /** When its record begins, if not later, in Unix ms. */
   time?: number | undefined;
+  there: HooksThere;
+}
+
+/** A run in the state of the servlet's scope. */
+export interface StatefulRun extends RemoteRun {
+  servlet: ServletRef;
+  call: CallParts;
   /** How long it waits for its turn, where the calls around it have the state of theirs. */
   patienceMs?: number | undefined;
-  there: HooksThere;
 }
 
 /** An import into the state of a servlet. */

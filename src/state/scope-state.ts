@@ -11,6 +11,7 @@ import type { Notification } from "../core/model.ts";
 import { PART } from "../core/parts.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import { mebibytes, memoryBytes } from "../core/text.ts";
+import { mapValues } from "../core/values.ts";
 import { inSpan, type Span } from "../observe/spans.ts";
 import {
   callExport,
@@ -56,7 +57,7 @@ export interface StateStorage {
 export type KeptServlet = Pick<PreparedServlet, "name" | "manifest" | "hash" | "files">;
 
 /** How an export of a servlet is run in its state. */
-interface ScopeRun {
+export interface ScopeRun {
   servlet: KeptServlet;
   program: Program;
   export: string;
@@ -166,12 +167,10 @@ export class ScopeState {
     const { manifest, files = {} } = servlet;
     const mounts = parseMounts(manifest.allowed_paths ?? []);
     if (mounts.length === 0) return undefined;
-    const initial = Object.fromEntries(
-      Object.entries(files).map(([host, { digest, archive }]) => [
-        host,
-        { digest, files: () => filesIn(archive) },
-      ]),
-    );
+    const initial = mapValues(files, ({ digest, archive }) => ({
+      digest,
+      files: () => filesIn(archive),
+    }));
     const filesLimit = memoryBytes(manifest.files_limit ?? "") ?? limits.fileBytes;
     const left = Math.max(0, room - this.rows.bytes);
     const filesRoom = left - Math.min(left / 2, MEMORY_ROOM_BYTES);

@@ -7,7 +7,7 @@ import { setupOf, type CallParts } from "../servlets/setup.ts";
 import { newInstanceOf } from "../wasm/pool.ts";
 import type { PlainEnding } from "./plain-ending.ts";
 import type { RunContext } from "./remote-hooks.ts";
-import { ScopeState } from "./scope-state.ts";
+import { ScopeState, type ScopeRun } from "./scope-state.ts";
 import { exportOf, summaryOf, type StateSummary } from "./state-export.ts";
 import { importInto } from "./state-import.ts";
 import { steady } from "./state-streams.ts";
@@ -20,7 +20,7 @@ import {
   positionAfter,
   FIRST_POSITION,
 } from "../storage/stored-rows.ts";
-import { hasTable } from "../storage/tables.ts";
+import { hasTable, firstRow } from "../storage/tables.ts";
 
 /** The backends of installed servlets' state, each beside the database of its object. */
 export interface Facets {
@@ -30,24 +30,16 @@ export interface Facets {
 }
 
 /** A run of an export in the state of a scope. */
-export interface BackendRun {
+export interface BackendRun
+  extends
+    Pick<ScopeRun, "export" | "input" | "isDurable" | "room">,
+    Required<Pick<ScopeRun, "reserve">> {
   servlet: PreparedServlet;
-  export: string;
-  input: string;
   /** Its call, and the parts of it that the guest may use. */
   call: RunContext & CallParts;
   recorded: Recorded | undefined;
   seed: string | undefined;
   time: number | undefined;
-  /** True if it may be run again from its record. */
-  isDurable: boolean;
-  /** Bytes of memory and files that may be stored, as far as is known. */
-  room?: number;
-  /**
-   * Called before a commit, with the bytes that will be stored, and whether the call adds to the files. Throws where they
-   * may not be.
-   */
-  reserve(bytes: number, addsFiles: boolean): Promise<void>;
 }
 
 /** How a file is imported. */
@@ -232,5 +224,5 @@ export class StateBackends {
 
 function storedKind(sql: SqlStorage): Kind {
   if (!hasTable(sql, "home")) return "own";
-  return sql.exec<{ home: Kind }>("SELECT home FROM home").toArray()[0]?.home ?? "own";
+  return firstRow(sql.exec<{ home: Kind }>("SELECT home FROM home"))?.home ?? "own";
 }

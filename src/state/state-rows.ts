@@ -9,8 +9,7 @@ import {
 } from "../wasm/image.ts";
 import type { Instance } from "../wasm/link.ts";
 import { BLOCK, mark, takeWritten, type Range } from "../wasm/marks.ts";
-import { sha256 } from "@noble/hashes/sha2.js";
-import { bytesToHex } from "@noble/hashes/utils.js";
+import { hexDigestNow } from "../core/digest.ts";
 import { limits } from "../core/limits.ts";
 import { PART } from "../core/parts.ts";
 import { stringBytes } from "../core/text.ts";
@@ -74,8 +73,6 @@ export interface Changed {
   room: number;
 }
 
-const hashOf = (text: string): string => bytesToHex(sha256(encoder.encode(text)));
-
 /** The parts of a record by which a call is known. */
 export type RecordedCall = Pick<Recorded, "entries" | "inner"> & {
   head: Pick<Recorded["head"], "seed">;
@@ -83,9 +80,9 @@ export type RecordedCall = Pick<Recorded, "entries" | "inner"> & {
 
 /** A digest of what the calls inside have come to. */
 const innerKey = ({ inner, entries }: RecordedCall): string | undefined =>
-  inner?.at === entries.length ? hashOf(innerStateOf({ inner })) : undefined;
+  inner?.at === entries.length ? hexDigestNow(innerStateOf({ inner })) : undefined;
 
-const answerKey = ({ digest, answer }: JournalEntry): string => `${digest} ${hashOf(answer)}`;
+const answerKey = ({ digest, answer }: JournalEntry): string => `${digest} ${hexDigestNow(answer)}`;
 
 /** Stored state that cannot be decrypted: its key is gone, or it was altered. */
 export class CorruptState extends Error {}
@@ -193,7 +190,7 @@ export class StateRows {
       ...(inner && { inner }),
     };
     // A client that holds the state of a waiting call can answer it twice: same seed, other answers.
-    const run = `${head.seed} ${hashOf(stored.answers.join(" "))}`;
+    const run = `${head.seed} ${hexDigestNow(stored.answers.join(" "))}`;
     const bytes = encoder.encode(JSON.stringify(stored));
     const now = Date.now();
     const until = now + limits.taskMs;

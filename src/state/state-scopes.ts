@@ -1,7 +1,5 @@
-import { sha256 } from "@noble/hashes/sha2.js";
-import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { callerKey } from "../core/callers.ts";
-import { canonicalJson } from "../core/digest.ts";
+import { canonicalJson, hexDigestNow } from "../core/digest.ts";
 import type { Viewer } from "../servlets/deployment.ts";
 import type { Manifest } from "../servlets/manifest.ts";
 
@@ -24,4 +22,4 @@ export const callerScope = (state: Manifest["state"], key: string): Scope =>
 
 /** The name of the Durable Object with the state of a servlet in a scope: a SHA-256, 64 hex digits. */
 export const stateName = (servlet: string, scope: Scope): string =>
-  bytesToHex(sha256(utf8ToBytes(canonicalJson([servlet, ...scope]))));
+  hexDigestNow(canonicalJson([servlet, ...scope]));

@@ -1,5 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { limits } from "../core/limits.ts";
+import { firstRow } from "./tables.ts";
 
 /** How long one key is used to seal. Everything sealed expires at most `limits.taskMs` after that. */
 const KEY_MS = 30 * 86_400_000;
@@ -27,11 +28,11 @@ export class KeyRing extends DurableObject {
   current(): Key {
     const { sql } = this.ctx.storage;
     const now = Date.now();
-    const newest = sql
-      .exec<{ id: number; bytes: ArrayBuffer; made: number }>(
+    const newest = firstRow(
+      sql.exec<{ id: number; bytes: ArrayBuffer; made: number }>(
         "SELECT id, bytes, made FROM keys ORDER BY id DESC LIMIT 1",
-      )
-      .toArray()[0];
+      ),
+    );
     if (newest !== undefined && newest.made > now - KEY_MS) {
       return { id: newest.id, bytes: new Uint8Array(newest.bytes) };
     }
@@ -57,9 +58,8 @@ export class KeyRing extends DurableObject {
 
   /** The key with this number; undefined if there is none or it was deleted. */
   byId(id: number): Key | undefined {
-    const found = this.ctx.storage.sql
-      .exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM keys WHERE id = ?", id)
-      .toArray()[0];
+    const query = "SELECT bytes FROM keys WHERE id = ?";
+    const found = firstRow(this.ctx.storage.sql.exec<{ bytes: ArrayBuffer }>(query, id));
     return found && { id, bytes: new Uint8Array(found.bytes) };
   }
 }

@@ -1,6 +1,6 @@
 import type { Announced, InnerRow, JournalEntry } from "../core/record.ts";
 import { partsOf, release, smallText, valuesIn, type ValuePart } from "../core/parts.ts";
-import { hasRow, hasTable } from "./tables.ts";
+import { hasRow, hasTable, firstRow } from "./tables.ts";
 import {
   openParts,
   SEALED_HEAD,
@@ -213,12 +213,9 @@ CREATE TABLE IF NOT EXISTS inner_rows (place TEXT NOT NULL, position INTEGER NOT
 
   #intendInner(place: string, position: number, key: string): boolean {
     this.#sql.exec(SealedRows.inner);
-    const before = this.#sql
-      .exec<Row>(
-        "SELECT part, bytes FROM inner_rows WHERE place = ? AND position = ? AND part = -1",
-        ...[place, position],
-      )
-      .toArray()[0];
+    const query =
+      "SELECT part, bytes FROM inner_rows WHERE place = ? AND position = ? AND part = -1";
+    const before = firstRow(this.#sql.exec<Row>(query, place, position));
     const digest = new TextEncoder().encode(key);
     this.#sql.exec(
       "INSERT OR REPLACE INTO inner_rows VALUES (?, ?, -1, ?)",
@@ -235,9 +232,8 @@ CREATE TABLE IF NOT EXISTS inner_rows (place TEXT NOT NULL, position INTEGER NOT
    */
   intend(position: number, key: string, place?: string): boolean {
     if (place !== undefined) return this.#intendInner(place, position, key);
-    const before = this.#sql
-      .exec<{ digest: string }>("SELECT digest FROM intents WHERE position = ?", position)
-      .toArray()[0];
+    const query = "SELECT digest FROM intents WHERE position = ?";
+    const before = firstRow(this.#sql.exec<{ digest: string }>(query, position));
     this.#sql.exec("INSERT OR REPLACE INTO intents VALUES (?, ?)", position, key);
     return before?.digest === key;
   }

@@ -1,6 +1,11 @@
+/** The first of these rows. */
+export const firstRow = <T extends Record<string, SqlStorageValue>>(
+  rows: SqlStorageCursor<T>,
+): T | undefined => rows.toArray()[0];
+
 /** True if this query has a row. */
 export const hasRow = (sql: SqlStorage, query: string, ...values: SqlStorageValue[]): boolean =>
-  sql.exec(query, ...values).toArray().length > 0;
+  firstRow(sql.exec(query, ...values)) !== undefined;
 
 /** True if the object has made this table. */
 export const hasTable = (sql: SqlStorage, name: string): boolean =>

@@ -24,6 +24,7 @@ import {
   type Recorded,
 } from "../core/record.ts";
 import { Wait } from "../core/suspension.ts";
+import { mapValues } from "../core/values.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment, Accounts, FindTool, Secrets } from "../servlets/deployment.ts";
 import { grants } from "../servlets/scopes.ts";
@@ -273,8 +274,7 @@ function scriptedAsker({ answers = {} }: Script): CallContext["ask"] {
     if (answer !== undefined) return answerOf(answer, method);
     throw new Fault("servlet_failed", `The script has no answer number ${at + 1} to ${method}.`);
   };
-  return async (asks) =>
-    Object.fromEntries(Object.entries(asks).map(([key, ask]) => [key, answerOne(ask)]));
+  return async (asks) => mapValues(asks, answerOne);
 }
 
 const answerOf = (scripted: ScriptedAnswer, method: Ask["method"]): Answer =>

@@ -5,6 +5,7 @@ import { limits } from "../core/limits.ts";
 import { shortened, textIn } from "../core/text.ts";
 import { viewIn, withoutView, withViewAt } from "../core/views.ts";
 import { Wait } from "../core/suspension.ts";
+import { mapValues } from "../core/values.ts";
 import { inSpan, type Span, type SpanStart } from "../observe/spans.ts";
 import { GuestError, type Guest } from "./guest.ts";
 
@@ -23,19 +24,18 @@ export function checkedAsks(guest: Guest, asks: Asks): Asks {
 
 /** Questions without the views that they name, unless those are the servlet's own. */
 function withOwnViews(guest: Guest, asks: Asks): Asks {
-  const kept = Object.entries(asks).map(([key, ask]): [string, Ask] => {
+  return mapValues(asks, (ask) => {
     const named = viewIn(ask.params);
-    if (named === undefined) return [key, ask];
+    if (named === undefined) return ask;
     const uri = typeof named === "string" ? guest.setup.viewUri?.(named) : undefined;
-    if (uri !== undefined) return [key, withViewAt(ask, uri)];
+    if (uri !== undefined) return withViewAt(ask, uri);
     const shown = JSON.stringify(named).slice(0, 200);
     guest.log(
       "warn",
       `A question names ${shown}, which is no view of this servlet: it goes without.`,
     );
-    return [key, withoutView(ask)];
+    return withoutView(ask);
   });
-  return Object.fromEntries(kept);
 }
 
 /**

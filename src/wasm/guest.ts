@@ -118,18 +118,20 @@ export class Guest extends GuestMemory {
    */
   #reserve(ms: number): Reservation {
     const lasts = this.setup.gate !== undefined;
-    const { waitedMs, leftMs, heldBytes } = this.budget;
+    const { waitedMs, leftMs } = this.budget;
     if (lasts && waitedMs > 0 && leftMs < Math.max(ms, limits.httpMs)) throw this.#retry(0);
-    const reservation = Reservation.take(
-      this.memoryBytes + heldBytes,
-      this.setup.caller,
-      leftMs,
-      this.setup.place,
-    );
+    const reservation = this.#room();
     if (reservation !== undefined) return reservation;
     if (lasts) throw this.#retry(limits.shortageMs);
     const message = "Too many calls are waiting for something. Try again in a moment.";
     throw new Fault("too_many", message, { data: { retryAfter: 1 } });
+  }
+
+  /** Room for what it keeps while it waits; undefined where there is none. */
+  #room(): Reservation | undefined {
+    const { heldBytes, leftMs } = this.budget;
+    const { caller, place } = this.setup;
+    return Reservation.take(this.memoryBytes + heldBytes, caller, leftMs, place);
   }
 
   #retry(ms: number): Wait {
@@ -157,13 +159,7 @@ export class Guest extends GuestMemory {
 
   /** Serves others, unless the guests that wait leave no room for this one. */
   async giveWay(): Promise<void> {
-    const { heldBytes, leftMs } = this.budget;
-    const room = Reservation.take(
-      this.memoryBytes + heldBytes,
-      this.setup.caller,
-      leftMs,
-      this.setup.place,
-    );
+    const room = this.#room();
     if (room === undefined) return;
     this.count();
     try {

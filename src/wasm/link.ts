@@ -93,9 +93,8 @@ const knownLinks = new WeakMap<WebAssembly.Module, Links>();
 /** True if this code imports a function that suspends it. */
 export const suspendsIn = (code: Code): boolean => linksOf(code).suspends;
 
-function linksOf({ module, userFunctions }: Code): Links {
-  let found = knownLinks.get(module);
-  if (found === undefined) {
+const linksOf = ({ module, userFunctions }: Code): Links =>
+  knownLinks.getOrInsertComputed(module, () => {
     demandPrepared(module);
     const offered: Readonly<Record<string, HostFunctions>> = hostFunctions(userFunctions);
     const functions = WebAssembly.Module.imports(module).map(({ module: namespace, name }) => {
@@ -103,14 +102,9 @@ function linksOf({ module, userFunctions }: Code): Links {
       if (call === undefined) throw new Error(`nothing is offered as ${namespace}.${name}`);
       return { namespace, name, call };
     });
-    found = {
-      functions,
-      suspends: functions.some(({ call }) => call.constructor === AsyncFunction),
-    };
-    knownLinks.set(module, found);
-  }
-  return found;
-}
+    const suspends = functions.some(({ call }) => call.constructor === AsyncFunction);
+    return { functions, suspends };
+  });
 
 /**
  * A new instance of a prepared servlet, in a call of this guest.

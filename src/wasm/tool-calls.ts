@@ -4,6 +4,7 @@ import { beginningOf, stringBytes } from "../core/text.ts";
 import { isObject } from "../core/model.ts";
 import { Wait } from "../core/suspension.ts";
 import type { ToolAnswer, ToolCall, ToolCallReason, ToolCalls } from "../core/tool-calls.ts";
+import { mapValues } from "../core/values.ts";
 import { sendAsks } from "./ask-client.ts";
 import { GuestError, type Guest } from "./guest.ts";
 
@@ -18,13 +19,11 @@ const ARGUMENT_FUEL = 100;
 export async function callTools(guest: Guest, block: bigint): Promise<bigint> {
   const given = guest.json(block, "call_tool");
   const isOne = typeof given["name"] === "string";
-  const asked = Object.entries(isOne ? { one: given } : given).map(
-    ([key, one]) => [key, toolCallIn(one)] as const,
-  );
-  const calls: ToolCalls = Object.fromEntries(asked);
+  const calls: ToolCalls = mapValues(isOne ? { one: given } : given, toolCallIn);
+  const asked = Object.values(calls);
   const details = JSON.stringify(calls);
   guest.pay(asked.length * CALL_FUEL + stringBytes(details) * ARGUMENT_FUEL);
-  const names = asked.slice(0, 3).map(([, { name }]) => beginningOf(name, 100));
+  const names = asked.slice(0, 3).map(({ name }) => beginningOf(name, 100));
   const what = `call ${names.join(", ")}${asked.length > 3 ? ", …" : ""}`;
   const question = { what, details };
   const { refusal, allowed } =
@@ -116,6 +115,4 @@ async function called(
 }
 
 const refusals = (calls: ToolCalls, failed: ToolCallReason, message: string) =>
-  Object.fromEntries(
-    Object.keys(calls).map((key): [string, ToolAnswer] => [key, { failed, message }]),
-  );
+  mapValues(calls, (): ToolAnswer => ({ failed, message }));

@@ -6,7 +6,7 @@ import { unstable_readConfig } from "wrangler";
 import * as z from "zod";
 import { AUTH_VARIABLES } from "../../core/model.ts";
 import { describeMissing } from "../../servlets/variables.ts";
-import { printableText } from "../../core/text.ts";
+import { jsonIn, printableText } from "../../core/text.ts";
 import { buildOf } from "../build-files.ts";
 import { makeBundle, type Member } from "../bundle.ts";
 import { readIfThere, contentHash, writeWhole } from "../cache.ts";
@@ -172,11 +172,8 @@ async function filesOf(members: readonly Member[]): Promise<Map<string, string>>
 }
 
 async function readNote(): Promise<z.infer<typeof noteSchema>> {
-  try {
-    return noteSchema.parse(JSON.parse(new TextDecoder().decode(await readIfThere(NOTE))));
-  } catch {
-    return {};
-  }
+  const text = new TextDecoder().decode(await readIfThere(NOTE));
+  return noteSchema.safeParse(jsonIn(text)).data ?? {};
 }
 
 async function putObject(put: string[], run: RunWrangler): Promise<void> {
@@ -225,9 +222,6 @@ async function secretNames({ target }: Asked, run: RunWrangler): Promise<string[
     const all = `${said.stdout}\n${said.stderr}`.trim();
     return /\bWorker "[^"]*".* not found\b/.test(all) ? [] : all;
   }
-  try {
-    return secretsSchema.parse(JSON.parse(said.stdout)).map(({ name }) => name);
-  } catch {
-    return said.stdout;
-  }
+  const { data } = secretsSchema.safeParse(jsonIn(said.stdout));
+  return data?.map(({ name }) => name) ?? said.stdout;
 }

@@ -9,7 +9,7 @@ import { readConfig, type HyperConfig } from "../hyper-mcp/config.ts";
 import { demandShort } from "../hyper-mcp/parse.ts";
 import { planPlugin, unmappedOf, type Plan } from "../hyper-mcp/plan.ts";
 import { SecretNames } from "../hyper-mcp/secret-names.ts";
-import { Refusal, Refusals } from "../refusal.ts";
+import { Refusal, refusedAt, Refusals } from "../refusal.ts";
 import { scan } from "../scan.ts";
 import { refuseName, refuseTaken } from "../servlet-name.ts";
 import { addSource, removeSource, TRUST_OPTIONS, trustIn, type Trust } from "../sources/add.ts";
@@ -91,16 +91,12 @@ async function plansOf(
   const refusals = new Refusals();
   const plans: Plan[] = [];
   for (const [name, plugin] of Object.entries(plugins)) {
-    await refusals.collect(() => {
-      try {
-        refuseUnfit(name, taken, folders);
-        taken.set(alike(name), `plugins.${name}`);
-        plans.push(planPlugin(name, plugin, { ...(state && { state }), literals, names }));
-      } catch (error) {
-        if (!(error instanceof Refusal)) throw error;
-        throw new Refusal(`${file}: plugins.${name}: ${error.message}`);
-      }
-    });
+    const add = async () => {
+      refuseUnfit(name, taken, folders);
+      taken.set(alike(name), `plugins.${name}`);
+      plans.push(planPlugin(name, plugin, { ...(state && { state }), literals, names }));
+    };
+    await refusals.collect(() => add().catch(refusedAt(`${file}: plugins.${name}`)));
   }
   refusals.throwAll();
   if (plans.length === 0) throw new Refusal(`${file}: it has no plugins: name some in "plugins"`);
@@ -132,8 +128,7 @@ function trustFor(file: string, config: HyperConfig, flags: Flags): Trust {
   try {
     return trustOf(config);
   } catch (error) {
-    if (error instanceof Refusal) throw new Refusal(`${file}: ${error.message}`);
-    throw error;
+    return refusedAt(file)(error);
   }
 }
 
@@ -236,8 +231,7 @@ function commands(plans: readonly Plan[]): string[] {
   const sources = new Map<string, Set<string>>();
   for (const { name, secrets } of plans) {
     for (const { variable, from } of secrets) {
-      const all = sources.get(variable) ?? new Set();
-      sources.set(variable, all.add(`${name}: ${from}`));
+      sources.getOrInsertComputed(variable, () => new Set()).add(`${name}: ${from}`);
     }
   }
   return [...sources].map(

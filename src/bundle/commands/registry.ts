@@ -12,8 +12,8 @@ import {
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
-import type { Json } from "../../core/model.ts";
-import { printableText } from "../../core/text.ts";
+import { isObject, type Json } from "../../core/model.ts";
+import { jsonIn, printableText } from "../../core/text.ts";
 import { argumentsIn, misused } from "../arguments.ts";
 import { writeIfNew } from "../cache.ts";
 import { Refusal } from "../refusal.ts";
@@ -193,17 +193,8 @@ async function headersOf(
 function existing(file: string): Json {
   if (!existsSync(file)) return {};
   const known = jsonIn(readFileSync(file, "utf8"));
-  if (typeof known !== "object" || known === null || Array.isArray(known))
-    throw new Refusal(`${file} is not a JSON object. Mend or remove it first.`);
-  return known as Json;
-}
-
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  if (isObject(known)) return known;
+  throw new Refusal(`${file} is not a JSON object. Mend or remove it first.`);
 }
 
 /** The private key in this folder; `mayMake` makes one if there is none. Throws a `Refusal`. */

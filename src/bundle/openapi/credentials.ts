@@ -31,9 +31,8 @@ export function chosenCredentials(
       const names = namesOf(requirement);
       const ranks = names.map((name) => rankOf(schemeOf(name)));
       if (names.length === 0) continue;
-      const way = ways.get(names.join()) ?? { names, fits: 0, rank: Math.min(...ranks) };
-      way.fits++;
-      ways.set(names.join(), way);
+      const begin = () => ({ names, fits: 0, rank: Math.min(...ranks) });
+      ways.getOrInsertComputed(names.join(), begin).fits++;
     }
   }
   const usable = [...ways.values()].filter(({ rank }) => rank > 0);

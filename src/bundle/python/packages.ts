@@ -132,9 +132,8 @@ async function resolved(
     if (needsSockets(name)) throw new Refusal(`${by}: ${adviceOnPackage(name)}`);
   const queue = [...wanted];
   for (let one = queue.shift(); one !== undefined; one = queue.shift()) {
-    const all = required.get(one.name) ?? [];
+    const all = required.getOrInsertComputed(one.name, () => []);
     all.push(one);
-    required.set(one.name, all);
     const known = chosen.get(one.name);
     // It fits what came before.
     const isFit = known !== undefined && isAllowed(known, [one]);

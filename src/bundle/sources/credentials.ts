@@ -5,6 +5,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import * as z from "zod";
 import { limits } from "../../core/limits.ts";
+import { jsonIn } from "../../core/text.ts";
 import { Refusal } from "../refusal.ts";
 
 /** A login at one host. */
@@ -44,10 +45,8 @@ export async function registryCredentialsFor(host: string): Promise<Credentials 
   const path = join(process.env["DOCKER_CONFIG"] ?? join(homedir(), ".docker"), "config.json");
   const text = await readFile(path, "utf8").catch(() => undefined);
   if (text === undefined) return undefined;
-  let config: z.infer<typeof configSchema>;
-  try {
-    config = configSchema.parse(JSON.parse(text));
-  } catch {
+  const { data: config } = configSchema.safeParse(jsonIn(text));
+  if (config === undefined) {
     // The reason would quote the file, which holds passwords.
     throw new Refusal(
       `${path}: it is not a valid Docker config: correct it, or set DOCKER_CONFIG to another folder`,
@@ -98,14 +97,13 @@ async function ask(helper: string, name: string): Promise<Credentials | undefine
   child.stdin!.end(name);
   const output = await promise;
   if (output === undefined) return undefined;
-  try {
-    const { Username: user, Secret: password } = helperSchema.parse(JSON.parse(output));
-    return user === "<token>"
-      ? { user: "", password: "", identityToken: password }
-      : { user, password };
-  } catch {
+  const { data } = helperSchema.safeParse(jsonIn(output));
+  if (data === undefined)
     throw new Refusal(
       `${program}: its answer about ${name} does not have the form of credentials: log in again`,
     );
-  }
+  const { Username: user, Secret: password } = data;
+  return user === "<token>"
+    ? { user: "", password: "", identityToken: password }
+    : { user, password };
 }

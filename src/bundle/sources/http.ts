@@ -101,12 +101,11 @@ const resolved = new Map<string, Promise<dns.LookupAddress[]>>();
 
 /** The addresses of a host, resolved once: whoever answers for its name could change them after they were checked. */
 function addressesOf(host: string): Promise<dns.LookupAddress[]> {
-  const known = resolved.get(host);
-  if (known !== undefined) return known;
-  const found = dns.promises.lookup(host, { all: true });
-  resolved.set(host, found);
-  found.catch(() => resolved.delete(host));
-  return found;
+  return resolved.getOrInsertComputed(host, () => {
+    const found = dns.promises.lookup(host, { all: true });
+    found.catch(() => resolved.delete(host));
+    return found;
+  });
 }
 
 /** True if a host is in a private network, by its name or all of its addresses. */

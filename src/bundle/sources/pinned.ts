@@ -1,7 +1,7 @@
 /** The wasm of a servlet as the lock file pins it. */
 import { basename, dirname, join, resolve } from "node:path";
 import { readIfThere, writeWhole } from "../cache.ts";
-import { Refusal } from "../refusal.ts";
+import { Refusal, refusedAt } from "../refusal.ts";
 import { ociDigestOf, LOCK_FILE, readPin, type Pin } from "./lock.ts";
 import { openSource } from "./origin.ts";
 
@@ -43,18 +43,14 @@ export async function pinnedWasm(
   const kept = await readIfThere(cachedPath(cache, pin.digest));
   if (kept !== undefined && ociDigestOf(kept, pin.digest) === pin.digest) return kept;
   progress(`fetching ${source}`);
-  try {
-    const wasm = await (await openSource(source, folder, pin.manifest)).wasm();
-    const digest = ociDigestOf(wasm, pin.digest);
-    if (digest !== pin.digest) {
-      throw new Refusal(
-        `${source}: it has the digest ${digest} now, and ${LOCK_FILE} pins ${pin.digest}: see what has changed with \`${update}\``,
-      );
-    }
-    await cacheWasm(cache, wasm, digest);
-    return wasm;
-  } catch (error) {
-    if (error instanceof Refusal) throw new Refusal(`${folder}: ${error.message}`);
-    throw error;
+  const opened = openSource(source, folder, pin.manifest);
+  const wasm = await opened.then((one) => one.wasm()).catch(refusedAt(folder));
+  const digest = ociDigestOf(wasm, pin.digest);
+  if (digest !== pin.digest) {
+    throw new Refusal(
+      `${folder}: ${source}: it has the digest ${digest} now, and ${LOCK_FILE} pins ${pin.digest}: see what has changed with \`${update}\``,
+    );
   }
+  await cacheWasm(cache, wasm, digest);
+  return wasm;
 }

@@ -1,6 +1,7 @@
 /** One repository of a container registry: https://github.com/opencontainers/distribution-spec/blob/main/spec.md */
 import * as z from "zod";
 import { limits } from "../../core/limits.ts";
+import { jsonIn } from "../../core/text.ts";
 import { isLoopback } from "../../http/private-hosts.ts";
 import { Refusal } from "../refusal.ts";
 import { registryCredentialsFor, type Credentials } from "./credentials.ts";
@@ -249,10 +250,4 @@ function readManifest(body: Uint8Array, place: string): OciManifest {
 }
 
 /** A value from JSON; undefined if it is not JSON. */
-export function parsedJson(bytes: Uint8Array | string): unknown {
-  try {
-    return JSON.parse(typeof bytes === "string" ? bytes : new TextDecoder().decode(bytes));
-  } catch {
-    return undefined;
-  }
-}
+export const parsedJson = (bytes: Uint8Array): unknown => jsonIn(new TextDecoder().decode(bytes));

@@ -9,6 +9,7 @@ import { toSignedEntity, toTrustMaterial, Verifier } from "@sigstore/verify";
 import * as z from "zod";
 import { fits } from "../../core/glob.ts";
 import { limits } from "../../core/limits.ts";
+import { jsonIn } from "../../core/text.ts";
 import { Refusal } from "../refusal.ts";
 import type { OciImage } from "./image.ts";
 import type { Signed } from "./lock.ts";
@@ -104,7 +105,7 @@ export function publicKey(pem: string): KeyObject {
 async function trustedRoot(path: string | undefined, cache: string): Promise<TrustedRoot> {
   if (path !== undefined) {
     const text = await readFile(path, "utf8").catch(() => "");
-    const value = parsedJson(text);
+    const value = jsonIn(text);
     if (value !== undefined) return TrustedRoot.fromJSON(value);
     throw new Refusal(`${path}: it is not a trusted root: give Sigstore's trusted_root.json`);
   }
@@ -175,9 +176,7 @@ function simpleSignature({ annotations = {} }: OciDescriptor, payload: Uint8Arra
     },
     bundle() {
       const certificate = annotations["dev.sigstore.cosign/certificate"];
-      const logged = rekorSchema.safeParse(
-        parsedJson(annotations["dev.sigstore.cosign/bundle"] ?? ""),
-      );
+      const logged = rekorSchema.safeParse(jsonIn(annotations["dev.sigstore.cosign/bundle"] ?? ""));
       if (certificate === undefined) throw new Error("it has no certificate, only a key");
       if (!logged.success) throw new Error("it has no entry in a transparency log");
       const artifact = Buffer.from(payload);

@@ -82,9 +82,8 @@ export class Packages {
   async #inBrowser(path: string): Promise<OnLoadResult | undefined> {
     const of = packageOf(path);
     if (of === undefined || this.#inBrowsers.has(of.folder)) return undefined;
-    const known = this.#fields.get(of.folder) ?? browserField(of);
-    this.#fields.set(of.folder, known);
-    const by = (await known)?.get(`./${relative(of.folder, path).replaceAll("\\", "/")}`);
+    const known = await this.#fields.getOrInsertComputed(of.folder, () => browserField(of));
+    const by = known?.get(`./${relative(of.folder, path).replaceAll("\\", "/")}`);
     if (typeof by !== "string") return undefined;
     const file = join(of.folder, by);
     const read = (from: string) => readFile(from, "utf8").catch(() => "");
@@ -94,8 +93,7 @@ export class Packages {
   }
 
   #noteImport(name: string, importer: string): void {
-    const importers = this.#importers.get(name) ?? new Set();
-    this.#importers.set(name, importers.add(importer));
+    this.#importers.getOrInsertComputed(name, () => new Set()).add(importer);
   }
 
   /**

@@ -8,6 +8,7 @@ import { hasTasks, olderAsk, pageIn } from "./shapes.ts";
 import { Again, perform, whateverFor, type Waiting } from "../../calls/engine.ts";
 import type { Json } from "../../core/model.ts";
 import { withRecordedAnswer } from "../../core/record.ts";
+import { mapValues } from "../../core/values.ts";
 import type { Entry } from "../../servlets/registry.ts";
 import { linkAsker, linkIn, type HandOver } from "../../asks/links.ts";
 
@@ -27,9 +28,7 @@ const UNABLE = {
 export const failingAsker =
   (why: keyof typeof UNABLE): Asker =>
   async (asks) =>
-    Object.fromEntries(
-      Object.entries(asks).map(([key, ask]) => [key, cannotAsk(ask, UNABLE[why])]),
-    );
+    mapValues(asks, (ask) => cannotAsk(ask, UNABLE[why]));
 
 /**
  * The asker of a client that accepts no stream. If only pages are asked for, and the client opens pages, it throws

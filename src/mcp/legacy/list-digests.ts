@@ -1,5 +1,4 @@
-import { sha256 } from "@noble/hashes/sha2.js";
-import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+import { hexDigestNow } from "../../core/digest.ts";
 import type { Lists } from "../../core/model.ts";
 import type { Bundle } from "../../servlets/bundle.ts";
 import type { Profile } from "../../servlets/profiles.ts";
@@ -21,7 +20,7 @@ export function listDigests(
       manifest,
       lists ? pick(lists) : hash,
     ]);
-    return bytesToHex(sha256(utf8ToBytes(JSON.stringify(profile ? [all, profile] : all))));
+    return hexDigestNow(JSON.stringify(profile ? [all, profile] : all));
   };
   return {
     tools: digest(({ tools }) => tools),

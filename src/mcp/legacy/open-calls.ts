@@ -1,11 +1,10 @@
 import { hearing, isListener } from "./session-methods.ts";
-import type { SessionCall as Call, SessionParts, SessionStore } from "./session-store.ts";
+import type { SessionCall as Call, SessionParts } from "./session-store.ts";
 import { report, Fault } from "../../core/errors.ts";
 import { type Notification, isObject, type Json } from "../../core/model.ts";
 import type { OpenPost } from "./open-post.ts";
 import { OWN, type SessionStreams } from "./session-streams.ts";
 import { TASK_RESULT, related, takesAsTask } from "./tasks.ts";
-import type { Tasks } from "../../calls/tasks.ts";
 import { limits } from "../../core/limits.ts";
 import { answerOf } from "../../asks/answers.ts";
 import type { ClientResponse } from "../wire/message.ts";
@@ -148,12 +147,6 @@ export class OpenCalls {
   }
 }
 
-interface AskDependencies {
-  store: SessionStore;
-  streams: SessionStreams;
-  tasks: (scopes?: Post["scopes"]) => Tasks;
-}
-
 /** The recipient of a task's asks: the newest call that waits for the task. */
 interface Addressee {
   call: () => { stream: number } | undefined;
@@ -164,7 +157,7 @@ interface Addressee {
 
 /** The open requests of the server to a session's client. */
 class SessionAsks {
-  readonly #parts: AskDependencies;
+  readonly #parts: OpenCallDependencies;
   readonly #open = new Map<number, StoredAsk>();
   /**
    * Answered or withdrawn keys of each task. Older messages of the task may still arrive; since it never reuses a
@@ -175,7 +168,7 @@ class SessionAsks {
   readonly #rounds = new Map<string, number>();
   #settling = Promise.resolve();
 
-  constructor(parts: AskDependencies) {
+  constructor(parts: OpenCallDependencies) {
     this.#parts = parts;
     for (const ask of parts.store.asks()) this.#open.set(ask.number, ask);
   }
@@ -284,8 +277,7 @@ class SessionAsks {
   }
 
   #close({ task, key }: Pick<StoredAsk, "task" | "key">): void {
-    const keys = this.#closed.get(task) ?? new Set();
-    this.#closed.set(task, keys.add(key));
+    this.#closed.getOrInsertComputed(task, () => new Set()).add(key);
   }
 
   /** Drops the state of a task whose call has ended. */

@@ -1,6 +1,5 @@
 import type { LoggingLevel } from "../../sdk/types.ts";
-import { sha256 } from "@noble/hashes/sha2.js";
-import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+import { hexDigestNow } from "../../core/digest.ts";
 import { Alarm } from "../../storage/alarm.ts";
 import { callerKey } from "../../core/callers.ts";
 import { limits } from "../../core/limits.ts";
@@ -17,16 +16,13 @@ import {
   type StoredCall,
   type SessionRow,
 } from "./session-rows.ts";
-import { hasRow, hasTable } from "../../storage/tables.ts";
+import { hasRow, hasTable, firstRow } from "../../storage/tables.ts";
 import type { Sealer } from "../../storage/vault.ts";
 import type { Tasks } from "../../calls/tasks.ts";
 import type { DetailedTask } from "../../calls/task-object.ts";
 import type { Registry } from "../../servlets/registry.ts";
 import type { Trace } from "../../observe/trace-context.ts";
 import type { OpenPost } from "./open-post.ts";
-
-/** Of an id that a servlet has chosen, which may say something. */
-const digestOf = (id: string): string => bytesToHex(sha256(utf8ToBytes(id)));
 
 /** The tables of one session, except its events. */
 export class SessionStore {
@@ -47,7 +43,7 @@ export class SessionStore {
     this.rows = new SealedRows(storage.sql, sealer);
     const { sql } = storage;
     if (!hasTable(sql, "session")) return;
-    this.#row = sql.exec<SessionRow>("SELECT * FROM session").toArray()[0];
+    this.#row = firstRow(sql.exec<SessionRow>("SELECT * FROM session"));
     this.#storedUse = this.#row?.used ?? 0;
   }
 
@@ -227,10 +223,13 @@ export class SessionStore {
     return (await this.rows.text(`ask ${number}`)) as OpenAsk | undefined;
   }
 
-  /** Notes a page that the client is asked to open; of too many it forgets the oldest. */
+  /**
+   * Notes a page that the client is asked to open, by the digest of its id, in which a servlet may have said something; of
+   * too many it forgets the oldest.
+   */
   addPage(elicitationId: string): void {
     const { sql } = this.#storage;
-    sql.exec("INSERT OR REPLACE INTO pages (id) VALUES (?)", digestOf(elicitationId));
+    sql.exec("INSERT OR REPLACE INTO pages (id) VALUES (?)", hexDigestNow(elicitationId));
     const last = "(SELECT MAX(number) FROM pages)";
     sql.exec(`DELETE FROM pages WHERE number <= ${last} - ?`, limits.sessionPages);
   }
@@ -238,7 +237,7 @@ export class SessionStore {
   /** True once for each page that was added. */
   takePage(elicitationId: string): boolean {
     const take = "DELETE FROM pages WHERE id = ? RETURNING 1";
-    return hasRow(this.#storage.sql, take, digestOf(elicitationId));
+    return hasRow(this.#storage.sql, take, hexDigestNow(elicitationId));
   }
 
   /** Returns false if there are too many, or they are too long together. */

@@ -1,4 +1,5 @@
 /** The list of entries: search, the keyboard, and panes, whose forms load the client. */
+import { percentDecoded } from "../../core/text.ts";
 import type { Callee } from "../programs.ts";
 import type { Target } from "./targets.ts";
 
@@ -40,7 +41,8 @@ export function follow(explore: Element, served: Served): void {
   });
 
   // An address of former times names an entry of the list.
-  const named = document.getElementById(decoded(location.hash.slice(1)));
+  // An id is encoded itself.
+  const named = document.getElementById(percentDecoded(location.hash.slice(1)));
   const link = named?.querySelector<HTMLAnchorElement>(":scope.entry > a");
   if (link && !panes) return location.replace(link.href);
   if (!panes) return;
@@ -128,15 +130,6 @@ function mount(pane: HTMLElement, { mcp, callee }: Served): void {
     onReady();
   };
   import("./try.tsx").then(shown, failed);
-}
-
-function decoded(text: string): string {
-  try {
-    // An id is encoded itself.
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 /** Keeps the list to what the fields above it say. */

@@ -1,7 +1,9 @@
 /** A form for a schema: its parts, what is typed into them, and what is wrong with that. */
 import { UriTemplate } from "@modelcontextprotocol/client";
 import { isObject, type Json } from "../../core/model.ts";
+import { jsonIn } from "../../core/text.ts";
 import { oncePer } from "../../core/once-per.ts";
+import { mapValues } from "../../core/values.ts";
 import { asTyped, fieldsOf, fieldValue, type Field } from "../../schema/fields.ts";
 import { holdsSecret, targetOf } from "../../schema/secrets.ts";
 import { rulesOf } from "../../schema/words.ts";
@@ -65,9 +67,7 @@ function membersOf({ properties, required }: Json, within: Within): FormPart[] {
   const { root, path, id } = within;
   const known = isObject(properties) ? properties : {};
   const nullable = new Set(Object.keys(known).filter((name) => mayBeNull(known[name], root)));
-  const plains = Object.fromEntries(
-    Object.entries(known).map(([name, one]) => [name, withFewOptions(plain(one, root))]),
-  );
+  const plains = mapValues(known, (one) => withFewOptions(plain(one, root)));
   return fieldsOf({ properties: plains, required }).map((field) =>
     partOf({ ...field, id: `${id}${field.id}` }, plains[field.name]!, {
       ...within,
@@ -298,14 +298,7 @@ function isUntouched({ field, members }: FormPart, value: unknown): boolean {
   return JSON.stringify(asTyped(field, value)) === JSON.stringify(field.default);
 }
 
-export function isJson(text: string): boolean {
-  try {
-    JSON.parse(text.trim() || "null");
-    return true;
-  } catch {
-    return false;
-  }
-}
+export const isJson = (text: string): boolean => jsonIn(text.trim() || "null") !== undefined;
 
 /** The initial texts of a part, from this content or from its schema. */
 export function typedFor({ field, item }: FormPart, given: unknown): readonly string[] {

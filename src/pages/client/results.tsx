@@ -2,7 +2,7 @@
 import { useState } from "hono/jsx/dom";
 import { isObject, type Json } from "../../core/model.ts";
 import { excessOf } from "../../core/shape.ts";
-import { printableText } from "../../core/text.ts";
+import { jsonIn, printableText } from "../../core/text.ts";
 import type { TimedMessage } from "./mcp.ts";
 
 /** Longer texts are cut, since a page with a megabyte of text is slow. */
@@ -128,12 +128,8 @@ const LEVELS = 100;
 /** The object or list that a text is the JSON of. */
 function valueIn(text: string): object | undefined {
   if (text.length > CHARACTERS || !/^\s*[[{]/.test(text)) return undefined;
-  try {
-    const value = JSON.parse(text) as object;
-    return excessOf(value, { depth: LEVELS }) === undefined ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = jsonIn(text) as object | undefined;
+  return excessOf(value, { depth: LEVELS }) === undefined ? value : undefined;
 }
 
 /** True for a text that says no more than the structured content does. */
@@ -285,7 +281,7 @@ const list = (value: unknown): Json[] =>
 export const ResultView = ({ result, read }: { result: Json; read: Read }) => {
   const { structuredContent } = result;
   const [way, setWay] = useState<"Result" | "JSON" | "Raw">("Result");
-  const json = structuredContent ?? jsonIn(result);
+  const json = structuredContent ?? soleJson(result);
   const ways = (["Result", "JSON", "Raw"] as const).filter(
     (one) => one !== "JSON" || json !== undefined,
   );
@@ -312,7 +308,7 @@ export const ResultView = ({ result, read }: { result: Json; read: Read }) => {
 };
 
 /** The JSON that the only text of a result is. */
-function jsonIn({ content }: Json): unknown {
+function soleJson({ content }: Json): unknown {
   const [first, ...others] = list(content);
   return first !== undefined && others.length === 0 ? valueIn(str(first["text"])) : undefined;
 }

@@ -13,13 +13,13 @@ import { cryptoCall, decodeText } from "../../wasm/web-calls.ts";
 import { askAll, keptSecret } from "./secret.ts";
 import { accessToken } from "./token.ts";
 import { isAskMethod, type Ask, type Asks } from "../../core/asks.ts";
+import { mapValues } from "../../core/values.ts";
 import { content } from "../tidy/content.ts";
 import { plainAnswer } from "./plain-answers.ts";
 
 /** `askAll` for guests that expect a result for each ask. Throws `missing_capability` (see `plainAnswer`). */
 async function plainAnswers(guest: Guest, asks: Asks): Promise<Record<string, Json>> {
-  const answers = Object.entries(await askAll(guest, asks));
-  return Object.fromEntries(answers.map(([key, answer]) => [key, plainAnswer(answer)]));
+  return mapValues(await askAll(guest, asks), plainAnswer);
 }
 
 /** The key of an ask to which the guest gave none: `ask_1`, `ask_2`, … */
@@ -39,8 +39,7 @@ function askIn(given: unknown, who: string): Ask {
 }
 
 /** Reads several requests under the guest's own keys. */
-const asksIn = (given: Json, who: string): Asks =>
-  Object.fromEntries(Object.entries(given).map(([key, one]) => [key, askIn(one, who)]));
+const asksIn = (given: Json, who: string): Asks => mapValues(given, (one) => askIn(one, who));
 
 /** The host function `who`, which sends the client one request of this method. */
 const asks =
@@ -78,11 +77,8 @@ function withTidyMedia(params: Json): Json {
 function withDashes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withDashes);
   if (!isObject(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, one]) => [
-      key,
-      key === "format" && one === "date_time" ? "date-time" : withDashes(one),
-    ]),
+  return mapValues(value, (one, key) =>
+    key === "format" && one === "date_time" ? "date-time" : withDashes(one),
   );
 }
 

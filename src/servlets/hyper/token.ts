@@ -2,6 +2,7 @@ import * as z from "zod/mini";
 import { once } from "../../core/once.ts";
 import { limits } from "../../core/limits.ts";
 import { isObject, type Json } from "../../core/model.ts";
+import { jsonIn } from "../../core/text.ts";
 import { GuestError } from "../../wasm/guest.ts";
 import type { GuestResponse } from "../../wasm/http.ts";
 
@@ -160,13 +161,9 @@ async function post(
   const body = encoder.encode(form.toString());
   const response = await does.request({ url, method: "POST", headers }, body);
   if (response.body.length > limits.issuerBytes) return {};
-  try {
-    const json: unknown = JSON.parse(decoder.decode(response.body));
-    const error = isObject(json) ? json["error"] : undefined;
-    return response.status === 200 ? { granted: json, error } : { error };
-  } catch {
-    return {};
-  }
+  const json = jsonIn(decoder.decode(response.body));
+  const error = isObject(json) ? json["error"] : undefined;
+  return response.status === 200 ? { granted: json, error } : { error };
 }
 
 /** Encoded for Basic authentication. https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1 */

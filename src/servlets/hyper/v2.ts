@@ -3,6 +3,7 @@ import type { CallContext } from "../../core/call-context.ts";
 import type { Json, Lists } from "../../core/model.ts";
 import { Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
+import { mapValues } from "../../core/values.ts";
 import { plainAnswer } from "./plain-answers.ts";
 import {
   outcomeOf,
@@ -115,10 +116,9 @@ const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
  */
 function givenTo({ input }: CallContext): Json | undefined {
   if (input === undefined) return undefined;
-  const answers = Object.entries(input.responses);
-  const hasFailed = answers.some(([, answer]) => "failed" in answer);
+  const hasFailed = Object.values(input.responses).some((answer) => "failed" in answer);
   return {
-    inputResponses: Object.fromEntries(answers.map(([key, one]) => [key, plainAnswer(one)])),
+    inputResponses: mapValues(input.responses, plainAnswer),
     ...(hasFailed && { inputAnswers: input.responses }),
     ...(input.state !== undefined && { requestState: input.state }),
   };

@@ -1,0 +1,6 @@
+/** The object with what `map` makes of each of its values. */
+export const mapValues = <T, U>(
+  object: Readonly<Record<string, T>>,
+  map: (value: T, key: string) => U,
+): Record<string, U> =>
+  Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value, key)]));
