@@ -52,6 +52,8 @@ interface PageOptions {
   headers?: Record<string, string>;
   /** The title of a page that its name does not tell from others. */
   title?: string;
+  /** Where signing in leads back to; the page of its name by default. */
+  at?: string;
   /** Added to the style of all console pages. */
   extraStyle?: string;
 }
@@ -61,24 +63,24 @@ export function consolePage(
   site: ConsoleSite,
   name: PageName,
   body: Markup,
-  { status = 200, headers = {}, extraStyle = "", title }: PageOptions = {},
+  { status = 200, headers = {}, extraStyle = "", title, at = PAGES[name] }: PageOptions = {},
 ): Promise<Response> {
   return documentOf(site, body, {
     status,
     headers: new Headers(headers),
     ...((title ?? name) !== "Home" && { name: title ?? name }),
-    nav: nav(site, name),
+    nav: nav(site, name, at),
     isSlim: false,
     extraStyle,
     ...(site.script !== undefined && { script: site.script }),
   });
 }
 
-function nav(site: ConsoleSite, current: PageName): Markup {
+function nav(site: ConsoleSite, current: PageName, at: string): Markup {
   const { visitor, hasSignIn, mcp, profile, pages } = site;
   const link = (name: PageName): Markup =>
     html`<a href="${PAGES[name]}" ${name === current ? html`aria-current="page"` : ""}>${name}</a>`;
-  const signIn = `${SIGN_IN_PATH}?back=${encodeURIComponent(PAGES[current])}`;
+  const signIn = `${SIGN_IN_PATH}?back=${encodeURIComponent(at)}`;
   return html`<nav
       aria-label="Pages"
       data-mcp="${mcp}"

@@ -49,7 +49,7 @@ export function startPage(page: StartPage): Promise<Response> {
   if (entry !== undefined && offers !== undefined) {
     const { body, title: name, isKnown } = entryPage(offers, entry);
     const extraStyle = exploreStyle + tryStyle + viewStyle;
-    const how = { title: name, status: isKnown ? 200 : 404, extraStyle };
+    const how = { title: name, at: page.at, status: isKnown ? 200 : 404, extraStyle };
     return consolePage(site, "Home", calling(endpoint, body), how);
   }
   const body = html`<h1 class="display">${shown(profile?.title ?? title)}</h1>
@@ -69,7 +69,7 @@ export function startPage(page: StartPage): Promise<Response> {
     ${connectSection(endpoint, visitor === undefined)}
     ${offers === undefined ? hidden(page) : exploreSection(offers)}
     ${profile === undefined && profiles.length > 0 ? profilesSection(profiles) : ""}`;
-  return consolePage(site, "Home", body, { extraStyle: style + exploreStyle });
+  return consolePage(site, "Home", body, { at: page.at, extraStyle: style + exploreStyle });
 }
 
 /** A part whose script calls this server. */
