@@ -1,16 +1,16 @@
 /** The most iterations of PBKDF2 that workerd allows. */
 const ITERATIONS = 100_000;
 
-/** A hash of the owner's passphrase: `pbkdf2$<iterations>$<salt>$<hash>`, the last two in base64. */
+/** A hash of the owner's passphrase: `pbkdf2:<iterations>:<salt>:<hash>`, the last two in base64; wrangler would expand a `$` of an .env. */
 export async function hashPassphrase(passphrase: string): Promise<string> {
   const salt = crypto.getRandomValues(new Uint8Array(16));
   const hash = await derive(passphrase, salt, ITERATIONS);
-  return `pbkdf2$${ITERATIONS}$${toBase64(salt)}$${toBase64(hash)}`;
+  return `pbkdf2:${ITERATIONS}:${toBase64(salt)}:${toBase64(hash)}`;
 }
 
 /** True if `hashed` was made of this passphrase. Takes the same time for every wrong one. */
 export async function isPassphrase(passphrase: string, hashed: string): Promise<boolean> {
-  const [, iterations, salt, expected] = hashed.split("$");
+  const [, iterations, salt, expected] = hashed.split(/[$:]/);
   if (salt === undefined || expected === undefined) return false;
   const hash = await derive(passphrase, fromBase64(salt), Number(iterations));
   const wanted = fromBase64(expected);

@@ -18,5 +18,5 @@ export async function sha256(text: string): Promise<Uint8Array> {
 /** SHA-256 of a text's UTF-8, in hex. */
 export const hexDigest = async (text: string): Promise<string> => (await sha256(text)).toHex();
 
-/** As `hexDigest`, where nothing can wait. */
+/** SHA-256 of a text's UTF-8 in hex, synchronously. */
 export const hexDigestNow = (text: string): string => sha256Now(utf8ToBytes(text)).toHex();

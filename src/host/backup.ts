@@ -13,7 +13,7 @@ async function main(): Promise<void> {
   const { values, positionals } = argumentsIn({ options, allowPositionals: true }, USAGE);
   const [command, folder, ...more] = positionals;
   if (folder === undefined) throw misused("Give a folder.", USAGE);
-  if (more.length > 0) throw misused(`${more.join(" ")} is too much.`, USAGE);
+  if (more.length > 0) throw misused(`Unexpected argument: ${more.join(" ")}.`, USAGE);
   if (command === "backup") {
     const copied = await backUp(values.storage, folder);
     const held = `the server stood still for ${Math.round(copied.heldMs)} ms`;

@@ -22,7 +22,7 @@ async function main(): Promise<void> {
   const { values, positionals } = argumentsIn({ options, allowPositionals: true }, USAGE);
   const [out, ...more] = positionals;
   if (out === undefined) throw misused("Give a folder.", USAGE);
-  if (more.length > 0) throw misused(`${more.join(" ")} is too much.`, USAGE);
+  if (more.length > 0) throw misused(`Unexpected argument: ${more.join(" ")}.`, USAGE);
   const configuration = await readConfiguration(values.config);
   await claim(out);
   await buildHosted(configuration, join(out, "worker"));
@@ -53,13 +53,15 @@ async function main(): Promise<void> {
   console.log(`${out} has the server. Start it there: node start.js --worker worker`);
 }
 
-/** Makes the folder, or takes one of an earlier time. Throws a `Refusal` for one with anything else, which would be overwritten. */
+/** Makes the folder, or reuses one that this command has made. Throws a `Refusal` for another that is not empty: it would be overwritten. */
 async function claim(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   const file = join(folder, "package.json");
   const [first] = await readdir(folder);
   if (first !== undefined && (await readFile(file, "utf8").catch(() => "")) !== PACKAGE)
-    throw new Refusal(`${folder} is not empty: it has ${first}. Name a new folder.`);
+    throw new Refusal(
+      `${folder} is not empty: it has ${first}. Name a new folder, or remove this one.`,
+    );
   await writeFile(file, PACKAGE);
 }
 

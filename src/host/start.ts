@@ -5,9 +5,9 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { argumentsIn } from "../bundle/arguments.ts";
-import { variableFilesIn } from "../bundle/commands/local-variables.ts";
 import { demandFree } from "../bundle/listening.ts";
 import { Refusal } from "../bundle/refusal.ts";
+import { variableFilesIn } from "../bundle/variable-files.ts";
 import { readConfiguration, type Configuration } from "./configuration.ts";
 import { exporterOf } from "./exporter.ts";
 import { servicesOf, type Hosted } from "./services.ts";

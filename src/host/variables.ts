@@ -58,7 +58,7 @@ export async function readVariables(
 
 async function readFileOf(file: string): Promise<Record<string, string>> {
   const text = await readFile(file, "utf8").catch((error: Error) => {
-    throw new Refusal(`--secrets ${file} cannot be read: ${error.message}`);
+    throw new Refusal(`${file} cannot be read: ${error.message}`);
   });
   return parseEnv(text) as Record<string, string>;
 }

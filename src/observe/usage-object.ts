@@ -132,7 +132,7 @@ export class Usage extends DurableObject<Env> {
     this.#keepMost("waiting", "until", limits.waitingTasks);
   }
 
-  /** Deletes the rows of a table but so many, those with the most in this column. */
+  /** Keeps the `count` rows with the largest values in `column`, and deletes the others. */
   #keepMost(table: string, column: string, count: number): void {
     const others = `SELECT rowid FROM ${table} ORDER BY ${column} DESC LIMIT -1 OFFSET ?`;
     this.#sql.exec(`DELETE FROM ${table} WHERE rowid IN (${others})`, count);

@@ -7,11 +7,11 @@ import { permissionsOf } from "../installs/permissions.ts";
 import { apiKeysOf, unknownScope } from "../settings/env.ts";
 import { hexDigest } from "../core/digest.ts";
 import { KEY_NAME, KEY_NAME_RULE, KEY_PREFIX, scopesInWords } from "../core/key-name.ts";
-import { Fault, httpStatus, report } from "../core/errors.ts";
+import { Fault, report } from "../core/errors.ts";
 import { isObject, type Principal } from "../core/model.ts";
 import { beyondOwn } from "../servlets/scopes.ts";
 import { limits, publicLimits } from "../core/limits.ts";
-import { pageFor, seeOther, type View, type Visit } from "./view.ts";
+import { pageFor, pageStatus, seeOther, type View, type Visit } from "./view.ts";
 import type { Server } from "../server.ts";
 import { consolePage, type Paged, type ConsoleSite, type Visited, type Visitor } from "./frame.ts";
 import { PAGES, SIGN_IN_PATH } from "./paths.ts";
@@ -423,9 +423,10 @@ export function addOperatorPages(app: HonoBase, parts: OperatorParts): void {
           try {
             return (await act(form, { ...parts, visit, token })) ?? (await view(400));
           } catch (error) {
-            const { data, message } = Fault.from(error);
+            const fault = Fault.from(error);
+            const { data, message } = fault;
             if (!isObject(data) || typeof data["field"] !== "string") throw error;
-            return view(httpStatus(Fault.from(error)), { form, field: data["field"], message });
+            return view(pageStatus(fault), { form, field: data["field"], message });
           }
         },
       });

@@ -237,10 +237,16 @@ async function formOf(request: Request): Promise<URLSearchParams> {
   );
 }
 
+/** The status of a page that says this: what a client of MCP did wrong comes with status 200. */
+export function pageStatus(fault: Fault): number {
+  const status = httpStatus(fault);
+  return status === 200 ? 400 : status;
+}
+
 function refusal(error: unknown, request: Request): View {
   const fault = report(error);
   const after = retryAfterOf(fault);
-  const status = httpStatus(fault) === 200 ? 400 : httpStatus(fault);
+  const status = pageStatus(fault);
   return {
     status,
     isAlone: true,

@@ -215,7 +215,7 @@ const settingsSchema = z.object({
       .string()
       .check(
         z.regex(
-          /^pbkdf2\$([1-9]\d{0,4}|100000)\$[A-Za-z0-9+/]{22,}={0,2}\$[A-Za-z0-9+/]{43}=$/,
+          /^pbkdf2([$:])([1-9]\d{0,4}|100000)\1[A-Za-z0-9+/]{22,}={0,2}\1[A-Za-z0-9+/]{43}=$/,
           "must be the hash that `npm run passphrase` prints, with at most 100000 iterations",
         ),
       ),

@@ -5,6 +5,7 @@ import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { VERSION } from "../../core/version.ts";
 import { OWN_EXTENSION } from "../own.ts";
+import { asksForHelp } from "../arguments.ts";
 import { Refusal, runCommand } from "../refusal.ts";
 import { runNodeScript, wrangler } from "./wrangler.ts";
 
@@ -24,7 +25,7 @@ edge-servlets new, list, inspect, import, add, update, remove, install, versions
                                 servlets: edge-servlets help servlets`;
 
 /** Commands that write into the project: elsewhere nothing would ever find their files, such as those of keys. */
-const WRITING = new Set(["add", "import", "keys", "new"]);
+const WRITING = new Set(["add", "import", "keys create", "keys revoke", "new"]);
 
 /** Commands of which no more is to be said than that. */
 const PLAIN = new Set(["bundle", "init", "passphrase", "size", "standalone"]);
@@ -88,7 +89,7 @@ async function perform(): Promise<number | void> {
     case "deploy":
       return (await import("./deploy.ts")).deploy(args);
     case "keys": {
-      if (args.length > 0) await demandProjectFor(command);
+      await demandProjectFor(`keys ${args[0]}`);
       const said = await (await import("./keys.ts")).keyCommand(args);
       return said === "" ? undefined : console.log(said);
     }
@@ -118,11 +119,8 @@ async function servlets(given: string[]): Promise<void> {
 
 /** Throws a `Refusal` for a command that writes, outside of a project. */
 async function demandProjectFor(given = ""): Promise<void> {
-  if (WRITING.has(given)) (await import("./wrangler-config.ts")).demandProject();
-}
-
-function asksForHelp(given: readonly string[]): boolean {
-  return given.includes("--help") || given.includes("-h");
+  if (WRITING.has(given) && !asksForHelp(args))
+    (await import("./wrangler-config.ts")).demandProject();
 }
 
 /** The project's vitest. */

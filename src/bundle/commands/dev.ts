@@ -14,8 +14,9 @@ import { isLoopback } from "../../http/private-hosts.ts";
 import { printable } from "../../core/text.ts";
 import { demandFree } from "../listening.ts";
 import { OWN_EXTENSION } from "../own.ts";
-import { localValues, variablesFileIn } from "./local-variables.ts";
+import { localValues } from "./local-variables.ts";
 import { Refusal, Refusals } from "../refusal.ts";
+import { variablesFileIn } from "../variable-files.ts";
 import { servletFolders } from "./folders.ts";
 import { serveBundles } from "./bundler.ts";
 import { prepareForWrangler } from "./entry.ts";
@@ -210,7 +211,7 @@ export async function dev(given: string[]): Promise<number> {
   const ended = wrangler(args, "inherit", { onMessage, signal: stopped.signal });
   const unserved = bundler.begin(async () => {
     const fault = await faultInSettings(all);
-    return fault && `${fault} Mend it in ${variablesFileIn(dirname(file))} or ${file}.`;
+    return fault && `${fault} Correct it in ${variablesFileIn(dirname(file))} or ${file}.`;
   });
   const stop = reloadForVariables(file, {
     faultIn: () => faultInSettings(all),

@@ -54,7 +54,7 @@ export async function installs(
   const [least, most] = COUNTS[command] ?? [1, 1];
   if (positionals.length < least) throw misused("Give a servlet's name.", INSTALLS_USAGE);
   const surplus = positionals[most];
-  if (surplus !== undefined) throw misused(`${surplus} is too much.`, INSTALLS_USAGE);
+  if (surplus !== undefined) throw misused(`Unexpected argument: ${surplus}.`, INSTALLS_USAGE);
   switch (command) {
     case "installed":
       return installed(server);

@@ -8,7 +8,7 @@ import { OPERATOR_SCOPE } from "../../core/model.ts";
 import { printable } from "../../core/text.ts";
 import { argumentsIn, misused } from "../arguments.ts";
 import { Refusal } from "../refusal.ts";
-import { variablesFileIn } from "./local-variables.ts";
+import { variablesFileIn } from "../variable-files.ts";
 import { wrangler } from "./wrangler.ts";
 
 /** Keys by their names, as the Worker's secret API_KEYS has them: a hash alone is a key that may do all. */
@@ -112,7 +112,7 @@ export async function keyCommand(
   const options = { scopes: { type: "string" }, expires: { type: "string" } } as const;
   const { positionals, values } = argumentsIn({ args, allowPositionals: true, options }, USAGE);
   const [command, name, ...more] = positionals;
-  if (more.length > 0) throw misused(`${more.join(" ")} is too much.`, USAGE);
+  if (more.length > 0) throw misused(`Unexpected argument: ${more.join(" ")}.`, USAGE);
   const file = join(folder, FILE);
   const isThere = existsSync(file);
   const keys = isThere ? readKeys(file) : {};

@@ -1,26 +1,15 @@
 /** Which variables and secrets does the Worker have on this machine? */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { parse } from "smol-toml";
 import * as z from "zod";
-
-/** The files of a folder that `npm run dev` reads variables from; what an earlier one has overrides. */
-export function variableFilesIn(folder: string): string[] {
-  const isThere = (name: string) => existsSync(join(folder, name));
-  // Where there is a .dev.vars, wrangler looks at no other.
-  return isThere(".dev.vars") ? [".dev.vars"] : [".env.local", ".env"].filter(isThere);
-}
-
-/** The file of a folder in which a new variable is read: a new .dev.vars would hide an .env. */
-export const variablesFileIn = (folder: string): string =>
-  variableFilesIn(folder)[0] ?? ".dev.vars";
 
 interface Named {
   config?: string;
   env?: string;
 }
 
-/** Those of wrangler.toml and `variableFilesIn`, as `wrangler dev` reads them: of another configuration or environment if named. */
+/** Those of wrangler.toml, .dev.vars and .env, as `wrangler dev` reads them: of another configuration or environment if named. */
 export async function localVariables(named: Named = {}): Promise<Set<string>> {
   const values = await localValues(named);
   // An empty one counts as missing.

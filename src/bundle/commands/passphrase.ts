@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { createInterface } from "node:readline";
 import { hashPassphrase } from "../../auth/passphrase.ts";
-import { variablesFileIn } from "./local-variables.ts";
+import { variablesFileIn } from "../variable-files.ts";
 
 /** Below this, a hundred tries an hour would find it in the end. */
 const SHORTEST = 12;

@@ -68,7 +68,7 @@ export async function registryCommand(
   const { positionals } = argumentsIn({ args, allowPositionals: true, options: {} }, USAGE);
   const [given, ...more] = positionals;
   if (given === undefined) throw misused("Give the server's URL.", USAGE);
-  if (more.length > 0) throw misused(`${more.join(" ")} is too much.`, USAGE);
+  if (more.length > 0) throw misused(`Unexpected argument: ${more.join(" ")}.`, USAGE);
   if (given === "key") return privateHex(keyIn(folder, false));
   const { origin, hostname } = serverAt(given);
   const ask = (path: string, init?: RequestInit) => request(fetch, origin + path, init);

@@ -7,7 +7,7 @@ import { examine, locate } from "./examine.ts";
 import { CACHE, progress, servletFolders, type Workspace } from "./folders.ts";
 import { LANGUAGES, newServlet } from "./new.ts";
 import { DOCS, isInstalled } from "../own.ts";
-import { argumentsIn } from "../arguments.ts";
+import { argumentsIn, asksForHelp } from "../arguments.ts";
 import { localVariables } from "./local-variables.ts";
 import { Refusal } from "../refusal.ts";
 import { importConfig } from "./import.ts";
@@ -48,6 +48,8 @@ const COMMANDS = [...USAGE.matchAll(/^npm run servlets -- (\w+)/gm)].map(([, nam
  * Throws a `Refusal`.
  */
 export async function servletCommand([command = "help", ...args]: string[]): Promise<void> {
+  // The other commands have a usage of their own.
+  if (["inspect", "list"].includes(command) && asksForHelp(args)) return console.log(USAGE);
   const folders = servletFolders();
   const workspace: Workspace = { folders, cache: CACHE, progress };
   switch (command) {

@@ -56,7 +56,7 @@ export async function state(args: string[]): Promise<string> {
   const needsFile = command === "export" || command === "import";
   if (needsFile && file === undefined) throw misused("Give a file, too.", STATE_USAGE);
   const [surplus] = needsFile ? more : [file, ...more];
-  if (surplus !== undefined) throw misused(`${surplus} is too much.`, STATE_USAGE);
+  if (surplus !== undefined) throw misused(`Unexpected argument: ${surplus}.`, STATE_USAGE);
   // Without `--scope` the command concerns the operator's own state, which is not what `--caller` asks for.
   if (values.caller !== undefined) {
     throw new Refusal(

@@ -418,7 +418,7 @@ describe("is refused with what to do:", () => {
       { args: ["--config", "none.toml"] },
       /none\.toml cannot be read[^]*--config/,
     ],
-    "no file of secrets": [{ args: ["--secrets", "none"] }, /--secrets none cannot be read/],
+    "no file of secrets": [{ args: ["--secrets", "none"] }, /^none cannot be read: ENOENT/m],
     "a secret that is missing": [{ args: ["--from-env", "GITHUB"] }, /There is no GITHUB/],
     "storage that is a file": [
       { args: ["--storage", "wrangler.toml"] },

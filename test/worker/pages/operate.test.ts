@@ -352,6 +352,7 @@ describe("a key that is made here", () => {
     const server = await served(["boss-10"]);
     const boss = await signedIn(server, "boss-10");
     const said = await boss.send(PATH, making((await boss.fetch(PATH)).html, of));
+    expect(said.response.status).toBe(why.includes("already") ? 409 : 400);
     expect(said.text).toContain(why);
     expect(secretIn(said.html)).toBe("");
     expect(formWith(said.html, "Make the key")).toMatchObject(of);

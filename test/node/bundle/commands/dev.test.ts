@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -151,12 +151,24 @@ test("a port that is taken is one line, and nothing is started", async () => {
 test("help is shown before anything is made", async () => {
   const empty = await mkdtemp(join(tmpdir(), "dev-help-"));
   const cli = resolve("src/bundle/commands/cli.ts");
-  for (const command of ["dev", "start", "size", "standalone"]) {
-    const ended = promisify(execFile)("node", [cli, command, "--help"], { cwd: empty });
-    const { stdout, stderr } = await ended;
-    expect(stdout).toMatch(/--port|edge-servlets size/);
+  for (const command of [
+    "dev",
+    "start",
+    "size",
+    "standalone",
+    "keys create",
+    "new",
+    "list",
+    "versions",
+  ]) {
+    const given = [cli, ...command.split(" "), "--help"];
+    const { stdout, stderr } = await promisify(execFile)("node", given, { cwd: empty });
+    expect(stdout).toMatch(
+      /--port|edge-servlets size|-- create NAME|-- new NAME|-- install SERVLET/,
+    );
     expect(stdout + stderr).not.toContain("The bundle was not made");
   }
+  expect(await readdir(empty)).toEqual([]);
 });
 
 describe("what is said when the server is ready", () => {

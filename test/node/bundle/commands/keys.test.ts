@@ -1,14 +1,26 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import fs from "node:fs";
-import { access, mkdtemp, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import {
+  access,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { keyCommand } from "../../../../src/bundle/commands/keys.ts";
+import { localValues } from "../../../../src/bundle/commands/local-variables.ts";
 import { Refusal } from "../../../../src/bundle/refusal.ts";
 import { isPassphrase } from "../../../../src/auth/passphrase.ts";
+import { readVariables } from "../../../../src/host/variables.ts";
 
 /** `npm run keys` and `npm run passphrase`, as an operator runs them. */
 
@@ -85,6 +97,8 @@ describe("npm run keys", () => {
       code: 1,
       stderr: expect.stringContaining("There is no wrangler.toml in this folder"),
     });
+    expect((await keysProcess("create", "--help")).stdout).toContain("npm run keys -- create NAME");
+    expect((await keysProcess("list")).stdout).toContain("No key was made here");
     expect(await readdir(folder)).toEqual([]);
     await writeFile(join(folder, "wrangler.toml"), "");
     await keys("create", "ada");
@@ -110,7 +124,7 @@ describe("npm run keys", () => {
     [["create"], "name of a key"],
     [["create", "a b"], "name of a key"],
     [["create", "owner"], "not anonymous, owner or jwt"],
-    [["create", "ada", "hello:*"], "hello:* is too much.\n\nnpm run keys -- create NAME"],
+    [["create", "ada", "hello:*"], "Unexpected argument: hello:*.\n\nnpm run keys -- create NAME"],
     [["create", "ada", "--expires", "yesterday"], "not a future time"],
     [["create", "ada", "--expires", ""], "not a future time"],
     [["create", "ada", "--expires", "3000000d"], "not a future time"],
@@ -134,6 +148,13 @@ describe("npm run keys", () => {
     expect(await keys("create", "ada")).toContain("the key of ada");
     expect(await readFile(join(folder, ".env"), "utf8")).toMatch(/^OTHER=1\nAPI_KEYS='\{"ada":/);
     await expect(access(join(folder, ".dev.vars"))).rejects.toThrow("ENOENT");
+    // As in a virtual environment of Python.
+    await rm(join(folder, ".env"));
+    await mkdir(join(folder, ".env"));
+    await keys("create", "eve");
+    expect(await variables()).toContain('"eve"');
+    await rm(join(folder, ".env"), { recursive: true });
+    await rm(join(folder, ".dev.vars"));
     // It overrides .env.
     await writeFile(join(folder, ".env.local"), "");
     await keys("create", "bob");
@@ -207,7 +228,20 @@ describe("npm run passphrase", () => {
     expect(stderr).toMatch(/in \.dev\.vars$/m);
     // A new .dev.vars would hide it.
     await writeFile(join(folder, ".env"), "OTHER=1\n");
-    expect((await passphrase("correct horse battery")).stderr).toMatch(/in \.env$/m);
+    const again = await passphrase("correct horse battery");
+    expect(again.stderr).toMatch(/in \.env$/m);
+    const [line = ""] = /OWNER_PASSPHRASE='.*'/.exec(again.stderr) ?? [];
+    await writeFile(join(folder, ".env"), line);
+    const config = join(folder, "wrangler.toml");
+    await writeFile(config, "");
+    const read = { OWNER_PASSPHRASE: again.stdout.trim() };
+    expect(await localValues({ config })).toEqual(read);
+    expect(
+      await readVariables({ vars: {}, secrets: [] } as never, {
+        files: [join(folder, ".env")],
+        environment: {},
+      }),
+    ).toEqual(read);
   });
 
   test("makes one where none is typed", async () => {

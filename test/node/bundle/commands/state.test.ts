@@ -118,7 +118,7 @@ test.each([
   [["shwo", "counting"], /^There is no command state shwo\..*state show NAME/s],
   [["--files"], /^Give a command\./],
   [["show"], /^Give a servlet's name\..*state show NAME/s],
-  [["show", "counting", "more"], /^more is too much\./],
+  [["show", "counting", "more"], /^Unexpected argument: more\./],
   [["export", "counting"], /^Give a file, too\..*state export NAME FILE/s],
   [["delete", "--wrong"], /Unknown option '--wrong'/],
   [["delete", "counting", "--caller", "ada"], /--scope caller:ada/],
