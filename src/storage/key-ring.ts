@@ -36,7 +36,11 @@ export class KeyRing extends DurableObject {
     if (newest !== undefined && newest.made > now - KEY_MS) {
       return { id: newest.id, bytes: new Uint8Array(newest.bytes) };
     }
-    sql.exec("DELETE FROM keys WHERE made < ?", now - KEY_MS - limits.taskMs);
+    // The newest stays: a clock that was far ahead for a moment must not take what is in use.
+    sql.exec(
+      "DELETE FROM keys WHERE made < ? AND id < (SELECT max(id) FROM keys)",
+      now - KEY_MS - limits.taskMs,
+    );
     const bytes = crypto.getRandomValues(new Uint8Array(32));
     sql.exec("INSERT INTO keys (bytes, made) VALUES (?, ?)", bytes, now);
     const { id } = sql.exec<{ id: number }>("SELECT last_insert_rowid() AS id").one();

@@ -1,4 +1,6 @@
+import { env } from "cloudflare:workers";
 import { afterEach, expect, test, vi } from "vitest";
+import type { KeyRing } from "../../../src/storage/key-ring.ts";
 import { Sealer } from "../../../src/storage/vault.ts";
 
 /** What is sealed is opened at its own place only, and whole. */
@@ -60,4 +62,26 @@ test("the key is asked for again within the hour, also where the clock was far a
   current = known[0]!;
   vi.setSystemTime(now + 3_700_000);
   expect(await sealedWith()).toBe(7);
+});
+
+test("the ring makes a key each month, and forgets those that nothing can need but for the last", async () => {
+  const ring = (env as unknown as { KEY_RING: DurableObjectNamespace<KeyRing> }).KEY_RING.getByName(
+    crypto.randomUUID(),
+  );
+  vi.useFakeTimers({ toFake: ["Date"] });
+  const now = Date.now();
+  const inDays = async (days: number) => {
+    vi.setSystemTime(now + days * 86_400_000);
+    return (await ring.current()).id;
+  };
+  expect([await inDays(0), await inDays(29), await inDays(31)]).toEqual([1, 1, 2]);
+  expect([await inDays(62), await ring.byId(1), (await ring.byId(2))?.id]).toEqual([
+    3,
+    undefined,
+    2,
+  ]);
+  // A clock that is wrong for a moment.
+  await inDays(500);
+  vi.setSystemTime(now + 62 * 86_400_000);
+  expect((await ring.byId(3))?.id).toBe(3);
 });
