@@ -221,8 +221,13 @@ describe("a definition is refused", () => {
     [
       "of an alias that is part of itself",
       'Tree = Union[int, list["Tree"]]\n@tool\ndef f(x: Tree): ...',
-      "the type hint `Tree` is part of itself. Define it by `type Tree = ...`, or as a class.",
+      "the type hint `Tree` cannot be resolved here. If it is an alias that names itself, write `type Tree = ...`",
     ],
+    ...['List["Unknown"]', 'list["Unknown"]'].map((hint): [string, string, RegExp] => [
+      `of an alias with a name that is not known: ${hint}`,
+      `type Names = ${hint}\n@tool\ndef f(x: Names): ...`,
+      /the type hint `Unknown` cannot be resolved here\..*; otherwise define or import it at module scope/,
+    ]),
     ["that asks the host", "fetch('https://a.example')", "fetch() works only inside a handler"],
     [
       "that reads the environment at module scope",
