@@ -92,9 +92,7 @@ def _imports(tree, package):
                 modules[alias.asname or alias.name] = alias.name
                 found.append({"name": alias.name, "line": node.lineno, "isLazy": is_lazy, "isOptional": is_optional})
         elif kind == "ImportFrom":
-            base = package.split(".") if node.level else []
-            base = base[: len(base) - node.level + 1] if node.level else base
-            name = ".".join([*base, *([node.module] if node.module else [])])
+            name = _absolute(node.level, node.module or "", package)
             names = [alias.name for alias in node.names]
             modules.update({alias.asname or alias.name: f"{name}.{alias.name}" for alias in node.names})
             found.append({"name": name, "names": names, "line": node.lineno, "isLazy": is_lazy, "isOptional": is_optional})
@@ -126,8 +124,17 @@ def _imports(tree, package):
 
 
 def _called(call):
-    """The name of the function or method that is called."""
-    return getattr(call.func, "attr", getattr(call.func, "id", None))
+    """The name of the function or method that is called; None for what is no call."""
+    function = getattr(call, "func", None)
+    return getattr(function, "attr", getattr(function, "id", None))
+
+
+def _absolute(level, name, package):
+    """The absolute name of a module that a package imports with so many dots; with its dots where no package is so far above."""
+    above = package.split(".") if package else []
+    if level > len(above):
+        return "." * level + name
+    return ".".join([*(above[: len(above) - level + 1] if level else []), *([name] if name else [])])
 
 
 def _package_of(call, modules, package):

@@ -285,6 +285,25 @@ describe("an import is refused, with what to write instead", () => {
     await expect(bundle({ "servlet.py": `${line}\n` })).rejects.toThrow(message);
   });
 
+  test.each<[line: string, message: string]>([
+    ["from .helpers import x, y as z", "from helpers import x, y"],
+    ["from . import helpers", "import helpers"],
+    ["from ..helpers import x", "from helpers import x"],
+    ["def f():\n  from .helpers import x", "from helpers import x"],
+  ])("a relative one beside servlet.py: %s", async (line, advice) => {
+    const files = { "servlet.py": `import json\n${line}\n`, "helpers.py": "x = y = 1\n" };
+    const at = line.startsWith("def") ? 3 : 2;
+    await expect(bundle(files)).rejects.toThrow(
+      `servlet.py:${at}: a relative import works only within a package: write ${advice}`,
+    );
+  });
+
+  test("but not a relative one with another beside it", async () => {
+    const text =
+      "try:\n  from .helpers import x\nexcept ImportError:\n  from helpers import x\nfrom edge_servlets import tool\ntool('f')(lambda: x)\n";
+    await expect(bundle({ "servlet.py": text, "helpers.py": "x = 1\n" })).resolves.toHaveLength(1);
+  });
+
   test("a server of the official SDK in a file of another name", async () => {
     const text =
       'from mcp.server.fastmcp import FastMCP\nmcp = FastMCP("a")\n@mcp.tool()\ndef f(): ...\n';
