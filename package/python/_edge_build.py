@@ -17,7 +17,7 @@ _FUNCTIONS = ("FunctionDef", "AsyncFunctionDef", "Lambda")
 _IMPORTERS = ("import_module", "__import__", "find_spec")
 _LISTERS = ("iter_modules", "walk_packages")
 # Of nodes whose text begins with that of another: the field that has it.
-_BEGINNINGS = {"BinOp": "left", "JoinedStr": "values", "FormattedValue": "value", "Call": "func"}
+_BEGINNINGS = {"BinOp": "left", "JoinedStr": "values", "FormattedValue": "value"}
 
 
 def _packed(head, parts):
@@ -89,7 +89,8 @@ def _imports(tree, package):
         kind = type(node).__name__
         if kind == "Import":
             for alias in node.names:
-                modules[alias.asname or alias.name] = alias.name
+                bound = alias.asname or alias.name.partition(".")[0]
+                modules[bound] = alias.name if alias.asname else bound
                 found.append({"name": alias.name, "line": node.lineno, "isLazy": is_lazy, "isOptional": is_optional})
         elif kind == "ImportFrom":
             name = _absolute(node.level, node.module or "", package)
@@ -143,21 +144,27 @@ def _package_of(call, modules, package):
     As in `import_module(f"shapes.{name}")`, `import_module("." + name, "shapes")` and `iter_modules(shapes.__path__)`.
     """
     start = call.args[0]
+    if _called(start) == "format":
+        start = getattr(start.func, "value", None)
     while (kind := type(start).__name__) in _BEGINNINGS:
         part = getattr(start, _BEGINNINGS[kind])
-        start = next(iter(part), None) if kind == "JoinedStr" else getattr(part, "value", None) if kind == "Call" else part
+        start = next(iter(part), None) if kind == "JoinedStr" else part
     if getattr(start, "attr", None) in ("__name__", "__path__"):
-        name = _dotted(start.value)
-        return modules.get(name, name)
-    known = getattr(start, "value", None)
-    if not isinstance(known, str):
+        first, *more = _dotted(start.value).split(".")
+        return ".".join([modules[first], *more]) if first in modules else package
+    text = getattr(start, "value", None)
+    if not isinstance(text, str):
         return package
-    if known.startswith("."):
+    name = text.lstrip(".")
+    level = len(text) - len(name)
+    if level:
         anchor = [*call.args[1:], *(one.value for one in call.keywords if one.arg == "package")]
         given = getattr(anchor[0], "value", None) if anchor else None
         package = given if isinstance(given, str) else package
-        return package + known.rpartition(".")[0]
-    return known.rpartition(".")[0] or package
+    inside = name.rpartition(".")[0]
+    if not all(part.isidentifier() for part in inside.split(".")):
+        inside = ""
+    return _absolute(level, inside, package) if level or inside else package
 
 
 def _dotted(node):
