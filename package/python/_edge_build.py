@@ -17,7 +17,7 @@ _FUNCTIONS = ("FunctionDef", "AsyncFunctionDef", "Lambda")
 _IMPORTERS = ("import_module", "__import__", "find_spec")
 _LISTERS = ("iter_modules", "walk_packages")
 # Of nodes whose text begins with that of another: the field that has it.
-_BEGINNINGS = {"BinOp": "left", "JoinedStr": "values", "FormattedValue": "value", "Call": "func"}
+_BEGINNINGS = {"BinOp": "left", "JoinedStr": "values", "FormattedValue": "value"}
 
 
 def _packed(head, parts):
@@ -89,12 +89,11 @@ def _imports(tree, package):
         kind = type(node).__name__
         if kind == "Import":
             for alias in node.names:
-                modules[alias.asname or alias.name] = alias.name
+                bound = alias.asname or alias.name.partition(".")[0]
+                modules[bound] = alias.name if alias.asname else bound
                 found.append({"name": alias.name, "line": node.lineno, "isLazy": is_lazy, "isOptional": is_optional})
         elif kind == "ImportFrom":
-            base = package.split(".") if node.level else []
-            base = base[: len(base) - node.level + 1] if node.level else base
-            name = ".".join([*base, *([node.module] if node.module else [])])
+            name = _absolute(node.level, node.module or "", package)
             names = [alias.name for alias in node.names]
             modules.update({alias.asname or alias.name: f"{name}.{alias.name}" for alias in node.names})
             found.append({"name": name, "names": names, "line": node.lineno, "isLazy": is_lazy, "isOptional": is_optional})
@@ -126,8 +125,17 @@ def _imports(tree, package):
 
 
 def _called(call):
-    """The name of the function or method that is called."""
-    return getattr(call.func, "attr", getattr(call.func, "id", None))
+    """The name of the function or method that is called; None for what is no call."""
+    function = getattr(call, "func", None)
+    return getattr(function, "attr", getattr(function, "id", None))
+
+
+def _absolute(level, name, package):
+    """The absolute name of a module that a package imports with so many dots; with its dots where no package is so far above."""
+    above = package.split(".") if package else []
+    if level > len(above):
+        return "." * level + name
+    return ".".join([*(above[: len(above) - level + 1] if level else []), *([name] if name else [])])
 
 
 def _package_of(call, modules, package):
@@ -136,21 +144,27 @@ def _package_of(call, modules, package):
     As in `import_module(f"shapes.{name}")`, `import_module("." + name, "shapes")` and `iter_modules(shapes.__path__)`.
     """
     start = call.args[0]
+    if _called(start) == "format":
+        start = getattr(start.func, "value", None)
     while (kind := type(start).__name__) in _BEGINNINGS:
         part = getattr(start, _BEGINNINGS[kind])
-        start = next(iter(part), None) if kind == "JoinedStr" else getattr(part, "value", None) if kind == "Call" else part
+        start = next(iter(part), None) if kind == "JoinedStr" else part
     if getattr(start, "attr", None) in ("__name__", "__path__"):
-        name = _dotted(start.value)
-        return modules.get(name, name)
-    known = getattr(start, "value", None)
-    if not isinstance(known, str):
+        first, *more = _dotted(start.value).split(".")
+        return ".".join([modules[first], *more]) if first in modules else package
+    text = getattr(start, "value", None)
+    if not isinstance(text, str):
         return package
-    if known.startswith("."):
+    name = text.lstrip(".")
+    level = len(text) - len(name)
+    if level:
         anchor = [*call.args[1:], *(one.value for one in call.keywords if one.arg == "package")]
         given = getattr(anchor[0], "value", None) if anchor else None
         package = given if isinstance(given, str) else package
-        return package + known.rpartition(".")[0]
-    return known.rpartition(".")[0] or package
+    inside = name.rpartition(".")[0]
+    if not all(part.isidentifier() for part in inside.split(".")):
+        inside = ""
+    return _absolute(level, inside, package) if level or inside else package
 
 
 def _dotted(node):
@@ -529,15 +543,10 @@ def _arguments_of(frame):
 
 def _import_all(names, own):
     """Imports modules; gives the lines of the author's files that ask for the time or for chance meanwhile."""
-    import time
-
     asked = []
 
+    # An exception in it would end the profile, and with it the warnings.
     def note(frame, event, argument):
-        if event == "c_call" and argument is time.sleep:
-            raise RuntimeError(
-                "time.sleep() and asyncio.sleep() work only inside a handler: module scope runs once, when the servlet is built."
-            )
         caller = frame if event == "c_call" else frame.f_back
         # A dataclass makes its defaults in code that has no file.
         while caller is not None and caller.f_code.co_filename == "<string>":

@@ -13,7 +13,9 @@ from ._errors import FetchError
 from ._json import decode, decode_bytes, encode, encode_of
 
 type Query = Mapping[str, object] | Sequence[tuple[str, object]]
-type Body = str | bytes | bytearray | memoryview | Mapping[str, object] | Iterable[bytes]
+type Body = str | bytes | bytearray | memoryview | Query | Iterable[bytes]
+
+_BYTES = (bytes, bytearray, memoryview)
 
 
 class Headers(Mapping[str, str]):
@@ -107,7 +109,8 @@ def fetch(
     """Makes a request, to a host that `allowed_hosts` in servlet.json has; redirects are followed to such hosts only.
 
     `method` is GET by default, and POST with a body: `json`; `data`, which is a text, bytes, parts of bytes or the fields of a
-    form; or `files` (with the fields in `data`), by name as bytes, `(file name, bytes)` or `(file name, bytes, media type)`.
+    form (a dict or pairs); or `files` (with the fields in `data`), by name as bytes, `(file name, bytes)` or
+    `(file name, bytes, media type)`.
     `account` is one of `accounts` in servlet.json: the server adds its caller's token. Raises a `FetchError` where there is no
     response: in an `async def`, where it is awaited or used.
 
@@ -123,7 +126,7 @@ def fetch(
     if account is not None:
         sent["authorization"] = f"account {account}"
     if params:
-        url += ("&" if "?" in url else "?") + form_of(params)
+        url += ("&" if "?" in url else "?") + _form_of("params", params)
     head = {
         "url": url,
         "method": (method or ("GET" if body is None else "POST")).upper(),
@@ -148,21 +151,29 @@ def _body(json: object, data: Any, files: Mapping[str, object] | None) -> tuple[
         return "", None
     if isinstance(data, str):
         return "text/plain;charset=UTF-8", data.encode()
-    if isinstance(data, (bytes, bytearray, memoryview)):
+    if isinstance(data, _BYTES):
         return "", bytes(data)
-    if isinstance(data, Mapping):
-        return "application/x-www-form-urlencoded", form_of(data).encode()
-    return "", b"".join(data)
+    if not isinstance(data, Mapping):
+        data = list(data)
+        if all(isinstance(part, _BYTES) for part in data):
+            return "", b"".join(data)
+    return "application/x-www-form-urlencoded", _form_of("data", data).encode()
 
 
-def form_of(pairs: Query) -> str:
+def _form_of(what: str, pairs: Query) -> str:
     """Names with values as they stand in a URL or a form. A list repeats its name; what is None is left out."""
-    return "&".join(f"{quoted(name)}={quoted(text)}" for name, text in _fields_of(pairs))
+    return "&".join(f"{quoted(name)}={quoted(text)}" for name, text in _fields_of(what, pairs))
 
 
-def _fields_of(pairs: Query) -> Iterator[tuple[str, str]]:
-    items = pairs.items() if isinstance(pairs, Mapping) else pairs
-    for name, value in items:
+def _fields_of(what: str, pairs: Query) -> Iterator[tuple[str, str]]:
+    """Fields by name, of the parameter `what`. Raises a `TypeError` for anything but pairs."""
+    items: Iterable[object] = pairs.items() if isinstance(pairs, Mapping) else pairs
+    for pair in [pairs] if isinstance(pairs, (str, *_BYTES)) else items:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise TypeError(
+                f"fetch() expects `{what}` as a dict or as (name, value) pairs, and got {pair!r:.60}"
+            )
+        name, value = pair
         for one in value if isinstance(value, (list, tuple)) else [value]:
             if one is not None:
                 yield str(name), str(one).lower() if isinstance(one, bool) else str(one)
@@ -180,7 +191,7 @@ def _multipart(fields: Query, files: Mapping[str, Any]) -> tuple[str, bytes]:
             + b"\r\n"
         )
 
-    for name, text in _fields_of(fields):
+    for name, text in _fields_of("data", fields):
         add(f'name="{_escaped(name)}"', text.encode())
     for name, given in files.items():
         name_of_file = given[0] if isinstance(given, tuple) else name

@@ -1,6 +1,7 @@
 """The call that runs, and the functions of the host that it may use."""
 
 import io
+import time
 from typing import Any
 
 import _edge
@@ -23,8 +24,18 @@ class _Running:
         self.what = ""
         """The export or the tool, for messages."""
 
+    def sleep(self, seconds: float, /) -> None:
+        """Replaces `time.sleep`. Raises a `RuntimeError` at module scope.
+
+        A bound method stays itself as an attribute of a class, as the built-in function does.
+        """
+        if not self.is_over:
+            demand_call("sleep()")
+        _sleep(seconds)
+
 
 running = _Running()
+_sleep, time.sleep = time.sleep, running.sleep
 
 
 def demand_call(what: str) -> None:

@@ -423,10 +423,11 @@ class Shapes:
         found = self._of_class(kind, args) if isinstance(kind, type) else None
         if found is not None:
             return found
-        if isinstance(hint, typing.ForwardRef):
-            name = hint.__forward_arg__
+        if isinstance(hint, (str, typing.ForwardRef)):
+            name = hint if isinstance(hint, str) else hint.__forward_arg__
             raise DefinitionError(
-                f"the type hint `{name}` is part of itself. Define it by `type {name} = ...`, or as a class."
+                f"the type hint `{name}` cannot be resolved here. If it is an alias that names itself, write `type {name} = ...`; "
+                "otherwise define or import it at module scope, not only under `if TYPE_CHECKING`, and name it without quotes."
             )
         raise DefinitionError(
             f"{name_of(hint)} has no JSON Schema. Use a dataclass, TypedDict, NamedTuple, Enum or Literal, types of JSON such as "

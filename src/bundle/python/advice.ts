@@ -83,6 +83,13 @@ export function adviceOn(name: string, names: readonly string[] = []): string {
   return `there is no module ${name}: put its files beside servlet.py or into vendor/, or name its package in requirements.txt`;
 }
 
+/** The message for a relative import that leads out of all packages; its name still begins with its dots. */
+export function adviceOnRelative({ name, names = [] }: { name: string; names?: string[] }): string {
+  const module = name.replace(/^\.+/, "");
+  const advice = `${module && `from ${module} `}import ${names.join(", ")}`;
+  return `a relative import works only within a package: write ${advice}`;
+}
+
 /** The message for an import of these names, the first one that is known to be missing from its module; undefined if none is. */
 export function adviceOnPart(names: readonly string[]): string | undefined {
   const missing = names.find((name) => Object.hasOwn(ADVICE, name));

@@ -19,6 +19,7 @@ export const PARTS = { plugin: ".python.wasm", base: ".base.bin", library: ".lib
 
 /** An import statement or call in a module's source. */
 export interface Import {
+  /** Absolute; it begins with dots only where a relative import leads out of all packages. */
   name: string;
   /** The names in `from … import names`; any of them may be a submodule. */
   names?: string[];

@@ -7,7 +7,7 @@ import { demandInside } from "../servlet-files.ts";
 import { runInterpreter } from "../wasm/snapshot.ts";
 import { INTERPRETER_EXPORTS } from "../wasm/prepare.ts";
 import type { Compiled, Import, Python, Use } from "./engine.ts";
-import { adviceOn, adviceOnPart, warningOn } from "./advice.ts";
+import { adviceOn, adviceOnPart, adviceOnRelative, warningOn } from "./advice.ts";
 import { packed, unpacked } from "./packing.ts";
 
 /** The name of a servlet's main module. */
@@ -146,6 +146,11 @@ export async function modulesOf(
       const isAuthors = module.source !== undefined;
       for (const one of await companionsOf(module, isLibrary, roots)) await want(one);
       for (const one of module.imports) {
+        if (one.name.startsWith(".")) {
+          if (!one.isOptional && isAuthors)
+            throw new Refusal(`${module.path}:${one.line}: ${adviceOnRelative(one)}`);
+          continue;
+        }
         if (one.isLazy && isLibrary && !named.has(importer) && RARE[importer]?.includes(one.name))
           continue;
         if (!isLibrary) for (const each of [one.name, ...submodulesOf(one)]) await addNamed(each);

@@ -206,12 +206,12 @@ describe("a definition is refused", () => {
     [
       "that sleeps",
       "import time\ntime.sleep(1)",
-      /servlet\.py", line 5, in <module>\n.*\n.*\nRuntimeError: time\.sleep\(\) and asyncio\.sleep\(\) work only inside a handler/,
+      /servlet\.py", line 5, in <module>\n.*\n.*\nRuntimeError: sleep\(\) works only inside a handler/,
     ],
     [
       "that sleeps in asyncio",
       "import asyncio\nasync def ready():\n  await asyncio.sleep(1)\nasyncio.run(ready())",
-      /servlet\.py", line 7, in <module>\n[^]*work only inside a handler/,
+      /servlet\.py", line 7, in <module>\n[^]*RuntimeError: sleep\(\) works only inside a handler/,
     ],
     [
       "of an error that only the compiler finds",
@@ -221,8 +221,13 @@ describe("a definition is refused", () => {
     [
       "of an alias that is part of itself",
       'Tree = Union[int, list["Tree"]]\n@tool\ndef f(x: Tree): ...',
-      "the type hint `Tree` is part of itself. Define it by `type Tree = ...`, or as a class.",
+      "the type hint `Tree` cannot be resolved here. If it is an alias that names itself, write `type Tree = ...`",
     ],
+    ...['List["Unknown"]', 'list["Unknown"]'].map((hint): [string, string, RegExp] => [
+      `of an alias with a name that is not known: ${hint}`,
+      `type Names = ${hint}\n@tool\ndef f(x: Names): ...`,
+      /the type hint `Unknown` cannot be resolved here\..*; otherwise define or import it at module scope/,
+    ]),
     ["that asks the host", "fetch('https://a.example')", "fetch() works only inside a handler"],
     [
       "that reads the environment at module scope",
@@ -278,6 +283,25 @@ describe("an import is refused, with what to write instead", () => {
     ["import imp", "as Python itself no longer has it"],
   ])("%s", async (line, message) => {
     await expect(bundle({ "servlet.py": `${line}\n` })).rejects.toThrow(message);
+  });
+
+  test.each<[line: string, message: string]>([
+    ["from .helpers import x, y as z", "from helpers import x, y"],
+    ["from . import helpers", "import helpers"],
+    ["from ..helpers import x", "from helpers import x"],
+    ["def f():\n  from .helpers import x", "from helpers import x"],
+  ])("a relative one beside servlet.py: %s", async (line, advice) => {
+    const files = { "servlet.py": `import json\n${line}\n`, "helpers.py": "x = y = 1\n" };
+    const at = line.startsWith("def") ? 3 : 2;
+    await expect(bundle(files)).rejects.toThrow(
+      `servlet.py:${at}: a relative import works only within a package: write ${advice}`,
+    );
+  });
+
+  test("but not a relative one with another beside it", async () => {
+    const text =
+      "try:\n  from .helpers import x\nexcept ImportError:\n  from helpers import x\nfrom edge_servlets import tool\ntool('f')(lambda: x)\n";
+    await expect(bundle({ "servlet.py": text, "helpers.py": "x = 1\n" })).resolves.toHaveLength(1);
   });
 
   test("a server of the official SDK in a file of another name", async () => {
@@ -392,6 +416,7 @@ describe("what is frozen at module scope is warned of", () => {
     ],
     ["import random, time\ndef later():\n  return random.random(), time.time()"],
     ["import logging; logging.warning('a')"],
+    ["import time\ntry: time.sleep(0.1)\nexcept RuntimeError: ...\n\nX = time.time()", "time"],
   ])("%s", async (line, ...names) => {
     const text = `from edge_servlets import tool\ntool("f", description="F")(lambda: 1)\n${line}\n`;
     const [member] = await bundle({ "servlet.py": text });

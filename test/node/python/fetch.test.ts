@@ -53,6 +53,13 @@ describe("a request arrives as it was made", () => {
       },
     ],
     [
+      { body: "pairs" },
+      {
+        headers: { "content-type": "application/x-www-form-urlencoded" },
+        body: "a=x%20y%26z&b=1&b=true&a=2",
+      },
+    ],
+    [
       { body: "text", headers: { "Content-Type": "text/csv" } },
       { headers: { "content-type": "text/csv" } },
     ],
@@ -69,6 +76,22 @@ describe("a request arrives as it was made", () => {
     expect([file.name, file.type, await file.text()]).toEqual(["a.txt", "text/plain", "hi"]);
     expect([other.name, await other.text()]).toEqual(["g", "x"]);
     expect(await (form.get("h") as File).text()).toBe("y");
+  });
+});
+
+test.each([
+  ["text with files", "data", "'text'"],
+  ["bytes with files", "data", "b'bytes'"],
+  ["texts with files", "data", "'ab'"],
+  ["texts", "data", "'ab'"],
+  ["triples", "data", "('a', 1, 2)"],
+  ["text as params", "params", "'ab'"],
+])("fields that are no pairs are refused: %s", async (body, what, found) => {
+  const { result } = await servlet.callTool("send", { body }, { fetch: echo });
+  const said = `fetch() expects \`${what}\` as a dict or as (name, value) pairs, and got ${found}`;
+  expect(result).toEqual({
+    content: [{ type: "text", text: expect.stringContaining(said) as unknown }],
+    isError: true,
   });
 });
 

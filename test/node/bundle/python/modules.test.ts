@@ -222,6 +222,55 @@ def use():
   ]);
 });
 
+test("other computed names are looked for beside their importer, and relative ones where they lead", async () => {
+  // In a package APP of its own each: by a module of APP, and by one of APP.deep.
+  const calls = {
+    "finds.py": [
+      'import_module("{}.{}".format(__package__, name))',
+      'import_module("%s.%s" % (__package__, name))',
+      'import_module(f"{module.__name__}.{name}")',
+      "import_module(kind.__name__.lower())",
+      'import_module("APP/one.py".removesuffix(".py").replace("/", "."))',
+      'import_module(".{}".format(name), "APP")',
+    ],
+    "deep/finds.py": [
+      'import_module(f"..{name}", __package__)',
+      'import_module(".." + name, package=__package__)',
+      'import_module("..one", __package__)',
+      'import_module(f"..{name}", "APP.deep")',
+      'import_module(f"..more.{name}", __package__)',
+    ],
+  };
+  const files: Record<string, string> = {};
+  const finders: string[] = [];
+  for (const [path, sources] of Object.entries(calls))
+    for (const source of sources) {
+      const app = `app_${finders.length}`;
+      for (const inside of ["", "deep/", "more/"]) {
+        files[`${app}/${inside}__init__.py`] = "";
+        files[`${app}/${inside}one.py`] = "NAME = __name__\n";
+      }
+      files[`${app}/${path}`] = `from importlib import import_module
+def find(name, module, kind):
+    return ${source.replace("APP", app)}.NAME
+`;
+      finders.push(`${app}.${path.replace(".py", "").replace("/", ".")}`);
+    }
+  const code = `${finders.map((one) => `import ${one}\n`).join("")}
+def found(finder, app):
+    try:
+        return finder.find("one", app, type(f"{app.__name__}.One", (), {}))
+    except ImportError as error:
+        return str(error)
+
+def use():
+    return [${finders.map((one) => `found(${one}, ${one.split(".")[0]})`).join(", ")}]
+`;
+  expect(await used("beside", code, files)).toEqual(
+    finders.map((_, nth) => `app_${nth}${nth === finders.length - 1 ? ".more" : ""}.one`),
+  );
+});
+
 test("packages may have more source code than one instance can compile", async () => {
   const line = "    a = {b: [c(d, *e, f=g)[h] for i in j if k] for l, m in n}\n";
   const names = Array.from({ length: 30 }, (_, nth) => `part_${nth}`);

@@ -4,16 +4,23 @@ from typing import Any
 from edge_servlets import FetchError, fetch, tool
 
 BODIES: dict[str, Any] = {
-    "none": {},
+    "none": {"params": {"q": "é &", "n": [1, 2], "skip": None}},
     "json": {"json": {"a": ["é", None]}},
     "text": {"data": "é"},
     "bytes": {"data": b"\x00\xff"},
     "parts": {"data": (part for part in [b"a", b"b"])},
     "form": {"data": {"a": "x y&z", "b": [1, True], "c": None}},
+    "pairs": {"data": [("a", "x y&z"), ["b", [1, True]], ("a", 2)]},
     "files": {
         "data": {"a": "1", "b": [1, True], "c": None},
         "files": {"f": ("a.txt", b"hi", "text/plain"), "g": b"x", "h": BytesIO(b"y")},
     },
+    "text with files": {"data": "text", "files": {"f": b"x"}},
+    "bytes with files": {"data": b"bytes", "files": {"f": b"x"}},
+    "texts with files": {"data": ["ab"], "files": {"f": b"x"}},
+    "texts": {"data": ["ab"]},
+    "triples": {"data": [("a", 1, 2)]},
+    "text as params": {"params": "ab"},
 }
 
 
@@ -23,8 +30,7 @@ async def send(
 ) -> list[Any]:
     url = "https://api.example.com/items?a=1"
     given = BODIES[body]
-    params = {"q": "é &", "n": [1, 2], "skip": None} if body == "none" else None
-    response = await fetch(url, method=method, headers=headers, params=params, **given)
+    response = await fetch(url, method=method, headers=headers, **given)
     return [response.status, response.ok, response.json()]
 
 
