@@ -93,7 +93,7 @@ function partOf(given: Field, schema: Json, within: Within): FormPart {
     field = { ...field, kind: "json", options: [], default: [] };
   else room.options -= field.options.length;
   const isSecret = schema["format"] === "password" || schema["writeOnly"] === true;
-  const isNullable = within.isNullable === true && field.isRequired && !isChoiceOfNull(field);
+  const isNullable = within.isNullable === true && field.isRequired && canBeNullWhenEmpty(field);
   const part: FormPart = {
     field,
     path,
@@ -124,9 +124,9 @@ function partOf(given: Field, schema: Json, within: Within): FormPart {
   return simple;
 }
 
-/** True for a field that says null otherwise than by being empty, or cannot. */
-const isChoiceOfNull = ({ kind, options }: Field): boolean =>
-  kind === "yes-no" || options.some(({ value }) => value === null);
+/** True for a field that can be left empty and has no option for null. */
+const canBeNullWhenEmpty = ({ kind, options }: Field): boolean =>
+  kind !== "yes-no" && options.every(({ value }) => value !== null);
 
 const countOf = (parts: readonly FormPart[]): number =>
   parts.reduce((sum, { members }) => sum + (members ? countOf(members) : 1), 0);
