@@ -94,16 +94,9 @@ function partOf(given: Field, schema: Json, within: Within): FormPart {
   else room.options -= field.options.length;
   const isSecret = schema["format"] === "password" || schema["writeOnly"] === true;
   const isNullable = within.isNullable === true && field.isRequired && canBeNullWhenEmpty(field);
-  const part: FormPart = {
-    field,
-    path,
-    schema,
-    rules: hintsOf(schema),
-    isSecret,
-    root,
-    isNullable,
-  };
-  const simple = { ...part, rules: isNullable ? [...part.rules, "empty for null"] : part.rules };
+  const rules = hintsOf(schema);
+  const part: FormPart = { field, path, schema, rules, isSecret, root, isNullable: false };
+  const simple = isNullable ? { ...part, isNullable, rules: [...rules, "empty for null"] } : part;
   if (field.kind !== "json" || path.length > DEPTH || room.nesting <= 0) return simple;
   room.nesting--;
   const { properties, type, items } = schema;
@@ -124,9 +117,9 @@ function partOf(given: Field, schema: Json, within: Within): FormPart {
   return simple;
 }
 
-/** True for a field that can be left empty and has no option for null. */
+/** True for a field of one value that can be left empty and has no option for null. */
 const canBeNullWhenEmpty = ({ kind, options }: Field): boolean =>
-  kind !== "yes-no" && options.every(({ value }) => value !== null);
+  kind !== "yes-no" && kind !== "many" && options.every(({ value }) => value !== null);
 
 const countOf = (parts: readonly FormPart[]): number =>
   parts.reduce((sum, { members }) => sum + (members ? countOf(members) : 1), 0);
@@ -318,7 +311,7 @@ export function fitsFields(parts: readonly FormPart[], content: Json): boolean {
     if (value === "" || (Array.isArray(value) && value.length === 0))
       return (kind === "json" && !part.item) || (isRequired && value !== "");
     if (value === null)
-      return part.isNullable || kind === "json" || typedFor(part, null).length > 0;
+      return part.isNullable || (kind === "json" && !part.item) || typedFor(part, null).length > 0;
     return options.length === 0 || typedFor(part, value).length === [value].flat().length;
   });
 }

@@ -111,6 +111,16 @@ describe("a value that may be null", () => {
     });
     expect(contentIn(parts, form({ f0: "x" })).content).toEqual({ a: "x", b: [] });
   });
+
+  test.each([
+    ["a list", { type: "array", items: { type: "string" } }],
+    ["a choice of several", { type: "array", items: { enum: ["a", "b"] } }],
+    ["an object", ADDRESS],
+  ])("stays JSON for %s, whose fields have no way to say null", (_what, schema) => {
+    const parts = partsOf({ a: orNull(schema) }, ["a"]);
+    expect(parts[0]).toMatchObject({ isNullable: false, rules: [] });
+    expect(fitsFields(parts, { a: null })).toBe(false);
+  });
 });
 
 test("a value of which there is one is a choice of it, made where it is required", () => {
