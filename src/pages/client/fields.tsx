@@ -4,6 +4,7 @@ import type { Json } from "../../core/model.ts";
 import { printableText } from "../../core/text.ts";
 import {
   contentIn,
+  isDateTime,
   memberOf,
   messagesAt,
   messagesElsewhere,
@@ -154,7 +155,8 @@ const PartView = ({ part, given, shared }: PartProps) => {
   const { field, rules, schema, members, item } = part;
   const id = `${shared.id}-${field.id}`;
   const messages = messagesAt(part, shared.wrong);
-  const hint = isDateTime(part) ? textOf(schema["description"]) : field.hint;
+  const hint =
+    isDateTime(part) || field.options.length > 0 ? textOf(schema["description"]) : field.hint;
   const about = [
     hint ? `${id}-hint` : "",
     rules.length > 0 ? `${id}-limits` : "",
@@ -258,9 +260,6 @@ const PartView = ({ part, given, shared }: PartProps) => {
 };
 
 const textOf = (value: unknown) => (typeof value === "string" ? value : "");
-
-const isDateTime = ({ schema }: FormPart): boolean =>
-  schema["type"] === "string" && schema["format"] === "date-time";
 
 /** True for a choice with few options. */
 const isInSight = ({ field: { kind, options, isRequired } }: FormPart): boolean =>

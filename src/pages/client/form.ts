@@ -254,17 +254,8 @@ function valueIn(part: FormPart, form: FormData, wrong: Wrong[]): unknown {
     wrong.push({ path, message });
     return undefined;
   }
-  const entered = fieldValue(field, texts);
+  const entered = enteredIn(part, texts);
   const value = entered === undefined && part.isNullable ? null : entered;
-  // Its input has the zone of this browser.
-  if (
-    part.schema["format"] === "date-time" &&
-    typeof value === "string" &&
-    !/(Z|[+-]\d\d:?\d\d)$/i.test(value)
-  ) {
-    const at = Date.parse(value);
-    return Number.isNaN(at) ? value : new Date(at).toISOString();
-  }
   if (field.id === OTHERS && value !== undefined && !isObject(value))
     wrong.push({
       path: [],
@@ -274,11 +265,26 @@ function valueIn(part: FormPart, form: FormData, wrong: Wrong[]): unknown {
 }
 
 /** The value of a row; that of several where it was pasted as a list. */
-function rowsIn({ field }: FormPart, text: string): unknown[] {
+function rowsIn(item: FormPart, text: string): unknown[] {
   const isList = /^\s*\[.*\]\s*$/s.test(text) && isJson(text);
   if (isList) return JSON.parse(text) as unknown[];
-  return [fieldValue(field, [text])];
+  return [enteredIn(item, [text])];
 }
+
+/** The value of a field or of a row. */
+function enteredIn(part: FormPart, texts: readonly string[]): unknown {
+  const value = fieldValue(part.field, texts);
+  if (!isDateTime(part) || typeof value !== "string" || ZONE.test(value)) return value;
+  // Its input has the zone of this browser, and no fractions of a second.
+  const at = Date.parse(value);
+  return Number.isNaN(at) ? value : new Date(at).toISOString().replace(".000Z", "Z");
+}
+
+const ZONE = /(Z|[+-]\d\d:?\d\d)$/i;
+
+/** True for a point in time that is typed, not chosen. */
+export const isDateTime = ({ field, schema }: FormPart): boolean =>
+  field.kind === "line" && schema["format"] === "date-time";
 
 /** The member of this name, which may be that of a method of all objects. */
 export const memberOf = (content: unknown, name: string): unknown =>
