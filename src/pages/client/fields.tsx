@@ -87,11 +87,7 @@ export const SchemaForm = (props: FormProps) => {
   };
   const elsewhere = messagesElsewhere(parts, wrong);
   const view = (part: FormPart) => (
-    <PartView
-      part={part}
-      given={memberOf(given, part.field.name)}
-      shared={{ id, wrong, complete }}
-    />
+    <PartView part={part} around={given} shared={{ id, wrong, complete }} />
   );
   const { inSight, others } = folded(parts);
   // Once open, it stays so.
@@ -136,8 +132,8 @@ function folded(parts: readonly FormPart[]): { inSight: FormPart[]; others: Form
 
 interface PartProps {
   part: FormPart;
-  /** Its value in the content that the form begins with. */
-  given: unknown;
+  /** The object that it is a member of, in the content that the form begins with. */
+  around: unknown;
   shared: Shared;
 }
 
@@ -151,7 +147,7 @@ const Label = ({ part: { field } }: { part: FormPart }) => (
   </>
 );
 
-const PartView = ({ part, given, shared }: PartProps) => {
+const PartView = ({ part, around, shared }: PartProps) => {
   const { field, rules, schema, members, item } = part;
   const id = `${shared.id}-${field.id}`;
   const messages = messagesAt(part, shared.wrong);
@@ -195,7 +191,7 @@ const PartView = ({ part, given, shared }: PartProps) => {
             name={field.id}
             type="checkbox"
             value="true"
-            checked={typedFor(part, given)[0] === "true"}
+            checked={typedFor(part, around)[0] === "true"}
           />
           {printableText(field.label)}
         </label>
@@ -211,7 +207,7 @@ const PartView = ({ part, given, shared }: PartProps) => {
         </legend>
         {above}
         {members.map((one) => (
-          <PartView part={one} given={memberOf(given, one.field.name)} shared={shared} />
+          <PartView part={one} around={memberOf(around, field.name)} shared={shared} />
         ))}
         {below}
       </fieldset>
@@ -224,9 +220,9 @@ const PartView = ({ part, given, shared }: PartProps) => {
         </legend>
         {above}
         {item ? (
-          <Rows id={id} part={part} item={item} given={given} />
+          <Rows id={id} part={part} item={item} around={around} />
         ) : (
-          <Choices id={id} part={part} given={given} />
+          <Choices id={id} part={part} around={around} />
         )}
         {below}
       </fieldset>
@@ -241,12 +237,12 @@ const PartView = ({ part, given, shared }: PartProps) => {
         <CompletedInput
           id={id}
           part={part}
-          given={given}
+          around={around}
           about={described}
           complete={shared.complete}
         />
       ) : (
-        <Input id={id} part={part} typed={typedFor(part, given)} about={described} />
+        <Input id={id} part={part} typed={typedFor(part, around)} about={described} />
       )}
       {below}
       {field.kind === "json" && Object.keys(schema).length > 1 && (
@@ -266,9 +262,9 @@ const isInSight = ({ field: { kind, options, isRequired } }: FormPart): boolean 
   options.length <= IN_SIGHT && (kind === "many" || (kind === "one" && isRequired));
 
 /** A choice whose options are all in sight. */
-const Choices = ({ id, part, given }: FieldProps) => {
+const Choices = ({ id, part, around }: FieldProps) => {
   const { field } = part;
-  const typed = typedFor(part, given);
+  const typed = typedFor(part, around);
   return (
     <>
       {field.options.map(({ title }, nth) => (
@@ -288,9 +284,9 @@ const Choices = ({ id, part, given }: FieldProps) => {
 };
 
 /** Rows to add and remove: a list of simple values. */
-const Rows = ({ id, part, item, given }: FieldProps & { item: FormPart }) => {
+const Rows = ({ id, part, item, around }: FieldProps & { item: FormPart }) => {
   const [rows, setRows] = useState(() => {
-    const preset = typedFor(part, given ?? part.schema["default"]);
+    const preset = typedFor(part, around);
     const first = part.field.isRequired ? [""] : [];
     return (preset.length > 0 ? preset : first).map((text, key) => ({ key, text }));
   });
@@ -331,7 +327,7 @@ const Rows = ({ id, part, item, given }: FieldProps & { item: FormPart }) => {
 
 /** A one-line input with completions. */
 const CompletedInput = (props: FieldProps & { about: object; complete: CompleteField }) => {
-  const { id, part, given, about, complete } = props;
+  const { id, part, around, about, complete } = props;
   const { field } = part;
   const [values, setValues] = useState<string[]>([]);
   const pause = useRef<number | undefined>(undefined);
@@ -350,7 +346,7 @@ const CompletedInput = (props: FieldProps & { about: object; complete: CompleteF
         {...about}
         id={id}
         name={field.id}
-        value={typedFor(part, given)[0] ?? ""}
+        value={typedFor(part, around)[0] ?? ""}
         list={`${id}-values`}
         autocomplete="off"
         onInput={propose}
@@ -365,7 +361,7 @@ const CompletedInput = (props: FieldProps & { about: object; complete: CompleteF
   );
 };
 
-const Input = (props: Omit<FieldProps, "given"> & { typed: readonly string[]; about: object }) => {
+const Input = (props: Omit<FieldProps, "around"> & { typed: readonly string[]; about: object }) => {
   const { id, part, typed, about } = props;
   const { field, isSecret } = part;
   const { id: name, kind, type, options, isRequired } = field;

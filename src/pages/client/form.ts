@@ -299,11 +299,17 @@ function isUntouched({ field, members }: FormPart, value: unknown): boolean {
 
 export const isJson = (text: string): boolean => jsonIn(text.trim() || "null") !== undefined;
 
-/** The initial texts of a part, from this content or from its schema. */
-export function typedFor({ field, item }: FormPart, given: unknown): readonly string[] {
-  if (item)
-    return Array.isArray(given) ? given.map((one) => asTyped(item.field, one)[0] ?? "") : [];
-  return given === undefined ? field.default : asTyped(field, given);
+/**
+ * The initial texts of a part, from the content around it, or else from its schema. An optional value that the content
+ * lacks stays empty.
+ */
+export function typedFor({ field, item, schema }: FormPart, around: unknown): readonly string[] {
+  const given = memberOf(around, field.name);
+  const isPreset = given === undefined && (field.isRequired || !isObject(around));
+  if (isPreset && !item) return field.default;
+  const value = isPreset ? schema["default"] : given;
+  if (!item) return asTyped(field, value);
+  return Array.isArray(value) ? value.map((one) => asTyped(item.field, one)[0] ?? "") : [];
 }
 
 /** True for content that the fields of a form can show, all of it. */
@@ -317,8 +323,10 @@ export function fitsFields(parts: readonly FormPart[], content: Json): boolean {
     if (value === "" || (Array.isArray(value) && value.length === 0))
       return (kind === "json" && !part.item) || (isRequired && value !== "");
     if (value === null)
-      return part.isNullable || (kind === "json" && !part.item) || typedFor(part, null).length > 0;
-    return options.length === 0 || typedFor(part, value).length === [value].flat().length;
+      return (
+        part.isNullable || (kind === "json" && !part.item) || typedFor(part, content).length > 0
+      );
+    return options.length === 0 || typedFor(part, content).length === [value].flat().length;
   });
 }
 

@@ -97,7 +97,7 @@ describe("a value that may be null", () => {
   test("is empty by default, not the text null", () => {
     const parts = partsOf({ a: { ...text, default: null }, b: { type: ["integer", "null"] } });
     expect(typedFor(parts[0]!, undefined)).toEqual([]);
-    expect(parts.map((part) => typedFor(part, null))).toEqual([[], []]);
+    expect(parts.map((part) => typedFor(part, { a: null, b: null }))).toEqual([[], []]);
     expect(contentIn(parts, form({ f0: "", f1: "" })).content).toEqual({});
   });
 
@@ -128,6 +128,16 @@ test("a value of which there is one is a choice of it, made where it is required
   const parts = partsOf({ kind, other: kind }, ["kind"]);
   expect(parts.map((part) => typedFor(part, undefined))).toEqual([["0"], []]);
   expect(contentIn(parts, form({ f0: "0", f1: "" })).content).toEqual({ kind: "mail" });
+});
+
+test("a default is typed where there is no content, and for a required value that the content lacks", () => {
+  const text = { type: "string", default: "PL" };
+  const list = { type: "array", items: { type: "number" }, default: [1, 2] };
+  const parts = partsOf({ a: text, b: text, c: list, d: list }, ["b", "d"]);
+  const typed = (content?: object) => parts.map((part) => typedFor(part, content));
+  expect(typed()).toEqual([["PL"], ["PL"], ["1", "2"], ["1", "2"]]);
+  expect(typed({})).toEqual([[], ["PL"], [], ["1", "2"]]);
+  expect(typed({ a: "DE", c: [3] })).toEqual([["DE"], ["PL"], ["3"], ["1", "2"]]);
 });
 
 test("a choice finds its options by their values, also objects", () => {
@@ -218,7 +228,7 @@ describe("a list of simple values", () => {
       sizes: [1, 2.5, "x"],
     });
     expect(contentIn(parts, form({})).content).toEqual({ sizes: [] });
-    expect(typedFor(parts[0]!, [1, 2])).toEqual(["1", "2"]);
+    expect(typedFor(parts[0]!, { sizes: [1, 2] })).toEqual(["1", "2"]);
   });
 
   test("takes a list that is pasted into a row", () => {
