@@ -109,7 +109,8 @@ export function asTyped(
   if (value === undefined) return [];
   if (kind === "one" || kind === "many") {
     const places = new Map(options.map((one, at) => [JSON.stringify(one.value), String(at)]));
-    return [value].flat().flatMap((one) => places.get(JSON.stringify(one)) ?? []);
+    const chosen = kind === "many" ? [value].flat() : [value];
+    return chosen.flatMap((one) => places.get(JSON.stringify(one)) ?? []);
   }
   if (value === null && kind !== "json") return [];
   return [kind !== "json" && typeof value === "string" ? value : JSON.stringify(value)];

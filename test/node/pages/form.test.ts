@@ -145,6 +145,11 @@ test("a choice finds its options by their values, also objects", () => {
   expect(typedFor(part!, undefined)).toEqual(["1"]);
 });
 
+test("a choice among lists has its default chosen", () => {
+  const [part] = partsOf({ a: { enum: [[1, 2], [3]], default: [1, 2] } });
+  expect(typedFor(part!, undefined)).toEqual(["0"]);
+});
+
 test("names that all objects have are names like others", () => {
   const parts = partsOf({ constructor: { type: "string" }, valueOf: ADDRESS });
   expect(contentIn(parts, form({ f0: "" })).content).toEqual({});
