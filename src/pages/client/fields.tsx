@@ -5,6 +5,7 @@ import { printableText } from "../../core/text.ts";
 import {
   contentIn,
   isDateTime,
+  keptText,
   memberOf,
   messagesAt,
   messagesElsewhere,
@@ -401,7 +402,7 @@ const Input = (props: Omit<FieldProps, "around"> & { typed: readonly string[]; a
           }
           inputmode={kind === "number" ? "decimal" : undefined}
           {...(isMoment && { step: "1" })}
-          value={isMoment ? localOf(value) : value}
+          value={keptText(part, value)}
           autocomplete="off"
         />
       );
@@ -413,11 +414,3 @@ const YES_NO = [
   ["true", "Yes"],
   ["false", "No"],
 ] as const;
-
-/** A point in time as its input has it, in the zone of this browser. */
-function localOf(text: string): string {
-  const at = Date.parse(text);
-  if (Number.isNaN(at)) return "";
-  const local = new Date(at - new Date(at).getTimezoneOffset() * 60_000);
-  return local.toISOString().slice(0, 19);
-}

@@ -312,22 +312,55 @@ export function typedFor({ field, item, schema }: FormPart, around: unknown): re
   return Array.isArray(value) ? value.map((one) => asTyped(item.field, one)[0] ?? "") : [];
 }
 
-/** True for content that the fields of a form can show, all of it. */
-export function fitsFields(parts: readonly FormPart[], content: Json): boolean {
-  const of = new Map(parts.map((part) => [part.field.name, part]));
-  return Object.entries(content).every(([name, value]) => {
-    const part = of.get(name);
-    if (part === undefined) return false;
-    if (part.members) return isObject(value) && fitsFields(part.members, value);
-    const { options, kind, isRequired } = part.field;
-    if (value === "" || (Array.isArray(value) && value.length === 0))
-      return (kind === "json" && !part.item) || (isRequired && value !== "");
-    if (value === null)
-      return (
-        part.isNullable || (kind === "json" && !part.item) || typedFor(part, content).length > 0
-      );
-    return options.length === 0 || typedFor(part, content).length === [value].flat().length;
+/** The text that the input of a part keeps of this one: https://html.spec.whatwg.org/multipage/input.html#value-sanitization-algorithm */
+export function keptText(part: FormPart, text: string): string {
+  const { kind, type } = part.field;
+  if (kind !== "line") return text.replaceAll(/\r\n?/g, "\n");
+  if (isDateTime(part)) {
+    const at = Date.parse(text);
+    const local = at - new Date(at).getTimezoneOffset() * 60_000;
+    return isoOf(local).slice(0, "YYYY-MM-DDTHH:MM:SS".length);
+  }
+  const line = text.replaceAll(/[\r\n]/g, "");
+  if (part.isSecret || type === "text") return line;
+  if (type === "date") return isoOf(Date.parse(line)).startsWith(`${line}T`) ? line : "";
+  return line.trim();
+}
+
+/** A point in time in ISO 8601; empty for one whose year no input has. */
+const isoOf = (at: number): string => (at >= FIRST && at <= LAST ? new Date(at).toISOString() : "");
+const FIRST = Date.parse("0001-01-01T00:00:00Z");
+const LAST = Date.parse("9999-12-31T23:59:59Z");
+
+/** Adds the texts that the fields of these parts begin with, as a browser would send them. */
+function addTexts(parts: readonly FormPart[], around: unknown, form: FormData): void {
+  for (const part of parts) {
+    const { field, members, item = part } = part;
+    if (members) addTexts(members, memberOf(around, field.name), form);
+    else for (const text of typedFor(part, around)) form.append(field.id, keptText(item, text));
+  }
+}
+
+/** The parts without the required ones that the content lacks: these are still to be entered. */
+const partsWith = (parts: readonly FormPart[], content: unknown): FormPart[] =>
+  parts.flatMap((part) => {
+    const value = memberOf(content, part.field.name);
+    if (value === undefined && part.field.isRequired) return [];
+    return [part.members ? { ...part, members: partsWith(part.members, value) } : part];
   });
+
+/** True for content that comes back from the fields of a form as it is. */
+export function fitsFields(parts: readonly FormPart[], content: Json): boolean {
+  const form = new FormData();
+  const known = partsWith(parts, content);
+  addTexts(known, content, form);
+  return isSame(contentIn(known, form).content, content);
+}
+
+/** Compares values as they are sent. Fields may change the order of an object's members, of no other value. */
+function isSame(a: unknown, b: unknown): boolean {
+  if (!isObject(a) || !isObject(b)) return JSON.stringify(a) === JSON.stringify(b);
+  return Object.keys({ ...a, ...b }).every((name) => isSame(memberOf(a, name), memberOf(b, name)));
 }
 
 /** True for a schema that names no members, but may have some. */
@@ -356,7 +389,10 @@ export function withoutSecretFields(parts: readonly FormPart[], content: Json): 
     const { field, members, item, isSecret, schema, root } = part;
     const value = memberOf(content, field.name);
     if (isSecret || item?.isSecret || value === undefined || field.id === OTHERS) return [];
-    if (members && isObject(value)) return [[field.name, withoutSecretFields(members, value)]];
+    if (members && isObject(value)) {
+      const others = withoutSecretFields(members, value);
+      return Object.keys(others).length > 0 ? [[field.name, others]] : [];
+    }
     return field.kind === "json" && holdsSecret(schema, root) ? [] : [[field.name, value]];
   });
   return Object.fromEntries(kept);

@@ -304,7 +304,8 @@ const NO_EXAMPLE: Wrong = {
   path: [],
   message: "No example was found: the schema has none that fits.",
 };
-const NO_FIELDS = "has values that no field can show. Remove them, or go on with JSON.";
+const NO_FIELDS =
+  "has values that the fields would change or cannot show. Edit them, or go on with JSON.";
 
 /** The texts of a result. */
 const textOf = ({ content }: Json): string =>

@@ -408,7 +408,9 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       for (const [text, said] of [
         ['{"item": "te', "is not valid JSON"],
         ["[1]", "must be an object"],
-        ['{"item": "tea", "to": {"street": 1}}', "no field can show"],
+        ['{"item": "tea", "to": {"street": 1}}', "would change or cannot show"],
+        ['{"item": "green\\ntea"}', "would change or cannot show"],
+        ['{"item": "tea", "paid": false}', "would change or cannot show"],
       ] as const) {
         await all.fill(text);
         await place.getByRole("button", { name: "Use fields" }).click();

@@ -179,6 +179,111 @@ describe("content", () => {
     expect(fitsFields(formPartsOf(schema), content)).toBe(fits);
   });
 
+  const text = { type: "string" };
+  const flag = { type: "boolean" };
+  const list = (items: object) => ({ type: "array", items });
+  const of = (format: string) => ({ type: "string", format });
+  const orNull = (one: object) => ({ anyOf: [one, { type: "null" }] });
+  const inner = { type: "object", properties: { a: text, b: flag } };
+  const now = "2026-11-23T14:00:59Z";
+
+  /** Values of an optional and of a required `a` of this schema: whether the fields keep them. */
+  test.each<[schema: object, value: unknown, isKept: boolean, isKeptWhereRequired?: boolean]>([
+    [text, "x", true],
+    [text, "ünï 漢 👩‍👧 \u202e", true],
+    [text, " x ", true],
+    [text, "[1,2]", true],
+    [text, "", false],
+    [text, " ", false],
+    [text, "a\nb", false],
+    [text, "a\rb", false],
+    [text, "half \ud83d", false],
+    [text, 5, false],
+    [text, null, false],
+    [text, ["x"], false],
+    [orNull(text), null, false, true],
+    [orNull(text), " ", false],
+    [{ type: "string", maxLength: 500 }, "a\nb\n", true],
+    [{ type: "string", maxLength: 500 }, "a\r\nb", false],
+    [{ ...text, default: "PL" }, "DE", true],
+    [of("email"), "a@b.example", true],
+    [of("email"), " a@b.example", false],
+    [of("uri"), "https://a.example/\n", false],
+    [of("password"), " x ", true],
+    [of("date"), "2026-11-23", true],
+    [of("date"), "2026-02-30", false],
+    [of("date"), "0000-01-01", false],
+    [of("date"), "tomorrow", false],
+    [of("date-time"), now, true],
+    [of("date-time"), "2026-11-23T14:00:59.5Z", false],
+    [of("date-time"), "2026-11-23T14:00:59+02:00", false],
+    [of("date-time"), "2026-11-23T14:00", false],
+    [of("date-time"), "+012026-11-23T14:00:59Z", false],
+    [of("date-time"), "tomorrow", false],
+    [list(of("date-time")), [now], true],
+    [list(of("date-time")), ["tomorrow"], false],
+    [{ type: "number" }, 1.0, true],
+    [{ type: "number" }, 1e21, true],
+    [{ type: "number" }, -1.5e-7, true],
+    [{ type: "number" }, -0, true],
+    [{ type: "number" }, "5", false],
+    [{ type: "number" }, "x", true],
+    [{ type: "integer" }, Number.MAX_SAFE_INTEGER, true],
+    [flag, true, true],
+    [flag, false, false, true],
+    [{ ...flag, default: true }, false, true],
+    [flag, "true", false],
+    [flag, null, false],
+    [orNull(flag), null, false],
+    [{ enum: ["x", null, 2] }, null, true],
+    [{ enum: ["x", null, 2] }, "2", false],
+    [{ enum: [[1, 2], { b: 1 }] }, [1, 2], true],
+    [{ enum: [[1, 2], { b: 1 }] }, { b: 1 }, true],
+    [list({ enum: ["x", "y"] }), ["x", "y"], true],
+    [list({ enum: ["x", "y"] }), ["y", "x"], false],
+    [list({ enum: ["x", "y"] }), ["x", "x"], false],
+    [list({ enum: ["x", "y"] }), "x", false],
+    [list({ enum: ["x", "y"] }), ["z"], false],
+    [list({ enum: ["x", "y"] }), [], false, true],
+    [list(text), ["a", "b"], true],
+    [list(text), [], false, true],
+    [list(text), ["a", ""], false],
+    [list(text), ["a\nb"], false],
+    [list(text), ["[1,2]"], false],
+    [list(text), ["a", 1], false],
+    [list(text), "a", false],
+    [list(orNull(text)), ["a", null], false],
+    [list(flag), [true, false], true],
+    [list({ type: "number" }), [1, 1e21, -0], true],
+    [list(list(text)), [["a", ""], []], true],
+    [list(inner), [{ a: "", b: false, c: null }], true],
+    [inner, { a: "x", b: true }, true],
+    [inner, { a: "x" }, true],
+    [inner, { b: false }, false],
+    [inner, {}, false, true],
+    [inner, { a: "x", c: 1 }, false],
+    [inner, null, false],
+    [{}, "", true],
+    [{}, null, true],
+    [{}, { b: [" \r\n", "\ud83d", -0, 1e21, {}] }, true],
+  ])("%j keeps %j in its fields: %s", (a, value, isKept, isKeptWhereRequired = isKept) => {
+    expect(fitsFields(partsOf({ a }), { a: value })).toBe(isKept);
+    expect(fitsFields(partsOf({ a }, ["a"]), { a: value })).toBe(isKeptWhereRequired);
+  });
+
+  test.each<[what: string, properties: object, required: string[], fits: boolean]>([
+    ["that has a default", { a: { ...text, default: "PL" } }, [], true],
+    ["that is ticked by default", { a: { ...flag, default: true } }, [], false],
+    [
+      "that is still to be entered",
+      { a: text, b: flag, c: list(text), d: inner },
+      ["a", "b", "c", "d"],
+      true,
+    ],
+  ])("fits the fields without a value %s: %s", (_what, properties, required, fits) => {
+    expect(fitsFields(partsOf({ ...properties, z: text }, required), { z: "z" })).toBe(fits);
+  });
+
   test.each([
     [{ type: "object" }, false],
     [{ type: "object", additionalProperties: true }, true],
@@ -296,6 +401,7 @@ test("secrets are kept nowhere, however deep they are", () => {
     password: secret,
     keys: { type: "array", items: secret },
     account: { type: "object", properties: { token: { type: "string", writeOnly: true }, id: {} } },
+    login: { type: "object", properties: { pin: secret } },
     rows: { type: "array", items: { type: "object", properties: { pin: secret } } },
     map: { type: "object", additionalProperties: { anyOf: [secret, { type: "null" }] } },
     plain: { type: "array", items: { type: "object", properties: { pin: {} } } },
@@ -305,6 +411,7 @@ test("secrets are kept nowhere, however deep they are", () => {
     password: "x",
     keys: ["y"],
     account: { token: "z", id: 1 },
+    login: { pin: "z" },
     odd: 2,
     ...{ rows: [{ pin: "x" }], map: { any: "y" }, plain: [{ pin: 1 }] },
   };
