@@ -372,13 +372,17 @@ export function hasNoFields(schema: Json): boolean {
 /** Keywords that allow members without `properties`. */
 const OPEN = ["additionalProperties", "patternProperties", "oneOf", "anyOf", "allOf", "if"];
 
-/** An example with what was entered in its place. */
-export function withEntered(example: Json, entered: Json): Json {
+/**
+ * An example with what was entered in its place. Fields have an empty list where nothing was entered, which the example
+ * replaces; that of JSON may be kept.
+ */
+export function withEntered(example: Json, entered: Json, { areEmptyKept = false } = {}): Json {
   const kept = Object.entries(entered).flatMap(([name, value]): [string, unknown][] => {
     const other = memberOf(example, name);
-    if (isObject(value) && isObject(other)) return [[name, withEntered(other, value)]];
+    if (isObject(value) && isObject(other))
+      return [[name, withEntered(other, value, { areEmptyKept })]];
     const isEmpty = typeof value === "object" && value !== null && Object.keys(value).length === 0;
-    return isEmpty ? [] : [[name, value]];
+    return isEmpty && !areEmptyKept ? [] : [[name, value]];
   });
   return { ...example, ...Object.fromEntries(kept) };
 }

@@ -205,7 +205,9 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
     const { exampleOf } = await import("./checks.ts");
     const example = exampleOf(schema!);
     setWrong(example === undefined ? [NO_EXAMPLE] : []);
-    if (example !== undefined) begin(withEntered(example, given), schema!, beginning.isJson);
+    if (example === undefined) return;
+    const { isJson } = beginning;
+    begin(withEntered(example, given, { areEmptyKept: isJson }), schema!, isJson);
   };
 
   /** Changes between fields and JSON, with the arguments as they are; where some would be lost, it says so. */

@@ -303,6 +303,12 @@ describe("content", () => {
     });
     expect(withEntered({ a: { b: 1 } }, { a: null, c: ["x"] })).toEqual({ a: null, c: ["x"] });
   });
+
+  test("of JSON and an example are merged with the empty lists that were entered", () => {
+    const example = { a: { list: ["example"] }, list: ["example"], b: 1 };
+    const entered = { a: { list: [] }, list: [] };
+    expect(withEntered(example, entered, { areEmptyKept: true })).toEqual({ ...entered, b: 1 });
+  });
 });
 
 describe("a form of a schema that goes on without end, or is huge,", () => {
