@@ -182,12 +182,12 @@ export const stringsOf = (all: readonly Named[]): Json => ({
   required: all.filter(({ required }) => required === true).map(({ name }) => name),
 });
 
-/** The schema of a template's variables. Those of a query are optional: without them it makes another of its URIs. */
+/** The schema of a template's variables. Those of a query alone are optional: without them it makes another of its URIs. */
 export function templateSchemaOf(template: string): Json {
-  const query = [...template.matchAll(/\{[?&][^}]*\}/g)].map(([part]) => new UriTemplate(part));
-  const optional = new Set(query.flatMap(({ variableNames }) => variableNames));
-  const { variableNames } = new UriTemplate(template);
-  return stringsOf(variableNames.map((name) => ({ name, required: !optional.has(name) })));
+  const withoutQuery = template.replaceAll(/\{[?&][^}]*\}/g, "");
+  const required = new Set(new UriTemplate(withoutQuery).variableNames);
+  const names = new Set(new UriTemplate(template).variableNames);
+  return stringsOf([...names].map((name) => ({ name, required: required.has(name) })));
 }
 
 const OTHERS = "others";

@@ -365,6 +365,7 @@ test("a template needs its variables but those of a query", () => {
   const { properties, required } = templateSchemaOf("a://{host}{/path}{?q,lang*}{&page}");
   expect(Object.keys(properties as object)).toEqual(["host", "path", "q", "lang", "page"]);
   expect(required).toEqual(["host", "path"]);
+  expect(templateSchemaOf("a://{id}{?id,q}")["required"]).toEqual(["id"]);
 });
 
 test("a point in time is sent with its zone", () => {
