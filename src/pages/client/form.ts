@@ -424,7 +424,7 @@ export function messagesAt({ path, members, item }: FormPart, wrong: readonly Wr
     (members === undefined || one.path.length === path.length);
   return wrong.filter(isHere).map((one) => {
     const below = one.path.slice(path.length);
-    if (item && below.length > 0) below[0] = String(Number(below[0]) + 1);
+    if (item && /^\d+$/.test(below[0] ?? "")) below[0] = String(Number(below[0]) + 1);
     return `${below.length > 0 ? `${below.join(".")} ` : ""}${one.message}`;
   });
 }

@@ -455,6 +455,8 @@ describe("errors", () => {
     const [list] = partsOf({ ids: { type: "array", items: { type: "integer" } } });
     const wrong = [{ path: ["ids", "0"], message: "must be an integer" }];
     expect(messagesAt(list!, wrong)).toEqual(["1 must be an integer"]);
+    const other = [{ path: ["ids", "length"], message: "must be even" }];
+    expect(messagesAt(list!, other)).toEqual(["length must be even"]);
   });
 
   test("of others are no errors of arguments", () => {
