@@ -27,6 +27,8 @@ interface FormProps {
   /** The server's complaints about the content that was sent last. */
   wrong?: readonly Wrong[];
   onSubmit(button: string, content: Json): void;
+  /** Called instead of `onSubmit` where the content is not valid. */
+  onRefused?(): void;
   /** Absent where fields have no completions. */
   complete?: CompleteField | undefined;
   /** Stands beside the buttons. */
@@ -78,6 +80,7 @@ export const SchemaForm = (props: FormProps) => {
     const found = unread.length > 0 ? unread : (checks?.wrongIn(schema, content) ?? []);
     setOwn(found);
     if (found.length === 0) return onSubmit(button, content);
+    props.onRefused?.();
     requestAnimationFrame(() =>
       form
         .querySelector<HTMLElement>(

@@ -195,9 +195,11 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
     const found = (isObject(all) && checks?.wrongIn(schema!, all)) || [];
     const inText = ({ path, message }: Wrong) =>
       aboutAll([path.join("."), message].filter(Boolean).join(" "));
-    if (found.length > 0) return setWrong(found.map(inText));
-    start(all as Json);
+    if (found.length === 0) return start(all as Json);
+    setWrong(found.map(inText));
+    hideResult();
   };
+  const hideResult = () => setRun(undefined);
 
   const fillIn = async () => {
     const { content: given, wrong: unread } = typed();
@@ -238,6 +240,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
               }}
               isBusy={isBusy}
               onSubmit={(_button, given) => void submitted(given)}
+              onRefused={hideResult}
               complete={completionsOf(target, address, schema)}
             >
               {(hasFields || beginning.isJson) && (

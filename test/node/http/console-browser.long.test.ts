@@ -356,6 +356,35 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       expect(complaints.get(page)).toEqual([]);
     });
 
+    /** An entry that takes at least one integer. */
+    const triedSizes = async (page: Page) => {
+      const sizes = { type: "array", items: { type: "integer" }, minItems: 1 };
+      const inputSchema = { type: "object", properties: { sizes }, required: ["sizes"] };
+      await answering(page, { inputSchema });
+      return tried(page, "echo_input");
+    };
+
+    test("shows no earlier result below arguments that are refused", async () => {
+      const place = await triedSizes(await open());
+      const run = place.getByRole("button", { name: "Run" });
+      const result = place.getByText("Completed after");
+      await place.getByLabel("sizes 1", { exact: true }).fill("1");
+      await run.click();
+      await result.waitFor();
+      await place.getByLabel("sizes 1", { exact: true }).fill("x");
+      await run.click();
+      await place.locator(".wrong").getByText("sizes 1 must").waitFor();
+      expect(await result.count()).toBe(0);
+      await place.getByLabel("sizes 1", { exact: true }).fill("1");
+      await place.getByRole("button", { name: "Edit as JSON" }).click();
+      await run.click();
+      await result.waitFor();
+      await place.getByLabel("Arguments as JSON").fill('{"sizes": []}');
+      await run.click();
+      await place.locator(".wrong").getByText("sizes must").waitFor();
+      expect(await result.count()).toBe(0);
+    });
+
     test("shows some optional fields, and the others when they are asked for, or are wrong", async () => {
       const page = await open();
       const names = ["a", "b", "c", "d", "e", "f", "g", "h"];
