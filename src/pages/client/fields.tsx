@@ -81,13 +81,7 @@ export const SchemaForm = (props: FormProps) => {
     setOwn(found);
     if (found.length === 0) return onSubmit(button, content);
     props.onRefused?.();
-    requestAnimationFrame(() =>
-      form
-        .querySelector<HTMLElement>(
-          `:is(${FIELDS})[aria-invalid], fieldset[aria-invalid] :is(${FIELDS})`,
-        )
-        ?.focus(),
-    );
+    requestAnimationFrame(() => focusWrong(form));
   };
   const elsewhere = messagesElsewhere(parts, wrong);
   const view = (part: FormPart) => (
@@ -125,6 +119,16 @@ export const SchemaForm = (props: FormProps) => {
   );
 };
 
+/** Focuses the first wrong field: of a list its first wrong row, or the button to add one. */
+function focusWrong(form: HTMLFormElement): void {
+  const first = form.querySelector<HTMLElement>("[aria-invalid]");
+  if (first === null || first.matches(FIELDS)) return first?.focus();
+  const rows = [...first.querySelectorAll<HTMLInputElement>(`${FIELDS}, button`)];
+  // Empty rows are no items.
+  const items = rows.filter(({ value }) => value.trim() !== "");
+  (items[Number(first.dataset["wrongItem"])] ?? rows[0])?.focus();
+}
+
 /** The fields in sight, and the optional ones that are folded: those of a short form are all in sight. */
 function folded(parts: readonly FormPart[]): { inSight: FormPart[]; others: FormPart[] } {
   let room = FIELDS_IN_SIGHT - parts.filter(({ field }) => field.isRequired).length;
@@ -155,6 +159,8 @@ const PartView = ({ part, around, shared }: PartProps) => {
   const { field, rules, schema, members, item } = part;
   const id = `${shared.id}-${field.id}`;
   const messages = messagesAt(part, shared.wrong);
+  const isHere = (one: Wrong) => messagesAt(part, [one]).length > 0;
+  const wrongItem = item && shared.wrong.find(isHere)?.path[part.path.length];
   const hint =
     isDateTime(part) || field.options.length > 0 ? textOf(schema["description"]) : field.hint;
   const about = [
@@ -218,7 +224,7 @@ const PartView = ({ part, around, shared }: PartProps) => {
     );
   if (item || isInSight(part))
     return (
-      <fieldset class="field bare" {...described}>
+      <fieldset class="field bare" {...described} data-wrong-item={wrongItem}>
         <legend>
           <Label part={part} />
         </legend>

@@ -385,6 +385,23 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       expect(await result.count()).toBe(0);
     });
 
+    test("leads to the wrong row of a list, or to the button that adds the first", async () => {
+      const page = await open();
+      const place = await triedSizes(page);
+      const run = place.getByRole("button", { name: "Run" });
+      const focused = () => page.evaluate("document.activeElement.ariaLabel");
+      for (const [nth, text] of ["1", "x"].entries()) {
+        await place.getByRole("button", { name: "Add one to sizes" }).click();
+        await place.getByLabel(`sizes ${nth + 2}`, { exact: true }).fill(text);
+      }
+      await run.click();
+      await expect.poll(focused).toBe("sizes 3");
+      for (let row = 0; row < 3; row++)
+        await place.getByRole("button", { name: "Remove 1 of sizes" }).click();
+      await run.click();
+      await expect.poll(focused).toBe("Add one to sizes");
+    });
+
     test("shows some optional fields, and the others when they are asked for, or are wrong", async () => {
       const page = await open();
       const names = ["a", "b", "c", "d", "e", "f", "g", "h"];
