@@ -465,6 +465,41 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       }
     });
 
+    test("goes from JSON to fields and back with each value as it was", async () => {
+      const page = await open("/", { timezoneId: "America/New_York" });
+      const text = { type: "string" };
+      const properties = {
+        ...{ note: { ...text, maxLength: 500 }, line: text, mail: { ...text, format: "email" } },
+        ...{ at: { ...text, format: "date-time" }, day: { ...text, format: "date" } },
+        ...{ number: { type: "number" }, flag: { type: "boolean" }, any: {} },
+        ...{ list: { type: "array", items: text }, none: { type: ["string", "null"] } },
+        times: { type: "array", items: { ...text, format: "date-time" } },
+        some: { type: "array", items: { enum: ["a", "b", null] } },
+        preset: { ...text, default: "PL" },
+      };
+      const required = ["flag", "none"];
+      await answering(page, { inputSchema: { type: "object", properties, required } });
+      const place = await tried(page, "echo_input");
+      const content = {
+        ...{ note: "\na\n b\n", line: " \u202eü👩‍👧", mail: "a@b.example", day: "2026-11-23" },
+        ...{ at: "2026-11-23T02:00:00Z", times: ["2026-07-01T00:00:59Z"], number: 1e21 },
+        ...{ flag: false, none: null, list: ["a", " b "], some: ["b", null] },
+        any: { b: ["\r\n", null, {}] },
+      };
+      await place.getByRole("button", { name: "Edit as JSON" }).click();
+      const all = place.getByLabel("Arguments as JSON");
+      await all.fill(JSON.stringify(content));
+      await place.getByRole("button", { name: "Use fields" }).click();
+      await expect.poll(() => place.getByLabel("line").inputValue()).toBe(content.line);
+      await place.getByRole("button", { name: "Edit as JSON" }).click();
+      await all.waitFor();
+      expect(JSON.parse(await all.inputValue())).toEqual(content);
+      // The clocks were set back: the local time is that of an hour earlier, too.
+      await all.fill('{"at": "2026-11-01T06:30:00Z"}');
+      await place.getByRole("button", { name: "Use fields" }).click();
+      await place.locator(".wrong").getByText("would change or cannot show").waitFor();
+    });
+
     test("takes JSON for a schema that only says what goes together", async () => {
       const page = await open();
       const mail = { properties: { to: { type: "string" } }, required: ["to"] };
