@@ -101,15 +101,18 @@ function titleOf(value: unknown, title: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** A value as it would be typed into a field. */
+/** A value as it would be typed into a field. Options are in their order, each once, as a browser sends them. */
 export function asTyped(
   { kind, options }: Pick<Field, "kind" | "options">,
   value: unknown,
 ): string[] {
   if (value === undefined) return [];
   if (kind === "one" || kind === "many") {
-    const places = new Map(options.map((one, at) => [JSON.stringify(one.value), String(at)]));
-    return [value].flat().flatMap((one) => places.get(JSON.stringify(one)) ?? []);
+    const all = kind === "many" ? [value].flat() : [value];
+    const chosen = new Set(all.map((one) => JSON.stringify(one)));
+    return options.flatMap((one, at) =>
+      chosen.delete(JSON.stringify(one.value)) ? [String(at)] : [],
+    );
   }
   if (value === null && kind !== "json") return [];
   return [kind !== "json" && typeof value === "string" ? value : JSON.stringify(value)];

@@ -4,6 +4,8 @@ import type { Json } from "../../core/model.ts";
 import { printableText } from "../../core/text.ts";
 import {
   contentIn,
+  isDateTime,
+  keptText,
   memberOf,
   messagesAt,
   messagesElsewhere,
@@ -25,6 +27,8 @@ interface FormProps {
   /** The server's complaints about the content that was sent last. */
   wrong?: readonly Wrong[];
   onSubmit(button: string, content: Json): void;
+  /** Called instead of `onSubmit` where the content is not valid. */
+  onRefused?(): void;
   /** Absent where fields have no completions. */
   complete?: CompleteField | undefined;
   /** Stands beside the buttons. */
@@ -76,21 +80,12 @@ export const SchemaForm = (props: FormProps) => {
     const found = unread.length > 0 ? unread : (checks?.wrongIn(schema, content) ?? []);
     setOwn(found);
     if (found.length === 0) return onSubmit(button, content);
-    requestAnimationFrame(() =>
-      form
-        .querySelector<HTMLElement>(
-          `:is(${FIELDS})[aria-invalid], fieldset[aria-invalid] :is(${FIELDS})`,
-        )
-        ?.focus(),
-    );
+    props.onRefused?.();
+    requestAnimationFrame(() => focusWrong(form));
   };
   const elsewhere = messagesElsewhere(parts, wrong);
   const view = (part: FormPart) => (
-    <PartView
-      part={part}
-      given={memberOf(given, part.field.name)}
-      shared={{ id, wrong, complete }}
-    />
+    <PartView part={part} around={given} shared={{ id, wrong, complete }} />
   );
   const { inSight, others } = folded(parts);
   // Once open, it stays so.
@@ -124,6 +119,16 @@ export const SchemaForm = (props: FormProps) => {
   );
 };
 
+/** Focuses the first wrong field: of a list its first wrong row, or the button to add one. */
+function focusWrong(form: HTMLFormElement): void {
+  const first = form.querySelector<HTMLElement>("[aria-invalid]");
+  if (first === null || first.matches(FIELDS)) return first?.focus();
+  const rows = [...first.querySelectorAll<HTMLInputElement>(`${FIELDS}, button`)];
+  // Empty rows are no items.
+  const items = rows.filter(({ value }) => value.trim() !== "");
+  (items[Number(first.dataset["wrongItem"])] ?? rows[0])?.focus();
+}
+
 /** The fields in sight, and the optional ones that are folded: those of a short form are all in sight. */
 function folded(parts: readonly FormPart[]): { inSight: FormPart[]; others: FormPart[] } {
   let room = FIELDS_IN_SIGHT - parts.filter(({ field }) => field.isRequired).length;
@@ -135,8 +140,8 @@ function folded(parts: readonly FormPart[]): { inSight: FormPart[]; others: Form
 
 interface PartProps {
   part: FormPart;
-  /** Its value in the content that the form begins with. */
-  given: unknown;
+  /** The object that it is a member of, in the content that the form begins with. */
+  around: unknown;
   shared: Shared;
 }
 
@@ -150,11 +155,14 @@ const Label = ({ part: { field } }: { part: FormPart }) => (
   </>
 );
 
-const PartView = ({ part, given, shared }: PartProps) => {
+const PartView = ({ part, around, shared }: PartProps) => {
   const { field, rules, schema, members, item } = part;
   const id = `${shared.id}-${field.id}`;
   const messages = messagesAt(part, shared.wrong);
-  const hint = isDateTime(part) ? textOf(schema["description"]) : field.hint;
+  const isHere = (one: Wrong) => messagesAt(part, [one]).length > 0;
+  const wrongItem = item && shared.wrong.find(isHere)?.path[part.path.length];
+  const hint =
+    isDateTime(part) || field.options.length > 0 ? textOf(schema["description"]) : field.hint;
   const about = [
     hint ? `${id}-hint` : "",
     rules.length > 0 ? `${id}-limits` : "",
@@ -193,7 +201,7 @@ const PartView = ({ part, given, shared }: PartProps) => {
             name={field.id}
             type="checkbox"
             value="true"
-            checked={typedFor(part, given)[0] === "true"}
+            checked={typedFor(part, around)[0] === "true"}
           />
           {printableText(field.label)}
         </label>
@@ -209,22 +217,22 @@ const PartView = ({ part, given, shared }: PartProps) => {
         </legend>
         {above}
         {members.map((one) => (
-          <PartView part={one} given={memberOf(given, one.field.name)} shared={shared} />
+          <PartView part={one} around={memberOf(around, field.name)} shared={shared} />
         ))}
         {below}
       </fieldset>
     );
   if (item || isInSight(part))
     return (
-      <fieldset class="field bare" {...described}>
+      <fieldset class="field bare" {...described} data-wrong-item={wrongItem}>
         <legend>
           <Label part={part} />
         </legend>
         {above}
         {item ? (
-          <Rows id={id} part={part} item={item} given={given} />
+          <Rows id={id} part={part} item={item} around={around} />
         ) : (
-          <Choices id={id} part={part} given={given} />
+          <Choices id={id} part={part} around={around} />
         )}
         {below}
       </fieldset>
@@ -239,12 +247,12 @@ const PartView = ({ part, given, shared }: PartProps) => {
         <CompletedInput
           id={id}
           part={part}
-          given={given}
+          around={around}
           about={described}
           complete={shared.complete}
         />
       ) : (
-        <Input id={id} part={part} typed={typedFor(part, given)} about={described} />
+        <Input id={id} part={part} typed={typedFor(part, around)} about={described} />
       )}
       {below}
       {field.kind === "json" && Object.keys(schema).length > 1 && (
@@ -259,17 +267,14 @@ const PartView = ({ part, given, shared }: PartProps) => {
 
 const textOf = (value: unknown) => (typeof value === "string" ? value : "");
 
-const isDateTime = ({ schema }: FormPart): boolean =>
-  schema["type"] === "string" && schema["format"] === "date-time";
-
 /** True for a choice with few options. */
 const isInSight = ({ field: { kind, options, isRequired } }: FormPart): boolean =>
   options.length <= IN_SIGHT && (kind === "many" || (kind === "one" && isRequired));
 
 /** A choice whose options are all in sight. */
-const Choices = ({ id, part, given }: FieldProps) => {
+const Choices = ({ id, part, around }: FieldProps) => {
   const { field } = part;
-  const typed = typedFor(part, given);
+  const typed = typedFor(part, around);
   return (
     <>
       {field.options.map(({ title }, nth) => (
@@ -289,9 +294,9 @@ const Choices = ({ id, part, given }: FieldProps) => {
 };
 
 /** Rows to add and remove: a list of simple values. */
-const Rows = ({ id, part, item, given }: FieldProps & { item: FormPart }) => {
+const Rows = ({ id, part, item, around }: FieldProps & { item: FormPart }) => {
   const [rows, setRows] = useState(() => {
-    const preset = typedFor(part, given ?? part.schema["default"]);
+    const preset = typedFor(part, around);
     const first = part.field.isRequired ? [""] : [];
     return (preset.length > 0 ? preset : first).map((text, key) => ({ key, text }));
   });
@@ -332,7 +337,7 @@ const Rows = ({ id, part, item, given }: FieldProps & { item: FormPart }) => {
 
 /** A one-line input with completions. */
 const CompletedInput = (props: FieldProps & { about: object; complete: CompleteField }) => {
-  const { id, part, given, about, complete } = props;
+  const { id, part, around, about, complete } = props;
   const { field } = part;
   const [values, setValues] = useState<string[]>([]);
   const pause = useRef<number | undefined>(undefined);
@@ -351,7 +356,7 @@ const CompletedInput = (props: FieldProps & { about: object; complete: CompleteF
         {...about}
         id={id}
         name={field.id}
-        value={typedFor(part, given)[0] ?? ""}
+        value={typedFor(part, around)[0] ?? ""}
         list={`${id}-values`}
         autocomplete="off"
         onInput={propose}
@@ -366,7 +371,7 @@ const CompletedInput = (props: FieldProps & { about: object; complete: CompleteF
   );
 };
 
-const Input = (props: Omit<FieldProps, "given"> & { typed: readonly string[]; about: object }) => {
+const Input = (props: Omit<FieldProps, "around"> & { typed: readonly string[]; about: object }) => {
   const { id, part, typed, about } = props;
   const { field, isSecret } = part;
   const { id: name, kind, type, options, isRequired } = field;
@@ -406,7 +411,7 @@ const Input = (props: Omit<FieldProps, "given"> & { typed: readonly string[]; ab
           }
           inputmode={kind === "number" ? "decimal" : undefined}
           {...(isMoment && { step: "1" })}
-          value={isMoment ? localOf(value) : value}
+          value={keptText(part, value)}
           autocomplete="off"
         />
       );
@@ -418,11 +423,3 @@ const YES_NO = [
   ["true", "Yes"],
   ["false", "No"],
 ] as const;
-
-/** A point in time as its input has it, in the zone of this browser. */
-function localOf(text: string): string {
-  const at = Date.parse(text);
-  if (Number.isNaN(at)) return "";
-  const local = new Date(at - new Date(at).getTimezoneOffset() * 60_000);
-  return local.toISOString().slice(0, 19);
-}

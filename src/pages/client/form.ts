@@ -93,17 +93,10 @@ function partOf(given: Field, schema: Json, within: Within): FormPart {
     field = { ...field, kind: "json", options: [], default: [] };
   else room.options -= field.options.length;
   const isSecret = schema["format"] === "password" || schema["writeOnly"] === true;
-  const isNullable = within.isNullable === true && field.isRequired && !isChoiceOfNull(field);
-  const part: FormPart = {
-    field,
-    path,
-    schema,
-    rules: hintsOf(schema),
-    isSecret,
-    root,
-    isNullable,
-  };
-  const simple = { ...part, rules: isNullable ? [...part.rules, "empty for null"] : part.rules };
+  const isNullable = within.isNullable === true && field.isRequired && canBeNullWhenEmpty(field);
+  const rules = hintsOf(schema);
+  const part: FormPart = { field, path, schema, rules, isSecret, root, isNullable: false };
+  const simple = isNullable ? { ...part, isNullable, rules: [...rules, "empty for null"] } : part;
   if (field.kind !== "json" || path.length > DEPTH || room.nesting <= 0) return simple;
   room.nesting--;
   const { properties, type, items } = schema;
@@ -124,9 +117,9 @@ function partOf(given: Field, schema: Json, within: Within): FormPart {
   return simple;
 }
 
-/** True for a field that says null otherwise than by being empty, or cannot. */
-const isChoiceOfNull = ({ kind, options }: Field): boolean =>
-  kind === "yes-no" || options.some(({ value }) => value === null);
+/** True for a field of one value that can be left empty and has no option for null. */
+const canBeNullWhenEmpty = ({ kind, options }: Field): boolean =>
+  kind !== "yes-no" && kind !== "many" && options.every(({ value }) => value !== null);
 
 const countOf = (parts: readonly FormPart[]): number =>
   parts.reduce((sum, { members }) => sum + (members ? countOf(members) : 1), 0);
@@ -189,12 +182,12 @@ export const stringsOf = (all: readonly Named[]): Json => ({
   required: all.filter(({ required }) => required === true).map(({ name }) => name),
 });
 
-/** The schema of a template's variables. Those of a query are optional: without them it makes another of its URIs. */
+/** The schema of a template's variables. Those of a query alone are optional: without them it makes another of its URIs. */
 export function templateSchemaOf(template: string): Json {
-  const query = [...template.matchAll(/\{[?&][^}]*\}/g)].map(([part]) => new UriTemplate(part));
-  const optional = new Set(query.flatMap(({ variableNames }) => variableNames));
-  const { variableNames } = new UriTemplate(template);
-  return stringsOf(variableNames.map((name) => ({ name, required: !optional.has(name) })));
+  const withoutQuery = template.replaceAll(/\{[?&][^}]*\}/g, "");
+  const required = new Set(new UriTemplate(withoutQuery).variableNames);
+  const names = new Set(new UriTemplate(template).variableNames);
+  return stringsOf([...names].map((name) => ({ name, required: required.has(name) })));
 }
 
 const OTHERS = "others";
@@ -261,17 +254,8 @@ function valueIn(part: FormPart, form: FormData, wrong: Wrong[]): unknown {
     wrong.push({ path, message });
     return undefined;
   }
-  const entered = fieldValue(field, texts);
+  const entered = enteredIn(part, texts);
   const value = entered === undefined && part.isNullable ? null : entered;
-  // Its input has the zone of this browser.
-  if (
-    part.schema["format"] === "date-time" &&
-    typeof value === "string" &&
-    !/(Z|[+-]\d\d:?\d\d)$/i.test(value)
-  ) {
-    const at = Date.parse(value);
-    return Number.isNaN(at) ? value : new Date(at).toISOString();
-  }
   if (field.id === OTHERS && value !== undefined && !isObject(value))
     wrong.push({
       path: [],
@@ -281,11 +265,26 @@ function valueIn(part: FormPart, form: FormData, wrong: Wrong[]): unknown {
 }
 
 /** The value of a row; that of several where it was pasted as a list. */
-function rowsIn({ field }: FormPart, text: string): unknown[] {
+function rowsIn(item: FormPart, text: string): unknown[] {
   const isList = /^\s*\[.*\]\s*$/s.test(text) && isJson(text);
   if (isList) return JSON.parse(text) as unknown[];
-  return [fieldValue(field, [text])];
+  return [enteredIn(item, [text])];
 }
+
+/** The value of a field or of a row. */
+function enteredIn(part: FormPart, texts: readonly string[]): unknown {
+  const value = fieldValue(part.field, texts);
+  if (!isDateTime(part) || typeof value !== "string" || ZONE.test(value)) return value;
+  // Its input has the zone of this browser, and no fractions of a second.
+  const at = Date.parse(value);
+  return Number.isNaN(at) ? value : new Date(at).toISOString().replace(".000Z", "Z");
+}
+
+const ZONE = /(Z|[+-]\d\d:?\d\d)$/i;
+
+/** True for a point in time that is typed, not chosen. */
+export const isDateTime = ({ field, schema }: FormPart): boolean =>
+  field.kind === "line" && schema["format"] === "date-time";
 
 /** The member of this name, which may be that of a method of all objects. */
 export const memberOf = (content: unknown, name: string): unknown =>
@@ -300,27 +299,68 @@ function isUntouched({ field, members }: FormPart, value: unknown): boolean {
 
 export const isJson = (text: string): boolean => jsonIn(text.trim() || "null") !== undefined;
 
-/** The initial texts of a part, from this content or from its schema. */
-export function typedFor({ field, item }: FormPart, given: unknown): readonly string[] {
-  if (item)
-    return Array.isArray(given) ? given.map((one) => asTyped(item.field, one)[0] ?? "") : [];
-  return given === undefined ? field.default : asTyped(field, given);
+/**
+ * The initial texts of a part, from the content around it, or else from its schema. An optional value that the content
+ * lacks stays empty.
+ */
+export function typedFor({ field, item, schema }: FormPart, around: unknown): readonly string[] {
+  const given = memberOf(around, field.name);
+  const isPreset = given === undefined && (field.isRequired || !isObject(around));
+  if (isPreset && !item) return field.default;
+  const value = isPreset ? schema["default"] : given;
+  if (!item) return asTyped(field, value);
+  return Array.isArray(value) ? value.map((one) => asTyped(item.field, one)[0] ?? "") : [];
 }
 
-/** True for content that the fields of a form can show, all of it. */
-export function fitsFields(parts: readonly FormPart[], content: Json): boolean {
-  const of = new Map(parts.map((part) => [part.field.name, part]));
-  return Object.entries(content).every(([name, value]) => {
-    const part = of.get(name);
-    if (part === undefined) return false;
-    if (part.members) return isObject(value) && fitsFields(part.members, value);
-    const { options, kind, isRequired } = part.field;
-    if (value === "" || (Array.isArray(value) && value.length === 0))
-      return (kind === "json" && !part.item) || (isRequired && value !== "");
-    if (value === null)
-      return part.isNullable || kind === "json" || typedFor(part, null).length > 0;
-    return options.length === 0 || typedFor(part, value).length === [value].flat().length;
+/** The text that the input of a part keeps of this one: https://html.spec.whatwg.org/multipage/input.html#value-sanitization-algorithm */
+export function keptText(part: FormPart, text: string): string {
+  const { kind, type } = part.field;
+  if (kind !== "line") return text.replaceAll(/\r\n?/g, "\n");
+  if (isDateTime(part)) {
+    const at = Date.parse(text);
+    const local = at - new Date(at).getTimezoneOffset() * 60_000;
+    return isoOf(local).slice(0, "YYYY-MM-DDTHH:MM:SS".length);
+  }
+  const line = text.replaceAll(/[\r\n]/g, "");
+  if (part.isSecret || type === "text") return line;
+  if (type === "date") return isoOf(Date.parse(line)).startsWith(`${line}T`) ? line : "";
+  return line.trim();
+}
+
+/** A point in time in ISO 8601; empty for one whose year no input has. */
+const isoOf = (at: number): string => (at >= FIRST && at <= LAST ? new Date(at).toISOString() : "");
+const FIRST = Date.parse("0001-01-01T00:00:00Z");
+const LAST = Date.parse("9999-12-31T23:59:59Z");
+
+/** Adds the texts that the fields of these parts begin with, as a browser would send them. */
+function addTexts(parts: readonly FormPart[], around: unknown, form: FormData): void {
+  for (const part of parts) {
+    const { field, members, item = part } = part;
+    if (members) addTexts(members, memberOf(around, field.name), form);
+    else for (const text of typedFor(part, around)) form.append(field.id, keptText(item, text));
+  }
+}
+
+/** The parts without the required ones that the content lacks: these are still to be entered. */
+const partsWith = (parts: readonly FormPart[], content: unknown): FormPart[] =>
+  parts.flatMap((part) => {
+    const value = memberOf(content, part.field.name);
+    if (value === undefined && part.field.isRequired) return [];
+    return [part.members ? { ...part, members: partsWith(part.members, value) } : part];
   });
+
+/** True for content that comes back from the fields of a form as it is. */
+export function fitsFields(parts: readonly FormPart[], content: Json): boolean {
+  const form = new FormData();
+  const known = partsWith(parts, content);
+  addTexts(known, content, form);
+  return isSame(contentIn(known, form).content, content);
+}
+
+/** Compares values as they are sent. Fields may change the order of an object's members, of no other value. */
+function isSame(a: unknown, b: unknown): boolean {
+  if (!isObject(a) || !isObject(b)) return JSON.stringify(a) === JSON.stringify(b);
+  return Object.keys({ ...a, ...b }).every((name) => isSame(memberOf(a, name), memberOf(b, name)));
 }
 
 /** True for a schema that names no members, but may have some. */
@@ -332,13 +372,17 @@ export function hasNoFields(schema: Json): boolean {
 /** Keywords that allow members without `properties`. */
 const OPEN = ["additionalProperties", "patternProperties", "oneOf", "anyOf", "allOf", "if"];
 
-/** An example with what was entered in its place. */
-export function withEntered(example: Json, entered: Json): Json {
+/**
+ * An example with what was entered in its place. Fields have an empty list where nothing was entered, which the example
+ * replaces; that of JSON may be kept.
+ */
+export function withEntered(example: Json, entered: Json, { areEmptyKept = false } = {}): Json {
   const kept = Object.entries(entered).flatMap(([name, value]): [string, unknown][] => {
     const other = memberOf(example, name);
-    if (isObject(value) && isObject(other)) return [[name, withEntered(other, value)]];
+    if (isObject(value) && isObject(other))
+      return [[name, withEntered(other, value, { areEmptyKept })]];
     const isEmpty = typeof value === "object" && value !== null && Object.keys(value).length === 0;
-    return isEmpty ? [] : [[name, value]];
+    return isEmpty && !areEmptyKept ? [] : [[name, value]];
   });
   return { ...example, ...Object.fromEntries(kept) };
 }
@@ -349,7 +393,10 @@ export function withoutSecretFields(parts: readonly FormPart[], content: Json): 
     const { field, members, item, isSecret, schema, root } = part;
     const value = memberOf(content, field.name);
     if (isSecret || item?.isSecret || value === undefined || field.id === OTHERS) return [];
-    if (members && isObject(value)) return [[field.name, withoutSecretFields(members, value)]];
+    if (members && isObject(value)) {
+      const others = withoutSecretFields(members, value);
+      return Object.keys(others).length > 0 ? [[field.name, others]] : [];
+    }
     return field.kind === "json" && holdsSecret(schema, root) ? [] : [[field.name, value]];
   });
   return Object.fromEntries(kept);
@@ -377,7 +424,7 @@ export function messagesAt({ path, members, item }: FormPart, wrong: readonly Wr
     (members === undefined || one.path.length === path.length);
   return wrong.filter(isHere).map((one) => {
     const below = one.path.slice(path.length);
-    if (item && below.length > 0) below[0] = String(Number(below[0]) + 1);
+    if (item && /^\d+$/.test(below[0] ?? "")) below[0] = String(Number(below[0]) + 1);
     return `${below.length > 0 ? `${below.join(".")} ` : ""}${one.message}`;
   });
 }

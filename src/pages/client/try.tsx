@@ -195,9 +195,11 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
     const found = (isObject(all) && checks?.wrongIn(schema!, all)) || [];
     const inText = ({ path, message }: Wrong) =>
       aboutAll([path.join("."), message].filter(Boolean).join(" "));
-    if (found.length > 0) return setWrong(found.map(inText));
-    start(all as Json);
+    if (found.length === 0) return start(all as Json);
+    setWrong(found.map(inText));
+    hideResult();
   };
+  const hideResult = () => setRun(undefined);
 
   const fillIn = async () => {
     const { content: given, wrong: unread } = typed();
@@ -205,7 +207,9 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
     const { exampleOf } = await import("./checks.ts");
     const example = exampleOf(schema!);
     setWrong(example === undefined ? [NO_EXAMPLE] : []);
-    if (example !== undefined) begin(withEntered(example, given), schema!, beginning.isJson);
+    if (example === undefined) return;
+    const { isJson } = beginning;
+    begin(withEntered(example, given, { areEmptyKept: isJson }), schema!, isJson);
   };
 
   /** Changes between fields and JSON, with the arguments as they are; where some would be lost, it says so. */
@@ -236,6 +240,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
               }}
               isBusy={isBusy}
               onSubmit={(_button, given) => void submitted(given)}
+              onRefused={hideResult}
               complete={completionsOf(target, address, schema)}
             >
               {(hasFields || beginning.isJson) && (
@@ -304,7 +309,8 @@ const NO_EXAMPLE: Wrong = {
   path: [],
   message: "No example was found: the schema has none that fits.",
 };
-const NO_FIELDS = "has values that no field can show. Remove them, or go on with JSON.";
+const NO_FIELDS =
+  "has values that the fields would change or cannot show. Edit them, or go on with JSON.";
 
 /** The texts of a result. */
 const textOf = ({ content }: Json): string =>

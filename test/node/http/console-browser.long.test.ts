@@ -356,6 +356,52 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       expect(complaints.get(page)).toEqual([]);
     });
 
+    /** An entry that takes at least one integer. */
+    const triedSizes = async (page: Page) => {
+      const sizes = { type: "array", items: { type: "integer" }, minItems: 1 };
+      const inputSchema = { type: "object", properties: { sizes }, required: ["sizes"] };
+      await answering(page, { inputSchema });
+      return tried(page, "echo_input");
+    };
+
+    test("shows no earlier result below arguments that are refused", async () => {
+      const place = await triedSizes(await open());
+      const run = place.getByRole("button", { name: "Run" });
+      const result = place.getByText("Completed after");
+      await place.getByLabel("sizes 1", { exact: true }).fill("1");
+      await run.click();
+      await result.waitFor();
+      await place.getByLabel("sizes 1", { exact: true }).fill("x");
+      await run.click();
+      await place.locator(".wrong").getByText("sizes 1 must").waitFor();
+      expect(await result.count()).toBe(0);
+      await place.getByLabel("sizes 1", { exact: true }).fill("1");
+      await place.getByRole("button", { name: "Edit as JSON" }).click();
+      await run.click();
+      await result.waitFor();
+      await place.getByLabel("Arguments as JSON").fill('{"sizes": []}');
+      await run.click();
+      await place.locator(".wrong").getByText("sizes must").waitFor();
+      expect(await result.count()).toBe(0);
+    });
+
+    test("leads to the wrong row of a list, or to the button that adds the first", async () => {
+      const page = await open();
+      const place = await triedSizes(page);
+      const run = place.getByRole("button", { name: "Run" });
+      const focused = () => page.evaluate("document.activeElement.ariaLabel");
+      for (const [nth, text] of ["1", "x"].entries()) {
+        await place.getByRole("button", { name: "Add one to sizes" }).click();
+        await place.getByLabel(`sizes ${nth + 2}`, { exact: true }).fill(text);
+      }
+      await run.click();
+      await expect.poll(focused).toBe("sizes 3");
+      for (let row = 0; row < 3; row++)
+        await place.getByRole("button", { name: "Remove 1 of sizes" }).click();
+      await run.click();
+      await expect.poll(focused).toBe("Add one to sizes");
+    });
+
     test("shows some optional fields, and the others when they are asked for, or are wrong", async () => {
       const page = await open();
       const names = ["a", "b", "c", "d", "e", "f", "g", "h"];
@@ -408,13 +454,50 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       for (const [text, said] of [
         ['{"item": "te', "is not valid JSON"],
         ["[1]", "must be an object"],
-        ['{"item": "tea", "to": {"street": 1}}', "no field can show"],
+        ['{"item": "tea", "to": {"street": 1}}', "would change or cannot show"],
+        ['{"item": "green\\ntea"}', "would change or cannot show"],
+        ['{"item": "tea", "paid": false}', "would change or cannot show"],
       ] as const) {
         await all.fill(text);
         await place.getByRole("button", { name: "Use fields" }).click();
         await place.locator(".wrong").getByText(said).waitFor();
         expect(await all.inputValue()).toBe(text);
       }
+    });
+
+    test("goes from JSON to fields and back with each value as it was", async () => {
+      const page = await open("/", { timezoneId: "America/New_York" });
+      const text = { type: "string" };
+      const properties = {
+        ...{ note: { ...text, maxLength: 500 }, line: text, mail: { ...text, format: "email" } },
+        ...{ at: { ...text, format: "date-time" }, day: { ...text, format: "date" } },
+        ...{ number: { type: "number" }, flag: { type: "boolean" }, any: {} },
+        ...{ list: { type: "array", items: text }, none: { type: ["string", "null"] } },
+        times: { type: "array", items: { ...text, format: "date-time" } },
+        some: { type: "array", items: { enum: ["a", "b", null] } },
+        preset: { ...text, default: "PL" },
+      };
+      const required = ["flag", "none"];
+      await answering(page, { inputSchema: { type: "object", properties, required } });
+      const place = await tried(page, "echo_input");
+      const content = {
+        ...{ note: "\na\n b\n", line: " \u202eü👩‍👧", mail: "a@b.example", day: "2026-11-23" },
+        ...{ at: "2026-11-23T02:00:00Z", times: ["2026-07-01T00:00:59Z"], number: 1e21 },
+        ...{ flag: false, none: null, list: ["a", " b "], some: ["b", null] },
+        any: { b: ["\r\n", null, {}] },
+      };
+      await place.getByRole("button", { name: "Edit as JSON" }).click();
+      const all = place.getByLabel("Arguments as JSON");
+      await all.fill(JSON.stringify(content));
+      await place.getByRole("button", { name: "Use fields" }).click();
+      await expect.poll(() => place.getByLabel("line").inputValue()).toBe(content.line);
+      await place.getByRole("button", { name: "Edit as JSON" }).click();
+      await all.waitFor();
+      expect(JSON.parse(await all.inputValue())).toEqual(content);
+      // The clocks were set back: the local time is that of an hour earlier, too.
+      await all.fill('{"at": "2026-11-01T06:30:00Z"}');
+      await place.getByRole("button", { name: "Use fields" }).click();
+      await place.locator(".wrong").getByText("would change or cannot show").waitFor();
     });
 
     test("takes JSON for a schema that only says what goes together", async () => {

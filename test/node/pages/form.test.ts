@@ -97,7 +97,7 @@ describe("a value that may be null", () => {
   test("is empty by default, not the text null", () => {
     const parts = partsOf({ a: { ...text, default: null }, b: { type: ["integer", "null"] } });
     expect(typedFor(parts[0]!, undefined)).toEqual([]);
-    expect(parts.map((part) => typedFor(part, null))).toEqual([[], []]);
+    expect(parts.map((part) => typedFor(part, { a: null, b: null }))).toEqual([[], []]);
     expect(contentIn(parts, form({ f0: "", f1: "" })).content).toEqual({});
   });
 
@@ -111,6 +111,16 @@ describe("a value that may be null", () => {
     });
     expect(contentIn(parts, form({ f0: "x" })).content).toEqual({ a: "x", b: [] });
   });
+
+  test.each([
+    ["a list", { type: "array", items: { type: "string" } }],
+    ["a choice of several", { type: "array", items: { enum: ["a", "b"] } }],
+    ["an object", ADDRESS],
+  ])("stays JSON for %s, whose fields have no way to say null", (_what, schema) => {
+    const parts = partsOf({ a: orNull(schema) }, ["a"]);
+    expect(parts[0]).toMatchObject({ isNullable: false, rules: [] });
+    expect(fitsFields(parts, { a: null })).toBe(false);
+  });
 });
 
 test("a value of which there is one is a choice of it, made where it is required", () => {
@@ -120,9 +130,24 @@ test("a value of which there is one is a choice of it, made where it is required
   expect(contentIn(parts, form({ f0: "0", f1: "" })).content).toEqual({ kind: "mail" });
 });
 
+test("a default is typed where there is no content, and for a required value that the content lacks", () => {
+  const text = { type: "string", default: "PL" };
+  const list = { type: "array", items: { type: "number" }, default: [1, 2] };
+  const parts = partsOf({ a: text, b: text, c: list, d: list }, ["b", "d"]);
+  const typed = (content?: object) => parts.map((part) => typedFor(part, content));
+  expect(typed()).toEqual([["PL"], ["PL"], ["1", "2"], ["1", "2"]]);
+  expect(typed({})).toEqual([[], ["PL"], [], ["1", "2"]]);
+  expect(typed({ a: "DE", c: [3] })).toEqual([["DE"], ["PL"], ["3"], ["1", "2"]]);
+});
+
 test("a choice finds its options by their values, also objects", () => {
   const [part] = partsOf({ a: { enum: [{ b: 1 }, { b: 2 }], default: { b: 2 } } });
   expect(typedFor(part!, undefined)).toEqual(["1"]);
+});
+
+test("a choice among lists has its default chosen", () => {
+  const [part] = partsOf({ a: { enum: [[1, 2], [3]], default: [1, 2] } });
+  expect(typedFor(part!, undefined)).toEqual(["0"]);
 });
 
 test("names that all objects have are names like others", () => {
@@ -154,6 +179,111 @@ describe("content", () => {
     expect(fitsFields(formPartsOf(schema), content)).toBe(fits);
   });
 
+  const text = { type: "string" };
+  const flag = { type: "boolean" };
+  const list = (items: object) => ({ type: "array", items });
+  const of = (format: string) => ({ type: "string", format });
+  const orNull = (one: object) => ({ anyOf: [one, { type: "null" }] });
+  const inner = { type: "object", properties: { a: text, b: flag } };
+  const now = "2026-11-23T14:00:59Z";
+
+  /** Values of an optional and of a required `a` of this schema: whether the fields keep them. */
+  test.each<[schema: object, value: unknown, isKept: boolean, isKeptWhereRequired?: boolean]>([
+    [text, "x", true],
+    [text, "ünï 漢 👩‍👧 \u202e", true],
+    [text, " x ", true],
+    [text, "[1,2]", true],
+    [text, "", false],
+    [text, " ", false],
+    [text, "a\nb", false],
+    [text, "a\rb", false],
+    [text, "half \ud83d", false],
+    [text, 5, false],
+    [text, null, false],
+    [text, ["x"], false],
+    [orNull(text), null, false, true],
+    [orNull(text), " ", false],
+    [{ type: "string", maxLength: 500 }, "a\nb\n", true],
+    [{ type: "string", maxLength: 500 }, "a\r\nb", false],
+    [{ ...text, default: "PL" }, "DE", true],
+    [of("email"), "a@b.example", true],
+    [of("email"), " a@b.example", false],
+    [of("uri"), "https://a.example/\n", false],
+    [of("password"), " x ", true],
+    [of("date"), "2026-11-23", true],
+    [of("date"), "2026-02-30", false],
+    [of("date"), "0000-01-01", false],
+    [of("date"), "tomorrow", false],
+    [of("date-time"), now, true],
+    [of("date-time"), "2026-11-23T14:00:59.5Z", false],
+    [of("date-time"), "2026-11-23T14:00:59+02:00", false],
+    [of("date-time"), "2026-11-23T14:00", false],
+    [of("date-time"), "+012026-11-23T14:00:59Z", false],
+    [of("date-time"), "tomorrow", false],
+    [list(of("date-time")), [now], true],
+    [list(of("date-time")), ["tomorrow"], false],
+    [{ type: "number" }, 1.0, true],
+    [{ type: "number" }, 1e21, true],
+    [{ type: "number" }, -1.5e-7, true],
+    [{ type: "number" }, -0, true],
+    [{ type: "number" }, "5", false],
+    [{ type: "number" }, "x", true],
+    [{ type: "integer" }, Number.MAX_SAFE_INTEGER, true],
+    [flag, true, true],
+    [flag, false, false, true],
+    [{ ...flag, default: true }, false, true],
+    [flag, "true", false],
+    [flag, null, false],
+    [orNull(flag), null, false],
+    [{ enum: ["x", null, 2] }, null, true],
+    [{ enum: ["x", null, 2] }, "2", false],
+    [{ enum: [[1, 2], { b: 1 }] }, [1, 2], true],
+    [{ enum: [[1, 2], { b: 1 }] }, { b: 1 }, true],
+    [list({ enum: ["x", "y"] }), ["x", "y"], true],
+    [list({ enum: ["x", "y"] }), ["y", "x"], false],
+    [list({ enum: ["x", "y"] }), ["x", "x"], false],
+    [list({ enum: ["x", "y"] }), "x", false],
+    [list({ enum: ["x", "y"] }), ["z"], false],
+    [list({ enum: ["x", "y"] }), [], false, true],
+    [list(text), ["a", "b"], true],
+    [list(text), [], false, true],
+    [list(text), ["a", ""], false],
+    [list(text), ["a\nb"], false],
+    [list(text), ["[1,2]"], false],
+    [list(text), ["a", 1], false],
+    [list(text), "a", false],
+    [list(orNull(text)), ["a", null], false],
+    [list(flag), [true, false], true],
+    [list({ type: "number" }), [1, 1e21, -0], true],
+    [list(list(text)), [["a", ""], []], true],
+    [list(inner), [{ a: "", b: false, c: null }], true],
+    [inner, { a: "x", b: true }, true],
+    [inner, { a: "x" }, true],
+    [inner, { b: false }, false],
+    [inner, {}, false, true],
+    [inner, { a: "x", c: 1 }, false],
+    [inner, null, false],
+    [{}, "", true],
+    [{}, null, true],
+    [{}, { b: [" \r\n", "\ud83d", -0, 1e21, {}] }, true],
+  ])("%j keeps %j in its fields: %s", (a, value, isKept, isKeptWhereRequired = isKept) => {
+    expect(fitsFields(partsOf({ a }), { a: value })).toBe(isKept);
+    expect(fitsFields(partsOf({ a }, ["a"]), { a: value })).toBe(isKeptWhereRequired);
+  });
+
+  test.each<[what: string, properties: object, required: string[], fits: boolean]>([
+    ["that has a default", { a: { ...text, default: "PL" } }, [], true],
+    ["that is ticked by default", { a: { ...flag, default: true } }, [], false],
+    [
+      "that is still to be entered",
+      { a: text, b: flag, c: list(text), d: inner },
+      ["a", "b", "c", "d"],
+      true,
+    ],
+  ])("fits the fields without a value %s: %s", (_what, properties, required, fits) => {
+    expect(fitsFields(partsOf({ ...properties, z: text }, required), { z: "z" })).toBe(fits);
+  });
+
   test.each([
     [{ type: "object" }, false],
     [{ type: "object", additionalProperties: true }, true],
@@ -172,6 +302,12 @@ describe("content", () => {
       list: ["example"],
     });
     expect(withEntered({ a: { b: 1 } }, { a: null, c: ["x"] })).toEqual({ a: null, c: ["x"] });
+  });
+
+  test("of JSON and an example are merged with the empty lists that were entered", () => {
+    const example = { a: { list: ["example"] }, list: ["example"], b: 1 };
+    const entered = { a: { list: [] }, list: [] };
+    expect(withEntered(example, entered, { areEmptyKept: true })).toEqual({ ...entered, b: 1 });
   });
 });
 
@@ -208,7 +344,7 @@ describe("a list of simple values", () => {
       sizes: [1, 2.5, "x"],
     });
     expect(contentIn(parts, form({})).content).toEqual({ sizes: [] });
-    expect(typedFor(parts[0]!, [1, 2])).toEqual(["1", "2"]);
+    expect(typedFor(parts[0]!, { sizes: [1, 2] })).toEqual(["1", "2"]);
   });
 
   test("takes a list that is pasted into a row", () => {
@@ -229,15 +365,26 @@ test("a template needs its variables but those of a query", () => {
   const { properties, required } = templateSchemaOf("a://{host}{/path}{?q,lang*}{&page}");
   expect(Object.keys(properties as object)).toEqual(["host", "path", "q", "lang", "page"]);
   expect(required).toEqual(["host", "path"]);
+  expect(templateSchemaOf("a://{id}{?id,q}")["required"]).toEqual(["id"]);
 });
 
 test("a point in time is sent with its zone", () => {
   const parts = partsOf({ at: { type: "string", format: "date-time" } });
   const { content } = contentIn(parts, form({ f0: "2026-11-23T14:00" }));
-  expect(content).toEqual({ at: new Date("2026-11-23T14:00").toISOString() });
+  const sent = new Date("2026-11-23T14:00").toISOString().replace(".000", "");
+  expect(content).toEqual({ at: sent });
   expect(contentIn(parts, form({ f0: "2026-11-23T14:00:00+02:00" })).content).toEqual({
     at: "2026-11-23T14:00:00+02:00",
   });
+  const list = partsOf({ all: { type: "array", items: { type: "string", format: "date-time" } } });
+  expect(contentIn(list, form({ f0: ["2026-11-23T14:00", ""] })).content).toEqual({ all: [sent] });
+});
+
+test("a point in time that is chosen is sent as the schema has it", () => {
+  const parts = partsOf({
+    at: { type: "string", format: "date-time", enum: ["2026-11-23T14:00"] },
+  });
+  expect(contentIn(parts, form({ f0: "0" })).content).toEqual({ at: "2026-11-23T14:00" });
 });
 
 test("limits, formats and examples are said in words", () => {
@@ -261,6 +408,7 @@ test("secrets are kept nowhere, however deep they are", () => {
     password: secret,
     keys: { type: "array", items: secret },
     account: { type: "object", properties: { token: { type: "string", writeOnly: true }, id: {} } },
+    login: { type: "object", properties: { pin: secret } },
     rows: { type: "array", items: { type: "object", properties: { pin: secret } } },
     map: { type: "object", additionalProperties: { anyOf: [secret, { type: "null" }] } },
     plain: { type: "array", items: { type: "object", properties: { pin: {} } } },
@@ -270,6 +418,7 @@ test("secrets are kept nowhere, however deep they are", () => {
     password: "x",
     keys: ["y"],
     account: { token: "z", id: 1 },
+    login: { pin: "z" },
     odd: 2,
     ...{ rows: [{ pin: "x" }], map: { any: "y" }, plain: [{ pin: 1 }] },
   };
@@ -306,6 +455,8 @@ describe("errors", () => {
     const [list] = partsOf({ ids: { type: "array", items: { type: "integer" } } });
     const wrong = [{ path: ["ids", "0"], message: "must be an integer" }];
     expect(messagesAt(list!, wrong)).toEqual(["1 must be an integer"]);
+    const other = [{ path: ["ids", "length"], message: "must be even" }];
+    expect(messagesAt(list!, other)).toEqual(["length must be even"]);
   });
 
   test("of others are no errors of arguments", () => {
