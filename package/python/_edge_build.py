@@ -83,7 +83,7 @@ def _leave_out_programs(tree):
 
 def _imports(tree, package):
     """The modules that a module imports, as `Import` in engine.ts."""
-    found, modules = [], {}
+    found, modules, computed = [], {}, []
 
     def visit(node, is_lazy, is_optional):
         kind = type(node).__name__
@@ -101,7 +101,9 @@ def _imports(tree, package):
             name = getattr(node.args[0], "value", None)
             is_known = isinstance(name, str) and not name.startswith(".")
             more = {"isLazy": is_lazy, "isOptional": True} if is_known else {"isLazy": True, "isOptional": True, "isComputed": True}
-            found.append({"name": name if is_known else _package_of(node, modules, package), "line": node.lineno, **more})
+            found.append({"name": name, "line": node.lineno, **more})
+            if not is_known:
+                computed.append((found[-1], node))
         elif kind == "Attribute" and node.attr == "strptime":
             # What the library's own code in C imports.
             found.append({"name": "_strptime", "line": node.lineno, "isLazy": True, "isOptional": True})
@@ -121,6 +123,9 @@ def _imports(tree, package):
                     visit(child, is_lazy or kind in _FUNCTIONS, is_optional)
 
     visit(tree, False, False)
+    # A package may be imported below the call, against a circle.
+    for one, call in computed:
+        one["name"] = _package_of(call, modules, package)
     return found
 
 

@@ -171,7 +171,7 @@ def _fields_of(what: str, pairs: Query) -> Iterator[tuple[str, str]]:
     for pair in [pairs] if isinstance(pairs, (str, *_BYTES)) else items:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise TypeError(
-                f"fetch() expects `{what}` as a dict or as (name, value) pairs, and got {pair!r:.60}"
+                f"fetch() expects `{what}` as a dict or as (name, value) pairs, and got {type(pair).__name__}"
             )
         name, value = pair
         for one in value if isinstance(value, (list, tuple)) else [value]:

@@ -182,16 +182,21 @@ def use():
 
 test("the author's modules are imported by computed names, where code has their package", async () => {
   const files: Record<string, string> = {};
-  for (const name of ["plugins", "app/parts", "app/forms", "late"]) {
+  for (const name of ["plugins", "app/parts", "app/forms", "late", "circle"]) {
     files[`${name}/__init__.py`] = "";
     files[`${name}/one.py`] = "NAME = __name__\n";
     files[`${name}/two/__init__.py`] = "NAME = __name__\n";
   }
+  files["app/last.py"] = `import pkgutil
+def names():
+    return [one.name for one in pkgutil.iter_modules(circle.__path__)]
+import circle
+`;
   const code = `import importlib, pkgutil, sys
 from importlib import import_module
 import plugins
 from app import parts as those
-import app.forms
+import app.forms, app.last
 
 EARLY = [one.name for one in pkgutil.iter_modules(plugins.__path__)]
 LOADED = [import_module(f"{plugins.__name__}.{one}").NAME for one in EARLY]
@@ -205,6 +210,7 @@ def use():
         [import_module(name).NAME for name in ("late.{}".format("one"), "late.%s" % "two")],
         importlib.import_module(f".{'one'}", package="app.parts").NAME,
         [*pkgutil.iter_modules(["nowhere"])],
+        app.last.names(),
     ]
 `;
   expect(await used("discovered", code, files)).toEqual([
@@ -219,6 +225,7 @@ def use():
     ["late.one", "late.two"],
     "app.parts.one",
     [],
+    ["one", "two"],
   ]);
 });
 
