@@ -1,7 +1,7 @@
 /** The most iterations of PBKDF2 that workerd allows. */
 const ITERATIONS = 100_000;
 
-/** A hash of the owner's passphrase: `pbkdf2:<iterations>:<salt>:<hash>`, the last two in base64; wrangler would expand a `$` of an .env. */
+/** A hash of the owner's passphrase: `pbkdf2:<iterations>:<salt>:<hash>`, the last two in base64. Not with `$`, as earlier ones: wrangler expands it in an .env. */
 export async function hashPassphrase(passphrase: string): Promise<string> {
   const salt = crypto.getRandomValues(new Uint8Array(16));
   const hash = await derive(passphrase, salt, ITERATIONS);

@@ -25,7 +25,7 @@ edge-servlets new, list, inspect, import, add, update, remove, install, versions
                                 servlets: edge-servlets help servlets`;
 
 /** Commands that write into the project: elsewhere nothing would ever find their files, such as those of keys. */
-const WRITING = new Set(["add", "import", "keys create", "keys revoke", "new"]);
+const WRITING = new Set(["add", "import", "keys", "new"]);
 
 /** Commands of which no more is to be said than that. */
 const PLAIN = new Set(["bundle", "init", "passphrase", "size", "standalone"]);
@@ -89,7 +89,7 @@ async function perform(): Promise<number | void> {
     case "deploy":
       return (await import("./deploy.ts")).deploy(args);
     case "keys": {
-      await demandProjectFor(`keys ${args[0]}`);
+      if (args.some((one) => one === "create" || one === "revoke")) await demandProjectFor(command);
       const said = await (await import("./keys.ts")).keyCommand(args);
       return said === "" ? undefined : console.log(said);
     }

@@ -4,7 +4,7 @@ import { readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Manifest } from "../../servlets/manifest.ts";
 import { folded } from "../../servlets/toolkit.ts";
-import { argumentsIn } from "../arguments.ts";
+import { argumentsIn, misused } from "../arguments.ts";
 import { readConfig, type HyperConfig } from "../hyper-mcp/config.ts";
 import { demandShort } from "../hyper-mcp/parse.ts";
 import { planPlugin, unmappedOf, type Plan } from "../hyper-mcp/plan.ts";
@@ -20,7 +20,8 @@ import { DOCS } from "../own.ts";
 import type { Workspace } from "./folders.ts";
 import { aligned } from "./table.ts";
 
-const GIVE = "Give the path of one hyper-mcp config: a .json, .yaml or .toml file";
+export const IMPORT_USAGE = `npm run servlets -- import FILE       makes a servlet of each plugin of a hyper-mcp config: ${DOCS}/hyper-mcp.md
+                                      [--dry-run] [--state caller] [--literals]`;
 
 /** hyper-mcp's rule, with a letter first, and hyphens: its own examples have them. */
 const PLUGIN_NAME = /^[A-Za-z][A-Za-z0-9]*([_-][A-Za-z0-9]+)*$/;
@@ -61,12 +62,15 @@ function readArguments(args: readonly string[]) {
         ...TRUST_OPTIONS,
       },
     },
-    GIVE,
+    IMPORT_USAGE,
   );
   const { values, positionals } = read;
   const [file, ...others] = positionals;
   if (file === undefined || others.length > 0) {
-    throw new Refusal(GIVE);
+    throw misused(
+      "Give the path of one hyper-mcp config: a .json, .yaml or .toml file",
+      IMPORT_USAGE,
+    );
   }
   const { state } = values;
   if (state !== undefined && !isState(state)) {

@@ -10,7 +10,7 @@ import { DOCS, isInstalled } from "../own.ts";
 import { argumentsIn, asksForHelp } from "../arguments.ts";
 import { localVariables } from "./local-variables.ts";
 import { Refusal } from "../refusal.ts";
-import { importConfig } from "./import.ts";
+import { IMPORT_USAGE, importConfig } from "./import.ts";
 import { installs, INSTALLS_USAGE } from "./installs.ts";
 import { listing, modelReport, servletReport } from "./report.ts";
 import { sources, SOURCES_USAGE } from "./sources.ts";
@@ -30,8 +30,7 @@ const INSPECT_USAGE = `npm run servlets -- inspect SERVLET   shows all about one
 const USAGE = `${NEW_USAGE}
 npm run servlets -- list              shows the servlets of the bundle and what they offer
 ${INSPECT_USAGE}
-npm run servlets -- import FILE       makes a servlet of each plugin of a hyper-mcp config: ${DOCS}/hyper-mcp.md
-                                      [--dry-run] [--state caller] [--literals]
+${IMPORT_USAGE}
 ${SOURCES_USAGE}
 ${INSTALLS_USAGE}
 npm run servlets -- state …           what servlets keep on a server: state --help

@@ -287,6 +287,8 @@ describe("where it is not configured", () => {
     [{ ATTEMPTS: undefined }, /ATTEMPTS/],
     [{ GRANTS: undefined }, /GRANTS/],
     [{ OWNER_PASSPHRASE: PASSPHRASE }, /npm run passphrase/],
+    [{ OWNER_PASSPHRASE: `pbkdf2:100001:${"A".repeat(22)}==:${"A".repeat(43)}=` }, /100000/],
+    [{ OWNER_PASSPHRASE: `pbkdf2:1000$${"A".repeat(22)}==:${"A".repeat(43)}=` }, /passphrase/],
     [{ OWNER_PASSPHRASE: `pbkdf2$100001$${"A".repeat(22)}==$${"A".repeat(43)}=` }, /100000/],
   ])("half of it is an error at start: %o", async (more, message) => {
     await expect(ownersApp(more)).rejects.toThrow(message);

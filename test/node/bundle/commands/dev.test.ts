@@ -151,21 +151,20 @@ test("a port that is taken is one line, and nothing is started", async () => {
 test("help is shown before anything is made", async () => {
   const empty = await mkdtemp(join(tmpdir(), "dev-help-"));
   const cli = resolve("src/bundle/commands/cli.ts");
-  for (const command of [
-    "dev",
-    "start",
-    "size",
-    "standalone",
-    "keys create",
-    "new",
-    "list",
-    "versions",
-  ]) {
+  for (const [command, own] of Object.entries({
+    dev: "--port",
+    start: "--trust-proxy",
+    size: "edge-servlets size",
+    standalone: "edge-servlets standalone",
+    "keys create": "keys -- create NAME",
+    new: "servlets -- new NAME",
+    import: "servlets -- import FILE",
+    list: "servlets -- list",
+    versions: "servlets -- versions",
+  })) {
     const given = [cli, ...command.split(" "), "--help"];
     const { stdout, stderr } = await promisify(execFile)("node", given, { cwd: empty });
-    expect(stdout).toMatch(
-      /--port|edge-servlets size|-- create NAME|-- new NAME|-- install SERVLET/,
-    );
+    expect(stdout).toContain(own);
     expect(stdout + stderr).not.toContain("The bundle was not made");
   }
   expect(await readdir(empty)).toEqual([]);

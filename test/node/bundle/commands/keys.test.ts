@@ -19,6 +19,7 @@ import { beforeEach, describe, expect, test, vi } from "vitest";
 import { keyCommand } from "../../../../src/bundle/commands/keys.ts";
 import { localValues } from "../../../../src/bundle/commands/local-variables.ts";
 import { Refusal } from "../../../../src/bundle/refusal.ts";
+import { variableFilesIn } from "../../../../src/bundle/variable-files.ts";
 import { isPassphrase } from "../../../../src/auth/passphrase.ts";
 import { readVariables } from "../../../../src/host/variables.ts";
 
@@ -98,6 +99,9 @@ describe("npm run keys", () => {
       stderr: expect.stringContaining("There is no wrangler.toml in this folder"),
     });
     expect((await keysProcess("create", "--help")).stdout).toContain("npm run keys -- create NAME");
+    await expect(keysProcess("--expires", "30d", "create", "ada")).rejects.toThrow(
+      "no wrangler.toml",
+    );
     expect((await keysProcess("list")).stdout).toContain("No key was made here");
     expect(await readdir(folder)).toEqual([]);
     await writeFile(join(folder, "wrangler.toml"), "");
@@ -148,6 +152,9 @@ describe("npm run keys", () => {
     expect(await keys("create", "ada")).toContain("the key of ada");
     expect(await readFile(join(folder, ".env"), "utf8")).toMatch(/^OTHER=1\nAPI_KEYS='\{"ada":/);
     await expect(access(join(folder, ".dev.vars"))).rejects.toThrow("ENOENT");
+    await rm(join(folder, ".env"));
+    await run("mkfifo", [join(folder, ".env")]);
+    expect(variableFilesIn(folder)).toEqual([".env"]);
     // As in a virtual environment of Python.
     await rm(join(folder, ".env"));
     await mkdir(join(folder, ".env"));
