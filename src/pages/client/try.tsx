@@ -115,8 +115,10 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
     if (schema !== undefined || failure !== undefined) onReady();
   }, [schema, failure]);
 
-  const update = (change: Partial<Run>) => {
-    now.current = { ...now.current!, ...change };
+  const update = (changeOf: (run: Run) => Partial<Run>) => {
+    // Completions and views send messages also after a result was hidden.
+    if (now.current === undefined) return;
+    now.current = { ...now.current, ...changeOf(now.current) };
     drawing.current ??= setTimeout(() => {
       drawing.current = undefined;
       setRun(now.current);
@@ -134,24 +136,24 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
       if (now.current?.stop !== stop) return;
       const at = Date.now();
       const ms = at - now.current.began;
-      update({ ended, ms, asked: [] });
+      update(() => ({ ended, ms, asked: [] }));
       const kept = keptContent(schema!, given);
       setTries(keepTry(target, { at, ms, outcome, content: kept }));
     };
     const listener: Listener = {
       onMessage: (message) =>
-        update({ messages: [...now.current!.messages, message].slice(-SHOWN) }),
+        update(({ messages }) => ({ messages: [...messages, message].slice(-SHOWN) })),
       onLog: ({ level, data }) => {
         const line = typeof data === "string" ? data : JSON.stringify(data);
-        update({ log: [...now.current!.log, `${String(level)}: ${line}`].slice(-SHOWN) });
+        update(({ log }) => ({ log: [...log, `${String(level)}: ${line}`].slice(-SHOWN) }));
       },
       async onAsk(asked) {
         if (await views.isAnswered(asked, listener)) return;
         if (now.current?.stop === stop && !asked.signal.aborted)
-          update({ asked: [...now.current.asked, asked] });
+          update((latest) => ({ asked: [...latest.asked, asked] }));
       },
     };
-    const onprogress = (progress: CallProgress) => update({ progress });
+    const onprogress = (progress: CallProgress) => update(() => ({ progress }));
     const during = { listener, signal: stop.signal, onprogress };
     const outcome = callTarget(target, address, { content: given, ...during }).catch(
       (error: unknown) => {
@@ -174,7 +176,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
   };
   const answer = (asked: PendingAsk, result: Json) => {
     asked.answer(result);
-    update({ asked: now.current!.asked.filter((one) => one !== asked) });
+    update((latest) => ({ asked: latest.asked.filter((one) => one !== asked) }));
   };
   /** The content of the form now, as far as it can be read, and what cannot. */
   const typed = (): { content: Json; wrong: readonly Wrong[] } => {
@@ -199,7 +201,11 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
     setWrong(found.map(inText));
     hideResult();
   };
-  const hideResult = () => setRun(undefined);
+  const hideResult = () => {
+    if (now.current?.ended === undefined) return;
+    now.current = undefined;
+    setRun(undefined);
+  };
 
   const fillIn = async () => {
     const { content: given, wrong: unread } = typed();

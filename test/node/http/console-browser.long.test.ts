@@ -385,6 +385,28 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       expect(await result.count()).toBe(0);
     });
 
+    test("keeps a result away that was hidden, also when values are proposed", async () => {
+      const page = await open();
+      const place = await tried(page, "http-status://{code}");
+      const read = place.getByRole("button", { name: "Read" });
+      const result = place.getByText("Completed after");
+      await place.getByLabel("code").fill("404");
+      await read.click();
+      await result.waitFor();
+      await place.getByLabel("code").fill("");
+      await read.click();
+      await place.locator(".wrong").getByText("code is required").waitFor();
+      expect(await result.count()).toBe(0);
+      const proposed = page.waitForResponse((response) =>
+        Boolean(response.request().postData()?.includes('"completion/complete"')),
+      );
+      await place.getByLabel("code").pressSequentially("4");
+      await (await proposed).finished();
+      // Changes are drawn after 100 ms.
+      await page.waitForTimeout(300);
+      expect(await result.count()).toBe(0);
+    });
+
     test("leads to the wrong row of a list, or to the button that adds the first", async () => {
       const page = await open();
       const place = await triedSizes(page);
