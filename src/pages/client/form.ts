@@ -290,11 +290,12 @@ export const isDateTime = ({ field, schema }: FormPart): boolean =>
 export const memberOf = (content: unknown, name: string): unknown =>
   isObject(content) && Object.hasOwn(content, name) ? content[name] : undefined;
 
-/** True for a value that nobody has changed. */
-function isUntouched({ field, members }: FormPart, value: unknown): boolean {
-  if (members) return value === undefined;
-  if (value === undefined || (field.kind === "yes-no" && value === false)) return true;
-  return JSON.stringify(asTyped(field, value)) === JSON.stringify(field.default);
+/** True for a value that is absent, or that the part's field begins with. */
+function isUntouched(part: FormPart, value: unknown): boolean {
+  if (value === undefined) return true;
+  const form = new FormData();
+  addTexts([part], undefined, form);
+  return isSame(value, valueIn(part, form, []));
 }
 
 export const isJson = (text: string): boolean => jsonIn(text.trim() || "null") !== undefined;

@@ -7,6 +7,7 @@ import {
   fitsFields,
   hasNoFields,
   keptContent,
+  keptText,
   withEntered,
   templateSchemaOf,
   typedFor,
@@ -25,6 +26,13 @@ const form = (typed: Record<string, string | string[]>) => {
   for (const [id, texts] of Object.entries(typed))
     for (const text of [texts].flat()) data.append(id, text);
   return data;
+};
+
+/** The texts that the fields of a part begin with, by id. */
+const begunTexts = (part: FormPart): Record<string, string[]> => {
+  const { field, members, item = part } = part;
+  if (members) return Object.assign({}, ...members.map(begunTexts));
+  return { [field.id]: typedFor(part, undefined).map((text) => keptText(item, text)) };
 };
 
 /** The ids of all fields, in order. */
@@ -59,6 +67,31 @@ describe("nested values", () => {
     expect(contentIn(parts, form({ ...begun, "f0.f0": "Lublin" })).content).toEqual({
       address: { city: "Lublin", country: "PL", isHome: false },
     });
+  });
+
+  const boxed = { type: "object", properties: { on: { type: "boolean", default: true }, n: {} } };
+
+  test("that are optional are sent with a box that was unticked", () => {
+    const parts = partsOf({ a: boxed });
+    expect(contentIn(parts, form({ "f0.f0": "true", "f0.f1": "" })).content).toEqual({});
+    expect(contentIn(parts, form({ "f0.f1": "" })).content).toEqual({ a: { on: false } });
+  });
+
+  test.each<[schema: object]>([
+    [{ type: "string", format: "date-time", default: "2026-01-01T00:00:00+00:00" }],
+    [{ type: "string", default: ",\n" }],
+    [{ type: "string", format: "email", default: " a@b.example" }],
+    [{ type: "boolean", default: false }],
+    [{ type: "number", default: 10 }],
+    [{ type: "array", items: { type: "number" }, default: [1, 2] }],
+    [{ type: "object", properties: { b: { type: "string", default: "x" } } }],
+    [{ enum: [1, 2], default: 2 }],
+    [{ default: { b: [1] } }],
+  ])("that are optional are left out with the default of %j as its field has it", (one) => {
+    for (const required of [[], ["b"]]) {
+      const [part] = partsOf({ a: { type: "object", properties: { b: one }, required } });
+      expect(contentIn([part!], form(begunTexts(part!))).content).toEqual({});
+    }
   });
 
   test("are JSON where they are many, deep, or of no known names", () => {
@@ -262,6 +295,7 @@ describe("content", () => {
     [inner, { b: false }, false],
     [inner, {}, false, true],
     [inner, { a: "x", c: 1 }, false],
+    [{ ...inner, properties: { on: { ...flag, default: true } } }, { on: false }, true],
     [inner, null, false],
     [{}, "", true],
     [{}, null, true],
