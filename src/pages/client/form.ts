@@ -234,8 +234,8 @@ function valueIn(part: FormPart, form: FormData, wrong: Wrong[]): unknown {
   if (members) {
     const within: Wrong[] = [];
     const all = membersIn(members, form, within);
-    const isUsed =
-      field.isRequired || !members.every((one) => isUntouched(one, memberOf(all, one.field.name)));
+    const isKept = form.has(field.id) && Object.keys(all).length > 0;
+    const isUsed = field.isRequired || isKept || !areUntouched(members, all);
     if (!isUsed && within.length === 0) return undefined;
     wrong.push(...within);
     return all;
@@ -298,6 +298,17 @@ function isUntouched(part: FormPart, value: unknown): boolean {
   return isSame(value, valueIn(part, form, []));
 }
 
+const areUntouched = (members: readonly FormPart[], values: unknown): boolean =>
+  members.every((one) => isUntouched(one, memberOf(values, one.field.name)));
+
+/** True for an optional group that the content has with defaults alone: a hidden input of its id keeps it. */
+export function isMarked({ field, members }: FormPart, around: unknown): boolean {
+  const values = memberOf(around, field.name);
+  return (
+    members !== undefined && !field.isRequired && isObject(values) && areUntouched(members, values)
+  );
+}
+
 export const isJson = (text: string): boolean => jsonIn(text.trim() || "null") !== undefined;
 
 /**
@@ -337,6 +348,7 @@ const LAST = Date.parse("9999-12-31T23:59:59Z");
 function addTexts(parts: readonly FormPart[], around: unknown, form: FormData): void {
   for (const part of parts) {
     const { field, members, item = part } = part;
+    if (isMarked(part, around)) form.append(field.id, "");
     if (members) addTexts(members, memberOf(around, field.name), form);
     else for (const text of typedFor(part, around)) form.append(field.id, keptText(item, text));
   }
@@ -396,7 +408,7 @@ export function withoutSecretFields(parts: readonly FormPart[], content: Json): 
     if (isSecret || item?.isSecret || value === undefined || field.id === OTHERS) return [];
     if (members && isObject(value)) {
       const others = withoutSecretFields(members, value);
-      return Object.keys(others).length > 0 ? [[field.name, others]] : [];
+      return Object.keys(others).length > 0 || field.isRequired ? [[field.name, others]] : [];
     }
     return field.kind === "json" && holdsSecret(schema, root) ? [] : [[field.name, value]];
   });

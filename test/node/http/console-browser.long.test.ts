@@ -498,6 +498,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
         times: { type: "array", items: { ...text, format: "date-time" } },
         some: { type: "array", items: { enum: ["a", "b", null] } },
         preset: { ...text, default: "PL" },
+        group: { type: "object", properties: { limit: { type: "integer", default: 10 } } },
       };
       const required = ["flag", "none"];
       await answering(page, { inputSchema: { type: "object", properties, required } });
@@ -506,7 +507,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
         ...{ note: "\na\n b\n", line: " \u202eü👩‍👧", mail: "a@b.example", day: "2026-11-23" },
         ...{ at: "2026-11-23T02:00:00Z", times: ["2026-07-01T00:00:59Z"], number: 1e21 },
         ...{ flag: false, none: null, list: ["a", " b "], some: ["b", null] },
-        any: { b: ["\r\n", null, {}] },
+        ...{ any: { b: ["\r\n", null, {}] }, group: { limit: 10 } },
       };
       await place.getByRole("button", { name: "Edit as JSON" }).click();
       const all = place.getByLabel("Arguments as JSON");

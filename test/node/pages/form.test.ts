@@ -6,6 +6,7 @@ import {
   formPartsOf,
   fitsFields,
   hasNoFields,
+  isMarked,
   keptContent,
   keptText,
   withEntered,
@@ -75,6 +76,17 @@ describe("nested values", () => {
     const parts = partsOf({ a: boxed });
     expect(contentIn(parts, form({ "f0.f0": "true", "f0.f1": "" })).content).toEqual({});
     expect(contentIn(parts, form({ "f0.f1": "" })).content).toEqual({ a: { on: false } });
+  });
+
+  test("that are optional stay where the content has their defaults alone, until they are emptied", () => {
+    const [part] = partsOf({
+      a: { type: "object", properties: { n: { type: "number", default: 10 } } },
+    });
+    expect(
+      [{ a: { n: 10 } }, { a: { n: 9 } }, {}, { a: {} }].map((one) => isMarked(part!, one)),
+    ).toEqual([true, false, false, true]);
+    expect(contentIn([part!], form({ f0: "", "f0.f0": "10" })).content).toEqual({ a: { n: 10 } });
+    expect(contentIn([part!], form({ f0: "", "f0.f0": "" })).content).toEqual({});
   });
 
   test.each<[schema: object]>([
@@ -296,6 +308,12 @@ describe("content", () => {
     [inner, {}, false, true],
     [inner, { a: "x", c: 1 }, false],
     [{ ...inner, properties: { on: { ...flag, default: true } } }, { on: false }, true],
+    [{ ...inner, properties: { n: { type: "integer", default: 10 } } }, { n: 10 }, true],
+    [
+      { ...inner, properties: { b: { ...inner, properties: { n: { default: 1 } } } } },
+      { b: { n: 1 } },
+      true,
+    ],
     [inner, null, false],
     [{}, "", true],
     [{}, null, true],
@@ -460,6 +478,23 @@ test("secrets are kept nowhere, however deep they are", () => {
     ...{ user: "ada", account: { id: 1 } },
     plain: [{ pin: 1 }],
   });
+});
+
+test("content without its secrets fits the fields, so that these can be entered again", () => {
+  const pin = { type: "string", format: "password" };
+  const user = { type: "string", default: "admin" };
+  const login = { type: "object", properties: { user, pin } };
+  for (const required of [[], ["login"]]) {
+    const parts = partsOf({ login }, required);
+    const kept = withoutSecretFields(parts, { login: { user: "admin", pin: "1234" } });
+    expect(kept).toEqual({ login: { user: "admin" } });
+    expect(fitsFields(parts, kept)).toBe(true);
+  }
+  // The default of a value that was left empty does not come back.
+  const parts = partsOf({ login }, ["login"]);
+  const kept = withoutSecretFields(parts, { login: { pin: "1234" } });
+  expect(kept).toEqual({ login: {} });
+  expect(fitsFields(parts, kept)).toBe(true);
 });
 
 test("content without a field is kept where the schema has no secrets", () => {
