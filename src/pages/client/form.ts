@@ -362,13 +362,17 @@ const partsWith = (parts: readonly FormPart[], content: unknown): FormPart[] =>
     return [part.members ? { ...part, members: partsWith(part.members, value) } : part];
   });
 
-/** True for content that comes back from the fields of a form as it is. */
-export function fitsFields(parts: readonly FormPart[], content: Json): boolean {
+/** The content that comes back from the fields of a form that begins with this one. */
+export function contentOfFields(parts: readonly FormPart[], content: Json): Json {
   const form = new FormData();
   const known = partsWith(parts, content);
   addTexts(known, content, form);
-  return isSame(contentIn(known, form).content, content);
+  return contentIn(known, form).content;
 }
+
+/** True for content that comes back from the fields of a form as it is. */
+export const fitsFields = (parts: readonly FormPart[], content: Json): boolean =>
+  isSame(contentOfFields(parts, content), content);
 
 /** Compares values as they are sent. Fields may change the order of an object's members, of no other value. */
 function isSame(a: unknown, b: unknown): boolean {

@@ -8,6 +8,7 @@ import { AskForm } from "./ask.tsx";
 import { SchemaForm } from "./fields.tsx";
 import {
   contentIn,
+  contentOfFields,
   fitsFields,
   formPartsOf,
   hasNoFields,
@@ -210,12 +211,15 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
   const fillIn = async () => {
     const { content: given, wrong: unread } = typed();
     if (unread.length > 0) return setWrong(unread);
-    const { exampleOf } = await import("./checks.ts");
+    const { exampleOf, wrongIn } = await import("./checks.ts");
     const example = exampleOf(schema!);
     setWrong(example === undefined ? [NO_EXAMPLE] : []);
     if (example === undefined) return;
     const { isJson } = beginning;
-    begin(withEntered(example, given, { areEmptyKept: isJson }), schema!, isJson);
+    const filled = withEntered(example, given, { areEmptyKept: isJson });
+    // Fields may change an example, as long as it stays valid.
+    const shown = isJson ? filled : contentOfFields(parts, filled);
+    begin(wrongIn(schema!, shown).length === 0 ? shown : filled, schema!, isJson);
   };
 
   /** Changes between fields and JSON, with the arguments as they are; where some would be lost, it says so. */

@@ -467,6 +467,41 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await expect.poll(() => place.getByLabel("city").inputValue()).toBe("Gent");
     });
 
+    test("fills the fields with an example that they change, as long as it stays valid", async () => {
+      const page = await open();
+      const text = { type: "string" };
+      const at = { ...text, format: "date-time" };
+      const properties = {
+        at: { ...at, examples: ["2026-11-23T14:00:00+02:00"] },
+        exact: { ...at, examples: ["2026-11-23T14:00:00.000Z"] },
+        lines: { ...text, examples: ["a\nb"] },
+        both: { type: "array", items: { enum: ["a", "b"] }, minItems: 2 },
+      };
+      const required = Object.keys(properties);
+      await answering(page, { inputSchema: { type: "object", properties, required } });
+      const place = await tried(page, "echo_input");
+      await place.getByRole("button", { name: "Fill in an example" }).click();
+      await expect.poll(() => place.getByLabel("lines").inputValue()).toBe("a\nb");
+      await place.getByRole("button", { name: "Edit as JSON" }).click();
+      expect(JSON.parse(await place.getByLabel("Arguments as JSON").inputValue())).toEqual({
+        ...{ at: "2026-11-23T12:00:00Z", exact: "2026-11-23T14:00:00Z" },
+        ...{ lines: "a\nb", both: ["a", "b"] },
+      });
+    });
+
+    test("shows an example as JSON that is not valid as fields have it", async () => {
+      const page = await open();
+      const code = { type: "array", items: { enum: ["a", "b"] }, minItems: 3 };
+      await answering(page, {
+        inputSchema: { type: "object", properties: { code }, required: ["code"] },
+      });
+      const place = await tried(page, "echo_input");
+      await place.getByRole("button", { name: "Fill in an example" }).click();
+      const all = place.getByLabel("Arguments as JSON");
+      await expect.poll(() => all.inputValue()).toContain('"a"');
+      expect(JSON.parse(await all.inputValue())).toEqual({ code: ["a", "b", "a"] });
+    });
+
     test("goes from JSON to fields with all that was entered, or says what would be lost", async () => {
       const page = await open();
       await answering(page, { inputSchema: ORDER });

@@ -248,6 +248,8 @@ describe("content", () => {
     [text, ["x"], false],
     [orNull(text), null, false, true],
     [orNull(text), " ", false],
+    [{ ...text, default: "x\ny" }, "a\nb", true],
+    [{ ...text, examples: ["x", "x\ny"] }, "a\nb", true],
     [{ type: "string", maxLength: 500 }, "a\nb\n", true],
     [{ type: "string", maxLength: 500 }, "a\r\nb", false],
     [{ ...text, default: "PL" }, "DE", true],
