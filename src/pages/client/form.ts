@@ -295,7 +295,7 @@ function isUntouched(part: FormPart, value: unknown): boolean {
   if (value === undefined) return true;
   const form = new FormData();
   addTexts([part], undefined, form);
-  return isSame(value, valueIn(part, form, []));
+  return firstDifference(value, valueIn(part, form, [])) === undefined;
 }
 
 const areUntouched = (members: readonly FormPart[], values: unknown): boolean =>
@@ -370,14 +370,31 @@ export function contentOfFields(parts: readonly FormPart[], content: Json): Json
   return contentIn(known, form).content;
 }
 
-/** True for content that comes back from the fields of a form as it is. */
-export const fitsFields = (parts: readonly FormPart[], content: Json): boolean =>
-  isSame(contentOfFields(parts, content), content);
+/** The first change that the fields of a form would make to content, in words; undefined if it comes back as it is. */
+export function changeByFields(parts: readonly FormPart[], content: Json): string | undefined {
+  const { path, value } = firstDifference(contentOfFields(parts, content), content) ?? {};
+  if (path === undefined) return undefined;
+  const become = value === undefined ? "be left out" : `become ${JSON.stringify(value)}`;
+  return `\`${path.join(".")}\` would ${become}`.slice(0, LABEL);
+}
 
-/** Compares values as they are sent. Fields may change the order of an object's members, of no other value. */
-function isSame(a: unknown, b: unknown): boolean {
-  if (!isObject(a) || !isObject(b)) return JSON.stringify(a) === JSON.stringify(b);
-  return Object.keys({ ...a, ...b }).every((name) => isSame(memberOf(a, name), memberOf(b, name)));
+/**
+ * Where `value` differs from `other`, and its value there. Compares them as they are sent: the order of an object's
+ * members does not matter, that of a list does.
+ */
+function firstDifference(
+  value: unknown,
+  other: unknown,
+  path: readonly string[] = [],
+): { path: readonly string[]; value: unknown } | undefined {
+  if (!isObject(value) || !isObject(other))
+    return JSON.stringify(value) === JSON.stringify(other) ? undefined : { path, value };
+  for (const name of Object.keys({ ...other, ...value })) {
+    const [a, b] = [memberOf(value, name), memberOf(other, name)];
+    const found = firstDifference(a, b, [...path, name]);
+    if (found) return found;
+  }
+  return undefined;
 }
 
 /** True for a schema that names no members, but may have some. */

@@ -7,9 +7,9 @@ import { durationOf } from "../times.ts";
 import { AskForm } from "./ask.tsx";
 import { SchemaForm } from "./fields.tsx";
 import {
+  changeByFields,
   contentIn,
   contentOfFields,
-  fitsFields,
   formPartsOf,
   hasNoFields,
   keptContent,
@@ -102,8 +102,10 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
 
   const parts = schema === undefined ? [] : formPartsOf(schema);
   const begin = (given: Json | undefined, known: Json, isJson = false) => {
-    const isOther = given !== undefined && !fitsFields(formPartsOf(known), given);
-    setBeginning({ version: beginning.version + 1, given, isJson: isJson || isOther });
+    const change = given && !isJson ? changeByFields(formPartsOf(known), given) : undefined;
+    setWrong(change === undefined ? [] : [aboutChange(change)]);
+    const version = beginning.version + 1;
+    setBeginning({ version, given, isJson: isJson || change !== undefined });
   };
   useEffect(() => {
     const ready = (known: Json) => {
@@ -213,8 +215,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
     if (unread.length > 0) return setWrong(unread);
     const { exampleOf, wrongIn } = await import("./checks.ts");
     const example = exampleOf(schema!);
-    setWrong(example === undefined ? [NO_EXAMPLE] : []);
-    if (example === undefined) return;
+    if (example === undefined) return setWrong([NO_EXAMPLE]);
     const { isJson } = beginning;
     const filled = withEntered(example, given, { areEmptyKept: isJson });
     // Fields may change an example, as long as it stays valid.
@@ -225,11 +226,10 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
   /** Changes between fields and JSON, with the arguments as they are; where some would be lost, it says so. */
   const changeWay = () => {
     const { content: given, wrong: unread } = typed();
-    const fits = !beginning.isJson || fitsFields(parts, given);
-    const lost = unread.length > 0 || fits ? unread : [aboutAll(NO_FIELDS)];
-    setWrong(lost);
-    if (lost.length === 0)
-      setBeginning({ version: beginning.version + 1, given, isJson: !beginning.isJson });
+    if (unread.length > 0) return setWrong(unread);
+    const change = beginning.isJson ? changeByFields(parts, given) : undefined;
+    if (change !== undefined) return setWrong([aboutChange(change)]);
+    begin(given, schema!, !beginning.isJson);
   };
   const isBusy = run !== undefined && run.ended === undefined;
   const hasFields = parts.length > 0;
@@ -319,8 +319,8 @@ const NO_EXAMPLE: Wrong = {
   path: [],
   message: "No example was found: the schema has none that fits.",
 };
-const NO_FIELDS =
-  "has values that the fields would change or cannot show. Edit them, or go on with JSON.";
+const aboutChange = (change: string): Wrong =>
+  aboutAll(`does not fit the fields: ${change}. Enter another value, or go on with JSON.`);
 
 /** The texts of a result. */
 const textOf = ({ content }: Json): string =>

@@ -4,7 +4,7 @@ import {
   messagesAt,
   messagesElsewhere,
   formPartsOf,
-  fitsFields,
+  changeByFields,
   hasNoFields,
   isMarked,
   keptContent,
@@ -35,6 +35,9 @@ const begunTexts = (part: FormPart): Record<string, string[]> => {
   if (members) return Object.assign({}, ...members.map(begunTexts));
   return { [field.id]: typedFor(part, undefined).map((text) => keptText(item, text)) };
 };
+
+const fitsFields = (parts: readonly FormPart[], content: object) =>
+  changeByFields(parts, { ...content }) === undefined;
 
 /** The ids of all fields, in order. */
 const idsIn = (parts: readonly FormPart[]): string[] =>
@@ -323,6 +326,18 @@ describe("content", () => {
   ])("%j keeps %j in its fields: %s", (a, value, isKept, isKeptWhereRequired = isKept) => {
     expect(fitsFields(partsOf({ a }), { a: value })).toBe(isKept);
     expect(fitsFields(partsOf({ a }, ["a"]), { a: value })).toBe(isKeptWhereRequired);
+  });
+
+  test.each<[content: object, change: string]>([
+    [{ z: "z" }, "`on` would become false"],
+    [{ on: true, city: { city: "Gent", isHome: true, zip: 1 } }, "`city.zip` would be left out"],
+    [{ on: true, line: "a\nb" }, '`line` would become "ab"'],
+    [{ on: true, list: ["a", ""] }, '`list` would become ["a"]'],
+  ])("%j is changed by the fields: %s", (content, change) => {
+    const properties = { on: { ...flag, default: true }, city: ADDRESS, line: text, z: text };
+    expect(changeByFields(partsOf({ ...properties, list: list(text) }), { ...content })).toBe(
+      change,
+    );
   });
 
   test.each<[what: string, properties: object, required: string[], fits: boolean]>([
