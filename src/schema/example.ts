@@ -59,13 +59,14 @@ class Maker {
     this.#root = root;
   }
 
-  valueOf(given: unknown, depth: number): unknown {
+  /** The item `at` of a list takes another of its options than those before it, while there are others. */
+  valueOf(given: unknown, depth: number, at = 0): unknown {
     if (!isObject(given) || depth > DEPTH || this.#parts > PARTS) return TEXT;
     const schema = this.#whole(given, depth);
     if ("const" in schema) return schema["const"];
     if ("default" in schema) return schema["default"];
-    const [chosen] = [...listIn(schema, "examples"), ...listIn(schema, "enum")];
-    if (chosen !== undefined) return chosen;
+    const options = [...new Set([...listIn(schema, "examples"), ...listIn(schema, "enum")])];
+    if (options.length > 0) return options[at % options.length];
     switch (typeOf(schema)) {
       case "object":
         return this.#objectOf(schema, depth);
@@ -119,7 +120,7 @@ class Maker {
     const { items } = schema;
     const first = listIn(schema, "prefixItems");
     return Array.from({ length: arrayLength(schema) }, (_, at) =>
-      this.valueOf(first[at] ?? items, depth + 1),
+      this.valueOf(first[at] ?? items, depth + 1, at),
     );
   }
 }

@@ -63,13 +63,12 @@ function hintOf(description: unknown, format: unknown): string | undefined {
   return [...said, ...example].join(". ") || undefined;
 }
 
-function kindOf({ type, format, maxLength }: Json, hasOptions: boolean): Field["kind"] {
+function kindOf(property: Json, hasOptions: boolean): Field["kind"] {
+  const { type, format } = property;
   if (hasOptions) return type === "array" ? "many" : "one";
   switch (type) {
     case "string":
-      return format === undefined && typeof maxLength === "number" && maxLength > LINE
-        ? "area"
-        : "line";
+      return format === undefined && hasLines(property) ? "area" : "line";
     case "number":
     case "integer":
       return "number";
@@ -78,6 +77,12 @@ function kindOf({ type, format, maxLength }: Json, hasOptions: boolean): Field["
     default:
       return "json";
   }
+}
+
+/** True for a text that may be long, or whose default or example has several lines. */
+function hasLines({ maxLength, default: preset, examples }: Json): boolean {
+  const isLong = typeof maxLength === "number" && maxLength > LINE;
+  return isLong || [preset, examples].flat().some((one) => /[\r\n]/.test(String(one)));
 }
 
 /** The options of a choice: `const`, `enum`, with `enumNames` or without, or `oneOf` or `anyOf` with a `const` each. */

@@ -5,6 +5,7 @@ import { printableText } from "../../core/text.ts";
 import {
   contentIn,
   isDateTime,
+  isMarked,
   keptText,
   memberOf,
   messagesAt,
@@ -220,6 +221,7 @@ const PartView = ({ part, around, shared }: PartProps) => {
           <PartView part={one} around={memberOf(around, field.name)} shared={shared} />
         ))}
         {below}
+        {isMarked(part, around) && <input type="hidden" name={field.id} value="" />}
       </fieldset>
     );
   if (item || isInSight(part))

@@ -234,8 +234,8 @@ function valueIn(part: FormPart, form: FormData, wrong: Wrong[]): unknown {
   if (members) {
     const within: Wrong[] = [];
     const all = membersIn(members, form, within);
-    const isUsed =
-      field.isRequired || !members.every((one) => isUntouched(one, memberOf(all, one.field.name)));
+    const isKept = form.has(field.id) && Object.keys(all).length > 0;
+    const isUsed = field.isRequired || isKept || !areUntouched(members, all);
     if (!isUsed && within.length === 0) return undefined;
     wrong.push(...within);
     return all;
@@ -290,11 +290,23 @@ export const isDateTime = ({ field, schema }: FormPart): boolean =>
 export const memberOf = (content: unknown, name: string): unknown =>
   isObject(content) && Object.hasOwn(content, name) ? content[name] : undefined;
 
-/** True for a value that nobody has changed. */
-function isUntouched({ field, members }: FormPart, value: unknown): boolean {
-  if (members) return value === undefined;
-  if (value === undefined || (field.kind === "yes-no" && value === false)) return true;
-  return JSON.stringify(asTyped(field, value)) === JSON.stringify(field.default);
+/** True for a value that is absent, or that the part's field begins with. */
+function isUntouched(part: FormPart, value: unknown): boolean {
+  if (value === undefined) return true;
+  const form = new FormData();
+  addTexts([part], undefined, form);
+  return firstDifference(value, valueIn(part, form, [])) === undefined;
+}
+
+const areUntouched = (members: readonly FormPart[], values: unknown): boolean =>
+  members.every((one) => isUntouched(one, memberOf(values, one.field.name)));
+
+/** True for an optional group that the content has with defaults alone: a hidden input of its id keeps it. */
+export function isMarked({ field, members }: FormPart, around: unknown): boolean {
+  const values = memberOf(around, field.name);
+  return (
+    members !== undefined && !field.isRequired && isObject(values) && areUntouched(members, values)
+  );
 }
 
 export const isJson = (text: string): boolean => jsonIn(text.trim() || "null") !== undefined;
@@ -336,6 +348,7 @@ const LAST = Date.parse("9999-12-31T23:59:59Z");
 function addTexts(parts: readonly FormPart[], around: unknown, form: FormData): void {
   for (const part of parts) {
     const { field, members, item = part } = part;
+    if (isMarked(part, around)) form.append(field.id, "");
     if (members) addTexts(members, memberOf(around, field.name), form);
     else for (const text of typedFor(part, around)) form.append(field.id, keptText(item, text));
   }
@@ -349,18 +362,39 @@ const partsWith = (parts: readonly FormPart[], content: unknown): FormPart[] =>
     return [part.members ? { ...part, members: partsWith(part.members, value) } : part];
   });
 
-/** True for content that comes back from the fields of a form as it is. */
-export function fitsFields(parts: readonly FormPart[], content: Json): boolean {
+/** The content that comes back from the fields of a form that begins with this one. */
+export function contentOfFields(parts: readonly FormPart[], content: Json): Json {
   const form = new FormData();
   const known = partsWith(parts, content);
   addTexts(known, content, form);
-  return isSame(contentIn(known, form).content, content);
+  return contentIn(known, form).content;
 }
 
-/** Compares values as they are sent. Fields may change the order of an object's members, of no other value. */
-function isSame(a: unknown, b: unknown): boolean {
-  if (!isObject(a) || !isObject(b)) return JSON.stringify(a) === JSON.stringify(b);
-  return Object.keys({ ...a, ...b }).every((name) => isSame(memberOf(a, name), memberOf(b, name)));
+/** The first change that the fields of a form would make to content, in words; undefined if it comes back as it is. */
+export function changeByFields(parts: readonly FormPart[], content: Json): string | undefined {
+  const { path, value } = firstDifference(contentOfFields(parts, content), content) ?? {};
+  if (path === undefined) return undefined;
+  const become = value === undefined ? "be left out" : `become ${JSON.stringify(value)}`;
+  return `\`${path.join(".")}\` would ${become}`.slice(0, LABEL);
+}
+
+/**
+ * Where `value` differs from `other`, and its value there. Compares them as they are sent: the order of an object's
+ * members does not matter, that of a list does.
+ */
+function firstDifference(
+  value: unknown,
+  other: unknown,
+  path: readonly string[] = [],
+): { path: readonly string[]; value: unknown } | undefined {
+  if (!isObject(value) || !isObject(other))
+    return JSON.stringify(value) === JSON.stringify(other) ? undefined : { path, value };
+  for (const name of Object.keys({ ...other, ...value })) {
+    const [a, b] = [memberOf(value, name), memberOf(other, name)];
+    const found = firstDifference(a, b, [...path, name]);
+    if (found) return found;
+  }
+  return undefined;
 }
 
 /** True for a schema that names no members, but may have some. */
@@ -395,7 +429,7 @@ export function withoutSecretFields(parts: readonly FormPart[], content: Json): 
     if (isSecret || item?.isSecret || value === undefined || field.id === OTHERS) return [];
     if (members && isObject(value)) {
       const others = withoutSecretFields(members, value);
-      return Object.keys(others).length > 0 ? [[field.name, others]] : [];
+      return Object.keys(others).length > 0 || field.isRequired ? [[field.name, others]] : [];
     }
     return field.kind === "json" && holdsSecret(schema, root) ? [] : [[field.name, value]];
   });

@@ -7,8 +7,9 @@ import { durationOf } from "../times.ts";
 import { AskForm } from "./ask.tsx";
 import { SchemaForm } from "./fields.tsx";
 import {
+  changeByFields,
   contentIn,
-  fitsFields,
+  contentOfFields,
   formPartsOf,
   hasNoFields,
   keptContent,
@@ -101,8 +102,10 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
 
   const parts = schema === undefined ? [] : formPartsOf(schema);
   const begin = (given: Json | undefined, known: Json, isJson = false) => {
-    const isOther = given !== undefined && !fitsFields(formPartsOf(known), given);
-    setBeginning({ version: beginning.version + 1, given, isJson: isJson || isOther });
+    const change = given && !isJson ? changeByFields(formPartsOf(known), given) : undefined;
+    setWrong(change === undefined ? [] : [aboutChange(change)]);
+    const version = beginning.version + 1;
+    setBeginning({ version, given, isJson: isJson || change !== undefined });
   };
   useEffect(() => {
     const ready = (known: Json) => {
@@ -115,8 +118,10 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
     if (schema !== undefined || failure !== undefined) onReady();
   }, [schema, failure]);
 
-  const update = (change: Partial<Run>) => {
-    now.current = { ...now.current!, ...change };
+  const update = (changeOf: (run: Run) => Partial<Run>) => {
+    // Completions and views send messages also after a result was hidden.
+    if (now.current === undefined) return;
+    now.current = { ...now.current, ...changeOf(now.current) };
     drawing.current ??= setTimeout(() => {
       drawing.current = undefined;
       setRun(now.current);
@@ -134,24 +139,24 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
       if (now.current?.stop !== stop) return;
       const at = Date.now();
       const ms = at - now.current.began;
-      update({ ended, ms, asked: [] });
+      update(() => ({ ended, ms, asked: [] }));
       const kept = keptContent(schema!, given);
       setTries(keepTry(target, { at, ms, outcome, content: kept }));
     };
     const listener: Listener = {
       onMessage: (message) =>
-        update({ messages: [...now.current!.messages, message].slice(-SHOWN) }),
+        update(({ messages }) => ({ messages: [...messages, message].slice(-SHOWN) })),
       onLog: ({ level, data }) => {
         const line = typeof data === "string" ? data : JSON.stringify(data);
-        update({ log: [...now.current!.log, `${String(level)}: ${line}`].slice(-SHOWN) });
+        update(({ log }) => ({ log: [...log, `${String(level)}: ${line}`].slice(-SHOWN) }));
       },
       async onAsk(asked) {
         if (await views.isAnswered(asked, listener)) return;
         if (now.current?.stop === stop && !asked.signal.aborted)
-          update({ asked: [...now.current.asked, asked] });
+          update((latest) => ({ asked: [...latest.asked, asked] }));
       },
     };
-    const onprogress = (progress: CallProgress) => update({ progress });
+    const onprogress = (progress: CallProgress) => update(() => ({ progress }));
     const during = { listener, signal: stop.signal, onprogress };
     const outcome = callTarget(target, address, { content: given, ...during }).catch(
       (error: unknown) => {
@@ -174,7 +179,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
   };
   const answer = (asked: PendingAsk, result: Json) => {
     asked.answer(result);
-    update({ asked: now.current!.asked.filter((one) => one !== asked) });
+    update((latest) => ({ asked: latest.asked.filter((one) => one !== asked) }));
   };
   /** The content of the form now, as far as it can be read, and what cannot. */
   const typed = (): { content: Json; wrong: readonly Wrong[] } => {
@@ -199,27 +204,32 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
     setWrong(found.map(inText));
     hideResult();
   };
-  const hideResult = () => setRun(undefined);
+  const hideResult = () => {
+    if (now.current?.ended === undefined) return;
+    now.current = undefined;
+    setRun(undefined);
+  };
 
   const fillIn = async () => {
     const { content: given, wrong: unread } = typed();
     if (unread.length > 0) return setWrong(unread);
-    const { exampleOf } = await import("./checks.ts");
+    const { exampleOf, wrongIn } = await import("./checks.ts");
     const example = exampleOf(schema!);
-    setWrong(example === undefined ? [NO_EXAMPLE] : []);
-    if (example === undefined) return;
+    if (example === undefined) return setWrong([NO_EXAMPLE]);
     const { isJson } = beginning;
-    begin(withEntered(example, given, { areEmptyKept: isJson }), schema!, isJson);
+    const filled = withEntered(example, given, { areEmptyKept: isJson });
+    // Fields may change an example, as long as it stays valid.
+    const shown = isJson ? filled : contentOfFields(parts, filled);
+    begin(wrongIn(schema!, shown).length === 0 ? shown : filled, schema!, isJson);
   };
 
   /** Changes between fields and JSON, with the arguments as they are; where some would be lost, it says so. */
   const changeWay = () => {
     const { content: given, wrong: unread } = typed();
-    const fits = !beginning.isJson || fitsFields(parts, given);
-    const lost = unread.length > 0 || fits ? unread : [aboutAll(NO_FIELDS)];
-    setWrong(lost);
-    if (lost.length === 0)
-      setBeginning({ version: beginning.version + 1, given, isJson: !beginning.isJson });
+    if (unread.length > 0) return setWrong(unread);
+    const change = beginning.isJson ? changeByFields(parts, given) : undefined;
+    if (change !== undefined) return setWrong([aboutChange(change)]);
+    begin(given, schema!, !beginning.isJson);
   };
   const isBusy = run !== undefined && run.ended === undefined;
   const hasFields = parts.length > 0;
@@ -309,8 +319,8 @@ const NO_EXAMPLE: Wrong = {
   path: [],
   message: "No example was found: the schema has none that fits.",
 };
-const NO_FIELDS =
-  "has values that the fields would change or cannot show. Edit them, or go on with JSON.";
+const aboutChange = (change: string): Wrong =>
+  aboutAll(`does not fit the fields: ${change}. Enter another value, or go on with JSON.`);
 
 /** The texts of a result. */
 const textOf = ({ content }: Json): string =>

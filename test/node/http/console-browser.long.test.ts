@@ -385,6 +385,28 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       expect(await result.count()).toBe(0);
     });
 
+    test("keeps a result away that was hidden, also when values are proposed", async () => {
+      const page = await open();
+      const place = await tried(page, "http-status://{code}");
+      const read = place.getByRole("button", { name: "Read" });
+      const result = place.getByText("Completed after");
+      await place.getByLabel("code").fill("404");
+      await read.click();
+      await result.waitFor();
+      await place.getByLabel("code").fill("");
+      await read.click();
+      await place.locator(".wrong").getByText("code is required").waitFor();
+      expect(await result.count()).toBe(0);
+      const proposed = page.waitForResponse((response) =>
+        Boolean(response.request().postData()?.includes('"completion/complete"')),
+      );
+      await place.getByLabel("code").pressSequentially("4");
+      await (await proposed).finished();
+      // Changes are drawn after 100 ms.
+      await page.waitForTimeout(300);
+      expect(await result.count()).toBe(0);
+    });
+
     test("leads to the wrong row of a list, or to the button that adds the first", async () => {
       const page = await open();
       const place = await triedSizes(page);
@@ -445,6 +467,41 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await expect.poll(() => place.getByLabel("city").inputValue()).toBe("Gent");
     });
 
+    test("fills the fields with an example that they change, as long as it stays valid", async () => {
+      const page = await open();
+      const text = { type: "string" };
+      const at = { ...text, format: "date-time" };
+      const properties = {
+        at: { ...at, examples: ["2026-11-23T14:00:00+02:00"] },
+        exact: { ...at, examples: ["2026-11-23T14:00:00.000Z"] },
+        lines: { ...text, examples: ["a\nb"] },
+        both: { type: "array", items: { enum: ["a", "b"] }, minItems: 2 },
+      };
+      const required = Object.keys(properties);
+      await answering(page, { inputSchema: { type: "object", properties, required } });
+      const place = await tried(page, "echo_input");
+      await place.getByRole("button", { name: "Fill in an example" }).click();
+      await expect.poll(() => place.getByLabel("lines").inputValue()).toBe("a\nb");
+      await place.getByRole("button", { name: "Edit as JSON" }).click();
+      expect(JSON.parse(await place.getByLabel("Arguments as JSON").inputValue())).toEqual({
+        ...{ at: "2026-11-23T12:00:00Z", exact: "2026-11-23T14:00:00Z" },
+        ...{ lines: "a\nb", both: ["a", "b"] },
+      });
+    });
+
+    test("shows an example as JSON that is not valid as fields have it", async () => {
+      const page = await open();
+      const code = { type: "array", items: { enum: ["a", "b"] }, minItems: 3 };
+      await answering(page, {
+        inputSchema: { type: "object", properties: { code }, required: ["code"] },
+      });
+      const place = await tried(page, "echo_input");
+      await place.getByRole("button", { name: "Fill in an example" }).click();
+      const all = place.getByLabel("Arguments as JSON");
+      await expect.poll(() => all.inputValue()).toContain('"a"');
+      expect(JSON.parse(await all.inputValue())).toEqual({ code: ["a", "b", "a"] });
+    });
+
     test("goes from JSON to fields with all that was entered, or says what would be lost", async () => {
       const page = await open();
       await answering(page, { inputSchema: ORDER });
@@ -454,9 +511,9 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       for (const [text, said] of [
         ['{"item": "te', "is not valid JSON"],
         ["[1]", "must be an object"],
-        ['{"item": "tea", "to": {"street": 1}}', "would change or cannot show"],
-        ['{"item": "green\\ntea"}', "would change or cannot show"],
-        ['{"item": "tea", "paid": false}', "would change or cannot show"],
+        ['{"item": "tea", "to": {"street": 1}}', "`to.street` would be left out"],
+        ['{"item": "green\\ntea"}', '`item` would become "greentea"'],
+        ['{"item": "tea", "paid": false}', "`paid` would be left out"],
       ] as const) {
         await all.fill(text);
         await place.getByRole("button", { name: "Use fields" }).click();
@@ -476,6 +533,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
         times: { type: "array", items: { ...text, format: "date-time" } },
         some: { type: "array", items: { enum: ["a", "b", null] } },
         preset: { ...text, default: "PL" },
+        group: { type: "object", properties: { limit: { type: "integer", default: 10 } } },
       };
       const required = ["flag", "none"];
       await answering(page, { inputSchema: { type: "object", properties, required } });
@@ -484,7 +542,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
         ...{ note: "\na\n b\n", line: " \u202eü👩‍👧", mail: "a@b.example", day: "2026-11-23" },
         ...{ at: "2026-11-23T02:00:00Z", times: ["2026-07-01T00:00:59Z"], number: 1e21 },
         ...{ flag: false, none: null, list: ["a", " b "], some: ["b", null] },
-        any: { b: ["\r\n", null, {}] },
+        ...{ any: { b: ["\r\n", null, {}] }, group: { limit: 10 } },
       };
       await place.getByRole("button", { name: "Edit as JSON" }).click();
       const all = place.getByLabel("Arguments as JSON");
@@ -497,7 +555,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       // The clocks were set back: the local time is that of an hour earlier, too.
       await all.fill('{"at": "2026-11-01T06:30:00Z"}');
       await place.getByRole("button", { name: "Use fields" }).click();
-      await place.locator(".wrong").getByText("would change or cannot show").waitFor();
+      await place.locator(".wrong").getByText("`at` would become").waitFor();
     });
 
     test("takes JSON for a schema that only says what goes together", async () => {
@@ -539,6 +597,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await other.goto("about:blank");
       await other.goto(`${link.split("#")[0]!}#args=${encodeURIComponent('{"odd": 1}')}`);
       await expect.poll(() => filled.getByLabel("Arguments as JSON").inputValue()).toContain("odd");
+      await filled.locator(".wrong").getByText("`odd` would be left out").waitFor();
     });
 
     test("what was tried in this window is listed, without secrets, and fills in the form again", async () => {

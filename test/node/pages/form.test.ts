@@ -4,9 +4,11 @@ import {
   messagesAt,
   messagesElsewhere,
   formPartsOf,
-  fitsFields,
+  changeByFields,
   hasNoFields,
+  isMarked,
   keptContent,
+  keptText,
   withEntered,
   templateSchemaOf,
   typedFor,
@@ -26,6 +28,16 @@ const form = (typed: Record<string, string | string[]>) => {
     for (const text of [texts].flat()) data.append(id, text);
   return data;
 };
+
+/** The texts that the fields of a part begin with, by id. */
+const begunTexts = (part: FormPart): Record<string, string[]> => {
+  const { field, members, item = part } = part;
+  if (members) return Object.assign({}, ...members.map(begunTexts));
+  return { [field.id]: typedFor(part, undefined).map((text) => keptText(item, text)) };
+};
+
+const fitsFields = (parts: readonly FormPart[], content: object) =>
+  changeByFields(parts, { ...content }) === undefined;
 
 /** The ids of all fields, in order. */
 const idsIn = (parts: readonly FormPart[]): string[] =>
@@ -59,6 +71,42 @@ describe("nested values", () => {
     expect(contentIn(parts, form({ ...begun, "f0.f0": "Lublin" })).content).toEqual({
       address: { city: "Lublin", country: "PL", isHome: false },
     });
+  });
+
+  const boxed = { type: "object", properties: { on: { type: "boolean", default: true }, n: {} } };
+
+  test("that are optional are sent with a box that was unticked", () => {
+    const parts = partsOf({ a: boxed });
+    expect(contentIn(parts, form({ "f0.f0": "true", "f0.f1": "" })).content).toEqual({});
+    expect(contentIn(parts, form({ "f0.f1": "" })).content).toEqual({ a: { on: false } });
+  });
+
+  test("that are optional stay where the content has their defaults alone, until they are emptied", () => {
+    const [part] = partsOf({
+      a: { type: "object", properties: { n: { type: "number", default: 10 } } },
+    });
+    expect(
+      [{ a: { n: 10 } }, { a: { n: 9 } }, {}, { a: {} }].map((one) => isMarked(part!, one)),
+    ).toEqual([true, false, false, true]);
+    expect(contentIn([part!], form({ f0: "", "f0.f0": "10" })).content).toEqual({ a: { n: 10 } });
+    expect(contentIn([part!], form({ f0: "", "f0.f0": "" })).content).toEqual({});
+  });
+
+  test.each<[schema: object]>([
+    [{ type: "string", format: "date-time", default: "2026-01-01T00:00:00+00:00" }],
+    [{ type: "string", default: ",\n" }],
+    [{ type: "string", format: "email", default: " a@b.example" }],
+    [{ type: "boolean", default: false }],
+    [{ type: "number", default: 10 }],
+    [{ type: "array", items: { type: "number" }, default: [1, 2] }],
+    [{ type: "object", properties: { b: { type: "string", default: "x" } } }],
+    [{ enum: [1, 2], default: 2 }],
+    [{ default: { b: [1] } }],
+  ])("that are optional are left out with the default of %j as its field has it", (one) => {
+    for (const required of [[], ["b"]]) {
+      const [part] = partsOf({ a: { type: "object", properties: { b: one }, required } });
+      expect(contentIn([part!], form(begunTexts(part!))).content).toEqual({});
+    }
   });
 
   test("are JSON where they are many, deep, or of no known names", () => {
@@ -203,6 +251,8 @@ describe("content", () => {
     [text, ["x"], false],
     [orNull(text), null, false, true],
     [orNull(text), " ", false],
+    [{ ...text, default: "x\ny" }, "a\nb", true],
+    [{ ...text, examples: ["x", "x\ny"] }, "a\nb", true],
     [{ type: "string", maxLength: 500 }, "a\nb\n", true],
     [{ type: "string", maxLength: 500 }, "a\r\nb", false],
     [{ ...text, default: "PL" }, "DE", true],
@@ -262,6 +312,13 @@ describe("content", () => {
     [inner, { b: false }, false],
     [inner, {}, false, true],
     [inner, { a: "x", c: 1 }, false],
+    [{ ...inner, properties: { on: { ...flag, default: true } } }, { on: false }, true],
+    [{ ...inner, properties: { n: { type: "integer", default: 10 } } }, { n: 10 }, true],
+    [
+      { ...inner, properties: { b: { ...inner, properties: { n: { default: 1 } } } } },
+      { b: { n: 1 } },
+      true,
+    ],
     [inner, null, false],
     [{}, "", true],
     [{}, null, true],
@@ -269,6 +326,18 @@ describe("content", () => {
   ])("%j keeps %j in its fields: %s", (a, value, isKept, isKeptWhereRequired = isKept) => {
     expect(fitsFields(partsOf({ a }), { a: value })).toBe(isKept);
     expect(fitsFields(partsOf({ a }, ["a"]), { a: value })).toBe(isKeptWhereRequired);
+  });
+
+  test.each<[content: object, change: string]>([
+    [{ z: "z" }, "`on` would become false"],
+    [{ on: true, city: { city: "Gent", isHome: true, zip: 1 } }, "`city.zip` would be left out"],
+    [{ on: true, line: "a\nb" }, '`line` would become "ab"'],
+    [{ on: true, list: ["a", ""] }, '`list` would become ["a"]'],
+  ])("%j is changed by the fields: %s", (content, change) => {
+    const properties = { on: { ...flag, default: true }, city: ADDRESS, line: text, z: text };
+    expect(changeByFields(partsOf({ ...properties, list: list(text) }), { ...content })).toBe(
+      change,
+    );
   });
 
   test.each<[what: string, properties: object, required: string[], fits: boolean]>([
@@ -426,6 +495,23 @@ test("secrets are kept nowhere, however deep they are", () => {
     ...{ user: "ada", account: { id: 1 } },
     plain: [{ pin: 1 }],
   });
+});
+
+test("content without its secrets fits the fields, so that these can be entered again", () => {
+  const pin = { type: "string", format: "password" };
+  const user = { type: "string", default: "admin" };
+  const login = { type: "object", properties: { user, pin } };
+  for (const required of [[], ["login"]]) {
+    const parts = partsOf({ login }, required);
+    const kept = withoutSecretFields(parts, { login: { user: "admin", pin: "1234" } });
+    expect(kept).toEqual({ login: { user: "admin" } });
+    expect(fitsFields(parts, kept)).toBe(true);
+  }
+  // The default of a value that was left empty does not come back.
+  const parts = partsOf({ login }, ["login"]);
+  const kept = withoutSecretFields(parts, { login: { pin: "1234" } });
+  expect(kept).toEqual({ login: {} });
+  expect(fitsFields(parts, kept)).toBe(true);
 });
 
 test("content without a field is kept where the schema has no secrets", () => {

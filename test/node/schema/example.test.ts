@@ -31,6 +31,8 @@ test.each<[object, unknown]>([
   [{ type: "null" }, null],
   [{ type: "array", items: { type: "integer" } }, [1]],
   [{ type: "array", items: { type: "integer" }, minItems: 3 }, [1, 1, 1]],
+  [{ type: "array", items: { enum: ["x", "y"] }, minItems: 3 }, ["x", "y", "x"]],
+  [{ type: "array", items: { examples: ["y"], enum: ["x", "y"] }, minItems: 2 }, ["y", "x"]],
   [{ type: "array", prefixItems: [{ type: "boolean" }], items: { type: "integer" } }, [true]],
   [of({ type: "string" }), { a: "example" }],
   [{ properties: { b: { type: "string" } } }, {}],
