@@ -77,8 +77,11 @@ describe.skipIf(!registry)("a project (needs the registry of npm)", () => {
         cwd: project,
         env,
         detached: true,
-        stdio: "ignore",
+        stdio: ["ignore", "pipe", "pipe"],
       });
+      let said = "";
+      for (const output of [dev.stdout, dev.stderr])
+        output.setEncoding("utf8").on("data", (text: string) => (said += text));
       try {
         const url = `http://127.0.0.1:${port}/mcp`;
         await expect
@@ -91,6 +94,8 @@ describe.skipIf(!registry)("a project (needs the registry of npm)", () => {
         await expect
           .poll(async () => JSON.stringify(await call(url, "tools/list", {})), PATIENT)
           .toContain("shout_count");
+      } catch (cause) {
+        throw new Error(`The development server has said:\n${said}`, { cause });
       } finally {
         endGroup(dev);
       }
