@@ -1,6 +1,7 @@
 /** Entries of the catalog: the schemas of their forms, and how they are called. */
 import { UriTemplate } from "@modelcontextprotocol/client";
 import { isObject, type Json } from "../../core/model.ts";
+import { jsonIn } from "../../core/text.ts";
 import { fieldsOf } from "../../schema/fields.ts";
 import type { Calling } from "../programs.ts";
 import type { CompleteField } from "./fields.tsx";
@@ -120,13 +121,8 @@ export function reasonOf(error: unknown): string {
 }
 
 /** The message of an answer that is an error of JSON-RPC, for which the client gives the whole answer. */
-function saidIn(text: string): string | undefined {
-  try {
-    return (JSON.parse(text) as { error?: { message?: string } }).error?.message;
-  } catch {
-    return undefined;
-  }
-}
+const saidIn = (text: string): string | undefined =>
+  ((jsonIn(text) ?? {}) as { error?: { message?: string } }).error?.message;
 
 // So browsers say that `fetch` got no answer: Chromium, Firefox, Safari.
 const isUnanswered = (error: unknown): boolean =>
