@@ -49,7 +49,10 @@ export function createServer(bundle: Bundle, env: Env) {
   });
   const hasPages = settings.LINKS === "on" && tasks !== undefined && sealer !== undefined;
   const { OTC_JWT_SECRET: secret, OTC_JWT_AUDIENCE: audiences } = settings;
-  const lists = new Map<string, ListDigests>();
+  const digests = new Map<string, ListDigests>();
+  /** Digests of the lists of the bundle, or of a profile, which sessions compare. */
+  const digestsOf = (profile = "") =>
+    digests.getOrInsertComputed(profile, () => listDigests(bundle, profileOf(profiles, profile)));
   return {
     env,
     bundle,
@@ -76,16 +79,12 @@ export function createServer(bundle: Bundle, env: Env) {
     shared: secret === undefined ? undefined : sharedSecret(secret, audiences),
     rateLimiter: new RateLimiter(env, countStored),
     vault: sealer && env.STATES && new StateVault(sealer, env.STATES),
-    sessions: env.SESSIONS && new Sessions(env.SESSIONS),
+    sessions:
+      sealer && env.SESSIONS && new Sessions(env.SESSIONS, { sealer, env, listDigests: digestsOf }),
     records: sealer && env.CALL_RECORDS && new CallRecords(env.CALL_RECORDS),
     /** Which tasks may begin. */
     starts: new Starts(),
-    /** Digests of the lists of the bundle, or of a profile, which sessions compare. */
-    listDigests(profile = ""): ListDigests {
-      const known = lists.get(profile) ?? listDigests(bundle, profileOf(profiles, profile));
-      lists.set(profile, known);
-      return known;
-    },
+    listDigests: digestsOf,
   };
 }
 

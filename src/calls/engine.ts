@@ -36,27 +36,33 @@ export const whateverFor = <R>(make: (waiting: Waiting) => Next<R>): Policy<R>["
 });
 
 /**
- * Runs what a reference stands for, until it ends or its policy takes it over. This is the only place that sees a suspended
+ * Runs what a reference stands for, or goes on from where it waits, until it ends or its policy takes it over. This is the only place that sees a suspended
  * call. Throws faults of the call and of its policy.
  */
 export async function perform<R>(
   entry: Pick<Entry, "subject" | "run">,
   call: CallContext,
   policy: Policy<R>,
+  waiting?: Suspended,
 ): Promise<R> {
   const { subject } = entry;
   let context = subject === undefined ? call : { ...call, subject };
+  let waits = waiting;
   for (;;) {
-    let outcome: Outcome<Json>;
-    try {
-      outcome = await entry.run(context);
-    } catch (error) {
-      if (policy.failed === undefined) throw error;
-      return policy.failed(error);
+    if (waits === undefined) {
+      let outcome: Outcome<Json>;
+      try {
+        outcome = await entry.run(context);
+      } catch (error) {
+        if (policy.failed === undefined) throw error;
+        return policy.failed(error);
+      }
+      if (!(outcome instanceof Suspended)) return policy.ended(outcome);
+      waits = outcome;
     }
-    if (!(outcome instanceof Suspended)) return policy.ended(outcome);
-    const take = policy.waits[outcome.reason.kind] as (waiting: Waiting) => Next<R>;
-    const next = await take(outcome);
+    const take = policy.waits[waits.reason.kind] as (waiting: Waiting) => Next<R>;
+    const next = await take(waits);
+    waits = undefined;
     if (!(next instanceof Again)) return next;
     context = Object.assign({}, context, next.changes);
   }

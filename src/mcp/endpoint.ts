@@ -3,7 +3,7 @@ import { Fault, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { CallerQuota } from "../core/model.ts";
 import { parseJson } from "../core/text.ts";
-import { handleLegacy, handleSession, isForSession } from "./legacy/handle.ts";
+import { handleLegacy, handleSession, sessionOf } from "./legacy/handle.ts";
 import type { Incoming } from "./method.ts";
 import { find } from "./methods.ts";
 import { handleModern } from "./modern/handle.ts";
@@ -56,16 +56,21 @@ export async function mcpEndpoint(
     if (era === "modern") {
       return await handleModern(await receive(body, dependencies), version, exchange);
     }
+    const session = await sessionOf(exchange, body);
+    const { ticket } = session ?? {};
+    if (ticket !== undefined) exchange.registry = exchange.registry.inSession(ticket.object);
     const messages = [body].flat();
     const incoming: Incoming[] = [];
-    // A session looks up its messages itself, and a batch that is too long is refused.
+    // A session's object looks up its messages itself, and a batch that is too long is refused.
     const isCounted = dependencies.admit !== undefined || exchange.registry.isNarrow;
     const isRead =
-      messages.length <= limits.batchMessages && (isCounted || !isForSession(body, exchange));
+      messages.length <= limits.batchMessages &&
+      (isCounted || session === undefined || ticket !== undefined);
+    const { registry } = exchange;
     for (const message of isRead ? messages : []) {
-      incoming.push(await receive(message, dependencies));
+      incoming.push(await receive(message, { ...dependencies, registry }));
     }
-    return await handleLegacy({ body, incoming }, version, exchange);
+    return await handleLegacy({ body, incoming, session }, version, exchange);
   } catch (error) {
     const fault = report(error);
     const response = refusalResponse(fault, {

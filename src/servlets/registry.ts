@@ -113,6 +113,14 @@ export class Registry {
     return new Registry(of.#bundle, of.#deployment, of.#narrowing, { viewer, of });
   }
 
+  /** The same for its caller in this session, in which servlets may have another state. */
+  inSession(session: string): Registry {
+    const viewer = this.#viewer;
+    if (viewer === undefined) return this;
+    const view = { viewer: { ...viewer, session }, of: this };
+    return new Registry(this.#bundle, this.#deployment, this.#narrowing, view);
+  }
+
   /** A registry that shares these lists, whose runs have other parts of the deployment. */
   by(parts: Partial<Deployment>): Registry {
     const view = { viewer: this.#viewer, of: this };

@@ -8,6 +8,7 @@ import { hasTasks, olderAsk, pageIn } from "./shapes.ts";
 import { Again, perform, whateverFor, type Waiting } from "../../calls/engine.ts";
 import type { Json } from "../../core/model.ts";
 import { withRecordedAnswer } from "../../core/record.ts";
+import type { Suspended } from "../../core/suspension.ts";
 import { mapValues } from "../../core/values.ts";
 import type { Entry } from "../../servlets/registry.ts";
 import { linkAsker, linkIn, type HandOver } from "../../asks/links.ts";
@@ -53,9 +54,15 @@ const OPEN_FIRST =
 
 /**
  * Runs a call whose `ask` never waits. A servlet that returns an input request is called again with the answers. With
- * `handOver`, what needs a person waits for one, and what its gate stops goes on: the result is the link.
+ * `handOver`, what needs a person waits for one, and what its gate stops goes on: the result is the link. A call that waits
+ * already goes on from there (`from`).
  */
-export function runToEnd(entry: Entry, call: CallContext, handOver?: HandOver): Promise<Json> {
+export function runToEnd(
+  entry: Entry,
+  call: CallContext,
+  handOver?: HandOver,
+  from?: Suspended,
+): Promise<Json> {
   const ask = handOver ? linkAsker(call.ask, call.client) : call.ask;
   const handed = async (waiting: Waiting): Promise<Json | undefined> => {
     const task = await handOver?.(waiting);
@@ -90,6 +97,7 @@ export function runToEnd(entry: Entry, call: CallContext, handOver?: HandOver): 
         },
       },
     },
+    from,
   );
 }
 

@@ -1,6 +1,9 @@
+import { waitUntil } from "cloudflare:workers";
 import { Replies } from "./open-post.ts";
 import { whileGranted } from "../wire/subscription.ts";
 import type { Sessions } from "./sessions.ts";
+import { TicketSession, type NamedSession } from "./ticket-session.ts";
+import { answerTicket, wasSilent } from "./ticket-calls.ts";
 import { Fault, report } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import { isObject, type Json, type Principal } from "../../core/model.ts";
@@ -26,30 +29,31 @@ import { initialize } from "./introduction.ts";
 import type { SessionOwner } from "./session-object.ts";
 import { olderResult, olderError, olderNotice } from "./shapes.ts";
 
+/** A POST of a client of these protocols. */
+interface LegacyPost {
+  body: unknown;
+  incoming: readonly Incoming[];
+  /** The session that it names. */
+  session: NamedSession | undefined;
+}
+
 /**
  * Protocols 2024-11-05 to 2025-11-25. Messages of a session go to its object; a request without a session is
  * answered here.
  * https://modelcontextprotocol.io/specification/2025-11-25
  */
 export async function handleLegacy(
-  { body, incoming }: { body: unknown; incoming: readonly Incoming[] },
+  { body, incoming, session }: LegacyPost,
   version: string,
   exchange: Exchange,
 ): Promise<Response> {
-  const isBatch = Array.isArray(body);
-  const session = isForSession(body, exchange) ? sessionOf(exchange) : undefined;
   if (session !== undefined) {
-    const { accepts, principal, pages } = exchange;
-    const { scopes } = principal;
-    const messages = isBatch ? checkBatch(body) : [body];
-    const headers = traceInHeaders(exchange.headers);
-    const trace = isListening() ? { ...headers, isRecorded: true } : headers;
-    const post = { messages, isBatch, accepts, scopes, trace, pages };
-    const reply = await session.post(ownerIn(principal), post).catch((error: unknown) => {
-      throw afterSending({ hasSent: messages.some(runsServlet) }, error);
-    });
-    return responseOf(known(reply));
+    const answering = postToSession({ body, incoming, session }, exchange);
+    // A client that leaves has not cancelled its call.
+    if (session instanceof TicketSession) waitUntil(answering.catch(() => {}));
+    return answering;
   }
+  const isBatch = Array.isArray(body);
   if (isBatch) checkBatch(body, version);
   const single = isBatch ? undefined : incoming[0];
   if (single?.kind === "unreadable") throw single.fault;
@@ -84,20 +88,41 @@ export async function handleLegacy(
   return answering.response(replyToAll());
 }
 
+/** Answers a POST to a session: in the Worker where that needs nothing of the session's object, else there. */
+async function postToSession(
+  { body, incoming: [message], session }: LegacyPost & { session: NamedSession },
+  exchange: Exchange,
+): Promise<Response> {
+  const isBatch = Array.isArray(body);
+  const { accepts, principal, pages } = exchange;
+  const { scopes } = principal;
+  const messages = isBatch ? checkBatch(body) : [body];
+  const hasTicket = session instanceof TicketSession && !isBatch && message !== undefined;
+  const { reply, begun } = hasTicket ? await answerTicket(message, session, exchange) : {};
+  if (reply !== undefined) return responseOf(reply);
+  const headers = traceInHeaders(exchange.headers);
+  const trace = isListening() ? { ...headers, isRecorded: true } : headers;
+  const post = { messages, isBatch, accepts, scopes, trace, pages, begun };
+  const response = await session.post(post).catch((error: unknown) => {
+    throw afterSending({ hasSent: messages.some(runsServlet) }, error);
+  });
+  const isStream = response instanceof Response;
+  if (hasTicket && message.kind === "request" && !isStream) wasSilent(message);
+  return responseOf(known(response));
+}
+
 /** GET opens a stream of a session, DELETE ends it. */
 export async function handleSession(method: string, exchange: Exchange): Promise<Response> {
-  const session = sessionOf(exchange);
+  const session = await sessionOf(exchange);
   if (session === undefined) throw noSession();
   if (method === "DELETE") {
-    known(await session.end(ownerIn(exchange.principal)));
+    known(await session.end());
     return new Response(null, { status: 204 });
   }
   demandStream(exchange.accepts);
   const { principal } = exchange;
   const lastEventId = exchange.headers.get("last-event-id") ?? undefined;
-  const response = responseOf(
-    known(await session.listen(ownerIn(principal), lastEventId, principal.scopes)),
-  );
+  const response = responseOf(known(await session.listen(lastEventId, principal.scopes)));
   if (response.status !== 200 || response.body === null) return response;
   return new Response(whileGranted(response.body, exchange), response);
 }
@@ -109,14 +134,14 @@ const ownerIn = ({ name, profile }: Principal): SessionOwner => ({
 
 const SESSION_HEADER = "mcp-session-id";
 
-/** True for a POST to a session that it names; an initialize begins another. */
-export const isForSession = (body: unknown, { headers, sessions }: Exchange): boolean =>
-  sessions !== undefined && headers.has(SESSION_HEADER) && !isInitialize(body);
-
-/** The session that a request names, if any. Throws `no_session`. */
-function sessionOf({ headers, sessions }: Exchange) {
+/** The session that a request names, if any; an initialize begins another. Throws `no_session`. */
+export async function sessionOf(
+  { headers, sessions, principal }: Exchange,
+  body?: unknown,
+): Promise<NamedSession | undefined> {
   const id = headers.get(SESSION_HEADER);
-  return id === null || sessions === undefined ? undefined : known(sessions.get(id));
+  if (id === null || sessions === undefined || isInitialize(body)) return undefined;
+  return known(await sessions.find(id, ownerIn(principal)));
 }
 
 function known<T>(found: T | undefined): T {
@@ -167,8 +192,7 @@ async function begin(
       `The client's capabilities, name and version are too large to be stored: they have ${bytes} bytes (limit ${limits.clientBytes}). Send shorter ones.`,
     );
   }
-  await exchange.countStored(bytes);
-  const session = await sessions.create(exchange.principal, client);
+  const session = await sessions.begin(exchange.principal, client, exchange.countStored);
   const body = resultMessage(id, JSON.stringify(result));
   const response = exchange.accepts.json
     ? replyResponse({ status: 200, body })

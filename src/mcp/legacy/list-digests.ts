@@ -20,7 +20,8 @@ export function listDigests(
       manifest,
       lists ? pick(lists) : hash,
     ]);
-    return hexDigestNow(JSON.stringify(profile ? [all, profile] : all));
+    // A session's id has them.
+    return hexDigestNow(JSON.stringify(profile ? [all, profile] : all)).slice(0, 16);
   };
   return {
     tools: digest(({ tools }) => tools),

@@ -7,7 +7,7 @@ import { OWN, type SessionStreams } from "./session-streams.ts";
 import { TASK_RESULT, related, takesAsTask } from "./tasks.ts";
 import { limits } from "../../core/limits.ts";
 import { answerOf } from "../../asks/answers.ts";
-import type { ClientResponse } from "../wire/message.ts";
+import { isId, type ClientResponse, type RequestId } from "../wire/message.ts";
 import { hasTasks, olderAsk, pageIn } from "./shapes.ts";
 import type { Post } from "./session-object.ts";
 import type { Asks } from "../../core/asks.ts";
@@ -25,6 +25,8 @@ export class OpenCalls {
   /** Calls whose reply is not stored yet: their streams go on. */
   readonly #ending = new Set<Call>();
   readonly asks: SessionAsks;
+  /** Requests that were cancelled while no call of theirs was open. */
+  readonly #cancelled = new Set<RequestId>();
   #last = 0;
 
   constructor(parts: OpenCallDependencies) {
@@ -71,9 +73,18 @@ export class OpenCalls {
 
   /** Ends the call of a request that the client has cancelled, without a reply. */
   async cancel(request: unknown): Promise<void> {
-    for (const call of this.all) {
-      if (call.request !== null && call.request === request) await this.stop(call);
-    }
+    const cancelled = this.all.filter((call) => call.request !== null && call.request === request);
+    for (const call of cancelled) await this.stop(call);
+    // It may be on its way from the Worker.
+    if (cancelled.length > 0 || !isId(request)) return;
+    this.#cancelled.add(request);
+    if (this.#cancelled.size > limits.sessionCalls)
+      this.#cancelled.delete([...this.#cancelled][0]!);
+  }
+
+  /** True, once, for a request that was cancelled before its call was open here. */
+  wasCancelled(request: RequestId): boolean {
+    return this.#cancelled.delete(request);
   }
 
   /** Ends all calls of a session that is over, also those that begin meanwhile. */

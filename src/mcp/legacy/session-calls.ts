@@ -27,8 +27,16 @@ import type { Hub } from "../hub.ts";
 import type { OpenCalls } from "./open-calls.ts";
 import { addTask, demandRoom, expiryOf, taskCallOf, isListener } from "./session-methods.ts";
 import type { OpenPost } from "./open-post.ts";
+import type { BegunCall } from "./session-object.ts";
+import type { Suspended } from "../../core/suspension.ts";
 import { OWN, type SessionStreams } from "./session-streams.ts";
 import type { Keeper } from "../../core/record.ts";
+
+/** A call's `_meta`, and its suspension in the Worker. */
+interface About {
+  meta: Json;
+  waiting?: Suspended | undefined;
+}
 
 interface CallDependencies extends Omit<SessionParts, "awaitTask"> {
   /** Id of the session's Durable Object. */
@@ -75,8 +83,8 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     await Promise.all(tasks.map((task) => this.#parts.tasks().get(task))).catch(report);
   }
 
-  /** Answers a request, now or when its call has ended. Never throws. */
-  async answer(request: RpcRequest, post: OpenPost): Promise<void> {
+  /** Answers a request, now or when its call has ended; goes on from where it has come in the Worker. Never throws. */
+  async answer(request: RpcRequest, post: OpenPost, begun?: BegunCall): Promise<void> {
     const { id, method, params } = request;
     const meta = isObject(params["_meta"]) ? params["_meta"] : {};
     const progressToken = progressTokenOf(meta);
@@ -88,9 +96,15 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
       progressToken,
     });
     const { version } = this.#parts.store.row;
+    if (begun?.hasSent) call.hasSent = true;
+    if (begun !== undefined && this.#open.wasCancelled(id)) return this.#open.stop(call);
     const run = async () => {
+      if (begun && "reply" in begun) {
+        begun.notices.forEach((notice, nth) => this.#open.tell(call, nth + 1, notice));
+        return begun.reply;
+      }
       post.demandRoom();
-      const result = await this.#run(call, request, meta);
+      const result = await this.#run(call, request, { meta, waiting: begun?.waiting });
       return result && resultMessage(id, JSON.stringify(olderResult(result, version)));
     };
     await post.inTurn(async () => {
@@ -118,7 +132,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
       const call = this.#open.open({ request: null, method: METHODS.roots, scopes });
       try {
         const entry = await registry.resolve({ kind: "roots", name: bundled.name });
-        if (await this.#start(call, entry, {})) await this.#open.reply(call);
+        if (await this.#start(call, entry, { meta: {} })) await this.#open.reply(call);
       } catch (error) {
         if (!this.#parts.store.exists) return; // The session has ended meanwhile.
         report(error);
@@ -158,22 +172,23 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   }
 
   /** Returns the result of a request; undefined if its call continues. */
-  async #run(call: Call, request: RpcRequest, meta: Json): Promise<Json | undefined> {
-    demandRoom(this.#open.all.filter((one) => !isListener(one)));
+  async #run(call: Call, request: RpcRequest, about: About): Promise<Json | undefined> {
+    const open = this.#open.all.filter((one) => !isListener(one));
+    demandRoom(open.filter(({ task }) => task === undefined).length, open.length);
     const registry = await this.#registry(call.scopes);
     const found = await find(request, registry);
     const { store, id: session } = this.#parts;
     const start = () => mcpSpan({ ...found, version: store.row.version, session });
-    return inRequestSpan(traceIn(meta, call.post?.trace), start, (trace, span) => {
+    return inRequestSpan(traceIn(about.meta, call.post?.trace), start, (trace, span) => {
       call.trace = trace;
-      return told(span, this.#runFound(call, found, { meta, registry }));
+      return told(span, this.#runFound(call, found, { ...about, registry }));
     });
   }
 
   async #runFound(
     call: Call,
     { method, params, row, entry }: FoundRequest,
-    { meta, registry: seen }: { meta: Json; registry: Registry },
+    { meta, waiting, registry: seen }: About & { registry: Registry },
   ): Promise<Json | undefined> {
     if (row.session) {
       const { store, enlist, registry } = this.#parts;
@@ -186,19 +201,32 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     if (entry === undefined) throw methodNotFound(method);
     if (entry instanceof Fault) throw entry;
     const task = await this.#asTask(call, entry, params, meta);
-    return task ? { task: olderTask(task) } : this.#start(call, entry, meta);
+    if (task) return { task: olderTask(task) };
+    const record = waiting?.recorded;
+    const own = record && (await seen.at(record));
+    const again = own === undefined || own === seen ? entry : await own.resolve(entry.ref);
+    return this.#start(call, again, { meta, waiting });
   }
 
   /** Runs a call until it ends or has to wait; returns undefined if it continues as a task. */
-  async #start(call: Call, entry: Entry, meta: Json): Promise<Json | undefined> {
+  async #start(
+    call: Call,
+    entry: Entry,
+    { meta, waiting: before }: About,
+  ): Promise<Json | undefined> {
     const { store, hub } = this.#parts;
     const linked = linkOf(call.post?.pages, entry.tool);
     const kept = { ...(await taskCallOf(call, this.#parts, entry, meta)), ...linked };
     const stop = (call.stop = new AbortController());
     let nth = 0;
     const tell = changes({ hub }, (notice) => this.#open.tell(call, nth, notice));
+    // What it has asked by returning is not asked anew; any other run is repeated, as no budget but its caller's was used.
+    const asked = before?.reason.kind === "input" ? before : undefined;
+    const recorded = asked === undefined ? before?.recorded : undefined;
     const context: CallContext = {
       ...kept,
+      // The Worker has sent no notification.
+      ...(recorded && { recorded: { ...recorded, notices: 0 } }),
       signal: () => stop.signal,
       notify(notice) {
         // As in a task, which counts on from here.
@@ -218,7 +246,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
       const opening = post && setTimeout(() => this.#open.begin(post), limits.keepAliveMs);
       const handOver = handingOver(kept, this.#parts.tasks());
       const gate = handOver && entry.tool && !post?.accepts.sse && silenceGate(entry.tool);
-      return runToEnd(entry, { ...context, ...(gate && { gate }) }, handOver).finally(() =>
+      return runToEnd(entry, { ...context, ...(gate && { gate }) }, handOver, asked).finally(() =>
         clearTimeout(opening),
       );
     }
@@ -236,6 +264,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
           return undefined;
         }),
       },
+      asked,
     );
   }
 
@@ -303,7 +332,7 @@ const stillRunning = () =>
   );
 
 /** The keeper of a call in a session's object; calls `note` before a request that must not be repeated is sent. */
-const sendingKeeper = (call: UnrecordedCall, note: () => void): Keeper => ({
+export const sendingKeeper = (call: UnrecordedCall, note: () => void): Keeper => ({
   isVolatile: true,
   begin: async () => {},
   async intend(_position, _key, method) {

@@ -115,11 +115,10 @@ export async function taskCallOf(
   };
 }
 
-/** Throws `too_many` if the session has too many calls, running or waiting in tasks. */
-export function demandRoom(calls: readonly { task?: string }[]): void {
-  const running = calls.filter(({ task }) => task === undefined).length;
+/** Throws `too_many` if a session has too many calls: running ones, or those that wait in tasks too. */
+export function demandRoom(running: number, all = running): void {
   const { sessionCalls, sessionTasks } = limits;
-  if (running <= sessionCalls && calls.length <= sessionTasks) return;
+  if (running <= sessionCalls && all <= sessionTasks) return;
   const limit = running > sessionCalls ? `${sessionCalls} running` : `${sessionTasks} waiting`;
   const message = `Too many open calls in this session (limit ${limit}). Wait for one to end, or cancel one.`;
   throw new Fault("too_many", message);

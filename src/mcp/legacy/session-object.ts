@@ -1,7 +1,9 @@
 import type { Accepts } from "../wire/reply.ts";
 import type { ClientDescription } from "../../core/call-context.ts";
-import type { Principal } from "../../core/model.ts";
+import type { Notification, Principal } from "../../core/model.ts";
+import type { Suspended } from "../../core/suspension.ts";
 import type { Trace } from "../../observe/trace-context.ts";
+import type { ListDigests } from "./list-digests.ts";
 
 /** A POST to a session, its messages unchecked. */
 export interface Post {
@@ -13,10 +15,30 @@ export interface Post {
   trace?: Trace | undefined;
   /** As in `Exchange`. */
   pages?: string | undefined;
+  /** How far its only message, a request, has come in the Worker. */
+  begun?: BegunCall | undefined;
 }
+
+/** A call that began in the Worker and goes on in the session's object. */
+export type BegunCall = {
+  /** As in `UnrecordedCall`. */
+  hasSent: boolean;
+} & (
+  | { waiting: Suspended }
+  /** It has ended: its notifications, none of which was sent, and its response as JSON text. */
+  | { notices: readonly Notification[]; reply: string }
+);
 
 /** Whose a session is, and at which endpoint it began. */
 export type SessionOwner = Pick<Principal, "name" | "profile">;
 
 /** A client as `initialize` describes it, with the negotiated revision. */
 export type Introduced = ClientDescription & { protocolVersion: string };
+
+/** A session that begins. */
+export interface NewSession {
+  principal: SessionOwner & Pick<Principal, "address">;
+  client: Introduced;
+  /** Digests of the lists that the client is about to see. */
+  lists: ListDigests;
+}

@@ -5,8 +5,8 @@ import { callerKey } from "../../core/callers.ts";
 import { limits } from "../../core/limits.ts";
 import { retryForMinutes } from "../../core/retry.ts";
 import type { RequestId } from "../wire/message.ts";
-import type { Introduced, Post, SessionOwner } from "./session-object.ts";
-import type { Json, Principal, Notification } from "../../core/model.ts";
+import type { Introduced, NewSession, Post, SessionOwner } from "./session-object.ts";
+import type { Principal, Notification } from "../../core/model.ts";
 import { SealedRows } from "../../storage/sealed-rows.ts";
 import {
   SCHEMA,
@@ -47,18 +47,18 @@ export class SessionStore {
     this.#storedUse = this.#row?.used ?? 0;
   }
 
-  /** `lists` are digests of the lists that the client is about to see; `hub` is the name of its principal's hub. */
+  /** `hub` is the name of its principal's hub. */
   async create(
-    { name, address, profile }: Principal,
-    client: Introduced,
-    { lists, hub }: { lists: Json; hub: string },
+    { principal: { name, address, profile }, client, lists }: NewSession,
+    { hub, isReady }: { hub: string; isReady: boolean },
   ): Promise<void> {
     const texts = { client, lists, ...(address && { address }) };
     const write = await this.rows.prepare({ texts });
     const now = Date.now();
     this.#storage.transactionSync(() => {
       this.#storage.sql.exec(SCHEMA);
-      const row = [name, profile ?? null, hub, client.protocolVersion, "debug", 0, now, 0, 0, 0];
+      const own = [name, profile ?? null, hub, client.protocolVersion, "debug"];
+      const row = [...own, Number(isReady), now, 0, 0, 0];
       this.#storage.sql.exec("INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ...row);
       write();
       void this.alarm.set(now + limits.sessionIdleMs);

@@ -4,24 +4,28 @@ import { report, httpStatus, type Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import { callerKey } from "../../core/callers.ts";
 import type { CallerQuota, Notification, Principal } from "../../core/model.ts";
-import { beginningOf, printable } from "../../core/text.ts";
+import { beginningOf, printable, stringBytes } from "../../core/text.ts";
 import type { SealingServer } from "../../server.ts";
 import { hubNameOf } from "../../calls/changes.ts";
 import type { Hub } from "../hub.ts";
 import { listerOf } from "../../calls/listed-calls.ts";
 import type { PersonObjects } from "../../pages/person-objects.ts";
-import type { Introduced, Post, SessionOwner } from "./session-object.ts";
+import { SessionEnds, type KnownSessions } from "./session-ends.ts";
+import type { NewSession, Post, SessionOwner } from "./session-object.ts";
 import { SessionStore, type SessionParts } from "./session-store.ts";
 import type { TaskProgress } from "../../calls/task-object.ts";
 import { Unreadable } from "../../storage/vault.ts";
 import { METHODS } from "../../calls/call-ref.ts";
-import { errorMessage, readable, type Message, type RequestId } from "../wire/message.ts";
+import { errorMessage, idOf, readable, type Message, type RequestId } from "../wire/message.ts";
 import type { Reply } from "../wire/reply.ts";
 import { changedLists, type ListDigests } from "./list-digests.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { OpenPost } from "./open-post.ts";
 import { SessionCalls } from "./session-calls.ts";
 import { OWN, SessionStreams } from "./session-streams.ts";
+
+/** What a session with a ticket is made of, and whether its client has initialized. */
+type Birth = NewSession & { isReady: boolean };
 
 /**
  * One client's session. Its calls run here; one that has to wait for its client, or takes long, continues in a
@@ -36,6 +40,11 @@ export class Session extends DurableObject<Env> {
   readonly #hub: () => DurableObjectStub<Hub>;
   /** Settles when the console has received the last update. */
   #told = Promise.resolve();
+  #making: Promise<void> | undefined;
+  /** True once it has ended: a late request must not make it anew. */
+  #hasEnded = false;
+  /** Of an object that has the record of others. */
+  #ends: SessionEnds | undefined;
 
   constructor(state: DurableObjectState, env: Env, server: SealingServer) {
     super(state, env);
@@ -68,12 +77,13 @@ export class Session extends DurableObject<Env> {
     }
   }
 
-  async create(principal: Principal, client: Introduced): Promise<void> {
-    const hub = hubNameOf(principal, this.env);
-    await this.#store.create(principal, client, {
-      lists: this.#server.listDigests(principal.profile),
-      hub,
-    });
+  async create(begun: NewSession): Promise<void> {
+    await this.#create(begun, false);
+  }
+
+  async #create(begun: NewSession, isReady: boolean): Promise<void> {
+    const { principal, client } = begun;
+    await this.#store.create(begun, { isReady, hub: hubNameOf(principal, this.env) });
     const { name = "", version = "" } = client;
     const [id, created] = [this.ctx.id.toString(), Date.now()];
     const until = created + limits.taskMs;
@@ -82,6 +92,37 @@ export class Session extends DurableObject<Env> {
     this.#inConsole(principal, (persons, by) =>
       persons.list(by, { kind: "session", id, name: said, status: "working", ...times }),
     );
+  }
+
+  /** Makes the session of a ticket, unless it is there. Returns the refusal where its caller may store no more. */
+  async #make({ isReady, ...begun }: Birth, id?: RequestId | null): Promise<Reply | undefined> {
+    if (this.#hasEnded) return undefined;
+    try {
+      if (!this.#store.exists) {
+        this.#making ??= this.#begin(begun, isReady).finally(() => (this.#making = undefined));
+        await this.#making;
+      }
+    } catch (error) {
+      return replyOf(error, id);
+    }
+    if (isReady && this.#store.exists && this.#store.row.ready === 0) this.#store.set({ ready: 1 });
+    return undefined;
+  }
+
+  async #begin(begun: NewSession, isReady: boolean): Promise<void> {
+    const { principal, client } = begun;
+    await this.#server.countStored(callerKey(principal), stringBytes(JSON.stringify(client)));
+    await this.#create(begun, isReady);
+    const lists = this.#server.listDigests(principal.profile);
+    this.ctx.waitUntil(this.#protocol.announceLists(lists).catch(report));
+  }
+
+  /** Takes what an isolate has learned of sessions with tickets, and returns what is known of them: see `SessionEnds`. */
+  async exchange(learned: KnownSessions, until: number): Promise<KnownSessions> {
+    this.#ends ??= new SessionEnds(this.ctx.storage.sql);
+    const known = this.#ends.exchange(learned);
+    if ((await this.ctx.storage.getAlarm()) === null) await this.#store.alarm.set(until);
+    return known;
   }
 
   /** Tells the console of the session's person, if there is one. */
@@ -97,7 +138,10 @@ export class Session extends DurableObject<Env> {
     this.ctx.waitUntil(this.#told);
   }
 
-  async post(owner: SessionOwner, post: Post) {
+  /** With a `birth`, the session is made where it is not there. */
+  async post(owner: SessionOwner, post: Post, birth?: Birth) {
+    const refused = birth && (await this.#make(birth, idOf(post.messages[0])));
+    if (refused !== undefined) return refused;
     if (!(await this.#isThereFor(owner))) return undefined;
     await this.#store.sees(post.scopes);
     if (!this.#store.exists) return undefined;
@@ -109,8 +153,22 @@ export class Session extends DurableObject<Env> {
     }
   }
 
+  /** Hears that the Worker answers its client, whose request has these scopes. */
+  async heard(owner: SessionOwner, scopes?: readonly string[]): Promise<void> {
+    if (!(await this.#isThereFor(owner))) return;
+    this.#store.touch();
+    await this.#store.sees(scopes);
+  }
+
   /** Opens the session's own stream, or the one of the event with this id. */
-  async listen(owner: SessionOwner, lastEventId?: string, scopes?: readonly string[]) {
+  async listen(
+    owner: SessionOwner,
+    lastEventId?: string,
+    scopes?: readonly string[],
+    birth?: Birth,
+  ) {
+    const refused = birth && (await this.#make(birth));
+    if (refused !== undefined) return refused;
     if (!(await this.#isThereFor(owner))) return undefined;
     await this.#store.sees(scopes);
     if (!this.#store.exists) return undefined;
@@ -119,11 +177,13 @@ export class Session extends DurableObject<Env> {
   }
 
   async end(owner: SessionOwner): Promise<true | undefined> {
+    if (!this.#store.exists) this.#hasEnded = true;
     if (!this.#store.isOf(owner)) return undefined;
     const id = this.ctx.id.toString();
     await this.#hub().delist(id);
     const principal = await this.#store.principal().catch(() => owner);
     this.#inConsole(principal, (persons, by) => persons.unlist(by, id));
+    this.#hasEnded = true;
     await this.#protocol.end();
     await this.#store.forget();
     return true;
@@ -174,7 +234,11 @@ export class Session extends DurableObject<Env> {
     return true;
   }
 
-  override alarm(info?: AlarmInvocationInfo): Promise<void> {
+  override async alarm(info?: AlarmInvocationInfo): Promise<void> {
+    if (SessionEnds.isIn(this.ctx.storage.sql)) {
+      this.#ends = undefined;
+      return this.#store.forget();
+    }
     return this.#store.alarm.ring(info, (now) => this.#onAlarm(now));
   }
 
@@ -257,7 +321,7 @@ class SessionProtocol {
   }
 
   /** Answers a POST; undefined if the session ends meanwhile. */
-  async post({ messages, ...how }: Post): Promise<Response | Reply | undefined> {
+  async post({ messages, begun, ...how }: Post): Promise<Response | Reply | undefined> {
     const { isBatch, accepts, scopes } = how;
     const { store, state } = this.#parts;
     store.touch();
@@ -276,7 +340,7 @@ class SessionProtocol {
     if (asking.length === 0) return failure ? replyOf(failure) : { status: 202, body: "" };
     const post = new OpenPost(asking.length, how);
     for (const one of asking) {
-      if (one.kind === "request") state.waitUntil(this.calls.answer(one, post));
+      if (one.kind === "request") state.waitUntil(this.calls.answer(one, post, begun));
       if (one.kind === "unreadable") post.reply(one.id, errorMessage(one.id, one.fault));
     }
     if (!accepts.json) this.#open.begin(post);

@@ -92,7 +92,8 @@ export function idOf(body: unknown): RequestId | null {
 }
 
 /** Ids are stored with calls and streams and repeated in their messages, so their length is limited. */
-const isId = (id: unknown): id is RequestId =>
+/** True for the id of a request. */
+export const isId = (id: unknown): id is RequestId =>
   typeof id === "string" ? id.length <= limits.idCharacters : Number.isSafeInteger(id);
 
 /** A response as JSON text; `result` is JSON text, too. */

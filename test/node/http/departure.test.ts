@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import { connect, type AddressInfo, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { limits } from "../../../src/core/limits.ts";
@@ -162,6 +162,56 @@ describe("a client that leaves", { shuffle: false }, () => {
     for (const socket of sockets) socket.resetAndDestroy();
     const refused = answers.filter((answer) => answer.includes("Too many calls are waiting"));
     expect(refused).toHaveLength(10);
+  });
+});
+
+describe("a client of a session that leaves", () => {
+  async function sessionOf(): Promise<string> {
+    const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "a" } };
+    const response = await fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params }),
+    });
+    await response.text();
+    return response.headers.get("mcp-session-id")!;
+  }
+
+  test("has not cancelled its call, which goes on", async () => {
+    const asked: string[] = [];
+    const held = Promise.withResolvers<ServerResponse>();
+    const begun = held.promise.then(() => {});
+    world.on("request", ({ url: path = "" }, response: ServerResponse) => {
+      asked.push(path);
+      if (path === "/first") held.resolve(response);
+      else response.end("there");
+    });
+    const { port: at } = world.address() as AddressInfo;
+    const get = (path: string) => ({
+      ...{ do: "http", method: "GET" },
+      url: `http://127.0.0.1:${at}${path}`,
+    });
+    const plan = steps(get("/first"), get("/second"), { do: "sleep", ms: 2000 }, get("/third"));
+    const headers = `accept: application/json, text/event-stream\r\nmcp-session-id: ${await sessionOf()}`;
+    const sent = request("plan", plan).replace(/accept: [^\r]*/, headers);
+    await leave(sent, () => begun);
+    (await held.promise).end("there");
+    // The third from the session's object.
+    await expect.poll(() => asked, SOON).toEqual(["/first", "/second", "/third"]);
+    world.removeAllListeners("request");
+  });
+
+  test("two thousand times harms nobody", async () => {
+    const session = await sessionOf();
+    const doze = request("doze", {}).replace("accept:", `mcp-session-id: ${session}\r\naccept:`);
+    const many = async (count: number) => {
+      for (let at = 0; at < count; at++)
+        await leave(doze, () => new Promise((resolve) => setTimeout(resolve, 15)));
+    };
+    await Promise.all(Array.from({ length: 32 }, () => many(65)));
+    expect(served().process.exitCode).toBeNull();
+    expect((await fetch(new URL("/health", url))).status).toBe(200);
+    expect(await called("greet", { name: "Ada" })).toContain("Hello, Ada!");
   });
 });
 

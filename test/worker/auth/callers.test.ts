@@ -120,7 +120,9 @@ describe("networks of one /48 have four callers' share together", () => {
   test("of what is kept; what is refused counts for nobody", async () => {
     configureLimits({ keptPerDay: 1 });
     const begin = (address: string) => {
-      const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "a" } };
+      // It says so much of itself that it is stored at once.
+      const clientInfo = { name: "a".repeat(3000) };
+      const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo };
       const body = { jsonrpc: "2.0", id: 1, method: "initialize", params };
       return post(body, { "cf-connecting-ip": address }, server);
     };

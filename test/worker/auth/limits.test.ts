@@ -1,3 +1,4 @@
+import { objectIn } from "../mcp/legacy/session-client.ts";
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
@@ -30,6 +31,15 @@ function begin(server: Server, key: string, capabilities = {}): Promise<Response
   const params = { protocolVersion: "2025-11-25", capabilities, clientInfo: { name: "a" } };
   const body = { jsonrpc: "2.0", id: 1, method: "initialize", params };
   return post(body, { authorization: `Bearer ${key}` }, server);
+}
+
+/** Begins a session, and has its object made. */
+async function beginStored(server: Server, key: string): Promise<Response> {
+  const begun = await begin(server, key);
+  const params = { level: "debug" };
+  const body = { jsonrpc: "2.0", id: 2, method: "logging/setLevel", params };
+  const session = { "mcp-session-id": begun.headers.get("mcp-session-id")! };
+  return post(body, { authorization: `Bearer ${key}`, ...session }, server);
 }
 
 function callAs(server: Server, key: string, capabilities: object, call: Record<string, unknown>) {
@@ -149,7 +159,7 @@ describe("limits", () => {
     }));
 
   test.each([
-    ["sessions", begin],
+    ["sessions with something to keep", beginStored],
     ["tasks", beginTask],
     ["states that their clients cannot carry", askAtLength],
     ["calls with an id", (server: Server, key: string) => callOpen(server, key, {}, newId())],
@@ -326,12 +336,12 @@ describe("limits", () => {
           const body = { jsonrpc: "2.0", id: call, method: "tools/call", params };
           await (await post(body, headers, server)).text();
         }
-        const session = env.SESSIONS!.get(env.SESSIONS!.idFromString(id));
+        const session = env.SESSIONS!.get(env.SESSIONS!.idFromString(await objectIn(id)));
         const stored = await runInDurableObject(session, (_object, { storage }) =>
           storage.sql.exec("SELECT 1 FROM events WHERE size > 5e5").toArray(),
         );
         expect(stored).toHaveLength(kept);
-        expect((await begin(server, ada)).status).toBe(429);
+        expect((await beginStored(server, ada)).status).toBe(429);
       }),
   );
 

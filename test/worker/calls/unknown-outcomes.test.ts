@@ -86,7 +86,7 @@ describe("a call of Open Tool Calling whose response is lost on its way from the
 
 test("a call whose session cannot reply says that its outcome is unknown, and a ping does not", async () => {
   newWorld();
-  const client = await begin();
+  const client = await begin({ ticket: false });
   loseReplies(Session.prototype, "post");
   const errorOf = async (response: Promise<Response>) => (await messageIn(await response))["error"];
   const call = await errorOf(client.call("plan", steps(PAY)));

@@ -134,7 +134,7 @@ describe("tasks/* without Mcp-Name is taken, and", () => {
 describe("a second standalone stream takes over, and", () => {
   test("only that of the session's own principal", async () => {
     const to = await serverOf({ ada: {}, bob: {} });
-    const client = await begin({ server: to, ...as("ada") });
+    const client = await begin({ ticket: false, server: to, ...as("ada") });
     const first = await listened(client);
     for (const headers of [as("bob").headers, { authorization: "" }]) {
       expect((await client.listen(undefined, headers)).ok).toBe(false);

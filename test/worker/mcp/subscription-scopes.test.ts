@@ -125,7 +125,7 @@ test.each<[what: string, scopes: readonly string[] | undefined, events: number]>
     const client = await session();
     await subscribe(client, UNLISTED);
     const sessions = (env as unknown as { SESSIONS: DurableObjectNamespace }).SESSIONS;
-    const stub = sessions.get(sessions.idFromString(client.id));
+    const stub = sessions.get(sessions.idFromString(client.object));
     const told = await runInDurableObject(stub, async (_object, state) => {
       const { sql } = state.storage;
       const events = () => sql.exec("SELECT seq FROM events").toArray().length;

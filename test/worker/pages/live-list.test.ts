@@ -12,7 +12,7 @@ import type { Sealer } from "../../../src/storage/vault.ts";
 import { limits } from "../../../src/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { hashed } from "../auth/key-holders.ts";
-import { Events, SessionClient } from "../mcp/legacy/session-client.ts";
+import { Events, objectIn, SessionClient } from "../mcp/legacy/session-client.ts";
 import { ABLE, clock, newAddress, prepare, send, TASKS } from "../calls/client.ts";
 import { post } from "../server.ts";
 import { eventually } from "../waiting.ts";
@@ -174,9 +174,16 @@ test("a session that is in use for longer than calls are kept stays in the list"
   const authorization = `Bearer ${name}`;
   const begun = await post(message, { authorization }, server);
   const id = begun.headers.get("mcp-session-id")!;
+  const setLevel = {
+    jsonrpc: "2.0",
+    id: 2,
+    method: "logging/setLevel",
+    params: { level: "debug" },
+  };
+  await (await post(setLevel, { authorization, "mcp-session-id": id }, server)).text();
   const names = async () => (await objectOf(name).listed(name)).map((one) => one.name);
   await expect.poll(names).toEqual(["daily"]);
-  const session = env.SESSIONS!.get(env.SESSIONS!.idFromString(id));
+  const session = env.SESSIONS!.get(env.SESSIONS!.idFromString(await objectIn(id)));
   for (
     let used = 0;
     used < limits.taskMs + limits.sessionIdleMs;

@@ -94,8 +94,8 @@ describe("a task", () => {
 });
 
 test("a session ends, and its client must begin another", async () => {
-  const client = await SessionClient.begin();
-  await evictDurableObject(sessionOf(client.id));
+  const client = await SessionClient.begin({ ticket: false });
+  await evictDurableObject(sessionOf(client.object));
   loseKeys();
   expect((await client.request("tools/list")).status).toBe(404);
   expect((await client.request("ping")).status).toBe(404);
@@ -105,7 +105,7 @@ test("a session ends of which nobody but a task has heard since", async () => {
   const client = await SessionClient.begin();
   const events = new Events(await client.call("plan", steps(ELICIT)));
   await events.message();
-  const session = sessionOf(client.id);
+  const session = sessionOf(client.object);
   const task = await runInDurableObject(
     session,
     (_one, { storage }) => storage.sql.exec<{ task: string }>("SELECT task FROM calls").one().task,
@@ -114,7 +114,7 @@ test("a session ends of which nobody but a task has heard since", async () => {
   loseKeys();
   await runDurableObjectAlarm(objectOf(task));
   await eventually(async () => {
-    const tables = await runInDurableObject(sessionOf(client.id), (_one, { storage }) =>
+    const tables = await runInDurableObject(sessionOf(client.object), (_one, { storage }) =>
       storage.sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'session'").toArray(),
     );
     expect(tables).toEqual([]);

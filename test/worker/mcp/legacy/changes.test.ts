@@ -131,7 +131,7 @@ describe("changes", () => {
     limited({ hubSessions: 2 });
     const { clients, hub } = await owned({}, {}, {});
     for (const client of clients) await subscribe(client, "test://a");
-    expect(await enlisted(hub)).toEqual(clients.slice(1).map(({ id }) => id));
+    expect(await enlisted(hub)).toEqual(clients.slice(1).map(({ object }) => object));
     await hub.publish([{ method: LIST }]);
     const counts = await Promise.all(
       clients.map((client) =>
@@ -168,14 +168,14 @@ describe("changes", () => {
     const [one, two, three] = clients as [SessionClient, SessionClient, SessionClient];
     for (const client of clients) await subscribe(client, "test://a");
     await one.end();
-    expect(await enlisted(hub)).toEqual([two.id, three.id]);
+    expect(await enlisted(hub)).toEqual([two.object, three.object]);
     clock.aheadMs += limits.sessionIdleMs + 1000;
     await runDurableObjectAlarm(objectOf(two));
-    expect(await enlisted(hub)).toEqual([three.id]);
+    expect(await enlisted(hub)).toEqual([three.object]);
     const gone = objects.newUniqueId().toString();
     await hub.enlist(gone);
     await hub.publish([{ method: LIST }]);
-    expect(await enlisted(hub)).toEqual([three.id]);
+    expect(await enlisted(hub)).toEqual([three.object]);
   });
 });
 
@@ -196,7 +196,7 @@ test("a session that ends while servlets are notified of changed roots is no fau
   const log = vi.spyOn(console, "error").mockImplementation(() => {});
   const told = countRootsChanges();
   for (let time = 0; time < 5; time++) {
-    const client = await begin();
+    const client = await begin({ ticket: false });
     await Promise.all([client.notify("notifications/roots/list_changed"), client.end()]);
   }
   await told(5);

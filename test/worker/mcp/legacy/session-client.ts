@@ -1,3 +1,6 @@
+import { env } from "cloudflare:workers";
+import { readSettings } from "../../../../src/settings/env.ts";
+import { sealerOf } from "../../../../src/storage/vault.ts";
 import { post, URL_OF_MCP } from "../../server.ts";
 import { ABLE, server as usual, type Json } from "../../calls/client.ts";
 
@@ -85,14 +88,29 @@ export interface SessionOptions {
   capabilities?: object;
   /** Whether it says that it is initialized; it does where nothing is said. */
   ready?: boolean;
+  /** Where false, its id is no ticket: the client says too much of itself. */
+  ticket?: false;
+  /** Where false, its session has no object yet. */
+  stored?: false;
   /** With each of its requests. */
   headers?: Record<string, string>;
   server?: typeof usual;
 }
 
+/** The id of the object of the session with this id. */
+export async function objectIn(id: string): Promise<string> {
+  if (!id.startsWith("~")) return id;
+  const ticket = (await sealer.openText(id.slice(1), "session")) as { object: string };
+  return ticket.object;
+}
+
+const sealer = sealerOf(readSettings(env), env)!;
+
 export class SessionClient {
   /** The session's id. */
   readonly id: string;
+  /** The id of the session's object. */
+  readonly object: string;
   readonly version: string;
   /** The result of `initialize`. */
   readonly introduced: Json;
@@ -100,8 +118,13 @@ export class SessionClient {
   readonly #server: typeof usual;
   #requests = 0;
 
-  private constructor(id: string, introduced: Json, { headers = {}, server }: SessionOptions) {
+  private constructor(
+    { id, object }: Pick<SessionClient, "id" | "object">,
+    introduced: Json,
+    { headers = {}, server }: SessionOptions,
+  ) {
     this.id = id;
+    this.object = object;
     this.introduced = introduced;
     this.version = String(introduced["protocolVersion"]);
     this.#headers = headers;
@@ -111,21 +134,32 @@ export class SessionClient {
   /** Begins a session. Throws where the server does not. */
   static async begin(options: SessionOptions = {}): Promise<SessionClient> {
     const { version = LATEST, capabilities = ABLE, headers = {}, server = usual } = options;
-    const clientInfo = { name: "raw", version: "1" };
+    const clientInfo = {
+      name: options.ticket === false ? "raw".repeat(1000) : "raw",
+      version: "1",
+    };
     const params = { protocolVersion: version, capabilities, clientInfo };
     const body = { jsonrpc: "2.0", id: "initialize", method: "initialize", params };
     const response = await post(body, headers, server);
     const { result } = await messageIn(response);
     const id = response.headers.get("mcp-session-id");
     if (id === null || result === undefined) throw new Error(`no session: ${response.status}`);
-    const client = new SessionClient(id, result, options);
+    const client = new SessionClient({ id, object: await objectIn(id) }, result, options);
     if (options.ready !== false) await client.notify("notifications/initialized");
+    if (options.ticket !== false && options.stored !== false) await client.store();
     return client;
   }
 
   /** A body as it is; `headers` stand in for the session's own. */
   post(body: unknown, headers: Record<string, string> = {}): Promise<Response> {
     return post(body, { ...this.#known, ...headers }, this.#server);
+  }
+
+  /** Has the session's object made, as whoever sets a log level does. */
+  async store(): Promise<void> {
+    const response = await this.request("logging/setLevel", { level: "debug" });
+    if (response.status !== 200) throw new Error(await response.text());
+    await response.text();
   }
 
   /** Sends a request under an id of its own, or this one. */

@@ -20,7 +20,7 @@ export const VERSIONS = [LATEST, "2025-06-18", "2025-03-26", "2024-11-05"];
 
 export const objects = env.SESSIONS!;
 export const sessionOf = (id: string) => objects.get(objects.idFromString(id));
-export const objectOf = ({ id }: SessionClient) => sessionOf(id);
+export const objectOf = ({ object }: SessionClient) => sessionOf(object);
 
 export const begin = (options?: SessionOptions) => SessionClient.begin(options);
 

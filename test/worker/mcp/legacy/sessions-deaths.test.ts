@@ -17,7 +17,7 @@ prepare();
 prepareFaults(watchSessions);
 
 const rowsOf = (client: SessionClient, table: string) =>
-  runInDurableObject(sessionOf(client.id), (_instance, { storage }) =>
+  runInDurableObject(sessionOf(client.object), (_instance, { storage }) =>
     storage.sql.exec(`SELECT * FROM ${table}`).toArray(),
   );
 
@@ -28,8 +28,8 @@ describe("a call whose session dies before its task is", () => {
     first = http("PUT", "/a"),
   ) {
     const world = newWorld();
-    const client = await SessionClient.begin();
-    const faults = new SessionFaults(client.id);
+    const client = await SessionClient.begin({ ticket: false });
+    const faults = new SessionFaults(client.object);
     faults.isOn = true;
     const gate = { isOpen: false };
     let isMaking = false;
@@ -43,7 +43,7 @@ describe("a call whose session dies before its task is", () => {
       const events = new Events(await client.call("plan", { steps }, {}, "the call"));
       const { id: last } = (await events.next())!;
       await until(() => isMaking);
-      await dead(sessionOf(client.id));
+      await dead(sessionOf(client.object));
       await expect(events.next()).rejects.toThrow();
       await during(faults, late(client, last!));
       gate.isOpen = true;
@@ -121,13 +121,13 @@ describe("a call whose session dies while the world answers it", () => {
       isSent = true;
       return new Promise(() => {});
     };
-    const client = await SessionClient.begin();
+    const client = await SessionClient.begin({ ticket: false });
     const events = new Events(
       await client.call("plan", { steps: [...TOLD, http(method, "/a")] }, WITH_PROGRESS, "it"),
     );
     const { id: last } = (await events.next())!;
     await until(() => isSent);
-    await dead(sessionOf(client.id));
+    await dead(sessionOf(client.object));
     const messages = messagesIn(await new Events(await client.listen(last)).rest());
     expect(messages.at(-1)).toMatchObject({
       id: "it",

@@ -50,7 +50,7 @@ test.each([{}, { task: {} }])(
       gate.passed++;
       return resolve.apply(this, args);
     });
-    const client = await begin({ capabilities: { ...ABLE, tasks: {} } });
+    const client = await begin({ ticket: false, capabilities: { ...ABLE, tasks: {} } });
     const call = client.call("plan_always", steps(), more);
     await eventually(() => expect(gate.waiting).toBe(1));
     await client.end();
@@ -64,7 +64,7 @@ test.each([{}, { task: {} }])(
 
 describe("while a session ends", () => {
   test("a stream ends whose client is still sent what it has missed", async () => {
-    const client = await begin();
+    const client = await begin({ ticket: false });
     await tell(client, "missed");
     const reading = held(SealedRows.prototype, "text", (name) => name === "event 1");
     const events = await listened(client);
@@ -75,7 +75,7 @@ describe("while a session ends", () => {
   });
 
   test("a stream ends that waits for messages to be stored", async () => {
-    const client = await begin();
+    const client = await begin({ ticket: false });
     const storing = held(SealedRows.prototype, "prepare", (data) =>
       JSON.stringify(data).includes("slow"),
     );
@@ -89,7 +89,7 @@ describe("while a session ends", () => {
   });
 
   test("a call ends that begins meanwhile", async () => {
-    const client = await begin();
+    const client = await begin({ ticket: false });
     const events = await planned(client, ELICIT);
     while ((await events.next())?.message?.["method"] !== "elicitation/create");
     const ending = held(Tasks.prototype, "cancel", () => true);
@@ -106,7 +106,7 @@ describe("while a session ends", () => {
 
   test("it is no fault that a call of its dead object cannot be ended", async () => {
     const error = vi.spyOn(console, "error").mockImplementation(() => {});
-    const client = await begin();
+    const client = await begin({ ticket: false });
     const events = await planned(client, ELICIT);
     while ((await events.next())?.message?.["method"] !== "elicitation/create");
     const looking = Promise.withResolvers<never>();
@@ -123,7 +123,7 @@ describe("while a session ends", () => {
 
 test("a call that its client has cancelled is cancelled, and its question withdrawn, though its task fails at first", async () => {
   vi.spyOn(console, "error").mockImplementation(() => {});
-  const client = await begin();
+  const client = await begin({ ticket: false });
   const events = new Events(await client.call("plan", steps(ELICIT), {}, "cancelled"));
   let asked: unknown;
   while (asked === undefined) {
@@ -142,7 +142,7 @@ test("a call that its client has cancelled is cancelled, and its question withdr
 
 test("an idle session that cannot end when its time is over ends later", async () => {
   const error = vi.spyOn(console, "error").mockImplementation(() => {});
-  const client = await begin();
+  const client = await begin({ ticket: false });
   vi.spyOn(SessionStore.prototype, "forget").mockRejectedValueOnce(new Error("down"));
   const ring = () => {
     clock.aheadMs += limits.sessionIdleMs + limits.sessionPingMs + 1000;

@@ -43,8 +43,8 @@ export async function tried(
   between?: (client: SessionClient, faults: SessionFaults) => Between,
 ): Promise<Trial> {
   const world = newWorld();
-  const client = await SessionClient.begin();
-  const faults = new SessionFaults(client.id, options);
+  const client = await SessionClient.begin({ ticket: false });
+  const faults = new SessionFaults(client.object, options);
   faults.isOn = true;
   const called = await during(faults, callThrough(client, call, between?.(client, faults)));
   faults.isOn = false;

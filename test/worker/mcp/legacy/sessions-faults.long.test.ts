@@ -39,7 +39,7 @@ describe("objects that are evicted while the client is away, before each message
         if (seen++ !== at && at !== messages) return;
         await drop();
         const task = tasks.at(-1);
-        if (whose !== "task") await evicted(sessionOf(client.id));
+        if (whose !== "task") await evicted(sessionOf(client.object));
         if (whose !== "session" && task !== undefined) await evicted(objectOf(task));
       });
       const where = `${whose}, message ${at}`;
@@ -86,8 +86,8 @@ describe("a call's notifications are not lost if an object dies before they are 
   ) => {
     const undisturbed = await tried(plan(...steps));
     const world = newWorld();
-    const client = await SessionClient.begin();
-    const faults = new SessionFaults(client.id);
+    const client = await SessionClient.begin({ ticket: false });
+    const faults = new SessionFaults(client.object);
     faults.isOn = true;
     let isHeld = false;
     const restore = instead(of, name, async ({ plain, args }) => {

@@ -38,8 +38,8 @@ prepareFaults(watchSessions);
 /** A call that waits for its client. */
 async function waiting(steps: Json[]) {
   const world = newWorld();
-  const client = await SessionClient.begin();
-  const faults = new SessionFaults(client.id);
+  const client = await SessionClient.begin({ ticket: false });
+  const faults = new SessionFaults(client.object);
   faults.isOn = true;
   const events = new Events(await client.call("plan", { steps }, WITH_PROGRESS, "the call"));
   let asked = await events.next();
@@ -55,7 +55,7 @@ async function waiting(steps: Json[]) {
 
 describe("a call whose session fails", () => {
   const callPlan = async (...steps: Json[]) => {
-    const client = await SessionClient.begin();
+    const client = await SessionClient.begin({ ticket: false });
     return new Events(await client.call("plan", { steps }, WITH_PROGRESS));
   };
   const fails = () => Promise.reject(new Error("the key ring cannot be reached"));
@@ -147,7 +147,7 @@ describe("a call that waits", () => {
       until(() => isGone(task)),
     );
     expect(await keptIn(objectOf(task))).toEqual(NOTHING);
-    expect(await keptIn(sessionOf(client.id))).toEqual(NOTHING);
+    expect(await keptIn(sessionOf(client.object))).toEqual(NOTHING);
     expect((await client.request("ping")).status).toBe(404);
     expect((await client.end()).status).toBe(404);
     expect(world.seen).toEqual([]);
@@ -171,7 +171,7 @@ describe("a call that waits", () => {
         until(() => isGone(task)),
       ).catch(() => {});
       expect({ where, kept: await keptIn(objectOf(task)) }).toEqual({ where, kept: NOTHING });
-      const kept = await keptIn(sessionOf(client.id));
+      const kept = await keptIn(sessionOf(client.object));
       expect({ where, kept }).toEqual({ where, kept: NOTHING });
       expect(world.seen).toEqual([]);
       return faults;
@@ -215,8 +215,8 @@ describe("a call that waits", () => {
 
   test("asks when its session can be told, and gives its client all of the time", async () => {
     newWorld();
-    const client = await SessionClient.begin();
-    const faults = new SessionFaults(client.id);
+    const client = await SessionClient.begin({ ticket: false });
+    const faults = new SessionFaults(client.object);
     faults.isOn = true;
     let attempts = 0;
     const restore = instead(Session.prototype, "progressed", async () => {
@@ -240,7 +240,7 @@ describe("a call that waits", () => {
 
   test("is distinguished from a new one that wakes its session", async () => {
     const { client, faults, asked, last } = await waiting([ELICIT]);
-    await dead(sessionOf(client.id));
+    await dead(sessionOf(client.object));
     // The new one is there while the session still asks what has become of the other.
     const restore = instead(Task.prototype, "get", async ({ plain, args }) => {
       for (let times = 0; times < 20; times++) await pause();

@@ -21,7 +21,7 @@ prepare();
 describe("initialize", () => {
   test.each(VERSIONS)("agrees on %s, and gives the session's id", async (version) => {
     const { id, introduced } = await begin({ version });
-    expect(id).toMatch(/^[0-9a-f]{64}$/);
+    expect(id).toMatch(/^~[\w-]+$/);
     expect(introduced).toMatchObject({
       protocolVersion: version,
       serverInfo: { name: "edge-servlets" },
@@ -42,7 +42,7 @@ describe("initialize", () => {
       const params = { protocolVersion, capabilities: {} };
       const body = { jsonrpc: "2.0", id: 0, method: "initialize", params };
       const response = await post(body, {}, usual);
-      expect(response.headers.get("mcp-session-id")).toMatch(/^[0-9a-f]{64}$/);
+      expect(response.headers.get("mcp-session-id")).toMatch(/^~[\w-]+$/);
       const { result } = await answerOf(response);
       expect(result?.["protocolVersion"]).toBe(LATEST);
     },
@@ -73,7 +73,7 @@ describe("initialize", () => {
     const response = await post(body, headers, usual);
     const id = response.headers.get("mcp-session-id");
     expect(response.status).toBe(200);
-    expect(id).toMatch(/^[0-9a-f]{64}$/);
+    expect(id).toMatch(/^~[\w-]+$/);
     expect(id).not.toBe(client.id);
     expect((await answerOf(response)).result?.["protocolVersion"]).toBe(LATEST);
     expect(await isAlive(client)).toBe(true);
