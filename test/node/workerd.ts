@@ -177,7 +177,7 @@ export async function stop({ process }: Served): Promise<void> {
 }
 
 /** A process whose use is asked. */
-interface Measurable {
+export interface Measurable {
   port?: number;
   process: { pid?: number | undefined };
 }

@@ -8,12 +8,12 @@ import { unstable_readConfig } from "wrangler";
 import { objectsIn } from "../objects.ts";
 import { buildWorker, serve, stop, type Options } from "../workerd.ts";
 import type { Wanted } from "./kinds.ts";
-import { inTurn, type Round } from "./turns.ts";
+import { inTurn, sideOf, type Round } from "./turns.ts";
 
 const run = promisify(execFile);
 
 /** The rows whose servlets are guests of the tests. */
-export const IN_GUESTS = new Set([
+const IN_GUESTS = new Set([
   ...["callTypeScript", "callC", "megabyte", "callStateful", "commit10MB"],
 ]);
 
@@ -105,8 +105,12 @@ export async function benchAgainst(
   for (const [name, { peer: _, ...wanted }] of Object.entries(kinds)) {
     if (LEFT_OUT.has(name) || (only.length > 0 && !only.includes(name))) continue;
     const servers = [await ours(name), await theirs(name), await theirs(name)];
-    const results = await inTurn(new Map(servers.map((one) => [one, wanted])), length);
-    const [here, there, twin] = [...results.values()].map(cpuOf) as [number, number, number];
+    const sides = await Promise.all(servers.map((one) => sideOf(one, wanted)));
+    const [here, there, twin] = (await inTurn(sides, length)).map(cpuOf) as [
+      number,
+      number,
+      number,
+    ];
     await Promise.all(servers.map(stop));
     const before = (there + twin) / 2;
     const [ratio, spread] = [here / before, Math.abs(there - twin) / before];

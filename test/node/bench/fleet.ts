@@ -9,6 +9,7 @@ import { cpuMs, residentMB, serve, stop, type Served } from "../workerd.ts";
 import { modern } from "./kinds.ts";
 import { drive } from "./load.ts";
 import { buildBundle } from "./plugins.ts";
+import { median, WARM_UP_MS } from "./turns.ts";
 
 const MANY = 300;
 const ROUNDS = 9;
@@ -16,7 +17,6 @@ const ROUND_MS = 500;
 const SCRATCH = join(".bundle", "bench", "fleet");
 
 const kilobytes = (bytes: number) => `${(bytes / 1024).toFixed(1)} KB`;
-const median = (values: number[]) => values.toSorted((a, b) => a - b)[values.length >> 1]!;
 
 /** Bundles so many servlets, with those of other folders, and builds their Worker. */
 export async function fleetOf(count: number, others: readonly string[] = []) {
@@ -49,13 +49,17 @@ const callOf = (at: number) => {
 };
 
 /** Calls one servlet, or all of them in turn, for a while; CPU time of the process for each call, in µs. */
-async function cpuPerCall({ port, ...served }: Served, count: number): Promise<number> {
+async function cpuPerCall(
+  { port, ...served }: Served,
+  count: number,
+  roundMs: number,
+): Promise<number> {
   const turns = Array.from({ length: count }, (_, at) => callOf(at));
   const load = { ...callOf(0), port, connections: 16, turns };
   const before = await cpuMs({ port, ...served });
   const { count: calls } = await drive(
     load,
-    (done, ms) => ms > ROUND_MS && done >= count,
+    (done, ms) => ms > roundMs && done >= count,
     (body) => body.includes('"text":"hi '),
   );
   return (((await cpuMs({ port, ...served })) - before) * 1000) / calls;
@@ -75,8 +79,10 @@ export async function benchFleet(): Promise<void> {
   const ratios: number[] = [];
   try {
     for (let round = 0; round <= ROUNDS; round++) {
-      const one = await cpuPerCall(served, 1);
-      const all = await cpuPerCall(served, MANY);
+      // The first round is for the compilers.
+      const ms = round === 0 ? WARM_UP_MS : ROUND_MS;
+      const one = await cpuPerCall(served, 1, ms);
+      const all = await cpuPerCall(served, MANY, ms);
       if (round > 0) ratios.push(all / one);
     }
     console.log(

@@ -5,9 +5,9 @@ import { build, host, project } from "../host/hosting.ts";
 import { cpuMs, residentMB } from "../workerd.ts";
 import { greeted } from "./kinds.ts";
 import { drive, type Load } from "./load.ts";
+import { WARM_UP_MS } from "./turns.ts";
 
 const CONNECTIONS = 16;
-const WARM_UP_MS = 2000;
 const MEASURED_MS = 8000;
 
 export async function benchHosted(): Promise<void> {

@@ -1,12 +1,15 @@
-import { connect } from "node:net";
+/** Load on servers of this machine, on keep-alive connections; with nothing between that takes time itself. */
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 
 /** Result of a load run. Times in milliseconds. */
 export interface Measured {
   count: number;
   perSecond: number;
   p50: number;
+  p95: number;
   p99: number;
-  bytes: number;
 }
 
 /** The requests of a load run, and their server. */
@@ -26,7 +29,17 @@ export interface Load {
 }
 
 /** A whole HTTP request, ready to be written over and over. */
-function wire({ headers, body, path = "/mcp" }: Load): Buffer {
+export function wire({
+  method = "POST",
+  path = "/mcp",
+  headers,
+  body,
+}: {
+  method?: string;
+  path?: string;
+  headers: Record<string, string>;
+  body: string;
+}): Buffer {
   const bytes = Buffer.from(body);
   const lines = Object.entries({
     host: "localhost",
@@ -36,90 +49,175 @@ function wire({ headers, body, path = "/mcp" }: Load): Buffer {
     "content-length": String(bytes.length),
   }).map(([name, value]) => `${name}: ${value}`);
   return Buffer.concat([
-    Buffer.from(`POST ${path} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`),
+    Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`),
     bytes,
   ]);
 }
+
+/** A keep-alive connection to a server, for one request at a time. */
+export class Connection {
+  readonly #socket: Socket;
+  #received: Buffer[] = [];
+  #length = 0;
+  #expected: number | "chunked" = Infinity;
+  #answered: { resolve: (answer: Buffer) => void; reject: (error: Error) => void } | undefined;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.setNoDelay(true);
+    socket.on("data", (chunk: Buffer) => this.#take(chunk));
+    socket.on("error", (error) => this.#answered?.reject(error));
+    socket.on("close", () => this.#answered?.reject(new Error("The server closed a connection.")));
+  }
+
+  static async open(port: number): Promise<Connection> {
+    const socket = connect(port, "127.0.0.1");
+    await once(socket, "connect");
+    return new Connection(socket);
+  }
+
+  /** Sends a request; gives the whole answer, with its head. */
+  send(request: Buffer): Promise<Buffer> {
+    this.#received = [];
+    this.#length = 0;
+    this.#expected = Infinity;
+    return new Promise((resolve, reject) => {
+      this.#answered = { resolve, reject };
+      this.#socket.write(request);
+    });
+  }
+
+  close(): void {
+    this.#socket.end();
+  }
+
+  #take(chunk: Buffer): void {
+    this.#received.push(chunk);
+    this.#length += chunk.length;
+    if (this.#expected === Infinity) this.#expected = expectedLength(this.#whole());
+    const isWhole =
+      this.#expected === "chunked"
+        ? this.#endsWith(LAST_CHUNK, chunk)
+        : this.#length >= this.#expected;
+    if (!isWhole) return;
+    const { resolve } = this.#answered!;
+    this.#answered = undefined;
+    resolve(this.#whole());
+  }
+
+  #endsWith(end: Buffer, chunk: Buffer): boolean {
+    const bytes = chunk.length < end.length ? this.#whole() : chunk;
+    return bytes.subarray(-end.length).equals(end);
+  }
+
+  #whole(): Buffer {
+    if (this.#received.length > 1) this.#received = [Buffer.concat(this.#received)];
+    return this.#received[0]!;
+  }
+}
+
+const LAST_CHUNK = Buffer.from("0\r\n\r\n");
+const HEAD_END = "\r\n\r\n";
+
+/** How long the response is as a whole; Infinity until its head is there. */
+function expectedLength(bytes: Buffer): number | "chunked" {
+  const end = bytes.indexOf(HEAD_END);
+  if (end < 0) return Infinity;
+  const head = bytes.subarray(0, end).toString();
+  const length = /content-length: (\d+)/i.exec(head)?.[1];
+  if (length !== undefined) return end + HEAD_END.length + Number(length);
+  return /^HTTP\/1.1 204 /.test(head) ? end + HEAD_END.length : "chunked";
+}
+
+/** The parts of a whole answer. */
+export function partsOf(answer: Buffer): { status: number; head: string; body: string } {
+  const end = answer.indexOf(HEAD_END);
+  const head = answer.subarray(0, end).toString();
+  const body = answer.subarray(end + HEAD_END.length);
+  const isChunked = /^transfer-encoding: chunked$/im.test(head);
+  return {
+    status: Number(head.slice(9, 12)),
+    head,
+    body: (isChunked ? unchunked(body) : body).toString(),
+  };
+}
+
+function unchunked(body: Buffer): Buffer {
+  const chunks: Buffer[] = [];
+  for (let at = 0; ;) {
+    const end = body.indexOf("\r\n", at);
+    const length = Number.parseInt(body.subarray(at, end).toString(), 16);
+    if (!(length > 0)) return Buffer.concat(chunks);
+    chunks.push(body.subarray(end + 2, end + 2 + length));
+    at = end + 2 + length + 2;
+  }
+}
+
+/**
+ * Lets users act over and over, each on a connection of its own, until `until` says that it is enough. `act` gives how
+ * long it took in ms, or undefined where its time is not to be counted.
+ */
+export async function repeat(
+  { port, connections }: Pick<Load, "port" | "connections">,
+  act: (connection: Connection, user: number) => Promise<number | undefined>,
+  until: (count: number, elapsedMs: number) => boolean,
+): Promise<Measured> {
+  const times: number[] = [];
+  let count = 0;
+  const began = performance.now();
+  const user = async (at: number) => {
+    const connection = await Connection.open(port);
+    do {
+      const took = await act(connection, at);
+      count += 1;
+      if (took !== undefined) times.push(took);
+    } while (!until(count, performance.now() - began));
+    connection.close();
+  };
+  await Promise.all(Array.from({ length: connections }, (_, at) => user(at)));
+  const seconds = (performance.now() - began) / 1000;
+  times.sort((a, b) => a - b);
+  const percentile = (share: number) => times[Math.floor(times.length * share)] ?? NaN;
+  return {
+    count,
+    perSecond: count / seconds,
+    p50: percentile(0.5),
+    p95: percentile(0.95),
+    p99: percentile(0.99),
+  };
+}
+
+/** One answer in so many is checked. */
+const CHECKED = 512;
 
 /**
  * Sends one request over and over on keep-alive connections, each waiting for its answer, until `until`
  * says that it is enough. Fails on the first answer that `check` does not like.
  */
-export async function drive(
+export function drive(
   load: Load,
   until: (count: number, elapsedMs: number) => boolean,
   check: (body: string) => boolean,
 ): Promise<Measured> {
-  const { turns = [{ headers: {} }] } = load;
-  const times: number[] = [];
+  const { turns = [{ headers: {} }], pauseMs } = load;
+  const requests = Array.from({ length: load.connections }, (_, at) =>
+    turns.map((turn) =>
+      wire({ ...load, ...turn, headers: { ...load.headers, ...load.own?.[at], ...turn.headers } }),
+    ),
+  );
   let next = 0;
-  let bytes = 0;
-  const began = performance.now();
-  const connection = (at: number) =>
-    new Promise<void>((resolve, reject) => {
-      const requests = turns.map((turn) =>
-        wire({
-          ...load,
-          ...turn,
-          headers: { ...load.headers, ...load.own?.[at], ...turn.headers },
-        }),
-      );
-      const socket = connect(load.port, "127.0.0.1");
-      socket.setNoDelay(true);
-      let sent = 0;
-      let received: Buffer[] = [];
-      let length = 0;
-      let expected: number | "chunked" = Infinity;
-      const send = () => {
-        received = [];
-        length = 0;
-        expected = Infinity;
-        sent = performance.now();
-        socket.write(requests[next++ % requests.length]!);
-      };
-      socket.on("connect", send);
-      socket.on("error", reject);
-      socket.on("data", (chunk: Buffer) => {
-        received.push(chunk);
-        length += chunk.length;
-        if (expected === Infinity) expected = expectedLength(Buffer.concat(received));
-        if (expected === "chunked" ? !chunk.subarray(-5).equals(LAST_CHUNK) : length < expected)
-          return;
-        const now = performance.now();
-        times.push(now - sent);
-        bytes += length;
-        if (times.length % 512 === 1 && !check(Buffer.concat(received).toString())) {
-          reject(new Error(`a wrong answer: ${Buffer.concat(received).toString().slice(0, 600)}`));
-          socket.destroy();
-        } else if (until(times.length, now - began)) {
-          socket.end();
-          resolve();
-        } else if (load.pauseMs !== undefined) {
-          setTimeout(send, load.pauseMs);
-        } else {
-          send();
-        }
-      });
-    });
-  await Promise.all(Array.from({ length: load.connections }, (_, at) => connection(at)));
-  const seconds = (performance.now() - began) / 1000;
-  times.sort((a, b) => a - b);
-  return {
-    count: times.length,
-    perSecond: times.length / seconds,
-    p50: times[Math.floor(times.length * 0.5)] ?? NaN,
-    p99: times[Math.floor(times.length * 0.99)] ?? NaN,
-    bytes,
-  };
-}
-
-const LAST_CHUNK = Buffer.from("0\r\n\r\n");
-
-/** How long the response is as a whole; Infinity until its head is there. */
-function expectedLength(bytes: Buffer): number | "chunked" {
-  const end = bytes.indexOf("\r\n\r\n");
-  if (end < 0) return Infinity;
-  const head = bytes.subarray(0, end).toString();
-  const length = /content-length: (\d+)/i.exec(head)?.[1];
-  return length === undefined ? "chunked" : end + 4 + Number(length);
+  return repeat(
+    load,
+    async (connection, at) => {
+      const nth = next++;
+      if (pauseMs !== undefined && nth >= load.connections) await pause(pauseMs);
+      const sent = performance.now();
+      const answer = await connection.send(requests[at]![nth % turns.length]!);
+      const took = performance.now() - sent;
+      if (nth % CHECKED === 0 && !check(answer.toString()))
+        throw new Error(`a wrong answer: ${answer.toString().slice(0, 600)}`);
+      return took;
+    },
+    until,
+  );
 }
