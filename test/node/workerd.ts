@@ -182,6 +182,21 @@ export interface Measurable {
   process: { pid?: number | undefined };
 }
 
+/** A process and all that it has started, and these, as they are now. Linux alone says so. */
+export async function treeOf(root: Measurable): Promise<Measurable[]> {
+  const { pid } = root.process;
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "");
+  const started = children.split(" ").filter(Boolean).map(Number);
+  const below = await Promise.all(started.map((one) => treeOf({ process: { pid: one } })));
+  return [root, ...below.flat()];
+}
+
+/** Resident memory in MB, of which pages that processes share are counted once among them. */
+export async function proportionalMB({ process }: Measurable): Promise<number> {
+  const memory = await readFile(`/proc/${process.pid}/smaps_rollup`, "utf8");
+  return Number(/^Pss:\s+(\d+)/m.exec(memory)?.[1]) / 1024;
+}
+
 /** Resident memory in MB. */
 export async function residentMB({ process }: Measurable): Promise<number> {
   const status = await readFile(`/proc/${process.pid}/status`, "utf8");

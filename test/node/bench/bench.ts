@@ -2,9 +2,10 @@
  * `npm run bench`: this project beside the official SDK's handler, the stock Extism SDK and a bare reply, each
  * served by workerd itself on loopback, driven in turn in one run, after a warm-up that the compilers need. Ratios count,
  * not absolute times; the ratio of CPU time (user and system, of the servers' processes) is the one that a busy machine
- * changes least. Rows that have a target say whether it is met.
+ * changes least. Rows that have a target say whether it is met. At the end: sessions (session.ts), fetches of servlets
+ * (fetch.ts), what an isolate holds (isolate.ts), and a public benchmark of servers beside this one's (shop.ts).
  * `--full` has longer rounds, and measures memory, durable calls, sessions and installed servlets with state too; names
- * of rows (`npm run bench -- callKey callJwt`) are for no more than these.
+ * of rows (`npm run bench -- callKey session shop`) are for no more than these.
  * `PLUGIN_CASES=FOLDER npm run bench` has rows of large plugins too (plugins.ts).
  * `--against COMMIT` drives the Worker of another commit beside this one, and says which rows are slower (against.ts).
  *
@@ -35,19 +36,23 @@ import { benchColdStart } from "./cold-start.ts";
 import { benchContext } from "./context.ts";
 import { doors, measureNewTokens } from "./doors.ts";
 import { measureDurable } from "./durable.ts";
+import { benchFetch } from "./fetch.ts";
 import { benchFirstAnswer } from "./first-answer.ts";
 import { benchFleet } from "./fleet.ts";
 import { benchFuel } from "./fuel.ts";
 import { benchHerd } from "./herd.ts";
 import { benchLargeArgument } from "./large-argument.ts";
 import { benchHosted } from "./hosted.ts";
+import { benchIsolate } from "./isolate.ts";
 import { greeted, kindsWith, type Wanted } from "./kinds.ts";
 import { drive } from "./load.ts";
 import { pluginRows } from "./plugins.ts";
 import { benchPython } from "./python.ts";
 import { limits } from "../../../src/core/limits.ts";
 import { builtFrom, serveLoading } from "../http/installing.ts";
+import { benchSession } from "./session.ts";
 import { measureSessions } from "./sessions.ts";
+import { benchShop } from "./shop.ts";
 import { unstable_readConfig } from "wrangler";
 import { benchTracking } from "./tracking.ts";
 import { CONNECTIONS, inTurn, KEYS, median, middle, sideOf, type Round } from "./turns.ts";
@@ -91,6 +96,10 @@ if (alone !== undefined) {
 }
 const { full, against } = options;
 const LENGTH = { rounds: full ? 15 : 9, ms: full ? 1000 : 400 };
+/** Of rows whose figures are differences. */
+const LONG_LENGTH = { rounds: full ? 15 : 7, ms: full ? 2000 : 1000 };
+/** Of whole sessions, of which slow servers end few. */
+const SHOP_LENGTH = { rounds: full ? 5 : 3, ms: full ? 10_000 : 4000 };
 const MEMORY_CALLS = 200_000;
 const scratch = join(".bundle", "bench");
 
@@ -274,10 +283,20 @@ for (const [name, wanted] of rows) {
   cpuRatios[name] = rounded(cpu);
 }
 
+const others: Record<string, number> = {};
+if (isWanted("session"))
+  Object.assign(
+    others,
+    await benchSession(await SERVERS.oursToo(), await SERVERS.bare(), LONG_LENGTH),
+  );
+if (isWanted("fetch1") || isWanted("fetch5")) Object.assign(others, await benchFetch(LONG_LENGTH));
+if (isWanted("isolate")) Object.assign(others, await benchIsolate(await oursFolder()));
+if (isWanted("shop")) Object.assign(others, await benchShop(SHOP_LENGTH));
+
 const roundedAll = (all: Record<string, number>) =>
   Object.fromEntries(Object.entries(all).map(([name, value]) => [name, rounded(value)]));
 if (!full || only.length > 0) {
-  console.log(`bench: ${JSON.stringify({ ...ratios, cpu: cpuRatios })}`);
+  console.log(`bench: ${JSON.stringify({ ...ratios, cpu: cpuRatios, ...roundedAll(others) })}`);
   process.exit(0);
 }
 
@@ -300,7 +319,7 @@ const script = await readFile(join(await oursFolder(), "index.js"));
 const figures = {
   ...ratios,
   cpu: cpuRatios,
-  ...roundedAll({ ...door, ...durable, ...sessions }),
+  ...roundedAll({ ...others, ...door, ...durable, ...sessions }),
   memoryGrowth: rounded(memory[1]! / memory[0]!),
   startupMs: Math.round(fresh.startupMs),
   bundleGzipKB: Math.round(gzipSync(script, { level: 9 }).length / 1024),

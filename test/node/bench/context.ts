@@ -17,7 +17,7 @@ import { median } from "./turns.ts";
 const SCRATCH = join(".bundle", "bench", "context");
 const CODE = "plugins/code";
 const PLUGINS = ["chart", "http-status", "notes", "tasks"].map((one) => `plugins/${one}`);
-const GUESTS = join(import.meta.dirname, "servlets");
+const GUESTS = ["metrics", "tracker"].map((one) => join(import.meta.dirname, "servlets", one));
 const CODEMODE = "test/worker/codemode.ts";
 
 const ROUNDS = 5;
@@ -139,7 +139,7 @@ async function costOf({ run, served }: Way, workflow: Workflow): Promise<Cost> {
 }
 
 async function showWorkflows(): Promise<void> {
-  const members = await bundled([CODE, ...PLUGINS, GUESTS]);
+  const members = await bundled([CODE, ...PLUGINS, ...GUESTS]);
   const ours = await serve(await buildBundle(members, SCRATCH), { durable: true });
   const peer = await serve(await buildBundle(members, SCRATCH, { before: CODEMODE }), {
     durable: true,

@@ -115,6 +115,26 @@ async function peakOf(served: Served, work: () => Promise<void>): Promise<number
 
 /** Asks the Worker's isolate for the bytes that it holds after its garbage was collected: V8's heap, buffers, memories. */
 export async function heapOf(inspector: number): Promise<() => Promise<number>> {
+  const send = await inspectorAt(inspector);
+  await send("HeapProfiler.enable");
+  return async () => {
+    await send("HeapProfiler.collectGarbage");
+    const { usedSize = NaN, backingStorageSize = 0 } = await send("Runtime.getHeapUsage");
+    return usedSize + backingStorageSize;
+  };
+}
+
+/** Asks the Worker's isolate for the bytes that it has taken, garbage included: V8's heap, buffers, memories. */
+export async function committedOf(inspector: number): Promise<() => Promise<number>> {
+  const send = await inspectorAt(inspector);
+  return async () => {
+    const { totalSize = NaN, backingStorageSize = 0 } = await send("Runtime.getHeapUsage");
+    return totalSize + backingStorageSize;
+  };
+}
+
+/** Sends methods to the inspector of the Worker's isolate: https://chromedevtools.github.io/devtools-protocol/v8/Runtime/ */
+async function inspectorAt(inspector: number) {
   const socket = new WebSocket(`ws://127.0.0.1:${inspector}/main`);
   await new Promise((resolve) => socket.addEventListener("open", resolve));
   const waiting = new Map<number, (result: Record<string, number>) => void>();
@@ -128,10 +148,5 @@ export async function heapOf(inspector: number): Promise<() => Promise<number>> 
       socket.send(JSON.stringify({ id: waiting.size - 1, method }));
     });
   await send("Runtime.enable");
-  await send("HeapProfiler.enable");
-  return async () => {
-    await send("HeapProfiler.collectGarbage");
-    const { usedSize = NaN, backingStorageSize = 0 } = await send("Runtime.getHeapUsage");
-    return usedSize + backingStorageSize;
-  };
+  return send;
 }

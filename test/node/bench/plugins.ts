@@ -130,16 +130,20 @@ export async function pluginRows(scratch: string, only: string[]): Promise<Plugi
   };
 }
 
-/**
- * Builds a Worker that serves these servlets; returns its folder. `before` is a module whose default export makes the
- * Worker of that one, and which has further classes.
- */
-export async function buildBundle(
+interface Extras {
+  profiles?: Profiles;
+  /** A module whose default export makes the Worker of that of the servlets, and which has further classes. */
+  before?: string;
+}
+
+/** Writes the main module of a Worker that serves these servlets; returns its path. */
+export async function writeMain(
   members: readonly Member[],
   scratch: string,
-  { profiles, before }: { profiles?: Profiles; before?: string } = {},
+  { profiles, before }: Extras = {},
 ): Promise<string> {
   const out = join(scratch, "bundle.gen.ts");
+  await mkdir(scratch, { recursive: true });
   await writeFile(out, bundleSource(members, out, undefined, { profiles }));
   const source = (path: string) => JSON.stringify(relative(scratch, path));
   const around =
@@ -148,8 +152,9 @@ export async function buildBundle(
       : `import before from ${source(before)};
 export * from ${source(before)};
 `;
+  const main = join(scratch, "index.ts");
   await writeFile(
-    join(scratch, "index.ts"),
+    main,
     `import { createWorker } from ${source("src/worker.ts")};
 import { bundle } from "./bundle.gen.ts";
 ${around}const { worker, objects } = createWorker(bundle);
@@ -157,10 +162,17 @@ export const { ${Object.values(OBJECTS).join(", ")} } = objects;
 export default ${before === undefined ? "worker" : "before(worker)"};
 `,
   );
-  return buildWorker(
-    join(scratch, "index.ts"),
-    join(scratch, before === undefined ? "built" : "before"),
-  );
+  return main;
+}
+
+/** Builds a Worker that serves these servlets; returns its folder. */
+export async function buildBundle(
+  members: readonly Member[],
+  scratch: string,
+  extras: Extras = {},
+): Promise<string> {
+  const main = await writeMain(members, scratch, extras);
+  return buildWorker(main, join(scratch, extras.before === undefined ? "built" : "before"));
 }
 
 function leaveOut(rows: [string, PluginRow][], why: string): undefined {
