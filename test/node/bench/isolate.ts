@@ -45,22 +45,30 @@ async function callEach(port: number): Promise<void> {
   connection.close();
 }
 
-/** Measures a Worker of the project's servlets. */
-export async function benchIsolate(folder: string): Promise<Record<string, number>> {
+/** The megabytes that the isolate has taken after so many calls. */
+async function measure(folder: string): Promise<number> {
   const inspector = await freePort();
   const served = await serve(folder, { durable: true, inspector });
-  const committed = await committedOf(inspector);
-  await callEach(served.port);
-  const turns = Object.entries(TOOLS).map(([name, given]) =>
-    modern("tools/call", { name, arguments: given }, name),
-  );
-  await drive(
-    { ...turns[0]!, turns, connections: CONNECTIONS, port: served.port },
-    (count) => count >= CALLS,
-    (answer) => answer.includes('"result"'),
-  );
-  const megabytes = (await committed()) / 1e6;
-  await stop(served);
+  try {
+    const committed = await committedOf(inspector);
+    await callEach(served.port);
+    const turns = Object.entries(TOOLS).map(([name, given]) =>
+      modern("tools/call", { name, arguments: given }, name),
+    );
+    await drive(
+      { ...turns[0]!, turns, connections: CONNECTIONS, port: served.port },
+      (count) => count >= CALLS,
+      (answer) => answer.includes('"result"'),
+    );
+    return (await committed()) / 1e6;
+  } finally {
+    await stop(served);
+  }
+}
+
+/** Measures a Worker of the project's servlets. */
+export async function benchIsolate(folder: string): Promise<Record<string, number>> {
+  const megabytes = await measure(folder);
   console.log(`isolate: ${judged(megabytes, MOST_MB, 1)} MB after ${CALLS} calls`);
   return { isolateMB: megabytes };
 }
