@@ -129,7 +129,7 @@ export default defineServlet({
     run_code: {
       title: "Run a script that calls tools",
       description: `Runs JavaScript (no types), and returns what it prints with console.log and the value of its last statement. Only that is shown: compute with what tools give instead of reading it.
-- tools.NAME({…}) calls a tool of this server, by its listed name (tools["a-b"] for others): resolves with its structuredContent, else its text; throws if it fails. callTool(name, args) resolves with the whole result. Use Promise.all for calls that do not need each other.
+- tools.NAME({...}) calls a tool of this server, by its listed name (tools["a-b"] for others): resolves with its structuredContent, else its text; throws if it fails. callTool(name, args) resolves with the whole result. Use Promise.all for calls that do not need each other.
 - ask(message, schema?) asks the user, sleep(ms) waits, progress(done, total, message) tells how far it is, show(block) shows a picture of a result.
 - It may await at its top. What it declares at its top lasts for later runs: keep data in variables.
 If it throws, its variables are as they were before; what tools have done stays. There is no network, no file and no module to import.`,

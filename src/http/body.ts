@@ -64,9 +64,13 @@ export const largeAnswers = new WeakMap<Response, Uint8Array>();
 /** A response with this text as its whole body. */
 export function textResponse(text: string, init: ResponseInit): Response {
   if (text.length <= limits.smallAnswer) return new Response(text, init);
-  const bytes = new TextEncoder().encode(text);
+  return bytesResponse(new TextEncoder().encode(text), init);
+}
+
+/** A response with these bytes as its whole body. */
+export function bytesResponse(bytes: Uint8Array, init: ResponseInit): Response {
   const response = new Response(bytes, init);
-  largeAnswers.set(response, bytes);
+  if (bytes.length > limits.smallAnswer) largeAnswers.set(response, bytes);
   return response;
 }
 

@@ -12,7 +12,13 @@ import type { Exchange } from "../wire/exchange.ts";
 import { traceIn, traceInHeaders, type Trace } from "../../observe/trace-context.ts";
 import { inRequestSpan, type Span } from "../../observe/spans.ts";
 import { checkHeaders, checkVersionHeader } from "../wire/headers.ts";
-import { errorMessage, methodNotFound, resultMessage, type RpcRequest } from "../wire/message.ts";
+import {
+  encodedResultMessage,
+  errorMessage,
+  methodNotFound,
+  resultMessage,
+  type RpcRequest,
+} from "../wire/message.ts";
 import { isLoggingLevel, LOGGING_LEVELS, notices, progressTokenOf } from "../wire/notifications.ts";
 import { Answering, type Reply } from "../wire/reply.ts";
 import { mcpSpan, tellFault, tellResult } from "../../observe/request-span.ts";
@@ -85,7 +91,13 @@ const replyTo =
       // A retry may get the task of an earlier request, whose client supports tasks.
       if (result["resultType"] === "task") demandTasks(call.client);
       tellResult(span, result);
-      return { status: 200, body: resultMessage(id, resultText(row, exchange, result)) };
+      const list = row.list && (result[row.list] as unknown[]);
+      if (list === undefined)
+        return { status: 200, body: resultMessage(id, resultText(row, exchange, result)) };
+      const encoded = encodedLists.getOrInsertComputed(list, () =>
+        encoder.encode(resultText(row, exchange, result)),
+      );
+      return { status: 200, body: encodedResultMessage(id, encoded) };
     } catch (error) {
       // A request that resumes a state can be repeated: its side effects are not.
       const goesOn = params["requestState"] !== undefined;
@@ -124,14 +136,17 @@ function callOf(
   };
 }
 
-/** Texts of list results, by list: a list is the same for all callers, so it is serialized once. */
-const written = new WeakMap<unknown[], string>();
+const encoder = new TextEncoder();
 
+/**
+ * Results of lists as JSON in UTF-8, by list. A list is the same for all callers, so it is serialized once; and one with
+ * characters beyond Latin-1 would take as long to encode for each of them as the rest of the request does.
+ */
+const encodedLists = new WeakMap<unknown[], Uint8Array>();
+
+/** A result as JSON text, with what the revision adds to it. */
 function resultText(row: Method, { introduction, registry }: Exchange, result: Json): string {
-  const list = row.list && (result[row.list] as unknown[]);
-  const known = list && written.get(list);
-  if (known !== undefined) return known;
-  const text = JSON.stringify({
+  return JSON.stringify({
     ...(result["resultType"] === undefined && cacheHints(row, registry)),
     resultType: "complete",
     ...result,
@@ -141,8 +156,6 @@ function resultText(row: Method, { introduction, registry }: Exchange, result: J
       [`${META}serverInfo`]: introduction.info,
     },
   });
-  if (list !== undefined) written.set(list, text);
-  return text;
 }
 
 /** https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching */

@@ -101,6 +101,19 @@ export function resultMessage(id: RequestId, result: string): string {
   return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`;
 }
 
+const encoder = new TextEncoder();
+
+/** `resultMessage` in UTF-8; `result` is JSON in UTF-8, too, so that a long one is encoded only once. */
+export function encodedResultMessage(id: RequestId, result: Uint8Array): Uint8Array<ArrayBuffer> {
+  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`;
+  const message = new Uint8Array(3 * head.length + result.length + 1);
+  const { written } = encoder.encodeInto(head, message);
+  message.set(result, written);
+  const length = written + result.length;
+  message[length] = "}".charCodeAt(0);
+  return message.subarray(0, length + 1);
+}
+
 /** An error response as JSON text; its id is null where the request's could not be read. */
 export function errorMessage(id: RequestId | null, error: Fault | JsonRpcError): string {
   const body = error instanceof Fault ? rpcError(error) : error;

@@ -1,4 +1,4 @@
-import { jsonHeaders, textResponse } from "../../http/body.ts";
+import { bytesResponse, jsonHeaders, textResponse } from "../../http/body.ts";
 import { httpStatus, retryAfterOf, tooSilent, Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import { callerKey } from "../../core/callers.ts";
@@ -10,8 +10,8 @@ import { errorMessage, type RequestId } from "./message.ts";
 /** The final answer to a POST. */
 export interface Reply {
   status: number;
-  /** One message as JSON text, or those of a batch. */
-  body: string | string[];
+  /** One message as JSON, as text or in UTF-8; or the texts of a batch. */
+  body: string | string[] | Uint8Array<ArrayBuffer>;
   isBatch?: boolean;
 }
 
@@ -57,7 +57,8 @@ export class Answering {
   readonly #accepts: Accepts;
   readonly #leaving: () => AbortSignal;
   readonly #principal: Principal;
-  readonly #begun = Promise.withResolvers<undefined>();
+  /** Tells `response` that a stream has begun. */
+  #begun: (() => void) | undefined;
   #left: AbortController | undefined;
   readonly #began = Date.now();
   #isAnswered = false;
@@ -102,7 +103,7 @@ export class Answering {
     if (!this.#accepts.sse) {
       return reply.then(replyResponse).finally(() => clearTimeout(this.#timer));
     }
-    const first = this.#accepts.json ? await Promise.race([reply, this.#begun.promise]) : undefined;
+    const first = this.#accepts.json ? await this.#unlessBegun(reply) : undefined;
     if (first !== undefined && this.#stream === undefined) {
       clearInterval(this.#timer);
       return replyResponse(first);
@@ -112,10 +113,19 @@ export class Answering {
     return streamResponse(stream.body);
   }
 
+  /** The reply, or undefined once the stream has begun. */
+  #unlessBegun(reply: Promise<Reply>): Promise<Reply | undefined> | undefined {
+    if (this.#stream !== undefined) return undefined;
+    return new Promise((resolve, reject) => {
+      this.#begun = () => resolve(undefined);
+      reply.then(resolve, reject);
+    });
+  }
+
   async #finish(stream: Connection, reply: Promise<Reply>): Promise<void> {
     const { body } = await reply;
     this.#isAnswered = true;
-    for (const message of [body].flat()) {
+    for (const message of textsOf(body)) {
       const isLarge = message.length > limits.smallAnswer;
       const isDropped = isLarge && stream.isFullFor(message);
       stream.writeAny(eventText(isDropped ? this.#dropped(message) : message));
@@ -140,7 +150,7 @@ export class Answering {
       this.#stream = stream;
       // workerd does not always cancel the stream.
       this.#leaving().addEventListener("abort", () => stream.fail("The client has left."));
-      this.#begun.resolve(undefined);
+      this.#begun?.();
     }
     return this.#stream;
   }
@@ -161,10 +171,17 @@ export function streamResponse(body: ReadableStream<Uint8Array>): Response {
   });
 }
 
+/** A reply as a response of JSON. */
 export function replyResponse({ status, body, isBatch = false }: Reply): Response {
-  const text = isBatch ? `[${[body].flat().join(",")}]` : [body].flat().join("");
-  return textResponse(text, { status, headers: jsonHeaders });
+  const init = { status, headers: jsonHeaders };
+  if (body instanceof Uint8Array) return bytesResponse(body, init);
+  if (!isBatch && typeof body === "string") return textResponse(body, init);
+  const texts = textsOf(body);
+  return textResponse(isBatch ? `[${texts.join(",")}]` : texts.join(""), init);
 }
+
+const textsOf = (body: Reply["body"]): string[] =>
+  [body instanceof Uint8Array ? new TextDecoder().decode(body) : body].flat();
 
 /** The refusal of a whole request; headers say when or how to retry. */
 export function refusalResponse(

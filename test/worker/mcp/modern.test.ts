@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { answerOf, ask, callTool, eventsOf, modern, post, textOf, VERSION } from "../server.ts";
+import { bundle as shipped } from "../../../src/bundle.gen.ts";
 import { VERSION as OWN_VERSION } from "../../../src/core/version.ts";
 
 const META = "io.modelcontextprotocol/";
@@ -36,6 +37,27 @@ describe("results", () => {
       expect(await ask(method)).toEqual(first);
     },
   );
+
+  test("of tools/list are the same as events, and repeat the id of each request", async () => {
+    const { body, headers } = modern("tools/list");
+    const { result } = await ask("tools/list");
+    for (const id of [2, "zwei – \u{1f600}"]) {
+      const accept = { accept: "text/event-stream" };
+      for (const more of [{}, accept]) {
+        const answer = await answerOf(await post({ ...body, id }, { ...headers, ...more }));
+        expect(answer).toMatchObject({ id, result });
+      }
+    }
+  });
+
+  // One such character doubles the size of a text in memory, and the time to encode it.
+  test("of lists have no character beyond Latin-1 in the texts of the project's own servlets", () => {
+    const found = shipped.servlets.flatMap(({ name, lists }) => {
+      const [character] = /[^\0-\xff]/.exec(JSON.stringify(lists) ?? "") ?? [];
+      return character === undefined ? [] : `${name} has ${character}`;
+    });
+    expect(found).toEqual([]);
+  });
 
   test("of tools/call are not to be kept", async () => {
     const { result } = await callTool("greet", { name: "Ada" });
