@@ -116,14 +116,15 @@ export function createApp(server: Server) {
       const { persons, providers } = serving;
       const person = await people.of(raw);
       const key = callerKey(person?.principal ?? anonymousAt(raw));
-      const { quota, until } = rateLimiter.enter(key, raw);
+      const admission = rateLimiter.enter(key, raw);
+      const { quota } = admission;
       const tasksOf = (principal: Principal) =>
         tasks!({ ...principal, isAtPage: true }, quota.countStored);
       const { usage, states } = server;
       const { forgetCaller } = states;
       const own = { person, tasksOf, persons, providers, forgetCaller, usage };
       const page = { people, ...server.site, ...own, script: env.ASSETS && ANSWER_SCRIPT_PATH };
-      return until(endpoint({ ...page, admit: quota.admit }));
+      return admission.until(endpoint({ ...page, admit: quota.admit }));
     });
 
   addConsole(app, { ...server, paged, mcpFor });
@@ -162,10 +163,12 @@ export function createApp(server: Server) {
     return async ({ req: { raw } }: Context): Promise<Response> => {
       const principal = await identify(raw);
       const registry = (await serving.registry()).for({ principal });
-      const { quota, until } = rateLimiter.enter(callerKey(principal), raw);
-      return until(
+      const admission = rateLimiter.enterQuickly(callerKey(principal), raw);
+      const { quota } = admission;
+      return admission.until(
         mcpEndpoint(raw, {
           ...quota,
+          admission,
           challenge: (fault) => authenticator.challenge(raw, fault),
           introduction: introduced,
           registry,
@@ -210,10 +213,10 @@ export function createApp(server: Server) {
   app.all("/operator/*", async (c) => {
     const { raw } = c.req;
     const principal = await authenticator.operator(raw);
-    const { quota, until } = rateLimiter.enter(callerKey(principal), raw);
-    return until(
+    const admission = rateLimiter.enter(callerKey(principal), raw);
+    return admission.until(
       operatorEndpoint(raw, {
-        ...quota,
+        ...admission.quota,
         principal,
         acted: (what) => server.acted(principal.name, "command", what),
         states: server.states,
@@ -227,10 +230,11 @@ export function createApp(server: Server) {
       const { raw } = c.req;
       const principal = await otcPrincipal(raw, server);
       const allowed = (await serving.registry()).for({ principal });
-      const { quota, until } = rateLimiter.enter(callerKey(principal), raw);
+      const admission = rateLimiter.enter(callerKey(principal), raw);
+      const { quota } = admission;
       const pages = people?.pagesFor(principal, raw);
       const own = { tasks: tasks?.(principal, quota.countStored), pages, records: server.records };
-      return until(answer(raw, { ...quota, ...own, registry: allowed, principal }));
+      return admission.until(answer(raw, { ...quota, ...own, registry: allowed, principal }));
     });
   }
 

@@ -14,13 +14,21 @@ const BODY_MEMBERS = 200_000;
  */
 export async function readJson(
   request: Request,
-  { most = limits.bodyBytes, parse = JSON.parse as (text: string) => unknown } = {},
+  {
+    most = limits.bodyBytes,
+    parse = JSON.parse as (text: string) => unknown,
+    counter = bodyCounters.get(request),
+  }: {
+    most?: number;
+    parse?: (text: string) => unknown;
+    counter?: BodyCounter | undefined;
+  } = {},
 ): Promise<unknown> {
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (type !== "application/json") {
     throw new Fault("unsupported_media_type", "Content-Type must be application/json.");
   }
-  const text = await bodyText(request, most);
+  const text = await bodyText(request, most, counter);
   if (text === undefined) throw tooLarge(most);
   if (stringBytes(text) > most) throw tooWide(most);
   let body: unknown;
@@ -52,14 +60,22 @@ function checkShape(body: unknown): void {
   }
 }
 
-/** Counts bytes of a request's body for its caller. Throws `too_many`, or `unavailable` where the server is full. */
-type CountBytes = (bytes: number) => void;
+/** Counts the bytes of a request's body for its caller. */
+export interface BodyCounter {
+  /** Throws `too_many`, or `unavailable` where the server is full. */
+  countBody(bytes: number): void;
+  /** Called before the request waits for more than a short body. */
+  leaving(): AbortSignal;
+}
 
-/** The counts of requests in flight, which `RateLimiter` keeps. */
-export const bodyCounts = new Notes<Request, CountBytes>();
+/** The counters of requests in flight, by request. */
+export const bodyCounters = new Notes<Request, BodyCounter>();
 
-/** Bodies of responses of more than `limits.smallAnswer` characters: `RateLimiter` counts them until they are read. */
-export const largeAnswers = new WeakMap<Response, Uint8Array>();
+/**
+ * Responses that count until their clients have read them: event streams, and bodies of more than `limits.smallAnswer` bytes
+ * with these bytes. To ask a response itself would make its headers and body, which are dear.
+ */
+export const heldResponses = new WeakMap<Response, Uint8Array | "stream">();
 
 /** A response with this text as its whole body. */
 export function textResponse(text: string, init: ResponseInit): Response {
@@ -70,7 +86,17 @@ export function textResponse(text: string, init: ResponseInit): Response {
 /** A response with these bytes as its whole body. */
 export function bytesResponse(bytes: Uint8Array, init: ResponseInit): Response {
   const response = new Response(bytes, init);
-  if (bytes.length > limits.smallAnswer) largeAnswers.set(response, bytes);
+  if (bytes.length > limits.smallAnswer) heldResponses.set(response, bytes);
+  return response;
+}
+
+/** A stream of events as a response, or such a response from a Durable Object. */
+export function streamResponse(
+  body: ReadableStream<Uint8Array>,
+  headers: ResponseInit["headers"] = eventHeaders,
+): Response {
+  const response = new Response(body, { headers });
+  heldResponses.set(response, "stream");
   return response;
 }
 
@@ -79,20 +105,24 @@ export function bytesResponse(bytes: Uint8Array, init: ResponseInit): Response {
  * where no length is announced, as they come. Returns undefined for a body of more than `most` bytes, of which no more
  * are read. Throws `too_many`, `unavailable`, `too_slow`, `invalid_request` for a bad length, or where its sender leaves.
  */
-export async function bodyText(request: Request, most: number): Promise<string | undefined> {
+export async function bodyText(
+  request: Request,
+  most: number,
+  counter = bodyCounters.get(request),
+): Promise<string | undefined> {
   const announced = lengthOf(request);
   if (announced !== undefined && announced > most) return undefined;
   if (announced === 0) return "";
-  const count = bodyCounts.get(request);
-  if (announced !== undefined) count?.(announced);
+  if (announced !== undefined) counter?.countBody(announced);
   // Without a look at its stream, which workerd makes only then.
   if (announced !== undefined && announced <= limits.smallAnswer)
     return shortText(request, announced);
   const { body } = request;
   if (body === null) return "";
+  counter?.leaving();
   return inTime((late) =>
     announced === undefined
-      ? textWithin(body, most, { count, late })
+      ? textWithin(body, most, { counter, late })
       : textOfLength(body, announced, late),
   );
 }
@@ -213,12 +243,12 @@ async function textOfLength(
 
 /**
  * A body as text; undefined where it has more than `most` bytes, of which no more are read. It is cancelled when `late`
- * rejects, or `count` throws.
+ * rejects, or `counter` throws.
  */
 export async function textWithin(
   body: ReadableStream<Uint8Array> | null,
   most: number,
-  { count, late }: { count?: CountBytes | undefined; late?: Promise<never> } = {},
+  { counter, late }: { counter?: BodyCounter | undefined; late?: Promise<never> } = {},
 ): Promise<string | undefined> {
   const decoder = new TextDecoder();
   const reader = body?.getReader();
@@ -229,7 +259,7 @@ export async function textWithin(
     for (let read = await reader?.read(); read?.value; read = await reader?.read()) {
       length += read.value.length;
       if (length > most) return undefined;
-      count?.(read.value.length);
+      counter?.countBody(read.value.length);
       text += decoder.decode(read.value, { stream: true });
     }
     return text + decoder.decode();
@@ -264,4 +294,11 @@ export const jsonHeaders = new Headers({
   "content-type": "application/json",
   "cache-control": "no-store",
   "x-content-type-options": "nosniff",
+});
+
+/** Headers of an event stream. */
+export const eventHeaders = new Headers({
+  "content-type": "text/event-stream",
+  "cache-control": "no-cache, no-transform",
+  "x-accel-buffering": "no",
 });

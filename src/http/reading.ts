@@ -1,15 +1,6 @@
 /** How a response is handed to its client, and when that has read it. */
 import { limits } from "../core/limits.ts";
-import { largeAnswers } from "./body.ts";
 import type { Unread } from "./unread.ts";
-
-/** True for a response that counts until its client has read it. */
-export const isHeld = (response: Response): boolean =>
-  largeAnswers.has(response) || isStream(response);
-
-/** All other responses have a complete body. */
-export const isStream = ({ headers, body }: Response): boolean =>
-  body !== null && headers.get("content-type") === "text/event-stream";
 
 /** The size of the smallest buffer, in bytes. */
 const LEAST_BUFFER = 4096;

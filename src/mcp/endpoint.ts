@@ -1,9 +1,10 @@
-import { readJson } from "../http/body.ts";
+import { readJson, type BodyCounter } from "../http/body.ts";
 import { Fault, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { CallerQuota } from "../core/model.ts";
 import { parseJson } from "../core/text.ts";
 import { handleLegacy, handleSession, sessionOf } from "./legacy/handle.ts";
+import { runsHere } from "../servlets/connect.ts";
 import type { Incoming } from "./method.ts";
 import { find } from "./methods.ts";
 import { handleModern } from "./modern/handle.ts";
@@ -13,6 +14,8 @@ import { idOf, readable } from "./wire/message.ts";
 import { acceptsIn, refusalResponse } from "./wire/reply.ts";
 
 interface McpDependencies extends Omit<Exchange, "headers" | "accepts" | "leaving">, CallerQuota {
+  /** Counts the request while it is in flight. */
+  admission: BodyCounter;
   /** The `WWW-Authenticate` header for a fault, if it has one. */
   challenge?(fault: Fault): string | undefined;
 }
@@ -26,6 +29,7 @@ export async function mcpEndpoint(
   dependencies: McpDependencies,
 ): Promise<Response> {
   const { headers, method } = request;
+  const { admission } = dependencies;
   const header = headers.get("mcp-protocol-version") ?? undefined;
   const hasStreams = dependencies.sessions !== undefined && !isModern(header);
   const allowed = hasStreams ? ["POST", "GET", "DELETE"] : ["POST"];
@@ -44,17 +48,21 @@ export async function mcpEndpoint(
         "The Accept header allows neither application/json nor text/event-stream. Add both to it.",
       );
     }
-    const leaving = () => request.signal;
+    const leaving = () => admission.leaving();
     const exchange: Exchange = { ...dependencies, leaving, headers, accepts: admitted };
     if (method !== "POST") {
+      leaving();
       classify(undefined, header);
       return await handleSession(method, exchange);
     }
     // Its text is repeated in errors and results.
-    body = await readJson(request, { parse: parseJson });
+    body = await readJson(request, { parse: parseJson, counter: admission });
     const { era, version } = classify(body, header);
+    if (mayWait(dependencies)) leaving();
     if (era === "modern") {
-      return await handleModern(await receive(body, dependencies), version, exchange);
+      const message = await receive(body, dependencies);
+      if (!isQuick(message)) leaving();
+      return await handleModern(message, version, exchange);
     }
     const session = await sessionOf(exchange, body);
     const { ticket } = session ?? {};
@@ -70,6 +78,8 @@ export async function mcpEndpoint(
     for (const message of isRead ? messages : []) {
       incoming.push(await receive(message, { ...dependencies, registry }));
     }
+    const isAnsweredHere = session === undefined || ticket !== undefined;
+    if (!isAnsweredHere || incoming.length === 0 || !incoming.every(isQuick)) leaving();
     return await handleLegacy({ body, incoming, session }, version, exchange);
   } catch (error) {
     const fault = report(error);
@@ -82,6 +92,14 @@ export async function mcpEndpoint(
     return response;
   }
 }
+
+/** True if it may take long to count a message or to look up its target. */
+const mayWait = ({ admit, registry }: McpDependencies): boolean =>
+  admit !== undefined || registry.isDynamic || registry.isPersonal;
+
+/** True for a message whose answer needs nothing from outside this isolate, unless its guest asks for it. */
+const isQuick = (message: Incoming): boolean =>
+  message.kind === "request" && (message.row.list !== undefined || runsHere(message.entry));
 
 /** Reads and counts a message, and looks up its target. Throws `too_many`, `insufficient_scope`. */
 async function receive(body: unknown, { registry, admit }: McpDependencies): Promise<Incoming> {

@@ -2,6 +2,7 @@
 import { whileGranted } from "../mcp/wire/subscription.ts";
 import { demandOwnOrigin, isLocal } from "../auth/origin.ts";
 import { Fault } from "../core/errors.ts";
+import { eventHeaders, streamResponse } from "../http/body.ts";
 import { beginningOf } from "../core/text.ts";
 import { ANONYMOUS } from "../core/model.ts";
 import { deadEndPage } from "./ask-page.ts";
@@ -49,8 +50,10 @@ export async function eventsEndpoint(request: Request, page: PersonPage): Promis
     if (reader === undefined) throw signInAgain();
     return reader.principal;
   };
-  const headers = { "content-type": "text/event-stream", "cache-control": "no-store" };
-  return new Response(whileGranted(body, { principal: person.principal, identify }), { headers });
+  const watched = whileGranted(body, { principal: person.principal, identify });
+  const headers = new Headers(eventHeaders);
+  headers.set("cache-control", "no-store");
+  return streamResponse(watched, headers);
 }
 
 const signInAgain = () => new Fault("unauthorized", "Sign in again to see your calls.");

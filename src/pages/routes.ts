@@ -68,8 +68,8 @@ export function addConsole(app: HonoBase, parts: ConsoleParts): void {
 
   const visited: Visited = async (raw, answer) => {
     const visitor = await visitorOf(raw);
-    const { quota, until } = rateLimiter.enter(callerKey(visitor.caller ?? anonymousAt(raw)), raw);
-    return until(answer(visitor, quota));
+    const admission = rateLimiter.enter(callerKey(visitor.caller ?? anonymousAt(raw)), raw);
+    return admission.until(answer(visitor, admission.quota));
   };
 
   /** The visitor as a caller of the profile; undefined where nobody has signed in, or may not use it. */

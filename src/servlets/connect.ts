@@ -6,7 +6,7 @@ import { JOURNAL_VERSION, type JournalHead, type KnownRecord } from "../core/rec
 import { isShortage } from "../core/suspension.ts";
 import { callExport, type Ending, type Program } from "../wasm/call.ts";
 import type { PreparedServlet } from "./bundle.ts";
-import type { Deployment, FindTool } from "./deployment.ts";
+import type { Deployment, FindTool, FoundEntry } from "./deployment.ts";
 import { dialects } from "./dialects.ts";
 import { keepsState } from "./manifest.ts";
 import { lookUpBy } from "./server-asks.ts";
@@ -28,6 +28,12 @@ export function programOf(bundled: PreparedServlet, deployment: Deployment): Pro
   const { userFunctions } = dialects[bundled.dialect];
   return { ...bundled, module, userFunctions, ...isolationOf(bundled, deployment) };
 }
+
+/** True for a call that runs in this isolate: of a servlet in the bundle that keeps no state. */
+export const runsHere = (entry: FoundEntry | Fault | undefined): boolean => {
+  const servlet = entry instanceof Fault ? undefined : entry?.servlet;
+  return servlet?.module !== undefined && !keepsState(servlet.manifest);
+};
 
 /** A servlet that is configured by its manifest and this deployment. It finds the tools that it calls by `find`. */
 export function connected(

@@ -18,6 +18,8 @@ const BELONGS = [
   { what: /\.setAlarm\(/, rooms: ["storage"] },
   { what: /from "node:/, rooms: ["bundle", "host", "testing"] },
   { what: /hyper-v|mcp-run/, rooms: ["servlets", "bundle"] },
+  // `streamResponse` has event streams counted until they are read.
+  { what: /"content-type": "text\/event-stream"/, rooms: ["http"] },
   { what: /"(modern|legacy|20\d\d-\d\d-\d\d)"/, rooms: ["mcp", "bundle", "view"] },
 ];
 

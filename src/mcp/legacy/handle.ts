@@ -5,6 +5,7 @@ import type { Sessions } from "./sessions.ts";
 import { TicketSession, type NamedSession } from "./ticket-session.ts";
 import { answerTicket, wasSilent } from "./ticket-calls.ts";
 import { Fault, report } from "../../core/errors.ts";
+import { eventHeaders, streamResponse, textResponse } from "../../http/body.ts";
 import { limits } from "../../core/limits.ts";
 import { isObject, type Json, type Principal } from "../../core/model.ts";
 import { stringBytes, textIn } from "../../core/text.ts";
@@ -124,7 +125,7 @@ export async function handleSession(method: string, exchange: Exchange): Promise
   const lastEventId = exchange.headers.get("last-event-id") ?? undefined;
   const response = responseOf(known(await session.listen(lastEventId, principal.scopes)));
   if (response.status !== 200 || response.body === null) return response;
-  return new Response(whileGranted(response.body, exchange), response);
+  return streamResponse(whileGranted(response.body, exchange), response.headers);
 }
 
 const ownerIn = ({ name, profile }: Principal): SessionOwner => ({
@@ -167,7 +168,8 @@ const runsServlet = (message: unknown): boolean =>
   isObject(message) && canAsk(rowOf(textIn(message["method"])));
 
 function responseOf(reply: Response | Reply): Response {
-  if (reply instanceof Response) return reply;
+  if (reply instanceof Response)
+    return reply.body === null ? reply : streamResponse(reply.body, reply.headers);
   return reply.status === 202 ? new Response(null, { status: 202 }) : replyResponse(reply);
 }
 
@@ -196,7 +198,7 @@ async function begin(
   const body = resultMessage(id, JSON.stringify(result));
   const response = exchange.accepts.json
     ? replyResponse({ status: 200, body })
-    : new Response(eventText(body), { headers: { "content-type": "text/event-stream" } });
+    : textResponse(eventText(body), { headers: eventHeaders });
   response.headers.set(SESSION_HEADER, session);
   return response;
 }

@@ -7,7 +7,8 @@ import { isObject, type Json } from "../../core/model.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { methodNotFound, resultMessage, type RpcRequest } from "../wire/message.ts";
 import { capabilities } from "../wire/capabilities.ts";
-import { demandStream, streamResponse } from "../wire/reply.ts";
+import { streamResponse } from "../../http/body.ts";
+import { demandStream } from "../wire/reply.ts";
 import { demandTasks } from "./tasks.ts";
 import { SUBSCRIPTION_ID_META, tagged, type Filter, whileGranted } from "../wire/subscription.ts";
 

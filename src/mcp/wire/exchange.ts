@@ -32,6 +32,6 @@ export interface Exchange extends Pick<CallerQuota, "countStored"> {
   pages?: string | undefined;
   /** Absent if the server has no sessions. */
   sessions?: Sessions | undefined;
-  /** Aborts when the client disconnects before the response. Created on first use. */
+  /** Aborts when the client disconnects before the response. To be called by a servlet's call that begins to wait. */
   leaving(): AbortSignal;
 }

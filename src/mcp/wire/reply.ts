@@ -1,4 +1,4 @@
-import { bytesResponse, jsonHeaders, textResponse } from "../../http/body.ts";
+import { bytesResponse, jsonHeaders, streamResponse, textResponse } from "../../http/body.ts";
 import { httpStatus, retryAfterOf, tooSilent, Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import { callerKey } from "../../core/callers.ts";
@@ -159,17 +159,6 @@ export class Answering {
 /** A message, as JSON text, in an event; with an id that a client can resume from. */
 export const eventText = (message: string, id?: string): string =>
   `${id === undefined ? "" : `id: ${id}\n`}event: message\ndata: ${message}\n\n`;
-
-/** A stream of events as a response. */
-export function streamResponse(body: ReadableStream<Uint8Array>): Response {
-  return new Response(body, {
-    headers: {
-      "content-type": "text/event-stream",
-      "cache-control": "no-cache, no-transform",
-      "x-accel-buffering": "no",
-    },
-  });
-}
 
 /** A reply as a response of JSON. */
 export function replyResponse({ status, body, isBatch = false }: Reply): Response {

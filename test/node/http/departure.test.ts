@@ -84,11 +84,11 @@ async function leaveStream(count = 1, address?: string): Promise<void> {
   await Promise.all(Array.from({ length: count }, () => leave(sent, heard)));
 }
 
-async function called(name: string, args: object): Promise<string> {
+async function called(name: string, args: object, address = ADDRESS): Promise<string> {
   const params = { name, arguments: args };
   const response = await fetch(url, {
     method: "POST",
-    headers: { "content-type": "application/json", "cf-connecting-ip": ADDRESS },
+    headers: { "content-type": "application/json", "cf-connecting-ip": address },
     body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
   });
   return response.text();
@@ -214,6 +214,24 @@ describe("a client of a session that leaves", () => {
     expect(await called("greet", { name: "Ada" })).toContain("Hello, Ada!");
   });
 });
+
+test.each<Way>(["reset", "close"])(
+  "clients that leave in the middle of short bodies leave places to others of their address: %s",
+  async (way) => {
+    const whole = request("greet", { name: "Ada" }, undefined, ADDRESS);
+    const partial = async () => {
+      const socket = connect(port, "127.0.0.1");
+      await once(socket, "connect");
+      socket.write(whole.slice(0, -5));
+      // Its answer is not needed: other requests of the same turn are answered after it has begun.
+      await called("greet", { name: "Ada" }, "192.0.2.11");
+      if (way === "reset") socket.resetAndDestroy();
+      else socket.destroy();
+    };
+    for (let at = 0; at < 3 * PLACES; at++) await partial();
+    await expect.poll(() => called("greet", { name: "Ada" }), SOON).toContain("Hello, Ada!");
+  },
+);
 
 test.each<Way>(["reset", "close"])(
   "a client that leaves in the middle of its body gives back the room: %s",

@@ -1,7 +1,7 @@
 import { buffered, unreadOf } from "../../../src/http/unread.ts";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { RateLimiter } from "../../../src/auth/rate-limiter.ts";
-import { textResponse } from "../../../src/http/body.ts";
+import { streamResponse, textResponse } from "../../../src/http/body.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { storageQuota } from "../../../src/auth/quotas.ts";
 
@@ -10,8 +10,7 @@ afterEach(() => configureLimits(usual));
 
 const request = (signal?: AbortSignal) =>
   new Request("http://localhost/mcp", { ...(signal && { signal }) });
-const stream = () =>
-  new Response(new ReadableStream(), { headers: { "content-type": "text/event-stream" } });
+const stream = () => streamResponse(new ReadableStream());
 
 test.each(["before its response begins", "while it is read"])(
   "a stream whose client leaves %s takes no place any more",
@@ -30,12 +29,37 @@ test.each(["before its response begins", "while it is read"])(
   },
 );
 
+test("a request whose client leaves gives back its place at once where more than half of its caller's are taken", () => {
+  configureLimits({ concurrentCalls: 4 });
+  const rateLimiter = new RateLimiter({}, storageQuota({}));
+  const clients = Array.from({ length: 4 }, () => new AbortController());
+  for (const { signal } of clients) rateLimiter.enterQuickly("ada", request(signal));
+  expect(() => rateLimiter.enter("ada", request())).toThrow("Too many concurrent requests");
+  for (const client of clients) client.abort();
+  for (let at = 0; at < 2; at++) rateLimiter.enter("ada", request());
+});
+
+test("a request whose client leaves unnoticed counts no longer than a body may take", () => {
+  configureLimits({ concurrentCalls: 4, bodiesBytes: 64_000 });
+  const rateLimiter = new RateLimiter({}, storageQuota({}));
+  const began = Date.now();
+  for (let at = 0; at < 2; at++) rateLimiter.enterQuickly("ada", request()).countBody(1000);
+  const now = vi.spyOn(Date, "now").mockReturnValue(began + limits.bodyMs + 1000);
+  try {
+    const visits = Array.from({ length: 4 }, () => rateLimiter.enter("ada", request()));
+    for (const visit of visits) visit.countBody(8000);
+    expect(() => rateLimiter.enter("ada", request())).toThrow("Too many concurrent requests");
+  } finally {
+    now.mockRestore();
+  }
+});
+
 test("a stream that is asked for by HEAD takes no place, and ends: nobody reads it", async () => {
   configureLimits({ concurrentCalls: 1 });
   const rateLimiter = new RateLimiter({}, storageQuota({}));
   const ended = Promise.withResolvers<string>();
   const body = new ReadableStream({ cancel: () => ended.resolve("ended") });
-  const answer = new Response(body, { headers: { "content-type": "text/event-stream" } });
+  const answer = streamResponse(body);
   const visit = rateLimiter.enter("ada", new Request("http://localhost/", { method: "HEAD" }));
   expect((await visit.until(Promise.resolve(answer))).status).toBe(200);
   expect(await ended.promise).toBe("ended");
@@ -63,7 +87,7 @@ describe("a large answer that its client does not read", () => {
     const rateLimiter = new RateLimiter({}, storageQuota({}));
     const visits = Array.from({ length: 10 }, () => rateLimiter.enter("ada", request()));
     const other = rateLimiter.enter("bob", request());
-    const answers = await Promise.allSettled(visits.map(({ until }) => until(large())));
+    const answers = await Promise.allSettled(visits.map((visit) => visit.until(large())));
     const kept = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
     expect(kept.length).toBe(2);
     for (const answer of answers.slice(kept.length)) {
@@ -104,7 +128,7 @@ describe("an event stream", () => {
       start: (one) => void (controller = one),
       cancel: cancelled.resolve,
     });
-    const answer = new Response(body, { headers: { "content-type": "text/event-stream" } });
+    const answer = streamResponse(body);
     const rateLimiter = new RateLimiter({}, storageQuota({}));
     const response = await rateLimiter.enter(caller, request()).until(Promise.resolve(answer));
     const write = (bytes: number) => controller.enqueue(new Uint8Array(bytes).fill(1));
