@@ -83,11 +83,12 @@ export class FuelMeter {
 
   constructor(gauge: { value: bigint }, { fuel = limits.guestFuel, fuelUsed = 0 }: Fuel) {
     const left = Math.floor(fuel * limits.callTanks) - fuelUsed;
-    gauge.value = BigInt(Math.min(fuel, left));
+    const full = BigInt(Math.min(fuel, left));
+    gauge.value = full;
     this.#gauge = gauge;
-    this.#left = gauge.value;
-    this.#counted = gauge.value;
-    this.#next = this.#left - FIRST_FUEL;
+    this.#left = full;
+    this.#counted = full;
+    this.#next = full - FIRST_FUEL;
     this.#whole = fuelUsed + Math.min(fuel, left);
     this.exhaustedMessage =
       left < fuel

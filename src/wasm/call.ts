@@ -34,7 +34,7 @@ export type Ending =
 
 /** Where a call's instance comes from, and what becomes of it. */
 export interface InstanceSource {
-  take(program: Program, guest: Guest): Promise<Instance>;
+  take(program: Program, guest: Guest): Instance | Promise<Instance>;
   /** Called when the guest is gone; with its ending, if it came to its end by itself. */
   giveBack(program: Program, instance: Instance, ending: Ending | undefined): Promise<void> | void;
 }
@@ -73,13 +73,15 @@ export async function callExport(
 ): Promise<Ending> {
   const { recorded, keeper, world, seed, time } = setup;
   const begun = recorded ?? {
-    ...{ hash: program.hash ?? "", input },
+    hash: program.hash ?? "",
+    input,
     ...(seed && { seed }),
     ...(time !== undefined && { time: Math.max(time, world.now()) }),
   };
   const journal = new Journal(begun, world, keeper, setup.keepsState);
   const guest = new Guest(setup, journal);
-  const instance = await source.take(program, guest);
+  const taken = source.take(program, guest);
+  const instance = taken instanceof Promise ? await taken : taken;
   let ending: Ending | undefined;
   try {
     guest.attach(instance.exports, setup);
@@ -91,7 +93,8 @@ export async function callExport(
       await runExport(instance, "edge_start");
     }
     guest.setInput(recorded?.head.input ?? input);
-    ending = returned(guest, await runExport(instance, name));
+    const code = runExport(instance, name);
+    ending = returned(guest, typeof code === "number" ? code : await code);
     return ending;
   } catch (error) {
     const reason = guest.ended ?? error;
@@ -111,7 +114,8 @@ export async function callExport(
   } finally {
     guest.count();
     // However it ended, its stack is gone: what is left of the call is in its memories and globals.
-    await source.giveBack(program, instance, ending);
+    const back = source.giveBack(program, instance, ending);
+    if (back !== undefined) await back;
   }
 }
 

@@ -41,6 +41,8 @@ export interface Instance {
   patched?: Patched | undefined;
   /** Looked up when it is first put back. */
   body?: InstanceViews;
+  /** Its exports as functions that may be suspended, each made when it is first called. */
+  promising?: Map<string, () => Promise<number | undefined>>;
 }
 
 /** The imports of a module, looked up once. */
@@ -123,17 +125,22 @@ export function instantiate(code: Code, guest: Guest): Instance {
   return instance;
 }
 
-/** Runs a function that the instance exports; returns its code. */
-export async function runExport(instance: Instance, name: string): Promise<number> {
+/** Runs a function that the instance exports; returns its code, which comes later only from an instance that suspends. */
+export function runExport(instance: Instance, name: string): number | Promise<number> {
   const { suspends, exports, guest } = instance;
-  const call = exports[name] as () => number | undefined;
-  let code: number | undefined | Promise<number | undefined>;
   try {
-    code = suspends ? WebAssembly.promising(call)() : call();
+    if (suspends) return promisingOf(instance, name)().then((code) => code ?? 0);
+    return (exports[name] as () => number | undefined)() ?? 0;
   } finally {
     guest!.count();
   }
-  return (await code) ?? 0;
+}
+
+function promisingOf(instance: Instance, name: string): () => Promise<number | undefined> {
+  const made = (instance.promising ??= new Map());
+  return made.getOrInsertComputed(name, () =>
+    WebAssembly.promising(instance.exports[name] as () => number | undefined),
+  );
 }
 
 /** Names of WASI's functions on files. */

@@ -79,20 +79,18 @@ const fingerprints = new WeakMap<object, string>();
 const keyOf = ({ module, base, patch }: Program) =>
   base === undefined ? (patch ?? module) : module;
 
-/** An instance in its pristine state for this guest: one that waits, or a new one. */
-export async function borrow(program: Program, guest: Guest): Promise<Instance> {
+/** An instance in its pristine state for this guest: one that waits, or a new one. Only the first of a program comes later. */
+export function borrow(program: Program, guest: Guest): Instance | Promise<Instance> {
   const pool = pools.get(keyOf(program));
+  if (pool === undefined) return newPool(program).then((made) => newborn(program, made, guest));
   const waiting = program.restorable === true ? waitingIn(pool, program) : undefined;
-  if (waiting !== undefined) {
-    waiting.guest = guest;
-    return waiting;
-  }
-  return newborn(program, pool ?? (await newPool(program)), guest);
+  if (waiting === undefined) return newborn(program, pool, guest);
+  waiting.guest = guest;
+  return waiting;
 }
 
 /** Takes the instance that served this program last; else the one used last, which is still in the processor's caches. */
-function waitingIn(pool: Pool | undefined, program: Program): Instance | undefined {
-  if (pool === undefined) return undefined;
+function waitingIn(pool: Pool, program: Program): Instance | undefined {
   if (program.base === undefined) return take(pool, -1);
   const before = pool.pristine.runs[0]!.bytes;
   const at = pool.idle.findLastIndex(({ patch }) => patch === program.patch);

@@ -162,7 +162,7 @@ async function started(interpreter: Prepared, base: Cached | undefined) {
     /** Runs an export; gives a copy of its output. Throws a `Refusal` where it fails. */
     run: async (name: string, input: string | Uint8Array) => {
       guest.setInput(input);
-      const code = await runExport(instance, name).catch((error: unknown) => error);
+      const code = await Promise.try(runExport, instance, name).catch((error: unknown) => error);
       const message = guest.error();
       if (guest.fuelMeter?.isEmpty === true) throw new Refusal(failureText(ENDLESS, logs));
       if (code !== 0 || message !== undefined)
