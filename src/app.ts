@@ -58,7 +58,8 @@ export function createApp(server: Server) {
 
   const { introduction, introductions } = server;
   const profiles = [...introductions.keys()];
-  const finding = findingPaths(profiles);
+  const findable = findingPaths(profiles);
+  const finding = new Set(findable.flatMap((path) => [path, `${path}/`]));
   const policy = originPolicy(settings, env);
   if (policy.runs === "self-hosted") demandAudience(settings);
   for (const entry of settings.ALLOWED_ORIGINS) {
@@ -83,10 +84,9 @@ export function createApp(server: Server) {
     if (!hasWarned) for (const one of misspelt) console.warn(`Settings: ${printable(one)}`);
     hasWarned = true;
     // Pages of any origin may read what everybody may.
-    const isFinding = finding.includes(c.req.path.replace(/\/$/, ""));
-    if (isFinding) c.req.raw = without(c.req.raw, "origin");
+    if (finding.has(c.req.path)) c.req.raw = without(c.req.raw, "origin");
     const origin = c.req.raw.headers.get("origin");
-    if (origin !== null || !isProbe(c.req)) checkOrigin(c.req.raw, policy);
+    if (origin !== null || !isProbe(c.req)) checkOrigin(c.req.raw, origin, policy);
     return origin === null ? next() : readable(c, next);
   });
 
@@ -130,7 +130,7 @@ export function createApp(server: Server) {
   addConsole(app, { ...server, paged, mcpFor });
 
   const { SERVER_REGISTERED: registered, REGISTRY_PROOF: proof } = settings;
-  app.on(["GET", "OPTIONS"], finding, ({ req: { raw } }) =>
+  app.on(["GET", "OPTIONS"], findable, ({ req: { raw } }) =>
     enterUnknown(raw).until(
       findingResponse(raw, { introduction, introductions, registered, proof }),
     ),

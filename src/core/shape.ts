@@ -6,26 +6,26 @@ interface Shape {
   members?: number;
 }
 
-/** The limit that a value exceeds, if any. Iterative, since the value may be nested deeply. */
+/** The limit that a value exceeds, if any. */
 export function excessOf(
   value: unknown,
   { depth, members = Infinity }: Shape,
 ): "depth" | "members" | undefined {
-  let count = 0;
-  let level: unknown[] = [value];
-  for (let at = 0; level.length > 0; at++) {
-    if (at > depth) return "depth";
-    const next: unknown[] = [];
-    for (const one of level) {
-      if (typeof one !== "object" || one === null) continue;
-      for (const member of Object.values(one)) {
-        if (++count > members) return "members";
-        if (typeof member === "object" && member !== null) next.push(member);
-      }
+  let left = members;
+  // It goes no deeper than `depth`, however deep the value is.
+  const excessIn = (object: object, inside: number): "depth" | "members" | undefined => {
+    if (inside < 0) return "depth";
+    const all: readonly unknown[] = Array.isArray(object) ? object : Object.values(object);
+    left -= all.length;
+    if (left < 0) return "members";
+    for (const member of all) {
+      if (typeof member !== "object" || member === null) continue;
+      const excess = excessIn(member, inside - 1);
+      if (excess !== undefined) return excess;
     }
-    level = next;
-  }
-  return undefined;
+    return undefined;
+  };
+  return typeof value === "object" && value !== null ? excessIn(value, depth) : undefined;
 }
 
 /** Bytes of a number, boolean or null in memory. */

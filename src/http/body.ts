@@ -160,7 +160,9 @@ const awaited = new Set<BodyWait>();
 let untimedUntil = 0;
 
 /** Refuses the bodies that have not come in time. Each request calls this. */
-export function refuseLateBodies(now = Date.now()): void {
+export function refuseLateBodies(time?: number): void {
+  if (awaited.size === 0) return;
+  const now = time ?? Date.now();
   for (const one of awaited) {
     if (one.until > now) return;
     awaited.delete(one);

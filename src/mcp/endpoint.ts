@@ -13,7 +13,8 @@ import type { Exchange } from "./wire/exchange.ts";
 import { idOf, readable } from "./wire/message.ts";
 import { acceptsIn, refusalResponse } from "./wire/reply.ts";
 
-interface McpDependencies extends Omit<Exchange, "headers" | "accepts" | "leaving">, CallerQuota {
+interface McpDependencies
+  extends Omit<Exchange, "headers" | "versionHeader" | "accepts" | "leaving">, CallerQuota {
   /** Counts the request while it is in flight. */
   admission: BodyCounter;
   /** The `WWW-Authenticate` header for a fault, if it has one. */
@@ -49,7 +50,13 @@ export async function mcpEndpoint(
       );
     }
     const leaving = () => admission.leaving();
-    const exchange: Exchange = { ...dependencies, leaving, headers, accepts: admitted };
+    const exchange: Exchange = {
+      ...dependencies,
+      leaving,
+      headers,
+      versionHeader: header,
+      accepts: admitted,
+    };
     if (method !== "POST") {
       leaving();
       classify(undefined, header);
@@ -104,9 +111,10 @@ const isQuick = (message: Incoming): boolean =>
 /** Reads and counts a message, and looks up its target. Throws `too_many`, `insufficient_scope`. */
 async function receive(body: unknown, { registry, admit }: McpDependencies): Promise<Incoming> {
   const message = readable(body);
-  if (message.kind !== "response") await admit?.();
+  if (admit && message.kind !== "response") await admit();
   if (message.kind !== "request") return message;
-  const found = await find(message, registry);
+  const finding = find(message, registry);
+  const found = finding instanceof Promise ? await finding : finding;
   // Only known tools are counted: each name has its own counter, and callers could invent names.
   if (admit && found.entry && "tool" in found.entry) await admit(found.entry.tool?.tool.name);
   return found;

@@ -1,6 +1,6 @@
 import { completionIn, promptIn, resourceIn, toolIn } from "./wire/params.ts";
 import { Fault } from "../core/errors.ts";
-import type { Registry } from "../servlets/registry.ts";
+import type { Entry, Registry } from "../servlets/registry.ts";
 import type { FoundRequest, Method, MethodName, MethodRow } from "./method.ts";
 import { initialize, ping, setLevel } from "./legacy/introduction.ts";
 import * as inSession from "./legacy/session-methods.ts";
@@ -48,16 +48,27 @@ export const rowOf = (method: string): Method => (isMethod(method) ? methods[met
 
 const isMethod = (name: string): name is MethodName => Object.hasOwn(methods, name);
 
-/** Looks up what a request names. Throws `insufficient_scope`; any other fault takes the place of the entry. */
-export async function find(request: RpcRequest, registry: Registry): Promise<FoundRequest> {
+/**
+ * Looks up what a request names; at once where that is known. Throws `insufficient_scope`; any other fault takes the place of
+ * the entry.
+ */
+export function find(
+  request: RpcRequest,
+  registry: Registry,
+): FoundRequest | Promise<FoundRequest> {
   const row = rowOf(request.method);
   if (row.ref === undefined) return { ...request, row };
-  try {
-    return { ...request, row, entry: await registry.resolve(row.ref(request.params)) };
-  } catch (error) {
+  const found = (entry: Entry): FoundRequest => ({ ...request, row, entry });
+  const failed = (error: unknown): FoundRequest => {
     const fault = Fault.from(error);
     if (fault.code === "insufficient_scope") throw fault;
     return { ...request, row, entry: fault };
+  };
+  try {
+    const entry = registry.resolve(row.ref(request.params));
+    return entry instanceof Promise ? entry.then(found, failed) : found(entry);
+  } catch (error) {
+    return failed(error);
   }
 }
 

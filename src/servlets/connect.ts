@@ -76,7 +76,7 @@ export function connected(
         (program === undefined
           ? runLoaded!(bundled, run, call, deployment)
           : callExport(program, name, input, {
-              ...setupOf(bundled, deployment, { ...call, ...callPartsOf(call) }),
+              ...setupOf(bundled, deployment, Object.assign(call, callPartsOf(call))),
               recorded,
               ...begunBy(call),
               keeper,

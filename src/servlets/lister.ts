@@ -53,16 +53,19 @@ export class Lister {
     this.#parts = parts;
   }
 
+  /** The entries that all callers share, where they need not be asked for. */
+  get known(): Catalog | undefined {
+    const { value, at = 0 } = this.#shared ?? {};
+    return this.isDynamic && !isRecent(at, limits.dynamicListMs) ? undefined : value;
+  }
+
   /**
    * The entries that all callers share. Dynamic lists are refreshed every `limits.dynamicListMs`, without a
    * principal: they are the same for every caller.
    */
   async shared(): Promise<Catalog> {
-    if (
-      this.#shared !== undefined &&
-      (!this.isDynamic || isRecent(this.#shared.at, limits.dynamicListMs))
-    )
-      return this.#shared.value;
+    const { known } = this;
+    if (known !== undefined) return known;
     // The promise is not cached: in Workers one request cannot wait for I/O of another.
     const { servletOf } = this.#parts;
     const value = await this.#merge(this.#others, async (servlet) =>

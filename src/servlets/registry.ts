@@ -200,6 +200,11 @@ export class Registry {
   /** The newest version of each toolkit, which MCP clients see. */
   readonly servlets: readonly PreparedServlet[];
 
+  /** All entries, where they are known, so that nothing need be awaited. */
+  get known(): Catalog | undefined {
+    return this.#viewer === undefined ? this.#lister.known : undefined;
+  }
+
   /** All entries. Without a caller, those that all callers share. */
   async catalog(): Promise<Catalog> {
     if (this.#viewer === undefined) return this.#lister.shared();
@@ -215,33 +220,22 @@ export class Registry {
     );
   }
 
-  /** The entry of this reference. Throws `invalid_params`, `insufficient_scope`. */
-  async resolve(ref: CallRef): Promise<Entry> {
-    switch (ref.kind) {
-      case "tool": {
-        const tool = await this.#tool(ref.name);
-        const isCaller = isCallTool(tool);
-        // A call that goes on keeps the arguments that its profile gave it when it began, even if those were none.
-        const isAtProfile = this.#narrowing.profile !== undefined;
-        const { pinned: own = isAtProfile ? (tool.pinned ?? {}) : undefined } = ref;
-        // Those of a call of `call_tool` are for the tool that it names.
-        const pinned = isCaller ? undefined : own;
-        const { value, issues: others } = checkWithoutNulls(tool.input, {
-          ...ref.input,
-          ...pinned,
-        });
-        const given = Object.keys(pinned ?? {}).filter((name) => Object.hasOwn(ref.input, name));
-        const issues = given.length > 0 ? given.map(pinnedIssue) : others;
-        if (isCaller && issues === undefined) return this.#called(tool, { ...ref, input: value });
-        const entry = this.entryOf(tool, value, pinned);
-        if (issues === undefined) return entry;
-        const text = `Tool arguments do not match the input schema of ${ref.name}: ${describeIssues(issues)}.`;
-        const run = async (call: CallContext) => {
-          this.tellMisfit(tool, call);
-          return errorResult(text);
-        };
-        return { ...entry, misfit: text, run };
+  /** The entry of this reference; at once for a tool whose catalog is known. Throws `invalid_params`, `insufficient_scope`. */
+  resolve(ref: CallRef): Entry | Promise<Entry> {
+    if (ref.kind === "tool") {
+      const tool = this.#lister.known?.tools.get(ref.name);
+      if (tool !== undefined) {
+        this.demand(tool);
+        return this.#called(tool, ref);
       }
+    }
+    return this.#resolve(ref);
+  }
+
+  async #resolve(ref: CallRef): Promise<Entry> {
+    switch (ref.kind) {
+      case "tool":
+        return this.#called(await this.#tool(ref.name), ref);
       case "prompt": {
         const { servlet, own, prompt } = await this.#prompt(ref.name);
         const run = async (call: CallContext) => {
@@ -265,8 +259,31 @@ export class Registry {
     }
   }
 
+  /** The entry of a call of this tool. */
+  #called(tool: ToolEntry, ref: CallRef & { kind: "tool" }): Entry | Promise<Entry> {
+    const isCaller = isCallTool(tool);
+    // A call that goes on keeps the arguments that its profile gave it when it began, even if those were none.
+    const isAtProfile = this.#narrowing.profile !== undefined;
+    const { pinned: own = isAtProfile ? (tool.pinned ?? {}) : undefined } = ref;
+    // Those of a call of `call_tool` are for the tool that it names.
+    const pinned = isCaller ? undefined : own;
+    const whole = pinned === undefined ? ref.input : { ...ref.input, ...pinned };
+    const { value, issues: others } = checkWithoutNulls(tool.input, whole);
+    const given = Object.keys(pinned ?? {}).filter((name) => Object.hasOwn(ref.input, name));
+    const issues = given.length > 0 ? given.map(pinnedIssue) : others;
+    if (isCaller && issues === undefined) return this.#named(tool, { ...ref, input: value });
+    const entry = this.entryOf(tool, value, pinned);
+    if (issues === undefined) return entry;
+    const text = `Tool arguments do not match the input schema of ${ref.name}: ${describeIssues(issues)}.`;
+    const run = async (call: CallContext) => {
+      this.tellMisfit(tool, call);
+      return errorResult(text);
+    };
+    return { ...entry, misfit: text, run };
+  }
+
   /** The entry of the tool that a call of `call_tool` names: from here on it is a call of that tool. */
-  async #called(caller: ToolEntry, { input, pinned }: CallRef & { kind: "tool" }): Promise<Entry> {
+  async #named(caller: ToolEntry, { input, pinned }: CallRef & { kind: "tool" }): Promise<Entry> {
     const { name, arguments: given = {} } = input as { name: string; arguments?: Json };
     try {
       const called = await this.#tool(name);

@@ -93,24 +93,21 @@ function faultVerdict(error: unknown): Verdict {
   return { outcome: code, ...(TOLD.has(code) && { message }) };
 }
 
-function tell(
-  { began, call, deployment, ...about }: Watched,
-  ending: Ending | undefined,
-  { outcome, message }: Verdict,
-): void {
+function tell(watched: Watched, ending: Ending | undefined, { outcome, message }: Verdict): void {
+  const { servlet, export: run, given, began, call, deployment } = watched;
   const { principal, client, subject, taskId, recorded, fuelUsed = 0 } = call;
   const { record, count } = deployment;
   const failure = outcome === "returned" || outcome === "waits" ? undefined : failureOf(outcome);
   const ms = Date.now() - began;
   if (count !== undefined) {
     // The address of a resource may say something of its caller, and there are any number.
-    const tool = subject === undefined || subject.includes(":") ? about.export : subject;
+    const tool = subject === undefined || subject.includes(":") ? run : subject;
     const fuel = Math.max(0, fuelIn(ending) - fuelUsed);
     const { name: caller } = principal;
-    const run: CountedRun = { servlet: about.servlet, tool, caller, outcome, ms, fuel };
-    count(
-      failure ? { ...run, message: briefly(message ?? ""), ...(taskId && { task: taskId }) } : run,
-    );
+    const counted: CountedRun = { servlet, tool, caller, outcome, ms, fuel };
+    if (failure) counted.message = briefly(message ?? "");
+    if (failure && taskId) counted.task = taskId;
+    count(counted);
   }
   if (!failure && !(record && Math.random() < record.share)) return;
   const line: RunLine = {
@@ -119,7 +116,9 @@ function tell(
     principal: principal.name,
     protocol: client.protocolVersion,
     subject,
-    ...about,
+    servlet,
+    export: run,
+    given,
     outcome,
     ms,
     gave: ending?.kind === "returned" ? (ending.output?.length ?? 0) : 0,
@@ -127,7 +126,7 @@ function tell(
     ...(message !== undefined && { message }),
     ...(failure && { advice: failure.advice }),
   };
-  if (record === undefined) deployment.log(about.servlet, "error", textOf(line));
+  if (record === undefined) deployment.log(servlet, "error", textOf(line));
   else record.print(record.format === "json" ? printableJson(line) : textOf(line));
 }
 

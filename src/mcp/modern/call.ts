@@ -54,8 +54,9 @@ export async function answerCall(
     checkParamHeaders(exchange.headers, tool.tool, params["arguments"]);
   const link = linkOf(exchange.pages, tool);
   const kept = taskCallOf(entry, plain, link);
-  const promoter = tool && promoterOf(tool, { exchange, call: plain, kept });
-  const handOver = tool && handingOver(kept, exchange.tasks);
+  const about = () => aboutOf(entry);
+  const promoter = tool && promoterOf(tool, { exchange, call: plain, kept, about });
+  const handOver = tool && handingOver(kept, exchange.tasks, about);
   const isSilent = handOver !== undefined && !exchange.accepts.sse;
   const call = {
     ...plain,
@@ -157,36 +158,39 @@ function servletFault(error: unknown): Fault {
   return fault;
 }
 
-/** The call as a task stores it. */
-function taskCallOf(entry: Entry, call: ModernCall, link: ReturnType<typeof linkOf>): TaskCall {
-  const { id, meta, principal, client, trace } = call;
-  const { ref } = entry;
-  return {
-    ...{ id, meta, principal, client, trace, ref },
-    // Most calls become no task.
-    get about() {
-      return aboutOf(entry);
-    },
-    ...link,
-  };
+/** The call as a task stores it, without its description for lists: most calls become no task. */
+function taskCallOf(
+  { ref }: Entry,
+  { id, meta, principal, client, trace }: ModernCall,
+  linked: ReturnType<typeof linkOf>,
+): TaskCall {
+  const call: TaskCall = { id, meta, principal, client, trace, ref };
+  if (linked) call.link = linked.link;
+  return call;
 }
 
 /** Undefined if the tool's calls never become tasks or its client supports none. Throws `missing_capability`. */
 function promoterOf(
   tool: ToolEntry,
-  { exchange, call, kept }: { exchange: Exchange; call: ModernCall; kept: TaskCall },
+  {
+    exchange,
+    call,
+    kept,
+    about,
+  }: { exchange: Exchange; call: ModernCall; kept: TaskCall; about: () => TaskCall["about"] },
 ): Promotions | undefined {
   const { tasks } = exchange;
   const mode = taskMode(tool);
   if (mode === "required") demandTasks(call.client);
+  if (tasks === undefined || !takesTasks(call.client)) return undefined;
   const gate = taskGate(mode);
-  if (tasks === undefined || gate === undefined || !takesTasks(call.client)) return undefined;
+  if (gate === undefined) return undefined;
   let message: string | undefined;
   const create = async (
     changes: Partial<TaskCall>,
     { end, id }: { end?: TaskEnd; id?: string } = {},
   ) => {
-    const made = { ...kept, ...changes };
+    const made = { ...kept, about: about(), ...changes };
     // A retry of a request that goes on from a state creates the same task.
     const known = id === undefined ? {} : { id, isRetried: true };
     return createTaskResult(await tasks.create(made, end, known));

@@ -48,7 +48,7 @@ export async function handleModern(
       "The body is a JSON-RPC response. This protocol version takes requests and notifications only.",
     );
   }
-  checkVersionHeader(exchange.headers, version);
+  checkVersionHeader(exchange.versionHeader, version);
   if (!MODERN_VERSIONS.includes(version)) {
     throw new Fault(
       "unsupported_version",

@@ -21,6 +21,8 @@ export interface Exchange extends Pick<CallerQuota, "countStored"> {
   /** Identifies the caller again. Throws where its credentials are no longer valid. */
   identify?(): Promise<Principal>;
   headers: Headers;
+  /** `MCP-Protocol-Version`, one of the headers. */
+  versionHeader: string | undefined;
   accepts: Accepts;
   /** The principal's hub; absent if clients cannot subscribe. */
   hub?: (() => DurableObjectStub<Hub>) | undefined;

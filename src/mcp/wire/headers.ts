@@ -9,18 +9,20 @@ import type { FoundRequest } from "../method.ts";
 import { paramHeaders } from "../../servlets/param-headers.ts";
 
 /** Throws `header_mismatch`. */
-export function checkVersionHeader(headers: Headers, version: string): void {
-  agree(headers, "mcp-protocol-version", version);
+export function checkVersionHeader(given: string | undefined, version: string): void {
+  agree("mcp-protocol-version", given, version);
 }
 
 /** Throws `header_mismatch`. */
 export function checkHeaders(headers: Headers, { method, params, row }: FoundRequest): void {
-  agree(headers, "mcp-method", method);
+  agree("mcp-method", headers.get("mcp-method"), method);
   const part = row.namedBy;
   const name = part === undefined ? undefined : params[part];
+  if (typeof name !== "string") return;
+  const given = headers.get("mcp-name");
   // FastMCP sends none with `tasks/*`. Its body names the task unambiguously.
-  const isLenient = part === "taskId" && !headers.has("mcp-name");
-  if (typeof name === "string" && !isLenient) agree(headers, "mcp-name", name, decoded);
+  if (part === "taskId" && given === null) return;
+  agree("mcp-name", given, name, decoded);
 }
 
 /** Checks the `Mcp-Param-*` headers of a tool's call. Throws `header_mismatch`. */
@@ -44,14 +46,14 @@ export function checkParamHeaders(headers: Headers, tool: Tool, args: unknown): 
 }
 
 function agree(
-  headers: Headers,
   header: string,
+  given: string | null | undefined,
   expected: string,
   read: (value: string, header: string) => string = (value) => value,
 ): void {
-  const given = headers.get(header)?.trim();
-  if (given === undefined) throw mismatch(`${header} is missing`);
-  if (read(given, header) !== expected) throw mismatch(`${header} is not what the body says`);
+  if (given === null || given === undefined) throw mismatch(`${header} is missing`);
+  if (read(given.trim(), header) !== expected)
+    throw mismatch(`${header} is not what the body says`);
 }
 
 /** A header's value, decoded if it is `=?base64?…?=`. */

@@ -89,7 +89,7 @@ export async function listPage(
   registry: Registry,
   { capabilities }: Pick<ClientDescription, "capabilities">,
 ): Promise<Json> {
-  const { lists } = await registry.catalog();
+  const { lists } = registry.known ?? (await registry.catalog());
   return pageOf(kind, (showsViews(capabilities) ? lists : withoutViews(lists))[kind], cursor);
 }
 

@@ -92,7 +92,8 @@ export function mediaType(value: string): string {
 export function present(value: unknown, name: string): Json {
   if (!isObject(value)) throw bad(`${name} is not an object`);
   let kept = value;
-  for (const [key, member] of Object.entries(value)) {
+  for (const key of Object.keys(value)) {
+    const member = value[key];
     const isNested = typeof member === "object" && member !== null;
     const own = isNested || key === "mimeType" ? tidied(key, member) : member;
     const isKept = own !== null && (!Object.hasOwn(FITS, key) || FITS[key]!(own));

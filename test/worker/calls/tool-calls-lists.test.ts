@@ -76,7 +76,7 @@ test("whether a user must allow a tool is found out once, and again once it may 
   };
   const servlets = [asking, annotated(false)];
   const deployment = { ...deploymentOf(readSettings(env), env), toolCaller };
-  const find: FindTool = () => (ref) => new Registry({ servlets }, deployment).resolve(ref);
+  const find: FindTool = () => async (ref) => new Registry({ servlets }, deployment).resolve(ref);
   const ask = async (asks: Asks) => {
     rows.push("ask");
     const accepted = { result: { action: "accept", content: {} } };
