@@ -158,11 +158,12 @@ export function createApp(server: Server) {
     );
 
   /** A handler of MCP requests for the whole server or a profile, whose callers `identify` knows. */
-  function mcpFor(identify: (raw: Request) => Promise<Principal>, profile?: string) {
+  function mcpFor(identify: (raw: Request) => Principal | Promise<Principal>, profile?: string) {
     const introduced = profile === undefined ? introduction : introductions.get(profile)!;
     return async ({ req: { raw } }: Context): Promise<Response> => {
-      const principal = await identify(raw);
-      const registry = (await serving.registry()).for({ principal });
+      const identified = identify(raw);
+      const principal = identified instanceof Promise ? await identified : identified;
+      const registry = (serving.known ?? (await serving.registry())).for({ principal });
       const admission = rateLimiter.enterQuickly(callerKey(principal), raw);
       const { quota } = admission;
       return admission.until(
@@ -173,7 +174,7 @@ export function createApp(server: Server) {
           introduction: introduced,
           registry,
           principal,
-          identify: () => identify(raw),
+          identify: async () => identify(raw),
           hub: hubs && (() => hubs.getByName(hubNameOf(principal, env))),
           vault: server.vault,
           tasks: tasks?.(principal, quota.countStored),

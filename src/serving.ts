@@ -112,11 +112,17 @@ export class Serving {
     };
   }
 
-  /** Everything that is served. Throws `unavailable` (retry after 1 s) until the installed servlets were first read. */
-  async registry(): Promise<Registry> {
+  /** Everything that is served, where that need not be asked for. */
+  get known(): Registry | undefined {
     const { registry, at } = this.#known;
     if (this.#nearInstalls === undefined || isRecent(at, limits.installsMs)) return registry;
-    if (this.#isAsking && isRecent(at, limits.installsStaleMs)) return registry;
+    return this.#isAsking && isRecent(at, limits.installsStaleMs) ? registry : undefined;
+  }
+
+  /** Everything that is served. Throws `unavailable` (retry after 1 s) until the installed servlets were first read. */
+  async registry(): Promise<Registry> {
+    const { known } = this;
+    if (known !== undefined) return known;
     this.#isAsking = true;
     try {
       await this.#ask();

@@ -35,7 +35,8 @@ export class Admissions {
    * Callers without a key are counted by bytes only, all together.
    */
   enter(caller: string | undefined, request: Request, quota: CallerQuota): Admission {
-    this.#forgetOld();
+    const now = Date.now();
+    this.#forgetOld(now);
     const { concurrentCalls } = limits;
     const counted = caller === undefined ? NOBODY : countedBy(caller);
     let isBusy = false;
@@ -49,7 +50,7 @@ export class Admissions {
     if (leavesTooMuch(owner))
       throw tooMany(1000, `bytes of answers that were not read yet (${unreadOf(owner)})`);
     for (const { key } of counted) this.#places.set(key, this.#placesOf(key) + 1);
-    const admission = new Admission(this, request, { owner, counted, quota });
+    const admission = new Admission(this, request, { owner, counted, quota, began: now });
     if (isBusy) admission.leaving();
     else this.#unwatched.add(admission);
     return admission;
@@ -59,9 +60,7 @@ export class Admissions {
    * Gives back what old admissions hold that do not listen: their clients have left. Requests that wait for longer than a
    * body may take do listen.
    */
-  #forgetOld(): void {
-    if (this.#unwatched.size === 0) return;
-    const now = Date.now();
+  #forgetOld(now: number): void {
     for (const admission of this.#unwatched) {
       // A later time is from before the clock was set back.
       if (admission.began <= now && now - admission.began <= limits.bodyMs) return;
@@ -116,6 +115,8 @@ interface Visitor {
   /** Under which its place is counted. */
   counted: readonly Counted[];
   quota: CallerQuota;
+  /** When it came, in Unix ms. */
+  began: number;
 }
 
 /**
@@ -125,8 +126,7 @@ interface Visitor {
  * more than a short body, or holds what others could miss: a place beyond half of its caller's, or much of the room.
  */
 export class Admission implements BodyCounter {
-  /** Unix time in ms. */
-  readonly began = Date.now();
+  readonly began: number;
   readonly #admissions: Admissions;
   readonly #request: Request;
   readonly #visitor: Visitor;
@@ -140,6 +140,7 @@ export class Admission implements BodyCounter {
     this.#admissions = admissions;
     this.#request = request;
     this.#visitor = visitor;
+    this.began = visitor.began;
   }
 
   get quota(): CallerQuota {

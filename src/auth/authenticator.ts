@@ -25,8 +25,8 @@ export interface Authenticator {
   keys: KnownKeys;
   /** The means of authentication for people; empty where none is required. */
   proof: "" | "key" | "sign-in";
-  /** The caller of the whole server, or of a profile. Throws `unauthorized`, `insufficient_scope`, `invalid_request`, `forbidden`, `unavailable`. */
-  identify(request: Request, profile?: string): Promise<Principal>;
+  /** The caller of the whole server, or of a profile; at once where no authentication is required. Throws `unauthorized`, `insufficient_scope`, `invalid_request`, `forbidden`, `unavailable`. */
+  identify(request: Request, profile?: string): Principal | Promise<Principal>;
   /**
    * One who may operate the server: by a key or a sign-in with the scope `operator`, or from this machine where no
    * authentication is configured. Throws as `identify`.
@@ -94,8 +94,12 @@ export function createAuthenticator(
     ...{ expires, isForProfile },
   });
 
-  async function identify(request: Request, profile?: string): Promise<Principal> {
-    if (isOpen) return atProfile({ principal: anonymousAt(request) }, profile);
+  const identify = (request: Request, profile?: string): Principal | Promise<Principal> =>
+    isOpen
+      ? atProfile({ principal: anonymousAt(request) }, profile)
+      : authenticated(request, profile);
+
+  async function authenticated(request: Request, profile?: string): Promise<Principal> {
     if (hasQueryToken(request.url)) {
       throw new Fault(
         "invalid_request",

@@ -62,6 +62,8 @@ function checkShape(body: unknown): void {
 
 /** Counts the bytes of a request's body for its caller. */
 export interface BodyCounter {
+  /** When the request came, in Unix ms. */
+  readonly began: number;
   /** Throws `too_many`, or `unavailable` where the server is full. */
   countBody(bytes: number): void;
   /** Called before the request waits for more than a short body. */
@@ -105,20 +107,20 @@ export function streamResponse(
  * where no length is announced, as they come. Returns undefined for a body of more than `most` bytes, of which no more
  * are read. Throws `too_many`, `unavailable`, `too_slow`, `invalid_request` for a bad length, or where its sender leaves.
  */
-export async function bodyText(
+export function bodyText(
   request: Request,
   most: number,
   counter = bodyCounters.get(request),
 ): Promise<string | undefined> {
   const announced = lengthOf(request);
-  if (announced !== undefined && announced > most) return undefined;
-  if (announced === 0) return "";
+  if (announced !== undefined && announced > most) return Promise.resolve(undefined);
+  if (announced === 0) return Promise.resolve("");
   if (announced !== undefined) counter?.countBody(announced);
   // Without a look at its stream, which workerd makes only then.
   if (announced !== undefined && announced <= limits.smallAnswer)
-    return shortText(request, announced);
+    return shortText(request, announced, counter?.began);
   const { body } = request;
-  if (body === null) return "";
+  if (body === null) return Promise.resolve("");
   counter?.leaving();
   return inTime((late) =>
     announced === undefined
@@ -139,9 +141,9 @@ async function inTime<T>(read: (late: Promise<never>) => Promise<T>): Promise<T>
 }
 
 /** A short body of this length as text: by a reader it takes three times as long. Throws as `bodyText`. */
-function shortText(request: Request, length: number): Promise<string> {
+function shortText(request: Request, length: number, began?: number): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const wait = new BodyWait(reject, { isShort: true });
+  const wait = new BodyWait(reject, { isShort: true, now: began });
   const read = (text: string) => {
     wait.end();
     if (text.length > length) reject(tooLong(length));
@@ -181,8 +183,10 @@ class BodyWait {
   readonly refuse: (why: Fault) => void;
   readonly #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(refuse: (why: Fault) => void, { isShort }: { isShort: boolean }) {
-    const now = Date.now();
+  constructor(
+    refuse: (why: Fault) => void,
+    { isShort, now = Date.now() }: { isShort: boolean; now?: number | undefined },
+  ) {
     const untimedMs = Math.floor(limits.bodyMs / 60);
     this.refuse = refuse;
     this.until = now + limits.bodyMs;

@@ -10,6 +10,7 @@ import { find } from "./methods.ts";
 import { handleModern } from "./modern/handle.ts";
 import { classify, isModern } from "./wire/classify.ts";
 import type { Exchange } from "./wire/exchange.ts";
+import type { Registry } from "../servlets/registry.ts";
 import { idOf, readable } from "./wire/message.ts";
 import { acceptsIn, refusalResponse } from "./wire/reply.ts";
 
@@ -67,7 +68,8 @@ export async function mcpEndpoint(
     const { era, version } = classify(body, header);
     if (mayWait(dependencies)) leaving();
     if (era === "modern") {
-      const message = await receive(body, dependencies);
+      const receiving = receive(body, dependencies);
+      const message = receiving instanceof Promise ? await receiving : receiving;
       if (!isQuick(message)) leaving();
       return await handleModern(message, version, exchange);
     }
@@ -108,14 +110,28 @@ const mayWait = ({ admit, registry }: McpDependencies): boolean =>
 const isQuick = (message: Incoming): boolean =>
   message.kind === "request" && (message.row.list !== undefined || runsHere(message.entry));
 
-/** Reads and counts a message, and looks up its target. Throws `too_many`, `insufficient_scope`. */
-async function receive(body: unknown, { registry, admit }: McpDependencies): Promise<Incoming> {
+/**
+ * Reads and counts a message, and looks up its target; at once where nothing is counted and the target is known. Throws
+ * `too_many`, `insufficient_scope`.
+ */
+function receive(
+  body: unknown,
+  { registry, admit }: McpDependencies,
+): Incoming | Promise<Incoming> {
   const message = readable(body);
-  if (admit && message.kind !== "response") await admit();
+  if (admit) return count(message, registry, admit);
+  return message.kind === "request" ? find(message, registry) : message;
+}
+
+async function count(
+  message: ReturnType<typeof readable>,
+  registry: Registry,
+  admit: NonNullable<CallerQuota["admit"]>,
+): Promise<Incoming> {
+  if (message.kind !== "response") await admit();
   if (message.kind !== "request") return message;
-  const finding = find(message, registry);
-  const found = finding instanceof Promise ? await finding : finding;
+  const found = await find(message, registry);
   // Only known tools are counted: each name has its own counter, and callers could invent names.
-  if (admit && found.entry && "tool" in found.entry) await admit(found.entry.tool?.tool.name);
+  if (found.entry && "tool" in found.entry) await admit(found.entry.tool?.tool.name);
   return found;
 }

@@ -1,5 +1,6 @@
 import { limits } from "../core/limits.ts";
 import { beginningOf, printable } from "../core/text.ts";
+import { runsOf } from "../settings/env.ts";
 import { parseTraceparent, placeIn, type Trace } from "./trace-context.ts";
 import { sampledAfter, sampledAnew, traceSettings, type TraceSettings } from "./trace-settings.ts";
 
@@ -42,13 +43,16 @@ let platform: Platform | undefined;
 /** Undefined if the platform itself exports the spans: its ids are not available here. */
 let exported: TraceSettings | undefined;
 
-/** Records spans with the platform's tracing API; without one, no spans are recorded. Throws an `Error` for a setting that is not valid. */
+/**
+ * Records spans with the platform's tracing API; without one, no spans are recorded. Nor are they on a machine of one's own
+ * without a collector: there nobody listens, and to ask the platform costs a small call some percent. Throws an `Error` for a
+ * setting that is not valid.
+ */
 export function configureTracing(tracing: Platform | undefined, env: object): void {
-  platform = tracing;
-  exported = undefined;
-  if (!Object.keys(env).some((name) => name.startsWith("OTEL_"))) return;
-  const settings = traceSettings(env);
-  if (settings.endpoint !== undefined) exported = settings;
+  const isExporting = Object.keys(env).some((name) => name.startsWith("OTEL_"));
+  const settings = isExporting ? traceSettings(env) : undefined;
+  exported = settings?.endpoint === undefined ? undefined : settings;
+  platform = runsOf(env) !== undefined && exported === undefined ? undefined : tracing;
 }
 
 /**

@@ -128,19 +128,22 @@ export function instantiate(code: Code, guest: Guest): Instance {
 /** Runs a function that the instance exports; returns its code, which comes later only from an instance that suspends. */
 export function runExport(instance: Instance, name: string): number | Promise<number> {
   const { suspends, exports, guest } = instance;
+  const call = exports[name] as () => number | undefined;
   try {
-    if (suspends) return promisingOf(instance, name)().then((code) => code ?? 0);
-    return (exports[name] as () => number | undefined)() ?? 0;
+    if (suspends) return promisingOf(instance, name, call)().then((code) => code ?? 0);
+    return call() ?? 0;
   } finally {
     guest!.count();
   }
 }
 
-function promisingOf(instance: Instance, name: string): () => Promise<number | undefined> {
-  const made = (instance.promising ??= new Map());
-  return made.getOrInsertComputed(name, () =>
-    WebAssembly.promising(instance.exports[name] as () => number | undefined),
-  );
+function promisingOf(
+  instance: Instance,
+  name: string,
+  call: () => number | undefined,
+): () => Promise<number | undefined> {
+  const made: NonNullable<Instance["promising"]> = (instance.promising ??= new Map());
+  return made.getOrInsertComputed(name, () => WebAssembly.promising(call));
 }
 
 /** Names of WASI's functions on files. */

@@ -64,7 +64,7 @@ export async function handleModern(
   if (stream) return inRequestSpan(received, start, () => stream(message, exchange, client));
   const answering = new Answering(exchange);
   const reply = replyTo(message, exchange, { client, meta, answering });
-  return await answering.response(inRequestSpan(received, start, reply));
+  return answering.response(inRequestSpan(received, start, reply));
 }
 
 interface About {

@@ -24,6 +24,8 @@ export function content(value: unknown): McpContentBlock {
   switch (type) {
     case "text": {
       const text = string(block["text"], "a text block's text");
+      const isValid = block["type"] === type && block["text"] === text;
+      if (isValid && !("mimeType" in block) && !("data" in block)) return { ...block, type, text };
       // Text blocks have no mimeType in the protocol.
       const { mimeType: _, ...rest } = withoutEmpty(block, ["data"]);
       return { ...rest, type, text };

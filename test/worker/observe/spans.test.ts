@@ -117,6 +117,14 @@ test("if the platform exports spans with its own ids, requests carry the caller'
   expect(spans[0]!.attributes).toEqual({ "edge_servlets.parent": PARENT });
 });
 
+test("there are no spans on a machine of one's own without a collector, where nobody listens", async () => {
+  configureTracing(recorder, { EDGE_SERVLETS_RUNS: "self-hosted" });
+  await inRequestSpan(undefined, start, async (trace) => expect(trace).toBe(undefined));
+  configureTracing(recorder, { EDGE_SERVLETS_RUNS: "self-hosted", ...EXPORTED });
+  await inRequestSpan(undefined, start, async () => {});
+  expect(spans.map(({ name }) => name)).toEqual(["tools/call greet"]);
+});
+
 test("a failed request to a host records only the class of the error", async () => {
   await inRequestSpan(undefined, start, async (trace) => {
     const request = new Request("https://example.com/secret", { method: "PURGE" });
