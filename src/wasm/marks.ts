@@ -37,8 +37,11 @@ export interface Range {
   to: number;
 }
 
-/** The ranges of a memory of `length` bytes that may have been written, in order; clears their marks. Each begins with a mark. */
-export function takeWritten(all: Uint8Array, length: number): Range[] {
+/**
+ * The ranges of a memory of `length` bytes that may have been written, in order; clears their marks. Each begins with a mark.
+ * Those with no more than `gap` bytes between them are one.
+ */
+export function takeWritten(all: Uint8Array, length: number, gap = 0): Range[] {
   const marks = all.subarray(0, length / MARKED);
   const words = new Uint32Array(marks.buffer, marks.byteOffset, marks.length / 4);
   const ranges: Range[] = [];
@@ -49,7 +52,10 @@ export function takeWritten(all: Uint8Array, length: number): Range[] {
     while (marks[at] === 0) at++;
     const from = at * MARKED;
     while (at < marks.length && marks[at] !== 0) marks[at++] = 0;
-    ranges.push({ from, to: Math.min(at * MARKED + SPILL, length) });
+    const to = Math.min(at * MARKED + SPILL, length);
+    const last = ranges.at(-1);
+    if (last !== undefined && from - last.to <= gap) last.to = to;
+    else ranges.push({ from, to });
     // Its other marks are looked at again.
     word = Math.floor(at / 4) - 1;
   }
