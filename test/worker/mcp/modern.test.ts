@@ -41,7 +41,7 @@ describe("results", () => {
   test("of tools/list are the same as events, and repeat the id of each request", async () => {
     const { body, headers } = modern("tools/list");
     const { result } = await ask("tools/list");
-    for (const id of [2, "zwei – \u{1f600}"]) {
+    for (const id of [2, "2", 2, "zwei – \u{1f600}"]) {
       const accept = { accept: "text/event-stream" };
       for (const more of [{}, accept]) {
         const answer = await answerOf(await post({ ...body, id }, { ...headers, ...more }));
