@@ -92,12 +92,16 @@ export function bytesResponse(bytes: Uint8Array, init: ResponseInit): Response {
   return response;
 }
 
-/** A stream of events as a response, or such a response from a Durable Object. */
+/** A stream of events as a response. */
 export function streamResponse(
   body: ReadableStream<Uint8Array>,
   headers: ResponseInit["headers"] = eventHeaders,
 ): Response {
-  const response = new Response(body, { headers });
+  return asStream(new Response(body, { headers }));
+}
+
+/** The response, counted as an event stream until its client has read it: for those that come from Durable Objects. */
+export function asStream(response: Response): Response {
   heldResponses.set(response, "stream");
   return response;
 }

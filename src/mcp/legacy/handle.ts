@@ -5,7 +5,7 @@ import type { Sessions } from "./sessions.ts";
 import { TicketSession, type NamedSession } from "./ticket-session.ts";
 import { answerTicket, wasSilent } from "./ticket-calls.ts";
 import { Fault, report } from "../../core/errors.ts";
-import { eventHeaders, streamResponse, textResponse } from "../../http/body.ts";
+import { asStream, eventHeaders, streamResponse, textResponse } from "../../http/body.ts";
 import { limits } from "../../core/limits.ts";
 import { isObject, type Json, type Principal } from "../../core/model.ts";
 import { stringBytes, textIn } from "../../core/text.ts";
@@ -104,6 +104,7 @@ async function postToSession(
   const headers = traceInHeaders(exchange.headers);
   const trace = isListening() ? { ...headers, isRecorded: true } : headers;
   const post = { messages, isBatch, accepts, scopes, trace, pages, begun };
+  exchange.leaving();
   const response = await session.post(post).catch((error: unknown) => {
     throw afterSending({ hasSent: messages.some(runsServlet) }, error);
   });
@@ -168,8 +169,7 @@ const runsServlet = (message: unknown): boolean =>
   isObject(message) && canAsk(rowOf(textIn(message["method"])));
 
 function responseOf(reply: Response | Reply): Response {
-  if (reply instanceof Response)
-    return reply.body === null ? reply : streamResponse(reply.body, reply.headers);
+  if (reply instanceof Response) return reply.body === null ? reply : asStream(reply);
   return reply.status === 202 ? new Response(null, { status: 202 }) : replyResponse(reply);
 }
 
