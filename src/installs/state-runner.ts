@@ -11,7 +11,6 @@ import { importInto } from "../state/state-import.ts";
 import { heldStream, steady } from "../state/state-streams.ts";
 import { putRows, rowsAt, type Position, type StoredRow } from "../storage/stored-rows.ts";
 import { Fault } from "../core/errors.ts";
-import { sealingWith } from "../files/sealing.ts";
 import { configureLimits } from "../core/limits.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import { userFunctions } from "../servlets/hyper/functions.ts";
@@ -57,7 +56,7 @@ export function stateFacetOf({ limits: given, ...code }: StateCode | Pick<StateC
 
     /** The state as it is stored, of which nothing is known yet. */
     #newState() {
-      return new ScopeState(this.ctx.storage, sealingWith(this.ctx.props.key));
+      return new ScopeState(this.ctx.storage, this.ctx.props.key);
     }
 
     run(run: StateRun, hooks: StateHooks): Promise<Settled<PlainEnding>> {

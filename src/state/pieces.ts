@@ -2,7 +2,7 @@
 import { BLOCK, type Range } from "../wasm/marks.ts";
 
 /** Bytes that are compared and stored as a whole: most pieces are one or two of these cells. */
-const CELL = 16;
+export const CELL = 16;
 export const CELLS = BLOCK / CELL;
 /** Before each piece, in one word: its first cell in the memory, and in the lowest byte how many follow that. */
 const HEAD = 4;
@@ -64,10 +64,15 @@ export function piecesOf(memory: Uint8Array, cells: readonly number[]): Uint8Arr
   return pieces.subarray(0, end);
 }
 
+/** Bytes of a block, from its first cell that they have. */
+export interface Piece {
+  nth: number;
+  cell: number;
+  bytes: Uint8Array;
+}
+
 /** The pieces, each with its block and its first cell there. */
-export function* inPieces(
-  pieces: Uint8Array,
-): Generator<{ nth: number; cell: number; bytes: Uint8Array }> {
+export function* inPieces(pieces: Uint8Array): Generator<Piece> {
   const heads = new DataView(pieces.buffer, pieces.byteOffset);
   for (let begin = 0; begin < pieces.length;) {
     const head = heads.getUint32(begin);
@@ -82,12 +87,6 @@ export function* inPieces(
 const words = ({ buffer, byteOffset, length }: Uint8Array) =>
   new Int32Array(buffer, byteOffset, length / WORD);
 
-/** Puts a piece into its block, where its bytes are known, and marks its cells as changed. */
-export function putPiece(
-  { cell, bytes }: { cell: number; bytes: Uint8Array },
-  block: Uint8Array | undefined,
-  changed: Uint8Array,
-): void {
-  block?.set(bytes, cell * CELL);
-  changed.fill(1, cell, cell + bytes.length / CELL);
-}
+/** Puts a piece into its block. */
+export const putPiece = (block: Uint8Array, { cell, bytes }: Piece): void =>
+  block.set(bytes, cell * CELL);

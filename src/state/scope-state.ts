@@ -4,7 +4,7 @@ import { FileSystemError } from "../files/errors.ts";
 import { FileStore } from "../files/file-store.ts";
 import type { Files } from "../files/files.ts";
 import { parseMounts } from "../files/mounts.ts";
-import type { Sealing } from "../files/sealing.ts";
+import { sealingWith } from "../files/sealing.ts";
 import type { Sql } from "../files/sql.ts";
 import { limits } from "../core/limits.ts";
 import type { Notification } from "../core/model.ts";
@@ -26,7 +26,7 @@ import type { Guest } from "../wasm/guest.ts";
 import type { Instance } from "../wasm/link.ts";
 import { borrow, usedWhenPristine } from "../wasm/pool.ts";
 import { keepInstance, takeKept, type Kept } from "./kept-instances.ts";
-import type { KnownBlocks } from "./state-blocks.ts";
+import type { KnownBlocks, Write } from "./state-blocks.ts";
 import {
   changeOf,
   plainEnding,
@@ -40,6 +40,7 @@ import {
   StateRows,
   type Changed,
 } from "./state-rows.ts";
+import { StateSealing } from "./state-sealing.ts";
 
 /**
  * Of the bytes that a caller may still store, those that files leave for the memory that their call changes, or half
@@ -94,15 +95,22 @@ interface Running extends ScopeRun {
  */
 export class ScopeState {
   readonly #storage: StateStorage;
-  readonly #sealing: Sealing;
-  rows: StateRows;
-  files: FileStore;
+  readonly #key: Uint8Array;
+  rows!: StateRows;
+  files!: FileStore;
 
-  constructor(storage: StateStorage, sealing: Sealing) {
+  /** Everything is sealed under keys that are derived from this one, of 32 bytes. */
+  constructor(storage: StateStorage, key: Uint8Array) {
     this.#storage = storage;
-    this.#sealing = sealing;
-    this.rows = new StateRows(storage.sql, sealing);
-    this.files = new FileStore(storage.sql, sealing);
+    this.#key = key;
+    this.#open();
+  }
+
+  /** Begins to read the database anew. */
+  #open(): void {
+    const sealing = sealingWith(this.#key);
+    this.rows = new StateRows(this.#storage.sql, new StateSealing(this.#key, sealing));
+    this.files = new FileStore(this.#storage.sql, sealing);
   }
 
   /** Runs an export, and stores what it has changed before its ending is returned. */
@@ -113,7 +121,7 @@ export class ScopeState {
     // A call that another one has made has its seed from that, also where nothing of it was kept.
     const isMade = run.isDurable && seed !== undefined;
     const known = recorded ?? (isMade ? { head: { seed }, entries: [] } : undefined);
-    const before = known && this.#endingOf(known, servlet);
+    const before = known && (await this.#endingOf(known, servlet));
     if (before !== undefined) {
       // The caller of the earlier run may have died before it passed them on.
       const { notices, after: first } = before.said;
@@ -150,9 +158,9 @@ export class ScopeState {
   }
 
   /** The stored ending of a call. Throws `unavailable` where it cannot be read. */
-  #endingOf(call: RecordedCall, { name }: KeptServlet): Ended | undefined {
+  async #endingOf(call: RecordedCall, { name }: KeptServlet): Promise<Ended | undefined> {
     try {
-      return this.rows.ending(call);
+      return await this.rows.ending(call);
     } catch (error) {
       throw error instanceof CorruptState ? unreadable(name) : error;
     }
@@ -205,14 +213,23 @@ export class ScopeState {
     takeKept(this);
   }
 
-  /** Runs a transaction. If it fails, everything cached from the database is dropped, as the change was undone. */
-  transaction(change: () => void): void {
+  /**
+   * Seals changes, and writes them together with those of files: all in one transaction, or none. If that fails, everything
+   * cached from the database is dropped, which may be ahead of it.
+   */
+  async store(seal: () => Promise<readonly Write[]>, commitFiles?: () => void): Promise<void> {
     try {
-      this.#storage.transactionSync(change);
+      const writes = await seal();
+      const save = () => this.rows.save(writes);
+      // A statement is a transaction by itself.
+      if (commitFiles === undefined && writes.length <= 1) return save();
+      this.#storage.transactionSync(() => {
+        commitFiles?.();
+        save();
+      });
     } catch (error) {
       this.dropKept();
-      this.rows = new StateRows(this.#storage.sql, this.#sealing);
-      this.files = new FileStore(this.#storage.sql, this.#sealing);
+      this.#open();
       throw error;
     }
   }
@@ -227,7 +244,8 @@ export class ScopeState {
     const instance = await borrow(program, guest);
     const used = usedWhenPristine(program, instance);
     try {
-      return { instance, used, ...this.rows.load(instance, buildIdOf(servlet), known) };
+      const loaded = await this.rows.load(instance, buildIdOf(servlet), { known });
+      return { instance, used, ...loaded };
     } catch (error) {
       if (error instanceof CorruptState) throw unreadable(servlet.name);
       throw error;
@@ -288,17 +306,16 @@ export class ScopeState {
     const fileBytes = files?.bytes ?? 0;
     await running.reserve?.((change?.room ?? 0) + fileBytes, fileBytes > running.fileBytes);
     if (setup.signal().aborted) throw new Fault("cancelled", "The call was cancelled.");
-    this.transaction(() => {
-      files?.commit({ keepsOpen: change !== undefined });
-      if (change) this.rows.save(change);
-      else this.rows.clear();
-      if (isDurable)
-        this.rows.saveEnding(
-          journal.recorded(),
-          { ending: plainEnding(ending, changes), said },
-          setup.recorded,
-        );
-    });
+    const sealed = async () => {
+      const writes = change ? await this.rows.sealed(change) : this.rows.cleared();
+      if (isDurable) {
+        const ended = { ending: plainEnding(ending, changes), said };
+        const { recorded: begun } = setup;
+        writes.push(...(await this.rows.endingSealed(journal.recorded(), ended, { begun })));
+      }
+      return writes;
+    };
+    await this.store(sealed, files && (() => files.commit({ keepsOpen: change !== undefined })));
     running.isCommitted = true;
     if (change === undefined) return;
     instance.hasStarted = true;

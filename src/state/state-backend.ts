@@ -1,4 +1,3 @@
-import { sealingWith } from "../files/sealing.ts";
 import type { Recorded } from "../core/record.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import { programOf } from "../servlets/connect.ts";
@@ -55,7 +54,7 @@ export interface StateBackend {
   /** Sizes and times of the state; `build` is that of the servlet (see `buildIdOf`) that would use it. */
   summary(build: string | undefined): Promise<StateSummary>;
   /** A file of what is kept: see `src/state/state-file.ts`. */
-  exported(servlet: string): Promise<Iterable<Uint8Array> | AsyncIterable<Uint8Array>>;
+  exported(servlet: string): Promise<AsyncIterable<Uint8Array>>;
   /** Replaces what is kept by a file's content, for good: it outlives a crash. */
   imported(
     servlet: PreparedServlet,
@@ -88,7 +87,7 @@ export class OwnBackend implements StateBackend {
   }
 
   get #state(): ScopeState {
-    return (this.#opened ??= new ScopeState(this.#storage, sealingWith(this.#key)));
+    return (this.#opened ??= new ScopeState(this.#storage, this.#key));
   }
 
   call({ servlet, call, recorded, seed, time, ...run }: BackendRun): Promise<PlainEnding> {
@@ -110,7 +109,7 @@ export class OwnBackend implements StateBackend {
     return summaryOf(this.#state, build);
   }
 
-  async exported(servlet: string): Promise<Iterable<Uint8Array>> {
+  async exported(servlet: string): Promise<AsyncIterable<Uint8Array>> {
     return exportOf(this.#state, servlet);
   }
 
@@ -149,7 +148,7 @@ export class OwnBackend implements StateBackend {
     const state = this.#state;
     this.drop();
     this.#storage.transactionSync(() => {
-      state.rows.clear();
+      state.rows.save(state.rows.cleared());
       state.rows.clearEndings();
       state.files.deleteAll();
     });

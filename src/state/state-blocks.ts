@@ -1,8 +1,17 @@
 /** The memory of a servlet's state, in SQLite: whole blocks, and the pieces of them that calls have changed since. */
-import type { Sealing } from "../files/sealing.ts";
-import type { Sql } from "../files/sql.ts";
+import type { Sql, SqlValue } from "../files/sql.ts";
 import { BLOCK, type Range } from "../wasm/marks.ts";
-import { CELLS, changedCells, inPieces, isZero, piecesOf, putPiece } from "./pieces.ts";
+import {
+  CELL,
+  CELLS,
+  changedCells,
+  inPieces,
+  isZero,
+  type Piece,
+  piecesOf,
+  putPiece,
+} from "./pieces.ts";
+import type { StateSealing } from "./state-sealing.ts";
 
 const TABLES = [
   "CREATE TABLE IF NOT EXISTS blocks (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL)",
@@ -22,6 +31,15 @@ const MOST_BYTES = 256 * 1024;
 const MOST_MERGED_BYTES = 64 * 1024;
 /** The most blocks that are kept in memory beside an instance, the last ones to be written: 1 MiB. */
 const MOST_KNOWN = 256;
+
+/** Blocks that are read or sealed at once, before others have their turn: 256 KiB. */
+const BLOCKS_AT_ONCE = 64;
+
+/** A statement that stores something, with all that it stores sealed already. */
+export type Write = readonly [statement: string, ...values: SqlValue[]];
+
+/** Told of each piece of work, as the bytes that were opened or sealed; others may have their turn before it resolves. */
+export type AfterPiece = (bytes: number) => Promise<void>;
 
 /** Copies of blocks as they are stored, by number, in the order in which they were last written. */
 export type KnownBlocks = Map<number, Uint8Array>;
@@ -71,15 +89,19 @@ const noRows = (): Rows => ({ count: 0, bytes: 0, newest: 0, cells: new Map() })
 /** Reads and writes the blocks and pieces of one memory. Caches what it has read. */
 export class StateBlocks {
   readonly #sql: Sql;
-  readonly #sealing: Sealing;
-  readonly #open: (sealed: unknown, place: string) => Uint8Array;
+  readonly #sealing: StateSealing;
+  readonly #open: (sealed: unknown, place: string) => Promise<Uint8Array>;
   /** The numbers of stored blocks; undefined until they were read. */
   #stored: Set<number> | undefined;
-  /** Empty until `all` has read them. */
+  /** Empty until `pages` has read them. */
   #rows = noRows();
 
   /** `open` decrypts a blob that was sealed for a place, such as `block 3`. */
-  constructor(sql: Sql, sealing: Sealing, open: (sealed: unknown, place: string) => Uint8Array) {
+  constructor(
+    sql: Sql,
+    sealing: StateSealing,
+    open: (sealed: unknown, place: string) => Promise<Uint8Array>,
+  ) {
     this.#sql = sql;
     this.#sealing = sealing;
     this.#open = open;
@@ -100,29 +122,44 @@ export class StateBlocks {
     return Number(newest?.["at"]);
   }
 
-  /** All blocks, with all pieces put into them. Throws what `open` throws. */
-  all(): KnownBlocks {
-    const blocks: KnownBlocks = new Map();
-    const stored = this.#sql.exec("SELECT nth, bytes FROM blocks");
-    try {
-      for (const { nth, bytes } of stored) {
-        blocks.set(nth as number, this.#open(bytes, `block ${nth as number}`).slice());
-      }
-    } finally {
-      // If one cannot be opened, the query must still be read to its end: until then no table can be dropped.
-      stored.toArray();
+  /** All blocks in order, with all pieces put into them, some at a time. Throws what `open` throws. */
+  async *pages(): AsyncGenerator<[nth: number, block: Uint8Array][]> {
+    const pieces = await this.#readPieces();
+    for (let last = -1; ;) {
+      const page = this.#sql
+        .exec(
+          "SELECT nth, bytes FROM blocks WHERE nth > ? ORDER BY nth LIMIT ?",
+          last,
+          BLOCKS_AT_ONCE,
+        )
+        .toArray();
+      const blocks = page.map(async ({ nth, bytes }): Promise<[number, Uint8Array]> => {
+        const block = await this.#open(bytes, `block ${nth as number}`);
+        for (const piece of pieces.get(nth as number) ?? []) putPiece(block, piece);
+        return [nth as number, block];
+      });
+      yield await Promise.all(blocks);
+      if (page.length < BLOCKS_AT_ONCE) return;
+      last = page.at(-1)!["nth"] as number;
     }
-    this.#rows = noRows();
+  }
+
+  /** The stored pieces by their blocks, in the order in which they were stored. */
+  async #readPieces(): Promise<Map<number, Piece[]>> {
+    const rows = noRows();
+    const pieces = new Map<number, Piece[]>();
     for (const { at, bytes } of this.#sql.exec(`SELECT at, bytes ${ROWS} ORDER BY row`).toArray()) {
-      const pieces = this.#open(bytes, `pieces ${at as number}`);
-      for (const piece of inPieces(pieces)) {
-        putPiece(piece, blocks.get(piece.nth), this.#flagsOf(piece.nth));
+      const opened = await this.#open(bytes, `pieces ${at as number}`);
+      for (const piece of inPieces(opened)) {
+        pieces.getOrInsertComputed(piece.nth, () => []).push(piece);
+        flagsIn(rows, piece.nth).fill(1, piece.cell, piece.cell + piece.bytes.length / CELL);
       }
-      this.#rows.count++;
-      this.#rows.bytes += pieces.length;
-      this.#rows.newest = at as number;
+      rows.count++;
+      rows.bytes += opened.length;
+      rows.newest = at as number;
     }
-    return blocks;
+    this.#rows = rows;
+    return pieces;
   }
 
   /** The changes of a call in these ranges of a memory, to be stored by `save`. */
@@ -172,22 +209,38 @@ export class StateBlocks {
     };
   }
 
-  /** Stores changes. Must run in a transaction; if that fails, make another `StateBlocks`. */
-  save({ memory, known, cells, pieces, unknown, empty, isFull }: Written): void {
+  /**
+   * Seals changes, as writes that all must be done in one transaction. What is cached is as it will be after them: if
+   * they are not done, make another `StateBlocks`.
+   */
+  async sealed(
+    { memory, known, cells, pieces, unknown, empty, isFull }: Written,
+    afterPiece: AfterPiece = async () => {},
+  ): Promise<Write[]> {
+    const writes: Write[] = [];
     for (const nth of empty) {
-      this.#sql.exec("DELETE FROM blocks WHERE nth = ?", nth);
+      writes.push(["DELETE FROM blocks WHERE nth = ?", nth]);
       this.#numbers.delete(nth);
       known.delete(nth);
     }
     for (const nth of this.#mark(cells)) putKnown(known, nth, memory);
-    if (!isFull) {
-      if (cells.length > 0) this.#addRow(pieces);
-    } else {
+    const whole = new Set(unknown);
+    if (isFull) {
       for (const nth of unknown) this.#rows.cells.delete(nth);
-      this.#merge(memory, known);
+      const merged = this.#merged(memory);
+      for (const nth of merged.whole) whole.add(nth);
+      writes.push(await this.#row(merged.pieces));
+    } else if (cells.length > 0) {
+      writes.push(await this.#row(pieces));
     }
-    for (const nth of unknown) this.#putWhole(nth, memory, known);
-    forgetOldest(known);
+    await afterPiece(pieces.length);
+    const numbers = [...whole];
+    for (let at = 0; at < numbers.length; at += BLOCKS_AT_ONCE) {
+      const some = numbers.slice(at, at + BLOCKS_AT_ONCE);
+      writes.push(...(await Promise.all(some.map((nth) => this.#whole(nth, memory, known)))));
+      await afterPiece(some.length * BLOCK);
+    }
+    return writes;
   }
 
   /** True if these known blocks are all that are stored. */
@@ -195,24 +248,24 @@ export class StateBlocks {
     return known.size === this.#numbers.size;
   }
 
-  clear(): void {
-    this.#sql.exec("DELETE FROM blocks");
-    this.#sql.exec("DELETE FROM pieces");
+  /** The writes that delete everything, as for `sealed`. */
+  cleared(): Write[] {
     this.#rows = noRows();
-    this.#stored = undefined;
+    this.#stored = new Set();
+    return [["DELETE FROM blocks"], ["DELETE FROM pieces"]];
   }
 
   /** Stores pieces as the next row. */
-  #addRow(pieces: Uint8Array): void {
+  async #row(pieces: Uint8Array): Promise<Write> {
     const at = (this.#rows.newest = Math.max(Date.now(), this.#rows.newest + 1));
-    const sealed = this.#sealing.seal(pieces, `pieces ${at}`);
-    this.#sql.exec("INSERT OR REPLACE INTO pieces VALUES (?, ?, ?)", this.#rows.count, at, sealed);
-    this.#rows.count++;
+    const row = this.#rows.count++;
     this.#rows.bytes += pieces.length;
+    const sealed = await this.#sealing.seal(pieces, `pieces ${at}`);
+    return ["INSERT OR REPLACE INTO pieces VALUES (?, ?, ?)", row, at, sealed];
   }
 
-  /** Merges the cells of all rows into one row; if that is too large, stores their blocks whole. */
-  #merge(memory: Uint8Array, known: KnownBlocks): void {
+  /** Merges the cells of all rows into the pieces of one; if that is too large, their blocks are to be stored whole. */
+  #merged(memory: Uint8Array): { pieces: Uint8Array; whole: Iterable<number> } {
     const { cells, newest } = this.#rows;
     // Pieces of blocks that were deleted as they became zero.
     for (const nth of [...cells.keys()]) if (!this.#numbers.has(nth)) cells.delete(nth);
@@ -225,15 +278,15 @@ export class StateBlocks {
     const pieces = piecesOf(memory, changed);
     const isLarge = pieces.length > MOST_MERGED_BYTES;
     this.#rows = { ...noRows(), newest, cells: isLarge ? new Map() : cells };
-    this.#addRow(isLarge ? NONE : pieces);
-    if (isLarge) for (const [nth] of cells) this.#putWhole(nth, memory, known);
+    return isLarge ? { pieces: NONE, whole: cells.keys() } : { pieces, whole: [] };
   }
 
-  #putWhole(nth: number, memory: Uint8Array, known: KnownBlocks): void {
-    putKnown(known, nth, memory);
-    const sealed = this.#sealing.seal(known.get(nth)!, `block ${nth}`);
-    this.#sql.exec("INSERT OR REPLACE INTO blocks VALUES (?, ?)", nth, sealed);
+  async #whole(nth: number, memory: Uint8Array, known: KnownBlocks): Promise<Write> {
+    const block = putKnown(known, nth, memory);
+    forgetOldest(known);
     this.#numbers.add(nth);
+    const sealed = await this.#sealing.seal(block, `block ${nth}`);
+    return ["INSERT OR REPLACE INTO blocks VALUES (?, ?)", nth, sealed];
   }
 
   /** Notes that rows have these cells; returns the numbers of their blocks. */
@@ -242,17 +295,9 @@ export class StateBlocks {
     for (const cell of cells) {
       const nth = Math.floor(cell / CELLS);
       blocks.add(nth);
-      this.#flagsOf(nth)[cell % CELLS] = 1;
+      flagsIn(this.#rows, nth)[cell % CELLS] = 1;
     }
     return blocks;
-  }
-
-  /** One byte for each cell of a block: 1 if a row has the cell. */
-  #flagsOf(nth: number): Uint8Array {
-    const { cells } = this.#rows;
-    let flags = cells.get(nth);
-    if (flags === undefined) cells.set(nth, (flags = new Uint8Array(CELLS)));
-    return flags;
   }
 
   /** The numbers of the blocks that are stored. */
@@ -267,13 +312,19 @@ export class StateBlocks {
   }
 }
 
-/** Copies a block of memory into the known ones, as the last to be written. */
-function putKnown(known: KnownBlocks, nth: number, memory: Uint8Array): void {
+/** One byte for each cell of a block: 1 if a row has the cell. */
+const flagsIn = ({ cells }: Rows, nth: number): Uint8Array =>
+  cells.getOrInsertComputed(nth, () => new Uint8Array(CELLS));
+
+/** Copies a block of memory into the known ones, as the last to be written. Returns the copy. */
+function putKnown(known: KnownBlocks, nth: number, memory: Uint8Array): Uint8Array {
   const now = memory.subarray(nth * BLOCK, (nth + 1) * BLOCK);
-  const block = known.get(nth);
+  const before = known.get(nth);
   known.delete(nth);
-  block?.set(now);
-  known.set(nth, block ?? now.slice());
+  before?.set(now);
+  const block = before ?? new Uint8Array(now);
+  known.set(nth, block);
+  return block;
 }
 
 /** Drops the blocks that were not written for the longest, beyond `MOST_KNOWN`: they are stored whole when they are next written. */

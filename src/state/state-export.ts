@@ -74,7 +74,10 @@ function* itemsOf(files: Files) {
 }
 
 /** A file of what is kept, as it is when it is read: nothing may change it meanwhile. */
-export function* exportOf(state: ScopeState, servlet: string): Generator<Uint8Array<ArrayBuffer>> {
+export async function* exportOf(
+  state: ScopeState,
+  servlet: string,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const files = look(state);
   try {
     yield* stateFile(framesOf(state, files, servlet));
@@ -83,9 +86,13 @@ export function* exportOf(state: ScopeState, servlet: string): Generator<Uint8Ar
   }
 }
 
-function* framesOf({ rows }: ScopeState, files: Files, servlet: string): Generator<Frame> {
+async function* framesOf(
+  { rows }: ScopeState,
+  files: Files,
+  servlet: string,
+): AsyncGenerator<Frame> {
   const { hash } = rows;
-  const rest = rows.rest();
+  const rest = await rows.rest();
   const frame = (head: FrameHead, content: Uint8Array = NONE): Frame => ({ head, content });
   const time = new Date().toISOString();
   yield frame({
@@ -97,7 +104,8 @@ function* framesOf({ rows }: ScopeState, files: Files, servlet: string): Generat
   });
   if (rest !== undefined) {
     yield frame({ is: "memory", ...rest });
-    for (const [nth, bytes] of rows.blocks()) yield frame({ is: "block", nth }, bytes);
+    for await (const page of rows.pages())
+      for (const [nth, bytes] of page) yield frame({ is: "block", nth }, bytes);
   }
   const { stores, nameless, open = [] } = files.inodes.totals;
   const seen = new Set<number>();

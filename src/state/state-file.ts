@@ -92,9 +92,11 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** The bytes of a file of these frames, with the one that ends it. */
-export function* stateFile(frames: Iterable<Frame>): Generator<Uint8Array<ArrayBuffer>> {
+export async function* stateFile(
+  frames: Iterable<Frame> | AsyncIterable<Frame>,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const hash = sha256.create();
-  for (const frame of frames) {
+  for await (const frame of frames) {
     const bytes = encoded(frame);
     hash.update(bytes);
     yield bytes;

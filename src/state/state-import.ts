@@ -63,7 +63,7 @@ export async function importInto(
           if (filesOnly) break;
           if (!fits(rest, head.nth, content)) throw misplaced();
           if (used[head.nth] !== 1 && isZero(content, 0)) break;
-          memory.put(head.nth, content);
+          await memory.put(head.nth, content);
           if (memory.bytes > limits.stateBytes) throw tooLarge();
           break;
         case "open":
@@ -85,10 +85,10 @@ export async function importInto(
     const bytes = memory.bytes + restBytes + files.bytes;
     await reserve(bytes, true);
     state.dropKept();
-    state.transaction(() => {
-      files.commit({ keepsOpen: rest !== undefined });
-      if (!filesOnly) memory.replace(buildIdOf(servlet), rest);
-    });
+    await state.store(
+      async () => (filesOnly ? [] : memory.replacing(buildIdOf(servlet), rest)),
+      () => files.commit({ keepsOpen: rest !== undefined }),
+    );
   } catch (error) {
     files.drop();
     throw faultOf(error);

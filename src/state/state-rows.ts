@@ -19,13 +19,15 @@ import type { PlainEnding } from "./plain-ending.ts";
 import type { Kept } from "./kept-instances.ts";
 import { applyRest, type Rest } from "./rest.ts";
 import {
+  type AfterPiece,
   forgetOldest,
   StateBlocks,
   STORED_BLOCK,
   type KnownBlocks,
+  type Write,
   type Written,
 } from "./state-blocks.ts";
-import type { Sealing } from "../files/sealing.ts";
+import type { StateSealing } from "./state-sealing.ts";
 import type { SqlRow, Sql } from "../files/sql.ts";
 
 const TABLES = [
@@ -93,14 +95,14 @@ const decoder = new TextDecoder();
 /** Loads the stored state into instances, and stores what calls have changed. Caches what it has read. */
 export class StateRows {
   readonly #sql: Sql;
-  readonly #sealing: Sealing;
+  readonly #sealing: StateSealing;
   readonly #blocks: StateBlocks;
   /** The hash in the table `state`; undefined until it was read. */
   #known: { hash: string | undefined } | undefined;
   /** The stored state besides blocks, as JSON; undefined if not known. */
   #rest: string | undefined;
 
-  constructor(sql: Sql, sealing: Sealing) {
+  constructor(sql: Sql, sealing: StateSealing) {
     this.#sql = sql;
     this.#sealing = sealing;
     this.#blocks = new StateBlocks(sql, sealing, (sealed, place) => this.#open(sealed, place));
@@ -137,14 +139,31 @@ export class StateRows {
    * Loads the stored state into a pristine instance of this build. Returns the variables, and the blocks: the `known`
    * ones, else those in the database. State of another build is not loaded. Throws `CorruptState`.
    */
-  load(instance: Instance, hash: string, known?: KnownBlocks): Pick<Kept, "vars" | "blocks"> {
-    const rest = this.hash === hash ? this.rest() : undefined;
+  async load(
+    instance: Instance,
+    hash: string,
+    {
+      known,
+      afterPiece = async () => {},
+    }: { known?: KnownBlocks | undefined; afterPiece?: AfterPiece } = {},
+  ): Promise<Pick<Kept, "vars" | "blocks">> {
+    const rest = this.hash === hash ? await this.rest() : undefined;
     if (rest === undefined) return { vars: new Map(), blocks: new Map() };
     const vars = applyRest(instance, rest);
     const { memory } = currentBody(instance);
-    const blocks = known ?? this.blocks();
+    const blocks: KnownBlocks = known ?? new Map();
     for (const [nth, bytes] of blocks) memory.set(bytes, nth * BLOCK);
-    forgetOldest(blocks);
+    await afterPiece(blocks.size * BLOCK);
+    if (known === undefined) {
+      for await (const page of this.#blocks.pages()) {
+        for (const [nth, bytes] of page) {
+          memory.set(bytes, nth * BLOCK);
+          blocks.set(nth, bytes);
+        }
+        forgetOldest(blocks);
+        await afterPiece(page.length * BLOCK);
+      }
+    }
     instance.hasStarted = true;
     return { vars, blocks };
   }
@@ -153,7 +172,10 @@ export class StateRows {
    * The ending of this call if an earlier run has stored one, together with its changes: the task that asked for it may
    * have died before it got the ending. Undefined for another call, and for the same call with other answers.
    */
-  ending(call: RecordedCall): Ended | undefined {
+  async ending(
+    call: RecordedCall,
+    afterPiece: AfterPiece = async () => {},
+  ): Promise<Ended | undefined> {
     const { head, entries } = call;
     const inner = innerKey(call);
     const runs = this.#sql
@@ -164,10 +186,14 @@ export class StateRows {
       .toArray();
     for (const { seed } of runs) {
       const run = String(seed);
-      const parts = this.#sql
+      const rows = this.#sql
         .exec("SELECT bytes FROM ending_parts WHERE seed = ? ORDER BY nth", run)
-        .toArray()
-        .map(({ bytes }, nth) => this.#open(bytes, `ending ${run} ${nth}`));
+        .toArray();
+      const parts: Uint8Array[] = [];
+      for (const [nth, { bytes }] of rows.entries()) {
+        parts.push(await this.#open(bytes, `ending ${run} ${nth}`));
+        await afterPiece(parts[nth]!.length);
+      }
       const stored = JSON.parse(decoder.decode(concatenate(parts))) as StoredEnding;
       const isOther = inner !== undefined && inner !== stored.inner;
       if (!isOther && entries.every((entry, at) => answerKey(entry) === stored.answers[at]))
@@ -176,8 +202,15 @@ export class StateRows {
     return undefined;
   }
 
-  /** Stores the ending of a call that may be run again; `begun` is the record that its last run went on from. Must run in the transaction of `save`. */
-  saveEnding({ head, entries }: Recorded, { ending, said }: Ended, begun?: Recorded): void {
+  /** The writes that store the ending of a call that may be run again, for the transaction of its changes; `begun` is the record that its last run went on from. */
+  async endingSealed(
+    { head, entries }: Recorded,
+    { ending, said }: Ended,
+    {
+      begun,
+      afterPiece = async () => {},
+    }: { begun?: Recorded | undefined; afterPiece?: AfterPiece } = {},
+  ): Promise<Write[]> {
     // A guest may say more than there is memory to store at once.
     let room = limits.outputBytes;
     const notices = said.notices.filter((one) => (room -= JSON.stringify(one).length) >= 0);
@@ -194,13 +227,15 @@ export class StateRows {
     const bytes = encoder.encode(JSON.stringify(stored));
     const now = Date.now();
     const until = now + limits.taskMs;
-    this.#sql.exec("DELETE FROM ending_parts WHERE until < ? OR seed = ?", now, run);
+    const writes: Write[] = [["DELETE FROM ending_parts WHERE until < ? OR seed = ?", now, run]];
     for (let nth = 0; nth * PART < bytes.length; nth++) {
       const part = bytes.subarray(nth * PART, (nth + 1) * PART);
-      const sealed = this.#sealing.seal(part, `ending ${run} ${nth}`);
-      this.#sql.exec("INSERT INTO ending_parts VALUES (?, ?, ?, ?)", run, nth, sealed, until);
+      const sealed = await this.#sealing.seal(part, `ending ${run} ${nth}`);
+      writes.push(["INSERT INTO ending_parts VALUES (?, ?, ?, ?)", run, nth, sealed, until]);
+      await afterPiece(part.length);
     }
-    this.#sql.exec(DELETE_OLD_ENDINGS, limits.endings, limits.endingBytes);
+    writes.push([DELETE_OLD_ENDINGS, limits.endings, limits.endingBytes]);
+    return writes;
   }
 
   clearEndings(): void {
@@ -208,7 +243,7 @@ export class StateRows {
   }
 
   /**
-   * The changes of a call, to be stored by `save`: all since those `before` that were not. Clears the instance's marks of
+   * The changes of a call, to be stored by `sealed` and `save`: all since those `before` that were not. Clears the instance's marks of
    * written blocks.
    */
   changed(
@@ -233,40 +268,49 @@ export class StateRows {
     return { hash, isNew, written, ranges, rest: restText, bytes, room };
   }
 
-  /** Stores changes, and replaces the state of another build. Must run in a transaction; if that fails, make another `StateRows`. */
-  save({ hash, isNew, written, rest }: Changed): void {
-    if (isNew) this.clear();
-    this.#blocks.save(written);
-    if (isNew || rest !== this.#rest) this.#putRest(hash, rest);
+  /**
+   * Seals changes, as writes for `save`; those of another build's state replace it. If they are not done, make another
+   * `StateRows`.
+   */
+  async sealed({ hash, isNew, written, rest }: Changed, afterPiece?: AfterPiece): Promise<Write[]> {
+    const writes = isNew ? this.cleared() : [];
+    writes.push(...(await this.#blocks.sealed(written, afterPiece)));
+    if (isNew || rest !== this.#rest) {
+      writes.push(await this.#restSealed(hash, rest));
+      await afterPiece?.(rest.length);
+    }
+    return writes;
   }
 
-  /** Deletes memory, globals and variables. Endings stay. */
-  clear(): void {
-    this.#blocks.clear();
-    this.#sql.exec("DELETE FROM state");
-    this.#known = this.#rest = undefined;
+  /** Does writes. Unless it is only one, this must run in a transaction. */
+  save(writes: readonly Write[]): void {
+    for (const [statement, ...values] of writes) this.#sql.exec(statement, ...values);
+  }
+
+  /** The writes that delete memory, globals and variables, as for `sealed`. Endings stay. */
+  cleared(): Write[] {
+    this.#known = { hash: undefined };
+    this.#rest = undefined;
+    return [...this.#blocks.cleared(), ["DELETE FROM state"]];
   }
 
   /** The stored globals, variables and size of the memory; undefined before the first call. Throws `CorruptState`. */
-  rest(): Rest | undefined {
+  async rest(): Promise<Rest | undefined> {
     const row = this.#row("SELECT bytes FROM state");
-    return row && (this.#json(row["bytes"], "rest") as Rest);
+    if (row === undefined) return undefined;
+    return JSON.parse(decoder.decode(await this.#open(row["bytes"], "rest"))) as Rest;
   }
 
-  putRest(hash: string, rest: Rest): void {
-    this.#putRest(hash, JSON.stringify(rest));
-  }
-
-  #putRest(hash: string, rest: string): void {
-    const sealed = this.#sealing.seal(encoder.encode(rest), "rest");
-    this.#sql.exec("INSERT OR REPLACE INTO state VALUES (0, ?, ?, ?)", hash, sealed, Date.now());
+  async #restSealed(hash: string, rest: string): Promise<Write> {
+    const sealed = await this.#sealing.seal(encoder.encode(rest), "rest");
     this.#known = { hash };
     this.#rest = rest;
+    return ["INSERT OR REPLACE INTO state VALUES (0, ?, ?, ?)", hash, sealed, Date.now()];
   }
 
-  /** The blocks of memory that differ from a pristine instance's, by number. Throws `CorruptState`. */
-  blocks(): KnownBlocks {
-    return this.#blocks.all();
+  /** The blocks of memory that differ from a pristine instance's, with their numbers, some at a time. Throws `CorruptState`. */
+  pages() {
+    return this.#blocks.pages();
   }
 
   /** True if these known blocks are all that are stored. */
@@ -274,7 +318,7 @@ export class StateRows {
     return this.#blocks.areAll(known);
   }
 
-  /** Collects memory that is to replace this one. It takes effect with `replace`, which must run in a transaction. */
+  /** Collects memory that is to replace this one. It takes effect with the writes of `replacing`. */
   newMemory() {
     let bytes = 0;
     this.#sql.exec("CREATE TABLE imported (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL)");
@@ -282,16 +326,18 @@ export class StateRows {
       get bytes() {
         return bytes;
       },
-      put: (nth: number, block: Uint8Array) => {
+      put: async (nth: number, block: Uint8Array) => {
         bytes += STORED_BLOCK;
-        const sealed = this.#sealing.seal(block, `block ${nth}`);
+        const sealed = await this.#sealing.seal(block, `block ${nth}`);
         this.#sql.exec("INSERT OR REPLACE INTO imported VALUES (?, ?)", nth, sealed);
       },
-      replace: (hash: string, rest: Rest | undefined) => {
-        this.clear();
-        if (rest === undefined) return;
-        this.#sql.exec("INSERT INTO blocks SELECT nth, bytes FROM imported");
-        this.putRest(hash, rest);
+      /** The writes that replace the memory by what was collected. */
+      replacing: async (hash: string, rest: Rest | undefined): Promise<Write[]> => {
+        const writes = this.cleared();
+        if (rest === undefined) return writes;
+        writes.push(["INSERT INTO blocks SELECT nth, bytes FROM imported"]);
+        writes.push(await this.#restSealed(hash, JSON.stringify(rest)));
+        return writes;
       },
       drop: () => void this.#sql.exec("DROP TABLE IF EXISTS imported"),
     };
@@ -301,14 +347,10 @@ export class StateRows {
     return this.#sql.exec(query, ...bindings).toArray()[0];
   }
 
-  #json(sealed: unknown, place: string): unknown {
-    return JSON.parse(decoder.decode(this.#open(sealed, place)));
-  }
-
   /** Decrypts a blob, which is an ArrayBuffer in Durable Objects, and a Uint8Array in Node. */
-  #open(sealed: unknown, place: string): Uint8Array {
+  async #open(sealed: unknown, place: string): Promise<Uint8Array> {
     try {
-      return this.#sealing.open(new Uint8Array(sealed as ArrayBuffer), place);
+      return await this.#sealing.open(new Uint8Array(sealed as ArrayBuffer), place);
     } catch {
       throw new CorruptState();
     }

@@ -10,11 +10,10 @@ const stalled = () =>
 
 /** A stream of these bytes. Calls `over` once, when it has been read, was cancelled, has failed or stands still. */
 export function heldStream(
-  parts: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  parts: AsyncIterable<Uint8Array>,
   over = () => {},
 ): ReadableStream<Uint8Array> {
-  const source =
-    Symbol.asyncIterator in parts ? parts[Symbol.asyncIterator]() : parts[Symbol.iterator]();
+  const source = parts[Symbol.asyncIterator]();
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isOver = false;
   const end = () => {

@@ -4,7 +4,6 @@ import { endingOf } from "../state/plain-ending.ts";
 import { scopeOf, type Scope } from "../state/state-scopes.ts";
 import type { Files } from "../files/files.ts";
 import { mountOf } from "../files/guest-paths.ts";
-import { sealingWith } from "../files/sealing.ts";
 import { fileBytesOf, putFile, rootOfStore, treeOf } from "../files/tree.ts";
 import { ANONYMOUS, type Principal } from "../core/model.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
@@ -91,26 +90,31 @@ export class TestStates {
 
   /** Writes files, also into folders that are read-only for the servlet. */
   write(contents: Readonly<Record<string, string | Uint8Array>>, whose: Whose): Promise<void> {
-    return this.#withFiles(whose, (files, state) => {
+    return this.#withFiles(whose, async (files, state) => {
       for (const [path, content] of Object.entries(contents)) {
         const { root, path: own } = mountOf(files, path);
         const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
         putFile(files, root, own, bytes);
       }
-      state.transaction(() =>
-        files.commit({ keepsOpen: state.rows.hash === buildIdOf(this.#servlet) }),
+      const keepsOpen = state.rows.hash === buildIdOf(this.#servlet);
+      await state.store(
+        async () => [],
+        () => files.commit({ keepsOpen }),
       );
     });
   }
 
-  #withFiles<T>(whose: Whose, work: (files: Files, state: ScopeState) => T): Promise<T> {
+  #withFiles<T>(
+    whose: Whose,
+    work: (files: Files, state: ScopeState) => T | Promise<T>,
+  ): Promise<T> {
     const { session } = whose;
     const scope = scopeOf(this.#servlet.manifest, { principal: principalOf(whose), session });
     return this.#inTurn(scope, async (state) => {
       const files = state.filesFor(this.#servlet, Date.now());
       if (files === undefined) throw new Error("The servlet has no folders (`allowed_paths`).");
       try {
-        return work(files, state);
+        return await work(files, state);
       } finally {
         files.drop();
       }
@@ -121,8 +125,8 @@ export class TestStates {
     const name = JSON.stringify(scope);
     let kept = this.#kept.get(name);
     if (kept === undefined) {
-      const sealing = sealingWith(crypto.getRandomValues(new Uint8Array(32)));
-      kept = { state: new ScopeState(this.#newStorage(), sealing), idle: Promise.resolve() };
+      const key = crypto.getRandomValues(new Uint8Array(32));
+      kept = { state: new ScopeState(this.#newStorage(), key), idle: Promise.resolve() };
       this.#kept.set(name, kept);
     }
     const { state, idle } = kept;

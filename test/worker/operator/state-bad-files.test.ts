@@ -143,7 +143,7 @@ describe("a file is refused, and changes nothing,", () => {
       head,
       content: head.is === "block" || head.is === "data" ? content : new Uint8Array(),
     }));
-    const file = new Blob([...stateFile(frames)]);
+    const file = new Blob(await Array.fromAsync(stateFile(frames)));
     const answer = await imported("filing", caller.scope, file);
     expect(answer).toMatchObject({ status: 400, error: expect.stringMatching(/Nothing was/) });
     expect(await caller.file("read", { path: "/data/a" })).toBe("before");
@@ -160,7 +160,11 @@ describe("a file is refused, and changes nothing,", () => {
       { is: "open", descriptors: [[5, HELD]] },
     ];
     const frames = heads.map((head) => ({ head, content: new Uint8Array() }));
-    const answer = await imported("filing", caller.scope, new Blob([...stateFile(frames)]));
+    const answer = await imported(
+      "filing",
+      caller.scope,
+      new Blob(await Array.fromAsync(stateFile(frames))),
+    );
     expect(answer).toMatchObject({ status: 200 });
   });
 
@@ -172,7 +176,11 @@ describe("a file is refused, and changes nothing,", () => {
       { is: "memory", pages: 1, globals: [], vars: [] },
     ];
     const frames = heads.map((head) => ({ head, content: new Uint8Array() }));
-    const answer = await imported("counting", caller.scope, new Blob([...stateFile(frames)]));
+    const answer = await imported(
+      "counting",
+      caller.scope,
+      new Blob(await Array.fromAsync(stateFile(frames))),
+    );
     expect(answer).toMatchObject({ status: 400, error: expect.stringMatching(/Nothing was/) });
     expect(await caller.next()).toBe("2");
   });

@@ -7,6 +7,7 @@ import { stateful } from "../../../src/state/servlet-states.ts";
 import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
 import { StateRows } from "../../../src/state/state-rows.ts";
 import { sealingWith } from "../../../src/files/sealing.ts";
+import { StateSealing } from "../../../src/state/state-sealing.ts";
 import type { JournalHead } from "../../../src/core/record.ts";
 import { connected } from "../../../src/servlets/connect.ts";
 import { nobodysCall } from "../../../src/servlets/servlet.ts";
@@ -131,29 +132,34 @@ test("endings are kept whatever their size, and the oldest are given up", async 
     entries: [],
     notices: 0,
   });
-  await runInDurableObject(states.getByName("endings"), (_object, { storage }) => {
-    const rows = new StateRows(storage.sql, sealingWith(new Uint8Array(32)));
-    const save = (seed: string, output: string) =>
-      storage.transactionSync(() =>
-        rows.saveEnding(call(seed), {
+  await runInDurableObject(states.getByName("endings"), async (_object, { storage }) => {
+    const key = new Uint8Array(32);
+    const rows = new StateRows(storage.sql, new StateSealing(key, sealingWith(key)));
+    const save = async (seed: string, output: string) =>
+      rows.save(
+        await rows.endingSealed(call(seed), {
           ending: { kind: "returned", output, fuelUsed: 0 },
           said: { after: 0, notices: [] },
         }),
       );
-    const kept = () => ["a", "b", "c"].filter((seed) => rows.ending(call(seed)) !== undefined);
+    const kept = async () => {
+      const seeds = ["a", "b", "c"];
+      const found = await Promise.all(seeds.map((seed) => rows.ending(call(seed))));
+      return seeds.filter((_seed, at) => found[at] !== undefined);
+    };
     const large = "ä".repeat(2 * 1024 * 1024);
-    save("a", large);
-    expect(rows.ending(call("a"))).toMatchObject({ ending: { output: large } });
-    save("a", "again");
-    expect(rows.ending(call("a"))).toMatchObject({ ending: { output: "again" } });
-    save("b", large);
-    expect(kept()).toEqual(["a", "b"]);
+    await save("a", large);
+    expect(await rows.ending(call("a"))).toMatchObject({ ending: { output: large } });
+    await save("a", "again");
+    expect(await rows.ending(call("a"))).toMatchObject({ ending: { output: "again" } });
+    await save("b", large);
+    expect(await kept()).toEqual(["a", "b"]);
     configureLimits({ endings: 2 });
-    save("c", "small");
-    expect(kept()).toEqual(["b", "c"]);
+    await save("c", "small");
+    expect(await kept()).toEqual(["b", "c"]);
     configureLimits({ endingBytes: 5_000_000 });
-    save("a", "small");
-    expect(kept()).toEqual(["a", "c"]);
+    await save("a", "small");
+    expect(await kept()).toEqual(["a", "c"]);
   });
 });
 
