@@ -47,8 +47,7 @@ export function takeKept(object: object): Kept | { instance?: undefined; blocks?
  * where objects are called in turn and one too many is kept, the oldest is always the one that is called next.
  */
 export function keepInstance(object: object, kept: Evictable): void {
-  const { memory, kernel } = kept.instance.body!;
-  let bytes = memory.length + kernel.length + bytesOf(kept.blocks);
+  let bytes = heldBytes(kept) + bytesOf(kept.blocks);
   for (const [name, value] of kept.vars) bytes += stringBytes(name) + value.length;
   put(instances, object, { kept, bytes });
   while (bytesOfAll > limits.keptInstanceBytes && instances.size > 0) {
@@ -60,6 +59,20 @@ export function keepInstance(object: object, kept: Evictable): void {
     if (bytesOfAll <= limits.keptInstanceBytes) return;
     take(memories, oldest);
   }
+}
+
+/**
+ * Bytes of an instance's memories. Blocks that are zero in a pristine instance and are not stored do not count: most were
+ * never written, and take no memory of the machine.
+ */
+function heldBytes({ instance, used, blocks, hasAllBlocks }: Evictable): number {
+  const { memory, kernel } = instance.body!;
+  if (!hasAllBlocks) return memory.length + kernel.length;
+  // What it has grown by counts as a whole.
+  let bytes = kernel.length + memory.length - used.length * BLOCK;
+  for (let nth = 0; nth < used.length; nth++)
+    if (used[nth] === 1 || blocks.has(nth)) bytes += BLOCK;
+  return bytes;
 }
 
 /** Keeps an instance's blocks and gives it back to the pool; drops both if not all of its blocks are known. */

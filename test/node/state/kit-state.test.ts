@@ -116,6 +116,18 @@ test.for([
   );
 });
 
+test("the instances of sixteen callers are kept", async () => {
+  const scopes = Array.from({ length: 16 }, newScope);
+  const inTurn = async () => {
+    for (const { call } of scopes) expect(await call("check")).toBe("true");
+  };
+  await inTurn();
+  const execs = scopes.map(({ database }) => vi.spyOn(database, "exec"));
+  await inTurn();
+  const queries = execs.flatMap(({ mock }) => mock.calls.map(([query]) => query));
+  expect(queries).not.toContain("SELECT bytes FROM state");
+});
+
 test("blocks that are freed take no room, and are right when they are used again", async () => {
   const { database, state, call } = newScope();
   await call("keep", { text: "a".repeat(1_500_000) });
