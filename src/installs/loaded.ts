@@ -1,5 +1,5 @@
 import { settled, unsettled, type Settled } from "../core/settled.ts";
-import { CallHooks, elsewhere, hooksThere, type RunContext } from "../state/remote-hooks.ts";
+import { CallHooks, Departure, hooksThere, type RunContext } from "../state/remote-hooks.ts";
 import { endingOf } from "../state/plain-ending.ts";
 import { clientHasLeft, Fault, logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
@@ -41,17 +41,19 @@ export class ServletLoader {
     const values = loadedRun(servlet, whole, setup, { ...run, recorded, ...begunBy(call) });
     const id = crypto.randomUUID();
     const { runner, failed } = await this.#runner(servlet);
-    const settlement = await elsewhere(call.signal(), {
-      run: () =>
-        Promise.resolve(runner.run({ ...values, id }, new Hooks(call, setup))).catch((cause) => {
-          failed();
-          throw stopped(servlet, cause);
-        }),
-      async cancel() {
-        setup.log("info", clientHasLeft().message);
-        await runner.cancel(id);
-      },
+    const departure = new Departure(call.signal, async () => {
+      setup.log("info", clientHasLeft().message);
+      await runner.cancel(id);
     });
+    if (departure.watch().aborted)
+      throw new Fault("cancelled", "The call was cancelled before it began.");
+    const ended = Promise.resolve(runner.run({ ...values, id }, new Hooks(call, setup)));
+    const settlement = await departure.during(
+      ended.catch((cause) => {
+        failed();
+        throw stopped(servlet, cause);
+      }),
+    );
     return endingOf(unsettled(settlement));
   }
 
@@ -132,7 +134,7 @@ export class Hooks extends CallHooks {
   readonly #setup: Setup;
 
   constructor(call: RunContext, setup: Setup) {
-    super(call, call.signal());
+    super(call, call.signal);
     this.#setup = setup;
   }
 

@@ -22,19 +22,20 @@ export type RunContext = Pick<
 /** The functions of a call's context, for the object in which its guest runs. */
 export class CallHooks extends RpcTarget {
   readonly #call: RunContext;
-  readonly #signal: AbortSignal;
+  readonly #signal: () => AbortSignal;
 
-  constructor(call: RunContext, signal: AbortSignal) {
+  /** `signal` gives the call's signal, and is called when the call begins to wait. */
+  constructor(call: RunContext, signal: () => AbortSignal) {
     super();
     this.#call = call;
     this.#signal = signal;
   }
 
   ask(asks: Asks): Promise<Settled<Answers>> {
-    return settled(() => this.#call.ask(asks, this.#signal));
+    return this.#waiting((signal) => this.#call.ask(asks, signal));
   }
   lookUp(params: Json): Promise<Settled<Answer>> {
-    return settled(() => this.#call.lookUp!(params, this.#signal));
+    return this.#waiting((signal) => this.#call.lookUp!(params, signal));
   }
   /**
    * `now` is the time where the guest runs. That clock may be ahead of this one, and a guest that sleeps must see the whole
@@ -42,52 +43,82 @@ export class CallHooks extends RpcTarget {
    */
   gate(ms: number, now: number): Promise<Settled<void>> {
     const ahead = ms > 0 ? Math.min(Math.max(0, now - Date.now()), limits.clockSlackMs) : 0;
-    return settled(() => this.#call.gate?.(ms + ahead));
+    return this.#waiting(() => this.#call.gate?.(ms + ahead));
   }
   sending(): Promise<Settled<void>> {
-    return settled(() => this.#call.sending?.());
+    return this.#waiting(() => this.#call.sending?.());
   }
   callTools(asked: AskedCalls): Promise<Settled<CalledTools>> {
-    return settled(() => this.#call.callTools!(asked, this.#signal));
+    return this.#waiting((signal) => this.#call.callTools!(asked, signal));
   }
-  /** Answers at once: whoever waits for another hook's answer knows that it may still come. */
-  async isThere(): Promise<Settled<void>> {
-    return { value: undefined };
+  /** Answers at once: whoever waits, for another hook's answer or for anything else, knows that somebody waits for it. */
+  isThere(): Promise<Settled<void>> {
+    return this.#waiting(() => {});
   }
   async notify(notification: Notification): Promise<void> {
     this.#call.notify(notification);
   }
   begin(head: JournalHead): Promise<Settled<void>> {
-    return settled(() => this.#call.keeper?.begin(head));
+    return this.#waiting(() => this.#call.keeper?.begin(head));
   }
   intend(position: number, key: string, method: MethodClass): Promise<Settled<boolean>> {
-    return settled(async () => (await this.#call.keeper?.intend?.(position, key, method)) ?? false);
+    return this.#waiting(
+      async () => (await this.#call.keeper?.intend?.(position, key, method)) ?? false,
+    );
   }
   keep(position: number, entry: JournalEntry, notices: number): Promise<Settled<void>> {
-    return settled(() => this.#call.keeper?.keep(position, entry, notices));
+    return this.#waiting(() => this.#call.keeper?.keep(position, entry, notices));
+  }
+
+  /** Does something that the guest waits for: from now on it is told when nobody wants its result any more. */
+  #waiting<T>(work: (signal: AbortSignal) => Promise<T> | T): Promise<Settled<T>> {
+    return settled(() => work(this.#signal()));
   }
 }
 
 /**
- * Has the guest of a call run somewhere else. Throws `cancelled` as soon as nobody wants the result: the guest is told,
- * and its end is not awaited, as a request whose client has left comes to its own end at once.
+ * Notices when nobody wants the result of a call any more whose guest runs elsewhere, from the first time that it is
+ * watched: a call that never waits needs no signal, listeners and timers, which would take a tenth of its time.
  */
-export async function elsewhere<T>(
-  signal: AbortSignal,
-  { run, cancel }: { run(): Promise<T>; cancel(): Promise<void> },
-): Promise<T> {
-  if (signal.aborted) throw new Fault("cancelled", "The call was cancelled before it began.");
-  const unwanted = Promise.withResolvers<never>();
-  const stop = () => {
-    waitUntil(cancel().catch(() => {}));
-    unwanted.reject(clientHasLeft(signal));
-  };
-  signal.addEventListener("abort", stop, { once: true });
-  try {
-    return await Promise.race([run(), unwanted.promise]);
-  } finally {
-    signal.removeEventListener("abort", stop);
+export class Departure {
+  readonly #signal: () => AbortSignal;
+  readonly #cancel: () => Promise<void>;
+  readonly #unwanted = Promise.withResolvers<never>();
+  #watched: AbortSignal | undefined;
+
+  /** `cancel` tells the guest. */
+  constructor(signal: () => AbortSignal, cancel: () => Promise<void>) {
+    this.#signal = signal;
+    this.#cancel = cancel;
   }
+
+  /** The call's signal, which is watched from now on. */
+  readonly watch = (): AbortSignal => {
+    if (this.#watched === undefined) {
+      this.#watched = this.#signal();
+      this.#watched.addEventListener("abort", this.#leave, { once: true });
+      if (this.#watched.aborted) this.#leave();
+    }
+    return this.#watched;
+  };
+
+  /**
+   * Settles as `run` does. Throws `cancelled` as soon as the call is seen to be unwanted: the end of its guest is not awaited, as
+   * a request whose client has left comes to its own end at once.
+   */
+  async during<T>(run: Promise<T>): Promise<T> {
+    try {
+      return await Promise.race([run, this.#unwanted.promise]);
+    } finally {
+      this.#watched?.removeEventListener("abort", this.#leave);
+    }
+  }
+
+  readonly #leave = () => {
+    waitUntil(this.#cancel().catch(() => {}));
+    this.#unwanted.promise.catch(() => {});
+    this.#unwanted.reject(clientHasLeft(this.#watched));
+  };
 }
 
 /**
@@ -142,6 +173,37 @@ export const contextOf = (hooks: RemoteHooks, there: HooksThere, sent: Promise<u
   }),
   keeper: keeperOf(hooks, there),
 });
+
+/**
+ * The signal of a run whose call is somewhere else. That call is watched from the first time that somebody asks for the
+ * signal, which also aborts if there is nobody to watch it.
+ */
+export class RemoteSignal {
+  readonly #hooks: RemoteHooks;
+  #stop: AbortController | undefined;
+
+  constructor(hooks: RemoteHooks) {
+    this.#hooks = hooks;
+  }
+
+  readonly get = (): AbortSignal => {
+    if (this.#stop === undefined) {
+      this.#stop = new AbortController();
+      this.#hooks.isThere().catch(() => this.abort());
+    }
+    return this.#stop.signal;
+  };
+
+  /** True if it has aborted, whether somebody has asked for it or not. */
+  get isAborted(): boolean {
+    return this.#stop?.signal.aborted === true;
+  }
+
+  abort(): void {
+    this.#stop ??= new AbortController();
+    this.#stop.abort();
+  }
+}
 
 /** The hooks of a call that is somewhere else. */
 export interface RemoteHooks {

@@ -66,6 +66,8 @@ export interface ScopeRun {
   setup: Setup & Durability;
   /** True if it may be run again from its record: its ending is stored with what it has changed. */
   isDurable: boolean;
+  /** True if nobody wants the result any more, as far as is known without asking; by the signal of `setup` if absent. */
+  isCancelled?(): boolean;
   /** Bytes of memory and files that may be stored, as an estimate: `reserve` decides. Without a limit if absent. */
   room?: number;
   /**
@@ -305,7 +307,8 @@ export class ScopeState {
     span.set({ "edge_servlets.state_bytes": bytes, "edge_servlets.file_bytes": files?.bytes });
     const fileBytes = files?.bytes ?? 0;
     await running.reserve?.((change?.room ?? 0) + fileBytes, fileBytes > running.fileBytes);
-    if (setup.signal().aborted) throw new Fault("cancelled", "The call was cancelled.");
+    if (running.isCancelled?.() ?? setup.signal().aborted)
+      throw new Fault("cancelled", "The call was cancelled.");
     const sealed = async () => {
       const writes = change ? await this.rows.sealed(change) : this.rows.cleared();
       if (isDurable) {

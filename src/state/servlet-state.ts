@@ -14,6 +14,7 @@ import { changesIn, endingOf, type PlainEnding } from "./plain-ending.ts";
 import {
   contextOf,
   type RemoteHooks,
+  RemoteSignal,
   type RunContext,
   type StatefulRun,
   type StateImport,
@@ -35,6 +36,7 @@ type StateServer = Pick<SealingServer, "bundle" | "sealer" | "serving">;
 type Run = Pick<StatefulRun, "export" | "input" | "call" | "recorded" | "seed" | "time"> & {
   /** True if the call may be run again from its record, so that its ending is stored. */
   isDurable?: boolean;
+  isCancelled?: () => boolean;
 };
 
 /**
@@ -50,7 +52,7 @@ export class ServletState extends DurableObject<Env> {
   #until: number | undefined;
   readonly #reservation: StorageReservation;
   readonly #turns = new Turns(limits.queuedCalls);
-  readonly #running = new Map<string, AbortController>();
+  readonly #running = new Map<string, RemoteSignal>();
   readonly #alarm = new Alarm(this.ctx.storage);
 
   constructor(state: DurableObjectState, env: Env, server: StateServer) {
@@ -85,13 +87,15 @@ export class ServletState extends DurableObject<Env> {
   run(run: StatefulRun, hooks: RemoteHooks): Promise<Settled<PlainEnding>> {
     return settled(async () => {
       const servlet = demandServed(this.#servlet(run.servlet));
-      const stop = new AbortController();
-      this.#running.set(run.id, stop);
+      const signal = new RemoteSignal(hooks);
+      this.#running.set(run.id, signal);
       const sent: Promise<unknown>[] = [];
       try {
-        const call = { ...contextOf(hooks, run.there, sent), signal: () => stop.signal };
-        const work = () => this.#call(servlet, { ...run, isDurable: run.there.repeats }, call);
-        return await this.#inTurn(stop.signal, work, run.patienceMs);
+        const call = { ...contextOf(hooks, run.there, sent), signal: signal.get };
+        const isCancelled = () => signal.isAborted;
+        const whole = { ...run, isDurable: run.there.repeats, isCancelled };
+        const work = () => this.#call(servlet, whole, call);
+        return await this.#inTurn(work, { ...run, signal: signal.get });
       } finally {
         this.#running.delete(run.id);
         // All notifications must reach the caller before the ending does.
@@ -114,8 +118,7 @@ export class ServletState extends DurableObject<Env> {
         const isKnown = version === versionOf(servlet) && isRecent(at, limits.dynamicListMs);
         return isKnown ? text : undefined;
       };
-      const signal = nobodysCall.signal();
-      return known() ?? this.#inTurn(signal, async () => known() ?? this.#list(servlet, viewer));
+      return known() ?? this.#inTurn(async () => known() ?? this.#list(servlet, viewer));
     });
   }
 
@@ -146,21 +149,29 @@ export class ServletState extends DurableObject<Env> {
     this.#server.serving.counting?.stored({ object: String(this.ctx.id), servlet, caller, bytes });
   }
 
-  /** Throws `too_many` where its turn does not come within so many ms. */
-  async #inTurn<T>(signal: AbortSignal, work: () => Promise<T>, patienceMs?: number): Promise<T> {
+  /** Throws `too_many` where its turn does not come within `patienceMs`, and `cancelled` where the signal aborts before. */
+  async #inTurn<T>(
+    work: () => Promise<T>,
+    waiting: { patienceMs?: number | undefined; signal(): AbortSignal } = nobodysCall,
+  ): Promise<T> {
+    if (!this.#turns.takeNow()) await this.#waitForTurn(waiting.signal(), waiting.patienceMs);
+    try {
+      return await work();
+    } finally {
+      this.#turns.release();
+    }
+  }
+
+  async #waitForTurn(signal: AbortSignal, patienceMs?: number): Promise<void> {
+    if (patienceMs === undefined) return this.#turns.take(signal);
     const late = new AbortController();
-    const timer = patienceMs === undefined ? 0 : setTimeout(() => late.abort(), patienceMs);
+    const timer = setTimeout(() => late.abort(), patienceMs);
     try {
       await this.#turns.take(AbortSignal.any([signal, late.signal]));
     } catch (error) {
       throw late.signal.aborted && !signal.aborted ? stateInUse() : error;
     } finally {
       clearTimeout(timer);
-    }
-    try {
-      return await work();
-    } finally {
-      this.#turns.release();
     }
   }
 
@@ -180,6 +191,7 @@ export class ServletState extends DurableObject<Env> {
       seed: run.seed,
       time: run.time,
       isDurable: run.isDurable === true,
+      ...(run.isCancelled && { isCancelled: run.isCancelled }),
       ...(hasFolders && { room: await this.#reservation.available(caller) }),
       reserve: (bytes, addsFiles) => {
         stored = bytes;
@@ -225,7 +237,7 @@ export class ServletState extends DurableObject<Env> {
   /** Sizes and times of the state. */
   summary(of: ServletRef): Promise<Settled<StateSummary>> {
     return settled(() =>
-      this.#inTurn(nobodysCall.signal(), async () => {
+      this.#inTurn(async () => {
         const servlet = this.#servlet(of);
         return (await this.#backend(servlet)).summary(servlet && buildIdOf(servlet));
       }),
@@ -254,7 +266,7 @@ export class ServletState extends DurableObject<Env> {
     file: ReadableStream<Uint8Array>,
   ): Promise<Settled<StateSummary>> {
     return settled(() =>
-      this.#inTurn(nobodysCall.signal(), async () => {
+      this.#inTurn(async () => {
         const servlet = demandServed(this.#servlet(of));
         const backend = await this.#backend(servlet);
         const reserve = (bytes: number, addsFiles: boolean) =>
@@ -269,7 +281,7 @@ export class ServletState extends DurableObject<Env> {
 
   /** Deletes the state in its turn, after the calls before it. */
   forget(): Promise<Settled<void>> {
-    return settled(() => this.#inTurn(nobodysCall.signal(), () => this.#forget()));
+    return settled(() => this.#inTurn(() => this.#forget()));
   }
 
   async #forget(): Promise<void> {

@@ -10,7 +10,7 @@ import { begunBy } from "../servlets/connect.ts";
 import { callPartsOf } from "../servlets/setup.ts";
 import type { Deployment, Viewer } from "../servlets/deployment.ts";
 import { changesIn, endingOf, noticeOf, type PlainEnding } from "./plain-ending.ts";
-import { CallHooks, elsewhere, hooksThere } from "./remote-hooks.ts";
+import { CallHooks, Departure, hooksThere } from "./remote-hooks.ts";
 import { scopeOf, stateName } from "./state-scopes.ts";
 
 /** Runs servlets that keep state in the objects that have it, and asks them for their lists there. */
@@ -26,9 +26,9 @@ export function stateful({ SERVLET_STATES: objects }: Env) {
   };
   return {
     async runStateful(servlet, run, call) {
-      const signal = call.signal();
       const state = await objectFor(servlet, call);
       const id = crypto.randomUUID();
+      const departure = new Departure(call.signal, async () => state.cancel(id));
       const { recorded, chain } = call;
       const isHolding = chain?.keeping.some((one) => one !== servlet.name) === true;
       const about = {
@@ -41,12 +41,10 @@ export function stateful({ SERVLET_STATES: objects }: Env) {
         patienceMs: isHolding ? limits.innerTurnMs : undefined,
         there: hooksThere(call),
       };
-      const settlement = await elsewhere(signal, {
-        // The types of RPC cannot follow a record in which there are others.
-        run: async () =>
-          (await state.run(about, new CallHooks(call, signal))) as Settled<PlainEnding>,
-        cancel: async () => state.cancel(id),
-      });
+      const hooks = new CallHooks(call, departure.watch);
+      // The types of RPC cannot follow a record in which there are others.
+      const ended = state.run(about, hooks) as unknown as Promise<Settled<PlainEnding>>;
+      const settlement = await departure.during(ended);
       const ending = unsettled(settlement);
       const audience = audienceOf(servlet, call);
       for (const change of changesIn(ending)) call.notify(noticeOf(change, audience));

@@ -31,7 +31,7 @@ export interface Facets {
 /** A run of an export in the state of a scope. */
 export interface BackendRun
   extends
-    Pick<ScopeRun, "export" | "input" | "isDurable" | "room">,
+    Pick<ScopeRun, "export" | "input" | "isDurable" | "isCancelled" | "room">,
     Required<Pick<ScopeRun, "reserve">> {
   servlet: PreparedServlet;
   /** Its call, and the parts of it that the guest may use. */

@@ -159,7 +159,7 @@ export async function callIn(
         recorded: call.recorded,
         there: hooksThere(call),
       };
-      return endingOf(unsettled(await object.run(about, new CallHooks(call, call.signal()))));
+      return endingOf(unsettled(await object.run(about, new CallHooks(call, call.signal))));
     },
   });
   return callTool(name, args, { ...nobodysCall, principal: { name: "ada" }, ...more }).then(

@@ -1,7 +1,12 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { Settled } from "../../../src/core/settled.ts";
 import { limits } from "../../../src/core/limits.ts";
-import { CallHooks, type RunContext } from "../../../src/state/remote-hooks.ts";
+import {
+  CallHooks,
+  RemoteSignal,
+  type RemoteHooks,
+  type RunContext,
+} from "../../../src/state/remote-hooks.ts";
 
 const DAY = 86_400_000;
 
@@ -21,8 +26,25 @@ test.each<[what: string, ms: number, aheadMs: number, waited: number]>([
   vi.spyOn(Date, "now").mockReturnValue(1_700_000_000_000);
   const gate = vi.fn<(ms: number) => void>();
   const call = { gate } as unknown as RunContext;
-  const hooks = new CallHooks(call, new AbortController().signal);
+  const hooks = new CallHooks(call, () => new AbortController().signal);
   const answer: Settled<void> = await hooks.gate(ms, 1_700_000_000_000 + aheadMs);
   expect(answer).toEqual({ value: undefined });
   expect(gate.mock.calls).toEqual([[waited]]);
+});
+
+test("a guest that begins to wait is stopped where who has made its call is gone already", async () => {
+  const isThere = vi.fn(() => Promise.reject(new Error("disconnected")));
+  const signal = new RemoteSignal({ isThere } as unknown as RemoteHooks);
+  expect(isThere).not.toHaveBeenCalled();
+  await vi.waitFor(() => expect(signal.get().aborted).toBe(true));
+  expect(isThere).toHaveBeenCalledOnce();
+});
+
+test("a call that is cancelled before its guest waits is not asked for again", async () => {
+  const isThere = vi.fn();
+  const signal = new RemoteSignal({ isThere } as unknown as RemoteHooks);
+  signal.abort();
+  expect(signal.isAborted).toBe(true);
+  expect(signal.get().aborted).toBe(true);
+  expect(isThere).not.toHaveBeenCalled();
 });

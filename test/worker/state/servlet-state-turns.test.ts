@@ -1,7 +1,7 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { listDurableObjectIds, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { stateful } from "../../../src/state/servlet-states.ts";
 import { scopeOf, stateName } from "../../../src/state/state-scopes.ts";
 import { limits } from "../../../src/core/limits.ts";
@@ -99,6 +99,13 @@ describe("a turn", () => {
     letGo();
     expect(await call("next")).toBe("1");
   });
+});
+
+test("a call that never waits does not look whether its client is there", async () => {
+  const call = newCaller("counting");
+  const signal = vi.fn(nobodysCall.signal);
+  expect(await call("next", { signal })).toBe("1");
+  expect(signal).not.toHaveBeenCalled();
 });
 
 test("the state of a session is deleted when nobody has used it for long, but not under a call", async () => {
