@@ -187,8 +187,6 @@ const all = {
   lookUpFuel: 1000,
   /** I/O vectors per `fd_write` and events per `poll_oneoff`: IOV_MAX of Linux. */
   vectors: 1024,
-  /** Fuel with which a guest collects its garbage before its state is stored: several times what a full memory needs. */
-  collectFuel: 4_000_000_000,
   /** Stored memory and variables of a servlet in one scope: as much as one instance may have. */
   stateBytes: 64 * 1024 * 1024,
   /**

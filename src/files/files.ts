@@ -24,6 +24,7 @@ export class Files {
   readonly inodes: Inodes;
   readonly #overlay: Overlay;
   readonly #contents: Contents;
+  #isSealed = false;
   #hasEnded = false;
 
   /** `continues` says that the guest's memory is that of the last call, and holds what that had open. */
@@ -66,10 +67,10 @@ export class Files {
   }
 
   /**
-   * Makes the call's changes the state of the scope; run it in a transaction. With `keepsOpen`, what the
-   * guest has open stays so for the next call, whose memory is this one's.
+   * Seals the call's changes, so that `commit` only writes them; nothing may be changed after that. With `keepsOpen`, what
+   * the guest has open stays so for the next call, whose memory is this one's.
    */
-  commit({ keepsOpen }: { keepsOpen: boolean }): void {
+  seal({ keepsOpen }: { keepsOpen: boolean }): void {
     this.#demandOpen();
     const { totals } = this.inodes;
     if (keepsOpen) {
@@ -79,6 +80,18 @@ export class Files {
       delete totals.open;
     }
     this.inodes.saveTotals();
+    this.#overlay.seal();
+    this.#isSealed = true;
+  }
+
+  /** Bytes that `commit` writes, after `seal`. */
+  get bytesToWrite(): number {
+    return this.#overlay.bytesToWrite;
+  }
+
+  /** Makes the call's changes the state of the scope; run it in a transaction. Seals them as `seal` does, unless they are. */
+  commit(how: { keepsOpen: boolean }): void {
+    if (!this.#isSealed) this.seal(how);
     this.#overlay.commit();
     this.#hasEnded = true;
   }

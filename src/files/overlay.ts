@@ -60,6 +60,10 @@ export class Overlay implements Backing {
     return this.#tables.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0);
   }
 
+  get bytesToWrite(): number {
+    return this.#tables.reduce((sum, { bytesToWrite }) => sum + bytesToWrite, 0);
+  }
+
   get isChanged(): boolean {
     return this.#tables.some(({ isChanged }) => isChanged);
   }
@@ -96,6 +100,10 @@ export class Overlay implements Backing {
       if (excess > 0) table.shrinkTo(Math.max(0, before - excess));
       excess -= before - table.memoryBytes;
     }
+  }
+
+  seal(): void {
+    for (const table of this.#tables) table.seal();
   }
 
   commit(): void {

@@ -54,8 +54,11 @@ export class Table<K extends number | string, V> {
   /** True if the staging table may have rows. */
   protected hasStaged = false;
   protected readonly backing: Backing;
+  /** Values of changed keys as they are to be stored. */
+  readonly #sealed = new Map<K, Uint8Array>();
   readonly #codec: Codec<V>;
   #memoryBytes = 0;
+  #bytesToWrite = 0;
 
   constructor(name: string, codec: Codec<V>, backing: Backing) {
     this.name = name;
@@ -76,6 +79,11 @@ export class Table<K extends number | string, V> {
   /** Memory that its rows take. */
   get memoryBytes(): number {
     return this.#memoryBytes;
+  }
+
+  /** Bytes that `commit` writes, once all that was changed is sealed. */
+  get bytesToWrite(): number {
+    return this.#bytesToWrite;
   }
 
   get isChanged(): boolean {
@@ -136,7 +144,20 @@ export class Table<K extends number | string, V> {
     this.changed.clear();
   }
 
-  /** Makes what this call has changed the state that later calls begin with. */
+  /** Seals what this call has changed, for `commit`. */
+  seal(): void {
+    for (const key of this.changed) {
+      const { value } = this.memory.get(key)!;
+      // The statement that writes it.
+      this.backing.work.steps++;
+      if (value === undefined) continue;
+      const sealed = this.#seal(key, value);
+      this.#sealed.set(key, sealed);
+      this.#bytesToWrite += sealed.length;
+    }
+  }
+
+  /** Makes what this call has changed and `seal` has sealed the state that later calls begin with. */
   commit(): void {
     const { name } = this;
     if (this.hasStaged) {
@@ -149,9 +170,9 @@ export class Table<K extends number | string, V> {
       this.drop();
     }
     for (const key of this.changed) {
-      const { value } = this.memory.get(key)!;
-      if (value === undefined) this.exec(`DELETE FROM ${name} WHERE key = ?`, key);
-      else this.exec(`INSERT OR REPLACE INTO ${name} VALUES (?, ?)`, key, this.#seal(key, value));
+      const sealed = this.#sealed.get(key);
+      if (sealed === undefined) this.exec(`DELETE FROM ${name} WHERE key = ?`, key);
+      else this.exec(`INSERT OR REPLACE INTO ${name} VALUES (?, ?)`, key, sealed);
     }
   }
 
@@ -240,6 +261,7 @@ export class Table<K extends number | string, V> {
     this.hasStaged = true;
     const sealed = value === undefined ? null : this.#seal(key, value);
     this.exec(`INSERT OR REPLACE INTO ${this.name}_staged VALUES (?, ?)`, key, sealed);
+    this.#bytesToWrite += sealed?.length ?? 0;
   }
 
   /** The tables that may have a row with this key, the newest first. */

@@ -49,7 +49,9 @@ export function takeKept(object: object): Kept | { instance?: undefined; blocks?
 export function keepInstance(object: object, kept: Evictable): void {
   let bytes = heldBytes(kept) + bytesOf(kept.blocks);
   for (const [name, value] of kept.vars) bytes += stringBytes(name) + value.length;
-  put(instances, object, { kept, bytes });
+  // One that is too large for all of that takes the place of no others.
+  if (bytes > limits.keptInstanceBytes) evict(object, kept);
+  else put(instances, object, { kept, bytes });
   while (bytesOfAll > limits.keptInstanceBytes && instances.size > 0) {
     const nth = Math.floor(Math.random() * instances.size);
     const chosen = instances.keys().drop(nth).next().value!;

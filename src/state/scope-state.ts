@@ -22,7 +22,10 @@ import {
   type Setup,
   type InstanceSource,
 } from "../wasm/call.ts";
-import type { Guest } from "../wasm/guest.ts";
+import { GuestError, type Guest } from "../wasm/guest.ts";
+import type { Range } from "../wasm/marks.ts";
+import { processor } from "../wasm/processor.ts";
+import { charged, fuelOfWork } from "../wasm/wasi-files.ts";
 import type { Instance } from "../wasm/link.ts";
 import { borrow, usedWhenPristine } from "../wasm/pool.ts";
 import { keepInstance, takeKept, type Kept } from "./kept-instances.ts";
@@ -47,6 +50,15 @@ import { StateSealing } from "./state-sealing.ts";
  * of the rest.
  */
 const MEMORY_ROOM_BYTES = 1024 * 1024;
+
+/**
+ * Fuel for each byte of memory that is opened and loaded, that may have changed and is compared, that is sealed, and that is
+ * written: what it takes, as the other prices. All of them, for as much as may be stored, are a third of a default budget.
+ */
+const LOAD_FUEL = 4;
+const COMPARE_FUEL = 1;
+const SEAL_FUEL = 3;
+const WRITE_FUEL = 5;
 
 /** A database that nothing else uses, such as the storage of a Durable Object. */
 export interface StateStorage {
@@ -123,7 +135,7 @@ export class ScopeState {
     // A call that another one has made has its seed from that, also where nothing of it was kept.
     const isMade = run.isDurable && seed !== undefined;
     const known = recorded ?? (isMade ? { head: { seed }, entries: [] } : undefined);
-    const before = known && (await this.#endingOf(known, servlet));
+    const before = known && (await this.#endingOf(known, run));
     if (before !== undefined) {
       // The caller of the earlier run may have died before it passed them on.
       const { notices, after: first } = before.said;
@@ -136,6 +148,8 @@ export class ScopeState {
       this.dropKept();
     }
     const files = this.filesFor(servlet, setup.world.now(), run.room);
+    // What they begin with is the operator's, so it costs no fuel.
+    if (files !== undefined) processor.spend(setup.caller, fuelOfWork(files.work));
     const running: Running = {
       ...{ ...run, files, changes: [], said: { after, notices: [] }, isCommitted: false },
       memory: { blocks: new Map(), used: new Uint8Array() },
@@ -160,11 +174,15 @@ export class ScopeState {
   }
 
   /** The stored ending of a call. Throws `unavailable` where it cannot be read. */
-  async #endingOf(call: RecordedCall, { name }: KeptServlet): Promise<Ended | undefined> {
+  async #endingOf(call: RecordedCall, { servlet, setup }: ScopeRun): Promise<Ended | undefined> {
+    const { caller } = setup;
     try {
-      return await this.rows.ending(call);
+      return await this.rows.ending(call, async (bytes) => {
+        processor.spend(caller, bytes * LOAD_FUEL);
+        await processor.turn(caller, true);
+      });
     } catch (error) {
-      throw error instanceof CorruptState ? unreadable(name) : error;
+      throw faultOf(error, servlet);
     }
   }
 
@@ -236,36 +254,34 @@ export class ScopeState {
     }
   }
 
-  /** A new instance with the stored state; blocks that are known are not read. Throws `unavailable` if it cannot be opened. */
+  /** A new instance with the stored state, for which the guest pays; blocks that are known are not read. */
   async #load(
-    program: Program,
     guest: Guest,
-    servlet: KeptServlet,
+    { program, servlet, setup }: Running,
     known: KnownBlocks | undefined,
   ): Promise<Kept> {
     const instance = await borrow(program, guest);
     const used = usedWhenPristine(program, instance);
-    try {
-      const loaded = await this.rows.load(instance, buildIdOf(servlet), { known });
-      return { instance, used, ...loaded };
-    } catch (error) {
-      if (error instanceof CorruptState) throw unreadable(servlet.name);
-      throw error;
-    }
+    guest.attach(instance.exports, setup);
+    const afterPiece = (bytes: number) => guest.work(bytes * LOAD_FUEL);
+    const loaded = await this.rows.load(instance, buildIdOf(servlet), { known, afterPiece });
+    return { instance, used, ...loaded };
   }
 
   /** A source of instances: `take` gives one with the stored state, and `giveBack` stores what the call has changed. */
   #source(running: Running): InstanceSource {
     const { files, isDurable, servlet } = running;
     return {
-      take: async (program, guest) => {
+      take: async (_program, guest) => {
         // Its ending is stored under its seed, so the journal must have the seed first.
         if (isDurable) await guest.journal.begin();
         await guest.turn();
         const kept = takeKept(this);
         const { instance, vars, ...memory } = kept.instance
           ? kept
-          : await this.#load(program, guest, servlet, kept.blocks);
+          : await this.#load(guest, running, kept.blocks).catch((error: unknown) => {
+              throw faultOf(error, servlet);
+            });
         running.memory = memory;
         instance.guest = guest;
         for (const [variable, value] of vars) guest.setVariable(variable, value);
@@ -274,8 +290,8 @@ export class ScopeState {
       giveBack: async (_program, instance, ending) => {
         const { guest } = instance;
         // If the call failed or discards its changes, they are lost together with its instance.
-        if (ending === undefined || guest === undefined || guest.leaves === "nothing")
-          return files?.drop();
+        const isKept = ending !== undefined && ending.kind !== "suspended";
+        if (!isKept || guest === undefined || guest.leaves === "nothing") return files?.drop();
         try {
           const { trace } = running.setup;
           const start = () => ({
@@ -285,7 +301,7 @@ export class ScopeState {
           await inSpan(trace, start, (span) => this.#commit(running, { instance, ending, span }));
         } catch (error) {
           files?.drop();
-          throw error;
+          throw faultOf(error, servlet);
         }
         instance.guest = undefined;
       },
@@ -295,30 +311,44 @@ export class ScopeState {
   /** Stores what a call has changed, in one transaction. Throws, and changes nothing, if it is too large or was cancelled. */
   async #commit(
     running: Running,
-    { instance, ending, span }: { instance: Instance; ending: Ending; span: Span },
+    {
+      instance,
+      ending,
+      span,
+    }: { instance: Instance; ending: Exclude<Ending, { kind: "suspended" }>; span: Span },
   ): Promise<void> {
     const { files, setup, changes, said, memory, isDurable } = running;
-    const { journal, leaves, vars } = instance.guest!;
-    const kept = { instance, vars, ...memory };
+    const guest = instance.guest!;
+    const kept = { instance, vars: guest.vars, ...memory };
     // Undefined if the next call starts with empty memory.
-    const change = leaves === "changes" ? await this.#changed(kept, running) : undefined;
+    const change = guest.leaves === "changes" ? await this.#changed(kept, running) : undefined;
     const bytes = change?.bytes ?? 0;
     if (bytes > limits.stateBytes) throw tooLarge(bytes);
     span.set({ "edge_servlets.state_bytes": bytes, "edge_servlets.file_bytes": files?.bytes });
     const fileBytes = files?.bytes ?? 0;
     await running.reserve?.((change?.room ?? 0) + fileBytes, fileBytes > running.fileBytes);
-    if (running.isCancelled?.() ?? setup.signal().aborted)
-      throw new Fault("cancelled", "The call was cancelled.");
-    const sealed = async () => {
-      const writes = change ? await this.rows.sealed(change) : this.rows.cleared();
+    const how = { keepsOpen: change !== undefined };
+    const afterPiece = (sealed: number) => guest.work(sealed * SEAL_FUEL);
+    const seal = async () => {
+      const writes = change ? await this.rows.sealed(change, afterPiece) : this.rows.cleared();
+      if (files) charged(guest, files, () => files.seal(how));
+      ending.fuelUsed = guest.fuelMeter!.used;
       if (isDurable) {
         const ended = { ending: plainEnding(ending, changes), said };
         const { recorded: begun } = setup;
-        writes.push(...(await this.rows.endingSealed(journal.recorded(), ended, { begun })));
+        const record = guest.journal.recorded();
+        writes.push(...(await this.rows.endingSealed(record, ended, { begun, afterPiece })));
       }
+      // Counted when it is done: then others are served.
+      guest.pay((bytesIn(writes) + (files?.bytesToWrite ?? 0)) * WRITE_FUEL);
+      await guest.turn();
+      ending.fuelUsed = guest.fuelMeter!.used;
+      if (running.isCancelled?.() ?? setup.signal().aborted)
+        throw new Fault("cancelled", "The call was cancelled.");
       return writes;
     };
-    await this.store(sealed, files && (() => files.commit({ keepsOpen: change !== undefined })));
+    await this.store(seal, files && (() => files.commit(how)));
+    guest.count();
     running.isCommitted = true;
     if (change === undefined) return;
     instance.hasStarted = true;
@@ -329,23 +359,46 @@ export class ScopeState {
   /** The changes of a call in its memory; garbage is collected first where they would take much more room. */
   async #changed(kept: Kept, { servlet, files, fileBytes }: Running): Promise<Changed> {
     const build = buildIdOf(servlet);
-    const change = this.rows.changed(kept, build);
+    const guest = kept.instance.guest!;
+    const compared = async (before?: readonly Range[]) => {
+      await guest.turn();
+      const change = this.rows.changed(kept, build, before);
+      const bytes = change.ranges.reduce((sum, { from, to }) => sum + to - from, 0);
+      await guest.work(bytes * COMPARE_FUEL);
+      return change;
+    };
+    const change = await compared();
     const { room, roomBefore } = change.written;
     // Room is reserved in such parts.
     const parts = Math.ceil((room + (files?.bytes ?? 0)) / PART);
     const partsBefore = Math.max(1, Math.ceil((roomBefore + fileBytes) / PART));
     if (room - roomBefore <= PART / 2 && parts <= partsBefore) return change;
-    try {
-      const isCollected = await collectGarbage(kept.instance);
-      return isCollected ? this.rows.changed(kept, build, change.ranges) : change;
-    } catch (error) {
+    await guest.turn();
+    const isCollected = await collectGarbage(kept.instance).catch((error: unknown) => {
       logError(error);
       throw new Fault(
         "servlet_failed",
         `The state of this servlet cannot be stored: collecting its garbage takes too long. ${NOT_STORED} Delete something that it keeps, or reset its state.`,
       );
-    }
+    });
+    return isCollected ? compared(change.ranges) : change;
   }
+}
+
+/** Bytes that are written. */
+const bytesIn = (writes: readonly Write[]): number =>
+  writes
+    .flat()
+    .reduce<number>((sum, value) => sum + (value instanceof Uint8Array ? value.length : 0), 0);
+
+/** The fault of a call whose state cannot be loaded or stored. */
+function faultOf(error: unknown, { name }: KeptServlet): unknown {
+  if (error instanceof CorruptState) return unreadable(name);
+  if (!(error instanceof GuestError)) return error;
+  return new Fault(
+    "servlet_failed",
+    `${error.message} To load and store its state counts, too. ${NOT_STORED}`,
+  );
 }
 
 /** Identifies a build: memory can only be used with the same code and the same folders, as files in them can be open. */

@@ -34,6 +34,7 @@ export type Ending =
 
 /** Where a call's instance comes from, and what becomes of it. */
 export interface InstanceSource {
+  /** May let the guest pay for that, once it has attached it. */
   take(program: Program, guest: Guest): Instance | Promise<Instance>;
   /** Called when the guest is gone; with its ending, if it came to its end by itself. */
   giveBack(program: Program, instance: Instance, ending: Ending | undefined): Promise<void> | void;
@@ -84,7 +85,7 @@ export async function callExport(
   const instance = taken instanceof Promise ? await taken : taken;
   let ending: Ending | undefined;
   try {
-    guest.attach(instance.exports, setup);
+    if (guest.fuelMeter === undefined) guest.attach(instance.exports, setup);
     // Calls that began together had their turns before the first of them has computed.
     const turn = guest.turn();
     if (turn !== undefined) await turn;
@@ -137,13 +138,12 @@ export async function callIn(
 }
 
 /**
- * Lets a guest whose call is over collect its garbage and make free memory zero. False if it does not know how to. If it
- * throws, the instance must not be used any more.
+ * Lets a guest whose call is over collect its garbage and make free memory zero, for what is left of the call's fuel. False
+ * if it does not know how to. If it throws, the instance must not be used any more.
  */
 export async function collectGarbage(instance: Instance): Promise<boolean> {
   const { guest, exports } = instance;
   if (exports["edge_collect"] === undefined || guest === undefined) return false;
-  guest.attach(exports, { fuel: limits.collectFuel });
   guest.isCollecting = true;
   await runExport(instance, "edge_collect");
   return true;

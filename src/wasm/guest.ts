@@ -175,6 +175,13 @@ export class Guest extends GuestMemory {
     if (fuelMeter !== undefined) processor.spend(this.setup.caller, fuelMeter.sinceCounted());
   }
 
+  /** Pays for work that the host does for it, and serves others first where that is due. Throws what `pay` and `turn` throw. */
+  async work(fuel: number): Promise<void> {
+    this.pay(fuel);
+    this.count();
+    await this.turn();
+  }
+
   /**
    * Resolves when it may compute, after those whose callers have computed less; undefined if that is now.
    *

@@ -4,6 +4,8 @@ import { networkSiteOf } from "../core/callers.ts";
 const SHARE = 50_000_000;
 /** Fuel by which those who have used more are let come nearer each time that all who wait have looked: about a millisecond's. */
 const LOOK = 1_000_000;
+/** Turns of the event loop after much fuel: a request needs some from its arrival to its guest, and its answer to be sent. */
+const MOST_TURNS = 4;
 /** Callers whose fuel is known; beyond them all of it is forgotten. */
 const CALLERS = 10_000;
 
@@ -67,14 +69,15 @@ export class Processor {
 
   /** Each looks for itself when the event loop was idle: no request or object may settle what another waits for. */
   async #wait(me: Waiting): Promise<void> {
-    for (;;) {
+    const turns = Math.min(MOST_TURNS, Math.ceil(this.#fuel / SHARE));
+    for (let nth = 1; ; nth++) {
       this.#waiting.add(me);
       // Others may wait again and again, and use little.
       this.#least += LOOK / this.#waiting.size;
       const counts = this.#counts;
       await new Promise((resolve) => setTimeout(resolve));
       if (counts === this.#counts) this.#fuel = 0;
-      if (this.#fuel < SHARE && this.#isNext(me)) break;
+      if (nth >= turns && this.#fuel < SHARE && this.#isNext(me)) break;
       me.looked = ++this.#looks;
     }
     this.#waiting.delete(me);

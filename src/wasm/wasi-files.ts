@@ -1,5 +1,6 @@
 /** Types and helpers of the file functions of WASI. */
 import { FileSystemError } from "../files/errors.ts";
+import type { Work } from "../files/table.ts";
 import type { Files } from "../files/files.ts";
 import type { Descriptor, FileNode } from "../files/records.ts";
 import { limits } from "../core/limits.ts";
@@ -45,6 +46,10 @@ export function withFiles(
   return Object.fromEntries(Object.entries(functions).map(withFilesOf));
 }
 
+/** The fuel that work on files costs. */
+export const fuelOfWork = ({ steps, lookUps, bytes }: Work): number =>
+  steps * limits.fileStepFuel + lookUps * limits.lookUpFuel + bytes * limits.byteFuel;
+
 /** Does something with the files at the guest's time, and lets the guest pay for it, whether it fails or not. */
 export function charged<T>(guest: Guest, files: Files, work: () => T): T {
   const { heldBytes } = files;
@@ -54,11 +59,7 @@ export function charged<T>(guest: Guest, files: Files, work: () => T): T {
     return work();
   } finally {
     guest.budget.hold(files.heldBytes - heldBytes);
-    guest.pay(
-      (files.work.steps - before.steps) * limits.fileStepFuel +
-        (files.work.lookUps - before.lookUps) * limits.lookUpFuel +
-        (files.work.bytes - before.bytes) * limits.byteFuel,
-    );
+    guest.pay(fuelOfWork(files.work) - fuelOfWork(before));
   }
 }
 

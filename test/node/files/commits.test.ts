@@ -342,3 +342,24 @@ test("what is sealed twice differs, and opens only for what it was sealed for", 
   expect(sealing.tag("a", "1")).toMatch(/^[0-9a-f]{32}$/);
   expect(sealing.tag("a", "1")).not.toBe(sealing.tag("a", "2"));
 });
+
+test.each([fileOverlayBytes, 20_000])(
+  "a commit after a seal only writes, as many bytes as the seal has said: %d",
+  (overlay) => {
+    configureLimits({ fileOverlayBytes: overlay });
+    const database = new Database();
+    const seal = vi.fn<typeof sealing.seal>(sealing.seal);
+    const store = new FileStore(database, { ...sealing, seal });
+    const files = store.begin(mounts, { now });
+    putFile(files, rootOfStore(files, "data")!, "large", new Uint8Array(300_000).fill(1));
+    files.seal({ keepsOpen: false });
+    const { length } = seal.mock.calls;
+    database.transaction(() => files.commit({ keepsOpen: false }));
+    expect(seal.mock.calls.length).toBe(length);
+    const stored = ["nodes", "entries", "blocks", "totals"].flatMap((name) =>
+      database.exec(`SELECT length(value) AS bytes FROM file_${name}`).toArray(),
+    );
+    const written = stored.reduce((sum, row) => sum + Number(row["bytes"]), 0);
+    expect(files.bytesToWrite).toBeGreaterThanOrEqual(written);
+  },
+);

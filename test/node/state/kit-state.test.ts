@@ -2,6 +2,8 @@ import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { makeBundle } from "../../../src/bundle/bundle.ts";
 import { servedFrom } from "../../../src/bundle/served.ts";
 import { endingOf } from "../../../src/state/plain-ending.ts";
+import { StateSealing } from "../../../src/state/state-sealing.ts";
+import { processor } from "../../../src/wasm/processor.ts";
 import { ScopeState } from "../../../src/state/scope-state.ts";
 import { exportOf } from "../../../src/state/state-export.ts";
 import { importInto } from "../../../src/state/state-import.ts";
@@ -31,13 +33,17 @@ const deployment: Deployment = { variables: {}, logLevel: "error", log: () => {}
 function newScope() {
   const database = new Database();
   const state = new ScopeState(database, new Uint8Array(32));
-  const runStateful: Deployment["runStateful"] = async (servlet, run, call) =>
-    endingOf(
-      await state.call({
-        ...{ ...run, servlet, program: programOf(servlet, deployment), isDurable: false },
-        setup: setupOf(servlet, deployment, { ...call, ...callPartsOf(call) }),
-      }),
-    );
+  /** The most that a call may use, and what the last one has used. */
+  const fuel: { most: number | undefined; used: number } = { most: undefined, used: 0 };
+  const runStateful: Deployment["runStateful"] = async (servlet, run, call) => {
+    const setup = setupOf(servlet, deployment, { ...call, ...callPartsOf(call) });
+    const ending = await state.call({
+      ...{ ...run, servlet, program: programOf(servlet, deployment), isDurable: false },
+      setup: { ...setup, fuel: fuel.most },
+    });
+    fuel.used = ending.fuelUsed ?? 0;
+    return endingOf(ending);
+  };
   const servlet = connected(drafts, { ...deployment, runStateful });
   const call = async (name: string, args: Json = {}) => {
     try {
@@ -47,7 +53,7 @@ function newScope() {
       return (error as Error).message;
     }
   };
-  return { database, state, call };
+  return { database, state, call, fuel };
 }
 
 const KiB = 1024;
@@ -158,19 +164,91 @@ test("an export and its import have no blocks of zero", async () => {
   expect(await other.call("read")).toBe("400000");
 });
 
-test("a state whose garbage cannot be collected ends the call with an error, and changes nothing", async () => {
+test("others are served while a large state is loaded and stored, which its caller pays for", async () => {
+  const { call, state, fuel } = newScope();
+  const megabytes = 20;
+  for (let nth = 0; nth < megabytes / 4; nth++)
+    await call("keep", { text: "e".repeat(4 * 1024 * 1024 - 100) });
+  state.dropKept();
+  processor.forget();
+  const spent = vi.spyOn(processor, "spend");
+  const pieces = vi.spyOn(StateSealing.prototype, "open");
+  /** What had been opened by each turn of the event loop. */
+  const turns: number[] = [];
+  let timer = setTimeout(function turn() {
+    turns.push(pieces.mock.calls.length);
+    timer = setTimeout(turn);
+  });
+  await call("drop");
+  clearTimeout(timer);
+  const loaded = pieces.mock.calls.length;
+  expect(turns.filter((opened) => opened > 0 && opened < loaded).length).toBeGreaterThan(0);
+  // A call that changes nothing pays for what it has loaded: 4 units for each byte.
+  expect(fuel.used).toBeGreaterThan(4 * megabytes * KiB * KiB);
+  const all = spent.mock.calls.reduce((sum, [, units]) => sum + units, 0);
+  expect(all).toBeGreaterThanOrEqual(fuel.used);
+});
+
+test("a state that is too large to be kept takes the place of no other", async () => {
+  const { keptInstanceBytes } = limits;
+  onTestFinished(() => configureLimits({ keptInstanceBytes }));
+  const [small, large] = [newScope(), newScope()];
+  // Drops what other tests have left.
+  configureLimits({ keptInstanceBytes: 0 });
+  await small.call("check");
+  configureLimits({ keptInstanceBytes: 4 * KiB * KiB });
+  await small.call("check");
+  await large.call("keep", { text: "f".repeat(4_000_000) });
+  const exec = vi.spyOn(small.database, "exec");
+  expect(await small.call("check")).toBe("true");
+  expect(exec.mock.calls.map(([query]) => query)).not.toContain("SELECT bytes FROM state");
+});
+
+test("a call changes nothing where one of its pieces cannot be sealed", async () => {
   const { call } = newScope();
-  expect(await call("keep", { text: "abc" })).toBe("3");
-  const { collectFuel } = limits;
-  onTestFinished(() => configureLimits({ collectFuel }));
-  configureLimits({ collectFuel: 100_000 });
+  const text = "g".repeat(400_000);
+  await call("keep", { text });
+  const { seal } = StateSealing.prototype;
+  for (const failing of [0, 1, 20]) {
+    let nth = 0;
+    const failed = vi.spyOn(StateSealing.prototype, "seal").mockImplementation(function (
+      this: StateSealing,
+      ...of
+    ) {
+      if (nth++ === failing) throw new Error("no cipher");
+      return seal.apply(this, of);
+    });
+    expect(await call("keep", { text })).toBe("no cipher");
+    failed.mockRestore();
+    expect(await call("keep")).toBe("400000");
+  }
+  expect(await call("keep", { text })).toBe("800000");
+});
+
+test("a call that runs out of fuel changes nothing, wherever its state is when it does", async () => {
+  const { call, fuel, state } = newScope();
+  const text = "d".repeat(2_000_000);
+  await call("keep", { text });
+  state.dropKept();
+  // Loads two megabytes, collects garbage, and stores two more.
+  await call("keep", { text });
+  const whole = fuel.used;
   vi.spyOn(console, "error").mockImplementation(() => {});
-  expect(await call("keep", { text: "d".repeat(2_000_000) })).toMatch(
-    /cannot be stored: collecting its garbage takes too long. The state is as it was before the call/,
-  );
-  expect(await call("keep")).toBe("3");
-  configureLimits({ collectFuel });
-  expect(await call("keep", { text: "d".repeat(2_000_000) })).toBe("2000003");
+  const said = new Set<string>();
+  for (let part = 1; part < 40; part++) {
+    state.dropKept();
+    fuel.most = Math.floor((whole * part) / 40);
+    said.add(await call("keep", { text }));
+  }
+  fuel.most = undefined;
+  expect(await call("keep")).toBe("4000000");
+  expect([...said].toSorted()).toEqual([
+    "The servlet computed for too long and was stopped.",
+    expect.stringMatching(
+      /stopped. To load and store its state counts, too. The state is as it was/,
+    ),
+    expect.stringMatching(/collecting its garbage takes too long. The state is as it was before/),
+  ]);
 });
 
 async function* chunksOf(chunks: Iterable<Uint8Array>) {

@@ -47,6 +47,15 @@ test("between those who wait, those come first whose callers have used less", as
   expect(turns.slice(5)).toEqual(["a", "a", "a", "a"]);
 });
 
+test("after a long run, a request that is delivered some turns of the event loop later comes first", async () => {
+  const { processor, turns, take } = recorded();
+  processor.spend("a", 20 * LONG);
+  const again = take("a");
+  for (let nth = 0; nth < 2; nth++) await new Promise((resolve) => setTimeout(resolve));
+  await Promise.all([again, take("b")]);
+  expect(turns).toEqual(["b", "a"]);
+});
+
 test("who has begun comes before who has not, of one caller", async () => {
   const { turns, take } = recorded();
   await Promise.all([take("a"), take("a"), take("a"), take("a", { isNew: false })]);

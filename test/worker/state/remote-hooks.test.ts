@@ -33,7 +33,7 @@ test.each<[what: string, ms: number, aheadMs: number, waited: number]>([
 });
 
 test("a guest that begins to wait is stopped where who has made its call is gone already", async () => {
-  const isThere = vi.fn(() => Promise.reject(new Error("disconnected")));
+  const isThere = vi.fn<() => Promise<never>>(() => Promise.reject(new Error("disconnected")));
   const signal = new RemoteSignal({ isThere } as unknown as RemoteHooks);
   expect(isThere).not.toHaveBeenCalled();
   await vi.waitFor(() => expect(signal.get().aborted).toBe(true));
@@ -41,7 +41,7 @@ test("a guest that begins to wait is stopped where who has made its call is gone
 });
 
 test("a call that is cancelled before its guest waits is not asked for again", async () => {
-  const isThere = vi.fn();
+  const isThere = vi.fn<() => Promise<never>>();
   const signal = new RemoteSignal({ isThere } as unknown as RemoteHooks);
   signal.abort();
   expect(signal.isAborted).toBe(true);

@@ -16,6 +16,21 @@ test("a state beyond its bound changes nothing, and one within it does", async (
   expect(await grow(1)).toBe("2");
 });
 
+test("a state as large as one may be is loaded and stored within the default budget of a call", async () => {
+  const { grow } = newCaller();
+  expect(await grow(58)).toBe("58");
+  expect(await grow(0)).toBe("58");
+});
+
+test("a call whose state takes more than its budget to be stored changes nothing", async () => {
+  const { grow } = newCaller();
+  expect(await grow(1)).toBe("1");
+  limited({ guestFuel: 40_000_000 });
+  expect(await grow(8)).toMatch(/To load and store its state counts, too. The state is as it was/);
+  limited({ guestFuel: 3_000_000_000 });
+  expect(await grow(1)).toBe("2");
+});
+
 test("files beyond what the manifest lets them take are not written", async () => {
   const { manifest } = bundle.servlets.find(({ name }) => name === "filing")!;
   onTestFinished(() => void delete manifest.files_limit);

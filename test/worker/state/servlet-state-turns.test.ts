@@ -103,7 +103,7 @@ describe("a turn", () => {
 
 test("a call that never waits does not look whether its client is there", async () => {
   const call = newCaller("counting");
-  const signal = vi.fn(nobodysCall.signal);
+  const signal = vi.fn<() => AbortSignal>(nobodysCall.signal);
   expect(await call("next", { signal })).toBe("1");
   expect(signal).not.toHaveBeenCalled();
 });
