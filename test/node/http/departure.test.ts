@@ -180,7 +180,6 @@ describe("a client of a session that leaves", () => {
   test("has not cancelled its call, which goes on", async () => {
     const asked: string[] = [];
     const held = Promise.withResolvers<ServerResponse>();
-    const begun = held.promise.then(() => {});
     world.on("request", ({ url: path = "" }, response: ServerResponse) => {
       asked.push(path);
       if (path === "/first") held.resolve(response);
@@ -194,7 +193,7 @@ describe("a client of a session that leaves", () => {
     const plan = steps(get("/first"), get("/second"), { do: "sleep", ms: 2000 }, get("/third"));
     const headers = `accept: application/json, text/event-stream\r\nmcp-session-id: ${await sessionOf()}`;
     const sent = request("plan", plan).replace(/accept: [^\r]*/, headers);
-    await leave(sent, () => begun);
+    await leave(sent, () => held.promise);
     (await held.promise).end("there");
     // The third from the session's object.
     await expect.poll(() => asked, SOON).toEqual(["/first", "/second", "/third"]);
