@@ -221,6 +221,7 @@ export function createApp(server: Server) {
         principal,
         acted: (what) => server.acted(principal.name, "command", what),
         states: server.states,
+        sessionState: async (id) => (server.sessions ? server.sessions.stateId(id) : id),
         installer: () => installerOf(serving),
       }),
     );

@@ -21,6 +21,8 @@ import type { CallerQuota } from "../core/model.ts";
 /** The parts of the server that the operations use. */
 interface Operated extends CallerQuota, Operating {
   states: OperatedStates;
+  /** The id under which servlets keep state for the session with this id; undefined for an id that is none. */
+  sessionState(id: string): Promise<string | undefined>;
   /** Throws `unavailable` where nothing can be installed. */
   installer(): Installer;
 }
@@ -122,7 +124,7 @@ async function deleteState(request: Request, name: string, operated: Operated): 
 async function targetIn(
   { url }: Request,
   name: string,
-  { states, principal }: Operated,
+  { states, principal, sessionState }: Operated,
 ): Promise<{ servlet: StateOwner; scope: Scope }> {
   const owners = await states.owners();
   const servlet = owners.find((one) => encodeURIComponent(one.name) === name);
@@ -145,12 +147,19 @@ async function targetIn(
   if (kind === "server" && state === "server" && id === undefined)
     return { servlet, scope: ["server"] };
   if (kind === "session" && state === "session" && id !== undefined)
-    return { servlet, scope: ["session", id] };
+    return { servlet, scope: ["session", (await sessionState(id)) ?? noSession()] };
   if (kind === "caller" && state !== "server" && id !== undefined)
     return { servlet, scope: callerScope(state, keyOf(id)) };
   throw new Fault(
     "invalid_request",
     `The servlet ${servlet.name} has no scope ${asked}. It keeps state for ${SCOPES[state]}.`,
+  );
+}
+
+function noSession(): never {
+  throw new Fault(
+    "invalid_request",
+    "The session id is not one of this server, or was cut off. Give the whole Mcp-Session-Id.",
   );
 }
 

@@ -91,10 +91,10 @@ export class Sessions {
     let session = this.#remembered.get(id);
     const isNew = session === undefined;
     if (session === undefined) {
-      const ticket = await this.#sealer.openText(id.slice(TICKET_MARK.length), PLACE);
+      const ticket = await this.#ticketIn(id);
       if (ticket === undefined) return undefined;
       // Another isolate has begun it; its client has most likely initialized.
-      session = new TicketSession(ticket as SessionTicket, this.#surroundings, true);
+      session = new TicketSession(ticket, this.#surroundings, true);
     }
     if (!session.isOf(owner)) return undefined;
     if (session.hasExpired) return this.#stored(session.ticket.object, owner);
@@ -104,6 +104,16 @@ export class Sessions {
       await this.#surroundings.record(session);
     this.#remember(id, session);
     return session.facts.hasEnded ? undefined : session;
+  }
+
+  /** The id under which servlets keep state for this session; undefined for a ticket that was not made here. */
+  async stateId(id: string): Promise<string | undefined> {
+    return id.startsWith(TICKET_MARK) ? (await this.#ticketIn(id))?.object : id;
+  }
+
+  async #ticketIn(id: string): Promise<SessionTicket | undefined> {
+    const ticket = await this.#sealer.openText(id.slice(TICKET_MARK.length), PLACE);
+    return ticket as SessionTicket | undefined;
   }
 
   /** The session of this object; undefined for an id that this deployment cannot have made. */

@@ -1,5 +1,6 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { abortAllDurableObjects, listDurableObjectIds, runInDurableObject } from "cloudflare:test";
+import { SessionClient } from "../mcp/legacy/session-client.ts";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
@@ -96,6 +97,15 @@ test("a servlet that keeps state for sessions has sessions, and callers without 
   const summary = await json(operate(`state/counting?${caller.scope}`, {}, app));
   expect(summary).toMatchObject({ scope: `caller:address ${caller.address}` });
   expect(summary["memoryBytes"]).toBeGreaterThan(0);
+  const { id, object } = await SessionClient.begin({ stored: false });
+  expect(await json(operate(`state/counting?scope=session:${id}`, {}, app))).toMatchObject({
+    ...{ status: 200, scope: `session:${object}`, memoryBytes: 0 },
+  });
+  expect(
+    await json(operate(`state/counting?scope=session:${id.slice(0, -9)}`, {}, app)),
+  ).toMatchObject({
+    ...{ status: 400, error: expect.stringContaining("Give the whole Mcp-Session-Id") },
+  });
   expect(await json(operate("state/counting?scope=session:abc", {}, app))).toMatchObject({
     ...{ status: 200, scope: "session:abc", memoryBytes: 0 },
   });
