@@ -15,7 +15,7 @@ export const publicLimits = {
   callsPerMinute: 0,
   toolCallsPerMinute: 0,
   /**
-   * Sessions, tasks, calls with an id and large states of waiting calls that are stored for one caller per day. Each
+   * Sessions with something to keep, tasks, calls with an id and large states of waiting calls that are stored for one caller per day. Each
    * whole MiB of one counts once more, so the default allows 50 GB at most.
    */
   keptPerDay: 50_000,
@@ -73,7 +73,7 @@ export const publicLimits = {
    * server.
    */
   keepAliveMs: 5000,
-  /** Lifetime of an idle session: people close their laptops overnight. */
+  /** Lifetime of an idle session, and of a session id without an object twice that: people close their laptops overnight. */
   sessionIdleMs: 24 * 3_600_000,
   /**
    * Sign-in pages that did not lead to an allowed app, and registrations of clients, from one address in an hour. A
@@ -296,7 +296,7 @@ const all = {
   sessionUsedMs: 20_000,
   /** How long a client may take to answer the ping before its idle session ends. */
   sessionPingMs: 60_000,
-  /** Calls of one session at once: all run in its object. */
+  /** Calls of one session that run at once in its object, or in an isolate. */
   sessionCalls: 100,
   /** Tasks that the client of one session has created. */
   sessionTasks: 1000,
