@@ -118,7 +118,7 @@ export async function handleSession(method: string, exchange: Exchange): Promise
   const session = await sessionOf(exchange);
   if (session === undefined) throw noSession();
   if (method === "DELETE") {
-    known(await session.end());
+    known(await session.end(exchange.countStored));
     return new Response(null, { status: 204 });
   }
   demandStream(exchange.accepts);

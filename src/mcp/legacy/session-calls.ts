@@ -220,7 +220,8 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const stop = (call.stop = new AbortController());
     let nth = 0;
     const tell = changes({ hub }, (notice) => this.#open.tell(call, nth, notice));
-    // What it has asked by returning is not asked anew; any other run is repeated, as no budget but its caller's was used.
+    // A question that is already known is asked from here. Any other run is repeated, with all of its budget: what the Worker's
+    // run has used counts for its caller alone.
     const asked = before?.reason.kind === "input" ? before : undefined;
     const recorded = asked === undefined ? before?.recorded : undefined;
     const context: CallContext = {

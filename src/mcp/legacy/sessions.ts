@@ -32,6 +32,8 @@ const REMEMBERED = 1000;
 const KNOWN_MS = 1500;
 /** How long an isolate collects what it has learned before it is recorded: one transaction for all of it. */
 const COLLECTED_MS = 1000;
+/** Ended sessions whose record fills a MiB: the caller whose session fills it pays for all of them. */
+const ENDED_IN_PART = 10_000;
 const HOUR = 3_600_000;
 
 /**
@@ -48,11 +50,14 @@ export class Sessions {
   /** By the name of their record: sessions of which there is something to record. */
   readonly #unrecorded = new Map<string, { sessions: Set<TicketSession>; since: number }>();
 
+  /** How many sessions with tickets have ended here. */
+  #ended = 0;
   readonly #surroundings = {
     object: ({ ticket }: TicketSession) =>
       this.#objects.get(this.#objects.idFromString(ticket.object)),
     record: (session: TicketSession) => this.#exchange(this.#recordOf(session), [session]),
     recordLater: (session: TicketSession) => this.#recordLater(session),
+    fillsPart: () => ++this.#ended % ENDED_IN_PART === 0,
   };
 
   constructor(
@@ -100,7 +105,7 @@ export class Sessions {
     if (session.hasExpired) return this.#stored(session.ticket.object, owner);
     // A machine of one's own has one isolate, which knows what it has learned.
     const isAlone = runsOf(this.#env) !== undefined;
-    if (isNew || !(isAlone || isRecent(session.learned, KNOWN_MS)))
+    if (isNew || !(isAlone || isRecent(session.learnedAt, KNOWN_MS)))
       await this.#surroundings.record(session);
     this.#remember(id, session);
     return session.facts.hasEnded ? undefined : session;

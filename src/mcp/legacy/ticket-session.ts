@@ -1,5 +1,5 @@
 import { limits } from "../../core/limits.ts";
-import type { Principal } from "../../core/model.ts";
+import type { CallerQuota, Principal } from "../../core/model.ts";
 import { isRecent } from "../../core/recent.ts";
 import type { RequestId } from "../wire/message.ts";
 import { demandRoom } from "./session-methods.ts";
@@ -14,7 +14,8 @@ export interface NamedSession {
   /** Answers a POST in the session's object. */
   post(post: Post): ReturnType<Session["post"]>;
   listen(lastEventId?: string, scopes?: readonly string[]): ReturnType<Session["listen"]>;
-  end(): Promise<true | undefined>;
+  /** `countStored` counts for its caller what is stored of ended sessions. */
+  end(countStored: CallerQuota["countStored"]): Promise<true | undefined>;
 }
 
 /** What the id of a session says, sealed. */
@@ -41,6 +42,8 @@ interface Surroundings {
   record(session: TicketSession): Promise<void>;
   /** The same soon, together with other sessions. */
   recordLater(session: TicketSession): void;
+  /** True if the record of one more ended session fills a MiB. */
+  fillsPart(): boolean;
 }
 
 /** How often an object hears that its session is used: its client's silence decides when it is asked to come back. */
@@ -51,7 +54,7 @@ export class TicketSession implements NamedSession {
   readonly ticket: SessionTicket;
   readonly facts: SessionFacts = { hasEnded: false, hasObject: false };
   /** When the facts were read from their record, in Unix ms. */
-  learned = Date.now();
+  learnedAt = Date.now();
   /** True once its client has sent `notifications/initialized`. */
   isReady: boolean;
   readonly #surroundings: Surroundings;
@@ -130,7 +133,8 @@ export class TicketSession implements NamedSession {
     return this.#object.listen(this.#owner, lastEventId, scopes, birth);
   }
 
-  async end(): Promise<true> {
+  async end(countStored: CallerQuota["countStored"]): Promise<true> {
+    if (this.#surroundings.fillsPart()) await countStored();
     this.facts.hasEnded = true;
     this.#surroundings.recordLater(this);
     await this.#endAll();
@@ -140,7 +144,7 @@ export class TicketSession implements NamedSession {
   /** Takes what another isolate has learned of it. */
   async learn(facts: Partial<SessionFacts>): Promise<void> {
     const { hasEnded, hasObject } = this.facts;
-    this.learned = Date.now();
+    this.learnedAt = Date.now();
     this.facts.hasEnded ||= facts.hasEnded === true;
     this.facts.hasObject ||= facts.hasObject === true;
     const isNews = hasEnded !== this.facts.hasEnded || hasObject !== this.facts.hasObject;
