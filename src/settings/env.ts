@@ -314,7 +314,10 @@ function checked(settings: Settings): Settings {
 }
 
 /** The value of `RUNS`. */
-export const runsOf = (env: object): string | undefined => variablesOf(env)[RUNS];
+export function runsOf(env: object): string | undefined {
+  const value = (env as Record<string, unknown>)[RUNS];
+  return isVariable(value) ? String(value) : undefined;
+}
 
 /** Throws if the Host header would decide the audience of tokens or assertions. */
 export function demandAudience(settings: Settings): void {

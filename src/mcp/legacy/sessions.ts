@@ -44,6 +44,8 @@ export class Sessions {
   readonly #objects: DurableObjectNamespace<Session>;
   readonly #sealer: Sealer;
   readonly #env: object;
+  /** True on a machine of one's own: its one isolate knows what it has learned. */
+  readonly #isAlone: boolean;
   readonly #listDigests: (profile?: string) => ListDigests;
   /** By ticket, those that were used last at the end. */
   readonly #remembered = new Map<string, TicketSession>();
@@ -67,6 +69,7 @@ export class Sessions {
     this.#objects = objects;
     this.#sealer = sealer;
     this.#env = env;
+    this.#isAlone = runsOf(env) !== undefined;
     this.#listDigests = listDigests;
   }
 
@@ -103,9 +106,7 @@ export class Sessions {
     }
     if (!session.isOf(owner)) return undefined;
     if (session.hasExpired) return this.#stored(session.ticket.object, owner);
-    // A machine of one's own has one isolate, which knows what it has learned.
-    const isAlone = runsOf(this.#env) !== undefined;
-    if (isNew || !(isAlone || isRecent(session.learnedAt, KNOWN_MS)))
+    if (isNew || !(this.#isAlone || isRecent(session.learnedAt, KNOWN_MS)))
       await this.#surroundings.record(session);
     this.#remember(id, session);
     return session.facts.hasEnded ? undefined : session;
