@@ -59,7 +59,6 @@ export async function mcpEndpoint(
       accepts: admitted,
     };
     if (method !== "POST") {
-      leaving();
       classify(undefined, header);
       return await handleSession(method, exchange);
     }
@@ -106,9 +105,12 @@ export async function mcpEndpoint(
 const mayWait = ({ admit, registry }: McpDependencies): boolean =>
   admit !== undefined || registry.isDynamic || registry.isPersonal;
 
-/** True for a message whose answer needs nothing from outside this isolate, unless its guest asks for it. */
+/** True for a message whose answer needs nothing from outside this isolate, unless its guest or its session asks for it. */
 const isQuick = (message: Incoming): boolean =>
-  message.kind === "request" && (message.row.list !== undefined || runsHere(message.entry));
+  message.kind !== "request" ||
+  message.row.list !== undefined ||
+  message.row.stateless !== undefined ||
+  runsHere(message.entry);
 
 /**
  * Reads and counts a message, and looks up its target; at once where nothing is counted and the target is known. Throws

@@ -117,6 +117,7 @@ async function postToSession(
 export async function handleSession(method: string, exchange: Exchange): Promise<Response> {
   const session = await sessionOf(exchange);
   if (session === undefined) throw noSession();
+  if (method !== "DELETE" || session.ticket === undefined) exchange.leaving();
   if (method === "DELETE") {
     known(await session.end(exchange.countStored));
     return new Response(null, { status: 204 });
@@ -138,12 +139,12 @@ const SESSION_HEADER = "mcp-session-id";
 
 /** The session that a request names, if any; an initialize begins another. Throws `no_session`. */
 export async function sessionOf(
-  { headers, sessions, principal }: Exchange,
+  { headers, sessions, principal, leaving }: Exchange,
   body?: unknown,
 ): Promise<NamedSession | undefined> {
   const id = headers.get(SESSION_HEADER);
   if (id === null || sessions === undefined || isInitialize(body)) return undefined;
-  return known(await sessions.find(id, ownerIn(principal)));
+  return known(await sessions.find(id, ownerIn(principal), leaving));
 }
 
 function known<T>(found: T | undefined): T {

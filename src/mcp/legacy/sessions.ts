@@ -93,8 +93,15 @@ export class Sessions {
     return object.toString();
   }
 
-  /** The session with this id; undefined for one that is not this owner's, has ended or was not begun here. */
-  async find(id: string, owner: SessionOwner): Promise<NamedSession | undefined> {
+  /**
+   * The session with this id; undefined for one that is not this owner's, has ended or was not begun here. `waits` is called
+   * before it asks an object.
+   */
+  async find(
+    id: string,
+    owner: SessionOwner,
+    waits: () => void,
+  ): Promise<NamedSession | undefined> {
     if (!id.startsWith(TICKET_MARK)) return this.#stored(id, owner);
     let session = this.#remembered.get(id);
     const isNew = session === undefined;
@@ -106,8 +113,10 @@ export class Sessions {
     }
     if (!session.isOf(owner)) return undefined;
     if (session.hasExpired) return this.#stored(session.ticket.object, owner);
-    if (isNew || !(this.#isAlone || isRecent(session.learnedAt, KNOWN_MS)))
+    if (isNew || !(this.#isAlone || isRecent(session.learnedAt, KNOWN_MS))) {
+      waits();
       await this.#surroundings.record(session);
+    }
     this.#remember(id, session);
     return session.facts.hasEnded ? undefined : session;
   }
