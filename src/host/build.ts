@@ -1,4 +1,5 @@
-import { join, resolve } from "node:path";
+import { readdir, rm } from "node:fs/promises";
+import { basename, join, resolve } from "node:path";
 import { build, type BuildOptions } from "esbuild";
 import { OWN_EXTENSION } from "../bundle/own.ts";
 import { Refusal } from "../bundle/refusal.ts";
@@ -9,12 +10,16 @@ import { PLATFORM } from "./stores.ts";
 /** The path of a Worker's main module, the paths of several Workers by name, or the source of a main module. */
 type Entry = string | Record<string, string> | { contents: string; resolveDir: string };
 
+/** A module that esbuild has copied: its name ends with a hash of its content. */
+const COPIED = /-[A-Z0-9]{8}\.(wasm|bin|txt)$/;
+
 /**
  * Builds a Worker, minified, into `folder`: `index.js`, and the wasm and data files that it imports. Of
- * several paths, each becomes a Worker in one file, `NAME.js`.
+ * several paths, each becomes a Worker in one file, `NAME.js`. Removes the modules of an earlier build that it does not
+ * import: workerd would load them all the same.
  */
 export async function buildWorker(entry: Entry, folder: string): Promise<string> {
-  await build({
+  const { metafile } = await build({
     ...inputOf(entry, folder),
     bundle: true,
     minify: true,
@@ -24,7 +29,11 @@ export async function buildWorker(entry: Entry, folder: string): Promise<string>
     external: ["cloudflare:*", "node:*", "plugin.wasm"],
     loader: { ".wasm": "copy", ".bin": "copy", ".txt": "copy" },
     logLevel: "silent",
+    metafile: true,
   });
+  const made = new Set(Object.keys(metafile.outputs).map((path) => basename(path)));
+  const before = made.has(MAIN) ? await readdir(folder) : [];
+  for (const name of before) if (COPIED.test(name) && !made.has(name)) await rm(join(folder, name));
   return folder;
 }
 
