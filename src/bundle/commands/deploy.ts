@@ -88,13 +88,17 @@ export async function deploy(args: string[], run: RunWrangler = wrangler): Promi
   try {
     if (!asked.isDryRun && !asked.isHelp) await keepBuilds(asked, run);
     if (!asked.isHelp) await warn(asked, run);
-    return await run(["deploy", ...args]);
+    return await run(["deploy", ...minified(args), ...args]);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     console.error(`\nNothing was deployed.\n${error.message}`);
     return 1;
   }
 }
+
+/** Options for a small script, which an isolate parses each time it starts; its stack traces are those of the sources. */
+const minified = (args: readonly string[]): string[] =>
+  args.some((one) => /^--(no-)?minify\b/.test(one)) ? [] : ["--minify", "--upload-source-maps"];
 
 async function keepBuilds(asked: Asked, run: RunWrangler): Promise<void> {
   const bucket = bucketOf(asked);

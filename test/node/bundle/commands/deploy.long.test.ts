@@ -132,7 +132,7 @@ async function deployByWrangler(bindings: string, ...more: string[]) {
 test("puts the builds of the bundle into the bucket before the Worker is deployed", async () => {
   await deploy(BUCKET() + LOADER);
   // Then wrangler has gone on to the Worker.
-  expect(asked).toEqual([`deploy --config ${configPath()}`]);
+  expect(asked).toEqual([`deploy --minify --upload-source-maps --config ${configPath()}`]);
   const keys = [...objects.keys()];
   const json = keys.find((key) => key.startsWith("builds/"))!;
   const build = await readBuild(JSON.parse(objects.get(json)!.toString()));
@@ -202,7 +202,7 @@ test("secrets that cannot be listed are not taken for none", async () => {
   const { said: text } = await deploy("");
   expect(text).toMatch(/secrets of the deployed Worker are not known[^]*Authentication error/);
   expect(text).not.toContain("note: anybody may call");
-  expect(asked).toEqual([`deploy --config ${configPath()}`]);
+  expect(asked).toEqual([`deploy --minify --upload-source-maps --config ${configPath()}`]);
 });
 
 test("a Worker that is not deployed yet has no secrets", async () => {
