@@ -182,12 +182,12 @@ export function usedBlocks({ exports }: { exports: WebAssembly.Exports }): Uint8
   return used;
 }
 
-/** How an instance is now; `runsOf` says what its memory has. */
-export function imageOf(exports: WebAssembly.Exports, runsOf = usedRuns): Image {
+/** How an instance is now. */
+export function imageOf(exports: WebAssembly.Exports): Image {
   return {
     pages: sizeOf(exports) / PAGE,
     globals: globalsOf(exports).map(({ value }) => value as number | bigint),
-    runs: runsOf(exports),
+    runs: usedRuns(exports),
   };
 }
 

@@ -13,6 +13,7 @@ import {
   growTo,
   memoryOf,
   PAGE,
+  type Image,
   type Patched,
 } from "./image.ts";
 import type { Instance } from "./link.ts";
@@ -92,28 +93,50 @@ export function applyPatch(instance: Instance, patch: ArrayBuffer): void {
   }
 }
 
-/** Gives a memory back the words that it had `before` where the patch has others. */
-export function undoPatch(memory: Uint8Array, before: Uint8Array, patch: ArrayBuffer): void {
+/** Gives a memory back what it had `before`, in order, where the patch has something else. */
+export function undoPatch(memory: Uint8Array, before: Image["runs"], patch: ArrayBuffer): void {
   const { runs } = decoded(patch);
-  const [words, old] = [wordsOf(memory), wordsOf(before)];
+  const words = wordsOf(memory);
+  let [nth, begin] = [0, 0];
+  let old: Uint32Array = new Uint32Array();
   for (let from = 0, to = 0; from < runs.length;) {
     const count = runs[from]! & MOST_WORDS;
     to += runs[from]! >>> COUNT_BITS;
-    for (const end = to + count; to < end; to++) words[to] = to < old.length ? old[to]! : 0;
     from += 1 + count;
+    for (const end = to + count; to < end;) {
+      while (to >= begin + old.length && nth < before.length) {
+        begin = before[nth]!.at >> 2;
+        old = wordsOf(before[nth++]!.bytes);
+      }
+      // Loops of single words are faster than filling and copying a few.
+      const stop = begin + old.length;
+      if (to < begin) for (const until = Math.min(begin, end); to < until; to++) words[to] = 0;
+      else if (to >= stop) for (; to < end; to++) words[to] = 0;
+      else for (const until = Math.min(stop, end); to < until; to++) words[to] = old[to - begin]!;
+    }
   }
 }
 
+const endOf = ({ at, bytes }: Image["runs"][number]): number => at + bytes.length;
+
 /** How a memory is that is in a patch's state; it shares what is as it was `before`. */
-export function patchedImage(memory: Uint8Array, before: Uint8Array, patch: ArrayBuffer): Patched {
+export function patchedImage(
+  memory: Uint8Array,
+  before: Image["runs"],
+  patch: ArrayBuffer,
+): Patched {
   const { pages, globals, runs } = decoded(patch);
   const image: Patched = { pages, globals, runs: [], ownBytes: 0 };
-  let [from, to, end] = [0, 0, 0];
+  let [from, to, end, nth] = [0, 0, 0, 0];
   const push = (until: number) => {
     if (from < to) image.runs.push({ at: from, bytes: memory.slice(from, to) });
     image.ownBytes += to - from;
-    const same = before.subarray(to, until);
-    if (same.length > 0) image.runs.push({ at: to, bytes: same });
+    while (nth < before.length && endOf(before[nth]!) <= to) nth++;
+    for (let next = nth; next < before.length && before[next]!.at < until; next++) {
+      const { at, bytes } = before[next]!;
+      const begin = Math.max(at, to);
+      image.runs.push({ at: begin, bytes: bytes.subarray(begin - at, until - at) });
+    }
   };
   for (let at = 0; at < runs.length; at += 1 + (runs[at]! & MOST_WORDS)) {
     const count = runs[at]! & MOST_WORDS;
@@ -127,6 +150,6 @@ export function patchedImage(memory: Uint8Array, before: Uint8Array, patch: Arra
     }
     to = Math.ceil((end * 4) / BLOCK) * BLOCK;
   }
-  push(before.length);
+  push(Infinity);
   return image;
 }

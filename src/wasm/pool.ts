@@ -5,8 +5,6 @@ import {
   currentBody,
   fingerprint,
   imageOf,
-  usedRuns,
-  memoryOf,
   restoreImage,
   usedBlocks,
   type Image,
@@ -82,7 +80,12 @@ const keyOf = ({ module, base, patch }: Program) =>
 /** An instance in its pristine state for this guest: one that waits, or a new one. Only the first of a program comes later. */
 export function borrow(program: Program, guest: Guest): Instance | Promise<Instance> {
   const pool = pools.get(keyOf(program));
-  if (pool === undefined) return newPool(program).then((made) => newborn(program, made, guest));
+  return pool === undefined
+    ? newPool(program).then((made) => taken(program, made, guest))
+    : taken(program, pool, guest);
+}
+
+function taken(program: Program, pool: Pool, guest: Guest): Instance {
   const waiting = program.restorable === true ? waitingIn(pool, program) : undefined;
   if (waiting === undefined) return newborn(program, pool, guest);
   waiting.guest = guest;
@@ -92,17 +95,18 @@ export function borrow(program: Program, guest: Guest): Instance | Promise<Insta
 /** Takes the instance that served this program last; else the one used last, which is still in the processor's caches. */
 function waitingIn(pool: Pool, program: Program): Instance | undefined {
   if (program.base === undefined) return take(pool, -1);
-  const before = pool.pristine.runs[0]!.bytes;
+  const before = pool.pristine.runs;
   const at = pool.idle.findLastIndex(({ patch }) => patch === program.patch);
   const instance = take(pool, at);
   if (instance === undefined) return undefined;
   const { memory } = currentBody(instance);
   if (at >= 0) {
     // Where calls take turns, an image that serves one of them would cost more than it saves.
-    instance.patched ??= patchedImage(memory, before, instance.patch!);
+    if (instance.patch !== undefined)
+      instance.patched ??= patchedImage(memory, before, instance.patch);
     return instance;
   }
-  undoPatch(memory, before, instance.patch!);
+  if (instance.patch !== undefined) undoPatch(memory, before, instance.patch);
   instance.patched = undefined;
   putOn(program, instance);
   if (program.checked === true) check(program, pool, instance);
@@ -125,7 +129,7 @@ function putOn({ base, patch }: Program, instance: Instance): void {
 
 /** A new instance in its pristine state, for a run that no caller has asked for. */
 export const newInstanceOf = async (program: Program): Promise<Instance> =>
-  newborn(program, pools.get(keyOf(program)) ?? (await newPool(program)), newGuest());
+  borrow(program, newGuest());
 
 function newborn(program: Program, { pristine }: Pool, guest: Guest): Instance {
   const instance = instantiate(program, guest);
@@ -141,14 +145,24 @@ function newborn(program: Program, { pristine }: Pool, guest: Guest): Instance {
  */
 export function giveBack(program: Program, instance: Instance): void {
   const pool = pools.get(keyOf(program));
-  if (program.restorable !== true || pool === undefined) return;
-  const body = currentBody(instance);
-  const bytes = bytesOf(instance);
-  if (pool.idle.length >= limits.idleInstances || bytes > limits.idleBytes) return;
-  if (body.marks === undefined && bytes > RESTORED_BYTES) return;
-  restoreImage(body, instance.patched ?? pool.pristine);
+  if (pool === undefined || !isRestored(program, pool, instance)) return;
+  restoreImage(currentBody(instance), instance.patched ?? pool.pristine);
   if (instance.patched === undefined) putOn(program, instance);
   if (program.checked === true) check(program, pool, instance);
+  addIdle(pool, instance);
+}
+
+/** True if an instance can be put back, and that costs less than a new one. */
+function isRestored(program: Program, { idle }: Pool, instance: Instance): boolean {
+  if (program.restorable !== true || idle.length >= limits.idleInstances) return false;
+  const bytes = bytesOf(instance);
+  const isMarked = currentBody(instance).marks !== undefined;
+  return bytes <= limits.idleBytes && (isMarked || bytes <= RESTORED_BYTES);
+}
+
+/** Adds an instance in its pristine state to those that wait for a call. */
+function addIdle(pool: Pool, instance: Instance): void {
+  const bytes = bytesOf(instance);
   instance.guest = undefined;
   instance.hasStarted = false;
   pool.idle.push(instance);
@@ -187,10 +201,12 @@ export function idleInstances(program: Program): number {
   return pools.get(keyOf(program))?.idle.length ?? 0;
 }
 
-const bytesOf = ({ body, patched }: Instance) =>
-  body!.memory.length + body!.kernel.length + (patched?.ownBytes ?? 0);
+function bytesOf(instance: Instance): number {
+  const { memory, kernel } = currentBody(instance);
+  return memory.length + kernel.length + (instance.patched?.ownBytes ?? 0);
+}
 
-/** Finds out how a program's instances look before their first call. */
+/** Finds out how a program's instances look before their first call. The instance that shows it waits for that call. */
 async function newPool(program: Program): Promise<Pool> {
   const guest = newGuest();
   const instance = instantiate(program, guest);
@@ -203,12 +219,14 @@ async function newPool(program: Program): Promise<Pool> {
     const shared = base ?? patch;
     if (shared !== undefined) applyPatch(instance, shared);
   }
-  // In one piece, a word of an interpreter's is found at once; nor is it searched for what is not zero.
-  const inOnePiece = () => [{ at: 0, bytes: memoryOf(exports).slice() }];
-  const pristine = imageOf(exports, base === undefined ? usedRuns : inOnePiece);
   // Another call may have found it out meanwhile.
-  const pool: Pool = pools.get(keyOf(program)) ?? { pristine, idle: [], worth: 0 };
+  const known = pools.get(keyOf(program));
+  const pool: Pool = known ?? { pristine: imageOf(exports), idle: [], worth: 0 };
   pools.set(keyOf(program), pool);
+  if (isRestored(program, pool, instance)) {
+    restoreImage(currentBody(instance), pool.pristine);
+    addIdle(pool, instance);
+  }
   return pool;
 }
 

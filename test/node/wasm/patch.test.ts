@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { viewsOf, PAGE, restoreImage } from "../../../src/wasm/image.ts";
+import { viewsOf, PAGE, restoreImage, usedRuns } from "../../../src/wasm/image.ts";
 import { applyPatch, encodePatch, patchedImage, undoPatch } from "../../../src/wasm/patch.ts";
 import { Chance } from "../fuzz/chance.ts";
 
@@ -35,6 +35,7 @@ test.each(Array.from({ length: 30 }, (_, seed) => seed))("patches of seed %i", (
   const [from, to] = [instanceOf(3), instanceOf(4)];
   scribble(bytesOf(from), chance);
   const before = bytesOf(from).slice();
+  const runs = usedRuns(from.exports);
   bytesOf(to).set(before);
   scribble(bytesOf(to), chance);
   to.exports.edge_global_0.value = -1;
@@ -47,7 +48,7 @@ test.each(Array.from({ length: 30 }, (_, seed) => seed))("patches of seed %i", (
   expect(from.exports.edge_global_0.value).toBe(-1);
   expect(from.exports.edge_global_1.value).toBe(2n ** 63n - 1n);
 
-  const image = patchedImage(bytesOf(from), before, patch);
+  const image = patchedImage(bytesOf(from), runs, patch);
   scribble(bytesOf(from), chance);
   from.exports.edge_global_0.value = 9;
   restoreImage(viewsOf(from.exports), image);
@@ -55,7 +56,7 @@ test.each(Array.from({ length: 30 }, (_, seed) => seed))("patches of seed %i", (
   expect(from.exports.edge_global_0.value).toBe(-1);
   expect(image.ownBytes).toBeLessThanOrEqual(bytesOf(from).length);
 
-  undoPatch(bytesOf(from), before, patch);
+  undoPatch(bytesOf(from), runs, patch);
   expect(Buffer.compare(bytesOf(from).subarray(0, before.length), before)).toBe(0);
   expect(
     bytesOf(from)
