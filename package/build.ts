@@ -228,7 +228,6 @@ function projectConfig(own: string): string {
   const change = changing("wrangler.toml", own);
   change(/^name = .*$/m, 'name = "{{name}}"');
   change(/^main = .*$/m, '# Written by `edge-servlets bundle`.\nmain = ".bundle/worker.ts"');
-  change(/^command = .*$/m, 'command = "npx edge-servlets bundle"');
   change(/^SERVER_NAME = .*$/m, 'SERVER_NAME = "{{name}}"');
   change(/^SERVER_TITLE = .*$/m, 'SERVER_TITLE = "{{name}}"');
   change(/bucket_name = "edge-servlets-builds"/, 'bucket_name = "{{name}}-builds"');

@@ -1,14 +1,18 @@
 /** Makes bundles for wrangler's build command in the process of `dev`, where compilers and interpreter stay loaded. */
+import { statSync, watch } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { json } from "node:stream/consumers";
 import { BUNDLER, type BundleRequest } from "./ask-bundler.ts";
 import type { Made } from "./make-module.ts";
 
-/** Listens for the build command, which finds the address in its environment. */
-export async function serveBundles() {
+/**
+ * Listens for the build command, which finds the address in its environment. The bundle is made as soon as something in the
+ * folders and files changes that wrangler watches, so that it is there when wrangler has started its command.
+ */
+export async function serveBundles(watched: readonly string[] = []) {
   const folder = await mkdtemp(join(tmpdir(), "edge-servlets-"));
   const path =
     process.platform === "win32"
@@ -16,18 +20,38 @@ export async function serveBundles() {
       : join(folder, "bundler");
   let fault: Promise<string | undefined> | undefined;
   let latest: Promise<Made>;
-  let isFirst = true;
+  /** The bundle that a change has begun, or the first one, until the build command has it. */
+  let ready: Promise<Made> | undefined;
+  /** The module that the build command had last. */
+  let before: string | undefined;
+  let isQueued = false;
+  const make = (args: string[] = []): Promise<Made> => {
+    const begin = async () => {
+      isQueued = false;
+      const { makeModule } = await import("./make-module.ts");
+      return makeModule(args, {
+        isReload: true,
+        isWarm: true,
+        ...(before !== undefined && { before }),
+      });
+    };
+    return (latest = latest.then(begin, begin));
+  };
   const answer = async ({ args, folder: asked }: BundleRequest) => {
     if (asked !== process.cwd()) return undefined;
-    const isKnown = isFirst && args.length === 0;
-    isFirst = false;
-    if (!isKnown) {
-      const { makeModule } = await import("./make-module.ts");
-      const make = () => makeModule(args, { isReload: true });
-      latest = latest.then(make, make);
-    }
-    return latest;
+    const making = (args.length === 0 && ready) || make(args);
+    ready = undefined;
+    const made = await making;
+    before = await (await import("./make-module.ts")).readModule();
+    return made;
   };
+  const unwatch = onChange(watched, () => {
+    if (fault === undefined || (isQueued && ready !== undefined)) return;
+    ready = make();
+    isQueued = true;
+    // It fails again for the build command that asks for it.
+    ready.catch(() => {});
+  });
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
     const made = await answer((await json(request)) as BundleRequest);
     if ((await fault) === undefined) response.end(JSON.stringify(made ?? null));
@@ -47,16 +71,46 @@ export async function serveBundles() {
      */
     begin: (check: () => Promise<string | undefined>): Promise<string | undefined> => {
       const made = import("./make-module.ts").then(({ makeModule }) =>
-        makeModule([], { isReload: false, isDev: true }),
+        makeModule([], { isReload: false, isDev: true, isWarm: true }),
       );
       fault = made.then(async ({ code, failure }) => (code === 0 ? check() : failure));
-      latest = fault.then(() => made);
+      ready = latest = fault.then(() => made);
       return fault;
     },
     close: async () => {
+      unwatch();
       server.close();
       server.closeAllConnections();
       await rm(folder, { recursive: true, force: true });
     },
+  };
+}
+
+/** How long no further change must follow, in ms: editors and git write several files, and one in several steps. */
+const SETTLED_MS = 20;
+
+/** Calls a function after changes in these folders and files, which need not exist. Returns how to stop that. */
+function onChange(paths: readonly string[], changed: () => void): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const later = () => {
+    clearTimeout(timer);
+    timer = setTimeout(changed, SETTLED_MS);
+  };
+  const watchers = paths.flatMap((path) => {
+    const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+    const name = basename(path);
+    try {
+      const watcher = isFolder
+        ? watch(path, { recursive: true }, later)
+        : watch(dirname(path), (_event, one) => void (one === name && later()));
+      // Without it, the bundle is made when the build command asks for it.
+      return [watcher.on("error", () => {})];
+    } catch {
+      return [];
+    }
+  });
+  return () => {
+    clearTimeout(timer);
+    for (const watcher of watchers) watcher.close();
   };
 }

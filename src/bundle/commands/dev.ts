@@ -40,8 +40,10 @@ const HOST = ["host", "local-upstream", "localUpstream"];
 const SESSION = "show-interactive-dev-session";
 const isSession = ({ name }: { name: string }) => /show-?interactive-?dev-?session/i.test(name);
 
+const texts = z.union([z.string().transform((one) => [one]), z.array(z.string())]);
 const schema = z.object({
-  dev: z.object({ ip: z.string(), host: z.string(), port: z.number() }).partial(),
+  dev: z.object({ ip: z.string(), host: z.string(), port: z.number() }).partial().default({}),
+  build: z.object({ watch_dir: texts.catch([]) }).catch({ watch_dir: [] }),
 });
 
 interface Dev {
@@ -54,6 +56,8 @@ interface Dev {
   file: string;
   env: string | undefined;
   isAlone: boolean;
+  /** The folders and files whose changes make wrangler run its build command. */
+  watched: string[];
 }
 
 /** Reads the arguments of `dev`. */
@@ -65,7 +69,8 @@ export async function readDev(given: string[]): Promise<Dev> {
   const addresses = named.filter(({ name }) => name === "ip");
   const { config = "wrangler.toml", cwd = "." } = values;
   const file = resolve(String(cwd), String(config));
-  const { ip: configured, host, ...more } = await configuredIn(file);
+  const { dev: configuration, build } = await configuredIn(file);
+  const { ip: configured, host, ...more } = configuration;
   const usual = process.platform === "win32" ? "127.0.0.1" : "localhost";
   const ip = addresses.length > 0 ? (addresses.at(-1)?.value ?? "") : (configured ?? usual);
   const sessions = named.filter(isSession);
@@ -86,18 +91,19 @@ export async function readDev(given: string[]): Promise<Dev> {
   const args = ["dev", ...others, ...own, `--ip=${ip}`, ...given.slice(end)];
   const port = typeof values.port === "string" ? Number(values.port) : more.port;
   const env = typeof values.env === "string" ? values.env : undefined;
-  return { args, ip, port, file, env, isAlone };
+  const watched = build.watch_dir.map((one) => resolve(dirname(file), one));
+  return { args, ip, port, file, env, isAlone, watched };
 }
 
-/** The table `[dev]` of a configuration; empty without one, or where its values are not valid, which wrangler reports. */
-async function configuredIn(path: string): Promise<z.infer<typeof schema>["dev"]> {
+/** The tables `[dev]` and `[build]` of a configuration; empty without one, or where values are not valid, which wrangler reports. */
+async function configuredIn(path: string): Promise<z.infer<typeof schema>> {
   try {
-    return schema.parse(parse(await readFile(path, "utf8"))).dev;
+    return schema.parse(parse(await readFile(path, "utf8")));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT" || error instanceof z.ZodError)
-      return {};
+      return { dev: {}, build: { watch_dir: [] } };
     // It is not TOML: it may name a host all the same.
-    return { host: "unknown" };
+    return { dev: { host: "unknown" }, build: { watch_dir: [] } };
   }
 }
 
@@ -193,7 +199,7 @@ export async function faultInSettings({
  */
 export async function dev(given: string[]): Promise<number> {
   const all = await readDev(given);
-  const { args, ip, port, file } = all;
+  const { args, ip, port, file, watched } = all;
   // Wrangler says what is wrong with any other port.
   if (port !== undefined && Number.isInteger(port) && port < 65_536) await demandFree(ip, port);
   const ready = async (message: unknown) => {
@@ -204,7 +210,7 @@ export async function dev(given: string[]): Promise<number> {
     const said = await readiness(all, new URL(`http://${at}:${data.port}`));
     setTimeout(() => console.log(said), LAST_LINE_MS);
   };
-  const bundler = await serveBundles();
+  const bundler = await serveBundles(watched);
   await prepareForWrangler();
   const stopped = new AbortController();
   const onMessage = (message: unknown) => void ready(message).catch(() => {});

@@ -1,14 +1,17 @@
 /** The files that wrangler.toml names. */
 import { mkdir } from "node:fs/promises";
-import { dirname, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
+import { build } from "esbuild";
 import { writeIfNew } from "../cache.ts";
-import { isInstalled } from "../own.ts";
+import { isInstalled, OWN_EXTENSION } from "../own.ts";
 import { ownConfig } from "./wrangler-config.ts";
 
 /** The folder of assets, the module of the bundle, and a project's entry file. */
 export const ASSETS = ".bundle/assets";
 export const MODULE = isInstalled ? ".bundle/bundle.gen.ts" : "src/bundle.gen.ts";
 const ENTRY = ".bundle/worker.ts";
+/** The Worker of the package in one file, as `dev` serves it. */
+const IN_ONE_FILE = ".bundle/dev/worker.js";
 
 /** Makes what wrangler looks for before it runs its build command. */
 export async function prepareForWrangler(): Promise<void> {
@@ -16,16 +19,37 @@ export async function prepareForWrangler(): Promise<void> {
   if (isInstalled) await writeEntry(MODULE);
 }
 
-/** Writes the entry file for a bundle in this module. */
-export const writeEntry = (out: string) =>
-  writeIfNew(ENTRY, entrySource(relative(dirname(ENTRY), out)));
+/** Writes the entry file for a bundle in this module; with `inOneFile`, of the Worker that `writeInOneFile` writes. */
+export const writeEntry = (out: string, { inOneFile = false } = {}) =>
+  writeIfNew(
+    ENTRY,
+    entrySource(specifier(out), inOneFile ? specifier(IN_ONE_FILE) : "edge-servlets"),
+  );
+
+/** Writes the package's Worker as one file: wrangler reads all files of a Worker again after each change. */
+export async function writeInOneFile(): Promise<void> {
+  await build({
+    entryPoints: [join(import.meta.dirname, `../../worker${OWN_EXTENSION}`)],
+    outfile: IN_ONE_FILE,
+    bundle: true,
+    format: "esm",
+    target: "es2024",
+    conditions: ["workerd", "worker", "browser"],
+    external: ["cloudflare:*", "node:*"],
+    logLevel: "silent",
+  });
+}
+
+/** The specifier by which the entry file imports another file. */
+const specifier = (file: string): string =>
+  `./${relative(dirname(ENTRY), file).replaceAll("\\", "/")}`;
 
 /** The entry file of a project: the Worker of its bundle. */
-function entrySource(bundle: string): string {
+function entrySource(bundle: string, worker: string): string {
   const classes = ownConfig().durable_objects.bindings.map(({ class_name }) => class_name);
   return `// Written by \`edge-servlets bundle\`.
-import { createWorker } from "edge-servlets";
-import { bundle } from "./${bundle.replaceAll("\\", "/")}";
+import { createWorker } from "${worker}";
+import { bundle } from "${bundle}";
 
 const { worker, objects } = createWorker(bundle);
 export const { ${classes.toSorted().join(", ")} } = objects;

@@ -8,7 +8,7 @@ import { missingIn } from "../../servlets/variables.ts";
 import { makeBundle, type Member } from "../bundle.ts";
 import { bundleSource, moduleChanges, newBuilds } from "../bundle-module.ts";
 import { readIfThere, writeIfNew } from "../cache.ts";
-import { ASSETS, MODULE, writeEntry } from "./entry.ts";
+import { ASSETS, MODULE, writeEntry, writeInOneFile } from "./entry.ts";
 import { placeOfRuns } from "./place-of-runs.ts";
 import { CACHE, progress, servletFolders } from "./folders.ts";
 import { consoleScripts } from "../console-scripts.ts";
@@ -38,13 +38,21 @@ export interface Made {
   failure: string;
 }
 
-/**
- * Makes the bundle, as the command `bundle` does with these arguments. `isReload`: `dev` goes on with the last one where it
- * fails. `dev` leaves out the optimiser, which takes most of the time.
- */
+interface Making {
+  /** `dev` goes on with the last bundle where this one fails. */
+  isReload: boolean;
+  /** Leaves out the optimiser, which takes most of the time. */
+  isDev?: boolean;
+  /** This process makes the later bundles, too. */
+  isWarm?: boolean;
+  /** The module whose differences from the new one are reported; by default the one that is replaced. */
+  before?: string;
+}
+
+/** Makes the bundle, as the command `bundle` does with these arguments. */
 export async function makeModule(
   args: string[],
-  { isReload, isDev = isReload }: { isReload: boolean; isDev?: boolean },
+  { isReload, isDev = isReload, isWarm = false, before: told }: Making,
 ): Promise<Made> {
   const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
   const folders = positionals.length > 0 ? positionals : servletFolders();
@@ -65,17 +73,18 @@ export async function makeModule(
       ownScripts(),
       skillsIn(".", CACHE),
       readProfiles("."),
+      isInstalled && isWarm ? workerInOneFile() : undefined,
     ]);
     demandOwnFolders(
       skills,
       members.map(({ found }) => found.name),
     );
     const warnings = profiled === undefined ? [] : checkProfiles(profiled, members, skills);
-    const before = new TextDecoder().decode(await readIfThere(values.out));
+    const before = told ?? (await readModule(values.out));
     const { profiles } = profiled ?? {};
     const source = bundleSource(members, values.out, runner, { skills, profiles });
     await writeIfNew(values.out, source);
-    if (isInstalled) await writeEntry(values.out);
+    if (isInstalled) await writeEntry(values.out, { inOneFile: isWarm });
     else {
       const schemas = { servlet: z.toJSONSchema(manifestSchema()), profiles: profilesJsonSchema() };
       for (const [name, schema] of Object.entries(schemas))
@@ -104,7 +113,16 @@ export async function makeModule(
   }
 }
 
+/** The text of the module in a file; empty if there is none. */
+export const readModule = async (file = MODULE): Promise<string> =>
+  new TextDecoder().decode(await readIfThere(file));
+
 let scripts: Promise<RunnerScripts> | undefined;
+
+let inOneFile: Promise<void> | undefined;
+
+/** Writes the Worker of the package, once in a process. */
+const workerInOneFile = (): Promise<void> => (inOneFile ??= writeInOneFile());
 
 /** Writes the scripts that are not of servlets, once in a process. */
 const ownScripts = (): Promise<RunnerScripts> =>

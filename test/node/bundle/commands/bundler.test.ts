@@ -10,6 +10,9 @@ import { run } from "./running.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 
+/** The path of a module of commands, as a literal. */
+const module = (name: string) => JSON.stringify(resolve(`src/bundle/commands/${name}.ts`));
+
 test("without a bundler that listens, the build command makes the bundle itself", async () => {
   expect(await askBundler([])).toBeUndefined();
   vi.stubEnv(BUNDLER, join(tmpdir(), "nobody-listens-here"));
@@ -41,6 +44,49 @@ await import(${JSON.stringify(resolve("src/bundle/commands/cli.ts"))});`;
     expect(stderr).toContain("The bundle was not made.");
     expect(stdout).not.toContain("Ready on");
     expect(code).toBe(1);
+  } finally {
+    await rm(project, { recursive: true });
+  }
+});
+
+test("a saved file is bundled before the build command asks, which then has what has changed", async () => {
+  const project = await mkdtemp(join(tmpdir(), "bundler-"));
+  try {
+    await mkdir(join(project, "plugins/one"), { recursive: true });
+    await mkdir(join(project, "src"));
+    await symlink(resolve("node_modules"), join(project, "node_modules"));
+    const source = (answer: string) =>
+      `import { defineServlet } from "edge-servlets/servlet";
+export default defineServlet({ tools: { one: { description: "${answer}", handler: () => "" } } });
+`;
+    await writeFile(join(project, "plugins/one/servlet.ts"), source("Before."));
+    await writeFile(
+      join(project, "bundling.mjs"),
+      `import { readFile, writeFile } from "node:fs/promises";
+import { setTimeout as pause } from "node:timers/promises";
+const { serveBundles } = await import(${module("bundler")});
+const { askBundler } = await import(${module("ask-bundler")});
+const bundler = await serveBundles(["plugins", "profiles.json"]);
+await bundler.begin(async () => undefined);
+const text = () => readFile("src/bundle.gen.ts", "utf8");
+const saving = async (file, content, expected) => {
+  await writeFile(file, content);
+  while (!(await text()).includes(expected)) await pause(10);
+};
+const said = [(await askBundler([])).said];
+await saving("plugins/one/servlet.ts", ${JSON.stringify(source("After."))}, "After.");
+said.push((await askBundler([])).said, (await askBundler([])).said);
+await saving("profiles.json", '{ "few": { "servlets": ["one"] } }', "few");
+said.push((await askBundler([])).said);
+await bundler.close();
+console.log(JSON.stringify(said.map((one) => /^Reloading.*$/m.exec(one)?.[0] ?? "")));
+`,
+    );
+    const script = `process.chdir(${JSON.stringify(project)}); await import(${JSON.stringify(join(project, "bundling.mjs"))});`;
+    const { code, stdout, stderr } = await run(process.execPath, ["-e", script]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.any(String) });
+    const said = ["", "Reloading: one has changed.", "", "Reloading: profiles.json has changed."];
+    expect(JSON.parse(stdout.trim().split("\n").at(-1)!)).toEqual(said);
   } finally {
     await rm(project, { recursive: true });
   }
