@@ -52,12 +52,15 @@ function readableOn(ground: string, color: string): string {
 export const colorsOf = (accent: string) => ({
   light: readableOn(GROUNDS.light, accent),
   dark: readableOn(GROUNDS.dark, accent),
-  ink: contrastOf(accent, "#ffffff") >= CONTRAST ? "#ffffff" : "#000000",
+  ink: inkOn(accent),
 });
+
+const inkOn = (accent: string) =>
+  contrastOf(accent, "#ffffff") >= CONTRAST ? "#ffffff" : "#000000";
 
 /** A rounded square of the accent with the first letter of a title, as a `data:` URL: the icon of servers that set none. */
 export function iconOf(accent: string, title: string): string {
   const [letter = ""] = title.toUpperCase().match(/[\p{L}\p{N}]/u) ?? [];
-  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="${accent}"/><text x="16" y="22.5" text-anchor="middle" font-family="system-ui,sans-serif" font-size="18" font-weight="700" fill="${colorsOf(accent).ink}">${letter}</text></svg>`;
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="${accent}"/><text x="16" y="22.5" text-anchor="middle" font-family="system-ui,sans-serif" font-size="18" font-weight="700" fill="${inkOn(accent)}">${letter}</text></svg>`;
   return `data:image/svg+xml,${encodeURIComponent(svg.toWellFormed())}`;
 }

@@ -10,8 +10,8 @@ import { accentRule, style } from "./style.ts";
 /** The server as people see it. */
 export interface Site {
   title: string;
-  /** The address of an icon, by https or `data:`; one that is made of the title and the accent by default. */
-  icon: string;
+  /** The address of its icon, by https or `data:`; absent if pages make one of the title and the accent. */
+  icon?: string | undefined;
   /** The accent, as a hex colour. */
   color: string;
 }
@@ -23,7 +23,7 @@ export function siteOf(settings: Settings): Site {
   const color = SERVER_COLOR ?? ACCENT;
   const icons = [SERVER_ICON ?? "", ...SERVER_ICONS.map(({ src }) => src)];
   const icon = icons.find((src) => /^(https:|data:image\/)/.test(src) && URL.canParse(src));
-  return { title, color, icon: icon ?? iconOf(color, title) };
+  return { title, color, icon };
 }
 
 export type Markup = ReturnType<typeof html>;
@@ -56,7 +56,7 @@ interface Answer {
 
 /** Makes the response of a page. */
 export async function documentOf(
-  { title, icon, color }: Site,
+  { title, color, icon = iconOf(color, title) }: Site,
   body: Markup,
   { status, headers, targets = [], name, nav, isSlim = true, extraStyle = "", script }: Answer,
 ): Promise<Response> {
