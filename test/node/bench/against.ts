@@ -26,6 +26,8 @@ const MARGIN = 0.02;
 /** Builds the Worker of a checkout, whose bundles are made. */
 export async function buildCheckout(cwd: string, folder: string): Promise<string> {
   const out = resolve(folder);
+  // Wrangler leaves the modules that it has written before, which workerd would load.
+  await rm(out, { recursive: true, force: true });
   await run("npx", ["wrangler", "deploy", "--dry-run", "--minify", "--outdir", out], { cwd });
   return out;
 }

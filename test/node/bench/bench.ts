@@ -40,6 +40,7 @@ import { benchFetch } from "./fetch.ts";
 import { benchFirstAnswer } from "./first-answer.ts";
 import { benchFleet } from "./fleet.ts";
 import { benchFuel } from "./fuel.ts";
+import { benchHeap } from "./heap.ts";
 import { benchHerd } from "./herd.ts";
 import { benchLargeArgument } from "./large-argument.ts";
 import { benchHosted } from "./hosted.ts";
@@ -80,6 +81,7 @@ const ALONE: Record<string, () => Promise<void>> = {
   context: benchContext,
   herd: benchHerd,
   coldStart: benchColdStart,
+  heap: benchHeap,
   largeArgument: benchLargeArgument,
   firstAnswer: benchFirstAnswer,
   async live() {

@@ -1,20 +1,28 @@
 /**
- * `npm run bench -- coldStart`: CPU time of workerd from its start to the first answer of a plain call, beside an empty
- * Worker in the same run: what an isolate pays before it serves. With 300 servlets more, too; and of an empty Worker whose
- * script has ours in a function that is never called, which V8 reads all the same.
+ * `npm run bench -- coldStart`: CPU time of workerd from its start to the first answer of a plain call, of a project with
+ * one TypeScript servlet, of this repository's servlets, and of 300 more. It is split up by Workers that have a part each:
+ * an empty one; one with the same Wasm and data modules, which it does not import; one with the script, too, which
+ * workerd then parses and does not run. All of them start in turn.
  */
-import { cp, readdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { transform } from "esbuild";
-import { buildWorker, serve, stop, type Options } from "../workerd.ts";
+import { execFile } from "node:child_process";
+import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { promisify } from "node:util";
+import { buildWorker, serve, stop } from "../workerd.ts";
 import { buildCheckout } from "./against.ts";
 import { fleetOf } from "./fleet.ts";
-import { kindsWith } from "./kinds.ts";
-import { drive, type Load } from "./load.ts";
+import { modern } from "./kinds.ts";
+import { drive } from "./load.ts";
 import { median } from "./turns.ts";
+import { OBJECTS } from "../objects.ts";
 
 const ROUNDS = 9;
 const MANY = 300;
+const SCRATCH = join(".bundle", "bench", "cold");
+/** The most that a project with one servlet may take beyond an empty Worker, in ms of CPU time. */
+const TARGET_MS = 70;
+
+const call = modern("tools/call", { name: "greet", arguments: { name: "Ada" } }, "greet");
 
 /** CPU time of all threads of a process that has not ended any, in ms: finer than the ticks of its `stat`. */
 async function cpuMs(pid: number): Promise<number> {
@@ -26,54 +34,94 @@ async function cpuMs(pid: number): Promise<number> {
   );
 }
 
-/** One start, and its first call. */
-async function started(folder: string, load: Omit<Load, "port" | "connections">, options: Options) {
-  const served = await serve(folder, options);
-  await drive(
-    { ...load, port: served.port, connections: 1 },
-    (count) => count >= 1,
-    (body) => /"text":"(Hello|hi)/.test(body),
-  );
-  const ms = await cpuMs(served.process.pid!);
-  await stop(served);
-  return ms;
+/** CPU time of a start, in ms: until the Worker answers at all, and until it has answered its first call. */
+interface Start {
+  ready: number;
+  called: number;
 }
 
-/** An empty Worker that has the script of another one, and does not run it. */
-async function unrun(empty: string, other: string, folder: string): Promise<string> {
-  await cp(empty, folder, { recursive: true });
-  const script = await readFile(join(other, "index.js"), "utf8");
-  const { code } = await transform(script, { format: "cjs", minify: true });
-  const index = join(folder, "index.js");
-  const own = await readFile(index, "utf8");
-  await writeFile(index, `${own}\nexport function never(module, exports, require) {${code}}`);
-  return folder;
+async function started(folder: string): Promise<Start> {
+  const served = await serve(folder, { durable: true });
+  try {
+    const ready = await cpuMs(served.process.pid!);
+    await drive(
+      { ...call, port: served.port, connections: 1 },
+      (count) => count >= 1,
+      (body) => body.includes('"text":"Hello, '),
+    );
+    return { ready, called: await cpuMs(served.process.pid!) };
+  } finally {
+    await stop(served);
+  }
+}
+
+/** Workers with a part each of what a Worker has, by the names of their rows. */
+async function partsOf(whole: string, empty: string, name: string): Promise<Map<string, string>> {
+  const files = await readdir(whole);
+  const [modules, parsed] = ["modules", "parsed"].map((part) => join(SCRATCH, `${name}-${part}`));
+  for (const folder of [modules!, parsed!]) {
+    await rm(folder, { recursive: true, force: true });
+    await cp(empty, folder, { recursive: true });
+    for (const file of files.filter((one) => /\.(wasm|bin|txt)$/.test(one)))
+      await cp(join(whole, file), join(folder, file));
+  }
+  await cp(join(whole, "index.js"), join(parsed!, "never.js"));
+  return new Map(Object.entries({ modules: modules!, parsed: parsed!, whole }));
+}
+
+/** The Worker of a project as `init` makes it, with one servlet in TypeScript. */
+async function projectWorker(): Promise<string> {
+  const folder = join(SCRATCH, "project");
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  const bundle = join(folder, "bundle.gen.ts");
+  const args = ["src/bundle/commands/bundle.ts", "--quiet", "--out", bundle];
+  await promisify(execFile)(process.execPath, [...args, "package/template/plugins"]);
+  const entry = join(folder, "entry.ts");
+  await writeFile(
+    entry,
+    `import { createWorker } from ${JSON.stringify(relative(folder, "src/worker.ts"))};
+import { bundle } from "./bundle.gen.ts";
+const { worker, objects } = createWorker(bundle);
+export const { ${Object.values(OBJECTS).join(", ")} } = objects;
+export default worker;
+`,
+  );
+  return buildWorker(entry, join(folder, "built"));
 }
 
 export async function benchColdStart(): Promise<void> {
-  const scratch = join(".bundle", "bench", "cold");
-  const { callModern } = kindsWith({ key: {}, token: {} });
-  const bare = await buildWorker(join(import.meta.dirname, "empty.ts"), join(scratch, "empty"));
-  const ours = await buildCheckout(".", join(scratch, "ours"));
-  const fleet = await fleetOf(MANY, ["plugins"]);
-  const read = await unrun(bare, ours, join(scratch, "read"));
-  const durable = { durable: true } as const;
-  const starts = {
-    empty: () => started(bare, callModern!, durable),
-    "script alone": () => started(read, callModern!, durable),
-    bundled: () => started(ours, callModern!, durable),
-    [`${MANY} more`]: () => started(fleet.folder, callModern!, durable),
+  await rm(SCRATCH, { recursive: true, force: true });
+  const empty = await buildWorker(join(import.meta.dirname, "empty.ts"), join(SCRATCH, "empty"));
+  const wholes = {
+    project: await projectWorker(),
+    repository: await buildCheckout(".", join(SCRATCH, "repository")),
+    [`${MANY} more`]: (await fleetOf(MANY, ["plugins"])).folder,
   };
-  const took = new Map<string, number[]>();
-  for (let round = 0; round < ROUNDS; round++) {
-    for (const [name, start] of Object.entries(starts))
-      took.set(name, [...(took.get(name) ?? []), await start()]);
-  }
-  const empty = median(took.get("empty")!);
-  for (const [name, all] of took) {
-    const cpu = median(all);
+  const folders = new Map([["empty", empty]]);
+  for (const [name, whole] of Object.entries(wholes))
+    for (const [part, folder] of await partsOf(whole, empty, name))
+      folders.set(`${name} ${part}`, folder);
+  const took = new Map<string, Start[]>();
+  for (let round = 0; round < ROUNDS; round++)
+    for (const [name, folder] of folders)
+      took.set(name, [...(took.get(name) ?? []), await started(folder)]);
+  const middle = (name: string, key: keyof Start) => median(took.get(name)!.map((one) => one[key]));
+  const [none, answered] = [middle("empty", "ready"), middle("empty", "called")];
+  console.log(
+    `an empty Worker: ${answered.toFixed(1)} ms of CPU, of them ${(answered - none).toFixed(1)} for its first answer`,
+  );
+  const header = ["more than that:", "modules", "parse", "evaluation", "first call", "in all"];
+  console.log(header.map((one) => one.padStart(16)).join(""));
+  for (const name of Object.keys(wholes)) {
+    const modules = middle(`${name} modules`, "ready");
+    const parsed = middle(`${name} parsed`, "ready");
+    const [ready, called] = [middle(`${name} whole`, "ready"), middle(`${name} whole`, "called")];
+    const first = called - ready - (answered - none);
+    const all = [modules - none, parsed - modules, ready - parsed, first, called - answered];
+    const goal = name === "project" ? `   (at most ${TARGET_MS})` : "";
     console.log(
-      `${name.padEnd(14)} ${cpu.toFixed(1).padStart(7)} ms of CPU, ${(cpu - empty).toFixed(1).padStart(6)} more than empty`,
+      `${[name, ...all.map((one) => one.toFixed(1))].map((one) => one.padStart(16)).join("")}${goal}`,
     );
   }
 }
