@@ -5,14 +5,19 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { json } from "node:stream/consumers";
+import { setTimeout as pause } from "node:timers/promises";
 import { BUNDLER, type BundleRequest } from "./ask-bundler.ts";
 import type { Made } from "./make-module.ts";
 
 /**
  * Listens for the build command, which finds the address in its environment. The bundle is made as soon as something in the
- * folders and files changes that wrangler watches, so that it is there when wrangler has started its command.
+ * folders and files changes that wrangler watches, so that it is there when wrangler has started its command. Wrangler misses
+ * some new folders: `overlooked` is called if it has not asked for a bundle that differs from the last one.
  */
-export async function serveBundles(watched: readonly string[] = []) {
+export async function serveBundles(
+  watched: readonly string[] = [],
+  { overlooked = () => {}, patienceMs = PATIENCE_MS } = {},
+) {
   const folder = await mkdtemp(join(tmpdir(), "edge-servlets-"));
   const path =
     process.platform === "win32"
@@ -45,12 +50,20 @@ export async function serveBundles(watched: readonly string[] = []) {
     before = await (await import("./make-module.ts")).readModule();
     return made;
   };
+  const isOverlooked = async (made: Promise<Made>): Promise<boolean> => {
+    await made;
+    await pause(patienceMs, undefined, { ref: false });
+    const { readModule } = await import("./make-module.ts");
+    return before !== undefined && before !== (await readModule()) && made === ready;
+  };
   const unwatch = onChange(watched, () => {
     if (fault === undefined || (isQueued && ready !== undefined)) return;
-    ready = make();
-    isQueued = true;
-    // It fails again for the build command that asks for it.
-    ready.catch(() => {});
+    const made = make();
+    [ready, isQueued] = [made, true];
+    // A bundle that fails does so again for the build command that asks for it.
+    isOverlooked(made)
+      .then((is) => void (is && overlooked()))
+      .catch(() => {});
   });
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
     const made = await answer((await json(request)) as BundleRequest);
@@ -85,6 +98,9 @@ export async function serveBundles(watched: readonly string[] = []) {
     },
   };
 }
+
+/** How long wrangler may take from a change until its build command asks for the bundle, once that is made, in ms. */
+const PATIENCE_MS = 3000;
 
 /** How long no further change must follow, in ms: editors and git write several files, and one in several steps. */
 const SETTLED_MS = 20;

@@ -210,7 +210,9 @@ export async function dev(given: string[]): Promise<number> {
     const said = await readiness(all, new URL(`http://${at}:${data.port}`));
     setTimeout(() => console.log(said), LAST_LINE_MS);
   };
-  const bundler = await serveBundles(watched);
+  // Wrangler runs its build command anew where its configuration has changed.
+  const overlooked = () => utimesSync(file, new Date(), new Date());
+  const bundler = await serveBundles(watched, { overlooked });
   await prepareForWrangler();
   const stopped = new AbortController();
   const onMessage = (message: unknown) => void ready(message).catch(() => {});

@@ -49,7 +49,7 @@ await import(${JSON.stringify(resolve("src/bundle/commands/cli.ts"))});`;
   }
 });
 
-test("a saved file is bundled before the build command asks, which then has what has changed", async () => {
+test("a saved file is bundled before the build command asks, which is told what has changed; and wrangler is woken if it does not ask", async () => {
   const project = await mkdtemp(join(tmpdir(), "bundler-"));
   try {
     await mkdir(join(project, "plugins/one"), { recursive: true });
@@ -66,7 +66,8 @@ export default defineServlet({ tools: { one: { description: "${answer}", handler
 import { setTimeout as pause } from "node:timers/promises";
 const { serveBundles } = await import(${module("bundler")});
 const { askBundler } = await import(${module("ask-bundler")});
-const bundler = await serveBundles(["plugins", "profiles.json"]);
+const { promise: overlooked, resolve } = Promise.withResolvers();
+const bundler = await serveBundles(["plugins", "profiles.json"], { overlooked: resolve, patienceMs: 1 });
 await bundler.begin(async () => undefined);
 const text = () => readFile("src/bundle.gen.ts", "utf8");
 const saving = async (file, content, expected) => {
@@ -75,6 +76,7 @@ const saving = async (file, content, expected) => {
 };
 const said = [(await askBundler([])).said];
 await saving("plugins/one/servlet.ts", ${JSON.stringify(source("After."))}, "After.");
+await overlooked;
 said.push((await askBundler([])).said, (await askBundler([])).said);
 await saving("profiles.json", '{ "few": { "servlets": ["one"] } }', "few");
 said.push((await askBundler([])).said);
