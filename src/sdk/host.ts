@@ -18,6 +18,10 @@ interface Host {
   crypto(head: string, bytes: ArrayBuffer): ArrayBuffer;
   /** `head` is `{label, fatal, ignoreBOM, stream}`; gives a byte that is 0 and UTF-8, or 1. */
   decode(head: string, bytes: ArrayBuffer): ArrayBuffer;
+  /** Decodes UTF-8. Other bytes become U+FFFD, or surrogates, in other ways than the standard says. */
+  textOf(bytes: ArrayBuffer): string;
+  /** Encodes a well-formed text as UTF-8. */
+  bytesOf(text: string): ArrayBuffer;
   /** Of the newest response; 0 where there was none. */
   httpStatus(): number;
   /** Of the newest response: a JSON object, by lower-case name. */

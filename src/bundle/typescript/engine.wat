@@ -260,9 +260,19 @@
     (local.set $first (call $new_buffer (local.get $bytes) (local.get $length)))
     (call $free (local.get $bytes))
     (return (local.get $first)))
-    ;; F: httpStatus()
+    ;; F: httpStatus(), or with an argument textOf(buffer), which decodes UTF-8
+    (if (local.get $count)
+      (then
+        (local.set $bytes (call $get_buffer (local.get $first) (i32.const 64)))
+        (return (call $new_string (local.get $bytes) (i32.load (i32.const 64))))))
     (return (call $new_number (f64.convert_i32_s (call $http_status)))))
-    ;; G: httpHeaders()
+    ;; G: httpHeaders(), or with an argument bytesOf(text), which encodes UTF-8
+    (if (local.get $count)
+      (then
+        (local.set $bytes (call $get_string (local.get $first) (i32.const 64)))
+        (local.set $first (call $new_buffer (local.get $bytes) (i32.load (i32.const 64))))
+        (call $free_string (local.get $bytes))
+        (return (local.get $first))))
     (return (call $string_of_block (call $http_headers))))
     ;; H: log(level, text)
     (call $log (call $integer (local.get $first)) (call $block_of_string (local.get $second)))

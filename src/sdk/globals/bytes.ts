@@ -1,6 +1,5 @@
-/** UTF-8 by way of the interpreter's native functions: loops over bytes are slow in it. */
 export const encodeUtf8 = (text: string): Uint8Array<ArrayBuffer> =>
-  bytesOf(unescape(encodeURIComponent(text.toWellFormed())));
+  new Uint8Array(__host.bytesOf(text.toWellFormed()));
 
 /** The bytes of a string that has one char for each. */
 export const bytesOf = (binary: string): Uint8Array<ArrayBuffer> =>
@@ -25,18 +24,35 @@ export const bufferOf = (source: ArrayBufferLike | ArrayBufferView): Uint8Array 
     ? new Uint8Array(source.buffer, source.byteOffset, source.byteLength)
     : new Uint8Array(source);
 
+/** A buffer of these bytes and no others: theirs, or a copy. */
+export const wholeBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): ArrayBuffer =>
+  byteLength === buffer.byteLength
+    ? (buffer as ArrayBuffer)
+    : (buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer);
+
 /** UTF-8 bytes as text. Invalid bytes become U+FFFD if `replace`, else the result is undefined. */
 export function decodeUtf8(bytes: Uint8Array, replace: true): string;
 export function decodeUtf8(bytes: Uint8Array, replace: boolean): string | undefined;
 export function decodeUtf8(bytes: Uint8Array, replace: boolean): string | undefined {
+  if (bytes.length === 0) return "";
+  if (!hasSurrogates(bytes)) {
+    const text = __host.textOf(wholeBuffer(bytes));
+    // What is not UTF-8 becomes U+FFFD, but not always as many as the standard says.
+    if (!text.includes("\ufffd")) return text;
+  }
   const binary = binaryOf(bytes);
-  // oxlint-disable-next-line no-control-regex
-  if (!/[^\0-\x7f]/.test(binary)) return binary;
   try {
     return decodeURIComponent(escape(binary));
   } catch {
     return replace ? repaired(binary) : undefined;
   }
+}
+
+/** True if there may be halves of a character, which are no UTF-8, but which the interpreter would make a character of. */
+function hasSurrogates(bytes: Uint8Array): boolean {
+  for (let at = bytes.indexOf(0xed); at >= 0; at = bytes.indexOf(0xed, at + 1))
+    if ((bytes[at + 1] ?? 0) >= 0xa0) return true;
+  return false;
 }
 
 /** One well-formed character, or the longest part of one (which WHATWG makes one U+FFFD), or any byte. */

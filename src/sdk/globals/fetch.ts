@@ -1,5 +1,6 @@
 import { hostFor } from "../host.ts";
-import { Headers, type HeadersInit } from "./headers.ts";
+import { wholeBuffer } from "./bytes.ts";
+import type { HeadersInit } from "./headers.ts";
 import { Body, type BodyInit, Response } from "./response.ts";
 
 /** A request, a URL, or its text. */
@@ -56,22 +57,39 @@ const hasNoBody = (status: number) => status === 204 || status === 205 || status
 
 /** HTTP, to the hosts that the manifest allows. The servlet stands still until the response is whole. */
 export async function fetch(input: RequestInfo, init?: RequestInit): Promise<Response> {
-  // Its stack leads to the caller's line, which the stack after an `await` does not.
-  const failed = new TypeError();
+  if (typeof input === "string" && init === undefined) return sent(input, "GET", "{}");
   const request = new Request(input, init);
   if (request.signal?.aborted) throw request.signal.reason;
   const { url, method } = request;
+  const headers = Body.headersJson(request);
+  const content = Body.content(request);
+  if (content === null) return sent(url, method, headers);
+  if (content instanceof Uint8Array) return sent(url, method, headers, wholeBuffer(content));
+  hostFor("fetch()");
+  // Its stack leads to the caller's line, which the stack after an `await` does not.
+  const failed = new TypeError();
+  return sent(url, method, headers, await request.arrayBuffer(), failed);
+}
+
+/** Sends a request, with headers as JSON; throws `failed` where there is no response. */
+function sent(
+  url: string,
+  method: string,
+  headers: string,
+  body?: ArrayBuffer,
+  failed?: TypeError,
+): Response {
   const host = hostFor("fetch()");
-  const headers = Object.fromEntries(request.headers);
-  const sent = Body.content(request) === null ? undefined : await request.arrayBuffer();
-  const content = host.http(JSON.stringify({ url, method, headers }), sent);
+  const head = `{"url":${JSON.stringify(url)},"method":${JSON.stringify(method)},"headers":${headers}}`;
+  const content = host.http(head, body);
   const status = host.httpStatus();
-  const fields = JSON.parse(host.httpHeaders() || "{}") as Record<string, string>;
+  const fields = host.httpHeaders();
   // A failed request has the status 0, and its reason in place of the headers.
   if (status === 0) {
-    const value = fields["error"] ?? `fetch failed: ${url}`;
-    throw Object.defineProperty(failed, "message", { value, writable: true, configurable: true });
+    const { error: value } = JSON.parse(fields) as { error: string };
+    throw Object.defineProperty(failed ?? new TypeError(), "message", {
+      ...{ value, writable: true, configurable: true },
+    });
   }
-  const body = hasNoBody(status) ? null : content;
-  return Response.at(url, body, { status, headers: Headers.received(fields) });
+  return Response.at(url, status, fields, hasNoBody(status) ? null : content);
 }

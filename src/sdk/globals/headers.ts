@@ -7,19 +7,31 @@ export class Headers {
   readonly #values = new Map<string, string[]>();
 
   constructor(init?: HeadersInit) {
-    const entries: Iterable<readonly [string, string]> =
-      init === undefined ? [] : Symbol.iterator in init ? init : Object.entries(init);
-    for (const [name, value] of entries) this.append(name, value);
+    if (init === undefined) return;
+    if (Symbol.iterator in init) for (const [name, value] of init) this.append(name, value);
+    else for (const name of Object.keys(init)) this.append(name, init[name]!);
   }
 
-  /** Those of a server, by lower-case name: whatever is in them, and each line of `set-cookie` for itself. */
-  static received(fields: Readonly<Record<string, string>>): Headers {
+  /** Those of a server, as JSON by lower-case name: whatever is in them, and each line of `set-cookie` for itself. */
+  static received(fields: string): Headers {
     const headers = new Headers();
-    for (const [name, value] of Object.entries(fields)) {
+    for (const [name, value] of Object.entries(JSON.parse(fields) as Record<string, string>)) {
       headers.#values.set(name, name === "set-cookie" ? value.split("\n") : [value]);
       if (BEYOND_LATIN_1.test(value)) (running.received ??= new Set()).add(value);
     }
     return headers;
+  }
+
+  /** As JSON by lower-case name, as the host takes them. */
+  static json(headers: Headers): string {
+    const fields: Record<string, string> = Object.create(null);
+    for (const [name, values] of headers.#values) fields[name] = values.join(", ");
+    return JSON.stringify(fields);
+  }
+
+  /** The key of a name that may be one of these. */
+  #keyOf(name: string): string {
+    return this.#values.has(name) ? name : keyOf(name);
   }
 
   append(name: string, value: string): void {
@@ -34,7 +46,7 @@ export class Headers {
   }
 
   get(name: string): string | null {
-    return this.#values.get(keyOf(name))?.join(", ") ?? null;
+    return this.#values.get(this.#keyOf(name))?.join(", ") ?? null;
   }
 
   getSetCookie(): string[] {
@@ -42,7 +54,7 @@ export class Headers {
   }
 
   has(name: string): boolean {
-    return this.#values.has(keyOf(name));
+    return this.#values.has(this.#keyOf(name));
   }
 
   set(name: string, value: string): void {
@@ -83,7 +95,11 @@ function keyOf(given: unknown): string {
 // oxlint-disable-next-line no-control-regex
 const BEYOND_LATIN_1 = /[^\0-\xff]/;
 
+/** Nearly all values: printable ASCII without spaces around it. */
+const USUAL_VALUE = /^[!-~](?:[ -~]*[!-~])?$/;
+
 function valueOf(value: unknown): string {
+  if (typeof value === "string" && USUAL_VALUE.test(value)) return value;
   const text = String(value).replace(/^[\t\n\r ]+|[\t\n\r ]+$/g, "");
   // A servlet may copy a value that a server has sent.
   const isFit = !BEYOND_LATIN_1.test(text) || running.received?.has(text) === true;

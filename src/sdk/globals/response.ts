@@ -3,7 +3,7 @@ import type { Blob } from "./blob.ts";
 import type { FormData } from "./forms.ts";
 import { lazy } from "./lazy.ts";
 import type { ReadableStream } from "./streams.ts";
-import { bufferOf, decodeUtf8, encodeUtf8, joinedBytes } from "./bytes.ts";
+import { bufferOf, decodeUtf8, encodeUtf8, joinedBytes, wholeBuffer } from "./bytes.ts";
 
 /** Text, bytes, URLSearchParams, a Blob, a form, or a stream. */
 export type BodyInit =
@@ -53,20 +53,31 @@ function bodyOf(body: BodyInit): { content: Bytes | ReadableStream<Bytes>; type?
 
 /** The body of a Request or Response, which can be read once. */
 export class Body {
-  readonly headers: Headers;
+  /** As JSON until they are looked at: those of many bodies never are. */
+  #headers: Headers | string = "{}";
   #content: Bytes | ReadableStream<Bytes> | null = null;
   /** Of bytes: made when it is asked for. */
   #stream: ReadableStream<Bytes> | undefined;
   #used = false;
 
   constructor(body: BodyInit | null | undefined, headers: HeadersInit | undefined) {
-    this.headers = new Headers(headers);
+    if (headers !== undefined) this.#headers = new Headers(headers);
     if (body === null || body === undefined) return;
     const { content, type } = bodyOf(body);
     this.#content = content;
     if (type !== undefined && !this.headers.has("content-type")) {
       this.headers.set("content-type", type);
     }
+  }
+
+  get headers(): Headers {
+    if (typeof this.#headers === "string") this.#headers = Headers.received(this.#headers);
+    return this.#headers;
+  }
+
+  /** A body's headers as JSON: see `Headers.json`. */
+  static headersJson(body: Body): string {
+    return typeof body.#headers === "string" ? body.#headers : Headers.json(body.#headers);
   }
 
   get body(): ReadableStream<Bytes> | null {
@@ -106,24 +117,27 @@ export class Body {
     return other;
   }
 
-  async bytes(): Promise<Bytes> {
+  /** Gives a body a server's headers, as JSON, and bytes, of which nobody else knows. */
+  static receive(body: Body, headers: string, content: ArrayBuffer | null): void {
+    body.#headers = headers;
+    if (content !== null) body.#content = new Uint8Array(content);
+  }
+
+  /** Uses up the body. Its bytes, at once if they are there: a promise costs more than a small body. */
+  #taken(): Bytes | Promise<Bytes> {
     const content = Body.content(this);
     this.#used = content !== null;
     if (content === null) return new Uint8Array();
-    if (content instanceof Uint8Array) return content;
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of content) {
-      if (!ArrayBuffer.isView(chunk)) throw new TypeError("A body's stream must give bytes.");
-      chunks.push(bufferOf(chunk));
-    }
-    return joinedBytes(chunks);
+    return content instanceof Uint8Array ? content : collected(content);
+  }
+
+  async bytes(): Promise<Bytes> {
+    return this.#taken();
   }
 
   async arrayBuffer(): Promise<ArrayBuffer> {
-    const { buffer, byteOffset, byteLength } = await this.bytes();
-    return byteLength === buffer.byteLength
-      ? buffer
-      : buffer.slice(byteOffset, byteOffset + byteLength);
+    const taken = this.#taken();
+    return wholeBuffer(taken instanceof Uint8Array ? taken : await taken);
   }
 
   async blob(): Promise<Blob> {
@@ -137,13 +151,28 @@ export class Body {
   }
 
   async text(): Promise<string> {
-    const text = decodeUtf8(await this.bytes(), true);
-    return text.startsWith("\ufeff") ? text.slice(1) : text;
+    const taken = this.#taken();
+    return textOf(taken instanceof Uint8Array ? taken : await taken);
   }
 
   async json(): Promise<unknown> {
-    return JSON.parse(await this.text());
+    const taken = this.#taken();
+    return JSON.parse(textOf(taken instanceof Uint8Array ? taken : await taken));
   }
+}
+
+async function collected(stream: ReadableStream<Bytes>): Promise<Bytes> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of stream) {
+    if (!ArrayBuffer.isView(chunk)) throw new TypeError("A body's stream must give bytes.");
+    chunks.push(bufferOf(chunk));
+  }
+  return joinedBytes(chunks);
+}
+
+function textOf(bytes: Bytes): string {
+  const text = decodeUtf8(bytes, true);
+  return text.startsWith("\ufeff") ? text.slice(1) : text;
 }
 
 export interface ResponseInit {
@@ -152,14 +181,11 @@ export interface ResponseInit {
   headers?: HeadersInit;
 }
 
-const PLACES = /* @__PURE__ */ new WeakMap<Response, string>();
-
 /** https://fetch.spec.whatwg.org/#response-class */
 export class Response extends Body {
   readonly status: number;
   readonly statusText: string;
-  readonly type = "default";
-  readonly redirected = false;
+  #url = "";
 
   constructor(body?: BodyInit | null, init: ResponseInit = {}) {
     super(body, init.headers);
@@ -176,14 +202,23 @@ export class Response extends Body {
   }
 
   /** A response of the network. */
-  static at(url: string, body: ArrayBuffer | null, init: ResponseInit): Response {
-    const response = new Response(body, init);
-    PLACES.set(response, url);
+  static at(url: string, status: number, headers: string, body: ArrayBuffer | null): Response {
+    const response = new Response(null, { status });
+    Body.receive(response, headers, body);
+    response.#url = url;
     return response;
   }
 
   get url(): string {
-    return PLACES.get(this) ?? "";
+    return this.#url;
+  }
+
+  get type(): "default" {
+    return "default";
+  }
+
+  get redirected(): false {
+    return false;
   }
 
   get ok(): boolean {
@@ -192,7 +227,7 @@ export class Response extends Body {
 
   clone(): Response {
     const copy = new Response(Body.copied(this), this);
-    PLACES.set(copy, this.url);
+    copy.#url = this.#url;
     return copy;
   }
 }

@@ -64,3 +64,19 @@ const { entries } = URLSearchParams.prototype;
 URLSearchParams.prototype.entries = function () {
   return entries.call(this).map(([name, value]) => [name, value]);
 };
+
+// The package encodes byte by byte, which takes ten times as long.
+const { forEach } = URLSearchParams.prototype;
+URLSearchParams.prototype.toString = function () {
+  const pairs: string[] = [];
+  forEach.call(this, (value, name) => void pairs.push(`${encoded(name)}=${encoded(value)}`));
+  return pairs.join("&");
+};
+
+/** https://url.spec.whatwg.org/#application-x-www-form-urlencoded-percent-encode-set */
+const encoded = (text: string): string =>
+  /^[\w*.-]*$/.test(text)
+    ? text
+    : encodeURIComponent(text.toWellFormed()).replace(/%20|[!'()~]/g, (one) =>
+        one === "%20" ? "+" : `%${one.charCodeAt(0).toString(16).toUpperCase()}`,
+      );

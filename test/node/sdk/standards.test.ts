@@ -29,6 +29,9 @@ describe("TextDecoder", () => {
     [[0xed, 0xa0, 0x80]],
     [[0xf4, 0x90, 0x80, 0x80]],
     [[0xf0, 0x9f, 0x92]],
+    // A character beyond the first plane as two surrogates; a replacement character and a zero that are meant.
+    [[0xed, 0xa0, 0xbd, 0xed, 0xb2, 0xa9]],
+    [[0xef, 0xbf, 0xbd, 0, 0xf4, 0x8f, 0xbf, 0xbf]],
   ];
   const UTF16: number[][][] = [
     [[0x41, 0, 0x3d, 0xd8, 0xa9, 0xdc]],
@@ -45,6 +48,21 @@ describe("TextDecoder", () => {
       ...UTF8.map((parts): [string, object, ...number[][]] => ["utf-8", options, ...parts]),
       ...UTF16.map((parts): [string, object, ...number[][]] => ["utf-16le", options, ...parts]),
     ]);
+    expect(ours).toEqual(nodes);
+  });
+
+  test("of each first byte, with second bytes around what it allows", async () => {
+    const firsts = Array.from({ length: 128 }, (_, at) => 0x80 + at);
+    const seconds = [0, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0];
+    const all = firsts.flatMap((first) =>
+      seconds.flatMap((second) =>
+        [[0x80, 0x80], [0x80], []].map((rest) => [first, second, ...rest]),
+      ),
+    );
+    const { ours, nodes } = await both(
+      "decode",
+      all.map((bytes) => ["utf-8", {}, bytes]),
+    );
     expect(ours).toEqual(nodes);
   });
 
