@@ -230,7 +230,7 @@ export interface Intent {
  * an answer of the call around it is kept.
  */
 export interface Keeper {
-  /** True if it stores no entries: the call is not run again. */
+  /** True if it stores no entries: the call is not run again. Digests and answers are then made when they are read. */
   isVolatile?: boolean;
   /** Called before anything else, where the call is new. */
   begin(head: JournalHead, place?: string): Promise<void>;

@@ -133,14 +133,21 @@ export function inLaterSpan<T>(
   return inRequestSpan(known, start, work);
 }
 
+/** What a span tells of an HTTP request. */
+interface SentRequest {
+  url: string | URL;
+  method: string;
+  headers: Headers;
+}
+
 /**
  * Sends an HTTP request of a recorded call in a span. The request becomes a child of the span, unless it has a
  * `traceparent` of its own.
  */
-export function inHttpSpan(
+export function inHttpSpan<R extends SentRequest>(
   trace: Trace | undefined,
-  request: Request,
-  send: (request: Request) => Promise<Response>,
+  request: R,
+  send: (request: R) => Promise<Response>,
 ): Promise<Response> {
   const recording = recorder(trace);
   if (trace === undefined || recording === undefined) return send(request);

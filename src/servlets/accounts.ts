@@ -20,9 +20,11 @@ export function withAccounts(
   servlet: PreparedServlet,
   { accounts, caller }: Pick<Deployment, "accounts"> & { caller: string | undefined },
 ): World {
-  const send = async (request: Request): Promise<Response> => {
-    const account = accountIn(request.headers.get("authorization"));
-    if (account === undefined) return world.fetch(request);
+  const send: World["fetch"] = async (input, init) => {
+    const headers = new Headers(input instanceof Request ? input.headers : init?.headers);
+    const account = accountIn(headers.get("authorization"));
+    if (account === undefined) return world.fetch(input, init);
+    const request = new Request(input, init);
     const grant = grantOf(servlet, account);
     if (grant === undefined) throw new GuestError(notNamed(account));
     demandHost(new URL(request.url), grant);

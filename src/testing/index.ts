@@ -297,9 +297,9 @@ function scriptedWorld({
     sleep: async (ms) => {
       time += ms;
     },
-    fetch: async (request) => {
+    fetch: async (input, init) => {
       if (fetch === undefined) throw new Error("the script has no fetch");
-      return fetch(request);
+      return fetch(new Request(input, init));
     },
   };
 }

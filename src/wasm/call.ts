@@ -115,8 +115,12 @@ export async function callExport(
   } finally {
     guest.count();
     // However it ended, its stack is gone: what is left of the call is in its memories and globals.
-    const back = source.giveBack(program, instance, ending);
-    if (back !== undefined) await back;
+    try {
+      const back = source.giveBack(program, instance, ending);
+      if (back !== undefined) await back;
+    } finally {
+      guest.end();
+    }
   }
 }
 

@@ -57,7 +57,7 @@ export const extismFunctions: HostFunctions = {
   http_request: async (guest, head: bigint, body: bigint) =>
     httpRequest(guest, "http_request", head, body),
   http_status_code: (guest) => guest.http.status,
-  http_headers: (guest) => guest.put(JSON.stringify(guest.http.headers)),
+  http_headers: (guest) => guest.put(guest.http.headers),
   log_trace: logAt("trace"),
   log_debug: logAt("debug"),
   log_info: logAt("info"),

@@ -5,10 +5,11 @@ import { Wait } from "../core/suspension.ts";
 import { beginningOf, shortened, stringBytes } from "../core/text.ts";
 import { Budget, BudgetExceeded, GuestError, Reservation } from "./budget.ts";
 import { GuestMemory } from "./guest-memory.ts";
-import type { Journal, Question } from "./journal.ts";
+import { keptDetails, type Journal, type LateAnswer, type Question } from "./journal.ts";
 import { processor } from "./processor.ts";
 import { excerptOf } from "./reading.ts";
 import type { LogLevel, Setup } from "./setup.ts";
+import { Waits } from "./waits.ts";
 
 export { GuestError };
 export type { GuestCredentials, LogLevel, Setup } from "./setup.ts";
@@ -41,14 +42,15 @@ export class Guest extends GuestMemory {
   readonly accounts = new Set<string>();
   /** Tools for which this call need not ask its user. */
   readonly unasked = new Set<string>();
-  /** The last HTTP response, without its body. */
-  http: { status: number; headers: Record<string, string> } = { status: 0, headers: {} };
+  /** The last HTTP response, without its body; its headers as JSON. */
+  http = { status: 0, headers: "{}" };
   /** How a successful call changes its servlet's state; without effect if the servlet keeps none. */
   leaves: "changes" | "nothing" | "new state" = "changes";
   /** The exception that the servlet itself has reported to operators: see `log`. */
   thrown: string | undefined;
   #reservation: Reservation | undefined;
   #gone: AbortSignal | undefined;
+  #waits: Waits | undefined;
 
   constructor(setup: Setup, journal: Journal) {
     super();
@@ -87,23 +89,25 @@ export class Guest extends GuestMemory {
    * `live`, which is recorded before the guest learns of it. `lasts` is how long it is known to take: by the guest's clock,
    * which may be ahead of this machine's, that time passes in any case.
    */
-  async answer(
+  async answer<T extends string | LateAnswer = string>(
     question: Question,
-    live: (ms: number) => Promise<string>,
+    live: (ms: number) => Promise<T>,
     lasts = 0,
-  ): Promise<string> {
+  ): Promise<string | T> {
     this.pay(limits.answerFuel);
     const known = this.journal.take(question);
     if (known !== undefined) return this.#held(known, question);
     const ms = this.journal.leftOf(lasts);
-    await this.setup.gate?.(ms);
+    const gate = this.setup.gate?.(ms);
+    if (gate !== undefined) await gate;
     this.count();
     const reservation = (this.#reservation = this.#reserve(ms));
     try {
       const answer = this.#held(await live(ms), question);
       this.journal.add(answer, this.journal.now + lasts);
-      await this.journal.keep();
-      await this.turn();
+      if (this.journal.hasKeeper) await this.journal.keep();
+      const turn = this.turn();
+      if (turn !== undefined) await turn;
       return answer;
     } finally {
       reservation.release();
@@ -199,9 +203,14 @@ export class Guest extends GuestMemory {
     });
   }
 
-  /** Takes room for bytes that come in while the guest waits; where there is none it waits for some. */
-  async grow(bytes: number, signal: AbortSignal): Promise<void> {
-    while (this.#reservation?.grow(bytes) === false) await this.setup.world.sleep(100, signal);
+  /** Takes room for bytes that come in while the guest waits. Where there is none, resolves when there is some. */
+  grow(bytes: number, signal: AbortSignal): Promise<void> | undefined {
+    return this.#reservation?.grow(bytes) === false ? this.#growLater(bytes, signal) : undefined;
+  }
+
+  async #growLater(bytes: number, signal: AbortSignal): Promise<void> {
+    do await this.setup.world.sleep(100, signal);
+    while (this.#reservation?.grow(bytes) === false);
   }
 
   /** `answer` for questions that the host answers synchronously. */
@@ -215,8 +224,11 @@ export class Guest extends GuestMemory {
   }
 
   /** An answer, which the journal keeps until the call ends. */
-  #held(answer: string, { what, words = "" }: Question): string {
-    this.budget.hold(stringBytes(answer) + what.length + words.length + limits.entryBytes);
+  #held<T extends string | LateAnswer>(answer: T, question: Question): T {
+    const { what, words = "" } = question;
+    const bytes = typeof answer === "string" ? stringBytes(answer) : answer.textBytes;
+    const more = what.length + words.length + keptDetails(question) + limits.entryBytes;
+    this.budget.hold(bytes + more);
     return answer;
   }
 
@@ -231,32 +243,33 @@ export class Guest extends GuestMemory {
 
   /**
    * Waits while the guest is suspended: for `atMostMs`, within the time that a call may spend on waiting.
-   * `work` settles soon after its signal aborts; `gone` is the one that aborts when the client has left.
+   * `work` settles soon after its signal aborts.
    */
-  async wait<T>(
-    work: (signal: AbortSignal, gone: AbortSignal) => Promise<T>,
-    atMostMs = Infinity,
-  ): Promise<T> {
+  async wait<T>(work: (signal: AbortSignal) => Promise<T>, atMostMs = Infinity): Promise<T> {
     const gone = (this.#gone ??= this.setup.signal());
-    const late = new AbortController();
+    if (gone.aborted) throw clientHasLeft(gone);
     const { leftMs } = this.budget;
     const mostMs = Math.min(atMostMs, leftMs);
     if (leftMs <= 0) throw waitedTooLong();
-    const timer = setTimeout(
-      () => late.abort(new DOMException("it took too long", "TimeoutError")),
-      mostMs,
-    );
+    const waits = (this.#waits ??= new Waits(gone));
+    const signal = waits.begin(mostMs);
     const began = Date.now();
     try {
-      return await work(AbortSignal.any([gone, late.signal]), gone);
+      return await waits.endOf(work(signal));
     } catch (error) {
       if (gone.aborted) throw clientHasLeft(gone);
       const isOver = leftMs < atMostMs || !(error instanceof GuestError);
-      throw late.signal.aborted && isOver ? waitedTooLong() : error;
+      throw waits.isLate && isOver ? waitedTooLong() : error;
     } finally {
-      clearTimeout(timer);
+      waits.over();
       this.budget.addWait(Date.now() - began, mostMs);
     }
+  }
+
+  /** Frees what the call has kept. To be called when it is over. */
+  end(): void {
+    this.#waits?.end();
+    this.journal.release();
   }
 
   /** Sets a variable that an earlier call has left. */

@@ -2,17 +2,19 @@ import { limits } from "../core/limits.ts";
 import type { Json } from "../core/model.ts";
 import { release } from "../core/parts.ts";
 import { accountOf, connectAccount } from "./account.ts";
+import { stringBytes } from "../core/text.ts";
 import { GuestError, type Guest } from "./guest.ts";
 import { requestForGuest, type GuestResponse } from "./http.ts";
+import type { LateAnswer } from "./journal.ts";
 
 /** Sends the request in these blocks for the host function `who`; gives a block with the response's body. */
 export async function httpRequest(guest: Guest, who: string, head: bigint, body: bigint) {
   const json = guest.json(head, who);
   const bytes = guest.bytesWithin(limits.httpBytes, body, "The body of the servlet's HTTP request");
-  const { body: answer, ...rest } = await recordedRequest(guest, json, bytes);
-  guest.http = rest;
-  const block = guest.put(answer);
-  release(answer);
+  const response = await recordedRequest(guest, json, bytes);
+  guest.http = { status: response.status, headers: response.headersJson };
+  const block = guest.put(response.body);
+  response.given();
   return block;
 }
 
@@ -21,13 +23,22 @@ export async function httpRequest(guest: Guest, who: string, head: bigint, body:
  * is connected before, and again if its token is refused.
  * The body may be a view of the guest's memory, which does not change while the guest waits.
  */
-export async function recordedRequest(
+export function recordedRequest(
   guest: Guest,
   head: Json,
   body: Uint8Array,
-): Promise<GuestResponse> {
+): Promise<RecordedResponse> {
   const account = accountOf(head);
-  if (account === undefined) return oneRequest(guest, head, body);
+  return account === undefined
+    ? oneRequest(guest, head, body)
+    : requestAs(guest, account, { head, body });
+}
+
+async function requestAs(
+  guest: Guest,
+  account: string,
+  { head, body }: { head: Json; body: Uint8Array },
+): Promise<RecordedResponse> {
   // The bytes under the body's view may change before the request is sent again.
   const kept = body.slice();
   await connectAccount(guest, account);
@@ -36,37 +47,78 @@ export async function recordedRequest(
   return isAnew ? oneRequest(guest, head, kept) : response;
 }
 
-async function oneRequest(guest: Guest, head: Json, body: Uint8Array): Promise<GuestResponse> {
+async function oneRequest(guest: Guest, head: Json, body: Uint8Array): Promise<RecordedResponse> {
   if (guest.budget.count("httpRequests") === undefined) {
     throw new GuestError(
       `The servlet made too many HTTP requests in one call (limit ${limits.httpRequests}). Split the work into several calls.`,
     );
   }
-  const what = guest.hide(`http ${requestLine(head)}`);
-  const question = { what, details: { head: JSON.stringify(head), body } };
-  let got: GuestResponse | undefined;
+  const { url: address, method } = head;
+  const url = typeof address === "string" ? URL.parse(address) : null;
+  // Method and host: a path or a query may hold a secret.
+  const line = `${typeof method === "string" ? method.toUpperCase() : "GET"} ${url?.host ?? ""}`;
+  const question = {
+    what: guest.hide(`http ${line}`),
+    details: { head: JSON.stringify(head), body },
+  };
   const live = async () => {
     try {
-      got = await requestForGuest(guest, head, body);
-      return responseText(got);
+      return new RecordedResponse(await requestForGuest(guest, head, body, url));
     } catch (error) {
       if (!(error instanceof GuestError)) throw error;
       return JSON.stringify({ error: error.message });
     }
   };
-  const recorded = await guest.answer(question, live);
-  if (got !== undefined) return got;
-  return responseIn(recorded);
+  const recorded = await guest.answer<string | RecordedResponse>(question, live);
+  return typeof recorded === "string" ? responseIn(recorded) : recorded;
 }
 
-/** Method and host: a path or a query may hold a secret. */
-function requestLine({ url, method }: Json): string {
-  const host = typeof url === "string" && URL.canParse(url) ? new URL(url).host : "";
-  return `${typeof method === "string" ? method.toUpperCase() : "GET"} ${host}`;
+/** A response as its guest gets it, and as the journal has it. */
+class RecordedResponse implements LateAnswer {
+  readonly status: number;
+  /** Its headers by lower-case name, as JSON. */
+  readonly headersJson: string;
+  readonly body: Uint8Array<ArrayBuffer>;
+  #text: string | undefined;
+  #isGiven = false;
+
+  constructor({ status, headers, body }: GuestResponse, text?: string) {
+    this.status = status;
+    this.headersJson = JSON.stringify(headers);
+    this.body = body;
+    this.#text = text;
+  }
+
+  get #head(): string {
+    return `{"status":${this.status},"headers":${this.headersJson}${BODY}`;
+  }
+
+  get textBytes(): number {
+    const head = this.#head;
+    const length = head.length + 4 * Math.ceil(this.body.length / 3) + END.length;
+    return stringBytes(head) > head.length ? 2 * length : length;
+  }
+
+  get text(): string {
+    this.#text ??= responseText(this.#head, this.body);
+    if (this.#isGiven) this.release();
+    return this.#text;
+  }
+
+  /** To be called when the guest has a copy of the body, which is then kept only until the text is written. */
+  given(): void {
+    this.#isGiven = true;
+    if (this.#text !== undefined) this.release();
+  }
+
+  release(): void {
+    if (!this.body.buffer.detached) release(this.body);
+  }
 }
 
 /** How a journal has a response: JSON whose last member is the body, in base64. */
 const BODY = ',"body":"';
+const END = '"}';
 
 /** Bytes that are put into base64 at once: a multiple of three. */
 const STEP = 48 * 1024;
@@ -75,24 +127,24 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /** Put together as bytes: of strings, V8 would make several of this size, and keep them for long. */
-function responseText({ body, ...rest }: GuestResponse): string {
-  const head = encoder.encode(JSON.stringify(rest).slice(0, -1) + BODY);
+function responseText(beginning: string, body: Uint8Array): string {
+  const head = encoder.encode(beginning);
   const size = 4 * Math.ceil(body.length / 3);
-  const text = new Uint8Array(head.length + size + 2);
+  const text = new Uint8Array(head.length + size + END.length);
   text.set(head);
   let end = head.length;
   for (let at = 0; at < body.length; at += STEP) {
     const some = body.subarray(at, at + STEP).toBase64();
     end += encoder.encodeInto(some, text.subarray(end)).written;
   }
-  encoder.encodeInto('"}', text.subarray(end));
+  encoder.encodeInto(END, text.subarray(end));
   const decoded = decoder.decode(text);
   release(text);
   return decoded;
 }
 
 /** Throws the `GuestError` that stands there instead. */
-function responseIn(text: string): GuestResponse {
+function responseIn(text: string): RecordedResponse {
   // Base64 has no quotes, so this is where the body begins; headers have them escaped.
   const at = text.lastIndexOf(BODY);
   const { error, ...head } = JSON.parse(at < 0 ? text : `${text.slice(0, at)}}`) as Omit<
@@ -100,5 +152,6 @@ function responseIn(text: string): GuestResponse {
     "body"
   > & { error?: string };
   if (error !== undefined) throw new GuestError(error);
-  return { ...head, body: Uint8Array.fromBase64(text.slice(at + BODY.length, -2)) };
+  const body = Uint8Array.fromBase64(text.slice(at + BODY.length, -END.length));
+  return new RecordedResponse({ ...head, body }, text);
 }

@@ -1,4 +1,3 @@
-import { orAborted } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { isObject, type Json } from "../core/model.ts";
 import type { MethodClass } from "../core/record.ts";
@@ -9,6 +8,7 @@ import { isPrivate } from "../http/private-hosts.ts";
 import { addTrace } from "../observe/trace-context.ts";
 import { inHttpSpan } from "../observe/spans.ts";
 import { charactersOf, isAllowed } from "./hosts.ts";
+import type { GuestRequest } from "./world.ts";
 
 /** All headers of a guest's request: a common limit of servers. */
 const HTTP_HEADER_BYTES = 16 * 1024;
@@ -36,13 +36,15 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Methods that make a tunnel, or show what proxies have added to the request. */
 const FORBIDDEN_METHODS = new Set(["CONNECT", "TRACE", "TRACK"]);
 
-/** Methods that are not here may not be sent twice. */
+/** Other methods may not be sent twice. */
 const CLASSES = new Map<string, MethodClass>([
   ["GET", "safe"],
   ["HEAD", "safe"],
   ["OPTIONS", "safe"],
   ["PUT", "repeatable"],
   ["DELETE", "repeatable"],
+  ["POST", "once"],
+  ["PATCH", "once"],
 ]);
 
 /** https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header */
@@ -55,13 +57,14 @@ const DEFAULT_HEADERS = { accept: "*/*", "user-agent": `edge-servlets/${VERSION}
 interface Outgoing {
   url: URL;
   method: string;
-  headers: Headers;
+  /** By lower-case name. */
+  headers: Record<string, string>;
   body?: Uint8Array<ArrayBuffer>;
 }
 
 /**
  * Does what a guest's `http_request` asks for: `{url, method?, headers?}`, as the reference runtime
- * reads it. Only hosts that the manifest allows are reached, redirects included.
+ * reads it; `url` is the parsed one, or null if it is none. Only hosts that the manifest allows are reached, redirects included.
  *
  * Throws a `GuestError` that says what was refused or failed; it names the host, never the whole URL.
  */
@@ -69,8 +72,9 @@ export async function requestForGuest(
   guest: Guest,
   head: Json,
   body: Uint8Array,
+  url: URL | null,
 ): Promise<GuestResponse> {
-  const { url, method: given } = head;
+  const { url: address, method: given } = head;
   const method = typeof given === "string" ? given.toUpperCase() : "GET";
   if (!TOKEN.test(method) || method.length > 32 || FORBIDDEN_METHODS.has(method)) {
     throw new GuestError(
@@ -79,26 +83,22 @@ export async function requestForGuest(
   }
   const hasBody = body.length > 0 && method !== "GET" && method !== "HEAD";
   const next: Outgoing = {
-    url: allowed(guest, typeof url === "string" ? url : ""),
+    url: allowed(guest, typeof address === "string" ? address : "", url),
     method,
     headers: headersOf(head["headers"] ?? head["header"]),
     ...(hasBody ? { body: body.slice() } : {}),
   };
   const methodClass = CLASSES.get(method) ?? "once";
-  const intent = await guest.journal.intend(methodClass);
+  const intent = guest.journal.hasKeeper ? await guest.journal.intend(methodClass) : undefined;
   if (intent?.isRepeated && guest.setup.resends !== true) {
     throw new GuestError(
       `The outcome of the HTTP request to ${next.url.host} is unknown: the server stopped while it was sent. It was not sent again, because the manifest of the servlet does not set "resend_requests".`,
     );
   }
-  if (intent !== undefined && !next.headers.has(KEY_HEADER)) {
-    next.headers.set(KEY_HEADER, intent.key);
-  }
-  if (methodClass === "once") await guest.setup.sending?.();
-  return guest.wait(
-    (signal, gone) => orAborted(exchange(guest, next, signal), gone),
-    limits.httpMs,
-  );
+  if (intent !== undefined) next.headers[KEY_HEADER] ??= intent.key;
+  const sending = methodClass === "once" ? guest.setup.sending?.() : undefined;
+  if (sending !== undefined) await sending;
+  return guest.wait((signal) => exchange(guest, next, signal), limits.httpMs);
 }
 
 /** Sends a request, and those that it is redirected to. */
@@ -110,20 +110,20 @@ async function exchange(
   let next = first;
   for (let redirects = 0; ; redirects++) {
     const response = await send(guest, next, signal);
-    const location = response.headers.get("location");
-    if (!isRedirect(response.status) || location === null) {
-      return read(response, next.url.host, (bytes) => guest.grow(bytes, signal));
-    }
+    const { status } = response;
+    const location = isRedirect(status) ? response.headers.get("location") : null;
+    if (location === null) return read(guest, response, next.url, signal);
     await response.body?.cancel();
     if (redirects === HTTP_REDIRECTS) {
       throw new GuestError(`The HTTP request to ${next.url.host} was redirected too often.`);
     }
-    next = redirected(guest, next, response.status, location);
+    next = redirected(guest, next, status, location);
   }
 }
 
-function headersOf(value: unknown): Headers {
-  const headers = new Headers(DEFAULT_HEADERS);
+function headersOf(value: unknown): Record<string, string> {
+  // A name may be `__proto__`.
+  const headers: Record<string, string> = Object.assign(Object.create(null), DEFAULT_HEADERS);
   if (!isObject(value)) return headers;
   let length = 0;
   for (const [name, given] of Object.entries(value)) {
@@ -147,24 +147,23 @@ function headersOf(value: unknown): Headers {
         `The HTTP headers of the servlet's request are too large (limit ${HTTP_HEADER_BYTES} bytes). Send fewer.`,
       );
     }
-    headers.set(name, content);
+    headers[name.toLowerCase()] = content;
   }
   return headers;
 }
 
-/** The URL at this address, which may be relative to `base`, if the guest may reach it. */
-function allowed(guest: Guest, address: string, base?: URL): URL {
+/** The URL at this address, if it is one and the guest may reach it. */
+function allowed(guest: Guest, address: string, url: URL | null): URL {
   if (address.length > limits.urlCharacters) {
     throw new GuestError(
       `The servlet made a request to a URL of over ${limits.urlCharacters} characters.`,
     );
   }
-  if (!URL.canParse(address, base)) {
+  if (url === null) {
     throw new GuestError(
       "The servlet made an HTTP request with an address that is not a URL. Pass an absolute http or https URL.",
     );
   }
-  const url = new URL(address, base);
   if (url.protocol !== "https:" && url.protocol !== "http:") {
     throw new GuestError(`The servlet made a request to a ${url.protocol} URL. Use http or https.`);
   }
@@ -187,62 +186,138 @@ function allowed(guest: Guest, address: string, base?: URL): URL {
 
 async function send(
   guest: Guest,
-  { url, ...init }: Outgoing,
+  { url, ...request }: Outgoing,
   signal: AbortSignal,
 ): Promise<Response> {
-  let ready: Request;
+  const { trace, world } = guest.setup;
+  const init: GuestRequest = { ...request, redirect: "manual", signal };
+  if (!CLASSES.has(request.method)) demandValid(url, request.method);
   try {
-    const headers = new Headers(init.headers);
-    addTrace(headers, guest.setup.trace);
-    ready = new Request(url, { ...init, headers, redirect: "manual", signal });
-  } catch {
-    throw new GuestError(`The servlet made an HTTP request to ${url.host} that is not valid.`);
-  }
-  try {
-    const { trace, world } = guest.setup;
-    return await inHttpSpan(trace, ready, (one) => world.fetch(one));
+    if (trace === undefined) return await world.fetch(url, init);
+    // What the request is redirected to has another place in the trace.
+    const headers = new Headers(request.headers);
+    addTrace(headers, trace);
+    return await inHttpSpan(trace, { url, ...init, headers }, () =>
+      world.fetch(url, { ...init, headers }),
+    );
   } catch (error) {
     throw failed(error, url.host);
   }
 }
 
-/** Reads a response; `grow` takes room for so many bytes of it. */
-async function read(
-  response: Response,
-  host: string,
-  grow: (bytes: number) => Promise<void>,
-): Promise<GuestResponse> {
-  const chunks: Uint8Array<ArrayBuffer>[] = [];
-  let length = 0;
+/** Throws for a method that the platform does not send. */
+function demandValid(url: URL, method: string): void {
   try {
-    for await (const chunk of response.body ?? []) {
-      length += chunk.length;
-      if (length > limits.httpBytes) {
-        throw new GuestError(`The response of ${host} is larger than ${limits.httpBytes} bytes.`);
-      }
-      await grow(chunk.length);
-      chunks.push(new Uint8Array(chunk.buffer as ArrayBuffer, chunk.byteOffset, chunk.byteLength));
-    }
+    void new Request(url, { method });
+  } catch {
+    throw new GuestError(`The servlet made an HTTP request to ${url.host} that is not valid.`);
+  }
+}
+
+async function read(
+  guest: Guest,
+  response: Response,
+  { host }: URL,
+  signal: AbortSignal,
+): Promise<GuestResponse> {
+  const headers = receivedHeaders(response.headers);
+  const grow = (bytes: number) => guest.grow(bytes, signal);
+  try {
+    const announced = Number.parseInt(headers["content-length"] ?? "", 10);
+    const body = await bodyOf(response.body, announced, { host, grow });
+    return { status: response.status, headers, body };
   } catch (error) {
     throw failed(error, host);
   }
+}
+
+/** Bytes that are read at once: of a body of unknown length, of any body first, and then. */
+const USUAL_PIECE = 16 * 1024;
+const FIRST_PIECE = 64 * 1024;
+const LARGE_PIECE = 1024 * 1024;
+
+/**
+ * The bytes of a response's body, whatever length it `announced`: a compressed one has another length. Read in few large
+ * pieces, as each costs a turn of the event loop; `grow` takes room for so many bytes.
+ */
+async function bodyOf(
+  body: ReadableStream<Uint8Array> | null,
+  announced: number,
+  { host, grow }: { host: string; grow: (bytes: number) => Promise<void> | undefined },
+): Promise<Uint8Array<ArrayBuffer>> {
+  if (body === null) return new Uint8Array();
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
+  let length = 0;
+  const add = (chunk: Uint8Array<ArrayBuffer>) => {
+    length += chunk.length;
+    if (length > limits.httpBytes)
+      throw new GuestError(`The response of ${host} is larger than ${limits.httpBytes} bytes.`);
+    chunks.push(chunk);
+  };
+  const reader = pieceReader(body);
+  if (reader === undefined) {
+    for await (const chunk of body) {
+      add(new Uint8Array(chunk.buffer as ArrayBuffer, chunk.byteOffset, chunk.byteLength));
+      await grow(chunk.length);
+    }
+    return joined(chunks, length);
+  }
+  try {
+    // One byte more than announced, so that the end is seen at once.
+    let size = Math.min(announced >= 0 ? announced + 1 : USUAL_PIECE, FIRST_PIECE);
+    for (;;) {
+      const room = grow(size);
+      if (room !== undefined) await room;
+      const { value } = await reader.readAtLeast(size, new Uint8Array(size));
+      if (value === undefined) return joined(chunks, length);
+      if (value.length < size) {
+        if (chunks.length === 0 && value.length + 1 === size) return value;
+        add(new Uint8Array(value.buffer.transfer(value.length)));
+        return joined(chunks, length);
+      }
+      add(value);
+      size = Math.min(Math.max(4 * size, USUAL_PIECE), LARGE_PIECE);
+    }
+  } catch (error) {
+    void reader.cancel().catch(() => {});
+    throw error;
+  }
+}
+
+const FILLS = "readAtLeast" in ReadableStreamBYOBReader.prototype;
+
+/** A reader that fills buffers; only workerd has it, and not for streams that JavaScript feeds. */
+function pieceReader(body: ReadableStream<Uint8Array>): ReadableStreamBYOBReader | undefined {
+  if (!FILLS) return undefined;
+  try {
+    return body.getReader({ mode: "byob" });
+  } catch {
+    return undefined;
+  }
+}
+
+/** The chunks as one. Those that fill their buffers are used up. */
+function joined(
+  chunks: readonly Uint8Array<ArrayBuffer>[],
+  length: number,
+): Uint8Array<ArrayBuffer> {
+  const isWhole = ({ length: own, buffer }: Uint8Array) => own === buffer.byteLength;
+  if (chunks.length === 1 && isWhole(chunks[0]!)) return chunks[0]!;
   const body = new Uint8Array(length);
   let at = 0;
   for (const chunk of chunks) {
     body.set(chunk, at);
     at += chunk.length;
-    if (chunk.length === chunk.buffer.byteLength) release(chunk);
+    if (isWhole(chunk)) release(chunk);
   }
-  return { status: response.status, headers: receivedHeaders(response.headers), body };
+  return body;
 }
 
 /** Lines, since a comma may be part of a cookie; a header has no line breaks. */
 function receivedHeaders(headers: Headers): Record<string, string> {
-  const cookies = headers.getSetCookie();
-  return {
-    ...Object.fromEntries(headers),
-    ...(cookies.length > 1 && { "set-cookie": cookies.join("\n") }),
-  };
+  const fields = Object.fromEntries(headers) as Record<string, string>;
+  if (fields["set-cookie"] !== undefined) fields["set-cookie"] = headers.getSetCookie().join("\n");
+  return fields;
 }
 
 function failed(error: unknown, host: string): GuestError {
@@ -261,17 +336,15 @@ const isRedirect = (status: number) => [301, 302, 303, 307, 308].includes(status
 
 /** https://fetch.spec.whatwg.org/#http-redirect-fetch */
 function redirected(guest: Guest, from: Outgoing, status: number, location: string): Outgoing {
-  const url = allowed(guest, location, from.url);
-  const headers = new Headers(from.headers);
-  if (url.origin !== from.url.origin) {
-    for (const name of ["authorization", "cookie"]) headers.delete(name);
-  }
+  const url = allowed(guest, location, URL.parse(location, from.url));
+  const isElsewhere = url.origin !== from.url.origin;
+  const kept = Object.entries(from.headers).filter(
+    ([name]) => !(isElsewhere && (name === "authorization" || name === "cookie")),
+  );
   const becomesGet =
     (status === 303 && from.method !== "HEAD") ||
     ((status === 301 || status === 302) && from.method === "POST");
-  if (!becomesGet) return { ...from, url, headers };
-  for (const name of [...headers.keys()]) {
-    if (name.startsWith("content-")) headers.delete(name);
-  }
+  if (!becomesGet) return { ...from, url, headers: Object.fromEntries(kept) };
+  const headers = Object.fromEntries(kept.filter(([name]) => !name.startsWith("content-")));
   return { url, method: "GET", headers };
 }

@@ -33,6 +33,93 @@ export interface Details {
   body: Uint8Array;
 }
 
+/** An answer whose text is written when it is first read: most runs are neither stored nor repeated. */
+export interface LateAnswer {
+  /** Bytes of V8's heap that its text takes. */
+  readonly textBytes: number;
+  readonly text: string;
+  /** Frees what the text would be written from. To be called when the call is over. */
+  release(): void;
+}
+
+/** Details of at most so many characters and bytes are kept until the call ends, so that their digest need not be made. */
+const KEPT_DETAILS = 2048;
+
+/** Bytes of memory for a question's details, where those are kept with the answer. */
+export const keptDetails = ({ details }: Question): number => {
+  const size =
+    typeof details === "string" ? details.length : details.head.length + details.body.length;
+  return size <= KEPT_DETAILS ? 2 * size : 0;
+};
+
+/** A question that is being answered. Its digest is made when it is first read, or at once where its details are large. */
+class Asked {
+  readonly what: string;
+  readonly #words: string | undefined;
+  #details: Question["details"] | undefined;
+  #digest: string | undefined;
+
+  constructor(question: Question) {
+    const { what, details, words } = question;
+    this.what = what;
+    this.#words = words;
+    if (keptDetails(question) === 0) this.#digest = digestOf(details);
+    // The body may be a view of the guest's memory, which changes when the guest goes on.
+    else
+      this.#details =
+        typeof details === "string" ? details : { ...details, body: details.body.slice() };
+  }
+
+  get digest(): string {
+    if (this.#digest === undefined) {
+      this.#digest = digestOf(this.#details!);
+      this.#details = undefined;
+    }
+    return this.#digest;
+  }
+
+  get plain(): Pending {
+    const { what, digest } = this;
+    return { what, digest, ...(this.#words !== undefined && { words: this.#words }) };
+  }
+}
+
+/** An entry of this run. */
+class LiveEntry {
+  readonly #asked: Asked;
+  readonly #answer: string | LateAnswer;
+  readonly at: number;
+
+  constructor(asked: Asked, answer: string | LateAnswer, at: number) {
+    this.#asked = asked;
+    this.#answer = answer;
+    this.at = at;
+  }
+
+  get what(): string {
+    return this.#asked.what;
+  }
+
+  get digest(): string {
+    return this.#asked.digest;
+  }
+
+  get answer(): string {
+    return typeof this.#answer === "string" ? this.#answer : this.#answer.text;
+  }
+
+  get plain(): JournalEntry {
+    return { ...this.#asked.plain, answer: this.answer, at: this.at };
+  }
+
+  release(): void {
+    if (typeof this.#answer !== "string") this.#answer.release();
+  }
+}
+
+const plainOf = (entry: JournalEntry | LiveEntry): JournalEntry =>
+  entry instanceof LiveEntry ? entry.plain : entry;
+
 /**
  * The ordered record of what one call was answered. A run that has entries is given them again, in
  * their order, until they are used up; from there on it is live. Clock and random numbers of the guest
@@ -41,7 +128,7 @@ export interface Details {
 export class Journal {
   readonly #begun: Omit<JournalHead, "seed"> & { seed?: string };
   readonly #recorded: Recorded | undefined;
-  readonly #entries: JournalEntry[];
+  readonly #entries: (JournalEntry | LiveEntry)[];
   readonly #world: World;
   readonly #keeper: Keeper | undefined;
   readonly #keepsState: boolean;
@@ -52,7 +139,7 @@ export class Journal {
   #at = 0;
   #kept: number;
   #notices = 0;
-  #pending: Pending | undefined;
+  #pending: Asked | undefined;
   /** How much of the time that the pending question lasts has passed in earlier runs, in ms. */
   #passed = 0;
   /** The question that the record ends at. */
@@ -121,19 +208,20 @@ export class Journal {
    * The next recorded answer, or undefined where there are no more. Throws where another question was
    * answered, and where a call has been given as many answers as one may.
    */
-  take({ what, details, words }: Question): string | undefined {
+  take(question: Question): string | undefined {
+    const { what, details } = question;
     const entry = this.#entries[this.#at];
-    const digest = digestOf(details);
     if (entry === undefined) {
       if (this.#at >= limits.journalEntries) {
         throw new BudgetExceeded(
           `The servlet asked its host more than ${limits.journalEntries} questions in one call and was stopped.`,
         );
       }
-      this.#pending = { what, digest, ...(words !== undefined && { words }) };
+      this.#pending = new Asked(question);
       return undefined;
     }
-    if (entry.what !== what || entry.digest !== digest) throw this.#diverged(entry, what);
+    if (entry.what !== what || entry.digest !== digestOf(details))
+      throw this.#diverged(entry, what);
     this.#at++;
     this.#random = undefined;
     return entry.answer;
@@ -158,11 +246,11 @@ export class Journal {
    * Records a live answer, which came at `earliest` or later (Unix ms). The guest may learn of it once it is kept, if it
    * cost anything to get.
    */
-  add(answer: string, earliest = this.now): void {
+  add(answer: string | LateAnswer, earliest = this.now): void {
     if (this.#pending === undefined)
       throw new Error("add() was called without a pending question: call take() first");
     const at = Math.max(earliest, this.#earliest, this.now, this.#world.now());
-    this.#entries.push({ ...this.#pending, answer, at });
+    this.#entries.push(new LiveEntry(this.#pending, answer, at));
     this.#at++;
     this.#random = this.#pending = undefined;
   }
@@ -191,12 +279,19 @@ export class Journal {
     return bytesToHex(seed) + forkOf(this.#seed());
   }
 
+  /** True if what is added must be kept before the guest goes on. */
+  get hasKeeper(): boolean {
+    return this.#keeper !== undefined;
+  }
+
   /** Settles when all that was added is kept. */
   async keep(): Promise<void> {
     if (this.#keeper === undefined) return;
     if (this.#kept < this.#entries.length) await this.begin();
+    const { isVolatile } = this.#keeper;
     while (this.#kept < this.#entries.length) {
-      await this.#keeper.keep(this.#kept, this.#entries[this.#kept]!, this.#notices);
+      const entry = this.#entries[this.#kept]!;
+      await this.#keeper.keep(this.#kept, isVolatile ? entry : plainOf(entry), this.#notices);
       this.#kept++;
     }
   }
@@ -224,11 +319,16 @@ export class Journal {
     const head = this.#head();
     const isAsleep = waits?.kind === "sleep";
     const sleep = isAsleep ? { ms: waits.ms + this.#passed, until: waits.until } : {};
-    const pending = this.#pending && { pending: { ...this.#pending, ...sleep } };
-    return { head, entries: this.#entries, notices, ...pending };
+    const pending = this.#pending && { pending: { ...this.#pending.plain, ...sleep } };
+    return { head, entries: this.#entries.map(plainOf), notices, ...pending };
   }
 
-  #diverged(entry: JournalEntry, what: string): Fault {
+  /** Frees what answers would be written from. To be called when the call is over. */
+  release(): void {
+    for (const entry of this.#entries) if (entry instanceof LiveEntry) entry.release();
+  }
+
+  #diverged(entry: Pick<JournalEntry, "what">, what: string): Fault {
     if (this.#keepsState) {
       return new Fault(
         "servlet_failed",

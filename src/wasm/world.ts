@@ -11,7 +11,18 @@ export interface World {
   /** Fills `bytes` with cryptographic random numbers. */
   random(bytes: Uint8Array<ArrayBuffer>): void;
   sleep(ms: number, signal: AbortSignal): Promise<void>;
-  fetch(request: Request): Promise<Response>;
+  /** As the platform's `fetch`; a `Request` costs more than a URL. */
+  fetch(input: Request | URL, init?: GuestRequest): Promise<Response>;
+}
+
+/** An HTTP request of a guest, without its URL. */
+export interface GuestRequest {
+  method: string;
+  /** By lower-case name. */
+  headers: Record<string, string> | Headers;
+  body?: Uint8Array<ArrayBuffer>;
+  redirect: "manual";
+  signal: AbortSignal;
 }
 
 /** `crypto.getRandomValues` gives no more at once. */
@@ -37,7 +48,7 @@ export const liveWorld: World = {
       };
       signal.addEventListener("abort", stop, { once: true });
     }),
-  fetch: (request) => fetch(request),
+  fetch: (input, init) => fetch(input, init),
 };
 
 /** A constant world for start functions that run once for all calls. */

@@ -155,7 +155,7 @@ export const userFunctions: HostFunctions = {
       return await httpRequest(guest, "http_fetch", head, body);
     } catch (error) {
       if (!(error instanceof GuestError)) throw error;
-      guest.http = { status: 0, headers: { error: error.message } };
+      guest.http = { status: 0, headers: JSON.stringify({ error: error.message }) };
       return 0n;
     }
   },
@@ -182,7 +182,12 @@ export const userFunctions: HostFunctions = {
     const provided = callersToken(guest, asked);
     if (provided !== undefined) return guest.put(JSON.stringify(provided));
     const token = await accessToken(asked, {
-      request: (head, body) => recordedRequest(guest, head, body),
+      request: async (head, body) => {
+        const response = await recordedRequest(guest, head, body);
+        const granted = response.body.slice(0, limits.issuerBytes + 1);
+        response.given();
+        return { status: response.status, body: granted };
+      },
       elicit: (params) => askOne(guest, askOf("elicitation/create", params)),
       sleep: (ms) => guest.sleep(ms),
       now: () => guest.journal.now,

@@ -9,7 +9,7 @@ import type { GuestResponse } from "../../wasm/http.ts";
 /** The side effects of a grant. With the same answers it makes the same requests. */
 export interface Means {
   /** An HTTP request of the guest. Throws a `GuestError` where it is refused or fails. */
-  request(head: Json, body: Uint8Array): Promise<GuestResponse>;
+  request(head: Json, body: Uint8Array): Promise<Pick<GuestResponse, "status" | "body">>;
   /** Params of `elicitation/create`, and the guest's `timeout` in ms → `{action, content?}`. */
   elicit(params: Json): Promise<Json>;
   sleep(ms: number): Promise<void>;

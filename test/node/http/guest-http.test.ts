@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { serving } from "./serving.ts";
 
@@ -13,6 +14,13 @@ const seen: { method: string; url: string; headers: IncomingMessage["headers"]; 
 const COOKIES = ["a=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT", "b=2; Path=/", "c="];
 /** Node writes headers as Latin-1; most servers, and the hosts of files, write UTF-8. */
 const asUtf8 = (text: string) => Buffer.from(text).toString("latin1");
+
+/** Sends a compressed body with its length. */
+function sendPacked(response: ServerResponse, content: string | Buffer): void {
+  const packed = gzipSync(content);
+  response.writeHead(200, { "content-encoding": "gzip", "content-length": packed.length });
+  response.end(packed);
+}
 
 const routes: Record<string, (response: ServerResponse) => void> = {
   "/plain": (response) => response.setHeader("x-custom", "yes").end("hello"),
@@ -33,6 +41,8 @@ const routes: Record<string, (response: ServerResponse) => void> = {
     response.writeHead(200, { "content-length": "100" }).write("half");
     response.destroy();
   },
+  "/packed": (response) => sendPacked(response, "hello ".repeat(10_000)),
+  "/bomb": (response) => sendPacked(response, Buffer.alloc(64 << 20)),
   "/huge": (response) => {
     const chunk = Buffer.alloc(1 << 20);
     const write = () => {
@@ -157,11 +167,18 @@ describe("a guest's HTTP request", () => {
     expect(seen.at(-1)).toMatchObject({ url: "/plain", method: "PUT", body: "x" });
   });
 
+  test("with a compressed response gets the whole of it", async () => {
+    const headers = { "accept-encoding": "gzip" };
+    const { body } = await fetchBy({ url: `${base}/packed`, headers });
+    expect(body).toBe("hello ".repeat(10_000));
+  });
+
   test.each([
     ["/away", /evil\.example.*does not allow/],
     ["/round", /redirected too often/],
     ["/cut", /could not be reached/],
     ["/huge", /larger than \d+ bytes/],
+    ["/bomb", /larger than \d+ bytes/],
   ])("to %s is refused", async (path, message) => {
     expect((await fetchBy({ url: base + path })).refused).toMatch(message);
   });

@@ -149,7 +149,7 @@ export function replaceGlobals(
     CompressionStream: whole(deflateRawSync),
     DecompressionStream: whole(inflateRawSync),
     Request: KeptRequest,
-    fetch: send,
+    fetch: (input: Request | URL, init?: RequestInit) => send(new Request(input, init)),
     console: {
       ...nativeConsole,
       ...Object.fromEntries(

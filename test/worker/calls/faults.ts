@@ -231,8 +231,8 @@ export class Server {
   readonly seen: { line: string; key: string | null; id: string | null; body: string }[] = [];
 
   constructor() {
-    globalThis.fetch = async (given) => {
-      const request = given as Request;
+    globalThis.fetch = async (input, init) => {
+      const request = new Request(input, init);
       const line = `${request.method} ${new URL(request.url).pathname}`;
       const { headers } = request;
       const [key, id] = [headers.get("idempotency-key"), headers.get("x-id")];

@@ -52,10 +52,10 @@ describe("a retry of a request that has sent a POST", () => {
   test.each(["PUT", "DELETE"])("or a %s, sends the same again, if it must", async (method) => {
     const world = newWorld();
     const answer = globalThis.fetch;
-    globalThis.fetch = async (request) => {
-      const answered = await answer(request);
+    globalThis.fetch = async (input, init) => {
+      const answered = await answer(input, init);
       // Each time another answer, after which the call would go on in another way.
-      return (request as Request).method === "GET" ? new Response(`${Math.random()}`) : answered;
+      return init?.method === "GET" ? new Response(`${Math.random()}`) : answered;
     };
     const round = await planned(ELICIT, http("GET", "/now"), http(method, "/a"));
     await stopped(round, ADA);
@@ -109,10 +109,10 @@ describe("a retry of a request that has sent a POST", () => {
     const held = new Promise<void>((resolve) => (release = resolve));
     let arrived = () => {};
     const arrival = new Promise<void>((resolve) => (arrived = resolve));
-    globalThis.fetch = async (request) => {
+    globalThis.fetch = async (...request) => {
       arrived();
       await held;
-      return answerNow(request);
+      return answerNow(...request);
     };
     const round = await planned(ELICIT, PAY);
     const first = goOn(round, ADA);

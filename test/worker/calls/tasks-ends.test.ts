@@ -28,10 +28,10 @@ describe("a cancel", () => {
     let isSent = () => {};
     const sent = new Promise<void>((resolve) => (isSent = resolve));
     vi.spyOn(globalThis, "fetch").mockImplementation(
-      (given) =>
+      (_input, init) =>
         new Promise((_resolve, reject) => {
           isSent();
-          (given as Request).signal.addEventListener("abort", () => {
+          init!.signal!.addEventListener("abort", () => {
             fetching.isStopped = true;
             reject(new Error("aborted"));
           });

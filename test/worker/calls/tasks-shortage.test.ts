@@ -105,9 +105,9 @@ test("a task whose servlet's state is in use by too many is run again, with the 
 test("of tasks that are due at once few begin, and one that waits for something lets others begin", async () => {
   limited({ startsAtOnce: 1, startMs: 600_000 });
   vi.spyOn(globalThis, "fetch").mockImplementation(
-    (request) =>
+    (_input, init) =>
       new Promise((_resolve, reject) => {
-        const { signal } = request as Request;
+        const signal = init!.signal!;
         signal.addEventListener("abort", () => reject(signal.reason as Error));
       }),
   );
@@ -167,9 +167,9 @@ describe("a task whose run has waited for nearly as long as it may", () => {
     ],
   ])("%s", async (_what, step, said, times) => {
     limited(times);
-    vi.spyOn(globalThis, "fetch").mockImplementation(async (request) => {
+    vi.spyOn(globalThis, "fetch").mockImplementation(async (_input, init) => {
       await new Promise((resolve) => setTimeout(resolve, 100));
-      (request as Request).signal.throwIfAborted();
+      init!.signal!.throwIfAborted();
       return new Response("there");
     });
     const id = await planned(...Array.from({ length: 8 }, () => step));

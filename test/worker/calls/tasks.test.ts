@@ -152,8 +152,8 @@ test("a task that sleeps longer than there are dates is still a task", async () 
   const ever = Number.MAX_SAFE_INTEGER;
   const device = { device_code: "d", user_code: "u", expires_in: ever, interval: ever };
   const granting = { ...device, verification_uri: "https://auth.allowed.example/go" };
-  vi.spyOn(globalThis, "fetch").mockImplementation(async (request) =>
-    new Request(request).url.endsWith("/device")
+  vi.spyOn(globalThis, "fetch").mockImplementation(async (input) =>
+    new Request(input).url.endsWith("/device")
       ? Response.json(granting)
       : Response.json({ error: "authorization_pending" }, { status: 400 }),
   );

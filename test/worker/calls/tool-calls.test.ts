@@ -143,8 +143,8 @@ test("a request that another one with the same answers has overtaken is no answe
 
 test("a task with calls inside sends each POST once", async () => {
   const sent: string[] = [];
-  vi.spyOn(globalThis, "fetch").mockImplementation(async (input) => {
-    sent.push(new Request(input as Request).headers.get("idempotency-key") ?? "none");
+  vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
+    sent.push(new Request(input, init).headers.get("idempotency-key") ?? "none");
     return new Response("ok");
   });
   const post = { do: "http", method: "POST", url: "https://world.example/" };
@@ -179,8 +179,8 @@ test("a call that has returned what it asks is not made again before it is answe
 
 test("what a call inside does after the same answers in another round is something else", async () => {
   const keys: (string | null)[] = [];
-  vi.spyOn(globalThis, "fetch").mockImplementation(async (input) => {
-    keys.push(new Request(input as Request).headers.get("idempotency-key"));
+  vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
+    keys.push(new Request(input, init).headers.get("idempotency-key"));
     return new Response("ok");
   });
   const back = { do: "back", keys: ["a"] };
@@ -280,8 +280,8 @@ describe("servlets that do their worst", () => {
   test("wait for something as their client leaves", async () => {
     const gone = Promise.withResolvers<void>();
     const sent = Promise.withResolvers<void>();
-    vi.spyOn(globalThis, "fetch").mockImplementation((input) => {
-      const { signal } = input as Request;
+    vi.spyOn(globalThis, "fetch").mockImplementation((_input, init) => {
+      const signal = init!.signal!;
       sent.resolve();
       return new Promise((_, reject) =>
         signal.addEventListener("abort", () => {

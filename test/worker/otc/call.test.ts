@@ -21,8 +21,8 @@ let asked: { url: string; authorization: string | null }[];
 
 beforeEach(() => {
   asked = [];
-  vi.spyOn(globalThis, "fetch").mockImplementation(async (input) => {
-    const { url, headers } = new Request(input);
+  vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
+    const { url, headers } = new Request(input, init);
     asked.push({ url, authorization: headers.get("authorization") });
     return url.startsWith("https://gmail.") ? Response.json(EMAILS) : new Response("sent");
   });

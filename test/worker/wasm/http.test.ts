@@ -27,7 +27,8 @@ const setup: Setup = {
   ...nobody,
   world: {
     ...liveWorld,
-    fetch: (request) => {
+    fetch: (input, init) => {
+      const request = new Request(input, init);
       sent.push(request);
       return Promise.resolve(answer(request));
     },
@@ -156,15 +157,78 @@ test("headers of a response are the guest's to read, one by one", async () => {
   });
 });
 
-test("a call makes so many requests and no more", async () => {
-  const journal = new Journal({ hash: "", input: "" }, setup.world, undefined);
-  const guest = new Guest(setup, journal);
+/** A guest without a run. */
+function newGuest(): Guest {
+  const guest = new Guest(setup, new Journal({ hash: "", input: "" }, setup.world, undefined));
   guest.attach(instantiate(program, guest).exports);
+  return guest;
+}
+
+const http = extismFunctions["http_request"] as (
+  ...args: [Guest, bigint, bigint]
+) => Promise<bigint>;
+
+const sameBytes = (one: Uint8Array, other: Uint8Array) =>
+  one.length === other.length && one.every((byte, at) => byte === other[at]);
+
+describe("a response's body", () => {
+  const KIB = 1024;
+  const bodies = [0, 1, 48, 16 * KIB, 64 * KIB - 1, 64 * KIB, 200 * KIB, 3000 * KIB].flatMap(
+    (size) => [undefined, size, size >> 1, 2 * size].map((announced) => ({ size, announced })),
+  );
+
+  /** A body that the platform feeds, or JavaScript. */
+  const streams: [string, (bytes: Uint8Array<ArrayBuffer>) => BodyInit][] = [
+    ["the platform", (bytes) => bytes],
+    ["a script", (bytes) => ReadableStream.from([bytes.slice(0, 10), bytes.slice(10)])],
+  ];
+
+  test.each(streams)("of %s is whole, whatever its length is said to be", async (_, bodyOf) => {
+    for (const { size, announced } of bodies) {
+      const bytes = Uint8Array.from({ length: size }, (_byte, at) => at % 251);
+      const headers = announced === undefined ? {} : { "content-length": String(announced) };
+      answer = () => new Response(bodyOf(bytes), { headers });
+      const guest = newGuest();
+      const block = await http(guest, guest.put(JSON.stringify({ url: URL_OF })), 0n);
+      const same = sameBytes(guest.bytes(block), bytes);
+      expect({ size, announced, same }).toEqual({ size, announced, same: true });
+      guest.end();
+    }
+  });
+
+  test.each(streams)("of %s is not read beyond the limit", async (_, bodyOf) => {
+    const bytes = new Uint8Array(limits.httpBytes + 1);
+    answer = () => new Response(bodyOf(bytes), { headers: { "content-length": "10" } });
+    expect(await fetchBy({ url: URL_OF })).toEqual({
+      refused: expect.stringContaining(`larger than ${limits.httpBytes} bytes`),
+    });
+  });
+});
+
+test("the record of a run has a response with its headers, and its body in base64", async () => {
+  answer = () => new Response("théré", { status: 201, headers: { "x-one": "1" } });
+  const guest = newGuest();
+  const head = JSON.stringify({ url: URL_OF, method: "PUT" });
+  await http(guest, guest.put(head), guest.put("sent"));
+  const body = new TextEncoder().encode("théré").toBase64();
+  const headers = { "content-type": "text/plain;charset=UTF-8", "x-one": "1" };
+  const question = new TextEncoder().encode(`${head}\n${btoa("sent")}`);
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", question)).toHex();
+  const { entries } = guest.journal.recorded();
+  expect(structuredClone(entries)).toEqual([
+    {
+      ...{ what: "http PUT public.example", digest, at: expect.any(Number) },
+      answer: JSON.stringify({ status: 201, headers, body }),
+    },
+  ]);
+  guest.end();
+});
+
+test("a call makes so many requests and no more", async () => {
+  const guest = newGuest();
   const head = guest.put(JSON.stringify({ url: URL_OF }));
-  const http = extismFunctions["http_request"] as (
-    ...args: [Guest, bigint, bigint]
-  ) => Promise<bigint>;
   for (let at = 0; at < limits.httpRequests; at++) await http(guest, head, 0n);
   await expect(http(guest, head, 0n)).rejects.toThrow(/too many HTTP requests/);
   expect(sent).toHaveLength(limits.httpRequests);
+  guest.end();
 });

@@ -4,6 +4,7 @@ import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { JOURNAL_VERSION, type JournalEntry } from "../../../src/core/record.ts";
 import { dialects } from "../../../src/servlets/dialects.ts";
 import { callExport, type Setup } from "../../../src/wasm/call.ts";
+import { Waits } from "../../../src/wasm/waits.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
 import { bundle } from "../../bundle.gen.ts";
 
@@ -53,8 +54,9 @@ async function waiting(name: string, args: object, more: Partial<Setup> = {}) {
 }
 
 /** A server that takes the request and says nothing. */
-const silent = ({ signal }: { signal: AbortSignal }) =>
+const silent = (_input: unknown, init?: { signal: AbortSignal }) =>
   new Promise<never>((_resolve, reject) => {
+    const { signal } = init!;
     signal.addEventListener("abort", () => reject(signal.reason));
   });
 
@@ -113,6 +115,72 @@ describe("a guest that waits", () => {
     setTimeout(() => client.abort(), 1000);
     const [outcome] = await Promise.allSettled([ending, vi.advanceTimersByTimeAsync(1000)]);
     expect(outcome).toMatchObject({ status: "rejected", reason: { code: "cancelled" } });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe("waits of one call", () => {
+  const leaver = new AbortController();
+  /** Ends after so many ms, or when its signal aborts. */
+  const during = (ms: number) => (signal: AbortSignal) =>
+    new Promise<string>((resolve, reject) => {
+      const timer = setTimeout(() => resolve("ended"), ms);
+      signal.addEventListener("abort", () => {
+        clearTimeout(timer);
+        reject(signal.reason);
+      });
+    });
+  /** How a wait ends: its work lasts so long, and may last so long. */
+  async function endOf(waits: Waits, ms: number, mostMs: number) {
+    const work = during(ms)(waits.begin(mostMs));
+    const ended = waits.endOf(work).catch(({ name }: Error) => name);
+    await vi.advanceTimersByTimeAsync(Math.min(ms, mostMs));
+    const end = await Promise.race([ended, Promise.resolve("still waits")]);
+    waits.over();
+    return end;
+  }
+
+  test("are each late after their own time", async () => {
+    const waits = new Waits(leaver.signal);
+    expect(await endOf(waits, 900, 1000)).toBe("ended");
+    expect(await endOf(waits, 999, 1000)).toBe("ended");
+    expect(await endOf(waits, 1001, 1000)).toBe("TimeoutError");
+    expect(waits.isLate).toBe(true);
+    expect(await endOf(waits, 50, 100)).toBe("ended");
+    expect(waits.isLate).toBe(false);
+    expect(await endOf(waits, 50, 10)).toBe("TimeoutError");
+    expect(await endOf(waits, 5000, 10_000)).toBe("ended");
+    waits.end();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test.each([-3_600_000, 3_600_000])(
+    "last as long when the clock is set meanwhile, by %i ms",
+    async (ms) => {
+      const waits = new Waits(leaver.signal);
+      const setClock = () => vi.setSystemTime(Date.now() + ms);
+      expect(await endOf(waits, 900, 1000)).toBe("ended");
+      setClock();
+      expect(await endOf(waits, 900, 1000)).toBe("ended");
+      const work = during(100_000)(waits.begin(1000));
+      const late = waits.endOf(work).catch(({ name }: Error) => name);
+      setClock();
+      await vi.advanceTimersByTimeAsync(999);
+      expect(await Promise.race([late, "still waits"])).toBe("still waits");
+      await vi.advanceTimersByTimeAsync(1);
+      expect(await Promise.race([late, "still waits"])).toBe("TimeoutError");
+      waits.end();
+    },
+  );
+
+  test("end when the client leaves, also where their work never does", async () => {
+    const client = new AbortController();
+    const waits = new Waits(client.signal);
+    waits.begin(1000);
+    const left = waits.endOf(new Promise(() => {}));
+    client.abort(new Error("left"));
+    await expect(left).rejects.toThrow("left");
+    waits.end();
     expect(vi.getTimerCount()).toBe(0);
   });
 });
