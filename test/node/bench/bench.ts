@@ -40,7 +40,6 @@ import { benchFetch } from "./fetch.ts";
 import { benchFirstAnswer } from "./first-answer.ts";
 import { benchFleet } from "./fleet.ts";
 import { benchFuel } from "./fuel.ts";
-import { benchHeap } from "./heap.ts";
 import { benchHerd } from "./herd.ts";
 import { benchLargeArgument } from "./large-argument.ts";
 import { benchHosted } from "./hosted.ts";
@@ -81,7 +80,6 @@ const ALONE: Record<string, () => Promise<void>> = {
   context: benchContext,
   herd: benchHerd,
   coldStart: benchColdStart,
-  heap: benchHeap,
   largeArgument: benchLargeArgument,
   firstAnswer: benchFirstAnswer,
   async live() {
