@@ -180,13 +180,24 @@ describe("a response's body", () => {
   /** A body that the platform feeds, or JavaScript. */
   const streams: [string, (bytes: Uint8Array<ArrayBuffer>) => BodyInit][] = [
     ["the platform", (bytes) => bytes],
-    ["a script", (bytes) => ReadableStream.from([bytes.slice(0, 10), bytes.slice(10)])],
+    [
+      "a script",
+      (bytes) =>
+        new ReadableStream({
+          start(controller) {
+            controller.enqueue(bytes.slice(0, 10));
+            controller.enqueue(bytes.slice(10));
+            controller.close();
+          },
+        }),
+    ],
   ];
 
   test.each(streams)("of %s is whole, whatever its length is said to be", async (_, bodyOf) => {
     for (const { size, announced } of bodies) {
       const bytes = Uint8Array.from({ length: size }, (_byte, at) => at % 251);
-      const headers = announced === undefined ? {} : { "content-length": String(announced) };
+      const headers = new Headers();
+      if (announced !== undefined) headers.set("content-length", String(announced));
       answer = () => new Response(bodyOf(bytes), { headers });
       const guest = newGuest();
       const block = await http(guest, guest.put(JSON.stringify({ url: URL_OF })), 0n);

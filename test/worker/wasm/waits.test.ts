@@ -130,12 +130,14 @@ describe("waits of one call", () => {
         reject(signal.reason);
       });
     });
+  /** How a wait has ended. */
+  const stateOf = (ended: Promise<string>) => Promise.race([ended, Promise.resolve("still waits")]);
   /** How a wait ends: its work lasts so long, and may last so long. */
   async function endOf(waits: Waits, ms: number, mostMs: number) {
     const work = during(ms)(waits.begin(mostMs));
     const ended = waits.endOf(work).catch(({ name }: Error) => name);
     await vi.advanceTimersByTimeAsync(Math.min(ms, mostMs));
-    const end = await Promise.race([ended, Promise.resolve("still waits")]);
+    const end = await stateOf(ended);
     waits.over();
     return end;
   }
@@ -166,9 +168,9 @@ describe("waits of one call", () => {
       const late = waits.endOf(work).catch(({ name }: Error) => name);
       setClock();
       await vi.advanceTimersByTimeAsync(999);
-      expect(await Promise.race([late, "still waits"])).toBe("still waits");
+      expect(await stateOf(late)).toBe("still waits");
       await vi.advanceTimersByTimeAsync(1);
-      expect(await Promise.race([late, "still waits"])).toBe("TimeoutError");
+      expect(await stateOf(late)).toBe("TimeoutError");
       waits.end();
     },
   );
