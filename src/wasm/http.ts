@@ -286,11 +286,22 @@ async function bodyOf(
 
 const FILLS = "readAtLeast" in ReadableStreamBYOBReader.prototype;
 
+/** https://developers.cloudflare.com/workers/runtime-apis/streams/readablestreambyobreader */
+interface PieceReader {
+  /** Fills the buffer, or as much of it as there is until the end. */
+  readAtLeast(
+    bytes: number,
+    buffer: Uint8Array<ArrayBuffer>,
+  ): Promise<{ value?: Uint8Array<ArrayBuffer> | undefined }>;
+  cancel(): Promise<void>;
+}
+
 /** A reader that fills buffers; only workerd has it, and not for streams that JavaScript feeds. */
-function pieceReader(body: ReadableStream<Uint8Array>): ReadableStreamBYOBReader | undefined {
+function pieceReader(body: ReadableStream<Uint8Array>): PieceReader | undefined {
   if (!FILLS) return undefined;
   try {
-    return body.getReader({ mode: "byob" });
+    const reader: unknown = body.getReader({ mode: "byob" });
+    return reader as PieceReader;
   } catch {
     return undefined;
   }
