@@ -72,6 +72,7 @@ export function toolCallerOf(outer: Outer): ToolCaller {
   };
   let inner = call.recorded?.inner;
   let isSingleUse = false;
+  let open: Batch | undefined;
   /** The tools that the caller has, which calls may change. */
   let seen: { find: Calling["find"]; until: number } | undefined;
   const { principal, session } = call;
@@ -88,6 +89,7 @@ export function toolCallerOf(outer: Outer): ToolCaller {
         const known = inner?.at === asked.at ? inner.calls : [];
         const batch = new Batch(calling, asked, known);
         inner = { at: asked.at, calls: batch.calls };
+        open = batch;
         const called = await batch.run(signal);
         if (batch.hasCalled) seen = undefined;
         isSingleUse ||= batch.isSingleUse;
@@ -100,6 +102,9 @@ export function toolCallerOf(outer: Outer): ToolCaller {
       const { recorded } = ending.suspended;
       ending.suspended.isSingleUse ||= isSingleUse;
       if (inner !== undefined && recorded?.entries.length === inner.at) recorded.inner = inner;
+    },
+    failed() {
+      open?.stop();
     },
   };
 }
@@ -184,6 +189,8 @@ function questionOf(servlet: string, calls: readonly ToolCall[]): string {
   return [`${servlet} wants to call:`, ...list, "Allow it?"].join("\n");
 }
 
+const runIsOver = () => new Fault("cancelled", "The run that made this call is over.");
+
 /** Calls that are made together. */
 class Batch {
   /** How far each of them has come. */
@@ -215,6 +222,13 @@ class Batch {
       answer && "result" in answer ? [answer.result] : [],
     );
     this.#bytes = given.reduce((bytes, result) => bytes + bytesOf(result), 0);
+  }
+
+  /** Stops those that still run, and keeps nothing more of them: the run that made them is gone, and another may follow. */
+  stop(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#stop.abort(runIsOver());
   }
 
   /** Runs them until each has ended or waits. Throws a `Fault` that ends the call around them. */
@@ -374,7 +388,7 @@ class Batch {
     const passed = ({ at }: { at: number }) => void (this.#time = Math.max(this.#time, at));
     entries.forEach(passed);
     const demandRunning = () => {
-      if (this.#isOver) throw new Fault("cancelled", "The run that made this call is over.");
+      if (this.#isOver) throw runIsOver();
     };
     return {
       isVolatile: keeper?.isVolatile ?? keeper === undefined,

@@ -91,6 +91,7 @@ export function connected(
         tellEnded(watched, ending, result);
         return result;
       } catch (error) {
+        if (ending === undefined) caller?.failed();
         // Nobody knows what a run has computed that was cut off; one that found no room has not begun.
         if (ending === undefined && !isShortage(Fault.from(error))) call.spent?.(Infinity);
         tellFailed(watched, ending, error);

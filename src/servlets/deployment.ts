@@ -100,6 +100,8 @@ export interface ToolCaller {
   parts: Pick<CallContext, "callTools" | "chain">;
   /** Adds the calls that have not ended to the record of the run. */
   ended(ending: Ending): void;
+  /** Stops the calls of a run that has failed without an ending: another run of the same call may follow. */
+  failed(): void;
 }
 
 /** Configuration that all servlets share. */
