@@ -96,8 +96,7 @@ export class Sealer {
 
   /** Seals a value for an address, a form or a cookie: JSON, in base64url. */
   async sealText(value: unknown, place: string): Promise<string> {
-    const sealed = await this.seal(encoder.encode(JSON.stringify(value)), place);
-    return sealed.toBase64({ alphabet: "base64url", omitPadding: true });
+    return textOf(await this.seal(encoder.encode(JSON.stringify(value)), place));
   }
 
   /** The value that was sealed so for this place; undefined as for `open`, and for what is not base64url. */
@@ -108,6 +107,8 @@ export class Sealer {
     } catch {
       return undefined;
     }
+    // With other last bits, spaces or padding, one value would have many texts.
+    if (textOf(bytes) !== sealed) return undefined;
     const opened = await this.open(bytes, place);
     return opened && (JSON.parse(new TextDecoder().decode(opened)) as unknown);
   }
@@ -136,6 +137,9 @@ export class Sealer {
     return { id, key };
   }
 }
+
+const textOf = (sealed: Uint8Array): string =>
+  sealed.toBase64({ alphabet: "base64url", omitPadding: true });
 
 const encoder = new TextEncoder();
 

@@ -120,6 +120,14 @@ describe("a ticket", () => {
     expect(response.status).toBe(404);
   });
 
+  test("is the same text everywhere: no other text of the same bytes is an id", async () => {
+    const client = await begun();
+    for (const other of [`${client.id}=`, `${client.id}==`, `~ ${client.id.slice(1)}`]) {
+      const response = await client.post({ jsonrpc: "2.0", ...ping }, { "mcp-session-id": other });
+      expect({ other, status: response.status }).toEqual({ other, status: 404 });
+    }
+  });
+
   test("belongs to its principal", async () => {
     const { ada, bob } = await keyed("ada", "bob").then((server) => ({
       ada: { headers: { authorization: "Bearer ada" }, server },
