@@ -9,6 +9,7 @@ import { runsOf } from "../../settings/env.ts";
 import { copyFor } from "../../storage/copies.ts";
 import type { Sealer } from "../../storage/vault.ts";
 import type { ListDigests } from "./list-digests.ts";
+import type { KnownSessions } from "./session-ends.ts";
 import type { Introduced, SessionOwner } from "./session-object.ts";
 import type { Session } from "./session.ts";
 import { TicketSession, type NamedSession, type SessionTicket } from "./ticket-session.ts";
@@ -116,6 +117,8 @@ export class Sessions {
     if (isNew || !(this.#isAlone || isRecent(session.learnedAt, KNOWN_MS))) {
       waits();
       await this.#surroundings.record(session);
+      // Another request may have found it meanwhile: what either learns later, both must know.
+      session = this.#remembered.get(id) ?? session;
     }
     this.#remember(id, session);
     return session.facts.hasEnded ? undefined : session;
@@ -180,13 +183,19 @@ export class Sessions {
     // When all tickets of this hour have expired.
     const until = all[0]!.ticket.created + HOUR + 2 * limits.sessionIdleMs;
     const learned = Object.fromEntries(all.map(({ ticket, facts }) => [ticket.object, facts]));
+    let known: KnownSessions;
     try {
       const record = this.#objects.getByName(name);
-      const known = await retry(async () => record.exchange(learned, until));
-      await Promise.all(all.map((session) => session.learn(known[session.ticket.object] ?? {})));
+      known = await retry(async () => record.exchange(learned, until));
     } catch (error) {
       for (const session of sessions ?? []) this.#recordLater(session);
       throw error;
     }
+    // A session whose object fails is no matter of the others.
+    const learn = async (session: TicketSession) => {
+      const learning = session.learn(known[session.ticket.object] ?? {});
+      await (asked.includes(session) ? learning : learning.catch(report));
+    };
+    await Promise.all(all.map(learn));
   }
 }

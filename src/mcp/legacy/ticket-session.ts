@@ -136,8 +136,13 @@ export class TicketSession implements NamedSession {
   async end(countStored: CallerQuota["countStored"]): Promise<true> {
     if (this.#surroundings.fillsPart()) await countStored();
     this.facts.hasEnded = true;
+    try {
+      await this.#endAll();
+    } catch (error) {
+      this.facts.hasEnded = false; // Its client may end it again.
+      throw error;
+    }
     this.#surroundings.recordLater(this);
-    await this.#endAll();
     return true;
   }
 
@@ -169,7 +174,12 @@ export class TicketSession implements NamedSession {
   async #birth() {
     if (!this.facts.hasObject) {
       this.facts.hasObject = true;
-      await this.#surroundings.record(this);
+      try {
+        await this.#surroundings.record(this);
+      } catch (error) {
+        this.facts.hasObject = false; // Else nobody would record it any more.
+        throw error;
+      }
     } else if (this.needsObject) {
       return undefined; // It may have ended, as nobody has used it.
     }

@@ -3,8 +3,10 @@ import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { limits } from "../../../../src/core/limits.ts";
 import { sealerOf } from "../../../../src/storage/vault.ts";
+import { TicketSession, type SessionTicket } from "../../../../src/mcp/legacy/ticket-session.ts";
 import { readSettings } from "../../../../src/settings/env.ts";
 import { bundle } from "../../../bundle.gen.ts";
+import { Session } from "../../index.ts";
 import {
   accept,
   clock,
@@ -24,6 +26,14 @@ import { objectOf, objects, planned, textsOf } from "./session-steps.ts";
 prepare();
 
 const begun = (options: object = {}) => SessionClient.begin({ stored: false, ...options });
+
+/** True while the object of this session stores anything. */
+const isStored = (client: SessionClient) =>
+  runInDurableObject(
+    objectOf(client),
+    (_object, { storage }) =>
+      storage.sql.exec("SELECT name FROM sqlite_master").toArray().length > 0,
+  );
 
 const hasObject = async ({ object }: SessionClient) =>
   (await listDurableObjectIds(objects)).some((id) => String(id) === object);
@@ -235,6 +245,49 @@ describe("what one isolate does, another knows", () => {
       expect((await sendTo(other, client, ping)).status).toBe(404);
     });
     expect((await sendTo(elsewhere(), client, ping)).status).toBe(404);
+  });
+
+  test("a session that ends while two requests find it has ended for both", async () => {
+    const client = await begun({ server: elsewhere() });
+    const other = serverOf(bundle);
+    const headers = { "mcp-session-id": client.id, "mcp-protocol-version": client.version };
+    const ending = other.request("http://localhost:8787/mcp", { method: "DELETE", headers });
+    await Promise.all([ending, sendTo(other, client, ping)]);
+    expect((await ending).status).toBe(204);
+    expect((await sendTo(other, client, ping)).status).toBe(404);
+  });
+
+  test("an object ends whose making could not be recorded at first", async () => {
+    const client = await begun({ server: elsewhere() });
+    const failing = vi.spyOn(Session.prototype, "exchange").mockRejectedValue(new Error("down"));
+    vi.spyOn(scheduler, "wait").mockResolvedValue();
+    const refused = await client.request("logging/setLevel", { level: "debug" });
+    expect(refused.status).toBeGreaterThanOrEqual(500);
+    failing.mockRestore();
+    await client.store();
+    const headers = { "mcp-session-id": client.id, "mcp-protocol-version": client.version };
+    await elsewhere().request("http://localhost:8787/mcp", { method: "DELETE", headers });
+    await eventually(async () => expect(await isStored(client)).toBe(false));
+  });
+
+  test("a session's end is tried again where its object has failed", async () => {
+    const client = await SessionClient.begin();
+    const failing = vi.spyOn(Session.prototype, "end").mockRejectedValue(new Error("down"));
+    expect((await client.end()).status).toBeGreaterThanOrEqual(500);
+    failing.mockRestore();
+    expect((await client.end()).status).toBe(204);
+    expect(await isStored(client)).toBe(false);
+  });
+
+  test("a session is found although the object of another one fails", async () => {
+    // Servers of one machine have one record for an hour.
+    const [one, other] = [serverOf(bundle), serverOf(bundle)];
+    const ended = await begun({ server: one });
+    await sendTo(other, ended, { id: 1, method: "logging/setLevel", params: { level: "debug" } });
+    const client = await begun({ server: other });
+    expect((await ended.end()).status).toBe(204);
+    vi.spyOn(Session.prototype, "end").mockRejectedValue(new Error("down"));
+    expect((await sendTo(one, client, ping)).status).toBe(200);
   });
 
   test("a session with an object ends there, whoever ends it", async () => {
