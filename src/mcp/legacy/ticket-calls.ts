@@ -108,7 +108,8 @@ async function answerRequest(
     const result = await inRequestSpan(received, start, (trace, span) =>
       told(span, resultOf(request, session, exchange, { run, meta, trace })),
     );
-    if (run.waiting !== undefined) return { begun: { ...run.sent, waiting: run.waiting } };
+    if (run.waiting !== undefined && !call.isUnwanted)
+      return { begun: { ...run.sent, waiting: run.waiting } };
     message = resultMessage(id, JSON.stringify(olderResult(result, version)));
   } catch (error) {
     message = errorMessage(id, olderError(method, report(afterSending(run.sent, error))));

@@ -209,7 +209,10 @@ class OpenCall implements TicketCall {
     const stop = (this.#stop = new AbortController());
     const abort = () => stop.abort(new DOMException("the call was cancelled", "AbortError"));
     void this.#cancelled.promise.then(abort);
-    this.#leaving().addEventListener("abort", () => setTimeout(abort, LEFT_MS), { once: true });
+    const left = () => setTimeout(abort, LEFT_MS);
+    const leaving = this.#leaving();
+    if (leaving.aborted) left();
+    else leaving.addEventListener("abort", left, { once: true });
     return stop.signal;
   }
 

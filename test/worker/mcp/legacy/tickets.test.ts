@@ -322,6 +322,34 @@ describe("what one isolate does, another knows", () => {
     expect((await calling).status).toBe(202);
   });
 
+  test("a call that was cancelled before it speaks does not go on", async () => {
+    const client = await begun({ server: elsewhere() });
+    // oxlint-disable-next-line typescript/unbound-method
+    const plain = TicketSession.prototype.open;
+    vi.spyOn(TicketSession.prototype, "open").mockImplementation(function (
+      this: TicketSession,
+      ...about
+    ) {
+      queueMicrotask(() => this.cancel(about[0]));
+      return plain.apply(this, about);
+    });
+    const response = await client.call("plan", steps(log("one")));
+    expect(response.status).toBe(202);
+    expect(await hasObject(client)).toBe(false);
+  });
+
+  test("a call ends some time after its client has left, also where it left before the call waits", () => {
+    vi.useFakeTimers();
+    const ticket = { object: "", created: Date.now() } as SessionTicket;
+    const session = new TicketSession(ticket, {} as never, true);
+    using call = session.open(1, () => AbortSignal.abort());
+    const signal = call.signal();
+    expect(signal.aborted).toBe(false);
+    vi.advanceTimersByTime(25_000);
+    vi.useRealTimers();
+    expect(signal.aborted).toBe(true);
+  });
+
   test("a call is cancelled where it runs", async () => {
     const client = await begun();
     const fetched = vi.spyOn(globalThis, "fetch").mockImplementation(
