@@ -13,6 +13,7 @@ import type { PersonObjects } from "../../pages/person-objects.ts";
 import { SessionEnds, type KnownSessions } from "./session-ends.ts";
 import type { NewSession, Post, SessionOwner } from "./session-object.ts";
 import { SessionStore, type SessionParts } from "./session-store.ts";
+import { afterSending } from "../../core/unknown-outcome.ts";
 import type { TaskProgress } from "../../calls/task-object.ts";
 import { Unreadable } from "../../storage/vault.ts";
 import { METHODS } from "../../calls/call-ref.ts";
@@ -94,8 +95,11 @@ export class Session extends DurableObject<Env> {
     );
   }
 
-  /** Makes the session of a ticket, unless it is there. Returns the refusal where its caller may store no more. */
-  async #make({ isReady, ...begun }: Birth, id?: RequestId | null): Promise<Reply | undefined> {
+  /** Makes the session of a ticket, unless it is there. Returns the refusal where its caller may store no more, or the response of a call that has ended. */
+  async #make(
+    { isReady, ...begun }: Birth,
+    { messages = [], begun: call }: Partial<Pick<Post, "messages" | "begun">> = {},
+  ): Promise<Reply | undefined> {
     if (this.#hasEnded) return undefined;
     try {
       if (!this.#store.exists) {
@@ -103,7 +107,9 @@ export class Session extends DurableObject<Env> {
         await this.#making;
       }
     } catch (error) {
-      return replyOf(error, id);
+      // What it has done is done: its result matters more than what it has said.
+      if (call && "reply" in call) return { status: 200, body: call.reply };
+      return replyOf(afterSending(call ?? {}, error), idOf(messages[0]));
     }
     if (isReady && this.#store.exists && this.#store.row.ready === 0) this.#store.set({ ready: 1 });
     return undefined;
@@ -140,7 +146,7 @@ export class Session extends DurableObject<Env> {
 
   /** With a `birth`, the session is made where it is not there. */
   async post(owner: SessionOwner, post: Post, birth?: Birth) {
-    const refused = birth && (await this.#make(birth, idOf(post.messages[0])));
+    const refused = birth && (await this.#make(birth, post));
     if (refused !== undefined) return refused;
     if (!(await this.#isThereFor(owner))) return undefined;
     await this.#store.sees(post.scopes);

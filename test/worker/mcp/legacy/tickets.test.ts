@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { limits } from "../../../../src/core/limits.ts";
 import { sealerOf } from "../../../../src/storage/vault.ts";
+import type { ListDigests } from "../../../../src/mcp/legacy/list-digests.ts";
 import { TicketSession, type SessionTicket } from "../../../../src/mcp/legacy/ticket-session.ts";
 import { readSettings } from "../../../../src/settings/env.ts";
 import { bundle } from "../../../bundle.gen.ts";
@@ -232,6 +233,31 @@ describe("a call goes on in the session's object", () => {
     const client = await begun();
     expect((await messageIn(await client.call("greet", { name: "Ada" })))["result"]).toBeDefined();
   });
+});
+
+test("a call that has sent a request says so where its session may not be stored", async () => {
+  const headers = { authorization: "Bearer ada" };
+  const client = await begun({ server: await keyed("ada"), headers });
+  const keys = answering();
+  limited({ keptPerDay: 0 });
+  const refused = await messageIn(await client.call("plan", steps(http("POST", "/a"), ELICIT)));
+  expect(keys).toHaveLength(1);
+  expect(JSON.stringify(refused)).toMatch(/Its outcome is unknown/);
+});
+
+test("a call that has ended is answered although its session may not be stored", async () => {
+  const client = await begun();
+  limited({ keptPerDay: 0 });
+  const principal = { name: "ada" };
+  const begunCall = { hasSent: false, notices: [], reply: `{"jsonrpc":"2.0","id":1,"result":{}}` };
+  const [accepts, messages] = [{ json: true, sse: true }, [{ jsonrpc: "2.0", ...ping }]];
+  const introduced = { protocolVersion: client.version, capabilities: {} };
+  const made = await objectOf(client).post(
+    principal,
+    { messages, isBatch: false, accepts, begun: begunCall },
+    { principal, client: introduced, lists: {} as ListDigests, isReady: true },
+  );
+  expect(made).toEqual({ status: 200, body: begunCall.reply });
 });
 
 describe("what one isolate does, another knows", () => {
