@@ -52,11 +52,11 @@ export async function answerTicket(
       return {};
     case "notification":
       if (!takes(message, session)) return {};
-      await session.heard(exchange.principal);
+      await session.heard(exchange.principal, exchange.leaving);
       return { reply: TAKEN };
     case "request":
       if (needsObject(message, exchange)) return {};
-      await session.heard(exchange.principal);
+      await session.heard(exchange.principal, exchange.leaving);
       return answerRequest(message, session, exchange);
   }
 }

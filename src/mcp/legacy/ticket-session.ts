@@ -114,12 +114,16 @@ export class TicketSession implements NamedSession {
     return found.length > 0;
   }
 
-  /** Notes that this isolate answers its client: its object, if there is one, hears of the use and of the scopes. */
-  async heard({ scopes }: Pick<Principal, "scopes">): Promise<void> {
+  /**
+   * Notes that this isolate answers its client: its object, if there is one, hears of the use and of the scopes. `waits` is
+   * called before it is asked.
+   */
+  async heard({ scopes }: Pick<Principal, "scopes">, waits: () => void): Promise<void> {
     const seen = JSON.stringify(scopes);
     if (!this.facts.hasObject || (isRecent(this.#told, HEARD_MS) && seen === this.#scopes)) return;
     this.#told = Date.now();
     this.#scopes = seen;
+    waits();
     await this.#object.heard(this.#owner, scopes);
   }
 
