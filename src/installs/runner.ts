@@ -16,7 +16,7 @@ import { userFunctions } from "../servlets/hyper/functions.ts";
 import { callExport, type LogLevel, type Program, type Setup } from "../wasm/call.ts";
 import { GuestError } from "../wasm/guest.ts";
 import { demandPrepared, hostFunctions, notPrepared } from "../wasm/link.ts";
-import { liveWorld } from "../wasm/world.ts";
+import { liveWorld, type GuestRequest } from "../wasm/world.ts";
 
 /** The parts of a `Setup` that are values. */
 type PlainSetup = Pick<
@@ -150,8 +150,8 @@ function setupFrom(
     ...contextOf(hooks, there, sent),
     world: {
       ...liveWorld,
-      fetch: async (request: Request) => {
-        const { signal: stop, url, method, headers, body } = request;
+      fetch: async (input: Request | URL, init?: GuestRequest) => {
+        const { signal: stop, url, method, headers, body } = new Request(input, init);
         const reply = hooks.fetch(new Request(url, { method, headers, body, redirect: "manual" }));
         const settlement = await orAborted(reply, stop);
         if ("code" in settlement && settlement.code === "forbidden")

@@ -9,6 +9,7 @@ import { perform, whateverFor } from "../../calls/engine.ts";
 import { METHODS } from "../../calls/call-ref.ts";
 import type { CallContext } from "../../core/call-context.ts";
 import { Fault, report } from "../../core/errors.ts";
+import { limits } from "../../core/limits.ts";
 import { isObject, type Json, type Notification } from "../../core/model.ts";
 import { Wait, type Suspended } from "../../core/suspension.ts";
 import { afterSending, type UnrecordedCall } from "../../core/unknown-outcome.ts";
@@ -16,6 +17,7 @@ import { mcpSpan, told } from "../../observe/request-span.ts";
 import { inRequestSpan } from "../../observe/spans.ts";
 import { traceIn, traceInHeaders } from "../../observe/trace-context.ts";
 import type { ToolEntry } from "../../servlets/catalog.ts";
+import { keepsState } from "../../servlets/manifest.ts";
 import type { FoundRequest, Incoming } from "../method.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { errorMessage, methodNotFound, resultMessage } from "../wire/message.ts";
@@ -209,11 +211,17 @@ class TicketRun {
     };
   }
 
-  /** Stops the call where it has spoken, or would wait for so many ms although it has waited for long. */
+  /**
+   * Stops the call where it has spoken, or would wait for so many ms although it has waited for long. A call of a servlet that
+   * keeps state loses what it has changed, and others may change that before it runs again, so it goes on as long as it can.
+   */
   demandSoon(ms: number): void {
     if (this.call?.isUnwanted) throw new Fault("cancelled", "The call was cancelled.");
     this.#waitsSince ??= Date.now();
-    if (this.#hasSpoken || Date.now() - this.#waitsSince + ms > SOON_MS) goOnInObject();
+    const isStateful = this.#tool !== undefined && keepsState(this.#tool.servlet.manifest);
+    const mostMs = isStateful ? limits.promoteAfterMs : SOON_MS;
+    const waitedMs = Date.now() - this.#waitsSince + ms;
+    if ((this.#hasSpoken && !isStateful) || waitedMs > mostMs) goOnInObject();
   }
 }
 
