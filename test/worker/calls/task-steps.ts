@@ -16,8 +16,14 @@ export const planned = (...all: Json[]) => beginTask("plan_always", steps(...all
 export function busyTurns(times: number): () => number {
   const full = new Turns(0);
   full.takeNow();
-  const { take } = Turns.prototype;
+  const { take, takeNow } = Turns.prototype;
   let asked = 0;
+  // A call takes a free turn at once, and asks for one only then.
+  vi.spyOn(Turns.prototype, "takeNow").mockImplementation(function (this: Turns) {
+    const isTaken = asked >= times && takeNow.call(this);
+    if (isTaken) asked++;
+    return isTaken;
+  });
   vi.spyOn(Turns.prototype, "take").mockImplementation(function (this: Turns, signal) {
     return take.call(asked++ < times ? full : this, signal);
   });

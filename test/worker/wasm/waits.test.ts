@@ -4,6 +4,7 @@ import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { JOURNAL_VERSION, type JournalEntry } from "../../../src/core/record.ts";
 import { dialects } from "../../../src/servlets/dialects.ts";
 import { callExport, type Setup } from "../../../src/wasm/call.ts";
+import { processor } from "../../../src/wasm/processor.ts";
 import { Waits } from "../../../src/wasm/waits.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
 import { bundle } from "../../bundle.gen.ts";
@@ -16,6 +17,8 @@ const { userFunctions } = dialects[probe.dialect];
 const program = { ...probe, userFunctions };
 
 beforeEach(() => {
+  // What guests of other files have computed would be waited for by a timer.
+  processor.forget();
   vi.useFakeTimers();
 });
 afterEach(() => {
