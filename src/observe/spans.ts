@@ -133,7 +133,7 @@ export function inLaterSpan<T>(
   return inRequestSpan(known, start, work);
 }
 
-/** What a span tells of an HTTP request. */
+/** The attributes of an HTTP request's span. */
 interface SentRequest {
   url: string | URL;
   method: string;

@@ -25,7 +25,7 @@ export class OpenCalls {
   /** Calls whose reply is not stored yet: their streams go on. */
   readonly #ending = new Set<Call>();
   readonly asks: SessionAsks;
-  /** Requests that were cancelled while no call of theirs was open. */
+  /** Ids of requests that were cancelled before their calls arrived from the Worker. */
   readonly #cancelled = new Set<RequestId>();
   #last = 0;
 

@@ -1,6 +1,6 @@
 import { firstRow, hasTable } from "../../storage/tables.ts";
 
-/** What is known of a session with a ticket. */
+/** Facts about a session with a ticket, which isolates share. */
 export interface SessionFacts {
   hasEnded: boolean;
   /** True once it has an object of its own. */

@@ -25,7 +25,7 @@ import { OpenPost } from "./open-post.ts";
 import { SessionCalls } from "./session-calls.ts";
 import { OWN, SessionStreams } from "./session-streams.ts";
 
-/** What a session with a ticket is made of, and whether its client has initialized. */
+/** The initial state of a ticket's session, and whether its client has initialized. */
 type Birth = NewSession & { isReady: boolean };
 
 /**
@@ -44,7 +44,7 @@ export class Session extends DurableObject<Env> {
   #making: Promise<void> | undefined;
   /** True once it has ended: a late request must not make it anew. */
   #hasEnded = false;
-  /** Of an object that has the record of others. */
+  /** The record of ended sessions, in an object that holds one. */
   #ends: SessionEnds | undefined;
 
   constructor(state: DurableObjectState, env: Env, server: SealingServer) {
@@ -107,7 +107,7 @@ export class Session extends DurableObject<Env> {
         await this.#making;
       }
     } catch (error) {
-      // What it has done is done: its result matters more than what it has said.
+      // The call has ended: its result is returned even if its notifications cannot be sent.
       if (call && "reply" in call) return { status: 200, body: call.reply };
       return replyOf(afterSending(call ?? {}, error), idOf(messages[0]));
     }

@@ -23,7 +23,7 @@ interface SessionDependencies {
 
 /** The first character of a session id that is a ticket: ids of objects are hexadecimal. */
 const TICKET_MARK = "~";
-/** What tickets are sealed for. */
+/** The purpose that a sealed ticket is bound to. */
 const PLACE = "session";
 /** Characters of the longest ticket: servers and proxies accept some 8 KB of headers. */
 const TICKET_CHARACTERS = 2048;
@@ -162,7 +162,7 @@ export class Sessions {
     return copyFor(`tickets ${Math.floor(created / HOUR)}`, object, this.#env);
   }
 
-  /** Records what is known of a session, together with what is learned of others soon. */
+  /** Records the facts about a session within a second, in one batch with those of other sessions. */
   #recordLater(session: TicketSession): void {
     const name = this.#recordOf(session);
     const now = Date.now();

@@ -9,7 +9,7 @@ import type { Session } from "./session.ts";
 
 /** A session that a request names. Its methods return undefined once it has ended. */
 export interface NamedSession {
-  /** What its id says, if that is a ticket. */
+  /** The content of its id; absent if the id is not a ticket. */
   readonly ticket?: SessionTicket;
   /** Answers a POST in the session's object. */
   post(post: Post): ReturnType<Session["post"]>;
@@ -18,7 +18,7 @@ export interface NamedSession {
   end(countStored: CallerQuota["countStored"]): Promise<true | undefined>;
 }
 
-/** What the id of a session says, sealed. */
+/** The content of a session id, which clients see sealed. */
 export interface SessionTicket extends NewSession {
   /** Id of the object that the session has once something must be kept. */
   object: string;
@@ -38,7 +38,7 @@ export interface TicketCall extends Disposable {
 interface Surroundings {
   /** Its object, for the current request. */
   object(session: TicketSession): DurableObjectStub<Session>;
-  /** Records what is known of it, and has it learn what others know. */
+  /** Records the facts about a session, and updates them with those of other isolates. */
   record(session: TicketSession): Promise<void>;
   /** The same soon, together with other sessions. */
   recordLater(session: TicketSession): void;
@@ -150,7 +150,7 @@ export class TicketSession implements NamedSession {
     return true;
   }
 
-  /** Takes what another isolate has learned of it. */
+  /** Updates the facts with those of other isolates. */
   async learn(facts: Partial<SessionFacts>): Promise<void> {
     const { hasEnded, hasObject } = this.facts;
     this.learnedAt = Date.now();
@@ -174,7 +174,7 @@ export class TicketSession implements NamedSession {
     return { name, ...(profile !== undefined && { profile }) };
   }
 
-  /** What its object is made of, if it is not there; undefined if it can only be there. */
+  /** The initial state for its object; undefined if the object must exist already. */
   async #birth() {
     if (!this.facts.hasObject) {
       this.facts.hasObject = true;
