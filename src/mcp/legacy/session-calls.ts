@@ -99,10 +99,8 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     if (begun?.hasSent) call.hasSent = true;
     if (begun !== undefined && this.#open.wasCancelled(id)) return this.#open.stop(call);
     const run = async () => {
-      if (begun && "reply" in begun) {
-        begun.notices.forEach((notice, nth) => this.#open.tell(call, nth + 1, notice));
-        return begun.reply;
-      }
+      begun?.notices.forEach((notice, nth) => this.#open.tell(call, nth + 1, notice));
+      if (begun && "reply" in begun) return begun.reply;
       post.demandRoom();
       const result = await this.#run(call, request, { meta, waiting: begun?.waiting });
       return result && resultMessage(id, JSON.stringify(olderResult(result, version)));

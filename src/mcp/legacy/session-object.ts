@@ -23,10 +23,12 @@ export interface Post {
 export type BegunCall = {
   /** As in `UnrecordedCall`. */
   hasSent: boolean;
+  /** Its notifications, none of which was sent; empty if its run is repeated, which says them again. */
+  notices: readonly Notification[];
 } & (
   | { waiting: Suspended }
-  /** It has ended: its notifications, none of which was sent, and its response as JSON text. */
-  | { notices: readonly Notification[]; reply: string }
+  /** It has ended: its response as JSON text. */
+  | { reply: string }
 );
 
 /** Whose a session is, and at which endpoint it began. */

@@ -110,8 +110,12 @@ async function answerRequest(
     const result = await inRequestSpan(received, start, (trace, span) =>
       told(span, resultOf(request, session, exchange, { run, meta, trace })),
     );
-    if (run.waiting !== undefined && !call.isUnwanted)
-      return { begun: { ...run.sent, waiting: run.waiting } };
+    const { waiting } = run;
+    if (waiting !== undefined && !call.isUnwanted) {
+      // The object asks a question without repeating the run.
+      const notices = waiting.reason.kind === "input" ? run.notices : [];
+      return { begun: { ...run.sent, notices, waiting } };
+    }
     message = resultMessage(id, JSON.stringify(olderResult(result, version)));
   } catch (error) {
     message = errorMessage(id, olderError(method, report(afterSending(run.sent, error))));

@@ -39,6 +39,7 @@ export default defineServlet({
     note: {
       description: "Keeps a text that the user gives, and says how many there are.",
       handler: async (_args, context) => {
+        context.progress(notes.length);
         const message = `The note after ${count}?`;
         const { content } = await context.elicit({ message, schema: FORM });
         notes.push(content?.text ?? "");

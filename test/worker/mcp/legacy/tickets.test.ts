@@ -20,7 +20,7 @@ import {
 import { ELICIT, http, log, NIGHT, saidIn, steps } from "../../calls/plans.ts";
 import { post } from "../../server.ts";
 import { eventually } from "../../waiting.ts";
-import { messageIn, SessionClient } from "./session-client.ts";
+import { Events, messageIn, SessionClient } from "./session-client.ts";
 import { objectOf, objects, planned, textsOf } from "./session-steps.ts";
 
 /** Sessions whose id is a ticket: they have no object until something must be kept. */
@@ -217,6 +217,20 @@ describe("a call goes on in the session's object", () => {
     expect((await client.answer(id, accept("Ada"))).status).toBe(202);
     expect(saidIn(await events.message())).toEqual([expect.anything(), "Ada"]);
     expect(keys).toHaveLength(1);
+  });
+
+  test("from its question, having said first what a servlet that keeps state said before", async () => {
+    const client = await begun();
+    const _meta = { progressToken: "p" };
+    const events = new Events(await client.call("counting-note", {}, { _meta }));
+    expect(await events.message()).toMatchObject({
+      method: "notifications/progress",
+      params: { progressToken: "p", progress: 0 },
+    });
+    const { id } = await events.message();
+    expect((await client.answer(id, accept("Ada", "text"))).status).toBe(202);
+    const { result } = await events.message();
+    expect(result.content[0].text).toBe("Ada");
   });
 
   test("where it waits for long, and outlives its connection", async () => {
