@@ -72,16 +72,19 @@ const byHand = (file: string, settings: object, label: string): Markup =>
 function clientsOf(endpoint: Endpoint): Client[] {
   const { url, name, isKeyed, hasSignIn } = endpoint;
   const short = shortName(name);
-  const sendsKey = isKeyed && !hasSignIn;
+  // Without the key, an app would sign in, and have the rights of whoever does.
+  const sendsKey = isKeyed && (!hasSignIn || endpoint.key !== undefined);
   const authorization = authorizationOf(endpoint);
   const headers = sendsKey && { headers: { Authorization: authorization } };
   const flag = sendsKey ? ` --header "Authorization: ${authorization}"` : "";
   const { hostname } = new URL(url);
   const why = isPrivate(hostname)
     ? `Calls from the internet, and cannot reach ${isLoopback(hostname) ? "a server on your machine" : "a server in your own network"}. Deploy the server first.`
-    : sendsKey
-      ? "Signs in on a web page, and takes no key. Set OWNER_PASSPHRASE or OAUTH_ISSUERS on the server first."
-      : undefined;
+    : !sendsKey
+      ? undefined
+      : hasSignIn
+        ? "Signs in on a web page, and takes no key. It would have the rights of whoever signs in there, not those of this key."
+        : "Signs in on a web page, and takes no key. Set OWNER_PASSPHRASE or OAUTH_ISSUERS on the server first.";
   const remote = [
     "mcp-remote",
     url,
@@ -167,7 +170,7 @@ export const clientsSection = (endpoint: Endpoint): Markup =>
       ${clientsOf(endpoint).map(
         ({ name, why, body }) =>
           html`<li class="card" data-client="${name}">
-            <h3>${name} ${why === undefined ? "" : badge("not from here")}</h3>
+            <h3>${name} ${why === undefined ? "" : badge("not available here")}</h3>
             ${why === undefined ? body : html`<p class="dim">${why}</p>`}
           </li>`,
       )}

@@ -11,7 +11,7 @@ async function sectionOf(endpoint: Partial<Endpoint> = {}) {
   const text = String(await clientsSection(whole));
   const clients = text.split('data-client="').slice(1);
   const named = clients.map((one) => one.slice(0, one.indexOf('"')));
-  const far = clients.filter((one) => one.includes("not from here"));
+  const far = clients.filter((one) => one.includes("not available here"));
   return { text, named, far };
 }
 
@@ -63,5 +63,19 @@ describe("credentials", () => {
     const { text } = await sectionOf({ isKeyed: true, key: "esk_made" });
     expect(withKey(text, "Bearer esk_made")).toHaveLength(parts.length);
     expect(text).not.toContain(KEY);
+  });
+
+  test("are filled in for every client where apps could sign in, too, so that none gets the owner's rights", async () => {
+    const { text, far } = await sectionOf({ isKeyed: true, hasSignIn: true, key: "esk_made" });
+    expect(withKey(text, "Bearer esk_made")).toHaveLength(parts.length);
+    const [, config = ""] = /config=([^"&]+)/.exec(text) ?? [];
+    expect(atob(decodeURIComponent(config))).toContain("Bearer esk_made");
+    const [, install = ""] = /vscode:mcp\/install\?([^"]+)/.exec(text) ?? [];
+    expect(decodeURIComponent(install)).toContain("Bearer esk_made");
+    expect(far).toHaveLength(2);
+    for (const one of far) {
+      expect(one).toContain("not those of this key");
+      expect(one).not.toContain("href=");
+    }
   });
 });
