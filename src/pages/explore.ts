@@ -71,6 +71,8 @@ interface Entry extends EntryRef {
   tokens?(): string;
   /** Its schemas as tables, and warnings. */
   details?(): Markup;
+  /** The tool where clients do not list it but search for it; the page's script has no other way to its schema. */
+  unlisted?: Tool | undefined;
 }
 
 /** In characters. All markup of this page is made at once, so it is a string. */
@@ -193,7 +195,11 @@ function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
     if (scope !== undefined) entry.badges.push({ text: `scope ${scope}`, isListed: false });
     all.push(entry);
   };
-  for (const entry of shownOf(catalog.tools.values())) add(entry.own, toolEntry(entry));
+  for (const entry of shownOf(catalog.tools.values())) {
+    const { own, servlet, tool } = entry;
+    const unlisted = catalog.isListed?.(servlet.name, own) === false ? tool : undefined;
+    add(own, { ...toolEntry(entry), unlisted });
+  }
   for (const { servlet, own, prompt } of catalog.prompts.values()) {
     const { name, title, description: about = "", arguments: args = [] } = prompt;
     const rows = args.map((one) => ({
@@ -331,9 +337,15 @@ function rowOf(entry: Entry, isCurrent: boolean): Markup {
 }
 
 /** An entry, with the place where the page's script tries it. */
-function paneOf({ kind, name, servlet, title, about, badges, tokens, details }: Entry): Markup {
+function paneOf(entry: Entry): Markup {
+  const { kind, name, servlet, title, about, badges, tokens, details, unlisted } = entry;
   const first = firstOf(about);
-  return html`<article class="pane" data-kind="${kind}" data-name="${name}">
+  return html`<article
+    class="pane"
+    data-kind="${kind}"
+    data-name="${name}"
+    ${unlisted === undefined ? "" : html`data-tool="${JSON.stringify(unlisted)}"`}
+  >
     ${wayBack}
     <h1 tabindex="-1">${shown(title ?? name)}</h1>
     <p>

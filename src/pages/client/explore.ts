@@ -1,6 +1,7 @@
 /** The list of entries: search, the keyboard, and panes, whose forms load the client. */
 import { percentDecoded } from "../../core/text.ts";
 import type { Callee } from "../programs.ts";
+import { paneAt } from "./panes.ts";
 import type { Target } from "./targets.ts";
 
 /** Where the page calls its server, and the server as programs call it. */
@@ -62,17 +63,11 @@ export function follow(explore: Element, served: Served): void {
     const all = [...panes.children] as HTMLElement[];
     let pane = all.find((one) => at.get(one) === wanted);
     if (pane === undefined) {
-      const response = await fetch(href, { headers: { accept: "text/html" } }).catch(
-        () => undefined,
-      );
-      const text = response?.ok ? await response.text() : "";
+      const made = await paneAt(href);
       if (location.search !== wanted) return;
-      // The styles of its head have another nonce.
-      const body = text.slice(text.indexOf("<body"));
-      const made = new DOMParser().parseFromString(body, "text/html").querySelector(".pane");
-      if (made === null && response) return location.reload();
-      pane = made === null ? unreached(show) : (document.adoptNode(made) as HTMLElement);
-      if (made !== null) at.set(pane, wanted);
+      if (made === null) return location.reload();
+      pane = made === undefined ? unreached(show) : document.adoptNode(made);
+      if (made !== undefined) at.set(pane, wanted);
       panes.append(pane);
       mount(pane, served);
       if (all.length >= KEPT) all.find((one) => one.hidden)?.remove();

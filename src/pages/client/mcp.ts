@@ -9,6 +9,7 @@ import {
 import { config } from "zod";
 import type { Json } from "../../core/model.ts";
 import { printableLine } from "../../core/text.ts";
+import { paneAt } from "./panes.ts";
 import { announce } from "./tabs.ts";
 import { VIEW_TYPE, VIEWS_EXTENSION } from "../../core/views.ts";
 
@@ -55,6 +56,7 @@ export class Mcp {
   readonly #client: Client;
   readonly #listening: Listening;
   readonly #tools: Promise<Map<string, Tool>>;
+  readonly #searched = new Map<string, Tool>();
 
   private constructor(client: Client, listening: Listening) {
     this.#client = client;
@@ -113,7 +115,19 @@ export class Mcp {
 
   /** Undefined for a tool that is not, or no longer, offered. */
   async tool(name: string): Promise<Tool | undefined> {
-    return (await this.#tools).get(name);
+    return (await this.#tools).get(name) ?? this.#unlisted(name);
+  }
+
+  /** A tool that is searched and not listed, as the page of its entry has it. */
+  async #unlisted(name: string): Promise<Tool | undefined> {
+    const known = this.#searched.get(name);
+    if (known !== undefined) return known;
+    const pane = await paneAt(`?${new URLSearchParams({ tool: name })}`);
+    const text = pane?.dataset["tool"];
+    if (text === undefined) return undefined;
+    const tool = JSON.parse(text) as Tool;
+    this.#searched.set(name, tool);
+    return tool;
   }
 
   async prompt(name: string): Promise<Prompt | undefined> {
@@ -121,7 +135,7 @@ export class Mcp {
     return prompts.find((one) => one.name === name);
   }
 
-  call(
+  async call(
     name: string,
     given: Json,
     listener: Listener,
@@ -129,7 +143,12 @@ export class Mcp {
   ): Promise<CallToolResult> {
     Object.assign(this.#listening, { by: listener, name });
     const params = { name, arguments: given, _meta: { [`${META}logLevel`]: "debug" } };
-    return this.#client.callTool(params, { ...options, timeout: CALL_MS });
+    const unlisted = this.#searched.get(name);
+    return this.#client.callTool(params, {
+      ...options,
+      timeout: CALL_MS,
+      ...(unlisted && { toolDefinition: unlisted }),
+    });
   }
 
   get(name: string, given: Record<string, string>, listener: Listener, signal: AbortSignal) {

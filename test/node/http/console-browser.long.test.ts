@@ -252,6 +252,20 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await expect.poll(() => page.evaluate("document.activeElement.name")).toBe("f0");
     });
 
+    test("tries a tool that a profile has searched and not listed", async () => {
+      const page = await open("/mcp/searched");
+      const place = await tried(page, "lookup_status");
+      await place.getByLabel("code").fill("404");
+      await place.getByRole("button", { name: "Run" }).click();
+      await place.getByText("Completed after").waitFor();
+      expect(await place.textContent()).toContain("Not Found");
+      const other = await tried(page, "greet");
+      await other.locator("input").first().fill("Ada");
+      await other.getByRole("button", { name: "Run" }).click();
+      await other.getByText("Completed after").waitFor();
+      expect(await other.textContent()).toContain("Ada");
+    });
+
     test("reads resources, templates and prompts", async () => {
       const page = await open();
       const index = await tried(page, "http-status://index");
