@@ -1,3 +1,4 @@
+import { useEffect, useRef } from "hono/jsx/dom";
 import { isObject, type Json } from "../../core/model.ts";
 import { SchemaForm } from "./fields.tsx";
 import type { PendingAsk } from "./mcp.ts";
@@ -30,8 +31,12 @@ export const AskForm = ({
   };
   const link = isPage && URL.canParse(String(url)) ? new URL(String(url)) : undefined;
   const accept = isPage ? "I have opened the page" : "Send this answer";
+  const section = useRef<HTMLElement | null>(null);
+  useEffect(() => {
+    if (section.current) bringForward(section.current);
+  }, []);
   return (
-    <section class="notice ask" aria-label="A question">
+    <section class="notice ask" aria-label="A question" tabIndex={-1} ref={section}>
       <h2>{isModel ? "A question for your model" : "A question for you"}</h2>
       <p class="said">{cut(typeof message === "string" ? message : "")}</p>
       {isModel && <Text text={JSON.stringify(messages, null, 2)} />}
@@ -76,3 +81,11 @@ export const AskForm = ({
 };
 
 const NOTHING: Json = {};
+
+/** Moves the focus to a question that has come up, and the question into sight; not while another is being answered. */
+export function bringForward(question: HTMLElement): void {
+  if (document.activeElement?.closest('[aria-label="A question"]')) return;
+  question.focus({ preventScroll: true });
+  const { top, bottom } = question.getBoundingClientRect();
+  if (top < 0 || bottom > innerHeight) question.scrollIntoView({ block: "start" });
+}

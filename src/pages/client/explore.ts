@@ -3,6 +3,7 @@ import { percentDecoded } from "../../core/text.ts";
 import type { Callee } from "../programs.ts";
 import { paneAt } from "./panes.ts";
 import type { Target } from "./targets.ts";
+import { inTitle } from "./tabs.ts";
 
 /** Where the page calls its server, and the server as programs call it. */
 interface Served {
@@ -79,7 +80,7 @@ export function follow(explore: Element, served: Served): void {
       else one.removeAttribute("aria-current");
     }
     const heading = pane.querySelector("h1");
-    document.title = `${heading?.textContent ?? ""}${title}`;
+    inTitle(`${heading?.textContent ?? ""}${title}`);
     heading?.focus({ preventScroll: true });
     scrollTo({ top: 0 });
   };

@@ -20,6 +20,11 @@ const say = (message: Message) => channel.postMessage(message);
 
 const own = new Map<string, TabQuestion>();
 
+/** Sets the title of this tab, and how many of its questions wait in front of it. */
+export function inTitle(title = document.title.replace(/^\(\d+\) /, "")): void {
+  document.title = own.size === 0 ? title : `(${own.size}) ${title}`;
+}
+
 channel.addEventListener("message", ({ data }: MessageEvent<Message>) => {
   if ("asks" in data) for (const open of own.values()) say({ open });
 });
@@ -32,9 +37,11 @@ export function announce(asked: Pick<TabQuestion, "name" | "question">, done: Pr
   const id = `tab-${crypto.randomUUID()}`;
   const open = { ...asked, id, asked: Date.now() };
   own.set(id, open);
+  inTitle();
   say({ open });
   const close = () => {
     own.delete(id);
+    inTitle();
     say({ closed: id });
   };
   done.then(close, close);

@@ -44,6 +44,8 @@ interface Run {
   stop: AbortController;
   began: number;
   progress?: CallProgress;
+  /** Its questions that are not answered yet, and those of them that have a form here and not a view. */
+  open: PendingAsk[];
   asked: PendingAsk[];
   log: string[];
   messages: TimedMessage[];
@@ -128,18 +130,22 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
       if (now.current?.ended !== undefined) requestAnimationFrame(() => showEnd(below));
     }, DRAW_MS);
   };
+  const close = (asked: PendingAsk) => {
+    const others = (all: readonly PendingAsk[]) => all.filter((one) => one !== asked);
+    update((latest) => ({ open: others(latest.open), asked: others(latest.asked) }));
+  };
   const start = (given: Json) => {
     setFailure(undefined);
     setWrong([]);
     setContent(given);
     const stop = new AbortController();
-    now.current = { stop, began: Date.now(), asked: [], log: [], messages: [] };
+    now.current = { stop, began: Date.now(), open: [], asked: [], log: [], messages: [] };
     setRun(now.current);
     const end = (ended: NonNullable<Run["ended"]>, outcome: TriedCall["outcome"]) => {
       if (now.current?.stop !== stop) return;
       const at = Date.now();
       const ms = at - now.current.began;
-      update(() => ({ ended, ms, asked: [] }));
+      update(() => ({ ended, ms, open: [], asked: [] }));
       const kept = keptContent(schema!, given);
       setTries(keepTry(target, { at, ms, outcome, content: kept }));
     };
@@ -151,8 +157,11 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
         update(({ log }) => ({ log: [...log, `${String(level)}: ${line}`].slice(-SHOWN) }));
       },
       async onAsk(asked) {
-        if (await views.isAnswered(asked, listener)) return;
-        if (now.current?.stop === stop && !asked.signal.aborted)
+        if (now.current?.stop !== stop) return;
+        update(({ open }) => ({ open: [...open, asked] }));
+        const isAnswered = await views.isAnswered(asked, listener);
+        if (isAnswered || asked.signal.aborted) close(asked);
+        else if (now.current?.stop === stop)
           update((latest) => ({ asked: [...latest.asked, asked] }));
       },
     };
@@ -179,7 +188,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
   };
   const answer = (asked: PendingAsk, result: Json) => {
     asked.answer(result);
-    update((latest) => ({ asked: latest.asked.filter((one) => one !== asked) }));
+    close(asked);
   };
   /** The content of the form now, as far as it can be read, and what cannot. */
   const typed = (): { content: Json; wrong: readonly Wrong[] } => {
@@ -365,7 +374,7 @@ const Running = ({ run }: { run: Run }) => {
   return (
     <div class="running">
       <p role="status">
-        {run.asked.length > 0
+        {run.open.length > 0
           ? "Waiting for your answer."
           : `Running …${share} ${printableText((message ?? "").slice(0, 500))}`}
       </p>

@@ -3,6 +3,7 @@ import type { CallToolResult } from "@modelcontextprotocol/client";
 import { isObject, type Json } from "../../core/model.ts";
 import { printableText } from "../../core/text.ts";
 import { viewIn } from "../../core/views.ts";
+import { bringForward } from "./ask.tsx";
 import type { Listener, PendingAsk } from "./mcp.ts";
 import type { FramedView } from "./view-host.ts";
 import { connectionFor, reasonOf, type Target } from "./targets.ts";
@@ -111,9 +112,11 @@ async function isAnsweredByView(
   const section = document.createElement("section");
   section.className = "notice";
   section.ariaLabel = "A question";
+  section.tabIndex = -1;
   const shownIn = document.createElement("div");
   section.append(words, shownIn, form);
   place.prepend(section);
+  bringForward(section);
   const question = {
     params,
     answer(result: Json) {

@@ -209,6 +209,47 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       expect(await place.textContent()).toContain("decline");
     });
 
+    test("brings a question into sight, to the focus and into the tab's title until it is answered", async () => {
+      const page = await open("/", { viewport: { width: 390, height: 400 } });
+      const place = await planned(page, { do: "elicit", message: "Which colour?" });
+      const question = place.getByLabel("A question");
+      await question.waitFor();
+      await expect
+        .poll(() => question.evaluate((one: any) => one.matches(":focus, :has(:focus)")))
+        .toBe(true);
+      const heading = question.getByRole("heading");
+      const box = (await heading.boundingBox())!;
+      expect(box.y).toBeGreaterThanOrEqual(0);
+      expect(box.y + box.height).toBeLessThan(400);
+      expect(await page.title()).toMatch(/^\(1\) plan/);
+      await place.getByRole("button", { name: "Decline" }).click();
+      await place.getByText("Completed after").waitFor();
+      expect(await page.title()).toMatch(/^plan/);
+    });
+
+    test("keeps a question in the tab's title while another entry is looked at", async () => {
+      const page = await open();
+      const place = await planned(page, { do: "elicit", message: "Which colour?" });
+      await place.getByLabel("A question").waitFor();
+      await page.locator('.entry[data-name="greet"] a').click();
+      await expect.poll(() => page.title()).toMatch(/^\(1\) greet/i);
+      await page.goBack();
+      await expect.poll(() => page.title()).toMatch(/^\(1\) plan/);
+      await place.getByRole("button", { name: "Decline" }).click();
+      await expect.poll(() => page.title()).toMatch(/^plan/);
+    });
+
+    test("leaves the focus where a question is being answered while another comes up", async () => {
+      const page = await open();
+      const keys = ["colour", "size"];
+      const place = await planned(page, { do: "inputs", keys, message: "Which" });
+      const questions = place.getByLabel("A question", { exact: true });
+      await expect.poll(() => questions.count()).toBe(2);
+      const hasFocus = (one: any) => one.matches(":focus, :has(:focus)");
+      expect(await questions.first().evaluate(hasFocus)).toBe(true);
+      expect(await page.title()).toMatch(/^\(2\) plan/);
+    });
+
     test("answers for the model, and opens pages in a tab of their own", async () => {
       const page = await open();
       const place = await planned(

@@ -394,7 +394,11 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     test("is answered by it, as the form would be", async () => {
       const page = await open();
       const place = await picking(page, "ui://viewing/board");
-      await place.getByLabel("A question").getByText("Which seat?").waitFor();
+      const question = place.getByLabel("A question", { exact: true });
+      await question.getByText("Which seat?").waitFor();
+      await place.getByRole("status").getByText("Waiting for your answer.").waitFor();
+      expect(await page.title()).toMatch(/^\(1\) /);
+      expect(await question.evaluate((one: any) => one.matches(":focus, :has(:focus)"))).toBe(true);
       const frame = await frameIn(place);
       await expect
         .poll(() => frame.evaluate("question?.params"), SOON)
