@@ -21,6 +21,8 @@ else {
   const child = spawn(node, [fileURLToPath(command), ...process.argv.slice(2)], {
     stdio: "inherit",
   });
+  const { endWithShellOfNpm } = await import("../dist/bundle/npm-shell.js");
+  endWithShellOfNpm();
   // A terminal sends its signal to both.
   process.on("SIGINT", () => {});
   process.on("SIGTERM", () => child.kill("SIGTERM"));

@@ -1,7 +1,11 @@
-/** Can a server listen at an address? */
+/** Can a server listen at an address? And who does? */
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { lookup } from "node:dns/promises";
+import { readdir, readFile, readlink } from "node:fs/promises";
 import { createServer } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
+import { promisify } from "node:util";
 import { Refusal } from "./refusal.ts";
 
 /** How long a port may still be taken after a server has ended: its process does not close all at once. */
@@ -26,10 +30,13 @@ async function demandFreeAt(host: string, port: number, ignored: string[] = []):
     failure = await failureToListen(host, port);
   }
   if (failure === undefined || ignored.includes(failure.code ?? "")) return;
-  if (failure.code === "EADDRINUSE")
+  if (failure.code === "EADDRINUSE") {
+    const pid = await listenerAt(port);
+    const program = pid === undefined ? "another program" : `another program, process ${pid}`;
     throw new Refusal(
-      `Port ${port} of ${host} is taken by another program. Name another: --port PORT`,
+      `Port ${port} of ${host} is taken by ${program}. Stop that, or name another port: --port PORT`,
     );
+  }
   throw new Refusal(
     `${host}:${port} cannot be listened at: ${failure.message}. Check --host and --port.`,
   );
@@ -40,3 +47,31 @@ const failureToListen = (host: string, port: number) =>
     const probe = createServer().once("error", done);
     probe.listen(port, host, () => probe.close(() => done(undefined)));
   });
+
+/** The id of the process that listens at a port; undefined where that cannot be told, such as of another user's. */
+async function listenerAt(port: number): Promise<string | undefined> {
+  if (!existsSync("/proc/net/tcp")) {
+    const args = ["-nP", `-iTCP:${port}`, "-sTCP:LISTEN", "-t"];
+    const found = await promisify(execFile)("lsof", args).catch(() => undefined);
+    return found?.stdout.split("\n", 1)[0] || undefined;
+  }
+  const tables = ["/proc/net/tcp", "/proc/net/tcp6"].map((one) =>
+    readFile(one, "utf8").catch(() => ""),
+  );
+  const rows = (await Promise.all(tables)).join("\n").split("\n");
+  const end = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+  // https://docs.kernel.org/networking/proc_net_tcp.html
+  const sockets = new Set(
+    rows.flatMap((row) => {
+      const [, local = "", , state, , , , , , inode] = row.trim().split(/\s+/);
+      return local.endsWith(end) && state === LISTENING ? [`socket:[${inode}]`] : [];
+    }),
+  );
+  for (const pid of (await readdir("/proc")).filter((one) => /^\d+$/.test(one))) {
+    const folder = `/proc/${pid}/fd`;
+    for (const one of await readdir(folder).catch(() => []))
+      if (sockets.has(await readlink(`${folder}/${one}`).catch(() => ""))) return pid;
+  }
+  return undefined;
+}
+const LISTENING = "0A";

@@ -6,6 +6,7 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { argumentsIn } from "../bundle/arguments.ts";
 import { demandFree } from "../bundle/listening.ts";
+import { outliveShellOfNpm } from "../bundle/npm-shell.ts";
 import { Refusal } from "../bundle/refusal.ts";
 import { variableFilesIn } from "../bundle/variable-files.ts";
 import { readConfiguration, type Configuration } from "./configuration.ts";
@@ -134,6 +135,7 @@ async function main(): Promise<void> {
       process.exit(signal === "SIGINT" ? 130 : 143);
     }
     isStopping = true;
+    outliveShellOfNpm();
     say("stops when the open calls have ended; another signal ends them at once");
     void supervisor.stop(graceMs).then(async (ended) => {
       if (!ended) say(`cut off what was open after ${values.grace} s`);

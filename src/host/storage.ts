@@ -35,6 +35,8 @@ const SOCKET = "server.sock";
 /** How the sockets end of those that look whether they may have the folder. */
 const CANDIDATE = ".try";
 const WORKERD = "workerd.pid";
+/** Has the id of the server's process. */
+const SERVER = "server.pid";
 export const CONFIG = "workerd.capnp";
 
 /** The permissions of stored data, which only the server's own user may read. */
@@ -62,6 +64,7 @@ export async function takeStorage(path: string, hold: Hold): Promise<Storage> {
     );
   }
   const server = await soleServer(folder, hold);
+  await writeFile(join(folder, SERVER), String(process.pid));
   await endOrphan(folder);
   return {
     path: folder,
@@ -71,7 +74,7 @@ export async function takeStorage(path: string, hold: Hold): Promise<Storage> {
     async release() {
       // One that was just being started.
       await endOrphan(folder);
-      await rm(join(folder, WORKERD), { force: true });
+      for (const name of [WORKERD, SERVER]) await rm(join(folder, name), { force: true });
       await server.close();
     },
   };
@@ -149,6 +152,12 @@ function connected(path: string): Promise<Socket | undefined> {
   });
 }
 
+/** `, process 4711`: the server of a folder, as far as it is known. In another container its number is another one. */
+async function processOf(folder: string): Promise<string> {
+  const pid = await readFile(join(folder, SERVER), "utf8").catch(() => "");
+  return pid === "" ? "" : `, process ${pid}`;
+}
+
 interface Listener {
   close(): Promise<void>;
 }
@@ -169,7 +178,7 @@ async function soleServer(folder: string, hold: Hold): Promise<Listener> {
       const path = socketIn(folder, other);
       if (await isServed(path))
         throw new Refusal(
-          `The storage folder ${folder} is in use by another server. Stop that, or name another folder: --storage DIR`,
+          `The storage folder ${folder} is in use by another server${await processOf(folder)}. Stop that, or name another folder: --storage DIR`,
         );
       if (other !== SOCKET) await rm(path, { force: true });
     }

@@ -6,6 +6,7 @@ import { pathToFileURL } from "node:url";
 import { VERSION } from "../../core/version.ts";
 import { OWN_EXTENSION } from "../own.ts";
 import { asksForHelp } from "../arguments.ts";
+import { endWithShellOfNpm } from "../npm-shell.ts";
 import { Refusal, runCommand } from "../refusal.ts";
 import { runNodeScript, wrangler } from "./wrangler.ts";
 
@@ -44,6 +45,7 @@ async function runHere(path: string, given: string[]): Promise<void> {
   await import(pathToFileURL(path).href);
 }
 
+endWithShellOfNpm();
 await runCommand(async () => {
   process.exitCode = (await perform()) ?? process.exitCode;
 });

@@ -453,8 +453,12 @@ describe("is refused with what to do:", () => {
     const again = { args: ["--worker", "built", "--port", String(port), "--storage", "other"] };
     const same = { args: ["--worker", "built", "--port", "0", "--storage", "configured"] };
     const [taken, used] = await Promise.all([refused(again), refused(same)]);
-    expect(taken.output).toContain(`Port ${port} of 127.0.0.1 is taken`);
-    expect(used.output).toContain("in use by another server");
+    expect(taken.output).toMatch(
+      new RegExp(`Port ${port} of 127.0.0.1 is taken by another program, process \\d+\\.`),
+    );
+    expect(used.output).toContain(
+      `in use by another server, process ${configured.process.pid}. Stop that`,
+    );
   });
 
   test("a setting that is not valid in the file of variables: .env where there is no .dev.vars", async () => {

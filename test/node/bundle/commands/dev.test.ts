@@ -140,8 +140,11 @@ test("a port that is taken is one line, and nothing is started", async () => {
       await expect(
         dev(["--config", file("plain.toml"), "--ip", ip, "--port", String(port)]),
       ).rejects.toThrow(
-        /^Port \d+ of (127\.0\.0\.1|localhost) is taken by another program\. .*--port PORT$/,
+        /^Port \d+ of (127\.0\.0\.1|localhost) is taken by another program, process \d+\. .*--port PORT$/,
       );
+      await expect(
+        dev(["--config", file("plain.toml"), "--ip", ip, "--port", String(port)]),
+      ).rejects.toThrow(`process ${process.pid}.`);
     } finally {
       taken.close();
     }
