@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { parseEnv } from "node:util";
 import { Refusal } from "../bundle/refusal.ts";
+import { variablesIn } from "../bundle/variable-files.ts";
 import { SETTING_NAMES } from "../settings/env.ts";
 import { traceSettingNames } from "../observe/trace-settings.ts";
 import type { Configuration } from "./configuration.ts";
@@ -60,5 +60,5 @@ async function readFileOf(file: string): Promise<Record<string, string>> {
   const text = await readFile(file, "utf8").catch((error: Error) => {
     throw new Refusal(`${file} cannot be read: ${error.message}`);
   });
-  return parseEnv(text) as Record<string, string>;
+  return variablesIn(text, file);
 }

@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync, utimesSync, watch } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { parse } from "smol-toml";
 import * as z from "zod";
@@ -16,7 +16,7 @@ import { demandFree } from "../listening.ts";
 import { OWN_EXTENSION } from "../own.ts";
 import { localValues } from "./local-variables.ts";
 import { Refusal, Refusals } from "../refusal.ts";
-import { variablesFileIn } from "../variable-files.ts";
+import { variableFilesIn, variablesFileIn, variablesIn } from "../variable-files.ts";
 import { servletFolders } from "./folders.ts";
 import { serveBundles } from "./bundler.ts";
 import { prepareForWrangler } from "./entry.ts";
@@ -177,6 +177,14 @@ export async function faultInSettings({
   file,
   env,
 }: Pick<Dev, "file" | "env">): Promise<string | undefined> {
+  const folder = dirname(file);
+  try {
+    for (const name of variableFilesIn(folder))
+      variablesIn(await readFile(join(folder, name), "utf8"), name);
+  } catch (error) {
+    if (error instanceof Refusal) return error.message;
+    throw error;
+  }
   let values: object;
   try {
     values = await localValues({ config: file, ...(env !== undefined && { env }) });

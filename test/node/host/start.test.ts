@@ -461,6 +461,23 @@ describe("is refused with what to do:", () => {
     );
   });
 
+  test("a line of the secrets file that is not read, and a byte order mark does not hide the keys", async () => {
+    await writeFile(join(folder, "bad.env"), `# keys\n\uFEFFAPI_KEYS ${JSON.stringify({})}\n`);
+    const bad = await refused({
+      args: ["--worker", "built", "--port", "0", "--secrets", "bad.env"],
+    });
+    expect(bad).toMatchObject({ code: 1 });
+    expect(bad.output).toContain("bad.env:2: this line has no name of a variable before =.");
+    const keys = JSON.stringify({ ada: "0".repeat(64) });
+    await writeFile(join(folder, "marked.env"), `\uFEFFAPI_KEYS='${keys}'\n`);
+    const closed = await host(folder, { args: ["--storage", "marked", "--secrets", "marked.env"] });
+    try {
+      expect((await request(closed.url, "tools/list")).status).toBe(401);
+    } finally {
+      await closed.end();
+    }
+  });
+
   test("a setting that is not valid in the file of variables: .env where there is no .dev.vars", async () => {
     const other = await project();
     try {
