@@ -4,52 +4,19 @@
  */
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { argumentsIn } from "../bundle/arguments.ts";
 import { demandFree } from "../bundle/listening.ts";
 import { outliveShellOfNpm } from "../bundle/npm-shell.ts";
 import { Refusal } from "../bundle/refusal.ts";
-import { variableFilesIn } from "../bundle/variable-files.ts";
 import { readConfiguration, type Configuration } from "./configuration.ts";
 import { exporterOf } from "./exporter.ts";
+import { checkedVariables, startOptions, USAGE } from "./options.ts";
 import { servicesOf, type Hosted } from "./services.ts";
 import { takeStorage } from "./storage.ts";
 import { PLATFORM } from "./stores.ts";
 import { Supervisor } from "./supervisor.ts";
 import { sweepEnded } from "./sweep.ts";
-import { readVariables } from "./variables.ts";
 import { configText } from "./workerd-config.ts";
 import { NotStarted, refusalsInPlain, startWorkerd } from "./workerd.ts";
-
-const USAGE = `npm start -- [OPTION…]
-
---port PORT         where it listens; 8787, or PORT of the environment
---host HOST         the address that it listens at; 127.0.0.1
---storage DIR       the folder for all stored data; .edge-servlets
---config FILE       the configuration; wrangler.toml
---secrets FILE      variables and secrets, a line NAME=value for each; .dev.vars, else .env.local and .env
---from-env NAME     also takes this variable from the environment; may be repeated
---trust-proxy       trusts a reverse proxy's X-Forwarded-For, -Proto and -Host, or Forwarded
---private-network   servlets may reach hosts in private networks that their manifests allow
---grace SECONDS     how long open calls may go on after it is told to stop; 8
---worker DIR        serves the Worker that --build has written
---build DIR         builds the Worker into a folder, and exits`;
-
-const string = { type: "string" } as const;
-const boolean = { type: "boolean", default: false } as const;
-const OPTIONS = {
-  port: { ...string, default: process.env["PORT"] ?? "8787" },
-  host: { ...string, default: "127.0.0.1" },
-  storage: { ...string, default: ".edge-servlets" },
-  config: { ...string, default: "wrangler.toml" },
-  secrets: string,
-  "from-env": { ...string, multiple: true },
-  "trust-proxy": boolean,
-  "private-network": boolean,
-  grace: { ...string, default: "8" },
-  worker: string,
-  build: string,
-  help: { ...boolean, short: "h" },
-} as const;
 
 const say = (text: string) => console.error(`[edge-servlets] ${text}`);
 
@@ -71,16 +38,15 @@ function reportDifferences({ rateLimits }: Configuration): void {
 }
 
 async function main(): Promise<void> {
-  const { values } = argumentsIn({ options: OPTIONS }, USAGE);
+  const values = startOptions();
   if (values.help) return console.log(USAGE);
   const configuration = await readConfiguration(values.config);
   if (values.build !== undefined) return buildInto(values.build, configuration);
   reportDifferences(configuration);
   const port = numberIn(values.port, "--port", 65_535);
   const graceMs = numberIn(values.grace, "--grace", 86_400) * 1000;
-  const files = values.secrets === undefined ? variableFilesIn(".") : [values.secrets];
-  const { "from-env": names = [], host } = values;
-  const variables = await readVariables(configuration, { files, names, environment: process.env });
+  const { host } = values;
+  const variables = await checkedVariables(values, configuration);
   const start = async () => {
     await sweepEnded(storage.objects);
     return startWorkerd(workerd);

@@ -2,6 +2,7 @@
 import * as z from "zod/mini";
 import { KEY_NAME, KEY_NAME_RULE } from "../core/key-name.ts";
 import { publicLimits } from "../core/limits.ts";
+import { nearest } from "../core/nearest.ts";
 import { OPERATOR_SCOPE } from "../core/model.ts";
 import { enterpriseSchema, issuerSchema, providerSchema } from "./oauth-settings.ts";
 import { isServersOwn, OWN_NAMES, RUNS, type SettingName } from "./own-names.ts";
@@ -90,15 +91,18 @@ const publicUrl = z.pipe(
 );
 
 const limitNames = Object.keys(publicLimits) as [keyof typeof publicLimits];
+const noLimit = (name: string): string => {
+  const meant = nearest(name, limitNames);
+  const hint = meant === undefined ? "see docs/configuration.md" : `did you mean ${meant}?`;
+  return `has no ${name} (${hint})`;
+};
 const limitsSchema = () =>
   z.partialRecord(
     z.enum(limitNames),
     z.int("must be a whole number").check(z.nonnegative("must not be below 0")),
     {
       error: ({ keys }) =>
-        Array.isArray(keys)
-          ? `has no ${keys.join(", ")}: the limits that can be set are ${limitNames.join(", ")}`
-          : undefined,
+        Array.isArray(keys) ? keys.map((key) => noLimit(String(key))).join(", ") : undefined,
     },
   );
 
@@ -224,7 +228,13 @@ const settingsSchema = z.object({
   API_KEYS: z.optional(
     json(() =>
       z
-        .record(z.string(), z.union([hash(), apiKey()]))
+        .record(
+          z.string(),
+          z.union([hash(), apiKey()], {
+            error:
+              'must be a SHA-256 hash in hex, or {"hash", "scopes"?, "expires"?}; make keys with npm run keys',
+          }),
+        )
         .check(
           z.refine(
             (keys) => Object.keys(keys).every((name) => KEY_NAME.test(name)),
@@ -281,7 +291,7 @@ export function readSettings(env: object): Settings {
   const read = settingsSchema.safeParse({ ...env, ...variablesOf(env) });
   if (read.success) return checked(read.data);
   const wrong = read.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
-  throw new Error(`The Worker's configuration is not valid. ${wrong.join("; ")}`);
+  throw new Error(`The Worker's configuration is not valid. ${wrong.join("\n")}`);
 }
 
 /** Throws for settings that contradict each other. */

@@ -3,6 +3,7 @@ import { rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { printable } from "../../core/text.ts";
 import { VERSION } from "../../core/version.ts";
 import { OWN_EXTENSION } from "../own.ts";
 import { asksForHelp } from "../arguments.ts";
@@ -68,13 +69,14 @@ async function perform(): Promise<number | void> {
         ...args,
       ]);
     case "start":
-    case "standalone":
+    case "standalone": {
+      const isMade = args.includes("--worker") || asksForHelp(args);
+      if (command === "start" && !isMade && !args.includes("--build")) await demandStartable();
       return (
-        (args.includes("--worker") || asksForHelp(args)
-          ? 0
-          : await runNodeScript([script("bundle")])) ||
+        (isMade ? 0 : await runNodeScript([script("bundle")])) ||
         runHere(script(`../../host/${command}`), args)
       );
+    }
     case "size":
       // Wrangler leaves what it has built before, which would be counted.
       await rm(DEPLOYED, { recursive: true, force: true });
@@ -111,6 +113,19 @@ async function perform(): Promise<number | void> {
     default:
       return servlets([command, ...args]);
   }
+}
+
+/** Says what is wrong with the settings of `start` before the bundle is made, and which variables are misspelt. */
+async function demandStartable(): Promise<void> {
+  // Its types are those of the host.
+  const { href } = pathToFileURL(script("../../host/options"));
+  const options = (await import(href)) as {
+    startable(args: string[]): Promise<Record<string, string>>;
+  };
+  const variables = await options.startable(args);
+  const { unusedAmong } = await import("./local-variables.ts");
+  for (const one of await unusedAmong(variables, { isMisspelt: true }))
+    console.error(`[edge-servlets] ${printable(one)}`);
 }
 
 async function servlets(given: string[]): Promise<void> {

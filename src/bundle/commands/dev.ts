@@ -13,11 +13,9 @@ import { RUNS } from "../../settings/own-names.ts";
 import { isLoopback } from "../../http/private-hosts.ts";
 import { printable } from "../../core/text.ts";
 import { demandFree } from "../listening.ts";
-import { OWN_EXTENSION } from "../own.ts";
-import { localValues } from "./local-variables.ts";
-import { Refusal, Refusals } from "../refusal.ts";
+import { localValues, scannedServlets, settingsReader, unusedAmong } from "./local-variables.ts";
+import { Refusal } from "../refusal.ts";
 import { variableFilesIn, variablesFileIn, variablesIn } from "../variable-files.ts";
-import { servletFolders } from "./folders.ts";
 import { serveBundles } from "./bundler.ts";
 import { prepareForWrangler } from "./entry.ts";
 import { wrangler } from "./wrangler.ts";
@@ -130,17 +128,13 @@ async function standing({ file, env, isAlone }: Pick<Dev, "file" | "env" | "isAl
   // An empty one counts as missing.
   const has = (name: string) => Boolean(values[name]);
   const closing = AUTH_VARIABLES.filter(has);
-  const [{ scan }, { missingIn, unusedIn }] = await Promise.all([
-    import("../scan.ts"),
+  const [servlets, { missingIn }] = await Promise.all([
+    scannedServlets(),
     import("../../servlets/variables.ts"),
   ]);
-  const servlets = await scan(servletFolders(), new Refusals());
-  const { deploymentOf, readSettings } = await settingsOf();
-  const { variables } = deploymentOf(readSettings(values), values);
-  const unused = unusedIn(servlets, Object.keys(variables));
+  const unused = await unusedAmong(values);
   // Many are those of an .env that is for other programs, too: then only misspelt ones count.
-  const told =
-    unused.length > 5 ? unusedIn(servlets, Object.keys(variables), { isMisspelt: true }) : unused;
+  const told = unused.length > 5 ? await unusedAmong(values, { isMisspelt: true }) : unused;
   const anybody = isAlone ? "anybody on this machine" : "ANYBODY who reaches it";
   const callers =
     closing.length > 0
@@ -154,15 +148,6 @@ async function standing({ file, env, isAlone }: Pick<Dev, "file" | "env" | "isAl
     ]),
     ...told.map((one) => ["Unused", one]),
   ];
-}
-
-/** How the server reads its settings. Its types are those of Workers, which this room does not have. */
-async function settingsOf() {
-  const { href } = new URL(`../../settings/env${OWN_EXTENSION}`, import.meta.url);
-  return (await import(href)) as {
-    readSettings(env: object): object;
-    deploymentOf(settings: object, env: object): { variables: object };
-  };
 }
 
 /** Wrangler's usual port. */
@@ -192,7 +177,7 @@ export async function faultInSettings({
     // Wrangler says what is wrong with its configuration.
     return undefined;
   }
-  const { readSettings } = await settingsOf();
+  const { readSettings } = await settingsReader();
   try {
     readSettings(values);
     return undefined;

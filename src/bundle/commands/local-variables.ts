@@ -3,6 +3,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { parse } from "smol-toml";
 import * as z from "zod";
+import { OWN_EXTENSION } from "../own.ts";
+import { Refusals } from "../refusal.ts";
+import { servletFolders } from "./folders.ts";
 
 interface Named {
   config?: string;
@@ -44,3 +47,29 @@ function plainValues({ config = "wrangler.toml", env }: Named) {
 }
 
 const varsSchema = z.object({ vars: z.record(z.string(), z.unknown()).default({}) });
+
+/** The servlets of the project, as far as their manifests can be read. */
+export async function scannedServlets() {
+  const { scan } = await import("../scan.ts");
+  return scan(servletFolders(), new Refusals());
+}
+
+/** Those of these variables that no servlet and nothing of the server uses, in words; all, or those that are misspelt. */
+export async function unusedAmong(values: object, { isMisspelt = false } = {}): Promise<string[]> {
+  const [servlets, { unusedIn }] = await Promise.all([
+    scannedServlets(),
+    import("../../servlets/variables.ts"),
+  ]);
+  const { deploymentOf, readSettings } = await settingsReader();
+  const { variables } = deploymentOf(readSettings(values), values);
+  return unusedIn(servlets, Object.keys(variables), { isMisspelt });
+}
+
+/** How the server reads its settings. Its types are those of Workers, which this room does not have. */
+export async function settingsReader() {
+  const { href } = new URL(`../../settings/env${OWN_EXTENSION}`, import.meta.url);
+  return (await import(href)) as {
+    readSettings(env: object): object;
+    deploymentOf(settings: object, env: object): { variables: object };
+  };
+}

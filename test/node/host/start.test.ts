@@ -18,6 +18,7 @@ import {
   type Hosting,
   type HostingOptions,
 } from "./hosting.ts";
+import { run as runCommand } from "../bundle/commands/running.ts";
 import { browse, CALLBACK } from "../http/oauth-client.ts";
 
 /** `start` serves the Worker on a machine of one's own, restarts it with all that it has, stops it and says what is wrong. */
@@ -459,6 +460,24 @@ describe("is refused with what to do:", () => {
     expect(used.output).toContain(
       `in use by another server, process ${configured.process.pid}. Stop that`,
     );
+  });
+
+  test("settings that are not valid, before the bundle is made and a line for each, with what was meant", async () => {
+    const file = join(folder, "wrong.env");
+    await writeFile(file, `LIMITS='{"waitMss":1}'\nLOG_LEVEL=loud\nOTEL_TRACES_SAMPLER=x\n`);
+    const start = () =>
+      runCommand(process.execPath, ["src/bundle/commands/cli.ts", "start", "--secrets", file]);
+    expect(await start()).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: `The Worker's configuration is not valid. LOG_LEVEL: Invalid option: expected one of "trace"|"debug"|"info"|"warn"|"error"
+LIMITS: has no waitMss (did you mean waitMs?)
+`,
+    });
+    await writeFile(file, "OTEL_TRACES_SAMPLER=x\n");
+    const { code, stdout, stderr } = await start();
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toContain("The setting OTEL_TRACES_SAMPLER is not valid");
   });
 
   test("a line of the secrets file that is not read, and a byte order mark does not hide the keys", async () => {

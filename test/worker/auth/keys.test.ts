@@ -66,9 +66,18 @@ describe("a key", () => {
     [{ SCOPES: '{"operator":["a:b"]}' }, "SCOPES: operator is the scope of those who operate"],
     [{ SCOPES: '{"a b":["a:b"]}' }, "SCOPES: names of scopes must be without white space"],
     [{ LIMITS: '{"callsPerMinute":0.5}' }, "LIMITS.callsPerMinute: must be a whole number"],
+    [{ LIMITS: '{"bodyBytess":1}' }, "LIMITS: has no bodyBytess (did you mean bodyBytes?)"],
     [
-      { LIMITS: '{"bodyBytess":1}' },
-      "LIMITS: has no bodyBytess: the limits that can be set are bodyBytes",
+      { LIMITS: '{"bodyBytess":1,"speed":2}', RUN_LOG: "loud" },
+      "LIMITS: has no bodyBytess (did you mean bodyBytes?), has no speed (see docs/configuration.md)",
+    ],
+    [
+      { LIMITS: "{", RUN_LOG: "loud" },
+      'RUN_LOG: Invalid option: expected one of "json"|"text"|"off"\nLIMITS: is not JSON',
+    ],
+    [
+      { API_KEYS: '{"ada":{"hash":"0","scope":["a:b"]}}' },
+      'API_KEYS.ada: Unrecognized key: "scope"',
     ],
     // Not a limit for which an operator knows a better number.
     [{ LIMITS: '{"bodyDepth":1}' }, "LIMITS: has no bodyDepth"],

@@ -1,0 +1,65 @@
+/** The options of `start`, and the variables that they name. */
+import { argumentsIn } from "../bundle/arguments.ts";
+import { Refusal } from "../bundle/refusal.ts";
+import { variableFilesIn } from "../bundle/variable-files.ts";
+import { traceSettings } from "../observe/trace-settings.ts";
+import { demandAudience, readSettings } from "../settings/env.ts";
+import { readConfiguration, type Configuration } from "./configuration.ts";
+import { readVariables } from "./variables.ts";
+
+export const USAGE = `npm start -- [OPTION…]
+
+--port PORT         where it listens; 8787, or PORT of the environment
+--host HOST         the address that it listens at; 127.0.0.1
+--storage DIR       the folder for all stored data; .edge-servlets
+--config FILE       the configuration; wrangler.toml
+--secrets FILE      variables and secrets, a line NAME=value for each; .dev.vars, else .env.local and .env
+--from-env NAME     also takes this variable from the environment; may be repeated
+--trust-proxy       trusts a reverse proxy's X-Forwarded-For, -Proto and -Host, or Forwarded
+--private-network   servlets may reach hosts in private networks that their manifests allow
+--grace SECONDS     how long open calls may go on after it is told to stop; 8
+--worker DIR        serves the Worker that --build has written
+--build DIR         builds the Worker into a folder, and exits`;
+
+const string = { type: "string" } as const;
+const boolean = { type: "boolean", default: false } as const;
+const OPTIONS = {
+  port: { ...string, default: process.env["PORT"] ?? "8787" },
+  host: { ...string, default: "127.0.0.1" },
+  storage: { ...string, default: ".edge-servlets" },
+  config: { ...string, default: "wrangler.toml" },
+  secrets: string,
+  "from-env": { ...string, multiple: true },
+  "trust-proxy": boolean,
+  "private-network": boolean,
+  grace: { ...string, default: "8" },
+  worker: string,
+  build: string,
+  help: { ...boolean, short: "h" },
+} as const;
+
+/** Throws a `Refusal` with the usage for options that there are not. */
+export const startOptions = (args: string[] = process.argv.slice(2)) =>
+  argumentsIn({ args, options: OPTIONS }, USAGE).values;
+
+/** The Worker's variables. Throws a `Refusal` for settings with which it would not start, or would not know its own name. */
+export async function checkedVariables(
+  { secrets, "from-env": names = [] }: ReturnType<typeof startOptions>,
+  configuration: Configuration,
+): Promise<Record<string, string>> {
+  const files = secrets === undefined ? variableFilesIn(".") : [secrets];
+  const variables = await readVariables(configuration, { files, names, environment: process.env });
+  try {
+    demandAudience(readSettings(variables));
+    traceSettings(variables);
+  } catch (error) {
+    throw new Refusal((error as Error).message);
+  }
+  return variables;
+}
+
+/** The variables of `start` with these arguments. Throws a `Refusal` for those with which it would not start. */
+export async function startable(args: string[]): Promise<Record<string, string>> {
+  const values = startOptions(args);
+  return checkedVariables(values, await readConfiguration(values.config));
+}
