@@ -9,7 +9,7 @@ import { hexDigest } from "../core/digest.ts";
 import { KEY_NAME, KEY_NAME_RULE, KEY_PREFIX, scopesInWords } from "../core/key-name.ts";
 import { Fault, report } from "../core/errors.ts";
 import { isObject, type Principal } from "../core/model.ts";
-import { beyondOwn } from "../servlets/scopes.ts";
+import { beyondOwn, grants } from "../servlets/scopes.ts";
 import { limits, publicLimits } from "../core/limits.ts";
 import { pageFor, pageStatus, seeOther, type View, type Visit } from "./view.ts";
 import type { Server } from "../server.ts";
@@ -196,7 +196,9 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
       const may = scopesInWords(made.scopes ?? undefined);
       await acted(by, "page", `Made the key ${made.name}, which may call ${may}.`);
       const endpoint = endpointOf(acting, new URL(endpointPath(undefined), visit.request.url).href);
-      return { status: 200, body: keyPage(made.name, { ...endpoint, key: secret }) };
+      const unfitting = (await unfittingAmong(made.scopes ?? [], serving)) ?? [];
+      const body = keyPage(made.name, { ...endpoint, key: secret }, unfitting);
+      return { status: 200, body };
     }
     default:
       return undefined;
@@ -299,6 +301,27 @@ async function newKey(
   const random = crypto.getRandomValues(new Uint8Array(32));
   const secret = KEY_PREFIX + random.toBase64({ alphabet: "base64url", omitPadding: true });
   return { secret, made: { key: await hexDigest(secret), name, scopes, expires, maker } };
+}
+
+/** The patterns among these scopes that fit nothing that is offered now; undefined where that is not known. */
+async function unfittingAmong(scopes: readonly string[], serving: Operated["serving"]) {
+  const { whole } = await serving.registry();
+  const catalog = await whole.catalog().catch((error: unknown) => void report(error));
+  if (catalog === undefined) return undefined;
+  const { versions, prompts, resources, templates, failures } = catalog;
+  const named = [
+    ...versions,
+    ...prompts.values(),
+    ...[...resources].map(([own, { servlet }]) => ({ servlet, own })),
+  ];
+  // What a template or a servlet without its lists offers has any name.
+  const open = [...templates.map(({ servlet }) => servlet.name), ...(failures?.keys() ?? [])];
+  return scopes.filter((scope) => {
+    const [servlet = "", own] = scope.split(":", 2);
+    if (own === undefined || servlet === "profile") return false;
+    const isOpen = open.some((name) => grants(`${servlet}:*`, name, ""));
+    return !isOpen && !named.some((one) => grants(scope, one.servlet.name, one.own));
+  });
 }
 
 /** The published build of this name, if it is still the one that the operator saw. Throws `conflict`. */

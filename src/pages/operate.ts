@@ -320,7 +320,11 @@ const keyForm = (token: string, wrong: WrongKey | undefined): Markup => {
 };
 
 /** The page that shows a new key, once, and all that it can be put into. */
-export const keyPage = (name: string, endpoint: Endpoint & { key: string }): Markup =>
+export const keyPage = (
+  name: string,
+  endpoint: Endpoint & { key: string },
+  unfitting: readonly string[],
+): Markup =>
   html`<h1>The key of ${shown(name)}</h1>
     ${notice(
       html`<p>
@@ -329,6 +333,13 @@ export const keyPage = (name: string, endpoint: Endpoint & { key: string }): Mar
       </p>`,
       "warn",
     )}
+    ${
+      unfitting.length > 0 &&
+      notice(
+        `Nothing that this server offers now fits ${shown(unfitting.join(", "))}: look for a misspelt name.`,
+        "warn",
+      )
+    }
     ${snippet(endpoint.key, "Key")}
     <p class="acts"><a class="button" href="${PAGES.Operate}">Back to Operate</a></p>
     <h2>Connect a client with it</h2>

@@ -93,7 +93,12 @@ async function perform(): Promise<number | void> {
     case "deploy":
       return (await import("./deploy.ts")).deploy(args);
     case "keys": {
-      if (args.some((one) => one === "create" || one === "revoke")) await demandProjectFor(command);
+      // A file of secrets is named, wherever it is.
+      if (
+        args.some((one) => one === "create" || one === "revoke") &&
+        !args.some((one) => /^--secrets(=|$)/.test(one))
+      )
+        await demandProjectFor(command);
       const said = await (await import("./keys.ts")).keyCommand(args);
       return said === "" ? undefined : console.log(said);
     }

@@ -1,14 +1,16 @@
 /** The commands of `npm run keys`: the API keys of a project, of which only hashes are kept. */
 import { createHash, randomBytes } from "node:crypto";
 import fs, { existsSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import * as z from "zod";
+import { fits } from "../../core/glob.ts";
 import { KEY_NAME, KEY_NAME_RULE, KEY_PREFIX, scopesInWords } from "../../core/key-name.ts";
 import { OPERATOR_SCOPE } from "../../core/model.ts";
-import { printable } from "../../core/text.ts";
+import { nearest } from "../../core/nearest.ts";
+import { jsonIn, printable, shellWord } from "../../core/text.ts";
 import { argumentsIn, misused } from "../arguments.ts";
 import { Refusal } from "../refusal.ts";
-import { variablesFileIn } from "../variable-files.ts";
+import { variablesFileIn, variablesIn } from "../variable-files.ts";
 import { wrangler } from "./wrangler.ts";
 
 /** Keys by their names, as the Worker's secret API_KEYS has them: a hash alone is a key that may do all. */
@@ -30,7 +32,9 @@ const FILE = ".keys.json";
 const USAGE = `npm run keys -- create NAME [--scopes hello:*,web:fetch] [--expires 30d]
 npm run keys -- list
 npm run keys -- revoke NAME
-npm run keys -- push            gives the deployed Worker the keys that are listed`;
+npm run keys -- push            gives the deployed Worker the keys that are listed
+
+--secrets FILE                  the keys in this file, which \`npm start -- --secrets FILE\` reads; else those of this folder`;
 
 const DAY = 86_400_000;
 /** ISO 8601 writes later years with more digits, which the server does not read. */
@@ -39,12 +43,61 @@ const END = Date.UTC(10_000, 0);
 /** A pattern, or a name of SCOPES, that .dev.vars can quote. */
 const SCOPE = /^([\w.-]+|[^\s:']+:[^\s']+)$/;
 
-/** Keeps the keys, and writes them where `npm run dev` looks for variables, which it reads again. */
-function write(folder: string, keys: Keys): void {
-  writePrivate(join(folder, FILE), JSON.stringify(keys, null, 2));
-  const file = join(folder, variablesFileIn(folder));
+/** The variable in the text of a file, whose quoted value may span lines. */
+const VARIABLE =
+  /^\uFEFF?[ \t]*(?:export[ \t]+)?API_KEYS[ \t]*=[ \t]*(?:'[^']*'|"[^"]*"|`[^`]*`)?.*\r?\n?/gm;
+
+/** Where keys are kept. */
+interface KeyStore {
+  /** What has them, whether it is there or not, as messages name it. */
+  name: string;
+  isThere: boolean;
+  /** Throws a `Refusal` if the file is damaged. */
+  read(): Keys;
+  write(keys: Keys): void;
+  /** What a server has to do to know of a change. */
+  news: string;
+}
+
+/** The keys of a folder, in a file of their own and where `npm run dev` looks for variables, which it reads again. */
+function keysOfFolder(folder: string): KeyStore {
+  const file = join(folder, FILE);
+  const isThere = existsSync(file);
+  return {
+    name: `${FILE} here`,
+    isThere,
+    read: () => (isThere ? readKeys(file) : {}),
+    write(keys) {
+      writePrivate(file, JSON.stringify(keys, null, 2));
+      writeVariable(join(folder, variablesFileIn(folder)), keys);
+    },
+    news: "If `npm run dev` is running, it reloads now, and takes the key in some seconds; until then it lets in the same callers as before. `npm start` takes it when it is started again. For the deployed Worker: npm run keys -- push",
+  };
+}
+
+/** The keys in a file of secrets, which has them alone. */
+function keysOfSecrets(file: string): KeyStore {
+  const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+  const { API_KEYS } = variablesIn(text, file);
+  return {
+    name: `API_KEYS in ${file}`,
+    isThere: API_KEYS !== undefined,
+    read() {
+      const keys = keysSchema.safeParse(API_KEYS === undefined ? {} : jsonIn(API_KEYS));
+      if (keys.data !== undefined) return keys.data;
+      throw new Refusal(
+        `API_KEYS in ${file} does not have the form of keys. Mend or remove it, and make its keys again.`,
+      );
+    },
+    write: (keys) => writeVariable(file, keys),
+    news: `The server takes it when it is started again: npm start -- --secrets ${shellWord(file)}`,
+  };
+}
+
+/** Writes the keys into a file of variables. */
+function writeVariable(file: string, keys: Keys): void {
   const variables = existsSync(file) ? readFileSync(file, "utf8") : "";
-  const others = variables.replace(/^API_KEYS=.*\r?\n?/gm, "").replace(/([^\n])$/, "$1\n");
+  const others = variables.replace(VARIABLE, "").replace(/([^\n])$/, "$1\n");
   // Without any keys nobody may call: without the variable anybody might.
   writePrivate(file, `${others}API_KEYS='${JSON.stringify(keys)}'`);
 }
@@ -109,13 +162,17 @@ export async function keyCommand(
   folder = ".",
   run: typeof wrangler = wrangler,
 ): Promise<string> {
-  const options = { scopes: { type: "string" }, expires: { type: "string" } } as const;
+  const string = { type: "string" } as const;
+  const options = { scopes: string, expires: string, secrets: string };
   const { positionals, values } = argumentsIn({ args, allowPositionals: true, options }, USAGE);
   const [command, name, ...more] = positionals;
   if (more.length > 0) throw misused(`Unexpected argument: ${more.join(" ")}.`, USAGE);
-  const file = join(folder, FILE);
-  const isThere = existsSync(file);
-  const keys = isThere ? readKeys(file) : {};
+  const store =
+    values.secrets === undefined
+      ? keysOfFolder(folder)
+      : keysOfSecrets(resolve(folder, values.secrets));
+  const { isThere } = store;
+  const keys = store.read();
   switch (command) {
     case "create": {
       if (name === undefined || !KEY_NAME.test(name)) {
@@ -131,19 +188,21 @@ export async function keyCommand(
       const key = `${KEY_PREFIX}${randomBytes(32).toString("base64url")}`;
       const hash = createHash("sha256").update(key).digest("hex");
       const added = { hash, ...(scopes && { scopes }), ...(expires && { expires }) };
-      write(folder, { ...keys, [name]: added });
-      return created(name, key, scopes);
+      store.write({ ...keys, [name]: added });
+      return [created(name, key, scopes), store.news, ...(await unfitting(scopes))].join("\n");
     }
     case "list":
       return listed(keys, isThere);
     case "revoke": {
       const { [known(name, keys)]: _, ...rest } = keys;
-      write(folder, rest);
-      return `Revoked the key ${name} in this folder. To revoke it in the deployed Worker: npm run keys -- push`;
+      store.write(rest);
+      return values.secrets === undefined
+        ? `Revoked the key ${name} in this folder. To revoke it in the deployed Worker: npm run keys -- push`
+        : `Revoked the key ${name} in this file. A server that runs refuses it once it is started again; to revoke it at once: its page Operate.`;
     }
     case "push": {
       if (!isThere) {
-        throw new Refusal(`There is no ${FILE} here, and without it all keys of the deployed Worker would be lost. Copy it from where
+        throw new Refusal(`There is no ${store.name}, and without it all keys of the deployed Worker would be lost. Copy it from where
 the keys were made, or make new ones in their place: npm run keys -- create NAME`);
       }
       const input = JSON.stringify(keys);
@@ -181,8 +240,24 @@ function created(name: string, key: string, scopes: readonly string[] = []): str
   return `${key}
 
 This is the key of ${name}. It is not kept and cannot be shown again; a client sends it as
-  Authorization: Bearer ${key}
-If \`npm run dev\` is running, it reloads now, and takes the key in some seconds; until then it lets in the same callers as before. For the deployed Worker: npm run keys -- push${demand}`;
+  Authorization: Bearer ${key}${demand}`;
+}
+
+/** Warnings of scopes that no servlet here fits: it may be misspelt, or installed on the server. */
+async function unfitting(scopes: readonly string[] = []): Promise<string[]> {
+  const { scannedServlets } = await import("./local-variables.ts");
+  const names = (await scannedServlets()).map(({ name }) => name);
+  if (names.length === 0) return [];
+  return scopes
+    .map((scope) => scope.split(":", 2))
+    .filter(([servlet, own]) => own !== undefined && servlet !== "profile")
+    .flatMap(([servlet = "", own]) => {
+      if (names.some((name) => fits(servlet, name))) return [];
+      const meant = nearest(servlet, names);
+      const hint =
+        meant === undefined ? `those here are ${names.join(", ")}` : `did you mean ${meant}?`;
+      return `Beware: ${servlet}:${own} fits no servlet of this project (${hint}). It grants nothing unless such a servlet is installed on the server.`;
+    });
 }
 
 function listed(keys: Keys, isThere: boolean): string {

@@ -323,6 +323,20 @@ describe("a key that is made here", () => {
     expect(await status(server, secretIn(made.html))).toBe(200);
   });
 
+  test("comes with a warning of scopes that fit nothing", async () => {
+    const server = await served(["boss-17"]);
+    const boss = await signedIn(server, "boss-17");
+    const { html } = await boss.fetch(PATH);
+    const make = async (name: string, scopes: string) =>
+      (await boss.send(PATH, making(html, { name, scopes }))).text;
+    const fitting =
+      "operator hello:greet hello:* *:greet http-status:http-status://404 profile:any";
+    expect(await make("made-17a", fitting)).not.toContain("fits");
+    expect(await make("made-17b", "hello:* helo:* hello:gret")).toContain(
+      "Nothing that this server offers now fits helo:*, hello:gret: look for a misspelt name.",
+    );
+  });
+
   test("lasts no longer than the key that has made it", async () => {
     const server = await served(["boss-16"]);
     const boss = await signedIn(server, "boss-16");

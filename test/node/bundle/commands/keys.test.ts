@@ -19,7 +19,7 @@ import { beforeEach, describe, expect, test, vi } from "vitest";
 import { keyCommand } from "../../../../src/bundle/commands/keys.ts";
 import { localValues } from "../../../../src/bundle/commands/local-variables.ts";
 import { Refusal } from "../../../../src/bundle/refusal.ts";
-import { variableFilesIn } from "../../../../src/bundle/variable-files.ts";
+import { variableFilesIn, variablesIn } from "../../../../src/bundle/variable-files.ts";
 import { isPassphrase } from "../../../../src/auth/passphrase.ts";
 import { readVariables } from "../../../../src/host/variables.ts";
 
@@ -166,6 +166,46 @@ describe("npm run keys", () => {
     await writeFile(join(folder, ".env.local"), "");
     await keys("create", "bob");
     expect(await readFile(join(folder, ".env.local"), "utf8")).toContain('"bob"');
+  });
+
+  test("makes, lists and revokes keys in a file of secrets, which a server on a machine of one's own reads", async () => {
+    const file = join(folder, "server.env");
+    await writeFile(
+      file,
+      `\uFEFFOTHER=1\nexport API_KEYS = '{\n  "old": "${"0".repeat(64)}"\n}' # by hand\nLAST="a\nb"\n`,
+    );
+    const said = await keys("create", "ada", "--scopes", "hello:*", "--secrets", file);
+    expect(said).toContain(`npm start -- --secrets ${file}`);
+    expect(said).not.toContain("npm run dev");
+    const { API_KEYS, ...others } = variablesIn(await readFile(file, "utf8"), file);
+    expect(Object.keys(JSON.parse(API_KEYS!))).toEqual(["old", "ada"]);
+    expect(others).toEqual({ OTHER: "1", LAST: "a\nb" });
+    expect((await stat(file)).mode & 0o077).toBe(0);
+    expect(await keys("list", "--secrets", file)).toMatch(/old .*\nada .*hello:\*/);
+    expect(await readdir(folder)).toEqual(["server.env"]);
+    expect(await keys("revoke", "old", "--secrets", file)).toContain("started again");
+    await keys("revoke", "ada", "--secrets", file);
+    expect(variablesIn(await readFile(file, "utf8"), file)["API_KEYS"]).toBe("{}");
+    await expect(keys("list", "--secrets", join(folder, "none.env"))).resolves.toContain("No key");
+    await writeFile(file, "API_KEYS {}\n");
+    await expect(keys("create", "ada", "--secrets", file)).rejects.toThrow(/server\.env:1: /);
+    await writeFile(file, "API_KEYS=[]\n");
+    await expect(keys("create", "ada", "--secrets", file)).rejects.toThrow("form of keys");
+  });
+
+  test("as a process, makes a key in a file of secrets outside of a project", async () => {
+    const { stdout } = await keysProcess("create", "ada", "--secrets", "new.env");
+    expect(stdout).toContain("esk_");
+    expect(await readdir(folder)).toEqual(["new.env"]);
+  });
+
+  test("warns of a scope that fits no servlet of the project", async () => {
+    const scopes = "helo:*,hello:greet,*:read,profile:x,nothing-like-it:go";
+    const said = await keys("create", "ada", "--scopes", scopes);
+    expect(said.match(/Beware: .*/g)).toEqual([
+      "Beware: helo:* fits no servlet of this project (did you mean hello?). It grants nothing unless such a servlet is installed on the server.",
+      expect.stringContaining("nothing-like-it:go fits no servlet of this project (those here are"),
+    ]);
   });
 
   test("leaves its files as they are where they cannot be written whole", async () => {
