@@ -164,13 +164,17 @@ export function createApp(server: Server) {
       const identified = identify(raw);
       const principal = identified instanceof Promise ? await identified : identified;
       const registry = (serving.known ?? (await serving.registry())).for({ principal });
-      const admission = rateLimiter.enterQuickly(callerKey(principal), raw);
+      const noted = (fault: Fault) => serving.refusals.add(fault, principal.name);
+      const admission = entered(noted, () => rateLimiter.enterQuickly(callerKey(principal), raw));
       const { quota } = admission;
       return admission.until(
         mcpEndpoint(raw, {
           ...quota,
           admission,
-          challenge: (fault) => authenticator.challenge(raw, fault),
+          challenge(fault) {
+            noted(fault);
+            return authenticator.challenge(raw, fault);
+          },
           introduction: introduced,
           registry,
           principal,
@@ -262,6 +266,7 @@ export function createApp(server: Server) {
 
   app.onError((error, c) => {
     const fault = report(error);
+    serving.refusals.add(fault);
     const response = refused(c, fault);
     if (!isBrowsing(c.req.raw) || response.status < 400) return response;
     const { headers } = response;
@@ -281,6 +286,16 @@ export function createApp(server: Server) {
     failurePage(server.site, { status, message, path: pathOf(raw) }, headers);
 
   return app;
+}
+
+/** What `enter` gives; a fault is noted first. */
+function entered<T>(noted: (fault: Fault) => void, enter: () => T): T {
+  try {
+    return enter();
+  } catch (error) {
+    noted(Fault.from(error));
+    throw error;
+  }
 }
 
 /** The request without this header, as if it had arrived so. */

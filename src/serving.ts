@@ -15,6 +15,7 @@ import { refOf, type Bundle, type PreparedServlet } from "./servlets/bundle.ts";
 import type { Deployment } from "./servlets/deployment.ts";
 import { Registry } from "./servlets/registry.ts";
 import { actsIn, countingIn, nearestUsage } from "./observe/counting.ts";
+import { RefusedRequests } from "./observe/refusals.ts";
 import { copiesOf, copyFor, nearestCopy } from "./storage/copies.ts";
 import { bucketOf } from "./installs/bucket.ts";
 import type { Build } from "./installs/build.ts";
@@ -50,6 +51,7 @@ export class Serving {
   readonly persons: PersonObjects | undefined;
   /** Absent where nothing is counted. */
   readonly counting: ReturnType<typeof countingIn>;
+  readonly refusals: RefusedRequests;
   /** Where callers have accounts, by name. */
   readonly providers: ReadonlyMap<string, Provider>;
   /** The scopes of API keys, by name. */
@@ -65,6 +67,7 @@ export class Serving {
   constructor(bundle: Bundle, settings: Settings, env: Env, { sealer, tasks }: ServingParts) {
     const hasPages = settings.LINKS === "on";
     this.counting = countingIn(nearestUsage(env));
+    this.refusals = new RefusedRequests(this.counting?.refused);
     this.keyScopes = new Map(apiKeysOf(settings).map(({ name, scopes }) => [name, scopes]));
     const configured = { ...deploymentOf(settings, env), count: this.counting?.count };
     this.providers = providersOf(settings, variablesOf(env));

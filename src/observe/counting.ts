@@ -4,6 +4,7 @@ import { report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { nearestCopy } from "../storage/copies.ts";
 import { Counts, type CountedRun, type Stored, type Taken, type WaitStatus } from "./counts.ts";
+import type { CountedRefusals } from "./refusals.ts";
 import type { Act, Usage } from "./usage-object.ts";
 
 /** The one object with the counters of a server; undefined where the binding USAGE is missing. */
@@ -26,13 +27,14 @@ export const nearestUsage = (env: Env) => env.USAGE && nearestCopy(env.USAGE, CO
 
 const COUNTERS = "usage";
 
-/** Counts runs, stored bytes and waiting calls. */
+/** Counts runs, stored bytes, waiting calls and refused requests. */
 interface Counting {
   count(run: CountedRun): void;
   /** Counts what another has counted. */
   taken(taken: Taken): void;
   stored(stored: Stored): void;
   waiting(waiting: WaitStatus): void;
+  refused(refused: readonly CountedRefusals[]): void;
 }
 
 /**
@@ -68,5 +70,6 @@ export function countingIn(usage: (() => Pick<Usage, "add">) | undefined): Count
     taken: planned((taken) => counts.addAll(taken)),
     stored: planned((stored) => counts.setStored(stored)),
     waiting: planned((waiting) => counts.setWaiting(waiting)),
+    refused: planned((refused) => counts.addRefused(refused)),
   };
 }

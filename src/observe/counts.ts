@@ -1,4 +1,5 @@
 /** Counters of runs, which can be added up. */
+import type { CountedRefusals } from "./refusals.ts";
 import { limits } from "../core/limits.ts";
 import { beginningOf } from "../core/text.ts";
 
@@ -130,6 +131,8 @@ export interface Taken {
   errors: CountedError[];
   stored: Stored[];
   waiting: WaitStatus[];
+  /** Requests that were refused; absent where an older version has counted. */
+  refused?: CountedRefusals[];
 }
 
 /** The counters of one isolate, until they are taken. `most` is how many names each dimension may have. */
@@ -140,6 +143,7 @@ export class Counts {
   #errors = new Map<string, CountedError>();
   #stored = new Map<string, Stored>();
   #waiting = new Map<string, WaitStatus>();
+  #refused = new Map<string, number>();
 
   constructor(most: number) {
     this.#most = most;
@@ -156,12 +160,19 @@ export class Counts {
   }
 
   /** Adds what other counters have counted. */
-  addAll({ total, named, errors, stored, waiting }: Taken): void {
+  addAll({ total, named, errors, stored, waiting, refused = [] }: Taken): void {
+    this.addRefused(refused);
     addSums(this.#total, total);
     for (const { by, name, sums } of named) addSums(this.#sumsOf(by, name), sums);
     for (const error of errors) this.#addError(error);
     for (const one of stored) this.setStored(one);
     for (const one of waiting) this.setWaiting(one);
+  }
+
+  /** The names are the server's own, and few. */
+  addRefused(refused: readonly CountedRefusals[]): void {
+    for (const { name, count } of refused)
+      this.#refused.set(name, (this.#refused.get(name) ?? 0) + count);
   }
 
   #addError(error: CountedError): void {
@@ -190,7 +201,10 @@ export class Counts {
     this.#stored = new Map();
     const waiting = [...this.#waiting.values()];
     this.#waiting = new Map();
-    if (total.runs === 0 && stored.length === 0 && waiting.length === 0) return undefined;
+    const refused = [...this.#refused].map(([name, count]) => ({ name, count }));
+    this.#refused = new Map();
+    const others = [stored, waiting, refused];
+    if (total.runs === 0 && others.every(({ length }) => length === 0)) return undefined;
     const named = DIMENSIONS.flatMap((by) =>
       [...this.#named[by]].map(([name, sums]): Counted => ({ by, name, sums })),
     );
@@ -198,7 +212,7 @@ export class Counts {
     this.#named = newNames();
     const errors = [...this.#errors.values()];
     this.#errors = new Map();
-    return { total, named, errors, stored, waiting };
+    return { total, named, errors, stored, waiting, refused };
   }
 
   #sumsOf(by: Dimension, given: string): Sums {

@@ -5,6 +5,7 @@ import { beginningOf, printable } from "../core/text.ts";
 import { originalOf } from "../storage/copies.ts";
 import { firstRow } from "../storage/tables.ts";
 import { countingIn } from "./counting.ts";
+import type { CountedRefusals } from "./refusals.ts";
 import {
   addSums,
   usageName,
@@ -56,7 +57,12 @@ export interface Report {
   bytes: number;
   /** Calls that wait now. */
   waiting: number;
+  /** Requests that were refused, the most first. */
+  refused: CountedRefusals[];
 }
+
+/** Stands in the place of a dimension for requests that were refused, which are no runs. */
+const REFUSED = "refused";
 
 interface Row extends Record<string, SqlStorageValue> {
   start: number;
@@ -93,13 +99,15 @@ export class Usage extends DurableObject<Env> {
 
   async add(taken: Taken): Promise<void> {
     if (this.#counting !== undefined) return this.#counting.taken(taken);
-    const { total, named, errors, stored, waiting } = taken;
+    const { total, named, errors, stored, waiting, refused = [] } = taken;
     const now = Date.now();
     const isKnown = this.#known();
     this.ctx.storage.transactionSync(() => {
       for (const [span, { ms, step }] of Object.entries(SPANS)) {
         const start = now - (now % step);
         this.#addTo({ span, start, by: "", name: "" }, total);
+        for (const { name, count } of refused)
+          this.#addTo({ span, start, by: REFUSED, name }, { ...noSums(), runs: count });
         for (const { by, name, sums } of named)
           if (by !== "caller" || isKnown(name)) this.#addTo({ span, start, by, name }, sums);
         this.#sql.exec("DELETE FROM counts WHERE span = ? AND start < ?", span, now - ms - step);
@@ -255,7 +263,13 @@ export class Usage extends DurableObject<Env> {
       .exec<{ count: number }>("SELECT COUNT(*) AS count FROM waiting WHERE until > ?", Date.now())
       .one();
     const shown = sorted.slice(0, limits.usageNames + 1);
-    return { steps, total, named: shown, bytes: sum, waiting: count };
+    const numbers = new Map<string, number>();
+    for (const { name, sums } of rows(REFUSED))
+      numbers.set(name, (numbers.get(name) ?? 0) + sums.runs);
+    const refused = [...numbers]
+      .map(([name, times]) => ({ name, count: times }))
+      .toSorted((a, b) => b.count - a.count);
+    return { steps, total, named: shown, bytes: sum, waiting: count, refused };
   }
 
   #waitingBy(by: Dimension): Map<string, number> {

@@ -25,7 +25,7 @@ export function questionIn(url: string): Question {
 /** The page's body. */
 export function usagePage(question: Question, report: Report, now: number): Markup {
   const { over, by } = question;
-  const { total, named, bytes, waiting } = report;
+  const { total, named, bytes, waiting, refused } = report;
   const most = named[0]?.sums.runs ?? 0;
   const steps = stepsOf(question, report, now);
   const step = STEP_NAMES[over];
@@ -99,6 +99,19 @@ export function usagePage(question: Question, report: Report, now: number): Mark
               ...figuresOf(counted).map(([, value]) => (NONE.has(value) ? "" : value)),
             ]),
           })
+    }
+    ${
+      refused.length > 0 &&
+      html`<h2>Refused requests</h2>
+        ${tableOf({
+          caption: "Refused requests",
+          columns: ["Why", ...numbers("Requests")],
+          rows: refused.map(({ name, count: times }) => [
+            html`<code>${shown(name)}</code>`,
+            count(times),
+          ]),
+        })}
+        <p class="dim small">They reached no servlet. The log says who was refused.</p>`
     }
     <details>
       <summary>What these figures mean</summary>

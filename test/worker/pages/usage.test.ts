@@ -4,7 +4,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { createServer } from "../../../src/server.ts";
-import { limits } from "../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { countingIn, usageOf } from "../../../src/observe/counting.ts";
 import {
   addSums,
@@ -156,9 +156,36 @@ describe("what servlets keep", () => {
 
 describe("the page", () => {
   const keys = async () => {
-    const all = JSON.parse(await hashed(["counted", "boss"])) as Record<string, string>;
+    const all = JSON.parse(await hashed(["counted", "loud", "boss"])) as Record<string, string>;
     return JSON.stringify({ ...all, boss: { hash: all["boss"], scopes: ["operator"] } });
   };
+
+  test("shows how many requests were refused and why, and the log has a line on who", async () => {
+    onTestFinished(() => void vi.restoreAllMocks());
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    const { toolCallsPerMinute } = limits;
+    onTestFinished(() => configureLimits({ toolCallsPerMinute }));
+    configureLimits({ toolCallsPerMinute: 2 });
+    const server = createApp(createServer(bundle, { ...env, API_KEYS: await keys() }));
+    const greet = { name: "greet", arguments: { name: "Ada" } };
+    const statuses: number[] = [];
+    for (let nth = 0; nth < 4; nth++)
+      statuses.push((await send(server, "loud", "tools/call", greet)).status);
+    statuses.push((await send(server, "nobody", "tools/call", greet)).status);
+    expect(statuses).toEqual([200, 200, 429, 429, 401]);
+    const boss = browser(server);
+    await eventually(async () => {
+      await boss.send("/sign-in?back=/console/usage", { credential: "boss" });
+      const { text } = await boss.fetch("/console/usage?over=hour&by=caller");
+      expect(text).toMatch(
+        /Refused requests[^]*429 too_many \d+[^]*401 unauthorized \d+|Refused requests[^]*401 unauthorized \d+[^]*429 too_many \d+/,
+      );
+    });
+    const lines = warn.mock.calls.map(([line]) => String(line));
+    expect(lines.find((one) => one.startsWith("Refused"))).toMatch(
+      /^Refused in the last [\d.]+ s: .*429 too_many of loud \(2\).*401 unauthorized \(1\)/,
+    );
+  });
 
   test("shows operators what callers called, seconds later", async () => {
     const server = createApp(createServer(bundle, { ...env, API_KEYS: await keys() }));
