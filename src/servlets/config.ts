@@ -14,6 +14,10 @@ type Variables = Readonly<Record<string, string>>;
 const valueOf = (variables: Variables, name: string): string | undefined =>
   isServersOwn(name) || Object.hasOwn(Object.prototype, name) ? undefined : variables[name];
 
+/** What to do about a missing variable; a test says it otherwise. */
+export const HOW_TO_SET =
+  "Set it as a variable or secret of the Worker; take another name if this one is the server's own.";
+
 /** The servlet's config, with the Worker's variables in it. */
 export function configOf(
   { name, manifest }: PreparedServlet,
@@ -28,7 +32,7 @@ export function configOf(
         if (value !== undefined && !isServersOwn(variable)) return value;
         const fault = isServersOwn(variable)
           ? "is the server's own. Set a variable of another name, and name that."
-          : "is not set. Set it as a variable or secret of the Worker; take another name if this one is the server's own.";
+          : `is not set. ${HOW_TO_SET}`;
         throw new Fault(
           "not_configured",
           `The servlet ${name} is not configured: ${variable}, which its env_vars name, ${fault}`,

@@ -27,6 +27,7 @@ import { Wait } from "../core/suspension.ts";
 import { mapValues } from "../core/values.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment, Accounts, FindTool, Secrets } from "../servlets/deployment.ts";
+import { HOW_TO_SET } from "../servlets/config.ts";
 import { grants } from "../servlets/scopes.ts";
 import { tidyToolResult } from "../servlets/tidy/results.ts";
 import { keepsState } from "../servlets/manifest.ts";
@@ -158,8 +159,8 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
       // An entry may be unknown only since the servlet could not be asked, such as for want of a setting.
       const { failures } = await registry.catalog();
       const why = failures?.get(servlet.name)?.[0];
-      if (why === undefined || !String(error).includes("Unknown ")) throw error;
-      throw new Error(`${folder} ${why}`, { cause: error });
+      if (why === undefined || !String(error).includes("Unknown ")) throw withoutWorker(error);
+      throw withoutWorker(new Error(`${folder} ${why}`, { cause: error }));
     });
     const kept = recorder.recorded;
     return { result, notifications, asked, logs, ...(kept && { recorded: kept }) };
@@ -193,6 +194,16 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
     files: async (whose = {}) => ownStates().files(whose),
     writeFiles: async (files, whose = {}) => ownStates().write(files, whose),
   };
+}
+
+/** The error of a missing variable as the author of a test can mend it. */
+function withoutWorker(error: unknown): unknown {
+  if (error instanceof Error)
+    error.message = error.message.replace(
+      HOW_TO_SET,
+      'Give it in the script of the test: callTool(name, args, { variables: { NAME: "value" } }).',
+    );
+  return error;
 }
 
 /** Loads SQLite only where it is needed: older versions of Node have none. */
