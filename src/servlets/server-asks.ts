@@ -6,9 +6,10 @@ import { limits } from "../core/limits.ts";
 import { ANONYMOUS, type Json } from "../core/model.ts";
 import { beginningOf, textIn } from "../core/text.ts";
 import { grantOf, notNamed } from "./accounts.ts";
-import { cannotAsk } from "./ask-failures.ts";
+import { cannotAsk, lacksSecret } from "./ask-failures.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import type { Deployment } from "./deployment.ts";
+import { variableOf } from "./variables.ts";
 
 /** Who asks. */
 interface Asking {
@@ -20,12 +21,15 @@ interface Asking {
 /** Finds the result of an elicitation, or the reason why there is none. May wait for `ms`. */
 type Finder = (params: Json, ms: number, asking: Asking) => Promise<Json | string>;
 
+const UNKNOWN =
+  "This server does not know who is calling, so it keeps nothing for its callers. Its owner gives it keys or a sign-in (docs/access.md).";
+
 /** The secret passes through no client: `{action, content: {secret}}`, or `{url}` of the page on which the caller enters it. */
 const findSecret: Finder = async ({ name, message, after }, ms, asking) => {
   const { principal, link } = asking.call;
   const { secrets } = asking.deployment;
   if (secrets === undefined) return "This server keeps no secrets of its callers.";
-  if (principal.name === ANONYMOUS.name) return "This server does not know who is calling.";
+  if (principal.name === ANONYMOUS.name) return UNKNOWN;
   const of = { servlet: asking.servlet.name, name: textIn(name) };
   const secret = await secrets.find(principal.name, of, { after: Number(after), ms });
   if (secret !== undefined) return { action: "accept", content: { secret } };
@@ -44,7 +48,7 @@ const findAccount: Finder = async ({ name, since }, ms, { servlet, call, deploym
   if (grant === undefined) return notNamed(textIn(name));
   if (accounts === undefined || !accounts.knows(grant.account))
     return `This server knows no provider ${grant.account}: its owner adds it to ACCOUNTS.`;
-  if (principal.name === ANONYMOUS.name) return "This server does not know who is calling.";
+  if (principal.name === ANONYMOUS.name) return UNKNOWN;
   const wait = { since: Number(since), ms };
   const state = await accounts.state(principal.name, grant, wait);
   if (state === "connected") return { action: "accept" };
@@ -52,6 +56,13 @@ const findAccount: Finder = async ({ name, since }, ms, { servlet, call, deploym
   if (link === undefined) return "Its caller cannot open pages of this server.";
   return { url: await accounts.connectPage(link.origin, principal.name, grant) };
 };
+
+/** The server's secret of this service that the servlet would use in place of the caller's, and that is not set. */
+const missingSecret = ({ servlet, deployment }: Asking, service: string): string | undefined =>
+  (servlet.manifest.allowed_secrets ?? [])
+    .filter((one) => one.service === service)
+    .map(variableOf)
+    .find((variable) => !deployment.variables[variable]);
 
 /** By the mode of the elicitation. */
 const FINDERS: Readonly<Record<string, Finder>> = {
@@ -67,5 +78,8 @@ export const lookUpBy =
     const find = FINDERS[textIn(params["mode"])]!;
     const result = await orAborted(find(params, ms, asking), signal);
     if (typeof result !== "string") return { result };
-    return cannotAsk({ method: "elicitation/create", params }, result);
+    const ask = { method: "elicitation/create", params } as const;
+    const variable =
+      params["mode"] === SECRET_MODE && missingSecret(asking, textIn(params["name"]));
+    return variable ? lacksSecret(ask, variable, result) : cannotAsk(ask, result);
   };

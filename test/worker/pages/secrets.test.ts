@@ -1,7 +1,10 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
+import { createApp } from "../../../src/app.ts";
 import { limits } from "../../../src/core/limits.ts";
+import { createServer } from "../../../src/server.ts";
+import { bundle } from "../../bundle.gen.ts";
 import { serverOf } from "../auth/key-holders.ts";
 import { as, callOf, clock, limited, prepare, send, textIn, type Json } from "../calls/client.ts";
 import { objectOf } from "../calls/faults.ts";
@@ -197,6 +200,19 @@ describe("bad input", () => {
       capabilities: { elicitation: { form: {}, url: {} } },
     });
     expect(JSON.stringify(result)).toContain("does not know who is calling");
+  });
+
+  test("a caller that nobody knows is told which secret the server's owner has to set", async () => {
+    const asked = async (name: string) => {
+      const settings: object = { ...env, VAULT_PROBE: "" };
+      const bare = createApp(createServer(bundle, settings));
+      const { result } = await callOf("plan", steps({ ...ASK, name }), { server: bare });
+      return JSON.stringify(result);
+    };
+    expect(await asked("vault")).toMatch(
+      /needs the secret VAULT_PROBE, which is not set on this server\. .*wrangler secret put VAULT_PROBE.*does not know who is calling/,
+    );
+    expect(await asked("other")).toMatch(/does not know who is calling.*keys or a sign-in/);
   });
 
   // Browsers send a line break of a form back as another, and NUL not at all: it could not be deleted at /account.
