@@ -29,7 +29,11 @@ import { actsIn, usageOf } from "./observe/counting.ts";
  * Parts whose binding is missing are undefined. Throws for a configuration that is not valid.
  */
 export function createServer(bundle: Bundle, env: Env) {
-  const settings = readSettings(env);
+  const { version } = bundle;
+  const settings = readSettings({
+    ...(version !== undefined && { SERVER_VERSION: version }),
+    ...env,
+  });
   configureLimits(settings.LIMITS ?? {});
   const sealer = sealerOf(settings, env);
   const tasks = tasksOf(env);

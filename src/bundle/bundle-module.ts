@@ -14,7 +14,12 @@ export function bundleSource(
   {
     skills,
     profiles = {},
-  }: { skills?: SkillArchive | undefined; profiles?: Profiles | undefined } = {},
+    version,
+  }: {
+    skills?: SkillArchive | undefined;
+    profiles?: Profiles | undefined;
+    version?: string | undefined;
+  } = {},
 ): string {
   const types = isInstalled
     ? "edge-servlets"
@@ -57,7 +62,7 @@ export function bundleSource(
 import type { Bundle } from ${JSON.stringify(types)};
 ${imports.join("\n")}
 ${runner === undefined ? "" : `import script from ${from(runner.script)};\nimport stateScript from ${from(runner.stateScript)};`}
-${skills === undefined ? "" : `import skills from ${from(skills.path)};\n`}${Object.keys(profiles).length === 0 ? "" : `const profiles = ${JSON.stringify(profiles)};\n`}export const bundle: Bundle = { ${Object.keys(profiles).length === 0 ? "" : "profiles, "}${skills === undefined ? "" : `skills: { ...${JSON.stringify(skills.skills)}, archive: skills }, `}${runner === undefined ? "" : `runner: { script, stateScript, compatibilityDate: "${COMPATIBILITY_DATE}" }, `}servlets: [${entries.join(", ")}] };
+${skills === undefined ? "" : `import skills from ${from(skills.path)};\n`}${Object.keys(profiles).length === 0 ? "" : `const profiles = ${JSON.stringify(profiles)};\n`}export const bundle: Bundle = { ${version === undefined ? "" : `version: ${JSON.stringify(version)}, `}${Object.keys(profiles).length === 0 ? "" : "profiles, "}${skills === undefined ? "" : `skills: { ...${JSON.stringify(skills.skills)}, archive: skills }, `}${runner === undefined ? "" : `runner: { script, stateScript, compatibilityDate: "${COMPATIBILITY_DATE}" }, `}servlets: [${entries.join(", ")}] };
 `;
 }
 

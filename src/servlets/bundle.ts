@@ -106,6 +106,8 @@ export interface Bundle extends Served {
   /** Those of the project, which no servlet has. */
   skills?: ServedSkills;
   profiles?: Profiles;
+  /** That of the project, as its package.json has it. */
+  version?: string;
   /** The scripts that run a servlet in an isolate of its own (see `src/bundle/runner-scripts.ts`). */
   runner?: { script: string; stateScript: string; compatibilityDate: string };
 }

@@ -123,7 +123,7 @@ const settingsSchema = z.object({
     z.optional(z.string()),
     z.transform((title) => (title?.trim() === "" ? undefined : title)),
   ),
-  /** Its version; that of this project by default. */
+  /** Its version; by default that of the project's `package.json`, else that of edge-servlets. */
   SERVER_VERSION: z._default(z.string(), VERSION),
   /** Its name in registries and on its [card](clients.md#how-a-server-is-found), such as `com.example/weather`; made of its host and name by default. */
   SERVER_REGISTERED: z.optional(

@@ -331,6 +331,17 @@ describe("configuration", () => {
     });
   });
 
+  test("has the version of the project, unless a setting names another", async () => {
+    const versionOf = async (env: object) => {
+      const server = createApp(createServer({ ...bundle, version: "3.1.4" }, env));
+      const body = { jsonrpc: "2.0", id: 1, method: "initialize", params: {} };
+      return answerOf(await post(body, {}, server));
+    };
+    const has = (version: string) => ({ result: { serverInfo: { version } } });
+    expect(await versionOf({})).toMatchObject(has("3.1.4"));
+    expect(await versionOf({ SERVER_VERSION: "4" })).toMatchObject(has("4"));
+  });
+
   test.each([
     [{ SERVER_ICONS: "{" }, /SERVER_ICONS/],
     [{ API_KEYS: '{"ci":"hunter2"}' }, /API_KEYS\.ci/],

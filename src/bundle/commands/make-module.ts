@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import * as z from "zod";
+import { jsonIn } from "../../core/text.ts";
 import { RUNS } from "../../settings/own-names.ts";
 import { manifestSchema } from "../../servlets/manifest.ts";
 import { missingIn } from "../../servlets/variables.ts";
@@ -82,7 +83,9 @@ export async function makeModule(
     const warnings = profiled === undefined ? [] : checkProfiles(profiled, members, skills);
     const before = told ?? (await readModule(values.out));
     const { profiles } = profiled ?? {};
-    const source = bundleSource(members, values.out, runner, { skills, profiles });
+    // The version of this repository is that of the software, which is the default.
+    const version = isInstalled ? await versionOfProject() : undefined;
+    const source = bundleSource(members, values.out, runner, { skills, profiles, version });
     await writeIfNew(values.out, source);
     if (isInstalled) await writeEntry(values.out, { inOneFile: isWarm });
     else {
@@ -140,4 +143,11 @@ async function lacking(members: readonly Member[]): Promise<string> {
   return missing.length === 0
     ? ""
     : ` Missing: ${missing.join("; ")}: set it in ${variablesFileIn(".")}.`;
+}
+
+/** The version in the package.json of a folder; undefined where that has none. */
+export async function versionOfProject(folder = "."): Promise<string | undefined> {
+  const bytes = await readIfThere(join(folder, "package.json"));
+  const { version } = (jsonIn(new TextDecoder().decode(bytes)) ?? {}) as { version?: unknown };
+  return typeof version === "string" && version !== "" ? version : undefined;
 }

@@ -1,4 +1,6 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { bundleSource, moduleChanges } from "../../../src/bundle/bundle-module.ts";
 import {
@@ -7,6 +9,7 @@ import {
   readProfiles,
   type ProfilesFile,
 } from "../../../src/bundle/profiles.ts";
+import { versionOfProject } from "../../../src/bundle/commands/make-module.ts";
 import { skillsIn } from "../../../src/bundle/skills.ts";
 import { bundling } from "./bundling.ts";
 import { servlet } from "./modules.ts";
@@ -190,6 +193,21 @@ test("profiles are in the module, and a change of them is told", () => {
   expect(moduleChanges(source("two"), source("one"))).toBe("profiles.json has changed");
   expect(moduleChanges(source("one"), source("one"))).toBeUndefined();
   expect(bundleSource([], "src/bundle.gen.ts")).not.toContain("profiles");
+});
+
+test("the project's version is in the module, where its package.json has one", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "version-"));
+  const versionIn = async (text: string) => {
+    await writeFile(join(folder, "package.json"), text);
+    return versionOfProject(folder);
+  };
+  expect(await versionOfProject(folder)).toBeUndefined();
+  for (const text of ["{", "null", "{}", '{"version": 1}', '{"version": ""}'])
+    expect(await versionIn(text)).toBeUndefined();
+  const version = await versionIn('{"version": "3.1.4"}');
+  expect(bundleSource([], "src/bundle.gen.ts", undefined, { version })).toContain(
+    'bundle: Bundle = { version: "3.1.4", ',
+  );
 });
 
 test("the schema for editors is the one that is checked", async () => {
