@@ -10,7 +10,7 @@ export interface BuildFiles {
 
 /** The build of a servlet. */
 export function buildOf(member: Member): BuildFiles {
-  const { found, dialect, prepared, parts, hash, startsOnce, neverWaits } = member;
+  const { found, dialect, prepared, parts, hash, startsOnce, neverWaits, mayAsk } = member;
   const { lists, definitions, archives, views, skills } = member;
   const { $schema: _, ...manifest } = found.manifest;
   const { path, wasm, base, patch, exports, unrestorable } = prepared;
@@ -22,7 +22,16 @@ export function buildOf(member: Member): BuildFiles {
   const files = Object.fromEntries(archives.map(({ host, digest }) => [host, digest]));
   const documents = Object.fromEntries(views.map((view) => [view.name, view.digest]));
   const restorable = unrestorable === undefined;
-  const known = { name: found.name, dialect, hash, startsOnce, restorable, neverWaits, exports };
+  const known = {
+    name: found.name,
+    dialect,
+    hash,
+    startsOnce,
+    restorable,
+    neverWaits,
+    mayAsk,
+    exports,
+  };
   const listed = { ...(lists && { lists }), ...(definitions && { definitions }) };
   return {
     build: {

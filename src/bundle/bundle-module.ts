@@ -25,7 +25,7 @@ export function bundleSource(
     ? "edge-servlets"
     : path(`${relative(dirname(out), "src") || "."}/servlets/bundle.ts`);
   const entries = members.map((member, at) => {
-    const { found, dialect, prepared, hash, startsOnce, neverWaits } = member;
+    const { found, dialect, prepared, hash, startsOnce, neverWaits, mayAsk } = member;
     const { lists, definitions, archives, views, skills: own } = member;
     const { $schema: _, ...manifest } = found.manifest;
     return `{
@@ -37,6 +37,7 @@ export function bundleSource(
   startsOnce: ${startsOnce},
   restorable: ${prepared.unrestorable === undefined},
   neverWaits: ${neverWaits},
+  mayAsk: ${mayAsk},
   hash: ${JSON.stringify(hash)},
   exports: ${JSON.stringify(prepared.exports)},
   manifest: ${JSON.stringify(manifest)},

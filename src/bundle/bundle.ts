@@ -34,7 +34,13 @@ import { viewDocuments, viewScripts, type ViewDocument } from "./views.ts";
 import { skillsIn, type SkillArchive } from "./skills.ts";
 import { buildWarnings } from "./toolchains.ts";
 import { inTurns } from "./work.ts";
-import { pluginNeverWaits, pythonNeverWaits, scriptNeverWaits } from "./waits.ts";
+import {
+  codeMayAsk,
+  pluginMayAsk,
+  pluginNeverWaits,
+  pythonNeverWaits,
+  scriptNeverWaits,
+} from "./waits.ts";
 
 /** One servlet of the bundle, and the facts for its row of the table. */
 export interface Member {
@@ -55,6 +61,8 @@ export interface Member {
   startsOnce: boolean;
   /** True if no call of it waits for a person, or for long. */
   neverWaits: boolean;
+  /** True if its code can ask the user. */
+  mayAsk: boolean;
   /** Host services that its start functions use if they run in each call; empty if they run once. */
   startAsks: string[];
   /** Its lists; absent if they are dynamic. */
@@ -242,6 +250,7 @@ async function makeReady(
     views,
     warnings,
     neverWaits: pluginNeverWaits({ wasm, dialect }, found.manifest),
+    mayAsk: pluginMayAsk(wasm),
     ...(remedy !== undefined && { remedy }),
   };
 }
@@ -328,6 +337,7 @@ async function makeTypeScript(
     mayAsk && (await snapshot(interpreter, { name: "servlet.js", text: watched }, cache, base));
   return loadedServlet(found, { interpreter, base, patch, output }, cache, {
     neverWaits: scriptNeverWaits(text, found.manifest),
+    mayAsk: codeMayAsk(text),
     bytes: Buffer.byteLength(text),
     warnings: asked ? warningsFor(asked.output) : [],
   });
@@ -344,6 +354,7 @@ async function makePython(
   const loaded = await loadPython(found.source.files[0]!, engine, cache, progress);
   return loadedServlet(found, { ...engine, ...loaded }, cache, {
     neverWaits: pythonNeverWaits(loaded, found.manifest),
+    mayAsk: codeMayAsk(loaded.text),
     bytes: Buffer.byteLength(loaded.text),
     warnings: [...loaded.warnings, ...chanceWarnings(loadedIn(loaded.output).asked)],
   });
@@ -359,7 +370,12 @@ async function loadedServlet(
     output,
   }: Snapshot & { interpreter: Prepared; base: NonNullable<Prepared["base"]> },
   cache: string,
-  { neverWaits, bytes, warnings }: { neverWaits: boolean; bytes: number; warnings: string[] },
+  {
+    neverWaits,
+    mayAsk,
+    bytes,
+    warnings,
+  }: { neverWaits: boolean; mayAsk: boolean; bytes: number; warnings: string[] },
 ): Promise<Ready> {
   const { exports, manifest } = loadedIn(output);
   const shown = withManifest(found, manifest);
@@ -376,6 +392,7 @@ async function loadedServlet(
       patch,
     },
     neverWaits,
+    mayAsk,
     size: { before: bytes, gzip: gzipBytes(patch) },
     warnings,
   };

@@ -16,6 +16,19 @@ const WAITING_PYTHON =
 const neverWaits = (text: string, names: RegExp, manifest: Manifest): boolean =>
   !keepsState(manifest) && manifest.may_call === undefined && !names.test(text);
 
+/** The names by which code asks the user: those of the kits, and of a result that asks. */
+const ASKING =
+  /\b(?:elicit(?!ation\/)\w*|askSecret|ask_(?:secret|user)|requestInput|input_required|inputRequests)\b/;
+
+/** True for a servlet in TypeScript or Python whose code can ask the user. */
+export const codeMayAsk = (text: string): boolean => ASKING.test(text);
+
+/** True for a plugin that imports a function by which it asks the user, or has the words of a result that asks. */
+export const pluginMayAsk = (wasm: Uint8Array<ArrayBuffer>): boolean =>
+  WebAssembly.Module.imports(new WebAssembly.Module(wasm)).some(({ name }) =>
+    ["create_elicitation", "request_input", "ask_client"].includes(name),
+  ) || Buffer.from(wasm.buffer, wasm.byteOffset, wasm.length).includes("input_required");
+
 /** True for a servlet in TypeScript that never waits. */
 export const scriptNeverWaits = (text: string, manifest: Manifest): boolean =>
   neverWaits(text, WAITING_SCRIPT, manifest);

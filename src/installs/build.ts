@@ -36,6 +36,7 @@ const buildSchema = once(() =>
     startsOnce: z.boolean(),
     restorable: z.boolean(),
     neverWaits: z.optional(z.boolean()),
+    mayAsk: z.optional(z.boolean()),
     exports: z.array(z.string()),
     manifest: object(),
     /** Absent if they are dynamic. */

@@ -4,7 +4,7 @@ import type { Json, Principal } from "../core/model.ts";
 import { oncePer } from "../core/once-per.ts";
 import { beginningOf } from "../core/text.ts";
 import { skillsOf } from "../mcp/wire/skills.ts";
-import { isForSearch, type Catalog, type ToolEntry } from "../servlets/catalog.ts";
+import { asksUser, isForSearch, type Catalog, type ToolEntry } from "../servlets/catalog.ts";
 import type { OwnTool } from "../servlets/own.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { CALL_TOOL, SEARCH_TOOL } from "../servlets/scopes.ts";
@@ -188,12 +188,14 @@ function textsOf(one: Findable): Record<keyof typeof BOOSTS, string> {
 }
 
 /** The needs of a call besides its arguments, in words. */
-function needsOf({ tool, servlet: { manifest }, own }: ToolEntry): string[] {
+function needsOf(entry: ToolEntry): string[] {
+  const { tool, servlet } = entry;
+  const { manifest } = servlet;
   const { readOnlyHint, destructiveHint } = tool.annotations ?? {};
   const mayDelete = readOnlyHint !== true && destructiveHint !== false;
   return [
     ...Object.keys(manifest.accounts ?? {}).map((one) => `the user's account at ${one}`),
-    ...(manifest.tools?.[own]?.asks === true ? ["may ask the user"] : []),
+    ...(asksUser(entry) ? ["may ask the user"] : []),
     ...(mayDelete ? ["may delete or overwrite"] : []),
   ];
 }

@@ -6,9 +6,8 @@ import { type Tool, isObject, type Json } from "../core/model.ts";
 import { beginningOf, printable, printableText } from "../core/text.ts";
 import { rulesOf } from "../schema/words.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
-import { isListed, shownOf, type Catalog, type ToolEntry } from "../servlets/catalog.ts";
+import { asksUser, isListed, shownOf, type Catalog, type ToolEntry } from "../servlets/catalog.ts";
 import { concernsOf, tokensOf } from "../servlets/concerns.ts";
-import type { Manifest } from "../servlets/manifest.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { isForModels } from "../servlets/views.ts";
 import { badge, emptyState, tableOf, type Tone } from "./components.ts";
@@ -223,7 +222,7 @@ function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
 }
 
 function toolEntry(entry: ToolEntry): Entry {
-  const { tool, own, servlet } = entry;
+  const { tool, servlet } = entry;
   const { name, title, annotations, description = "", inputSchema, outputSchema } = tool;
   const details = () =>
     html`${concernsOf(entry).map((one) => html`<p class="dim">Beware: ${words(one, 1000)}.</p>`)}
@@ -233,15 +232,17 @@ function toolEntry(entry: ToolEntry): Entry {
     const size = tokensOf(tool);
     return size === undefined ? "very many tokens" : `about ${size} tokens`;
   };
-  const badges = badgesOf(tool, own, servlet.manifest);
+  const badges = badgesOf(entry);
   return {
     ...{ kind: "tool", name, servlet, title: title ?? annotations?.title },
     ...{ about: description, badges, tokens, details },
   };
 }
 
-/** The tool's annotations and its servlet's manifest, in words. `own` is the tool's name in its servlet. */
-function badgesOf(tool: Tool, own: string, manifest: Manifest): Badge[] {
+/** The tool's annotations and its servlet's manifest, in words. */
+function badgesOf(entry: ToolEntry): Badge[] {
+  const { tool, servlet } = entry;
+  const { manifest } = servlet;
   const { annotations = {}, execution } = tool;
   const { readOnlyHint, destructiveHint, openWorldHint } = annotations;
   const accounts = Object.keys(manifest.accounts ?? {});
@@ -250,7 +251,7 @@ function badgesOf(tool: Tool, own: string, manifest: Manifest): Badge[] {
       readOnlyHint !== true && destructiveHint === true,
       { text: "may delete or overwrite", tone: "warn", isListed: true },
     ],
-    [manifest.tools?.[own]?.asks === true, { text: "may ask you", isListed: true }],
+    [asksUser(entry), { text: "may ask you", isListed: true }],
     [
       accounts.length > 0,
       {

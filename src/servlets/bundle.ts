@@ -22,6 +22,8 @@ export interface PreparedServlet {
   restorable?: boolean;
   /** True if no call of it waits for a person, or for long; absent where that is not known. */
   neverWaits?: boolean;
+  /** True if its code can ask the user; absent where that is not known. */
+  mayAsk?: boolean;
   /** SHA-256 of the digests of the module and its patches, in hex. */
   hash: string;
   exports: readonly string[];

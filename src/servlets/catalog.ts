@@ -246,6 +246,10 @@ export function shownOf(tools: Iterable<ToolEntry>): ToolEntry[] {
   return [...others, ...own.filter((one) => canWait || one.own !== GET_RESULT)];
 }
 
+/** True if a tool may ask the user: as its manifest says, or else as the code of its servlet could. */
+export const asksUser = ({ servlet, own }: ToolEntry): boolean =>
+  servlet.manifest.tools?.[own]?.asks ?? servlet.mayAsk === true;
+
 /** True for the tools by which others are found and called. */
 export const isForSearch = ({ servlet, own }: EntrySource): boolean =>
   servlet.name === SERVER_SERVLET && (own === SEARCH_TOOL || own === CALL_TOOL);

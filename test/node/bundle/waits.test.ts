@@ -37,6 +37,8 @@ test("servlets in TypeScript that mention no way to wait", async () => {
   });
   const names = members.filter(({ neverWaits }) => neverWaits).map(({ found }) => found.name);
   expect(names).toEqual(["plain"]);
+  const asking = members.filter(({ mayAsk }) => mayAsk).map(({ found }) => found.name);
+  expect(asking.toSorted()).toEqual(["form", "returned"]);
 });
 
 test("plugins that import nothing that waits, keep no state and return no question", async () => {
@@ -72,4 +74,5 @@ test("plugins that import nothing that waits, keep no state and return no questi
   });
   const names = members.filter(({ neverWaits }) => neverWaits).map(({ found }) => found.name);
   expect(names).toEqual(["plain"]);
+  expect(members.filter(({ mayAsk }) => mayAsk).map(({ found }) => found.name)).toEqual(["asking"]);
 });

@@ -35,7 +35,7 @@ test("README.md is short", () => {
 });
 
 test("docs/self-hosting.md has every option of npm start", async () => {
-  const [, usage] = /const USAGE = `([^`]*)`/.exec(await readFile("src/host/start.ts", "utf8"))!;
+  const [, usage] = /const USAGE = `([^`]*)`/.exec(await readFile("src/host/options.ts", "utf8"))!;
   const options = usage!.match(/^--[a-z-]+/gm)!;
   expect(options.length).toBeGreaterThan(9);
   const table = textOf("docs/self-hosting.md")

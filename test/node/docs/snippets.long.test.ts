@@ -30,7 +30,7 @@ const SECURED = {
   OTC_JWT_SECRET: OTC_SECRET,
 };
 
-const startSource = await readFile("src/host/start.ts", "utf8");
+const startSource = await readFile("src/host/options.ts", "utf8");
 await mkdir(".bundle", { recursive: true });
 const FOLDER = await mkdtemp(".bundle/docs-");
 let servers: [open: Served, secured: Served];

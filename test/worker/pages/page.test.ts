@@ -13,17 +13,17 @@ import { modern } from "../server.ts";
 type Json = Record<string, any>;
 
 /** A server with one servlet, whose tool is this. */
-const serverWith = (tool: Json, manifest: Json = {}) => {
+const serverWith = (tool: Json, manifest: Json = {}, more: Json = {}) => {
   const hello = bundle.servlets.find(({ name }) => name === "hello")!;
   const [greet] = hello.lists!.tools;
   const tools = [{ ...greet!, ...tool }] as NonNullable<typeof hello.lists>["tools"];
-  const servlet = { ...hello, lists: { ...hello.lists!, tools }, manifest };
+  const servlet = { ...hello, lists: { ...hello.lists!, tools }, manifest, ...more };
   return createApp(createServer({ servlets: [servlet] }, env));
 };
 
 /** The page of the tool. */
-const pageOf = async (tool: Json, manifest: Json = {}) =>
-  browser(serverWith(tool, manifest)).fetch(
+const pageOf = async (tool: Json, manifest: Json = {}, more: Json = {}) =>
+  browser(serverWith(tool, manifest, more)).fetch(
     `/?${String(new URLSearchParams({ tool: tool["name"] ?? "greet" }))}`,
   );
 
@@ -161,6 +161,14 @@ describe("the start page", () => {
     // Booleans: a failure need not print megabytes.
     expect(/Clients list \d+ more/.test(text)).toBe(true);
     expect(html.includes('data-name="greet"')).toBe(true);
+  });
+
+  test("says of a tool whose servlet's code can ask that it may, unless its manifest says otherwise", async () => {
+    const badge = "may ask you";
+    expect((await pageOf({}, {}, { mayAsk: true })).text).toContain(badge);
+    expect((await pageOf({}, {}, { mayAsk: false })).text).not.toContain(badge);
+    const tools = { greet: { asks: false } };
+    expect((await pageOf({}, { tools }, { mayAsk: true })).text).not.toContain(badge);
   });
 
   test("says in words what a tool may do, and what it needs", async () => {
