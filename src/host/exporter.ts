@@ -15,7 +15,9 @@ export function exporterOf(
   { file, compatibilityDate }: { file: string; compatibilityDate: string },
 ): { services: Struct[]; worker: Struct } | undefined {
   if (settingsIn(variables).endpoint === undefined) return undefined;
-  const names = Object.keys(variables).filter((name) => name.startsWith("OTEL_"));
+  const names = Object.keys(variables).filter(
+    (name) => name.startsWith("OTEL_") || ["SERVER_NAME", "SERVER_VERSION"].includes(name),
+  );
   const exporter = workerService({
     name: "exporter",
     files: [file],

@@ -100,6 +100,7 @@ export function traceSettings(env: object): TraceSettings {
   const endpoint =
     data.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? (base && `${base.replace(/\/$/, "")}/v1/traces`);
   const { OTEL_SERVICE_NAME: name } = data;
+  const { SERVER_NAME: own = "", SERVER_VERSION: version = "" } = env as Record<string, string>;
   const all = [...data.OTEL_EXPORTER_OTLP_HEADERS, ...data.OTEL_EXPORTER_OTLP_TRACES_HEADERS];
   const sent = new Map(all.map(([header, value]) => [header.toLowerCase(), value]));
   // The exporter says itself in what form it sends.
@@ -108,6 +109,7 @@ export function traceSettings(env: object): TraceSettings {
     endpoint: data.OTEL_SDK_DISABLED.toLowerCase() === "true" ? undefined : endpoint,
     headers: [...sent],
     resource: [
+      ...attributesOf({ "service.name": own, "service.version": version }),
       ...data.OTEL_RESOURCE_ATTRIBUTES,
       ...(name === undefined ? [] : [["service.name", name] satisfies [string, string]]),
     ],
@@ -115,6 +117,10 @@ export function traceSettings(env: object): TraceSettings {
     ratio: data.OTEL_TRACES_SAMPLER_ARG,
   };
 }
+
+/** Those that have a value. */
+const attributesOf = (all: Record<string, string>): [string, string][] =>
+  Object.entries(all).filter(([, value]) => value !== "");
 
 /** Whether a trace that begins here is exported. The answer depends only on its id, so that all agree. */
 export function sampledAnew({ sampler, ratio }: TraceSettings, traceId: string): boolean {

@@ -31,6 +31,20 @@ test("variables of OpenTelemetry say where traces go", () => {
   });
 });
 
+test("a server has its own name and version in traces, unless the variables of OpenTelemetry name others", () => {
+  const own = { SERVER_NAME: "weather", SERVER_VERSION: "1.2" };
+  const named = [
+    ["service.name", "weather"],
+    ["service.version", "1.2"],
+  ];
+  expect(traceSettings(own).resource).toEqual(named);
+  expect(traceSettings({ SERVER_NAME: "" }).resource).toEqual([]);
+  const last = (settings: object) =>
+    new Map(traceSettings({ ...own, ...settings }).resource).get("service.name");
+  expect(last({ OTEL_RESOURCE_ATTRIBUTES: "service.name=a" })).toBe("a");
+  expect(last({ OTEL_RESOURCE_ATTRIBUTES: "service.name=a", OTEL_SERVICE_NAME: "b" })).toBe("b");
+});
+
 test.each([
   ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318"],
   ["OTEL_TRACES_SAMPLER", "sometimes"],
