@@ -4,7 +4,7 @@ import * as z from "zod";
 import { limits } from "../core/limits.ts";
 import type { Lists, ToolDefinition } from "../core/model.ts";
 import { define } from "../otc/definitions.ts";
-import { merge, overlapsIn, type Catalog } from "../servlets/catalog.ts";
+import { clashRemedy, merge, overlapsIn, type Catalog } from "../servlets/catalog.ts";
 import { concernsOf } from "../servlets/concerns.ts";
 import { dialectOf, dialects, type DialectName } from "../servlets/dialects.ts";
 import { describeFailure, KIND_NAMES, NO_ENTRIES } from "../servlets/servlet.ts";
@@ -559,7 +559,7 @@ export function catalogOf(members: readonly Member[]): Catalog {
       );
     }
     throw new Refusal(
-      `${places.get(second)}: ${places.get(first)} also has ${name} (${kind}): give one of them a "prefix" in servlet.json, or skip it there`,
+      `${places.get(second)}: ${places.get(first)} also has ${name} (${kind}): ${clashRemedy(kind)}`,
     );
   });
 }

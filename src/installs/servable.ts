@@ -6,7 +6,7 @@ import { Fault } from "../core/errors.ts";
 import { isObject } from "../core/model.ts";
 import { Schema, SchemaError } from "../schema/schema.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
-import { merge, overlapsIn } from "../servlets/catalog.ts";
+import { clashRemedy, merge, overlapsIn } from "../servlets/catalog.ts";
 import { keepsState, manifestSchema, type Manifest } from "../servlets/manifest.ts";
 import { once } from "../core/once.ts";
 import { NO_ENTRIES } from "../servlets/servlet.ts";
@@ -182,7 +182,7 @@ export function refuseClashes(build: Build, servlets: readonly PreparedServlet[]
       }
       throw new Fault(
         "conflict",
-        `The servlet ${first} also has ${name} (${kind}): give ${second} a "prefix" in servlet.json, or skip it there.`,
+        `The servlet ${first} also has ${name} (${kind}): ${clashRemedy(kind, second)}.`,
       );
     });
   } catch (error) {

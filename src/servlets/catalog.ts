@@ -84,6 +84,15 @@ export interface Clash {
   servlets: [string, string];
 }
 
+/** What to do about a clash of two servlets: a prefix is for names, and changes no URI. */
+export function clashRemedy(kind: Clash["kind"], servlet = "one of them"): string {
+  if (kind === "tools" || kind === "prompts")
+    return `give ${servlet} a "prefix" in servlet.json, or skip it there`;
+  const [what, skip] =
+    kind === "resources" ? ["URI", "skip_resources"] : ["template", "skip_resource_templates"];
+  return `change the ${what} in ${servlet}, or skip it by "${skip}" in servlet.json`;
+}
+
 /**
  * Merges the lists of servlets: renames and skips entries as manifests say, and skips those that the filter refuses.
  * `shown` are the servlets of which not only `versions` has entries.

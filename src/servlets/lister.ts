@@ -2,7 +2,7 @@ import { isRecent } from "../core/recent.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { PreparedServlet, Served } from "./bundle.ts";
-import { joinedCatalogs, merge, type Catalog, type Clash } from "./catalog.ts";
+import { clashRemedy, joinedCatalogs, merge, type Catalog, type Clash } from "./catalog.ts";
 import type { Deployment, Viewer } from "./deployment.ts";
 import { keepsState } from "./manifest.ts";
 import type { EntryFilter } from "./profiles.ts";
@@ -115,7 +115,7 @@ export class Lister {
       const text =
         first === second
           ? `two of its ${kind} are listed as ${name}, and the second is hidden. Rename one of them in the servlet`
-          : `its ${kind} entry ${name} is hidden by that of ${first}. Give one of them a prefix in servlet.json`;
+          : `its ${kind} entry ${name} is hidden by that of ${first}: ${clashRemedy(kind)}`;
       if (filter === undefined) deployment.log(second, "warn", text);
     };
     const all = await Promise.all(listed);

@@ -169,6 +169,11 @@ describe("lists", () => {
       .replace("list_tools", "list_resource_templates")
       .replace('(export "call_tool")', '(export "call_tool") (export "read_resource")');
 
+  const resources = (uri: string) =>
+    servlet(JSON.stringify({ resources: [{ uri, name: "r" }] }))
+      .replace("list_tools", "list_resources")
+      .replace('(export "call_tool")', '(export "call_tool") (export "read_resource")');
+
   test("a scheme with the name of another servlet is told of", async () => {
     const [diary, prying] = await bundle({
       "diary.wat": lists("t").replace('"call_tool")', '"call_tool") (export "read_resource")'),
@@ -196,6 +201,23 @@ describe("lists", () => {
     await expect(bundle(both)).rejects.toThrow(
       /b\.wat: .*a\.wat also has same \(tools\).*"prefix"/,
     );
+  });
+
+  test("two servlets with the same URI or template: a prefix would not help, and is not suggested", async () => {
+    const wat = (kind: "resources" | "templates") =>
+      kind === "templates" ? templates("docs://{id}") : resources("docs://one");
+    for (const [kind, what, skip] of [
+      ["templates", "template", "skip_resource_templates"],
+      ["resources", "URI", "skip_resources"],
+    ] as const) {
+      const both = bundle({ "a.wat": wat(kind), "b/b.wat": wat(kind) });
+      const message = `change the ${what} in one of them, or skip it by "${skip}" in servlet.json`;
+      await expect(both).rejects.toThrow(message);
+      await expect(both).rejects.not.toThrow("prefix");
+      const skipped = { "b/servlet.json": JSON.stringify({ [skip]: ["docs:.*"] }) };
+      const files = { "a.wat": wat(kind), "b/b.wat": wat(kind), ...skipped };
+      expect(await bundle(files)).toHaveLength(2);
+    }
   });
 
   test("a prefix or a skip sets them apart", async () => {
