@@ -32,7 +32,7 @@ export const sessionFailures = (
 
 /**
  * An asker that interrupts the call until its client answers. It first uses answers that the client sent in advance,
- * each once. If the client does not support one of the asks, it is asked none.
+ * each once, but none for a consent: nobody has read what it is to. If the client does not support one of the asks, it is asked none.
  */
 export function inputAsker({
   client,
@@ -44,7 +44,8 @@ export function inputAsker({
   return (asks) => {
     const failures = unaskable(asks, client);
     if (Object.keys(failures).length > 0) return Promise.resolve(failures);
-    const unused = Object.fromEntries(Object.entries(responses).filter(([key]) => !used.has(key)));
+    const isUsable = (key: string) => !used.has(key) && asks[key]?.isConsent !== true;
+    const unused = Object.fromEntries(Object.entries(responses).filter(([key]) => isUsable(key)));
     const given = fittingAnswers(asks, unused, Date.now());
     for (const key of Object.keys(given)) used.add(key);
     if (isComplete(asks, given)) return Promise.resolve(given);

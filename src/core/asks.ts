@@ -9,6 +9,8 @@ export interface Ask {
   timeoutMs?: number;
   /** Unix time in ms after which the user has cancelled; absent until the client can see the ask. */
   deadline?: number;
+  /** True for a question of the server itself whether something may be done: answers that came before it was asked do not count. */
+  isConsent?: true;
 }
 
 /** Modes of elicitations that the server itself answers: a kept secret or a connected account, or the page for it. */

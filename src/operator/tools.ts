@@ -146,7 +146,7 @@ async function agreement(
 ): Promise<true | string> {
   const requestedSchema = { type: "object", properties: {} };
   const asks = {
-    agree: { method: "elicitation/create", params: { message, requestedSchema } },
+    agree: { method: "elicitation/create", params: { message, requestedSchema }, isConsent: true },
   } as const;
   try {
     const known = input?.state === state ? input.responses : undefined;

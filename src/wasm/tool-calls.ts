@@ -67,7 +67,12 @@ async function confirmed(
   for (const name of unasked) guest.unasked.add(name);
   if (question === "") return {};
   const params = { message: question, requestedSchema: { type: "object", properties: {} } };
-  const { allow } = await sendAsks(guest, { allow: { method: "elicitation/create", params } });
+  const asked = { method: "elicitation/create", params } as const;
+  const { allow } = await sendAsks(
+    guest,
+    { allow: asked },
+    { allow: { ...asked, isConsent: true } },
+  );
   if (allow !== undefined && "failed" in allow)
     return { refusal: `The user could not be asked whether to allow it: ${allow.message}` };
   if (allow?.result["action"] !== "accept") return { refusal: "The user has not allowed it." };

@@ -6,6 +6,7 @@ import { bundle } from "../../bundle.gen.ts";
 import { call as callByOtc, failureOf, serverOf as otcServerOf } from "../otc/client.ts";
 import { profiled } from "../profiles.ts";
 import {
+  begin,
   beginTool,
   callOf,
   goOn,
@@ -79,6 +80,25 @@ describe("what is destructive", () => {
         /^error: ToolCallError declined\nToolCallError: .*has not allowed/,
       );
       expect(await run("(await tools.list_notes()).notes.length")).toBe("1");
+    },
+  );
+
+  test(
+    "is not allowed by an answer that came before the question",
+    { timeout: TIMEOUT },
+    async () => {
+      const { sent, run } = await caller(1);
+      const allowed = { action: "accept", content: {} };
+      const inputResponses = { allow: allowed, one: allowed, agree: allowed };
+      const params = { name: "run_code", arguments: { code: DELETE }, inputResponses };
+      const round = await begin("tools/call", params, sent);
+      const [key] = Object.keys(round.requests);
+      expect(round.requests[key!].params.message).toContain("Allow it?");
+      expect(await run("(await tools.list_notes()).notes.length")).toBe("1");
+      const other = { inputResponses: { [key!]: allowed } };
+      const { result } = await goOn(round, {}, other);
+      expect(result!["isError"]).toBeUndefined();
+      expect(await run("(await tools.list_notes()).notes.length")).toBe("0");
     },
   );
 
