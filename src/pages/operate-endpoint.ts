@@ -155,7 +155,7 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
       return confirm(`Revoke the key ${its}`, lines, { name: its, key }, `Revoke ${its}`);
     }
     case "ask-restore": {
-      const { scopes, name: its } = await keyOf(key, acting);
+      const { scopes, name: its } = await restorable(key, acting);
       const lines = [
         `The key is valid again within seconds, and may call: ${scopesInWords(scopes)}.`,
         "Do not restore a key that somebody else may have: make a new one.",
@@ -177,7 +177,7 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
       return done(`Revoked the key ${revoked}.`);
     }
     case "restore": {
-      const { name: restored } = await keyOf(key, acting);
+      const { name: restored } = await restorable(key, acting);
       await recordsIn(keyRecords).restore(key);
       return done(`Restored the key ${restored}.`);
     }
@@ -259,9 +259,10 @@ const SCOPES_CHARACTERS = 2000;
 /** The key that a form describes, and its secret, which is kept nowhere. Throws `invalid_params` about a field. */
 async function newKey(
   form: URLSearchParams,
-  { name: maker, scopes: own }: Principal,
-  { settings: { SCOPES = {} }, authenticator }: Pick<Operated, "settings" | "authenticator">,
+  operator: Principal,
+  of: Pick<Operated, "settings" | "authenticator">,
 ) {
+  const { SCOPES = {} } = of.settings;
   const field = (one: string) => form.get(one)?.trim() ?? "";
   const demand = (isRight: boolean, of: string, message: string) => {
     if (!isRight) throw new Fault("invalid_params", message, { data: { field: of } });
@@ -280,27 +281,59 @@ async function newKey(
     "scopes",
     `${unknown} is no scope. Each is servlet:tool, in which * stands for anything, or a name that SCOPES has.`,
   );
-  const beyond = beyondOwn(scopes ?? ["*:*"], own, SCOPES);
+  const expires = days === "" ? null : Date.now() + Number(days) * DAY_MS;
+  const beyond = beyondOperator({ scopes, expires }, operator, of);
   demand(
-    beyond === undefined,
+    beyond?.scope === undefined,
     "scopes",
-    `Your own key does not grant ${beyond}, so a key that you make cannot. Leave it out, or ask the owner of this server.`,
+    `Your own key does not grant ${beyond?.scope}, so a key that you make cannot. Leave it out, or ask the owner of this server.`,
   );
   demand(
     days === "" || (Number(days) >= 1 && Number(days) <= 3660),
     "days",
     "The days of a key are a number from 1 to 3660, or none.",
   );
-  const expires = days === "" ? null : Date.now() + Number(days) * DAY_MS;
-  const { expires: end = Infinity } = authenticator.keys.named(maker) ?? {};
   demand(
-    (expires ?? Infinity) <= end,
+    beyond?.end === undefined,
     "days",
-    `Your own key expires ${timeAgo(end)}, and a key that you make cannot last longer. Give fewer days, or sign in with a key that lasts longer.`,
+    `Your own key expires ${timeAgo(beyond?.end ?? 0)}, and a key that you make cannot last longer. Give fewer days, or sign in with a key that lasts longer.`,
   );
   const random = crypto.getRandomValues(new Uint8Array(32));
   const secret = KEY_PREFIX + random.toBase64({ alphabet: "base64url", omitPadding: true });
-  return { secret, made: { key: await hexDigest(secret), name, scopes, expires, maker } };
+  return {
+    secret,
+    made: { key: await hexDigest(secret), name, scopes, expires, maker: operator.name },
+  };
+}
+
+/**
+ * What a key with these scopes (`*:*` without any) and this end (Unix ms) has beyond its operator's own: a scope, or a later
+ * end than `end`. Undefined if nothing.
+ */
+function beyondOperator(
+  { scopes, expires }: { scopes?: readonly string[] | null; expires?: number | null },
+  { name, scopes: own }: Principal,
+  { settings: { SCOPES = {} }, authenticator }: Pick<Operated, "settings" | "authenticator">,
+): { scope?: string; end?: number } | undefined {
+  const scope = beyondOwn(scopes ?? ["*:*"], own, SCOPES);
+  if (scope !== undefined) return { scope };
+  const { expires: end = Infinity } = authenticator.keys.named(name) ?? {};
+  return (expires ?? Infinity) > end ? { end } : undefined;
+}
+
+/** The key with this hash, which this operator may restore. Throws `insufficient_scope` where it may do more than their own, `invalid_params`. */
+async function restorable(key: string, acting: Acting) {
+  const found = await keyOf(key, acting);
+  const beyond = beyondOperator(found, acting.visit.person.principal, acting);
+  if (beyond === undefined) return found;
+  const why =
+    beyond.scope === undefined
+      ? `expires ${timeAgo(beyond.end!)}, before this one`
+      : `does not grant ${beyond.scope}`;
+  throw new Fault(
+    "forbidden",
+    `Your own key ${why}, so you cannot restore ${found.name}. Ask the owner of this server.`,
+  );
 }
 
 /** The patterns among these scopes that fit nothing that is offered now; undefined where that is not known. */

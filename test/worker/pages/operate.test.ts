@@ -390,6 +390,30 @@ test.each([
   expect(text).toContain(why ?? "is not kept");
 });
 
+test.each([
+  ["wide-17", "grant *:*"],
+  ["narrow-17", undefined],
+])(
+  "a revoked key that may do more than its operator's own is not restored by it: %s",
+  async (name, why) => {
+    const server = await served(["narrow", "boss-17", "narrow-17"], ["wide-17"]);
+    const boss = await signedIn(server, "boss-17");
+    const asked = await boss.send(PATH, formWith((await boss.fetch(PATH)).html, `Revoke ${name}`));
+    await boss.send(PATH, formWith(asked.html, `Revoke ${name}`));
+    await eventually(async () => expect((await send(server, name, "tools/list")).status).toBe(401));
+    const narrow = await signedIn(server, "narrow");
+    const form = formWith((await narrow.fetch(PATH)).html, `Restore ${name}`);
+    const said = await narrow.send(PATH, form);
+    const done = await narrow.send(PATH, { ...form, do: "restore" });
+    expect([said.text, done.text].map((text) => text.includes(why ?? "does not"))).toEqual([
+      why !== undefined,
+      why !== undefined,
+    ]);
+    const status = async () => (await send(server, name, "tools/list")).status;
+    await eventually(async () => expect(await status()).toBe(why === undefined ? 200 : 401));
+  },
+);
+
 test("what operators did is noted for a while, and no more than there is room for", async () => {
   const usage = env.USAGE!.getByName("acts");
   const act = { by: "b".repeat(1000), how: "page" as const, what: "\u202e".repeat(1000) };
