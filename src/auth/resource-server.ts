@@ -3,6 +3,7 @@ import { decodeJwt, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from "jos
 import type { Issuer } from "../settings/oauth-settings.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
+import { printable } from "../core/text.ts";
 import type { Fetch } from "./fetch-json.ts";
 import { issuerKeys } from "./issuer-keys.ts";
 import { isSameEndpoint } from "./metadata.ts";
@@ -73,6 +74,9 @@ export function resourceServer(issuers: readonly Issuer[], fetch: Fetch): Verify
   };
 }
 
+/** The types of access tokens in their header; most issuers write JWT. https://www.rfc-editor.org/rfc/rfc9068#section-2.1 */
+const ACCESS_TOKEN = /^(application\/)?(at\+)?jwt$/i;
+
 const invalid = (message: string, cause?: unknown) => new Fault("unauthorized", message, { cause });
 
 /** The unverified issuer of a token. */
@@ -93,12 +97,17 @@ async function verified(
   { whole, profile }: Resources,
 ): Promise<{ claims: JWTPayload; isForProfile: boolean }> {
   try {
-    const { payload } = await jwtVerify(token, issuer.keys, {
+    const { payload, protectedHeader } = await jwtVerify(token, issuer.keys, {
       issuer: issuer.issuer,
       algorithms: issuer.algorithms,
       clockTolerance: limits.clockToleranceMs / 1000,
       requiredClaims: ["exp", "sub"],
     });
+    const { typ = "JWT" } = protectedHeader;
+    if (!ACCESS_TOKEN.test(typ))
+      throw invalid(`This is a token of the type ${printable(typ)}. Send an access token.`);
+    if (typeof payload.sub !== "string" || payload.sub.trim() === "")
+      throw invalid("The access token names nobody: its `sub` is empty. Request another.");
     const isMadeFor = (resource: string) =>
       [payload.aud].flat().some((one) => isFor(one ?? "", resource));
     // An audience that is configured is that of the whole server.

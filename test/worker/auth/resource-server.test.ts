@@ -34,6 +34,29 @@ test.each([{ nonce: "n" }, { at_hash: "h" }])("an ID token is none: %j", async (
   expect(answer).toMatchObject({ status: 401, message: expect.stringContaining("ID token") });
 });
 
+test.each(["logout+jwt", "dpop+jwt", "id_token+jwt", "application/secevent+jwt"])(
+  "a token of the type %s is no access token",
+  async (typ) => {
+    internet(pagesOf(key));
+    const answer = await come(await tokenOf(key, {}, { typ }));
+    expect(answer).toMatchObject({ status: 401, message: expect.stringContaining(typ) });
+  },
+);
+
+test.each(["JWT", "jwt", "application/at+jwt", "AT+JWT", undefined])(
+  "an access token may say that its type is %s",
+  async (typ) => {
+    internet(pagesOf(key));
+    expect(await come(await tokenOf(key, {}, { typ }))).toMatchObject({ status: 200 });
+  },
+);
+
+test.each(["", " "])("a token whose subject is %j names nobody", async (sub) => {
+  internet(pagesOf(key));
+  const answer = await come(await tokenOf(key, { sub }));
+  expect(answer).toMatchObject({ status: 401, message: expect.stringContaining("`sub`") });
+});
+
 describe("a good token", () => {
   test("names its issuer and subject", async () => {
     internet(pagesOf(key));
