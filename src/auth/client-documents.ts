@@ -92,7 +92,7 @@ function checkUrl(id: string): void {
   const isPlain =
     // `URL` normalises dot segments, upper case and a default port.
     url?.href === id && !url.username && !url.password && !id.includes("#") && url.port === "";
-  if (isPlain && !isPrivate(url.hostname.replace(/\.+$/, ""))) return;
+  if (isPlain && !isPrivate(url.hostname)) return;
   throw new Fault(
     "invalid_request",
     "The client_id is not a valid URL of a metadata document. Use https, a public host without a port, a path and no fragment.",

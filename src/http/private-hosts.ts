@@ -7,7 +7,9 @@ import ipaddr from "ipaddr.js";
 export function isPrivate(host: string): boolean {
   const address = addressIn(host);
   if (address !== undefined) return !isPublic(address);
-  return !host.includes(".") || LOCAL_NAMES.test(host);
+  // A dot at its end says that the name is whole.
+  const name = host.replace(/\.+$/, "");
+  return !name.includes(".") || LOCAL_NAMES.test(name);
 }
 
 /** True for this machine, as `isPrivate`: a loopback address, or a name under `localhost`. */
