@@ -49,12 +49,38 @@ export interface ApiOptions {
 }
 
 /**
- * Parameters and members by name. Lists repeat their name, objects become JSON; what is `undefined` is left out.
+ * Parameters and members by name. Lists repeat their name, objects become JSON; `undefined` and `null` are left out.
  *
  * @example
  * const query: Values = { state: "open", label: ["bug", "help"], since: undefined };
  */
 export type Values = Readonly<Record<string, unknown>>;
+
+/**
+ * How a list or an object is written, in the words of OpenAPI. Without `style` it is `form`, and `explode` is `true` for `form`
+ * alone: lists repeat their name, and the members of an object are parameters of their own.
+ * https://spec.openapis.org/oas/v3.1.1.html#style-values
+ *
+ * @example
+ * const ids: Style = { explode: false }; // ids=1,2,3
+ */
+export interface Style {
+  style?: "form" | "spaceDelimited" | "pipeDelimited" | "deepObject";
+  explode?: boolean;
+  /** True if characters such as `/` and `:` are sent as they are. */
+  allowReserved?: boolean;
+}
+
+/**
+ * How a member of a form is written: in a style, or with this content type, which parts of `multipart` carry and which makes
+ * JSON of lists.
+ *
+ * @example
+ * const picture: Encoding = { contentType: "image/png" };
+ */
+export interface Encoding extends Style {
+  contentType?: string;
+}
 
 /**
  * The parts of a request besides its path, of which at most one is the body, and how its answer is read.
@@ -64,20 +90,30 @@ export type Values = Readonly<Record<string, unknown>>;
  */
 export interface ApiRequest {
   query?: Values;
+  /** Lists and objects are written with commas. */
   headers?: Values;
+  /** The styles of parameters of `query` and `headers`, by their names. */
+  styles?: Readonly<Record<string, Style>>;
   /** A body as JSON. */
   json?: unknown;
   /** A body as `application/x-www-form-urlencoded`. */
   form?: Values;
-  /** A body as `multipart/form-data`; bytes are files. */
+  /** A body as `multipart/form-data`; bytes are files, and objects are JSON. */
   multipart?: Values;
+  /** How members of `form` and `multipart` are written, by their names. */
+  encoding?: Readonly<Record<string, Encoding>>;
   /** A body as it is; `headers` has its content-type. */
   body?: string | Uint8Array<ArrayBuffer>;
   /** The only members of the answer to keep, such as `id` or `items.user.login`; lists are gone through. All by default. */
   fields?: readonly string[] | undefined;
-  /** The `next` of an earlier answer, in place of `query`. */
+  /** The `next` of an earlier answer: it takes the place of `query`, or is the parameter `nextIn` of it. */
   next?: string | undefined;
-  /** The member that names the next page, such as `meta.next_cursor`. By default the header `Link` does. */
+  /** The parameter that takes `next` where that is a cursor. */
+  nextIn?: string;
+  /**
+   * The member that names the next page, such as `meta.next_cursor`; of a list its last item is meant (`data.id`). By default the
+   * header `Link` does.
+   */
   nextAt?: string;
   /** True for a request without credentials. */
   anonymous?: boolean;
@@ -147,7 +183,7 @@ export function path(
   parts: TemplateStringsArray,
   ...values: (string | number | boolean | readonly (string | number | boolean)[])[]
 ): string {
-  const encoded = values.map((value) => [value].flat().map(encodeURIComponent).join(","));
+  const encoded = values.map((value) => [value].flat().map(percentEncoded).join(","));
   const whole = String.raw({ raw: parts }, ...encoded);
   const isOther = encoded.includes("") || /(^|\/)(\.|%2e){1,2}([/?#]|$)/i.test(whole);
   if (!isOther) return whole;
@@ -185,20 +221,25 @@ interface Sent {
 async function send(options: ApiOptions, context: Context, { method, to, request }: Sent) {
   const { name, url, account } = options;
   const headers = new Headers({ accept: "application/json", ...options.headers });
-  for (const [key, value] of pairsOf(request.headers)) headers.set(key, value);
-  const query = request.next === undefined ? pairsOf(request.query) : pairsIn(request.next);
+  for (const [key, value] of Object.entries(request.headers ?? {})) {
+    const text = headerOf(value, styleOf(key, request.styles));
+    if (text !== undefined) headers.set(key, text);
+  }
+  const query = queryOf(request);
   if (!request.anonymous) {
     for (const key of options.keys ?? []) {
       const value = await keyOf(key, name, context);
       if (key.as === "bearer") headers.set("authorization", `Bearer ${value}`);
       else if (key.as === "basic") headers.set("authorization", `Basic ${base64(value)}`);
       else if ("header" in key.as) headers.set(key.as.header, value);
-      else query.push([key.as.query, value]);
+      else query.push({ name: key.as.query, values: [value] });
     }
   }
   const body = bodyOf(request, headers);
-  const search = query.map(([key, value]) => `${encodeURIComponent(key)}=${encoded(value)}`);
-  const address = `${url}${to}${search.length > 0 ? `?${search.join("&")}` : ""}`;
+  // The query of a URL has that of the path.
+  const below = isCursor(request) ? to : to.split("?")[0]!;
+  const search = query.length === 0 ? "" : (below.includes("?") ? "&" : "?") + urlEncoded(query);
+  const address = `${url}${below}${search}`;
   const given = account === undefined || request.anonymous ? {} : { account };
   for (let waits = 0; ; waits++) {
     const response = await context.fetch(address, { method, headers, body, ...given });
@@ -208,8 +249,16 @@ async function send(options: ApiOptions, context: Context, { method, to, request
   }
 }
 
-/** Encodes a value of the query, but not its commas, which separate the items of a list. */
-const encoded = (value: string) => encodeURIComponent(value).replaceAll("%2C", ",");
+/** False for the query of a URL, which takes the place of all parameters. */
+const isCursor = ({ next, nextIn }: ApiRequest): boolean =>
+  next === undefined || (nextIn !== undefined && !next.startsWith("?"));
+
+function queryOf(request: ApiRequest): Pair[] {
+  const { query, styles, next, nextIn } = request;
+  if (next === undefined) return pairsOf(query, styles);
+  if (isCursor(request)) return pairsOf({ ...query, [nextIn!]: next }, styles);
+  return [...new URLSearchParams(next)].map(([name, value]) => ({ name, values: [value] }));
+}
 
 const base64 = (text: string) => new TextEncoder().encode(text).toBase64();
 
@@ -229,37 +278,162 @@ function waitOf({ status, headers }: Answer): number | undefined {
   return Number.isNaN(wait) ? undefined : Math.max(wait, 0);
 }
 
-/** Names with values as text; a list gives a pair for each of its items. */
-const pairsOf = (values: Values = {}): [string, string][] =>
-  Object.entries(values).flatMap(([key, value]) =>
-    [value]
-      .flat()
-      .filter((one) => one !== undefined && one !== null)
-      .map((one): [string, string] => [key, textOf(one)]),
+/** A parameter: the texts of its value, and what is between them. */
+interface Pair {
+  name: string;
+  values: string[];
+  by?: string;
+  isReserved?: boolean | undefined;
+}
+
+const styleOf = <T extends Style>(name: string, all: Readonly<Record<string, T>> = {}) =>
+  Object.hasOwn(all, name) ? all[name] : undefined;
+
+/** The parameters that these values become, each in its style. */
+const pairsOf = (values: Values = {}, styles?: Readonly<Record<string, Encoding>>): Pair[] =>
+  Object.entries(values)
+    .filter(([, value]) => isThere(value))
+    .flatMap(([name, value]) => pairsIn(name, value, styleOf(name, styles)));
+
+/** An empty list or object is no parameter. https://www.rfc-editor.org/rfc/rfc6570#section-2.3 */
+function pairsIn(name: string, value: unknown, own: Encoding | undefined): Pair[] {
+  const { style = "form", explode = style === "form", allowReserved: isReserved } = own ?? {};
+  const pairs = (members: readonly (readonly [string, string])[]) =>
+    members.map(([key, text]): Pair => ({ name: key, values: [text], isReserved }));
+  const repeated = (items: readonly string[]) => pairs(items.map((item) => [name, item]));
+  if (own?.contentType !== undefined) return repeated(textsAs(own.contentType, value));
+  if (own === undefined || typeof value !== "object") return repeated(itemsOf(value));
+  if (style === "deepObject") return pairs(membersIn(deepObject({ [name]: value })));
+  const members = isObject(value) ? membersIn(value) : undefined;
+  if (explode) return members ? pairs(members) : repeated(itemsOf(value));
+  const items = members?.flat() ?? itemsOf(value);
+  return items.length === 0 ? [] : [{ name, values: items, by: DELIMITERS[style], isReserved }];
+}
+
+/** What is between the items of a list that does not repeat its name, as it is in a URL. */
+const DELIMITERS = { form: ",", spaceDelimited: "%20", pipeDelimited: "%7C" } as const;
+
+const isThere = (value: unknown) => value !== undefined && value !== null;
+
+/** The texts of a value's items. */
+const itemsOf = (value: unknown): string[] => [value].flat().filter(isThere).map(textOf);
+
+const membersIn = (value: Values): [string, string][] =>
+  Object.entries(value)
+    .filter(([, one]) => isThere(one))
+    .map(([key, one]) => [key, textOf(one)]);
+
+/** The value of a header; lists and objects in the style `simple`, which has no encoding here. */
+function headerOf(value: unknown, { explode = false }: Style = {}): string | undefined {
+  const items = isObject(value)
+    ? membersIn(value).map((pair) => pair.join(explode ? "=" : ","))
+    : itemsOf(value);
+  return items.length === 0 ? undefined : items.join(",");
+}
+
+const urlEncoded = (pairs: readonly Pair[]): string =>
+  pairs
+    .map(({ name, values, by = ",", isReserved }) => {
+      const texts = values.map(isReserved ? reservedEncoded : percentEncoded);
+      return `${percentEncoded(name)}=${texts.join(by)}`;
+    })
+    .join("&");
+
+/** Encodes all but the unreserved characters. https://www.rfc-editor.org/rfc/rfc6570#section-3.2.1 */
+const percentEncoded = (text: string | number | boolean): string =>
+  encodeURIComponent(text).replaceAll(
+    /[!'()*]/g,
+    (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`,
   );
 
-const pairsIn = (search: string): [string, string][] => [...new URLSearchParams(search)];
+/** Encodes all but the reserved characters that have no meaning of their own in a query, and what is encoded already. */
+const reservedEncoded = (text: string): string =>
+  text
+    .split(/(%[\dA-Fa-f]{2})/)
+    .map((part, at) =>
+      at % 2 === 1 ? part : encodeURI(part).replaceAll(/[#&+=]/g, encodeURIComponent),
+    )
+    .join("");
 
 const textOf = (value: unknown): string =>
   typeof value === "string" ? value : JSON.stringify(value);
 
-function bodyOf({ json, form, multipart, body }: ApiRequest, headers: Headers) {
-  const ofType = (type: string, text: string) => {
+/** The texts of a value with this content type: one of JSON, or one for each item of a list. */
+const textsAs = (type: string, value: unknown): string[] =>
+  /[/+]json(;|$)/i.test(type) ? [JSON.stringify(value)] : itemsOf(value);
+
+function bodyOf({ json, form, multipart, body, encoding }: ApiRequest, headers: Headers) {
+  const ofType = <T>(type: string, content: T) => {
     if (!headers.has("content-type")) headers.set("content-type", type);
-    return text;
+    return content;
   };
   if (json !== undefined) return ofType("application/json", JSON.stringify(json));
   if (form !== undefined) {
-    const pairs = pairsOf(form).map((pair) => pair.map(encodeURIComponent).join("="));
-    return ofType("application/x-www-form-urlencoded", pairs.join("&"));
+    return ofType("application/x-www-form-urlencoded", urlEncoded(pairsOf(form, encoding)));
   }
   if (multipart === undefined) return body;
-  const data = new FormData();
-  for (const [key, value] of Object.entries(multipart)) {
-    if (value instanceof Uint8Array) data.append(key, new Blob([value.slice()]), key);
-    else for (const [, text] of pairsOf({ [key]: value })) data.append(key, text);
+  const boundary = `----edge-servlets-${crypto.randomUUID()}`;
+  const parts = Object.entries(multipart).flatMap(([name, value]) =>
+    partsOf(name, value, styleOf(name, encoding)),
+  );
+  const bytes = parts.flatMap((part) => bytesOf(part, boundary));
+  bytes.push(new TextEncoder().encode(`--${boundary}--\r\n`));
+  return ofType(`multipart/form-data; boundary=${boundary}`, joined(bytes));
+}
+
+/** A part of a form, which is a file if it is bytes. */
+interface Part {
+  name: string;
+  content: string | Uint8Array;
+  type?: string | undefined;
+}
+
+/** The parts of a member. https://spec.openapis.org/oas/v3.1.1.html#encoding-multipart-media-types */
+function partsOf(name: string, value: unknown, own: Encoding | undefined): Part[] {
+  const type = own?.contentType;
+  if (own !== undefined && type === undefined) {
+    return pairsIn(name, value, own).map(({ name: key, values, by = "" }) => ({
+      name: key,
+      content: values.join(decodeURIComponent(by)),
+    }));
   }
-  return data;
+  const items = [value].flat().filter(isThere);
+  if (type !== undefined && !items.some((one) => one instanceof Uint8Array)) {
+    return items.length === 0
+      ? []
+      : textsAs(type, value).map((content) => ({ name, content, type }));
+  }
+  return items.map((one): Part => {
+    if (one instanceof Uint8Array) {
+      return { name, content: one, type: type ?? "application/octet-stream" };
+    }
+    const isJson = typeof one === "object";
+    return { name, content: textOf(one), type: isJson ? "application/json" : undefined };
+  });
+}
+
+/** A part as it is sent. `FormData` would make a file of each part that has a content type. */
+function bytesOf({ name, content, type }: Part, boundary: string): Uint8Array[] {
+  const encode = (text: string) => new TextEncoder().encode(text);
+  const quoted = `"${name.replaceAll(/[\r\n"]/g, encodeURIComponent)}"`;
+  const file = typeof content === "string" ? "" : `; filename=${quoted}`;
+  const kind = type === undefined ? "" : `\r\nContent-Type: ${type}`;
+  const disposition = `Content-Disposition: form-data; name=${quoted}${file}`;
+  return [
+    encode(`--${boundary}\r\n${disposition}${kind}\r\n\r\n`),
+    typeof content === "string" ? encode(content) : content,
+    encode("\r\n"),
+  ];
+}
+
+function joined(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.length;
+  }
+  return whole;
 }
 
 /** The error for a request that the API refused, with the API's own message if it has one. */
@@ -310,7 +484,7 @@ async function resultOf(
   // Some APIs answer 200 to what they refuse.
   if (isObject(value) && value["ok"] === false)
     throw new ToolError(`${name} refused: ${messageIn(value) || textOf(value)}`);
-  const next = nextOf(value, response, request.nextAt, keys);
+  const next = nextOf(value, response, request, keys);
   const wanted = request.fields?.map((field) => field.split("."));
   // A tool with the argument `fields` passes it on, also if its caller gave none.
   const takesFields = "fields" in request && !wanted;
@@ -339,33 +513,43 @@ function fileOf(bytes: Uint8Array, { headers, url }: Answer): ContentBlock {
 function nextOf(
   value: unknown,
   { headers }: Answer,
-  at: string | undefined,
+  { nextAt, nextIn }: ApiRequest,
   keys: readonly ApiKey[],
 ): string | undefined {
   const found =
-    at === undefined
+    nextAt === undefined
       ? /<([^>]*)>[^,<]*;\s*rel="?next\b/i.exec(headers.get("link") ?? "")?.[1]
-      : memberAt(value, at);
-  if (typeof found !== "string" || found === "") return undefined;
-  if (at !== undefined && !/^(https?:\/\/|\/|\?)/.test(found)) return found;
+      : cursorAt(value, nextAt);
+  if (found === undefined || found === "") return undefined;
+  if (nextAt !== undefined && !/^(https?:\/\/|\/|\?)/.test(found)) return found;
   const isKey = (pair: string) =>
     keys.some(
       ({ as }) =>
         typeof as === "object" && "query" in as && new URLSearchParams(pair).has(as.query),
     );
   const [, query] = /\?([^#]*)/.exec(found) ?? [];
-  return query
-    ?.split("&")
-    .filter((pair) => !isKey(pair))
-    .join("&");
+  // A slash may begin a cursor in base64, and the mark says that this is none.
+  if (query === undefined) return nextIn === undefined ? undefined : found;
+  const rest = query.split("&").filter((pair) => !isKey(pair));
+  return (nextIn === undefined ? "" : "?") + rest.join("&");
 }
 
-/** The member of this name, which may have dots (`@odata.nextLink`), or at the end of this path of names. */
-function memberAt(value: unknown, at: string): unknown {
-  if (isObject(value) && at in value) return value[at];
-  return at
-    .split(".")
-    .reduce<unknown>((inner, name) => (isObject(inner) ? inner[name] : undefined), value);
+/** Members that say whether there are more pages. */
+const MORE = /^(more|has_?more|has_?next(_?page)?)$/i;
+
+/** The cursor or URL at this path of names, unless the answer, or an object on the way, says that there is no more. */
+function cursorAt(value: unknown, at: string): string | undefined {
+  // A name may have dots, such as `@odata.nextLink`.
+  const names = isObject(value) && at in value ? [at] : at.split(".");
+  let inner = value;
+  for (const name of names) {
+    const one: unknown = Array.isArray(inner) ? inner.at(-1) : inner;
+    if (!isObject(one)) return undefined;
+    if (Object.entries(one).some(([key, flag]) => flag === false && MORE.test(key)))
+      return undefined;
+    inner = one[name];
+  }
+  return typeof inner === "number" ? String(inner) : typeof inner === "string" ? inner : undefined;
 }
 
 /** A value with only these members; `fields` are paths of names. */

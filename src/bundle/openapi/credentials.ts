@@ -1,4 +1,5 @@
 /** Chooses the credentials of a servlet among the security schemes of a description. */
+import type { Json } from "../../core/model.ts";
 import type { Description, SecurityRequirement, SecurityScheme } from "./description.ts";
 import type { Operation } from "./operations.ts";
 import { snake } from "./words.ts";
@@ -7,7 +8,7 @@ export interface Credentials {
   /** The names of the chosen schemes, sorted; empty if there are none. */
   schemes: readonly string[];
   /** The caller's account; `settings` is for the server's `ACCOUNTS`. */
-  account?: { name: string; scopes: string[]; settings: object };
+  account?: { name: string; scopes: string[]; settings: Json };
   keys: { secret: string; as: string | object }[];
   /** Schemes of the description that were not chosen. */
   others: string[];
@@ -92,7 +93,7 @@ function rankOf(scheme: SecurityScheme | undefined): number {
 }
 
 /** The provider of an account by this scheme, as the server's `ACCOUNTS` has it; undefined if the scheme has none. */
-function accountBy({ type, flows, openIdConnectUrl }: SecurityScheme): object | undefined {
+function accountBy({ type, flows, openIdConnectUrl }: SecurityScheme): Json | undefined {
   if (type === "openIdConnect" && openIdConnectUrl !== undefined) {
     return { issuer: openIdConnectUrl.replace(/\/\.well-known\/.*$/, "") };
   }

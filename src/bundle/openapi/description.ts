@@ -51,20 +51,26 @@ export interface OperationObject {
   servers?: ApiServer[];
 }
 
-export interface Parameter {
+/** How a value is serialised. https://spec.openapis.org/oas/v3.1.1.html#encoding-object */
+export interface Encoding {
+  contentType?: string;
+  style?: string;
+  explode?: boolean;
+  allowReserved?: boolean;
+}
+
+export interface Parameter extends Omit<Encoding, "contentType"> {
   name: string;
   in: "path" | "query" | "header" | "cookie";
   description?: string;
   required?: boolean;
-  style?: string;
-  explode?: boolean;
   schema?: unknown;
   content?: Record<string, MediaType>;
 }
 
 export interface MediaType {
   schema?: unknown;
-  encoding?: Record<string, { style?: string }>;
+  encoding?: Record<string, Encoding>;
 }
 
 export interface RequestBody {
@@ -161,8 +167,9 @@ export class Description {
     const queue: unknown[] = [paths, schemes];
     const outside = new Set<string>();
     const known = new Set<string>();
+    const seen = new Set<object>();
     for (const value of queue) {
-      for (const reference of referencesIn(value)) {
+      for (const reference of referencesIn(value, seen)) {
         if (known.has(reference)) continue;
         known.add(reference);
         if (!reference.startsWith("#/")) {
@@ -181,7 +188,9 @@ export class Description {
       }
     }
     if (outside.size > 0) throw this.#elsewhere([...outside]);
-    const { errors = [] } = await new Validator({ allErrors: true }).validate(part);
+    // Formats are left out: the addresses of providers are often templates, which are no URLs.
+    const validator = new Validator({ allErrors: true, validateFormats: false });
+    const { errors = [] } = await validator.validate(part);
     if (typeof errors === "string")
       throw new Refusal(`${this.from}: it is not valid OpenAPI ${openapi}: ${errors}`);
     // Where several forms are allowed, each gives an error: the deepest is about the form that was meant.
@@ -229,12 +238,14 @@ function dropExtensions(document: Json): void {
   }
 }
 
-/** All references in a value, at any depth. */
-function referencesIn(value: unknown): string[] {
+/** All references in a value, at any depth, but not in objects that were seen before. */
+function referencesIn(value: unknown, seen: Set<object>): string[] {
   const found: string[] = [];
   const inner: unknown[] = [value];
   for (const one of inner) {
-    if (Array.isArray(one)) inner.push(...(one as unknown[]));
+    if (typeof one !== "object" || one === null || seen.has(one)) continue;
+    seen.add(one);
+    if (Array.isArray(one)) for (const item of one as unknown[]) inner.push(item);
     if (!isObject(one)) continue;
     if (typeof one["$ref"] === "string") found.push(one["$ref"]);
     for (const [key, member] of Object.entries(one)) {

@@ -10,7 +10,7 @@ import {
   type OperationObject,
   type PathItem,
 } from "./description.ts";
-import { nameWithin, snake } from "./words.ts";
+import { FreeNames, nameWithin, snake } from "./words.ts";
 
 /** A servlet with more tools is more than a model can choose from. */
 const MOST_TOOLS = 40;
@@ -35,7 +35,7 @@ export interface Choice {
 /** All operations of a description, with the names of their tools, which begin with the servlet's. */
 export function operationsOf(description: Description, servlet: string): Operation[] {
   const prefix = `${snake(servlet)}_`;
-  const names = new Set<string>();
+  const names = new FreeNames();
   return Object.entries(description.document.paths).flatMap(([path, given]) => {
     const item = isObject(given) ? description.resolved<PathItem>(given) : {};
     return HTTP_METHODS.flatMap((method) => {
@@ -45,11 +45,11 @@ export function operationsOf(description: Description, servlet: string): Operati
       const own =
         snake(typeof operationId === "string" ? operationId : "") || snake(`${method} ${path}`);
       const whole = own.startsWith(prefix) ? own : `${prefix}${own}`;
-      let name = nameWithin(whole, NAME_CHARACTERS);
-      for (let count = 2; names.has(name); count++) {
-        name = `${nameWithin(whole, NAME_CHARACTERS - 1 - String(count).length)}_${count}`;
-      }
-      names.add(name);
+      const short = nameWithin(whole, NAME_CHARACTERS);
+      const name = names.take(short, short, (count) => {
+        const end = `_${count}`;
+        return `${nameWithin(whole, NAME_CHARACTERS - end.length)}${end}`;
+      });
       return [{ method, path, name, item, object }];
     });
   });
@@ -108,7 +108,7 @@ function pathsOf(operations: readonly Operation[]): [string, number][] {
   const beginningsOf = (length: number) =>
     countsOf(
       operations.map(({ path }) => {
-        const parts = path.replaceAll(/\{[^}]*\}/g, "*").split("/");
+        const parts = path.replaceAll(/\{[^{}]*\}/g, "*").split("/");
         return `${parts.slice(0, length + 1).join("/")}${parts.length > length + 1 ? "/*" : ""}`;
       }),
     );

@@ -1,4 +1,4 @@
-/** Recognises how an answer leads to its next page: by the header `Link`, a URL in it, or a cursor. */
+/** Recognises how an answer leads to its next page: by the header `Link`, a URL in it, a cursor, or its last item. */
 import type { ResponseObject } from "./description.ts";
 import type { Schemas } from "./schemas.ts";
 
@@ -9,15 +9,38 @@ export interface Paging {
   cursor?: string;
 }
 
-/** Names of members that lead to the next page, and of objects that these may be in. */
-const NEXT =
-  /^(@odata\.)?(next([-_]?(cursor|page[-_]?token|token|link|url|page|key|marker))?|continue|cursor)$/i;
-const AROUND = /^(response_)?meta(data)?$|pag(e|ing|ination)|^_?links$|cursor/i;
-/** Of those members, the ones that are URLs. */
-const URLS = /^(@odata\.)?next([-_]?(link|url))?$/i;
-/** Names of parameters that take a cursor. */
-const CURSORS =
-  /^(\$?(skip)?token|cursor|page[-_]?token|next[-_]?(token|cursor)|after|continue|marker|start[-_]?cursor|page\[(cursor|after)\])$/i;
+/** Objects that members about pages are in. */
+const AROUND =
+  /^(response_?)?meta(data)?$|pag(e|ing|ination)|^_?links$|cursors?$|^next$|^(data|result)$/i;
+/** The most levels at which a member about pages is. */
+const DEEPEST = 3;
+
+/** Members with the URL of the next page: paths in lower case, without punctuation in names. */
+const URLS =
+  /(^|\.)(odata)?next(link|url|uri|pageurl|pagelink|href)?$|(^|\.)next\.(href|url|uri|link)$/;
+
+/** Members that are cursors, and the parameters that take them; first what says that it is the next one. */
+const CURSORS: readonly (readonly [member: RegExp, parameter: RegExp])[] = [
+  [/(^|\.)next$/, /^page(number)?$/],
+  [/^offset$/, /^offset$/],
+  [
+    /(^|\.)next.*(cursor|token|key|marker|page)$|(^|\.)(continue|continuationtoken|cursor|nextid|next)$/,
+    /token$|cursor$|^(continue|after|afterid|next|nextid|marker|pageinfo|pageafter|startkey|exclusivestartkey|startingafter|startafter|scrollid|position)$/,
+  ],
+  [
+    /(^|\.)(endcursor|aftercursor|lastid|lastevaluatedkey)$|(^|\.)(cursors|page)\.after$|^marker$/,
+    /cursor$|^(after|afterid|pageafter|startingafter|startafter|marker|exclusivestartkey)$/,
+  ],
+];
+
+/** True for a member that is the next value of a parameter by its name: `next_offset` or `next.offset` of `offset`. */
+const isNextOf = (member: string, parameter: string): boolean =>
+  !/limit|size|count/.test(parameter) &&
+  ["next", "next.", "nextpage."].some((before) => `.${member}`.endsWith(`.${before}${parameter}`));
+
+/** A flag that there are more pages, beside a list whose last item's id is the cursor. */
+const MORE = /^(has_?)?more$/i;
+const AFTER_ID = /^(starting_?after|start_?after|after|after_?id)$/i;
 
 interface Named {
   key: string;
@@ -35,27 +58,70 @@ export function pagingOf(
     (name) => name.toLowerCase() === "link",
   );
   if (hasLink) return {};
-  const at = nextIn(answer, schemas);
-  if (at === undefined) return undefined;
-  const cursor = parameters.find(({ key, place }) => place === "query" && CURSORS.test(key))?.key;
-  const isUrl = URLS.test(at.slice(at.startsWith("@") ? 0 : at.lastIndexOf(".") + 1));
-  if (cursor !== undefined && !/link|url/i.test(at)) return { at, cursor };
-  return isUrl ? { at } : undefined;
+  const members = membersOf(answer, schemas);
+  const query = parameters.filter(({ place }) => place === "query").map(({ key }) => key);
+  for (const cursor of query) {
+    const found = members.find(({ at }) => isNextOf(plain(at), plain(cursor)));
+    if (found !== undefined) return { at: found.at, cursor };
+  }
+  const url = members.find(({ at }) => URLS.test(plain(at)));
+  const isUrl = url?.format === "uri" || /link|ur[il]|href/.test(plain(url?.at ?? ""));
+  if (url !== undefined && isUrl) return { at: url.at };
+  for (const [member, parameter] of CURSORS) {
+    const cursor = query.find((key) => parameter.test(plain(key)));
+    const found = members.find(({ at }) => member.test(plain(at)));
+    if (cursor !== undefined && found !== undefined) return { at: found.at, cursor };
+  }
+  if (url !== undefined) return { at: url.at };
+  return lastItemOf(answer, query, schemas);
 }
 
-/** The member of an answer that leads to the next page, as a path of names. */
-function nextIn(answer: unknown, schemas: Schemas): string | undefined {
-  const { properties, references } = schemas.shapeOf(answer);
-  const isText = (schema: unknown) =>
-    ["string", "any"].includes(schemas.shapeOf(schema, references).type);
-  const own = Object.keys(properties).find((name) => NEXT.test(name) && isText(properties[name]));
-  if (own !== undefined) return own;
-  for (const name of Object.keys(properties).filter((one) => AROUND.test(one))) {
-    const inner = schemas.shapeOf(properties[name], references);
-    const found = Object.keys(inner.properties).find(
-      (one) => NEXT.test(one) && isText(inner.properties[one]),
-    );
-    if (found !== undefined) return `${name}.${found}`;
+const plain = (name: string) => name.toLowerCase().replaceAll(/[^a-z\d.]|^@odata\./g, "");
+
+interface Member {
+  /** Its path of names. */
+  at: string;
+  format: unknown;
+}
+
+/** The members of an answer that are texts or numbers and may be about pages, the outer ones first. */
+function membersOf(answer: unknown, schemas: Schemas): Member[] {
+  const found: Member[] = [];
+  let level = [{ schema: answer, before: "", references: [] as readonly string[] }];
+  for (let depth = 0; depth < DEEPEST; depth++) {
+    const inner: typeof level = [];
+    for (const { schema, before, references } of level) {
+      const around = schemas.shapeOf(schema, references);
+      for (const [name, one] of Object.entries(around.properties)) {
+        const { type, keywords } = schemas.shapeOf(one, around.references);
+        const at = `${before}${name}`;
+        const isNumber = type === "integer" || type === "number";
+        if (type === "string" || type === "any" || (isNumber && /next|last/i.test(at)))
+          found.push({ at, format: keywords["format"] });
+        if (type === "object" && AROUND.test(name))
+          inner.push({ schema: one, before: `${at}.`, references: around.references });
+      }
+    }
+    level = inner;
   }
-  return undefined;
+  return found;
+}
+
+/** The id of the last item of the answer's only list, where the answer says whether there are more. */
+function lastItemOf(
+  answer: unknown,
+  query: readonly string[],
+  schemas: Schemas,
+): Paging | undefined {
+  const { properties, references } = schemas.shapeOf(answer);
+  const cursor = query.find((key) => AFTER_ID.test(key));
+  const lists = Object.entries(properties).filter(
+    ([, one]) => schemas.shapeOf(one, references).type === "array",
+  );
+  if (cursor === undefined || lists.length !== 1) return undefined;
+  if (!Object.keys(properties).some((name) => MORE.test(name))) return undefined;
+  const [name, list] = lists[0]!;
+  const { keywords, references: inner } = schemas.shapeOf(list, references);
+  const hasId = "id" in schemas.shapeOf(keywords["items"], inner).properties;
+  return hasId ? { at: `${name}.id`, cursor } : undefined;
 }

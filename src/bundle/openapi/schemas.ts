@@ -1,7 +1,8 @@
 /** Writes the schemas of an OpenAPI description as code for zod. */
 import { isObject, type Json } from "../../core/model.ts";
+import { shortened } from "../../core/text.ts";
 import type { Description } from "./description.ts";
-import { componentName, sentences } from "./words.ts";
+import { componentName, FreeNames, sentences } from "./words.ts";
 
 /** The most members of all objects in one tool's input; beyond them, inner objects are written without their members. */
 const MOST_MEMBERS = 120;
@@ -40,11 +41,21 @@ export interface Shape {
   references: readonly string[];
 }
 
+/** What the description of an argument says besides its schema. */
+export interface About {
+  /** A text in place of the schema's own. */
+  description?: string | undefined;
+  /** What the API calls it. */
+  original?: string;
+}
+
 export class Schemas {
   readonly #description: Description;
+  readonly #names = new FreeNames(RESERVED);
   /** Components whose code is written once, by reference; `times` is how often each is used. */
   readonly #used = new Map<string, { name: string; code: string; times: number }>();
   readonly #sizes = new Map<string, number>();
+  readonly #circular = new Map<string, boolean>();
   /** How many schemas the one that is written is in. */
   #level = 0;
   /** Where the code accepts more than the description does, and why. */
@@ -156,7 +167,7 @@ export class Schemas {
   codeOf(
     schema: unknown,
     depth: number,
-    description?: string,
+    about: About = {},
     references: readonly string[] = [],
   ): string {
     const reference = referenceIn(schema);
@@ -166,7 +177,7 @@ export class Schemas {
       return described("z.looseObject({})", `Another ${name}, like the one around it`);
     }
     const shape = this.shapeOf(schema, references);
-    const text = this.describe(shape, description);
+    const text = this.describe(shape, about);
     this.#level++;
     const bare =
       reference !== undefined && this.#isReusable(reference, shape)
@@ -176,10 +187,14 @@ export class Schemas {
     return described(nullable(bare, shape), text);
   }
 
+  /** The code of a schema without its description. */
+  bareCodeOf(schema: unknown): string {
+    return this.#bare(this.shapeOf(schema), 0);
+  }
+
   /** The code of a shape without its description, and without `nullable`. */
   #bare(shape: Shape, depth: number): string {
-    const inner = (one: unknown, deeper: number) =>
-      this.codeOf(one, deeper, undefined, shape.references);
+    const inner = (one: unknown, deeper: number) => this.codeOf(one, deeper, {}, shape.references);
     const { keywords, values } = shape;
     if (this.#level > MOST_NESTED) return "z.unknown()";
     switch (shape.type) {
@@ -226,7 +241,7 @@ export class Schemas {
     const more = keywords["additionalProperties"];
     if (members.length === 0) {
       return isObject(more) && Object.keys(more).length > 0 && depth > 0
-        ? `z.record(z.string(), ${this.codeOf(more, depth - 1, undefined, references)})`
+        ? `z.record(z.string(), ${this.codeOf(more, depth - 1, {}, references)})`
         : "z.looseObject({})";
     }
     if (depth === 0) {
@@ -234,10 +249,26 @@ export class Schemas {
       return "z.looseObject({})";
     }
     const lines = members.map(([name, one]) => {
-      const code = this.codeOf(one, depth - 1, undefined, references);
+      const code = this.codeOf(one, depth - 1, {}, references);
       return `${JSON.stringify(name)}: ${required.has(name) ? code : `z.optional(${code})`},`;
     });
-    return `z.object({\n${lines.join("\n")}\n})`;
+    const code = `{\n${lines.join("\n")}\n}`;
+    return isClosed({ keywords })
+      ? `z.strictObject(${code})`
+      : this.openObject(code, more ?? true, depth, references);
+  }
+
+  /** The code of an object with these members; with `more`, also with others of that schema, where `true` is any. */
+  openObject(
+    members: string,
+    more: unknown,
+    depth: number,
+    references: readonly string[] = [],
+  ): string {
+    if (more === undefined) return `z.object(${members})`;
+    const isAny = !isObject(more) || Object.keys(more).length === 0 || depth === 0;
+    if (isAny) return `z.looseObject(${members})`;
+    return `z.catchall(z.object(${members}), ${this.codeOf(more, depth - 1, {}, references)})`;
   }
 
   /** True for a component of moderate size: its code is written once, however often it is used. */
@@ -248,6 +279,12 @@ export class Schemas {
   }
 
   #isCircular(reference: string): boolean {
+    const known = this.#circular.get(reference) ?? this.#leadsToItself(reference);
+    this.#circular.set(reference, known);
+    return known;
+  }
+
+  #leadsToItself(reference: string): boolean {
     const queue: unknown[] = [this.shapeOf({ $ref: reference })];
     const known = new Set<string>();
     for (const one of queue) {
@@ -271,10 +308,8 @@ export class Schemas {
       known.times++;
       return mark(reference);
     }
-    const names = new Set([...this.#used.values()].map(({ name }) => name));
     const base = componentName(reference);
-    let name = base;
-    for (let count = 2; names.has(name) || RESERVED.has(name); count++) name = `${base}${count}`;
+    const name = this.#names.take(base, base, (count) => `${base}${count}`);
     const entry = { name, code: "", times: 1 };
     this.#used.set(reference, entry);
     entry.code = this.#bare(shape, DEEPEST);
@@ -303,7 +338,10 @@ export class Schemas {
   }
 
   /** The description of a value, with its default and whatever of its form the code does not check. */
-  describe({ keywords, values }: Shape, description?: string): string | undefined {
+  describe(
+    { keywords, values }: Pick<Shape, "keywords" | "values">,
+    { description, original }: About = {},
+  ): string | undefined {
     const own = description ?? keywords["description"];
     const text = sentences(typeof own === "string" ? own : "", DESCRIPTION);
     const { default: usual, format, pattern } = keywords;
@@ -326,6 +364,7 @@ export class Schemas {
     if (typeof pattern === "string" && pattern.length <= 40 && values.length === 0) {
       more.push(`Must match ${pattern}.`);
     }
+    if (original !== undefined) more.push(`\`${shortened(original, 100)}\` in the API.`);
     if (more.length === 0) return text || undefined;
     const ended = text === "" || /[.!?:]$/.test(text) ? text : `${text}.`;
     return `${ended} ${more.join(" ")}`.trim();
@@ -364,6 +403,10 @@ const mark = (reference: string) => `${MARK}${reference}${MARK}`;
 
 const referenceIn = (schema: unknown): string | undefined =>
   isObject(schema) && typeof schema["$ref"] === "string" ? schema["$ref"] : undefined;
+
+/** True for an object that may have no members but those that its schema names. */
+export const isClosed = ({ keywords }: Pick<Shape, "keywords">): boolean =>
+  keywords["additionalProperties"] === false || keywords["unevaluatedProperties"] === false;
 
 function typeOf(
   { values, choices, properties, keywords }: Omit<Shape, "type">,

@@ -1,5 +1,6 @@
 /** Writes a servlet in TypeScript with a tool for each operation of an API: manifest, code and test. */
 import { format } from "oxfmt";
+import type { Json } from "../../core/model.ts";
 import { DOCS } from "../own.ts";
 import { Refusal } from "../refusal.ts";
 import { accessOf, chosenCredentials, type Credentials } from "./credentials.ts";
@@ -13,7 +14,7 @@ import {
 import { chosenFrom, operationsOf, type Choice, type Operation } from "./operations.ts";
 import { Schemas } from "./schemas.ts";
 import { LeftOut, toolOf, type GeneratedTool } from "./tool.ts";
-import { sentences, snake } from "./words.ts";
+import { FreeNames, sentences, snake } from "./words.ts";
 
 /** A servlet that was written. */
 export interface GeneratedServlet {
@@ -90,7 +91,7 @@ async function written(name: string, from: string, choice: Choice): Promise<Gene
           (note) => `  ${note}`,
         ),
       ),
-      ...signInNotes(name, credentials),
+      ...signInNotes(name, credentials, description, server),
     ],
   };
 }
@@ -109,7 +110,8 @@ const listed = (notes: readonly string[]): string[] => [
 
 /** The path items of these operations, without their other operations. */
 function itemsOf(operations: readonly Operation[]): Record<string, PathItem> {
-  const items: Record<string, PathItem> = {};
+  // Without a prototype, which a path could name.
+  const items = Object.create(null) as Record<string, PathItem>;
   for (const { path, method, item, object } of operations) {
     items[path] ??= Object.fromEntries(
       Object.entries(item).filter(([key]) => !(HTTP_METHODS as readonly string[]).includes(key)),
@@ -145,7 +147,19 @@ function serverOf({ from, base, document }: Description, notes: string[]): strin
 }
 
 const filled = ({ url, variables = {} }: ApiServer): string =>
-  url.replaceAll(/\{([^}]+)\}/g, (whole, name: string) => variables[name]?.default ?? whole);
+  url.replaceAll(/\{([^{}]+)\}/g, (whole, name: string) =>
+    Object.hasOwn(variables, name) ? variables[name]!.default : whole,
+  );
+
+/** The addresses of a provider: relative ones are the server's, and templates have the values of its variables. */
+function addressesOf(settings: Json, { document }: Description, server: string): Json {
+  const variables = Object.assign({}, ...(document.servers ?? []).map((one) => one.variables));
+  const entries = Object.entries(settings).map(([key, address]) => {
+    const url = filled({ url: String(address), variables });
+    return [key, /^[\w+.-]+:/.test(url) ? url : (URL.parse(url, server)?.href ?? url)] as const;
+  });
+  return Object.fromEntries(entries);
+}
 
 /** The name of the API in messages: its title, or the servlet's name if the title is about the description. */
 function nameOf(title: string, servlet: string): string {
@@ -221,16 +235,14 @@ function sharedInputs(
   tools: readonly GeneratedTool[],
 ): Map<string, { constant: string; code: string }> {
   const all = tools.flatMap(({ inputs }) => [...inputs]);
-  const keys = all.map(([name, code]) => `${name} ${code}`);
+  const seen = new Set<string>();
+  const names = new FreeNames(["JSON"]);
   const shared = new Map<string, { constant: string; code: string }>();
-  for (const [at, [name, code]] of all.entries()) {
-    const key = keys[at]!;
-    if (shared.has(key) || code.length < SHORT || keys.lastIndexOf(key) === at) continue;
-    const base = snake(name).toUpperCase();
-    const names = new Set(["JSON", ...[...shared.values()].map(({ constant }) => constant)]);
-    let constant = base;
-    for (let count = 2; names.has(constant); count++) constant = `${base}_${count}`;
-    shared.set(key, { constant, code });
+  for (const [name, code] of all) {
+    const key = `${name} ${code}`;
+    if (seen.has(key) && !shared.has(key) && code.length >= SHORT)
+      shared.set(key, { constant: names.take(snake(name).toUpperCase()), code });
+    seen.add(key);
   }
   return shared;
 }
@@ -300,15 +312,25 @@ async function formatted(file: string, text: string): Promise<string> {
   return code;
 }
 
-function signInNotes(name: string, { schemes, account, keys, others }: Credentials): string[] {
+function signInNotes(
+  name: string,
+  { schemes, account, keys, others }: Credentials,
+  description: Description,
+  server: string,
+): string[] {
+  const provider = account && addressesOf(account.settings, description, server);
+  const parts = Object.values(provider ?? {}).flatMap(
+    (url) => String(url).match(/\{[^{}]+\}/g) ?? [],
+  );
   const variable = (secret: string) => `${secret.toUpperCase().replaceAll("-", "_")}_KEY`;
   return [
     "",
-    ...(account
+    ...(provider
       ? [
           `Callers connect an account; the server needs an app of yours at its provider (${DOCS}/accounts.md):`,
           // Without quotes that would end the text in a shell.
-          `  ACCOUNTS='${JSON.stringify({ [name]: { ...account.settings, client_id: "…", client_secret: variable(name).replace(/KEY$/, "SECRET") } }).replaceAll("'", "\\u0027")}'`,
+          `  ACCOUNTS='${JSON.stringify({ [name]: { ...provider, client_id: "…", client_secret: variable(name).replace(/KEY$/, "SECRET") } }).replaceAll("'", "\\u0027")}'`,
+          ...(parts.length > 0 ? [`  with your own ${[...new Set(parts)].join(", ")}.`] : []),
         ]
       : []),
     ...keys.map(

@@ -4,6 +4,7 @@ import { arrayLength, numberOf, textOf } from "../../schema/example.ts";
 import type { Credentials } from "./credentials.ts";
 import type {
   Description,
+  Encoding,
   MediaType,
   Parameter,
   RequestBody,
@@ -11,8 +12,8 @@ import type {
 } from "./description.ts";
 import type { Operation } from "./operations.ts";
 import { pagingOf, type Paging } from "./paging.ts";
-import { described, Schemas, type Shape } from "./schemas.ts";
-import { nameWithin, sentences, snake } from "./words.ts";
+import { described, isClosed, Schemas, type Shape } from "./schemas.ts";
+import { argumentName, FreeNames, isSameName, sentences, snake } from "./words.ts";
 
 /** Characters of a tool's description. */
 const DESCRIPTION = 300;
@@ -51,19 +52,15 @@ interface Argument {
   /** Its schema in zod. */
   code: string;
   shape: Shape;
-  /** Writes its value in the request; by default the variable itself. Code that begins with `...` gives several members. */
+  /** Writes its value in the request; by default the variable itself. */
   value?: (local: string) => string;
-  /** True if its lists and objects are sent with brackets (`deepObject`). */
-  isDeep?: boolean;
+  /** How it is sent, where that is not the client's default. */
+  style?: Encoding | undefined;
 }
-
-/** The names of arguments that all clients accept. */
-const NAME = /^[A-Za-z]\w{0,63}$/;
-const LONGEST = 50;
 
 /** Names that a variable of a handler cannot have. */
 const TAKEN = new Set(
-  `api path deepObject context z JSON Object Uint8Array arguments await break case catch class const
+  `api path context crypto z JSON Object Uint8Array arguments await break case catch class const
 continue debugger default delete do else enum eval export extends false finally for function if implements import in instanceof
 interface let new null package private protected public return static super switch this throw true try typeof undefined var void
 while with yield`.split(/\s+/),
@@ -91,21 +88,29 @@ export function toolOf(operation: Operation, around: Surroundings): GeneratedToo
 class ToolWriter {
   readonly #operation: Operation;
   readonly #around: Surroundings;
+  /** The path of its requests. */
+  readonly #path: string;
   readonly #parameters: readonly Parameter[];
-  readonly #arguments: Argument[] = [];
+  /** By their places and keys. */
+  readonly #arguments = new Map<string, Argument>();
+  readonly #names = new FreeNames();
   readonly #notes: string[] = [];
-  /** Headers with the same value in each request. */
-  readonly #headers: [string, string][] = [];
+  /** Members with the same code in each request, by their places. */
+  readonly #fixed = new Map<Place, string[]>();
   readonly #imports = new Set<string>();
+  /** The body whose schema allows members beyond those it names; `schema` is theirs. */
+  #open: { place: Place; schema: unknown } | undefined;
 
   constructor(operation: Operation, around: Surroundings) {
     this.#operation = operation;
     this.#around = around;
     this.#parameters = this.#usableParameters();
+    this.#path = this.#requestPath();
   }
 
   tool(): GeneratedTool {
-    const { method, path, name, object } = this.#operation;
+    const { method, name, object } = this.#operation;
+    const path = this.#path;
     const { schemas } = this.#around;
     const parameters = this.#parameters;
     // A request that reads has no body, whatever the description says.
@@ -116,8 +121,8 @@ class ToolWriter {
     const media = body === undefined ? undefined : chosenMedia(body.content);
     const depth = schemas.depthFor([...parameters.map(({ schema }) => schema), media?.schema]);
     for (const parameter of parameters) this.#addParameter(parameter, depth);
-    for (const [, key] of path.matchAll(/\{([^}]+)\}/g)) {
-      if (this.#arguments.some((one) => one.place === "path" && one.key === key)) continue;
+    for (const [, key] of path.matchAll(IN_PATH)) {
+      if (this.#arguments.has(`path ${key}`)) continue;
       this.#addParameter(
         { name: key!, in: "path", required: true, schema: { type: "string" } },
         depth,
@@ -129,38 +134,48 @@ class ToolWriter {
     const answer = response === undefined ? undefined : jsonIn(response.content ?? {});
     if (response?.content !== undefined && answer === undefined) {
       const [type] = Object.keys(response.content);
-      if (type !== undefined) this.#headers.push(["accept", type]);
+      if (type !== undefined) this.#fix("headers", "accept", JSON.stringify(type));
     }
     const isRead = method === "get";
     const isJson = answer !== undefined || response?.content === undefined;
     const output = answer === undefined ? undefined : this.#outputOf(answer);
     const paging =
-      isRead && isJson ? pagingOf(answer, response, this.#arguments, schemas) : undefined;
-    const has = (wanted: string) => this.#arguments.some((one) => one.name === wanted);
+      isRead && isJson
+        ? pagingOf(answer, response, [...this.#arguments.values()], schemas)
+        : undefined;
+    // What the cursor replaces may have the name `next`.
+    const replaced = this.#arguments.get(`query ${paging?.cursor ?? "page"}`);
+    const has = (wanted: string) =>
+      [...this.#arguments.values()].some((one) => one !== replaced && one.name === wanted);
     const takesNext = paging !== undefined && !has("next");
-    if (takesNext) this.#remove(paging.cursor ?? "page");
+    if (takesNext) this.#arguments.delete(`query ${replaced?.key}`);
     const takesFields = isRead && isJson && output === undefined && !has("fields");
+    const args = [...this.#arguments.values()];
+    const rest = this.#restOf(args);
+    for (const one of args) {
+      // A variable of this name would have what every object inherits, such as `constructor`.
+      if (one.place !== rest && !one.isRequired && one.name in {})
+        one.name = this.#names.take(inPlace(one.place, one.name));
+    }
     const inputs = new Map(
-      this.#arguments.map((one) => [
-        one.name,
-        one.isRequired ? one.code : `z.optional(${one.code})`,
-      ]),
+      args.map((one) => [one.name, one.isRequired ? one.code : `z.optional(${one.code})`]),
     );
     if (takesFields) inputs.set("fields", FIELDS);
     if (takesNext) inputs.set("next", NEXT);
-    const handler = this.#handler(takesFields, takesNext ? paging : undefined);
+    const handler = this.#handler(rest, takesFields, takesNext ? paging : undefined);
     const code = (lines: readonly string[]) => {
       const input = lines.length > 1 ? `\n${lines.join(",\n")},\n` : ` ${lines.join("")} `;
+      const isAny = lines.length === 0 && this.#open === undefined;
       const members = [
         `description: ${JSON.stringify(this.#description())}`,
-        ...(lines.length > 0 ? [`input: z.object({${input}})`] : []),
+        ...(isAny ? [] : [`input: ${schemas.openObject(`{${input}}`, this.#open?.schema, depth)}`]),
         ...(output === undefined ? [] : [`output: ${output}`]),
         `annotations: ${annotationsOf(this.#operation)}`,
         `handler: ${handler}`,
       ];
       return `${name}: {\n${members.join(",\n")},\n},`;
     };
-    const required = this.#arguments.filter((one) => one.isRequired);
+    const required = args.filter((one) => one.isRequired);
     const samples = required.map((one) => [one, sampleOf(one.shape, schemas)] as const);
     return {
       name,
@@ -170,15 +185,10 @@ class ToolWriter {
       sample: {
         args: Object.fromEntries(samples.map(([one, value]) => [one.name, value])),
         method: method.toUpperCase(),
-        path: path.replaceAll(/\{([^}]+)\}/g, (_, key: string) => {
+        path: path.split("?")[0]!.replaceAll(IN_PATH, (_, key: string) => {
           const found = samples.find(([one]) => one.place === "path" && one.key === key);
-          return (
-            this.#prefixOf(key) +
-            [found?.[1]]
-              .flat()
-              .map((value) => encodeURIComponent(String(value)))
-              .join(",")
-          );
+          const texts = [found?.[1]].flat().map((value) => encodeURIComponent(String(value)));
+          return this.#prefixOf(key) + texts.join(",");
         }),
       },
       notes: this.#notes.map((note) => `${name}: ${note}`),
@@ -211,63 +221,115 @@ class ToolWriter {
     });
   }
 
+  /** Without a fragment, by which some descriptions tell operations apart, and without what parameters of the query add. */
+  #requestPath(): string {
+    const [whole = ""] = this.#operation.path.split("#");
+    const [path, ...queries] = whole.split("?");
+    const keys = new Set(
+      this.#parameters.filter((one) => one.in === "query").map(({ name }) => name),
+    );
+    const isAdded = (pair: string) => keys.has(/^[^=]*=\{([^{}]+)\}$/.exec(pair)?.[1] ?? "");
+    const query = queries
+      .join("?")
+      .split("&")
+      .filter((pair) => pair !== "" && !isAdded(pair));
+    return query.length === 0 ? path! : `${path}?${query.join("&")}`;
+  }
+
+  /** Sends a member in each request, with this code as its value. */
+  #fix(place: Place, key: string, code: string): void {
+    const all = this.#fixed.get(place) ?? [];
+    this.#fixed.set(place, [...all, `${memberName(key)}: ${code}`]);
+  }
+
+  /** Takes a key that makes repeated requests one, which is a new one in each call; false if this is none. */
+  #fixIdempotencyKey(place: Place, key: string, shape: Shape, about = ""): boolean {
+    const { type, keywords, isNullable } = shape;
+    const text = `${key} ${about} ${String(keywords["description"])}`;
+    const isKey = /^(x-)?idempoten/i.test(key) || (REQUEST_ID.test(key) && /idempoten/i.test(text));
+    const { maxLength = 36, pattern } = keywords;
+    const fits =
+      type === "string" && !isNullable && pattern === undefined && Number(maxLength) >= 36;
+    if (!isKey || !fits || this.#operation.method === "get") return false;
+    this.#fix(place, key, "crypto.randomUUID()");
+    this.#notes.push(`its \`${key}\` is a new one in each call`);
+    return true;
+  }
+
   #addParameter(parameter: Parameter, depth: number): void {
     const { name: key, in: at, required = at === "path", description } = parameter;
     const { schemas } = this.#around;
-    const content = Object.values(parameter.content ?? {})[0];
+    const [[type, content] = ["", undefined]] = Object.entries(parameter.content ?? {});
     const schema = content?.schema ?? parameter.schema ?? {};
     const shape = schemas.shapeOf(schema);
     const place = at === "header" ? "headers" : (at as "path" | "query");
-    const how = content === undefined ? this.#serialised(parameter, shape) : asJson;
+    if (at === "header" && this.#fixIdempotencyKey(place, key, shape, description)) return;
+    const { name, about } = this.#named(place, key, description);
+    const style = content === undefined ? this.#styleOf(parameter, shape) : undefined;
     // In a path, anything but simple values and lists of them is a text.
     const items = schemas.shapeOf(shape.keywords["items"], shape.references);
     if (
       place === "path" &&
       !isScalar(shape.type === "array" && !shape.isNullable ? items : shape)
     ) {
-      const code = described("z.string()", schemas.describe(shape, description));
-      this.#add({
-        key,
-        place,
-        isRequired: required,
-        code,
-        shape: schemas.shapeOf({ type: "string" }),
-      });
+      const code = described("z.string()", schemas.describe(shape, about));
+      const text = schemas.shapeOf({ type: "string" });
+      this.#add({ name, key, place, isRequired: required, code, shape: text });
       return;
     }
-    const code = schemas.codeOf(schema, depth, description);
-    this.#add({ key, place, isRequired: required, code, shape, ...how });
+    const code = schemas.codeOf(schema, depth, about);
+    const asText = JSON_TYPE.test(type) && place !== "path" ? asJson : {};
+    this.#add({ name, key, place, isRequired: required, code, shape, style, ...asText });
   }
 
-  /** How a parameter's lists and objects are sent. https://spec.openapis.org/oas/v3.1.1.html#style-values */
-  #serialised(
-    { in: at, name, required = at === "path", ...given }: Parameter,
-    { type, isNullable }: Shape,
-  ): Partial<Argument> {
-    const style = given.style ?? (at === "query" ? "form" : "simple");
-    const explode = given.explode ?? style === "form";
-    const isThere = required && !isNullable;
-    const optional = isThere ? "" : "?";
-    const joined = (by: string) => ({
-      value: (local: string) => `${local}${optional}.join(${JSON.stringify(by)})`,
-    });
+  /** How a parameter is sent, where that is not the client's default. Throws a `LeftOut` for paths that it cannot write. */
+  #styleOf({ in: at, name, ...given }: Parameter, shape: Shape): Encoding | undefined {
+    const { type } = shape;
+    const { style = "simple", explode = false } = given;
     if (at === "path") {
       if (type === "object" || (type === "array" && explode && style !== "simple")) {
         throw new LeftOut(`its path has \`${name}\` in the style ${style}`);
       }
-      return {};
+      return undefined;
     }
-    if (style === "deepObject") return { isDeep: true };
-    if (type === "array") {
-      if (at === "header") return joined(",");
-      if (explode) return {};
-      return joined({ spaceDelimited: " ", pipeDelimited: "|" }[style] ?? ",");
+    if (at === "header") return explode && type === "object" ? { explode } : undefined;
+    return this.#styleInQuery(given, shape);
+  }
+
+  /** How lists and objects are sent in a query or form. https://spec.openapis.org/oas/v3.1.1.html#style-values */
+  #styleInQuery(
+    { style = "form", explode = style === "form", allowReserved }: Encoding,
+    { type, choices, references }: Shape,
+  ): Encoding | undefined {
+    const { schemas } = this.#around;
+    const types = [type, ...choices.map((one) => schemas.shapeOf(one, references).type)];
+    const own: Encoding = {};
+    if (types.some((one) => ["array", "object", "any"].includes(one))) {
+      if (style !== "form") own.style = style;
+      // By default the client repeats the name of a list, and makes JSON of an object.
+      const isUsual = style === "form" ? explode && !types.includes("object") : !explode;
+      if (!isUsual && style !== "deepObject") own.explode = explode;
     }
-    if (type !== "object") return {};
-    if (at === "query" && explode) return { value: (local) => `...${local}` };
-    return {
-      value: (local) => `${isThere ? "" : `${local} && `}Object.entries(${local}).flat().join(",")`,
-    };
+    if (allowReserved === true) own.allowReserved = true;
+    return Object.keys(own).length === 0 ? undefined : own;
+  }
+
+  /** How a member of a form is sent. https://spec.openapis.org/oas/v3.1.1.html#encoding-object */
+  #encodingOf(place: Place, given: Encoding | undefined, shape: Shape): Encoding | undefined {
+    if (given === undefined || place === "json") return undefined;
+    const { style, explode, allowReserved, contentType = "" } = given;
+    if ([style, explode, allowReserved].some((one) => one !== undefined)) {
+      return this.#styleInQuery(given, shape);
+    }
+    // Of several types it is the first, since the schema is the same for all.
+    const type = contentType.split(",")[0]!.trim();
+    const isUsual = isScalar(shape)
+      ? /^text\/plain$/i.test(type)
+      : shape.type === "object" && JSON_TYPE.test(type);
+    const isUsed = place === "multipart" || JSON_TYPE.test(type);
+    return type === "" || type.includes("*") || isUsual || !isUsed
+      ? undefined
+      : { contentType: type };
   }
 
   /** The text that a parameter's style puts before its value in a path. */
@@ -281,62 +343,92 @@ class ToolWriter {
     const { required: isRequired = false, description } = body;
     const shape = schemas.shapeOf(schema);
     const place = placeOf(type);
+    const { name: whole, about } = this.#named(place, "body", description);
     if (place === "body") {
-      this.#headers.push(["content-type", type]);
+      this.#fix("headers", "content-type", JSON.stringify(type));
       const isText = /^text\/|xml$/.test(type);
-      const text = schemas.describe(shape, description);
+      const text = schemas.describe(shape, about);
       const code = described("z.string()", isText ? text : `${text ? `${text} ` : ""}In base64.`);
       const value = isText ? undefined : bytesOf(isRequired);
       const sent = schemas.shapeOf(BASE64);
-      this.#add({ key: "body", place, isRequired, code, shape: sent, ...(value && { value }) });
+      this.#add({
+        name: whole,
+        key: "body",
+        place,
+        isRequired,
+        code,
+        shape: sent,
+        ...(value && { value }),
+      });
       return;
     }
     if (type !== "application/json" && place === "json" && !type.includes("*")) {
-      this.#headers.push(["content-type", type]);
+      this.#fix("headers", "content-type", JSON.stringify(type));
     }
     const members = Object.entries(shape.properties).filter(
       ([name, one]) => name !== "__proto__" && schemas.shapeOf(one).keywords["readOnly"] !== true,
     );
     const isFlat = shape.type === "object" && members.length > 0 && !shape.isNullable && depth > 0;
     if (!isFlat) {
-      const code = schemas.codeOf(schema, depth, description);
-      this.#add({ key: "body", place, isRequired, code, shape, value: (local) => local });
+      const code = schemas.codeOf(schema, depth, about);
+      this.#add({
+        name: whole,
+        key: "body",
+        place,
+        isRequired,
+        code,
+        shape,
+        value: (local) => local,
+      });
       return;
     }
+    this.#open = openTo(shape, place);
+    if (this.#open === undefined && !isClosed(shape)) {
+      schemas.notes.add(
+        "bodies may have members that the description does not name: to send them, make the `input` of the tool a z.looseObject",
+      );
+    }
     for (const [key, one] of members) {
-      const inner = schemas.shapeOf(one);
-      const isFile = place === "multipart" && isBinary(inner);
-      const required = shape.required.has(key);
-      const text = schemas.describe(inner);
-      this.#add({
-        key,
-        place,
-        isRequired: required,
-        code: isFile
-          ? described("z.string()", `${text ? `${text} ` : ""}In base64.`)
-          : schemas.codeOf(one, depth - 1),
-        shape: isFile ? schemas.shapeOf(BASE64) : inner,
-        ...(isFile && { value: bytesOf(required) }),
-        ...(encoding[key]?.style === "deepObject" && { isDeep: true }),
+      this.#addMember({ key, place, isRequired: shape.required.has(key) }, one, {
+        ...{ depth: depth - 1, encoding: encoding[key] },
       });
     }
   }
 
-  /** Adds an argument, under a name that is its own, and that clients and JavaScript accept. */
-  #add(argument: Omit<Argument, "name">): void {
-    const { key, place } = argument;
-    const words = nameWithin(snake(key), LONGEST);
-    const base = NAME.test(key) ? key : NAME.test(words) ? words : snake(`value ${words}`);
-    const candidates = [base, `${place === "json" ? "body" : place}_${base}`];
-    for (let count = 2; count < 100; count++) candidates.push(`${base}_${count}`);
-    const isFree = (name: string) => this.#arguments.every((one) => one.name !== name);
-    this.#arguments.push({ name: candidates.find(isFree)!, ...argument });
+  #addMember(
+    at: { key: string; place: Place; isRequired: boolean },
+    schema: unknown,
+    { depth, encoding }: { depth: number; encoding: Encoding | undefined },
+  ): void {
+    const { schemas } = this.#around;
+    const { key, place, isRequired } = at;
+    const shape = schemas.shapeOf(schema);
+    if (this.#fixIdempotencyKey(place, key, shape)) return;
+    const { name, about } = this.#named(place, key);
+    const style = this.#encodingOf(place, encoding, shape);
+    const items =
+      shape.type === "array" ? schemas.shapeOf(shape.keywords["items"], shape.references) : shape;
+    if (place !== "multipart" || !isBinary(items)) {
+      this.#add({ ...at, name, code: schemas.codeOf(schema, depth, about), shape, style });
+      return;
+    }
+    const base64 = shape === items ? BASE64 : { ...shape.keywords, items: BASE64 };
+    const text = schemas.describe(shape, about);
+    const inBase64 = `${text ? `${text} ` : ""}${shape === items ? "In" : "Each in"} base64.`;
+    const code = described(schemas.bareCodeOf(base64), inBase64);
+    const value = shape === items ? bytesOf(isRequired) : listOfBytes(isRequired);
+    this.#add({ ...at, name, code, shape: schemas.shapeOf(base64), value, style });
   }
 
-  /** Removes a parameter of the query, which `next` replaces. */
-  #remove(key: string): void {
-    const at = this.#arguments.findIndex((one) => one.place === "query" && one.key === key);
-    if (at >= 0) this.#arguments.splice(at, 1);
+  /** The name of an argument, and what its description says: also what the API calls it, where its name does not show that. */
+  #named(place: Place, key: string, description?: string) {
+    const base = argumentName(key);
+    const name = this.#names.take(base, inPlace(place, base));
+    return { name, about: { description, ...(!isSameName(name, key) && { original: key }) } };
+  }
+
+  #add(argument: Argument): void {
+    this.#arguments.set(`${argument.place} ${argument.key}`, argument);
   }
 
   /** The description of the answer to a request that succeeds. */
@@ -385,34 +477,26 @@ class ToolWriter {
     return sentences(`${short.replace(/[.:]$/, "")}. ${long}`, DESCRIPTION);
   }
 
-  #handler(takesFields: boolean, paging: Paging | undefined): string {
+  /** The place whose arguments the handler takes together, if they are as the API has them: that of most of these. */
+  #restOf(args: readonly Argument[]): Place | undefined {
+    if (this.#open !== undefined) return this.#open.place;
+    const counts = new Map<Place, number>();
+    for (const one of args.filter(isPlain)) {
+      if (["path", "headers", "body"].includes(one.place)) continue;
+      // A name that every object inherits can only be taken so.
+      const weight = one.name in {} ? args.length : 1;
+      counts.set(one.place, (counts.get(one.place) ?? 0) + weight);
+    }
+    return [...counts].toSorted(([, a], [, b]) => b - a)[0]?.[0];
+  }
+
+  #handler(own: Place | undefined, takesFields: boolean, paging: Paging | undefined): string {
     const { method } = this.#operation;
-    const groups = new Map<Place, Argument[]>();
-    for (const one of this.#arguments)
-      groups.set(one.place, [...(groups.get(one.place) ?? []), one]);
-    // The largest group whose members are as the API has them is what is left of the arguments.
-    const isPlain = (all: Argument[]) =>
-      all.every(({ name, key, value, isDeep }) => name === key && !value && !isDeep);
-    const isDeep = ([place, all]: [Place, Argument[]]) =>
-      place === "form" &&
-      all.some((one) => one.isDeep) &&
-      all.every(({ name, key }) => name === key);
-    const [rest] = [...groups]
-      .filter(
-        ([place, all]) =>
-          !["path", "headers", "body"].includes(place) && (isPlain(all) || isDeep([place, all])),
-      )
-      .toSorted(([, a], [, b]) => b.length - a.length);
-    const explicit = this.#arguments.filter((one) => one.place !== rest?.[0]);
-    const names = new Set([...TAKEN, rest?.[0], ...explicit.map((one) => one.name)]);
-    const locals = new Map(
-      explicit.map((one) => {
-        let local = one.name;
-        if (TAKEN.has(local) || local === rest?.[0]) while (names.has(local)) local += "_";
-        names.add(local);
-        return [one, local];
-      }),
+    const groups = Map.groupBy(this.#arguments.values(), ({ place }) => place);
+    const explicit = [...this.#arguments.values()].filter(
+      (one) => one.place !== own || !isPlain(one),
     );
+    const locals = this.#localsOf(explicit, own);
     const taken = [
       ...explicit.map((one) =>
         locals.get(one) === one.name ? one.name : `${one.name}: ${locals.get(one)}`,
@@ -420,7 +504,6 @@ class ToolWriter {
       ...(takesFields ? ["fields"] : []),
       ...(paging === undefined ? [] : ["next"]),
     ];
-    const own = rest?.[0];
     const first =
       taken.length === 0
         ? (own ?? "_")
@@ -429,44 +512,46 @@ class ToolWriter {
     const entry = (one: Argument): string => {
       const local = locals.get(one)!;
       const value = one.value?.(local) ?? local;
-      return value.startsWith("...") || value === one.key
-        ? value
-        : `${JSON.stringify(one.key)}: ${value}`;
+      return value === one.key ? value : `${memberName(one.key)}: ${value}`;
     };
-    const valuesOf = (place: Place, fixed: string[] = []): string | undefined => {
+    const valuesOf = (place: Place): string | undefined => {
+      const all = explicit.filter((one) => one.place === place);
+      const entries = [...all.map(entry), ...(this.#fixed.get(place) ?? [])];
       if (place === own) {
-        if (rest !== undefined && isDeep(rest)) return `${place}: ${this.#deep(place)}`;
-        return fixed.length === 0 ? place : `${place}: { ...${place}, ${fixed.join(", ")} }`;
+        return entries.length === 0 ? place : `${place}: { ...${place}, ${entries.join(", ")} }`;
       }
-      const all = groups.get(place) ?? [];
-      const deep = all.filter((one) => one.isDeep).map(entry);
-      const entries = [
-        ...all.filter((one) => !one.isDeep).map(entry),
-        ...(deep.length === 0 ? [] : [`...${this.#deep(`{ ${deep.join(", ")} }`)}`]),
-        ...fixed,
-      ];
+      const [only] = all;
+      // The value of a body that is one argument.
+      if (
+        all.length === 1 &&
+        only?.key === "body" &&
+        only.value &&
+        !["query", "headers"].includes(place)
+      ) {
+        return `${place}: ${only.value(locals.get(only)!)}`;
+      }
       return entries.length === 0 ? undefined : `${place}: { ${entries.join(", ")} }`;
     };
-    const wholeOf = (place: Place): string | undefined => {
-      const [only, ...others] = groups.get(place) ?? [];
-      if (only?.key !== "body" || others.length > 0 || !only.value) return valuesOf(place);
-      return `${place}: ${only.value(locals.get(only)!)}`;
+    const stylesOf = (...places: Place[]) => {
+      const all = places.flatMap((place) => groups.get(place) ?? []).filter(({ style }) => style);
+      const entries = all.map(({ key, style }) => `${memberName(key)}: ${JSON.stringify(style)}`);
+      const member = places.includes("query") ? "styles" : "encoding";
+      return entries.length === 0 ? undefined : `${member}: { ${entries.join(", ")} }`;
     };
     const [body] = groups.get("body") ?? [];
-    const cursor = paging?.cursor;
     const request = [
-      valuesOf("query", cursor === undefined ? [] : [`${JSON.stringify(cursor)}: next`]),
-      valuesOf(
-        "headers",
-        this.#headers.map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`),
-      ),
-      wholeOf("json"),
-      wholeOf("form"),
-      wholeOf("multipart"),
-      body && (body.value ? `body: ${body.value(locals.get(body)!)}` : "body"),
+      valuesOf("query"),
+      valuesOf("headers"),
+      stylesOf("query", "headers"),
+      valuesOf("json"),
+      valuesOf("form"),
+      valuesOf("multipart"),
+      stylesOf("form", "multipart"),
+      body && (body.value ? `body: ${body.value(locals.get(body)!)}` : `body: ${locals.get(body)}`),
       takesFields ? "fields" : undefined,
-      paging !== undefined && cursor === undefined ? "next" : undefined,
+      paging === undefined ? undefined : "next",
       paging?.at === undefined ? undefined : `nextAt: ${JSON.stringify(paging.at)}`,
+      paging?.cursor === undefined ? undefined : `nextIn: ${JSON.stringify(paging.cursor)}`,
       this.#around.isAnonymous ? "anonymous: true" : undefined,
     ].filter((one) => one !== undefined);
     const parts = [
@@ -477,28 +562,49 @@ class ToolWriter {
     return `(${first}, context) => api.${method}(${parts.join(", ")})`;
   }
 
-  #deep(values: string): string {
-    this.#imports.add("deepObject");
-    return `deepObject(${values})`;
+  /** The names of variables in a handler, by their arguments. */
+  #localsOf(explicit: readonly Argument[], own: Place | undefined): Map<Argument, string> {
+    const names = new Set([...TAKEN, own, ...explicit.map((one) => one.name)]);
+    return new Map(
+      explicit.map((one) => {
+        let local = one.name;
+        if (TAKEN.has(local) || local === own) while (names.has(local)) local += "_";
+        names.add(local);
+        return [one, local];
+      }),
+    );
   }
 
   #pathCode(locals: ReadonlyMap<Argument, string>): string {
-    const { path } = this.#operation;
-    const inPath = [...locals].filter(([one]) => one.place === "path");
-    if (inPath.length === 0) return JSON.stringify(path);
+    const path = this.#path;
+    if (![...locals.keys()].some((one) => one.place === "path")) return JSON.stringify(path);
     this.#imports.add("path");
     const code = path
-      .split(/(\{[^}]+\})/)
+      .split(/(\{[^{}]+\})/)
       .map((part) => {
-        const key = /^\{([^}]+)\}$/.exec(part)?.[1];
-        const local = inPath.find(([one]) => one.key === key)?.[1];
-        if (key === undefined || local === undefined) return inTemplate(part);
-        return `${inTemplate(this.#prefixOf(key))}\${${local}}`;
+        const key = /^\{([^{}]+)\}$/.exec(part)?.[1];
+        const argument = this.#arguments.get(`path ${key}`);
+        if (key === undefined || argument === undefined) return inTemplate(part);
+        return `${inTemplate(this.#prefixOf(key))}\${${locals.get(argument)}}`;
       })
       .join("");
     return `path\`${code}\``;
   }
 }
+
+/** The name of an argument that tells it from one in another place. */
+const inPlace = (place: Place, name: string): string =>
+  `${place === "json" ? "body" : place}_${name}`;
+
+/** True for an argument that is as the API has it. */
+const isPlain = ({ name, key, value }: Argument): boolean => name === key && !value;
+
+/** A parameter in a path. Its name has no braces, so that many of them take no time by their square. */
+const IN_PATH = /\{([^{}]+)\}/g;
+
+/** A name in the code of an object; `__proto__` without brackets would be its prototype. */
+const memberName = (key: string): string =>
+  key === "__proto__" ? '["__proto__"]' : JSON.stringify(key);
 
 /** A text as it stands in a template. */
 const inTemplate = (text: string): string =>
@@ -514,6 +620,17 @@ const BASE64 = { type: "string", example: "ZXhhbXBsZQ==" };
 
 const bytesOf = (isRequired: boolean) => (local: string) =>
   `${isRequired ? "" : `${local} && `}Uint8Array.fromBase64(${local})`;
+
+const listOfBytes = (isRequired: boolean) => (local: string) =>
+  `${local}${isRequired ? "" : "?"}.map((file) => Uint8Array.fromBase64(file))`;
+
+/** The schema of members that a body takes besides those it names; undefined if it does not say that there may be some. */
+function openTo({ keywords }: Shape, place: Place): { place: Place; schema: unknown } | undefined {
+  const { additionalProperties: more = keywords["unevaluatedProperties"], patternProperties } =
+    keywords;
+  if (isObject(more) || more === true) return { place, schema: more };
+  return isObject(patternProperties) ? { place, schema: true } : undefined;
+}
 
 /** The code of members of small answers, by type. */
 const OUTPUTS: Readonly<Record<string, string>> = {
@@ -558,21 +675,36 @@ function jsonIn(content: Record<string, MediaType>): unknown {
 const isScalar = ({ type, isNullable }: Shape): boolean =>
   !isNullable && ["string", "integer", "number", "boolean", "values"].includes(type);
 
-/** True for a file in a form. */
+/** True for a file in a form. What has an encoding is sent as its text. */
 const isBinary = ({ type, keywords }: Shape): boolean =>
   keywords["format"] === "binary" ||
-  "contentMediaType" in keywords ||
+  ("contentMediaType" in keywords && !("contentEncoding" in keywords)) ||
   (type === "any" && Object.keys(keywords).length === 0);
 
-const ADDS = /^(add|create|find|list|new|query|search|upload)_/;
+/** Names of members that identify a request, which may be there to repeat it. */
+const REQUEST_ID = /request[-_]?id$|client[-_]?(request[-_]?)?token$/i;
 
-/** The hints of a tool by its method, and for POST by the first word of the operation's id. */
-function annotationsOf({ method, object }: Operation): string {
+/** Words for what adds something or only reads, and for what changes or removes something that is there. */
+const ADDS =
+  /^(add|append|create|find|get|import|insert|invite|list|new|query|register|search|send|start|submit|upload|validate)s?$/;
+const CHANGES =
+  /^(abort|archive|ban|block|cancel|change|clean|clear|close|deactivate|decline|delete|destroy|detach|disable|discard|drop|edit|end|erase|evict|expire|forget|kick|kill|merge|modify|move|overwrite|patch|purge|refund|reject|remove|rename|replace|reset|restore|revoke|rollback|rotate|set|stop|suspend|terminate|transfer|truncate|unassign|unpublish|unset|unsubscribe|update|upsert|void|wipe|write)s?$/;
+
+/** True for a POST that changes or removes something: by a word in its id, its summary or at the end of its path, or since its path ends with one thing. */
+function changesByPost({ path, object: { operationId = "", summary = "" } }: Operation): boolean {
+  const words = (text: string) => snake(text).split("_");
+  const own = words(operationId);
+  const [first = ""] = words(summary.slice(0, 100));
+  const last = path.slice(path.lastIndexOf("/") + 1);
+  if ([...own, first, ...words(last)].some((word) => CHANGES.test(word))) return true;
+  return last.endsWith("}") && ![own[0] ?? "", first].some((word) => ADDS.test(word));
+}
+
+/** The hints of a tool by its method. */
+function annotationsOf(operation: Operation): string {
+  const { method } = operation;
   if (method === "get") return "{ readOnlyHint: true }";
-  if (method === "post") {
-    const adds = ADDS.test(`${snake((object.operationId ?? "").replace(/^.*[/.]/, ""))}_`);
-    return `{ destructiveHint: ${!adds} }`;
-  }
+  if (method === "post") return `{ destructiveHint: ${changesByPost(operation)} }`;
   return `{ destructiveHint: true${method === "patch" ? "" : ", idempotentHint: true"} }`;
 }
 

@@ -21,6 +21,61 @@ export function nameWithin(name: string, most: number): string {
   return `${beginning.slice(0, Math.max(beginning.lastIndexOf("_"), most - 20))}_${digest}`;
 }
 
+/** The names of arguments that all clients accept, and their length if they are made. */
+const NAME = /^[A-Za-z]\w{0,63}$/;
+const LONGEST = 50;
+
+/** Signs in the names of parameters that tell two of them apart, such as `DateSent<` and `DateSent>`. */
+const SIGNS: readonly (readonly [RegExp, string])[] = [
+  [/<=/g, "_lte_"],
+  [/>=/g, "_gte_"],
+  [/</g, "_lt_"],
+  [/>/g, "_gt_"],
+  [/!/g, "_not_"],
+  [/^\+/, "plus_"],
+  [/^-/, "minus_"],
+];
+
+/** The name of an argument for this parameter: as it is, if clients and JavaScript accept that. */
+export function argumentName(key: string): string {
+  if (NAME.test(key)) return key;
+  const words = snake(SIGNS.reduce((text, [sign, word]) => text.replace(sign, word), key));
+  const name = nameWithin(words, LONGEST);
+  return NAME.test(name) ? name : snake(`value ${name}`);
+}
+
+/** True if an argument's name shows what the API calls it, apart from separators and case. */
+export const isSameName = (name: string, key: string): boolean =>
+  name.replaceAll("_", "").toLowerCase() === key.replaceAll(/[\s_.:$@[\]-]/g, "").toLowerCase();
+
+/** Gives names, each once. */
+export class FreeNames {
+  readonly #taken: Set<string>;
+  /** The number that the next of the same name has. */
+  readonly #counts = new Map<string, number>();
+
+  constructor(taken: Iterable<string> = []) {
+    this.#taken = new Set(taken);
+  }
+
+  /** The first free one of these names, or of the first with a number. */
+  take(name: string, other = name, numbered = (count: number) => `${name}_${count}`): string {
+    let free = [name, other].find((one) => this.#isFree(one));
+    let count = this.#counts.get(name) ?? 2;
+    while (free === undefined) {
+      const next = numbered(count++);
+      if (this.#isFree(next)) free = next;
+    }
+    this.#counts.set(name, count);
+    this.#taken.add(free);
+    return free;
+  }
+
+  #isFree(name: string): boolean {
+    return !this.#taken.has(name);
+  }
+}
+
 /** The name of a component in PascalCase: `#/components/schemas/full-repository` becomes `FullRepository`. */
 export function componentName(reference: string): string {
   const last = percentDecoded(reference.slice(reference.lastIndexOf("/") + 1));

@@ -5,6 +5,7 @@ import {
   deepObject,
   defineApi,
   path,
+  type Style,
 } from "../../../src/sdk/api.ts";
 import type { Context } from "../../../src/sdk/context.ts";
 
@@ -21,7 +22,7 @@ interface World {
 async function called(
   request: ApiRequest,
   { answers = [Response.json({})], secrets = {}, asked = {} }: World = {},
-  { options = OPTIONS, method = "get" as "get" | "post" } = {},
+  { options = OPTIONS, method = "get" as "get" | "post", to = "/items" } = {},
 ) {
   const sent: { url: string; headers: Headers; body: unknown; account: unknown }[] = [];
   const slept: number[] = [];
@@ -36,7 +37,7 @@ async function called(
     sleep: async (ms: number) => void slept.push(ms),
   } as unknown as Context;
   const call = defineApi(options)[method];
-  const ended = await call(context, "/items", request).then(
+  const ended = await call(context, to, request).then(
     (result) => ({ result, error: undefined }),
     (error: Error) => ({ result: undefined, error: error.message }),
   );
@@ -50,7 +51,11 @@ describe("a request", () => {
   test.each<[ApiRequest, string]>([
     [{ query: { a: 1, b: undefined, c: null, d: false } }, "/items?a=1&d=false"],
     [{ query: { a: ["x y", "z"], $top: 5 } }, "/items?a=x%20y&a=z&%24top=5"],
-    [{ query: { a: ["x&y", "z"].join(",") } }, "/items?a=x%26y,z"],
+    [{ query: { a: "x&y,z!" } }, "/items?a=x%26y%2Cz%21"],
+    [
+      { query: { a: [], b: {} }, styles: { a: { explode: false }, b: { explode: false } } },
+      "/items",
+    ],
     [{ query: { filter: { a: 1 } } }, "/items?filter=%7B%22a%22:1%7D".replaceAll(":", "%3A")],
     [
       { query: deepObject({ f: { a: { b: 1 } }, l: ["x"] }) },
@@ -79,16 +84,120 @@ describe("a request", () => {
   test("has files in a form", async () => {
     const multipart = { name: "x", none: undefined, file: new Uint8Array([1, 2]) };
     const { sent } = await called({ multipart }, {}, { method: "post" });
-    const data = sent[0]!.body as FormData;
+    const { body, headers } = sent[0]!;
+    const data = await new Response(body as Uint8Array<ArrayBuffer>, { headers }).formData();
     expect([...data.keys()]).toEqual(["name", "file"]);
+    expect(data.get("name")).toBe("x");
     expect(await (data.get("file") as File).bytes()).toEqual(new Uint8Array([1, 2]));
-    expect(sent[0]!.headers.has("content-type")).toBe(false);
+  });
+
+  test("has parts with the content types that they need, of which only bytes are files", async () => {
+    const multipart = {
+      'a"\r\nb': 1,
+      object: { x: ["é"] },
+      list: [{ x: 1 }, "text"],
+      empty: [],
+      files: [new Uint8Array([65]), new Uint8Array([66])],
+      ...{ whole: ["a", "b"], xml: "<a/>", ids: [1, 2], deep: { x: { y: 1 } } },
+    };
+    const encoding = {
+      files: { contentType: "image/png" },
+      ...{ whole: { contentType: "application/json" }, xml: { contentType: "text/xml" } },
+      ...{ ids: { style: "pipeDelimited" as const }, deep: { style: "deepObject" as const } },
+    };
+    const { sent } = await called({ multipart, encoding }, {}, { method: "post" });
+    const [, boundary] = /^multipart\/form-data; boundary=(.+)$/.exec(
+      sent[0]!.headers.get("content-type")!,
+    )!;
+    const text = new TextDecoder().decode(sent[0]!.body as Uint8Array);
+    const disposition = "Content-Disposition: form-data; name=";
+    expect(text.split(`--${boundary}`).map((part) => part.trim().replace(disposition, ""))).toEqual(
+      [
+        "",
+        '"a%22%0D%0Ab"\r\n\r\n1',
+        '"object"\r\nContent-Type: application/json\r\n\r\n{"x":["é"]}',
+        '"list"\r\nContent-Type: application/json\r\n\r\n{"x":1}',
+        '"list"\r\n\r\ntext',
+        '"files"; filename="files"\r\nContent-Type: image/png\r\n\r\nA',
+        '"files"; filename="files"\r\nContent-Type: image/png\r\n\r\nB',
+        '"whole"\r\nContent-Type: application/json\r\n\r\n["a","b"]',
+        '"xml"\r\nContent-Type: text/xml\r\n\r\n<a/>',
+        '"ids"\r\n\r\n1|2',
+        '"deep[x][y]"\r\n\r\n1',
+        "--",
+      ],
+    );
+  });
+});
+
+/** The examples of https://spec.openapis.org/oas/v3.1.1.html#style-examples, and what these leave open. */
+describe("a parameter in the style", () => {
+  const list = ["blue", "black", "brown"];
+  const object = { R: 100, G: 200, B: 150 };
+
+  test.each<[Style, unknown, string]>([
+    [{ explode: false }, "blue", "color=blue"],
+    [{ explode: false }, list, "color=blue,black,brown"],
+    [{ explode: false }, object, "color=R,100,G,200,B,150"],
+    [{ explode: true }, list, "color=blue&color=black&color=brown"],
+    [{ explode: true }, object, "R=100&G=200&B=150"],
+    [{ style: "spaceDelimited" }, list, "color=blue%20black%20brown"],
+    [{ style: "spaceDelimited" }, object, "color=R%20100%20G%20200%20B%20150"],
+    [{ style: "pipeDelimited" }, list, "color=blue%7Cblack%7Cbrown"],
+    [{ style: "pipeDelimited" }, object, "color=R%7C100%7CG%7C200%7CB%7C150"],
+    [{ style: "pipeDelimited", explode: true }, list, "color=blue&color=black&color=brown"],
+    [{ style: "deepObject" }, object, "color%5BR%5D=100&color%5BG%5D=200&color%5BB%5D=150"],
+    [{ explode: false }, ["a,b", "c&d", null, undefined], "color=a%2Cb,c%26d"],
+    [{ explode: false }, { a: undefined, "b,": "1,2" }, "color=b%2C,1%2C2"],
+    [{ style: "deepObject" }, { a: undefined, b: null, c: ["d"] }, "color%5Bc%5D%5B0%5D=d"],
+    [
+      { allowReserved: true },
+      "a/b:c,d é&e=f+g#h%2Fi[j]",
+      "color=a/b:c,d%20%C3%A9%26e%3Df%2Bg%23h%2Fi%5Bj%5D",
+    ],
+    [{}, "a", "color=a"],
+  ])("%j has %j as %s", async (style, color, expected) => {
+    const { url } = await called({ query: { color }, styles: { color: style } });
+    expect(url).toBe(`/items?${expected}`);
+    const { sent } = await called(
+      { form: { color }, encoding: { color: style } },
+      {},
+      { method: "post" },
+    );
+    expect(sent[0]!.body).toBe(expected);
+  });
+
+  test("leaves other parameters as they are", async () => {
+    const query = { ids: [1, 2], label: ["a,b", "c"], filter: { x: 1 }, constructor: { y: 2 } };
+    const { url } = await called({ query, styles: { ids: { explode: false } } });
+    expect(decodeURIComponent(url!)).toBe(
+      '/items?ids=1,2&label=a,b&label=c&filter={"x":1}&constructor={"y":2}',
+    );
+  });
+
+  test("`simple` is a header", async () => {
+    const headers = { "x-ids": [1, "a b", null], "x-empty": [], "x-map": object, "x-all": object };
+    const { sent } = await called({ headers, styles: { "x-all": { explode: true } } });
+    expect(Object.fromEntries(sent[0]!.headers)).toMatchObject({
+      "x-ids": "1,a b",
+      "x-map": "R,100,G,200,B,150",
+      "x-all": "R=100,G=200,B=150",
+    });
+    expect(sent[0]!.headers.has("x-empty")).toBe(false);
   });
 });
 
 describe("a path", () => {
+  test("that has a query gets more of it", async () => {
+    expect((await called({ query: { a: 1 } }, {}, { to: "/items?kind=x" })).url).toBe(
+      "/items?kind=x&a=1",
+    );
+    expect((await called({}, {}, { to: "/items?kind=x" })).url).toBe("/items?kind=x");
+  });
+
   test("has encoded values", () => {
     expect(path`/a/${"b/c?d#"}/${7}/${["x,", "y"]}.json`).toBe("/a/b%2Fc%3Fd%23/7/x%2C,y.json");
+    expect(path`/a('${"b'c"}')`).toBe("/a('b%27c')");
   });
 
   test.each([[""], ["."], [".."]])("refuses %j", (value) => {
@@ -229,10 +338,29 @@ describe("an answer", () => {
     [{ meta: { next_cursor: "abc=" } }, {}, "meta.next_cursor", "abc="],
     [{ meta: { next_cursor: "" } }, {}, "meta.next_cursor", undefined],
     [{ "@odata.nextLink": "https://x.example/v1?$skip=2" }, {}, "@odata.nextLink", "$skip=2"],
+    [{ page: { next: { after: "x" } } }, {}, "page.next.after", "x"],
+    [{ next_page: 3 }, {}, "next_page", "3"],
+    [{ next_page: null }, {}, "next_page", undefined],
+    [{ has_more: true, data: [{ id: "a" }, { id: "b" }] }, {}, "data.id", "b"],
+    [{ has_more: false, data: [{ id: "a" }] }, {}, "data.id", undefined],
+    [{ has_more: true, data: [] }, {}, "data.id", undefined],
+    [{ pageInfo: { hasNextPage: false, endCursor: "x" } }, {}, "pageInfo.endCursor", undefined],
+    [{ pageInfo: { hasNextPage: true, endCursor: "x" } }, {}, "pageInfo.endCursor", "x"],
   ])("%# names the next page", async (value, headers, nextAt, next) => {
     const request = nextAt === undefined ? {} : { nextAt };
     expect((await structured(request, json(value, headers)))["next"]).toBe(next);
   });
+});
+
+test("a cursor is a parameter beside the others, and a URL is in their place", async () => {
+  const request = { query: { a: 1, cursor: "old" }, nextAt: "next", nextIn: "cursor" };
+  const nextOf = async (next: unknown) =>
+    (await structured(request, { answers: [Response.json({ next })] }))["next"] as string;
+  const ask = async (next: string) => (await called({ ...request, next })).url;
+  expect(await ask(await nextOf("/x+y="))).toBe("/items?a=1&cursor=%2Fx%2By%3D");
+  expect(await ask(await nextOf("https://x.example/items?cursor=z&b=2"))).toBe(
+    "/items?cursor=z&b=2",
+  );
 });
 
 describe("a refusal", () => {

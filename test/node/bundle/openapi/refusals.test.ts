@@ -398,6 +398,61 @@ describe("is made", () => {
     expect(await code()).toMatch(/constructor: z.optional\(z.string\(\)\),\s+toString: z/);
   });
 
+  test("of 5,000 operations and parameters with one name, and of 100,000 braces, in linear time", async () => {
+    const names = (count: number) => Array.from({ length: count }, (_, nth) => nth);
+    const parameters = names(5000).map((nth) => ({
+      ...{ name: String.fromCodePoint(0x4e00 + nth), in: "query", schema: { type: "string" } },
+    }));
+    const get = { operationId: "one", parameters, ...OK };
+    const others = names(5000).map((nth) => [
+      `/a${nth}`,
+      { get: { operationId: "-".repeat(nth % 9) + "other", ...OK } },
+    ]);
+    const braces = "{".repeat(100_000);
+    const paths = { [`/${braces}`]: { get }, ...Object.fromEntries(others) };
+    const servers = [{ url: `https://${braces}` }, { url: "https://api.example.com" }];
+    await made(described({ paths, servers }), { only: ["one"] });
+    expect(await code()).toContain("value_4999:");
+  });
+
+  test("though the addresses of its provider are templates, or relative", async () => {
+    const flow = (authorizationUrl: string, tokenUrl: string) => ({
+      type: "oauth2",
+      flows: { authorizationCode: { authorizationUrl, tokenUrl, scopes: {} } },
+    });
+    const said = async (scheme: object) => {
+      await rm(join(folder, "servlets"), { recursive: true, force: true });
+      const components = { securitySchemes: { scheme } };
+      const servers = [
+        {
+          url: "https://{region}.example.com/v1",
+          variables: { region: { default: "eu" } },
+        },
+      ];
+      return made({
+        ...described({ security: [{ scheme: [] }], components, servers }),
+        openapi: "3.0.3",
+      });
+    };
+    expect(await said(flow("https://{region}.example.com/a", "/oauth/token"))).toContain(
+      '"authorization_endpoint":"https://eu.example.com/a","token_endpoint":"https://eu.example.com/oauth/token"',
+    );
+    const unknown = flow("https://{tenant}.example.com/a", "https://{tenant}.example.com/t");
+    expect(await said(unknown)).toMatch(/https:\/\/\{tenant\}.*\n\s+with your own \{tenant\}\./);
+    expect(
+      await said({
+        type: "openIdConnect",
+        openIdConnectUrl: "https://{region}.id.example/.well-known/openid-configuration",
+      }),
+    ).toContain('"issuer":"https://eu.id.example"');
+  });
+
+  test("of a path that is the prototype of all objects, which stays as it is", async () => {
+    const content = JSON.stringify(described({ paths: { "/a": { get: OK }, P: { get: OK } } }));
+    await made(content.replace('"P":', '"__proto__":')).catch(() => {});
+    expect({}).not.toHaveProperty("get");
+  });
+
   test("of a reference to the prototype of all objects, which stays as it is", async () => {
     const content = JSON.stringify(withSchema({ $ref: "#/components/__proto__/polluted" }));
     await made(content.replace('"schemas":{}', '"__proto__":{"polluted":{"type":"string"}}'));
