@@ -69,22 +69,41 @@ export function parsed(
   what: string,
 ): unknown /* or a promise of it */ {
   if (!isStandardSchema(schema)) return value;
-  const result = schema["~standard"].validate(value);
-  return result instanceof Promise
-    ? result.then((settled) => valueOf(settled, what))
-    : valueOf(result, what);
+  const validate = (one: unknown) => schema["~standard"].validate(one);
+  return after(validate(value), (result) =>
+    // zod takes what every object inherits, such as `constructor`, for members.
+    result.issues?.some(isOfInherited)
+      ? after(validate(ownOnly(value)), (again) => valueOf(again, what))
+      : valueOf(result, what),
+  );
 }
 
-function valueOf(
-  result: { readonly value?: unknown; readonly issues?: readonly StandardIssue[] | undefined },
-  what: string,
-): unknown {
+type Result = Awaited<ReturnType<StandardSchema["~standard"]["validate"]>>;
+
+const after = (result: Result | Promise<Result>, then: (settled: Result) => unknown): unknown =>
+  result instanceof Promise ? result.then(then) : then(result);
+
+function valueOf(result: Result, what: string): unknown {
   if (!result.issues) return result.value;
   throw new ToolError(`${what}: ${result.issues.map(issueText).join("; ")}`);
 }
 
+const stepOf = (step: unknown): string => String(isObject(step) ? step["key"] : step);
+
+const isOfInherited = ({ path = [] }: StandardIssue): boolean =>
+  path.some((step) => stepOf(step) in Object.prototype);
+
+/** The value with plain objects that inherit nothing. */
+function ownOnly(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(ownOnly);
+  if (!isObject(value) || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  const own = Object.create(null) as Record<string, unknown>;
+  for (const [key, member] of Object.entries(value)) own[key] = ownOnly(member);
+  return own;
+}
+
 function issueText({ path = [], message, ...more }: StandardIssue): string {
-  const place = path.map((step) => String(isObject(step) ? step["key"] : step)).join(".");
+  const place = path.map(stepOf).join(".");
   const said = message === "Invalid input" ? message + detail(more) : message;
   return place === "" ? said : `${place}: ${said}`;
 }
