@@ -289,8 +289,12 @@ function hostWarnings({ allowed_hosts = [] }: Manifest): string[] {
 async function withSkills<T extends Ready>(one: T, cache: string): Promise<T> {
   const { place, source } = one.found;
   if (source.files[0] === place) return one;
-  const skills = await skillsIn(place, cache).catch(refusedAt(place));
-  return skills === undefined ? one : { ...one, skills };
+  const { archive, warnings } = await skillsIn(place, cache).catch(refusedAt(place));
+  return {
+    ...one,
+    warnings: [...one.warnings, ...warnings],
+    ...(archive !== undefined && { skills: archive }),
+  };
 }
 
 /** Says what the imports and exports of a plugin show: that it was built as a program, and that it fetches in vain. */

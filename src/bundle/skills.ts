@@ -27,47 +27,88 @@ export interface SkillArchive extends DigestedFile {
   skills: Skills;
 }
 
-/** Reads the skills of a servlet or project, from `skills/` in its folder; undefined if it has none. Throws a `Refusal`. */
-export async function skillsIn(folder: string, cache: string): Promise<SkillArchive | undefined> {
+/** What was found in a folder of skills. */
+export interface FoundSkills {
+  /** Undefined if there is no skill. */
+  archive?: SkillArchive;
+  /** Which skills and folders are left out, and which links lead nowhere. */
+  warnings: string[];
+}
+
+/**
+ * Reads the skills of a servlet or project, from `skills/` in its folder. What is no skill is left out, with a warning.
+ *
+ * Throws a `Refusal` for a folder that is a link elsewhere, and for skills that are too large together.
+ */
+export async function skillsIn(folder: string, cache: string): Promise<FoundSkills> {
   await demandInside(folder, "skills");
   const place = join(folder, "skills");
-  if (!(await stat(place).catch(() => undefined))?.isDirectory()) return undefined;
-  const all = await filesOf(place);
-  const files = all.filter(({ path }) => !path.split("/").some((part) => part.startsWith(".")));
-  if (files.length === 0) return undefined;
+  if (!(await stat(place).catch(() => undefined))?.isDirectory()) return { warnings: [] };
+  const warnings: string[] = [];
+  const all = (await filesOf(place))
+    .filter(({ path }) => !path.split("/").some((part) => part.startsWith(".")))
+    .map(({ path, bytes }) => ({ path, ...(path.endsWith(".md") ? inUtf8(bytes) : { bytes }) }));
   const texts = new Map<string, string>();
-  const described = files.map(({ path, bytes }): SkillFile => {
+  const described = all.map(({ path, bytes }): SkillFile => {
     const text = textOf(bytes);
     if (text !== undefined) texts.set(path, text);
     const size = bytes.length;
     return { path, size, digest: digestOf(bytes), ...typeOf(path, text !== undefined) };
   });
-  for (const { path } of described) {
-    const [folderName = "", ...inside] = path.split("/");
-    if (inside.length === 0)
-      throw new Refusal(`skills/${path} is in no skill: move it into the folder of one`);
-    if (!described.some((file) => file.path === `${folderName}/SKILL.md`))
-      throw new Refusal(
-        `skills/${folderName} has no SKILL.md: write it, with a name and a description, or remove the folder`,
+  for (const { path, isGuessed } of all)
+    if (isGuessed === true)
+      warnings.push(
+        `skills/${path} is in no Unicode, and was read as Windows-1252: save it as UTF-8`,
       );
+  const skills: Skill[] = [];
+  for (const { path } of described) {
+    if (posix.basename(path) !== "SKILL.md") continue;
+    try {
+      const skill = skillAt(posix.dirname(path), texts.get(path));
+      demandSmall(skill, described);
+      skills.push(skill);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      warnings.push(`${error.message}. Until then this skill is left out.`);
+    }
   }
-  const skills = described
-    .filter(({ path }) => posix.basename(path) === "SKILL.md")
-    .map(({ path }) => skillAt(posix.dirname(path), texts.get(path)));
-  const entries = entryCharacters({ skills, files: described });
+  const roots = new Set(skills.map(({ path }) => path));
+  const isInSkill = ({ path }: { path: string }) => foldersOf(path).some((one) => roots.has(one));
+  const files = described.filter(isInSkill);
+  warnings.push(...strayWarnings(described), ...linkWarnings(files, roots, texts));
+  if (skills.length === 0) return { warnings };
+  const entries = entryCharacters({ skills, files });
   if (entries > limits.buildBytes)
     throw new Refusal(
       `the list of its skills' files has ${entries} characters, and ${limits.buildBytes} is the limit: nest skills less, and shorten paths`,
     );
-  for (const skill of skills) demandWhole(skill, described, texts);
-  const size = files.reduce((sum, file) => sum + file.bytes.length, 0);
+  const size = sizeOf(files);
   if (size > limits.skillBytes)
     throw new Refusal(
       `its skills have ${size} bytes, and ${limits.skillBytes} is the limit: move what is large elsewhere, and link to it`,
     );
-  const bytes = concatenate(files.map((file) => file.bytes));
+  const bytes = concatenate(all.filter(isInSkill).map((file) => file.bytes));
   const file = await digestedFile(cache, "skills", bytes);
-  return { skills: { skills, files: described }, ...file };
+  return { archive: { skills: { skills, files }, ...file }, warnings };
+}
+
+const sizeOf = (files: readonly SkillFile[]): number =>
+  files.reduce((sum, { size }) => sum + size, 0);
+
+/** Warns of folders without any SKILL.md. Files beside the folders of skills, such as a README.md, are nobody's mistake. */
+function strayWarnings(files: readonly SkillFile[]): string[] {
+  const folders = new Map<string, boolean>();
+  for (const { path } of files) {
+    const [folder = "", ...inside] = path.split("/");
+    const isSkill = posix.basename(path) === "SKILL.md";
+    if (inside.length > 0) folders.set(folder, isSkill || folders.get(folder) === true);
+  }
+  return [...folders]
+    .filter(([, hasSkill]) => !hasSkill)
+    .map(
+      ([folder]) =>
+        `skills/${folder} has no SKILL.md, so its files are left out: write it, with a name and a description, or remove the folder`,
+    );
 }
 
 /** Throws a `Refusal` for a skill of the project in the folder where clients see those of one of these servlets. */
@@ -80,6 +121,20 @@ export function demandOwnFolders(
   throw new Refusal(
     `skills/${taken.path}: a servlet has this name, and its skills would be in the same folder: rename one of the two`,
   );
+}
+
+/**
+ * Markdown as it is served, in UTF-8 without a byte order mark, which clients would take for a part of the text. What is in no
+ * Unicode is read as Windows-1252, as most of it is.
+ */
+function inUtf8(bytes: Uint8Array): { bytes: Uint8Array<ArrayBuffer>; isGuessed?: boolean } {
+  const [first, second] = bytes;
+  const isLittle = (first === 0xff && second === 0xfe) || (first !== 0 && second === 0);
+  const isBig = (first === 0xfe && second === 0xff) || (first === 0 && second !== 0);
+  const utf16 = isLittle ? "utf-16le" : isBig ? "utf-16be" : undefined;
+  const isGuessed = utf16 === undefined && textOf(bytes) === undefined;
+  const text = new TextDecoder(utf16 ?? (isGuessed ? "windows-1252" : "utf-8")).decode(bytes);
+  return { bytes: new TextEncoder().encode(text), isGuessed };
 }
 
 function textOf(bytes: Uint8Array): string | undefined {
@@ -140,6 +195,8 @@ function skillAt(path: string, text: string | undefined): Skill {
     return refuse(`has frontmatter that cannot be used: ${faults.join("; ")}`);
   }
   const name = posix.basename(path);
+  if (name === ".")
+    throw new Refusal("skills/SKILL.md is in no folder: move it into one of its name");
   if (read.data.name !== name)
     return refuse(
       `names the skill ${read.data.name}, and its folder is ${name}: give both one name`,
@@ -152,46 +209,82 @@ function frontmatterIn(written: string, refuse: (why: string) => never): Json {
   try {
     value = valueInYaml(written, 20);
   } catch (error) {
-    return refuse(`has frontmatter that is not YAML: ${(error as Error).message}`);
+    value = looselyRead(written);
+    if (value === undefined)
+      return refuse(`has frontmatter that is not YAML: ${(error as Error).message}`);
   }
   return isObject(value) ? value : refuse("has frontmatter that is no map of names to values");
 }
 
-/** Throws a `Refusal` for a skill that has too many files, or whose Markdown links to files that it does not have. */
-function demandWhole(
-  { path: root }: Skill,
-  files: readonly SkillFile[],
-  texts: ReadonlyMap<string, string>,
-): void {
-  const own = files.map(({ path }) => path).filter((path) => path.startsWith(`${root}/`));
+/**
+ * Frontmatter whose texts are not quoted though YAML wants it, as clients read it: `description: Use it when: asked`,
+ * `argument-hint: [file] [n]`. Undefined if that is not what is wrong.
+ */
+function looselyRead(written: string): Json | undefined {
+  const entries = written.split(/\r?\n(?=[A-Za-z_][\w-]*:(?:\s|$))/);
+  const values = entries.map((entry) => {
+    const [, name, text] = /^([\w-]+):[ \t]+(\S[^]*)$/.exec(entry) ?? [];
+    try {
+      const value = valueInYaml(entry, 20);
+      return isObject(value) ? Object.entries(value) : [];
+    } catch {
+      return name === undefined ? undefined : [[name, text!.trim().replaceAll(/\s*\n\s*/g, " ")]];
+    }
+  });
+  if (values.includes(undefined)) return undefined;
+  const all = values.flat() as [string, unknown][];
+  const isTwice = new Set(all.map(([name]) => name)).size < all.length;
+  return isTwice ? undefined : Object.fromEntries(all);
+}
+
+/** Throws a `Refusal` for a skill that alone has too many files or bytes. */
+function demandSmall({ path }: Skill, files: readonly SkillFile[]): void {
+  const own = files.filter((file) => file.path.startsWith(`${path}/`));
   if (own.length > MOST_FILES)
     throw new Refusal(
-      `skills/${root} has ${own.length} files, and ${MOST_FILES} is the limit: put several into one`,
+      `skills/${path} has ${own.length} files, and ${MOST_FILES} is the limit: put several into one`,
     );
-  const there = new Set(own.flatMap((path) => [path, ...foldersOf(path)]));
-  for (const path of own) {
-    if (!path.endsWith(".md")) continue;
-    for (const link of new Set(linksIn(texts.get(path) ?? ""))) {
+  const size = sizeOf(own);
+  if (size > limits.skillBytes)
+    throw new Refusal(
+      `skills/${path} has ${size} bytes, and ${limits.skillBytes} is the limit: move what is large elsewhere, and link to it`,
+    );
+}
+
+/** Warns of links in Markdown to what is no file of these skills. */
+function linkWarnings(
+  files: readonly SkillFile[],
+  roots: ReadonlySet<string>,
+  texts: ReadonlyMap<string, string>,
+): string[] {
+  const there = new Set(files.flatMap(({ path }) => [path, ...foldersOf(path)]));
+  return files
+    .filter(({ path }) => path.endsWith(".md"))
+    .flatMap(({ path }) => {
       // Clients start from the skill's folder, and people from that of the file.
-      const targets = [root, posix.dirname(path)].map((from) =>
-        posix.join(from, link).replace(/\/$/, ""),
-      );
-      if (targets.some((target) => there.has(target))) continue;
-      throw new Refusal(
-        `skills/${path} links to ${link}, which is no file of the skill ${root}: write the file, or correct the link`,
-      );
-    }
-  }
+      const starts = foldersOf(path).filter((one) => roots.has(one) || one === posix.dirname(path));
+      const isThere = (link: string) =>
+        starts.some((from) => there.has(posix.join(from, link).replace(/\/$/, "")));
+      return [...new Set(linksIn(texts.get(path) ?? ""))]
+        .filter((link) => !isThere(link))
+        .map(
+          (link) =>
+            `skills/${path} links to ${link}, which is no file of a skill: write the file, or correct the link`,
+        );
+    });
 }
 
 const foldersOf = (path: string): string[] =>
   path.includes("/") ? [posix.dirname(path), ...foldersOf(posix.dirname(path))] : [];
 
-/** The relative links in Markdown, outside of code. */
+/** The relative links in Markdown, outside of code and comments. */
 function linksIn(text: string): string[] {
   const prose = text
-    .replaceAll(/^[ \t]*(```|~~~)[^]*?^[ \t]*\1/gm, "")
-    .replaceAll(/`[^`\n]*`/g, "");
+    .replaceAll(/^[ \t]*(`{3,9}|~{3,9})[^]*?(^[ \t]*\1|$(?![^]))/gm, "")
+    .replaceAll(/<!--[^]*?(-->|$(?![^]))/g, "")
+    // Lines that are indented after a blank one; in a list they may be no code, but a link there is missed at worst.
+    .replaceAll(/(?<=^[ \t]*\r?\n)(( {4}| {0,3}\t).*(\r?\n|$))+/gm, "")
+    .replaceAll(/``[^\n]*?``|`[^`\n]*`/g, "");
   const links = prose.matchAll(/\]\(\s*<?([^()<>\s]+)>?(?:\s+["'(][^)\]]*)?\)/g);
   return [...links].flatMap(([, link]) => {
     const [path = ""] = link!.split(/[#?]/);

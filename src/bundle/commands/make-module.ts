@@ -69,7 +69,7 @@ export async function makeModule(
   const began = performance.now();
   try {
     if (isInstalled) demandComplete();
-    const [members, runner, skills, profiled] = await Promise.all([
+    const [members, runner, { archive: skills, warnings: ofSkills }, profiled] = await Promise.all([
       makeBundle({ folders, cache: CACHE, progress, optimise: !isDev }),
       ownScripts(),
       skillsIn(".", CACHE),
@@ -80,7 +80,8 @@ export async function makeModule(
       skills,
       members.map(({ found }) => found.name),
     );
-    const warnings = profiled === undefined ? [] : checkProfiles(profiled, members, skills);
+    const ofProfiles = profiled === undefined ? [] : checkProfiles(profiled, members, skills);
+    const warnings = [...ofSkills, ...ofProfiles];
     const before = told ?? (await readModule(values.out));
     const { profiles } = profiled ?? {};
     // The version of this repository is that of the software, which is the default.

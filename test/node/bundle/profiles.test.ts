@@ -89,7 +89,7 @@ const ENTANGLING = {
 async function checked(profile: object, schemas: Record<string, object>): Promise<string[]> {
   const members = await bundle({ "hub.wat": withTools(schemas) });
   const file = await reading(JSON.stringify({ a: profile }));
-  return checkProfiles(file, members, await skillsIn(at("."), ".bundle"));
+  return checkProfiles(file, members, (await skillsIn(at("."), ".bundle")).archive);
 }
 
 describe("arguments", () => {

@@ -46,11 +46,105 @@ test("files of any kind are part of a skill; hidden ones are not", async () => {
   expect(bytes.length).toBe(skills.files.reduce((sum, { size }) => sum + size, 0));
 });
 
-test("links in code are none, also where the code is indented in a list", async () => {
-  const body = "1. Run this:\n   ```py\n   a[0](b)\n   ```\n2. `[a](b)`";
-  await expect(
-    bundle(withSkills({ "one/SKILL.md": skill("one", "", body) })),
-  ).resolves.toHaveLength(1);
+/** The skills that are served, and the warnings about them. */
+async function made(files: Record<string, string | Uint8Array>) {
+  const [member] = await bundle(withSkills(files));
+  const { skills = [], files: served = [] } = member!.skills?.skills ?? {};
+  return {
+    skills: skills.map(({ path }) => path),
+    frontmatter: skills.map(({ frontmatter }) => frontmatter),
+    files: served.map(({ path }) => path),
+    bytes: member!.skills?.bytes,
+    warnings: member!.warnings.filter((one) => one.includes("skills/")),
+  };
+}
+
+test.each([
+  ["code in a list", "1. Run this:\n   ```py\n   a[0](b)\n   ```\n2. `[a](b)`"],
+  ["code with more marks", "````md\n```\n[a](b)\n```\n[a](b)\n````\n``[a](b) ` ``"],
+  ["code without an end", "Run:\n~~~\n[a](b)\n"],
+  ["indented code", "Run:\n\n    [a](b)\n    [a](b)\n\n    [a](b)\n\nor\n\n\t[a](b)"],
+  ["comments", "<!-- [a](b)\n[a](b) --> and <!-- [a](b)"],
+])("links in %s are none", async (_what, body) => {
+  expect(await made({ "one/SKILL.md": skill("one", "", body) })).toMatchObject({
+    skills: ["one"],
+    warnings: [],
+  });
+});
+
+const umlauts = skill("one").replace("Does it.", "Tut es für Ärzte.");
+const utf16 = (text: string, isBig = false) => {
+  const bytes = new Uint8Array(Buffer.from(text, "utf16le"));
+  return isBig ? new Uint8Array(Buffer.from(bytes).swap16()) : bytes;
+};
+
+test.each<[string, string | Uint8Array, warnings: number]>([
+  ["UTF-8 with a byte order mark", `\uFEFF${umlauts}`, 0],
+  ["UTF-16", utf16(`\uFEFF${umlauts}`), 0],
+  ["UTF-16 with its large bytes first", utf16(`\uFEFF${umlauts}`, true), 0],
+  ["UTF-16 without a byte order mark", utf16(umlauts), 0],
+  ["Windows-1252", new Uint8Array(Buffer.from(umlauts, "latin1")), 1],
+])("a skill in %s is served in UTF-8", async (_what, bytes, count) => {
+  const got = await made({ "one/SKILL.md": bytes });
+  expect(got.frontmatter).toEqual([{ name: "one", description: "Tut es für Ärzte." }]);
+  expect(new TextDecoder("utf-8", { ignoreBOM: true }).decode(got.bytes)).toBe(umlauts);
+  expect(got.warnings).toHaveLength(count);
+});
+
+test("texts in frontmatter that YAML wants in quotes are texts", async () => {
+  const more = [
+    "argument-hint: [file] [n]",
+    "when: Use it when: asked,",
+    "  or else: not",
+    "note: @me",
+    "list:",
+    "- a",
+    "metadata: { a: b }",
+  ];
+  const { frontmatter, warnings } = await made({
+    "one/SKILL.md": skill("one", `${more.join("\r\n")}\n`),
+  });
+  expect(frontmatter).toEqual([
+    {
+      name: "one",
+      description: "Does it.",
+      "argument-hint": "[file] [n]",
+      when: "Use it when: asked, or else: not",
+      note: "@me",
+      list: ["a"],
+      metadata: { a: "b" },
+    },
+  ]);
+  expect(warnings).toEqual([]);
+});
+
+test("skills may link to each other, and lie in folders of a collection", async () => {
+  const got = await made({
+    "one/SKILL.md": skill("one", "", "[b](../two/SKILL.md) [c](../two/) [d](../more/three/a.md)"),
+    "one/deep/a.md": "[b](../../two/b.md)",
+    ...{ "two/SKILL.md": skill("two"), "two/b.md": "b" },
+    ...{ "more/three/SKILL.md": skill("three"), "more/three/a.md": "a", "more/README.md": "r" },
+    ...{ "README.md": "r", LICENSE: "l" },
+  });
+  expect(got.skills).toEqual(["more/three", "one", "two"]);
+  expect(got.files).not.toContain("more/README.md");
+  expect(got.files).not.toContain("README.md");
+  expect(got.warnings).toEqual([]);
+});
+
+test("a bad skill is left out, and the others are served", async () => {
+  const got = await made({
+    "bad/SKILL.md": "# Bad",
+    "bad/a.md": "a",
+    "one/SKILL.md": skill("one"),
+    "one/bad/SKILL.md": skill("worse"),
+  });
+  expect(got.skills).toEqual(["one"]);
+  expect(got.files).toEqual(["one/SKILL.md", "one/bad/SKILL.md"]);
+  expect(got.warnings).toEqual([
+    expect.stringMatching(/^skills\/bad\/SKILL\.md .*Until then this skill is left out\.$/),
+    expect.stringMatching(/^skills\/one\/bad\/SKILL\.md names the skill worse/),
+  ]);
 });
 
 test("a lone file, and a servlet without the folder, have none", async () => {
@@ -67,7 +161,7 @@ test("those of a project are read as well", async () => {
   await bundle({ "p/a/a.wat": lists("draw"), "skills/both/SKILL.md": skill("both") }).catch(
     () => {},
   );
-  const archive = await skillsIn(at(""), ".bundle");
+  const { archive } = await skillsIn(at(""), ".bundle");
   expect(archive?.skills.skills).toMatchObject([{ path: "both" }]);
   expect(() => demandOwnFolders(archive, ["a"])).not.toThrow();
   expect(() => demandOwnFolders(archive, ["a", "both"])).toThrow(
@@ -94,9 +188,12 @@ test("a change of a skill is shown before an update", async () => {
 });
 
 test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
-  ["has no SKILL.md", { "one/a.md": "a" }, /skills\/one has no SKILL\.md: write it/],
-  ["is a file", { "README.md": "a" }, /skills\/README\.md is in no skill: move it/],
-  ["has no folder", { "SKILL.md": skill("one") }, /skills\/SKILL\.md is in no skill: move it/],
+  [
+    "has no SKILL.md",
+    { "one/a.md": "a" },
+    /skills\/one has no SKILL\.md, so its files are left out: write it/,
+  ],
+  ["has no folder", { "SKILL.md": skill("one") }, /skills\/SKILL\.md is in no folder: move it/],
   ["has no frontmatter", { "one/SKILL.md": "# One" }, /does not begin with frontmatter: write ---/],
   [
     "has open frontmatter",
@@ -104,7 +201,7 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
     /does not begin with frontmatter/,
   ],
   ["is no text", { "one/SKILL.md": new Uint8Array([255]) }, /does not begin with frontmatter/],
-  ["is not YAML", { "one/SKILL.md": "---\nname: [\n---\n" }, /frontmatter that is not YAML: .+/],
+  ["is not YAML", { "one/SKILL.md": "---\nname:\n [\n---\n" }, /frontmatter that is not YAML: .+/],
   [
     "ends its frontmatter otherwise than clients want it",
     { "one/SKILL.md": skill("one").replace("\n---\n", "\n--- \n") },
@@ -121,7 +218,7 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
     {
       "one/SKILL.md": `---\na: &a [1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c,*c]\n---\n`,
     },
-    /too many aliases/,
+    /frontmatter that cannot be used: name/,
   ],
   [
     "has a key twice",
@@ -147,35 +244,6 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
     /description .*1024/,
   ],
   [
-    "links to nothing",
-    { "one/SKILL.md": skill("one", "", "[a](references/A.md)") },
-    /skills\/one\/SKILL\.md links to references\/A\.md, which is no file of the skill one/,
-  ],
-  [
-    "links to another skill",
-    { "one/SKILL.md": skill("one", "", "[a](../two/SKILL.md)"), "two/SKILL.md": skill("two") },
-    /links to \.\.\/two\/SKILL\.md/,
-  ],
-  [
-    "links to another skill from a folder",
-    {
-      "one/SKILL.md": skill("one"),
-      "one/deep/a.md": "[b](../two/b.md)",
-      ...{ "two/SKILL.md": skill("two"), "two/b.md": "b" },
-    },
-    /one\/deep\/a\.md links to \.\.\/two\/b\.md/,
-  ],
-  [
-    "links out",
-    { "one/SKILL.md": skill("one", "", "![a](/etc/passwd)") },
-    /links to \/etc\/passwd/,
-  ],
-  [
-    "has a bad skill within",
-    { "one/SKILL.md": skill("one"), "one/two/SKILL.md": skill("three") },
-    /names the skill three, and its folder is two/,
-  ],
-  [
     "has too many files",
     {
       "one/SKILL.md": skill("one"),
@@ -186,10 +254,60 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
   [
     "has 50 MB",
     { "one/SKILL.md": skill("one"), "one/a.bin": new Uint8Array(50 * 1024 * 1024) },
-    /its skills have 52\d+ bytes, and 16777216 is the limit/,
+    /skills\/one has 52\d+ bytes, and 16777216 is the limit/,
   ],
-])("a skill is refused that %s", async (_what, files, message) => {
-  await expect(bundle(withSkills(files))).rejects.toThrow(message);
+])("a skill is left out that %s", async (_what, files, message) => {
+  const { skills, warnings } = await made({ ...files, "ok/SKILL.md": skill("ok") });
+  expect(skills).toEqual(["ok"]);
+  expect(warnings.join("\n")).toMatch(message);
+});
+
+test.each<[string, Record<string, string>, RegExp]>([
+  [
+    "nothing",
+    { "one/SKILL.md": skill("one", "", "[a](references/A.md)") },
+    /skills\/one\/SKILL\.md links to references\/A\.md, which/,
+  ],
+  [
+    "nothing in another skill",
+    { "one/SKILL.md": skill("one", "", "[a](../two/a.md)"), "two/SKILL.md": skill("two") },
+    /links to \.\.\/two\/a\.md/,
+  ],
+  [
+    "another skill by the wrong path",
+    {
+      "one/SKILL.md": skill("one"),
+      "one/deep/a.md": "[b](two/b.md)",
+      "two/SKILL.md": skill("two"),
+      "two/b.md": "b",
+    },
+    /one\/deep\/a\.md links to two\/b\.md/,
+  ],
+  [
+    "a file beside the skills",
+    { "one/SKILL.md": skill("one", "", "[a](../README.md)"), "README.md": "a" },
+    /links to \.\.\/README\.md/,
+  ],
+  [
+    "a place elsewhere",
+    { "one/SKILL.md": skill("one", "", "![a](/etc/passwd)") },
+    /links to \/etc\/passwd/,
+  ],
+])("a skill is served with a warning that links to %s", async (_what, files, message) => {
+  const { skills, warnings } = await made(files);
+  expect(skills).toContain("one");
+  expect(warnings).toEqual([expect.stringMatching(message)]);
+});
+
+test("skills that are too large together are refused", async () => {
+  const names = Array.from({ length: 5 }, (_, nth) => `skill-${nth}`);
+  const files = names.flatMap((name) => [
+    [`${name}/SKILL.md`, skill(name)] as const,
+    [`${name}/a.bin`, new Uint8Array(4 * 1024 * 1024)] as const,
+  ]);
+  await expect(bundle(withSkills(Object.fromEntries(files)))).rejects.toThrow(
+    /its skills have 20\d+ bytes, and 16777216 is the limit/,
+  );
 });
 
 test("skills in each other are refused where lists of their files would be long", async () => {

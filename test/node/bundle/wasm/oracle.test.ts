@@ -83,6 +83,6 @@ test("the same input makes the same bundle, to the byte", async () => {
   const out = "src/bundle.gen.ts";
   expect(bundleSource(warm, out)).toBe(bundleSource(again, out));
   const runner = await runnerScripts(".bundle");
-  const skills = await skillsIn(".", ".bundle");
+  const { archive: skills } = await skillsIn(".", ".bundle");
   expect(bundleSource(warm, out, runner, { skills })).toBe(await readFile(out, "utf8"));
 });
