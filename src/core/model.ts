@@ -14,6 +14,12 @@ import type { z } from "zod";
 
 export type Json = Record<string, unknown>;
 
+/**
+ * A keyword of a schema whose values the servlet changes before it checks them, as by `z.coerce` or `z.preprocess`: the server
+ * leaves them to it. It is never listed.
+ */
+export const CHECKED_BY_SERVLET = "x-checked-by-servlet";
+
 export type Tool = z.infer<typeof ToolSchema>;
 export type Resource = z.infer<typeof ResourceSchema>;
 export type ResourceTemplate = z.infer<typeof ResourceTemplateSchema>;

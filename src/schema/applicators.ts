@@ -1,5 +1,6 @@
 import { isObject, type Json } from "../core/model.ts";
-import { requires, whereMembers } from "./assertions.ts";
+import { json, requires, whereMembers } from "./assertions.ts";
+import { discriminatorOf, type Discriminator } from "./discriminator.ts";
 import {
   countOperand,
   evaluators,
@@ -10,8 +11,8 @@ import {
   objectOperand,
   textOperand,
 } from "./keyword.ts";
-import type { Keyword, Maker } from "./keyword.ts";
-import { brief, type Evaluate } from "./run.ts";
+import type { Keyword, KeywordContext, Maker } from "./keyword.ts";
+import { brief, type Evaluate, type Run } from "./run.ts";
 import type { Steps } from "./steps.ts";
 import { memberNames } from "./values.ts";
 
@@ -49,6 +50,26 @@ const unevaluated =
       });
     };
   };
+
+/** The schemas of a choice that a value may mean; or none, where the member by which it chooses is wrong or missing. */
+function choiceOf(operand: unknown, context: KeywordContext) {
+  const all = evaluators(operand, context);
+  let found: Discriminator | undefined | "unread" = "unread";
+  return (value: unknown, run: Run): readonly Evaluate[] | undefined => {
+    if (!isObject(value)) return all;
+    // The targets of references are there once all is compiled.
+    if (found === "unread") found = discriminatorOf(operand as unknown[], context);
+    if (found === undefined) return all;
+    const { member, isRequired, choices } = found;
+    const isThere = Object.hasOwn(value, member);
+    if (!isThere && !isRequired) return all;
+    run.steps.take(1);
+    const meant = isThere ? choices.get(value[member]) : undefined;
+    if (meant !== undefined) return meant.map((at) => all[at]!);
+    run.fail(isThere ? `must be ${json([...choices.keys()])}` : "is required", member);
+    return undefined;
+  };
+}
 
 /**
  * The keywords that contain schemas.
@@ -170,27 +191,34 @@ export const APPLICATORS: Readonly<Record<string, Maker>> = {
     return (value, run) => every(all, run, (evaluate) => evaluate(value, run));
   },
   anyOf(operand, context) {
-    const all = evaluators(operand, context);
+    const meant = choiceOf(operand, context);
     return (value, run) => {
       const before = run.issues.length;
       let fits = false;
+      const all = meant(value, run);
+      if (all === undefined) return false;
       for (const evaluate of all) {
         if (!evaluate(value, run)) continue;
         fits = true;
         if (!run.isMarking) break; // Others may evaluate more.
       }
+      if (!fits && all.length === 1) return false;
       if (!fits) return run.fail("must match at least one of the schemas in `anyOf`");
       run.issues.length = before;
       return true;
     };
   },
   oneOf(operand, context) {
-    const all = evaluators(operand, context);
+    const meant = choiceOf(operand, context);
     return (value, run) => {
       const before = run.issues.length;
+      const all = meant(value, run);
+      if (all === undefined) return false;
       const fitting = all.filter((evaluate) => evaluate(value, run)).length;
       if (fitting > 0) run.issues.length = before;
       if (fitting === 1) return true;
+      // What is wrong with the only schema that is meant is said already.
+      if (fitting === 0 && all.length === 1) return false;
       const but = fitting === 0 ? "" : `, but matches ${fitting} of them`;
       return run.fail(`must match exactly one of the schemas in \`oneOf\`${but}`);
     };

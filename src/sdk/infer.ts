@@ -12,10 +12,15 @@ export interface StandardSchema<Input = unknown, Output = Input> {
     readonly validate: (value: unknown) => Validated<Output> | Promise<Validated<Output>>;
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
     readonly jsonSchema?: {
-      readonly input: (options: { target: string }) => JsonSchema;
-      readonly output: (options: { target: string }) => JsonSchema;
+      readonly input: (options: JsonSchemaOptions) => JsonSchema;
+      readonly output: (options: JsonSchemaOptions) => JsonSchema;
     };
   };
+}
+
+interface JsonSchemaOptions {
+  readonly target: string;
+  readonly libraryOptions?: Record<string, unknown> | undefined;
 }
 
 type Validated<Output> =

@@ -1,11 +1,14 @@
 /** Schemas of servlets' authors: as JSON Schema for lists, and to check values. */
-import { isObject } from "../core/model.ts";
+import { CHECKED_BY_SERVLET, isObject } from "../core/model.ts";
 import type { StandardIssue, JsonSchema, StandardSchema } from "./infer.ts";
 
 type Direction = "input" | "output";
 
 /** Turns schemas that cannot do it themselves into JSON Schema: zod/mini's. */
-type Converter = (schema: StandardSchema, io: Direction) => JsonSchema;
+type Converter = (schema: StandardSchema, io: Direction, override: Override) => JsonSchema;
+
+/** Changes a schema that zod has written. https://zod.dev/json-schema#override */
+type Override = (written: { zodSchema: unknown; jsonSchema: object }) => void;
 
 let converter: Converter | undefined;
 
@@ -23,7 +26,9 @@ export function jsonSchemaOf(schema: unknown, io: Direction, what: string): Json
   if (!isStandardSchema(schema)) return schema;
   const { vendor, jsonSchema } = schema["~standard"];
   try {
-    const found = jsonSchema?.[io]({ target: "draft-2020-12" }) ?? converter?.(schema, io);
+    const override = io === "input" ? leaveToServlet : () => {};
+    const options = { target: "draft-2020-12", libraryOptions: { override } };
+    const found = jsonSchema?.[io](options) ?? converter?.(schema, io, override);
     if (found) {
       const { $schema: _, ...rest } = found;
       return rest;
@@ -41,16 +46,59 @@ export function jsonSchemaOf(schema: unknown, io: Direction, what: string): Json
   );
 }
 
+/** The parts of zod's schemas that are looked at. */
+interface ZodParts {
+  _zod: {
+    def: { type?: string; coerce?: boolean; in?: ZodParts; shape?: Record<string, ZodParts> };
+  };
+}
+
+/** Marks what zod changes before it checks it: `z.coerce`, `z.preprocess` and `.catch`. */
+const leaveToServlet: Override = ({ zodSchema, jsonSchema }) => {
+  const schema = zodSchema as ZodParts;
+  const written = jsonSchema as Record<string, unknown>;
+  if (schema._zod.def.coerce === true || makesUp(schema)) written[CHECKED_BY_SERVLET] = true;
+  const { shape = {} } = schema._zod.def;
+  const { required } = written;
+  if (!Array.isArray(required)) return;
+  const needed = required.filter((name: string) => !fitsNothing(shape[name]));
+  if (needed.length === 0) delete written["required"];
+  else written["required"] = needed;
+};
+
+/** True for a schema that may make a value of nothing. */
+const makesUp = ({ _zod: { def } }: ZodParts): boolean =>
+  def.type === "catch" || (def.type === "pipe" && def.in?._zod.def.type === "transform");
+
+function fitsNothing(schema: ZodParts | undefined): boolean {
+  if (schema === undefined || !makesUp(schema)) return false;
+  try {
+    const result = (schema as unknown as StandardSchema)["~standard"].validate(undefined);
+    return !(result instanceof Promise) && result.issues === undefined;
+  } catch {
+    // The author's function expects a value.
+    return false;
+  }
+}
+
 /** A schema as JSON Schema, which must describe an object. Throws an `Error` where it does not. */
 export function objectSchemaOf(schema: unknown, io: Direction, what: string): JsonSchema {
   const found = jsonSchemaOf(schema, io, what);
-  if (found["type"] !== "object") {
-    throw new Error(
-      `${what} does not describe an object: at its root it needs type "object" (in zod: z.object({ … })).`,
-    );
-  }
-  return found;
+  if (found["type"] === "object") return found;
+  if (isOfObjects(found)) return { type: "object", ...found };
+  throw new Error(
+    `${what} does not describe an object: at its root it needs type "object" (in zod: z.object({ … }), or a union of such).`,
+  );
 }
+
+/** True for a schema that only objects fit: a union, or a part of an intersection. */
+const isOfObjects = (schema: unknown): boolean =>
+  isObject(schema) &&
+  (schema["type"] === "object" ||
+    [schema["oneOf"], schema["anyOf"]].some(
+      (all) => Array.isArray(all) && all.length > 0 && all.every(isOfObjects),
+    ) ||
+    (Array.isArray(schema["allOf"]) && schema["allOf"].some(isOfObjects)));
 
 /**
  * An error for the tool's caller: its message becomes the result, and nothing is logged.

@@ -4,9 +4,10 @@ import { convertWith } from "./schema.ts";
 
 export * from "zod/v4/mini";
 
-convertWith((schema, io) =>
+convertWith((schema, io, override) =>
   toJSONSchema(schema as unknown as Parameters<typeof toJSONSchema>[0], {
     io,
     target: "draft-2020-12",
+    override,
   }),
 );

@@ -161,6 +161,64 @@ describe("an issue names its place, the expected and the actual value", () => {
   });
 });
 
+describe("of a choice by a member only what is meant is checked", () => {
+  const branch = (kind: unknown, name: string, others: object = {}) => ({
+    type: "object",
+    properties: { kind, [name]: { type: "number" } },
+    required: ["kind", name],
+    ...others,
+  });
+  const [a, b] = [branch({ const: "a" }, "x"), branch({ enum: ["b", 3] }, "y")];
+  const $defs = { A: a, B: { $ref: "#/$defs/C" }, C: b };
+  const choices = {
+    oneOf: { oneOf: [a, b] },
+    anyOf: { anyOf: [a, b] },
+    "references and null": {
+      oneOf: [{ $ref: "#/$defs/A" }, { type: "null" }, { $ref: "#/$defs/B" }],
+      discriminator: { propertyName: "kind" },
+      $defs,
+    },
+  };
+
+  test.each(
+    Object.entries(choices).flatMap(([name, schema]) =>
+      (
+        [
+          [{ kind: "a", x: 1 }, undefined],
+          [{ kind: 3, y: 1 }, undefined],
+          [{ kind: "a", x: "1", y: "1" }, ["x must be a number, not a string"]],
+          [{ kind: "b" }, ["y is required"]],
+          [{ kind: "c", x: 1 }, ['kind must be "a", "b" or 3']],
+          [{ x: "1" }, ["kind is required"]],
+        ] as const
+      ).map(([value, issues]) => [name, value, issues, schema] as const),
+    ),
+  )("%s: %j has %j", (_name, value, issues, schema) => {
+    const found = new Schema(schema).issues(value);
+    expect(found?.map(({ path, message }) => `${path.join(".")} ${message}`)).toEqual(issues);
+    expect(found === undefined).toBe(new Ajv2020({ strict: false }).validate(schema, value));
+  });
+
+  test.each<[object, unknown, boolean]>([
+    [
+      { oneOf: [branch({ const: 1 }, "x"), branch({ const: 1 }, "y")] },
+      { kind: 1, x: 1, y: 1 },
+      false,
+    ],
+    [{ anyOf: [branch({ const: 1 }, "x"), branch({ const: 1 }, "y")] }, { kind: 1, y: 1 }, true],
+    [{ oneOf: [branch({ const: 1 }, "x", { required: [] }), b] }, { x: 1 }, true],
+    [{ oneOf: [branch({ const: 1 }, "x", { required: [] }), b] }, { kind: "b", x: 1 }, false],
+    [{ oneOf: [a, b, { required: ["z"] }] }, { z: 1 }, true],
+    [{ oneOf: [a, b, { required: ["z"] }] }, { kind: "c", z: 1 }, true],
+    [{ oneOf: [branch({ const: {} }, "x"), branch({ const: [] }, "x")] }, { kind: {}, x: 1 }, true],
+    [{ oneOf: [a, b, { type: "string" }] }, "c", true],
+    [{ oneOf: [branch({ const: "constructor" }, "x"), b] }, {}, false],
+  ])("%j takes %j: %j", (schema, value, fits) => {
+    expect(new Schema(schema).issues(value) === undefined).toBe(fits);
+    expect(new Ajv2020({ strict: false }).validate(schema, value)).toBe(fits);
+  });
+});
+
 describe("a schema is not valid", () => {
   test.each<[unknown, string]>([
     [5, "the schema must be an object or a boolean"],

@@ -86,6 +86,42 @@ describe.each([
     expect(await said("refine", { list: [{ n: 2 }] })).toBe("even");
   });
 
+  test("what a schema changes before it checks is checked after that", async () => {
+    const { tools } = await servlet.list();
+    const { properties, required } = tools.find((tool) => tool.name === "change")!.inputSchema;
+    expect(properties).toMatchObject({ count: { type: "number" }, size: { default: 5 } });
+    expect(JSON.stringify(properties)).not.toContain("x-");
+    expect(required).toEqual(["count", "list"]);
+    expect(await said("change", { count: "5", list: "[1,2]", deep: { isOn: 1 } })).toBe(
+      '{"count":5,"list":[1,2],"size":5,"word":"none","deep":{"isOn":true}}',
+    );
+    expect(await said("change", { count: 5, list: [1], size: "many", word: "w" })).toBe(
+      '{"count":5,"list":[1],"size":5,"word":"w"}',
+    );
+    const { result } = await servlet.callTool("change", { count: "five", list: [1] });
+    expect(result).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining("count: ") }],
+    });
+  });
+
+  test("arguments may be a discriminated union", async () => {
+    const { tools } = await servlet.list();
+    const { type, oneOf } = tools.find((tool) => tool.name === "choose")!.inputSchema;
+    expect([type, oneOf]).toEqual(["object", [expect.anything(), expect.anything()]]);
+    expect(await said("choose", { kind: "circle", radius: 2 })).toBe("r2");
+    expect(await said("choose", { kind: "cube", side: 3 })).toBe("cube3");
+  });
+
+  test("what every object inherits is no argument", async () => {
+    expect(await said("inherit", { deep: {} })).toBe('{"deep":{}}');
+    expect(await said("inherit", { constructor: "a", deep: { valueOf: 1 } })).toBe(
+      '{"constructor":"a","deep":{"valueOf":1}}',
+    );
+    const { result } = await servlet.callTool("inherit", { deep: { valueOf: 1.5 } });
+    expect(result.isError).toBe(true);
+  });
+
   test("a schema may be asynchronous", async () => {
     expect(await said("refine_async", { kind: "good" })).toBe("good");
     const { result } = await servlet.callTool("refine_async", { kind: "bad" });

@@ -58,6 +58,36 @@ export default defineServlet({
       output: z.object({ x: z._default(z.number(), 3) }),
       handler: () => ({ content: [{ type: "text" as const, text: "own" }], structuredContent: {} }),
     },
+    change: {
+      input: z.object({
+        count: z.coerce.number(),
+        list: z.pipe(
+          z.transform((value: unknown) => (typeof value === "string" ? JSON.parse(value) : value)),
+          z.array(z.int()),
+        ),
+        size: z.catch(z.number(), 5),
+        word: z.pipe(
+          z.transform((value) => value ?? "none"),
+          z.string(),
+        ),
+        deep: z.optional(z.object({ isOn: z.coerce.boolean() })),
+      }),
+      handler: (args) => JSON.stringify(args),
+    },
+    choose: {
+      input: z.discriminatedUnion("kind", [
+        z.object({ kind: z.literal("circle"), radius: z.number() }),
+        z.object({ kind: z.enum(["square", "cube"]), side: z.number() }),
+      ]),
+      handler: (args) => (args.kind === "circle" ? `r${args.radius}` : `${args.kind}${args.side}`),
+    },
+    inherit: {
+      input: z.object({
+        constructor: z.optional(z.string()),
+        deep: z.object({ toString: z.optional(z.int()), valueOf: z.optional(z.int()) }),
+      }),
+      handler: ({ deep, ...more }) => JSON.stringify({ ...more, deep }),
+    },
     give_error: {
       output: z.object({ x: z.number() }),
       handler: () => ({ content: [{ type: "text" as const, text: "no" }], isError: true }),
