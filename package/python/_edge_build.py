@@ -245,6 +245,8 @@ class _Modules:
         self.files = {}
         # Modules that have run, for a servlet that imports them.
         self.preloaded = {}
+        # What is done with a module that a call loads, by its name.
+        self.when_loaded = {}
 
     def find_spec(self, name, path=None, target=None):
         if name in self.preloaded:
@@ -271,6 +273,8 @@ class _Modules:
         if self.preloaded.pop(module.__name__, None) is None:
             code = self.codes[module.__name__][2]
             exec(marshal.loads(code if self.is_loading else zlib.decompress(code)), module.__dict__)
+        if module.__name__ in self.when_loaded:
+            self.when_loaded[module.__name__]()
 
     def get_data(self, path):
         with open(path, "rb") as file:
@@ -475,6 +479,7 @@ def load(_):
 
         try:
             offered = {**json.loads(_run.loaded()), "asked": asked}
+            _modules.when_loaded = _run.when_loaded
         except BaseException as error:
             return _refuse(message_of(error))
     _edge.output(json.dumps(offered).encode())
@@ -522,8 +527,6 @@ def _varying(frame, event, argument):
         return None
     name, given = frame.f_code.co_name, frame.f_locals
     if frame.f_code.co_filename == "random.py" and "self" in given:
-        if name == "__init__":
-            return "Random" if given.get("x", 0) is None and not _is_of_system(given["self"]) else None
         return None if name.startswith("_") or name == "seed" or not _is_by_chance(given["self"]) else name
     known = _VARYING_OF_FILE.get(frame.f_code.co_filename, ())
     return name if name in known and given.get(known[name]) is None else None

@@ -47,7 +47,7 @@ def demand_call(what: str) -> None:
 
 
 chance: Any = None
-"""What `random` draws from; set once, when the servlet is loaded."""
+"""The module `_chance`, once `random` is loaded."""
 
 
 def call(what: str, name: str, payload: object = None) -> bytes | None:

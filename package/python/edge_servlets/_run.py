@@ -17,6 +17,37 @@ from ._json import decode_bytes, encode, encode_or_text
 out, err = Writer(INFO), Writer(WARN)
 sys.stdout, sys.stderr = out, err
 
+
+
+def _set_up_asyncio() -> None:
+    from ._loop import install
+
+    install()
+    # `asyncio` has been loaded with `logging` before, so that nothing imports that now.
+    _set_up_logging()
+
+
+def _set_up_logging() -> None:
+    from ._logs import log_to_host
+
+    log_to_host()
+
+
+def _set_up_random() -> None:
+    from . import _chance
+
+    _host.chance = _chance
+    if running.call:
+        _chance.begin()
+
+
+when_loaded = {
+    "asyncio": _set_up_asyncio,
+    "logging": _set_up_logging,
+    "random": _set_up_random,
+}
+"""What is done once a module is loaded, in the middle of a call too."""
+
 _answers: dict[str, Answer] = {}
 _NO_INPUT: dict[str, Any] = {}
 
@@ -26,18 +57,9 @@ def loaded() -> str:
     _answers.update(answers_of(definitions))
     if not _answers:
         raise DefinitionError("The servlet offers nothing: no @tool, @resource or @prompt.")
-    if "asyncio" in sys.modules:
-        from ._loop import install
-
-        install()
-    if "logging" in sys.modules or "asyncio" in sys.modules:
-        from ._logs import log_to_host
-
-        log_to_host()
-    if "random" in sys.modules:
-        from ._chance import chance
-
-        _host.chance = chance
+    for name, set_up in when_loaded.items():
+        if name in sys.modules:
+            set_up()
     out.flush()
     err.flush()
     tools = {
@@ -59,7 +81,7 @@ def run(which: str) -> int:
     running.what = which
     try:
         if _host.chance is not None:
-            _host.chance.seed()
+            _host.chance.begin()
         running.input = decode_bytes(_edge.input() or b"{}")
         # What a call sets in context variables, as decimal does, is not there in the next.
         output = copy_context().run(_answers[which], running.input)

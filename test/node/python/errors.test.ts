@@ -373,7 +373,8 @@ describe("what is frozen at module scope is warned of", () => {
       "today",
     ],
     ["from datetime import *; X = datetime(2026, 1, 1).strftime('%Y'), date(2026, 1, 1).ctime()"],
-    ["import random; RNG = random.Random()", "Random"],
+    ["import random; RNG = random.Random()"],
+    ["import random; RNG = random.Random(); X = RNG.random(), RNG.choice([1])", "random", "choice"],
     [
       "import random; RNG = random.Random(42); X = RNG.random(), RNG.choice([1, 2]), RNG.shuffle([1])",
     ],
