@@ -4,6 +4,7 @@ import { transform, type TransformFailure } from "esbuild";
 import { manifestSchema, normaliseKeys, type Manifest } from "../servlets/manifest.ts";
 import { nearest } from "../core/nearest.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
+import { readablePath } from "./readable-files.ts";
 import { Refusal, type Refusals } from "./refusal.ts";
 import { refuseMisnamed, sourceIn, type Source } from "./source.ts";
 import { textIfThere } from "./text-file.ts";
@@ -100,6 +101,7 @@ function refuseLink(path: string): never {
 
 async function servletIn(folder: string): Promise<FoundServlet | undefined> {
   const path = join(folder, "servlet.json");
+  await readablePath(folder, path, { asData: true });
   const text = await textIfThere(path);
   const beside = await sourceIn(folder);
   const unbuilt = beside === undefined ? buildCommandOf(await readdir(folder)) : undefined;

@@ -55,6 +55,8 @@ function mountsOf(paths: readonly string[]) {
 
 /** Throws a `Refusal` where a link makes a host of a folder elsewhere: a plugin must not take files of who bundles it. */
 export async function demandInside(place: string, host: string): Promise<void> {
+  if (host.split("/").some((part) => /^\.[^/]/.test(part)))
+    throw new Refusal(`the folder ${host} has a name that begins with a dot: rename it`);
   const folder = await realpath(join(place, host)).catch(() => undefined);
   if (folder === undefined || `${folder}${sep}`.startsWith(`${await realpath(place)}${sep}`))
     return;
@@ -63,7 +65,7 @@ export async function demandInside(place: string, host: string): Promise<void> {
   );
 }
 
-/** All files below a folder, in the order of their paths, without links; none if there is no such folder. */
+/** All files below a folder, in the order of their paths, without links and names with a dot; none if there is no such folder. */
 export async function filesOf(folder: string) {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
   // `readdir` follows links to folders.
@@ -73,6 +75,12 @@ export async function filesOf(folder: string) {
   const paths = entries
     .filter((entry) => entry.isFile() && !isBelowLink(entry.parentPath))
     .map((entry) => join(entry.parentPath, entry.name))
+    .filter(
+      (path) =>
+        !relative(folder, path)
+          .split(sep)
+          .some((part) => part.startsWith(".")),
+    )
     .toSorted();
   return Promise.all(
     paths.map(async (path) => ({

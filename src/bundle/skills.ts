@@ -45,9 +45,10 @@ export async function skillsIn(folder: string, cache: string): Promise<FoundSkil
   const place = join(folder, "skills");
   if (!(await stat(place).catch(() => undefined))?.isDirectory()) return { warnings: [] };
   const warnings: string[] = [];
-  const all = (await filesOf(place))
-    .filter(({ path }) => !path.split("/").some((part) => part.startsWith(".")))
-    .map(({ path, bytes }) => ({ path, ...(path.endsWith(".md") ? inUtf8(bytes) : { bytes }) }));
+  const all = (await filesOf(place)).map(({ path, bytes }) => ({
+    path,
+    ...(path.endsWith(".md") ? inUtf8(bytes) : { bytes }),
+  }));
   const texts = new Map<string, string>();
   const described = all.map(({ path, bytes }): SkillFile => {
     const text = textOf(bytes);

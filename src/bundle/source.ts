@@ -3,6 +3,7 @@ import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, extname, join, relative, resolve } from "node:path";
 import { cachedBuild, type Built } from "./cache.ts";
+import { readablePath, readableText } from "./readable-files.ts";
 import { Refusal } from "./refusal.ts";
 import { assemble, FEATURES, version } from "./wasm/binaryen.ts";
 import { pythonPlugin } from "./python/engine.ts";
@@ -23,8 +24,14 @@ export interface Source {
 export const isInterpreted = ({ kind }: Source): boolean =>
   kind === "typescript" || kind === "python";
 
-/** The source of a servlet in a folder; undefined if there is none. */
+/** The source of a servlet in a folder; undefined if there is none. Throws a `Refusal` for files that it may not take. */
 export async function sourceIn(folder: string): Promise<Source | undefined> {
+  const source = await foundIn(folder);
+  for (const file of source?.files ?? []) await readablePath(folder, file);
+  return source;
+}
+
+async function foundIn(folder: string): Promise<Source | undefined> {
   const names = (await readdir(folder)).toSorted();
   const paths = (wanted: string[]) => wanted.map((name) => join(folder, name));
   for (const kind of ["wasm", "wat"] as const) {
@@ -73,12 +80,12 @@ export async function refuseMisnamed(folder: string, names: readonly string[]): 
   }
 }
 
-/** Those of the names that are of files: not of folders that it begins with, nor of links to nothing, as editors make. */
+/** Those of the names that are of files of its own: not of folders, of links to nothing, as editors make, or with a dot. */
 async function filesIn(folder: string, names: string[]): Promise<string[]> {
   const states = await Promise.all(
     names.map((name) => stat(join(folder, name)).catch(() => undefined)),
   );
-  return names.filter((_, at) => states[at]?.isFile());
+  return names.filter((name, at) => states[at]?.isFile() && !name.startsWith("."));
 }
 
 /**
@@ -154,15 +161,19 @@ const ASC_FLAGS = ["-O3", "--runtime", "stub", "--outFile", "servlet.wasm"];
 
 async function compileAssemblyScript(entry: string): Promise<Built> {
   const { default: asc } = await import("assemblyscript/asc");
+  const folder = dirname(dirname(entry));
   const inputs = new Set<string>();
+  let refused: unknown;
   let output: Uint8Array | undefined;
   let diagnostics = "";
   const { error } = await asc.main([relative(".", entry), ...ASC_FLAGS], {
     readFile: async (name, baseDir) => {
       const path = join(baseDir, name);
-      const text = await readFile(path, "utf8").catch(() => null);
-      if (text !== null) inputs.add(path);
-      return text;
+      const text = await readableText(folder, path).catch((reason: unknown) => {
+        refused ??= reason;
+      });
+      if (text !== undefined) inputs.add(path);
+      return text ?? null;
     },
     writeFile: (_name, contents) => {
       if (typeof contents !== "string") output = contents;
@@ -174,6 +185,7 @@ async function compileAssemblyScript(entry: string): Promise<Built> {
       },
     },
   });
+  if (refused !== undefined) throw refused;
   if (error !== null || output === undefined) {
     throw new Refusal(`${entry}: AssemblyScript did not compile it:\n${diagnostics.trim()}`);
   }

@@ -1,5 +1,4 @@
 /** The page of a view: one HTML document that loads nothing, made of a script or of a document and the files that it names. */
-import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, extname, join } from "node:path";
 import { compileFunction } from "node:vm";
@@ -14,10 +13,12 @@ import {
 import { type DefaultTreeAdapterTypes, parse } from "parse5";
 import type { Manifest } from "../servlets/manifest.ts";
 import { DOCS, OWN_EXTENSION } from "./own.ts";
+import { readableFiles, readableText } from "./readable-files.ts";
 import { Refusal } from "./refusal.ts";
 
-/** A view of a manifest, and its `prefix`. */
-export type PageView = NonNullable<Manifest["views"]>[string] & Pick<Manifest, "prefix">;
+/** A view of a manifest, and its `prefix`; `servlet` is the manifest's folder. */
+export type PageView = NonNullable<Manifest["views"]>[string] &
+  Pick<Manifest, "prefix"> & { servlet: string };
 type Csp = NonNullable<PageView["csp"]>;
 type Element = DefaultTreeAdapterTypes.Element;
 type Node = DefaultTreeAdapterTypes.Node;
@@ -178,7 +179,7 @@ async function scriptEdits(element: Written, around: Around): Promise<Edit[]> {
   const contents = src === undefined ? element.inside : `import ${JSON.stringify(beside(src))};`;
   const { script, style } = isModule
     ? await bundled({ stdin: inputOf(contents, around) }, around.view)
-    : { script: await classic(join(dirname(around.path), beside(src!))), style: "" };
+    : { script: await classic(join(dirname(around.path), beside(src!)), around.view), style: "" };
   return [
     ...(style === "" ? [] : [element.before(`<style>${style}</style>`)]),
     ...element.attribute("src"),
@@ -271,10 +272,9 @@ function decoded(url: string): string {
 }
 
 /** A script that is no module, whose names are those of the page. */
-async function classic(file: string): Promise<string> {
-  const text = await readFile(file.replace(/[?#].*$/, ""), "utf8").catch(() => {
-    throw new Refusal(`there is no file ${file}: write it`);
-  });
+async function classic(file: string, { servlet }: PageView): Promise<string> {
+  const text = await readableText(servlet, file.replace(/[?#].*$/, ""));
+  if (text === undefined) throw new Refusal(`there is no file ${file}: write it`);
   try {
     const loader = extname(file) === ".ts" ? "ts" : "js";
     const { code } = await transform(text, { loader, minifyWhitespace: true, target: "es2022" });
@@ -354,12 +354,13 @@ async function bundled(
 /** The outputs of esbuild: of a script, it and its styles. */
 async function built(
   input: Pick<BuildOptions, "entryPoints" | "stdin">,
-  { csp, prefix }: PageView,
+  { csp, prefix, servlet }: PageView,
 ): Promise<string[]> {
   const toolPrefix = prefix === undefined ? "" : `${prefix}-`;
   const define = { ...OPTIONS.define, EDGE_SERVLETS_TOOL_PREFIX: JSON.stringify(toolPrefix) };
   try {
-    const made = await build({ ...OPTIONS, ...input, define, plugins: [viewPackage] });
+    const plugins = [readableFiles(servlet), viewPackage];
+    const made = await build({ ...OPTIONS, ...input, define, plugins });
     for (const { imports } of Object.values(made.metafile.outputs)) {
       for (const { path } of imports) isOutside(path, { csp });
     }

@@ -1,8 +1,9 @@
 /** The documents of a servlet's views, as the bundle step finds them. */
-import { readFile, realpath } from "node:fs/promises";
-import { join, sep } from "node:path";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { limits } from "../core/limits.ts";
 import { digestedFile, type DigestedFile } from "./digests.ts";
+import { readablePath } from "./readable-files.ts";
 import { Refusal, refusedAt } from "./refusal.ts";
 import type { FoundServlet } from "./scan.ts";
 import { isViewScript, pageOfDocument, pageOfScript, type PageView } from "./view-page.ts";
@@ -19,7 +20,9 @@ export async function viewDocuments(
 ): Promise<ViewDocument[]> {
   return Promise.all(
     Object.entries(views).map(async ([name, view]) => {
-      const page = await pageOf({ ...view, prefix }, place).catch(refusedAt(`the view ${name}`));
+      const page = await pageOf({ ...view, prefix, servlet: place }).catch(
+        refusedAt(`the view ${name}`),
+      );
       const bytes = new TextEncoder().encode(page);
       if (bytes.length > limits.viewBytes)
         throw new Refusal(
@@ -34,13 +37,11 @@ export async function viewDocuments(
 export const viewScripts = ({ manifest: { views = {} }, place }: FoundServlet): string[] =>
   Object.values(views).flatMap(({ file }) => (isViewScript(file) ? join(place, file) : []));
 
-async function pageOf(view: PageView, folder: string): Promise<string> {
-  const { file } = view;
-  const path = await realpath(join(folder, file)).catch(() => {
+async function pageOf(view: PageView): Promise<string> {
+  const { file, servlet } = view;
+  const path = await readablePath(servlet, join(servlet, file), { asData: true });
+  if (path === undefined)
     throw new Refusal(`there is no file ${file}: write it, or leave the view out`);
-  });
-  if (!path.startsWith(`${await realpath(folder)}${sep}`))
-    throw new Refusal(`${file} is outside of the servlet's folder: copy it there`);
   if (isViewScript(file)) return pageOfScript(path, view);
   const bytes = await readFile(path).catch(() => {
     throw new Refusal(`${file} is not a file: name one`);

@@ -2,6 +2,7 @@
 import { glob, readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 import { contentHash, readIfThere, writeWhole } from "../cache.ts";
+import { readableText } from "../readable-files.ts";
 import { Refusal } from "../refusal.ts";
 import { demandInside } from "../servlet-files.ts";
 import { runInterpreter } from "../wasm/snapshot.ts";
@@ -231,7 +232,7 @@ async function sourceOf(name: string, roots: readonly string[]): Promise<Source 
       [join(path, "__init__.py"), true],
       [`${path}.py`, false],
     ] as const) {
-      const text = await readFile(file, "utf8").catch(() => undefined);
+      const text = await readableText(root, file);
       if (text === undefined) continue;
       const isOwn = root === roots[0];
       const shown = isOwn ? relative(".", file) : relative(root, file);
@@ -274,7 +275,9 @@ async function modulesBelow(name: string, roots: readonly string[]): Promise<str
 async function entryPointsIn(root: string): Promise<string[]> {
   const found: string[] = [];
   for await (const file of glob("*.dist-info/entry_points.txt", { cwd: root })) {
-    const groups = (await readFile(join(root, file), "utf8")).split(/^\[/m);
+    const groups = ((await readableText(root, join(root, file), { asData: true })) ?? "").split(
+      /^\[/m,
+    );
     for (const group of groups.filter((one) => !/^(console|gui)_scripts\]/.test(one)))
       found.push(...[...group.matchAll(/^[^=\n]*=\s*([\w.]+)/gm)].map(([, name]) => name!));
   }
@@ -297,7 +300,7 @@ async function dataOf(modules: readonly Module[]): Promise<Map<string, Uint8Arra
     for await (const entry of glob(inside, { cwd: root, withFileTypes: true })) {
       const file = join(entry.parentPath, entry.name);
       const path = relative(root, file).replaceAll("\\", "/");
-      if (!entry.isFile() || /\.(pyi?|pyc|typed)$|(^|\/)tests?\//.test(path)) continue;
+      if (!entry.isFile() || /\.(pyi?|pyc|typed)$|(^|\/)(tests?\/|\.)/.test(path)) continue;
       const data = new Uint8Array(await readFile(file));
       bytes += data.length;
       if (bytes > MOST_DATA_BYTES)

@@ -10,6 +10,7 @@ import * as z from "zod";
 import { limits } from "../../core/limits.ts";
 import { readIfThere, writeIfNew, writeWhole } from "../cache.ts";
 import { digestOf } from "../digests.ts";
+import { readablePath, readableText } from "../readable-files.ts";
 import { Refusal } from "../refusal.ts";
 import { demandInside } from "../servlet-files.ts";
 import { bodyOf, requestSource } from "../sources/http.ts";
@@ -74,10 +75,11 @@ export async function packagesOf(
     inside.filter((name) => name.endsWith(".whl")).toSorted(),
     async (name) => {
       const path = join(vendor, name);
-      return unpackedWheel(new Uint8Array(await readFile(path)), path, cache);
+      const real = (await readablePath(folder, path)) ?? path;
+      return unpackedWheel(new Uint8Array(await readFile(real)), path, cache);
     },
   );
-  const text = await readFile(join(folder, REQUIREMENTS), "utf8").catch(() => undefined);
+  const text = await readableText(folder, join(folder, REQUIREMENTS), { asData: true });
   const wheels = text === undefined ? [] : await locked(folder, text, cache, progress);
   return [...(inside.length > 0 ? [vendor] : []), ...given, ...wheels];
 }

@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { isBuiltin } from "node:module";
 import { dirname, join, posix, relative, resolve } from "node:path";
+import { readableText } from "../readable-files.ts";
 import type {
   ImportKind,
   Message,
@@ -37,12 +38,18 @@ const RESOLVING = Symbol("already asked");
 const EMPTY = "empty in browsers";
 
 export class Packages {
+  readonly #servlet: string;
   /** By the name of a package: the files that import it. */
   readonly #importers = new Map<string, Set<string>>();
   /** By the folder of a package: its `browser` field. */
   readonly #fields = new Map<string, Promise<Replacements | undefined>>();
   /** By the folder of a package whose browser build is used: its replacements. */
   readonly #inBrowsers = new Map<string, Replacements>();
+
+  /** `servlet` is the folder of the servlet that has them. */
+  constructor(servlet: string) {
+    this.#servlet = servlet;
+  }
 
   /** Resolves imports; https://github.com/defunctzombie/package-browser-field-spec says how browsers do. */
   readonly plugin: Plugin = {
@@ -86,7 +93,7 @@ export class Packages {
     const by = known?.get(`./${relative(of.folder, path).replaceAll("\\", "/")}`);
     if (typeof by !== "string") return undefined;
     const file = join(of.folder, by);
-    const read = (from: string) => readFile(from, "utf8").catch(() => "");
+    const read = async (from: string) => (await readableText(this.#servlet, from)) ?? "";
     const [text, contents] = await Promise.all([read(path), read(file)]);
     const isBetter = NODES_GLOBALS.test(text) && contents !== "" && !DOM.test(contents);
     return isBetter ? { contents, resolveDir: dirname(file) } : undefined;

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { build, type BuildFailure, type BuildOptions, type Plugin } from "esbuild";
 import { DOCS, OWN_EXTENSION } from "../own.ts";
+import { readableFiles } from "../readable-files.ts";
 import { Refusal } from "../refusal.ts";
 import type { Loaded } from "../wasm/snapshot.ts";
 import { bundleFailure, loadFailure, scopeWarnings, START_MODULE } from "./messages.ts";
@@ -28,11 +29,12 @@ export interface ServletScript {
  * Throws a `Refusal` with the file, the line and what is wrong there.
  */
 export async function bundleScript(entry: string): Promise<ServletScript> {
-  const packages = new Packages();
+  const folder = dirname(entry);
+  const packages = new Packages(folder);
   const options = {
     ...OPTIONS,
     stdin: await startOf(entry),
-    plugins: [ownPackage, packages.plugin],
+    plugins: [readableFiles(folder), ownPackage, packages.plugin],
   };
   for (;;) {
     try {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadServlet } from "../../../../src/testing/index.ts";
 
@@ -108,7 +108,7 @@ describe("files of packages", () => {
     await mkdir(dirname(join(folder, servlet, link)), { recursive: true });
     await symlink(elsewhere, join(folder, servlet, link));
     await expect(used(servlet, "import words\nuse = dict")).rejects.toThrow(
-      `the folder ${named} is a link to ${elsewhere}, outside of the servlet's folder`,
+      new RegExp(`${named}\\S* is a link to \\S*${basename(elsewhere)}`),
     );
   });
 
