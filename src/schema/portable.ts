@@ -53,7 +53,7 @@ function isSuspect(part: unknown, name: string): boolean {
   if (part === true) return !FLAGS.has(name);
   if (Array.isArray(part)) return name === "items" || part.some((one) => isSuspect(one, name));
   if (!isObject(part)) return false;
-  if (part["type"] === "array" && !("items" in part)) return true;
+  if (isArrayType(part["type"]) && !isObject(part["items"])) return true;
   for (const [key, value] of Object.entries(part)) {
     const isNamed = NAMED_SCHEMA_KEYWORDS.has(key) && isObject(value);
     const parts = isNamed ? Object.values(value) : [value];
@@ -64,8 +64,20 @@ function isSuspect(part: unknown, name: string): boolean {
   return false;
 }
 
+const isArrayType = (type: unknown): boolean => [type].flat().includes("array");
+
 const isOld = (dialect: unknown): boolean =>
   typeof dialect === "string" && !/2020-12/.test(dialect);
+
+/** What all items of a tuple have in common, so that clients which do not know tuples see it: one schema, or `{}`. */
+function commonOf(parts: readonly unknown[]): Json {
+  const [first, ...others] = parts.map((part) => {
+    const { title: _, description: __, default: ___, ...rest } = isObject(part) ? part : {};
+    return rest;
+  });
+  const text = JSON.stringify(first);
+  return others.every((one) => JSON.stringify(one) === text) ? first! : {};
+}
 
 /** Keywords that name a schema; `id` in draft 4. */
 const OWN_NAMES = new Set(["$id", "id"]);
@@ -186,10 +198,20 @@ class Writer {
     }
     const others = isTuple ? rest : items;
     if (others !== undefined) written["items"] = this.#schema(others);
-    // Without it APIs refuse a list.
-    const isBare = type === "array" && items === undefined && prefixItems === undefined;
-    if (isBare && !this.#marksItems) written["items"] = {};
-    this.isChanged ||= isTuple || rest !== undefined || (isBare && !this.#marksItems);
+    this.isChanged ||= isTuple || rest !== undefined;
+    if (isArrayType(type) && !isObject(written["items"])) this.#writeCommonItems(written);
+  }
+
+  /** Without a schema in `items`, VS Code and APIs refuse a list, also a tuple: it gets one that changes nothing. */
+  #writeCommonItems(written: Json): void {
+    const { prefixItems = [], items, maxItems } = written;
+    if (!Array.isArray(prefixItems)) throw new Unwritable();
+    const most = typeof maxItems === "number" ? maxItems : Infinity;
+    if (items === false) written["maxItems"] = Math.min(most, prefixItems.length);
+    const isClosed = items === false || most <= prefixItems.length;
+    if (!isClosed && this.#marksItems) return;
+    written["items"] = isClosed && prefixItems.length > 0 ? commonOf(prefixItems) : {};
+    this.isChanged = true;
   }
 
   /** Draft 7 has both kinds in one keyword. */

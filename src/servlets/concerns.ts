@@ -98,12 +98,12 @@ const ROOT = ["$ref", "allOf", "anyOf", "oneOf", "not", "enum"];
 /** Keywords that no list of arguments needs, which APIs of models refuse or ignore. */
 const RARE = [
   ...["if", "not", "patternProperties", "propertyNames", "dependentRequired", "dependentSchemas"],
-  ...["contains", "unevaluatedItems", "unevaluatedProperties", "$dynamicRef"],
+  ...["contains", "prefixItems", "unevaluatedItems", "unevaluatedProperties", "$dynamicRef"],
 ];
 /** The names of arguments that Anthropic's API takes. */
 const ARGUMENT = /^[A-Za-z0-9_.-]{1,64}$/;
 /** More of them would only repeat the first. */
-const MOST = 8;
+const MOST = 12;
 
 function ofSchema(schema: Json): string[] {
   const concerns = new Set<string>();
@@ -138,6 +138,12 @@ function ofSchema(schema: Json): string[] {
     }
     if (Array.isArray(values) && values.length === 0) {
       concerns.add(`has an enum of nothing at ${at} of its inputSchema: no value fits; name some`);
+    }
+    const refused = Array.isArray(values) ? values.find(isRefusedChoice) : undefined;
+    if (refused !== undefined) {
+      concerns.add(
+        `has ${JSON.stringify(refused)} in the enum at ${at} of its inputSchema: some APIs of models (Gemini's) take texts there that are not empty; name such values, or describe a range`,
+      );
     }
     if (types.includes("array") && Array.isArray(values)) {
       concerns.add(
@@ -175,6 +181,10 @@ function ofSchema(schema: Json): string[] {
   }
   return [...concerns];
 }
+
+/** True for a value of an `enum` that Gemini's API refuses. */
+const isRefusedChoice = (value: unknown): boolean =>
+  value === "" || (value !== null && typeof value !== "string");
 
 /** True for a choice, also where a reference leads to one. */
 function isUnion(items: unknown, root: Json, depth = 0): boolean {

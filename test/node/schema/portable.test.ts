@@ -276,6 +276,53 @@ describe("is written anew", () => {
       { properties: { a: { prefixItems: [size, {}], items: size } } },
     ],
     [
+      "a tuple without items, as Python's is",
+      { properties: { a: { type: "array", prefixItems: [size, size], maxItems: 2 } } },
+      { properties: { a: { type: "array", prefixItems: [size, size], maxItems: 2, items: size } } },
+    ],
+    [
+      "a tuple of named parts, some of which may be left out",
+      {
+        type: ["array", "null"],
+        prefixItems: [
+          { title: "x", type: "number" },
+          { title: "y", type: "number", default: 0 },
+        ],
+        minItems: 1,
+        maxItems: 2,
+      },
+      {
+        type: ["array", "null"],
+        prefixItems: [
+          { title: "x", type: "number" },
+          { title: "y", type: "number", default: 0 },
+        ],
+        minItems: 1,
+        maxItems: 2,
+        items: { type: "number" },
+      },
+    ],
+    [
+      "a tuple with no more items, as zod's is",
+      { type: "array", prefixItems: [size, {}], items: false },
+      { type: "array", prefixItems: [size, {}], maxItems: 2, items: {} },
+    ],
+    [
+      "a tuple with any others",
+      { type: "array", prefixItems: [size, size] },
+      { type: "array", prefixItems: [size, size], items: {} },
+    ],
+    [
+      "a tuple of draft 7 with no more items",
+      { $schema: D7, type: "array", items: [size, size], additionalItems: false },
+      { type: "array", prefixItems: [size, size], maxItems: 2, items: size },
+    ],
+    [
+      "a list that may be null",
+      { properties: { a: { type: ["array", "null"] } } },
+      { properties: { a: { type: ["array", "null"], items: {} } } },
+    ],
+    [
       "dependencies",
       { dependencies: { a: ["b"], c: { required: ["d"] } } },
       { dependentRequired: { a: ["b"] }, dependentSchemas: { c: { required: ["d"] } } },

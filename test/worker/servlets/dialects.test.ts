@@ -115,7 +115,8 @@ describe("output of plugins for other hosts becomes valid MCP", () => {
         pair: {
           type: "array",
           prefixItems: [{ type: "string" }, { type: "number" }],
-          items: false,
+          items: {},
+          maxItems: 2,
         },
       },
       $defs: { Size: { enum: ["s", "m"] } },
