@@ -23,7 +23,14 @@ const adviseAll = (names: string, advice: string) =>
   Object.fromEntries(names.split(" ").map((name) => [name, advice]));
 
 const ADVICE: Readonly<Record<string, string>> = {
-  ...adviseAll("requests httpx aiohttp urllib3 http.client urllib.request", SOCKETS),
+  ...adviseAll(
+    "aiohttp urllib3 httplib2 niquests grequests treq pycurl websockets websocket websocket-client socketio",
+    SOCKETS,
+  ),
+  ...adviseAll(
+    "asyncpg psycopg psycopg2 psycopg-binary psycopg2-binary pg8000 pymysql aiomysql mysql-connector-python redis pymongo motor paramiko asyncssh",
+    SOCKETS,
+  ),
   ...adviseAll("numpy pandas scipy polars pyarrow sklearn scikit-learn torch", NUMBERS),
   ...adviseAll("pydantic pydantic-core pydantic_core", MODELS),
   ...adviseAll("PIL pillow", PICTURES),
@@ -74,6 +81,10 @@ const ADVICE: Readonly<Record<string, string>> = {
 /** Names of other packages that the kit has, too. */
 const IN_KIT = new Set(["pydantic.Field"]);
 
+/** True for a module that is known to be missing. */
+export const isAdvised = (name: string): boolean =>
+  Object.hasOwn(ADVICE, name) || Object.hasOwn(ADVICE, name.split(".")[0]!);
+
 /** The message for an import of a missing module, or of these names from it. */
 export function adviceOn(name: string, names: readonly string[] = []): string {
   if (names.length > 0 && names.every((one) => IN_KIT.has(`${name}.${one}`)))
@@ -98,31 +109,26 @@ export function adviceOnPart(names: readonly string[]): string | undefined {
 
 const ENVIRONMENT =
   'a servlet has no environment variables. Name them in "env_vars" of servlet.json, and read each by ctx.config("NAME") in a handler';
-const REQUESTS =
-  "a servlet has no sockets, so it fails when it is called: from edge_servlets import fetch";
 
 /** Names that an author's code can use but that do nothing in a servlet, each with advice. */
 const USELESS = new Map([
   ["os.environ", ENVIRONMENT],
   ["os.getenv", ENVIRONMENT],
-  ["urllib.request", REQUESTS],
-  ["http.client", REQUESTS],
   [
     "__file__",
     'a servlet has no files but its modules. Put others into a folder of "allowed_paths" in servlet.json, and open them in a handler',
   ],
 ]);
 
-/** Names that need no sockets, in modules that do. */
-const SOCKETLESS = new Set([
-  "http.client.responses",
-  "urllib.request.pathname2url",
-  "urllib.request.url2pathname",
-]);
+/** Packages that the library of servlets has by itself, in place of those of an index. */
+const PROVIDED = new Set("fastmcp httpcore httpx httpx2 mcp mcp-types requests".split(" "));
 
-/** A warning about a module, or these names from it, that does nothing in a servlet; undefined for any other. */
-export function warningOn(name: string, names: readonly string[] = []): string | undefined {
-  if (names.length > 0 && names.every((one) => SOCKETLESS.has(`${name}.${one}`))) return undefined;
+/** True for a package, or the module of one, that the library of servlets has by itself. */
+export const isProvided = (name: string): boolean =>
+  PROVIDED.has(name.split(".")[0]!.replaceAll("_", "-"));
+
+/** A warning about a module that does nothing in a servlet; undefined for any other. */
+export function warningOn(name: string): string | undefined {
   const advice = USELESS.get(name);
   return advice && `${name}: ${advice}`;
 }

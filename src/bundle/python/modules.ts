@@ -8,7 +8,14 @@ import { demandInside } from "../servlet-files.ts";
 import { runInterpreter } from "../wasm/snapshot.ts";
 import { INTERPRETER_EXPORTS } from "../wasm/prepare.ts";
 import type { Compiled, Import, Python, Use } from "./engine.ts";
-import { adviceOn, adviceOnPart, adviceOnRelative, warningOn } from "./advice.ts";
+import {
+  adviceOn,
+  adviceOnPart,
+  adviceOnRelative,
+  isAdvised,
+  isProvided,
+  warningOn,
+} from "./advice.ts";
 import { packed, unpacked } from "./packing.ts";
 
 /** The name of a servlet's main module. */
@@ -111,7 +118,7 @@ export async function modulesOf(
     return sources.map((one, nth) => known[nth] ?? made[missing.indexOf(one)]!);
   };
   const find = async (name: string) =>
-    (await sourceOf(name, roots)) ??
+    (await sourceOf(name, isProvided(name) && library.has(name) ? roots.slice(0, 1) : roots)) ??
     (library.has(name) ? undefined : await namespaceOf(name, roots));
   /** The modules of the next round, with their sources; undefined for one of the library. */
   const next = new Map<string, Promise<Source | undefined>>();
@@ -132,6 +139,8 @@ export async function modulesOf(
     const others = found.has(imported) ? RARE : present.has(imported) ? HIDDEN : {};
     for (const one of others[imported] ?? []) await want(one);
   };
+  /** Warnings about packages, by their names. */
+  const failing = new Map<string, string>();
   await want(SERVLET_MODULE);
   await want(LOADING_MODULE);
   for (const name of packages.length > 0 ? ENCODINGS : []) await want(name);
@@ -167,8 +176,13 @@ export async function modulesOf(
           !isThere && inside.length === 0
             ? adviceOn(one.name, one.names)
             : adviceOnPart(submodulesOf(one).filter((each) => !inside.includes(each)));
-        if (advice !== undefined && !one.isOptional && isAuthors)
-          throw new Refusal(`${module.path}:${one.line}: ${advice}`);
+        const said = `${module.path}:${one.line}: ${advice}`;
+        if (advice !== undefined && !one.isOptional && isAuthors) throw new Refusal(said);
+        // Loading a package fails where it needs such a module then; else a call does.
+        const isFailing = advice !== undefined && one.isLazy && !one.isOptional && !isLibrary;
+        const [owner] = importer.split(".") as [string];
+        if (isFailing && isAdvised(one.name))
+          failing.getOrInsert(owner, `${said}, so what needs it fails`);
         // Library modules that only functions of packages import stay unloaded until a call needs them.
         if (one.isLazy && isThere && (isAuthors || !library.has(one.name)))
           for (const each of [one.name, ...inside])
@@ -177,7 +191,12 @@ export async function modulesOf(
     }
   }
   const modules = [...found.values()];
-  return { modules, imports, data: await dataOf(modules), warnings: warningsOf(modules) };
+  return {
+    modules,
+    imports,
+    data: await dataOf(modules),
+    warnings: [...warningsOf(modules), ...failing.values()],
+  };
 }
 
 /** Warnings about names that an author's code uses and that do nothing in a servlet. */
@@ -186,14 +205,14 @@ function warningsOf(modules: readonly Module[]): string[] {
   return modules
     .filter(({ source }) => source !== undefined)
     .flatMap(({ path, imports, uses = [] }) => {
-      const used: (Use & { names?: string[] })[] = [...uses];
+      const used = [...uses];
       for (const one of imports.filter(({ isOptional }) => !isOptional))
         used.push(one, ...submodulesOf(one).map((name) => ({ name, line: one.line })));
-      return used.flatMap(({ name, names, line }) => {
+      return used.flatMap(({ name, line }) => {
         const warning =
           name === "zoneinfo" && !hasZones
             ? "zoneinfo: a servlet has no time zones of its own: name tzdata in requirements.txt"
-            : warningOn(name, names);
+            : warningOn(name);
         return warning === undefined ? [] : [`${path}:${line}: ${warning}`];
       });
     });

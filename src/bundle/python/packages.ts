@@ -15,7 +15,7 @@ import { Refusal } from "../refusal.ts";
 import { demandInside } from "../servlet-files.ts";
 import { bodyOf, requestSource } from "../sources/http.ts";
 import { inTurns, shared } from "../work.ts";
-import { adviceOnPackage, needsSockets } from "./advice.ts";
+import { adviceOnPackage, isProvided, needsSockets } from "./advice.ts";
 import {
   isAmong,
   fitsPython,
@@ -132,7 +132,7 @@ async function resolved(
   const chosen = new Map<string, Candidate & { extras: Set<string>; needs: Requirement[] }>();
   for (const { name, by } of wanted)
     if (needsSockets(name)) throw new Refusal(`${by}: ${adviceOnPackage(name)}`);
-  const queue = [...wanted];
+  const queue = wanted.filter(({ name }) => !isProvided(name));
   for (let one = queue.shift(); one !== undefined; one = queue.shift()) {
     const all = required.getOrInsertComputed(one.name, () => []);
     all.push(one);
@@ -150,7 +150,8 @@ async function resolved(
     chosen.set(one.name, { ...candidate, extras, needs });
     if (chosen.size > MOST_PACKAGES)
       throw new Refusal(`${one.by}: it needs more than ${MOST_PACKAGES} packages: use fewer`);
-    for (const needed of needs) if (isWanted(needed.marker, [...extras])) queue.push(needed);
+    for (const needed of needs)
+      if (!isProvided(needed.name) && isWanted(needed.marker, [...extras])) queue.push(needed);
   }
   const packages = [...chosen].toSorted(([a], [b]) => (a < b ? -1 : 1));
   return {

@@ -201,10 +201,15 @@ describe("refuses", () => {
   });
 
   test("packages that are of no use without sockets, where they are named", async () => {
-    index.add("httpx", "1");
-    index.add("client", "1", { requires: ["httpx"] });
-    expect(await refusal("httpx")).toMatch(/:1: there is no httpx in a servlet.*import fetch$/);
-    expect(await versions("client")).toEqual({ client: "1", httpx: "1" });
+    index.add("aiohttp", "1");
+    index.add("client", "1", { requires: ["aiohttp"] });
+    expect(await refusal("aiohttp")).toMatch(/:1: there is no aiohttp in a servlet.*import fetch$/);
+    expect(await versions("client")).toEqual({ client: "1", aiohttp: "1" });
+  });
+
+  test("no packages that the library of servlets has by itself", async () => {
+    index.add("caller", "1", { requires: ["httpx>=0.27", "requests"] });
+    expect(await versions("caller\nHTTPX2==1\nmcp[cli]>=1.2")).toEqual({ caller: "1" });
   });
 
   test.each([

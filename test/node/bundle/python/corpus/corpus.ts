@@ -509,32 +509,6 @@ def use():
     gives: [61.53846153846154, "apple"],
   },
   {
-    name: "requests",
-    version: "2.34.2",
-    does: "HTTP",
-    code: `import requests
-
-def use():
-    return requests.get("https://api.example/items").json()`,
-    fails: {
-      error: /there is no requests in a servlet, as it needs sockets/,
-      because: "needs sockets: `fetch`",
-    },
-  },
-  {
-    name: "httpx",
-    version: "0.28.1",
-    does: "HTTP",
-    code: `import httpx
-
-def use():
-    return httpx.get("https://api.example/items").json()`,
-    fails: {
-      error: /there is no httpx in a servlet, as it needs sockets/,
-      because: "needs sockets: `fetch`",
-    },
-  },
-  {
     name: "rich",
     version: "15.0.0",
     does: "tables as text",

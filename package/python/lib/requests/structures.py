@@ -1,0 +1,3 @@
+from _http_clients import Headers as CaseInsensitiveDict
+
+__all__ = ["CaseInsensitiveDict"]
