@@ -69,8 +69,8 @@ export interface Texts {
   subject: Subject;
   /** The last progress message. */
   message: string;
-  /** The record that the next run resumes, without its entries; absent if the servlet is called again. */
-  begun: Omit<Recorded, "entries">;
+  /** The record that the next run resumes, without its entries and requests; absent if the servlet is called again. */
+  begun: Omit<Recorded, "entries" | "intents">;
   waits: WaitReason;
   /** The servlet's own `requestState`. */
   state: string;
@@ -227,7 +227,7 @@ export function waitingOf(
   { reason, recorded, state }: Omit<Suspended, "isSingleUse">,
   keys: AskKeys = { used: {}, names: {}, rounds: 0 },
 ) {
-  const { entries: _, ...begun } = recorded ?? {};
+  const { entries: _entries, intents: _intents, ...begun } = recorded ?? {};
   const waits = reason.kind === "input" ? freshKeys(reason, keys) : reason;
   const status: Status = openIn(waits).length > 0 ? "input_required" : "working";
   const texts = { begun: "head" in begun ? begun : null, state: state ?? null, keys, waits };

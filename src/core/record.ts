@@ -195,7 +195,9 @@ export function withInnerRows(recorded: Recorded, rows: readonly InnerRow[]): Re
 }
 
 function announce(recorded: Recorded | undefined, one: Announced): void {
-  if (recorded !== undefined) recorded.intents = [...(recorded.intents ?? []), one];
+  if (recorded === undefined) return;
+  const others = (recorded.intents ?? []).filter(({ position }) => position !== one.position);
+  recorded.intents = [...others, one];
 }
 
 /** The call at this place; undefined where the calls around it have gone on. */

@@ -5,6 +5,7 @@ import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { JOURNAL_VERSION, forkOf, randomSeed } from "../core/record.ts";
 import type {
+  Announced,
   JournalEntry,
   JournalHead,
   Intent,
@@ -129,6 +130,8 @@ export class Journal {
   readonly #begun: Omit<JournalHead, "seed"> & { seed?: string };
   readonly #recorded: Recorded | undefined;
   readonly #entries: (JournalEntry | LiveEntry)[];
+  /** Requests that were announced, here or by an earlier run: those without an answer may have been sent. */
+  readonly #announced: Announced[];
   readonly #world: World;
   readonly #keeper: Keeper | undefined;
   readonly #keepsState: boolean;
@@ -172,6 +175,7 @@ export class Journal {
       before = entry.at;
       return { ...entry, at: time };
     });
+    this.#announced = [...(recorded?.intents ?? [])];
     this.#isNew = recorded === undefined;
     this.#last = recorded?.pending && { ...recorded.pending, at: recorded.entries.length };
     this.#kept = this.#entries.length;
@@ -239,7 +243,9 @@ export class Journal {
     const request = utf8ToBytes(`request ${this.#at} ${this.#pending.digest}`);
     const hash = sha256.create().update(this.#key()).update(request).digest();
     const key = bytesToHex(hash).slice(0, 32);
-    return { key, isRepeated: await this.#keeper.intend(this.#at, key, method) };
+    const isRepeated = await this.#keeper.intend(this.#at, key, method);
+    if (method === "once") this.#announced.push({ position: this.#at, key });
+    return { key, isRepeated };
   }
 
   /**
@@ -320,7 +326,9 @@ export class Journal {
     const isAsleep = waits?.kind === "sleep";
     const sleep = isAsleep ? { ms: waits.ms + this.#passed, until: waits.until } : {};
     const pending = this.#pending && { pending: { ...this.#pending.plain, ...sleep } };
-    return { head, entries: this.#entries.map(plainOf), notices, ...pending };
+    const open = this.#announced.filter(({ position }) => position >= this.#entries.length);
+    const intents = open.length > 0 && { intents: open };
+    return { head, entries: this.#entries.map(plainOf), notices, ...pending, ...intents };
   }
 
   /** Frees what answers would be written from. To be called when the call is over. */

@@ -110,8 +110,9 @@ export class ModernClient {
       this.attempts.push(attempt);
       const params = { name: tool, arguments: { steps: attempt.steps } };
       let answer = await this.#send(attempt, "tools/call", params);
-      if (answer === undefined || answer["status"] >= 500) {
-        // Nobody can tell whether it has begun: it is called anew.
+      const isRefused = answer?.["error"]?.data?.retryAfter !== undefined;
+      if (answer === undefined || answer["status"] >= 500 || isRefused) {
+        // It was refused, or nobody can tell whether it has begun: it is called anew.
         attempt.isOrphan = true;
         if (answer !== undefined) attempt.refusal = answer["error"].message;
         await this.#wait(500 * times);

@@ -1,4 +1,3 @@
-import { configureLimits } from "../../../src/core/limits.ts";
 import { Reservation } from "../../../src/wasm/budget.ts";
 import { LOST, transferred } from "./messages.ts";
 import { SimulatedObject, type Class } from "./object.ts";
@@ -30,7 +29,7 @@ export interface Faults {
   jump: number;
   /** That all clocks are set back, by up to ten days. */
   jumpBack: number;
-  /** That there is no room to wait in for some time. */
+  /** That about every other guest finds no room to wait in for some time. */
   full: number;
   /** How far clocks of machines are apart at most, in ms. */
   skewMs: number;
@@ -69,8 +68,8 @@ export class Platform {
   injected = 0;
   /** Has time jumped ahead? */
   stoodStill = false;
-  /** How many times of no room have begun that are not over. */
-  #full = 0;
+  #isScarce = false;
+  readonly #take = Reservation.take;
   readonly requests = new Set<Actor>();
   readonly #counts = new Map<string, number>();
 
@@ -91,6 +90,9 @@ export class Platform {
     this.env = { ...variables, ...Object.fromEntries(namespaces) };
     this.#classes = make(this.env);
     scheduler.beforeEvent = (actor, what) => this.#injectFaults(actor, what);
+    // By the guest, as one may need more room than another: a call may find room, and the call inside it none.
+    Reservation.take = (...guest) =>
+      this.#isScarce && scheduler.chance.of(0.5) ? undefined : this.#take(...guest);
   }
 
   classOf(kind: string): Class {
@@ -148,17 +150,10 @@ export class Platform {
     }
     if (this.injects(faults.jumpBack, "the clocks are set back"))
       scheduler.backMs += scheduler.chance.pick([MINUTE, 60 * MINUTE, 14_400 * MINUTE]);
-    if (this.injects(faults.full, "there is no room to wait in")) {
-      configureLimits({ waitingBytes: 1 });
-      const ms = scheduler.chance.below(60_000);
-      // One that is alone always has room.
-      const other = Reservation.take(1, undefined, ms);
-      this.#full++;
-      const over = () => {
-        other?.release();
-        if (--this.#full === 0) configureLimits(ROOM);
-      };
-      scheduler.after(ms, "there is room again", () => undefined, over);
+    if (!this.#isScarce && this.injects(faults.full, "room to wait in is scarce")) {
+      this.#isScarce = true;
+      const over = () => void (this.#isScarce = false);
+      scheduler.after(scheduler.chance.below(60_000), "there is room again", () => undefined, over);
     }
   }
 
@@ -316,6 +311,7 @@ export class Platform {
   }
 
   close(): void {
+    Reservation.take = this.#take;
     for (const object of this.objects.values()) {
       object.die(true);
       object.storage.close();

@@ -9,7 +9,13 @@ const sleep = (ms: number): Step => ({ do: "sleep", ms });
 const HOUR = 3_600_000;
 
 /** Scenes that failed once: the smallest call found, and the faults that it takes. */
-const FAILED: [what: string, client: Call["client"], program: Step[], faults: Partial<Faults>][] = [
+const FAILED: [
+  what: string,
+  client: Call["client"],
+  program: Step[],
+  faults: Partial<Faults>,
+  tool?: string,
+][] = [
   [
     "a retry of a carried call repeats its requests without their key",
     "rounds",
@@ -142,6 +148,13 @@ const FAILED: [what: string, client: Call["client"], program: Step[], faults: Pa
     [...Array.from({ length: 12 }, (): Step => ({ do: "progress" })), { do: "keep" }],
     { loss: 0.1, budget: 2 },
   ],
+  [
+    "a call inside sends its POST again, as a repeated request finds no room and becomes a task",
+    "tasks",
+    [elicit, { do: "call", branches: [[http("POST")]], tools: ["plan"] }],
+    { killAt: { event: 29, kind: "Worker" }, full: 0.1, budget: 6 },
+    "plan",
+  ],
   ["two ways to go on share Math.random", "rounds", [roll, elicit, roll], {}],
 ];
 
@@ -153,12 +166,12 @@ function toolFor(client: Call["client"], program: Step[]): string {
 
 /** Each with some seeds: a change of the simulation changes what one seed does. */
 export const regressions = (seeds: number): [what: string, scenes: Scene[]][] =>
-  FAILED.map(([what, client, program, faults]) => [
+  FAILED.map(([what, client, program, faults, tool = toolFor(client, program)]) => [
     what,
     Array.from({ length: seeds }, (_, at) => ({
       seed: at + 1,
       steps: 600,
-      calls: [{ client, tool: toolFor(client, program), program }],
+      calls: [{ client, tool, program }],
       faults: { ...NO_FAULTS, ...faults },
       unreliable: 0,
     })),

@@ -205,5 +205,10 @@ export function callingSceneOf(seed: number, faultySteps: number): Scene {
       program: client === "rounds" ? inPlace(said) : said,
     };
   });
-  return { ...scene, calls, faults: { ...scene.faults, ...wrongTimes(seed, calls) } };
+  const faults = { ...scene.faults, ...wrongTimes(seed, calls) };
+  // From random numbers of its own. Calls that do not last are refused.
+  const room = new Chance(seed * 31_337 + 7);
+  const lasts = calls.every(({ client }) => client !== "sessionless");
+  if (lasts && room.of(0.4)) faults.full = 0.1 * room.next();
+  return { ...scene, calls, faults };
 }

@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import { Journal } from "../../../src/wasm/journal.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
 
-/** The clock of a guest that is given again what earlier runs were given. */
 const QUESTION = { what: "sleep", details: "10" };
 const began = Date.now();
 
@@ -28,4 +27,28 @@ test.each([
   ["time does not go back where a record is older, and as much passes", [80, 20, 30], [80, 80, 90]],
 ])("%s", (_, ats, expected) => {
   expect(timesOf(ats)).toEqual(expected);
+});
+
+test("the record of a run that was interrupted before its request was answered has the request of the run before it", async () => {
+  const sent: string[] = [];
+  const keeper = {
+    begin: async () => {},
+    keep: async () => {},
+    intend: async (_position: number, key: string) => sent.push(key) > 1,
+  };
+  const post = { what: "http POST pay.example", details: "{}" };
+  const first = new Journal({ hash: "", input: "" }, liveWorld, keeper);
+  first.take(QUESTION);
+  first.add("done");
+  first.take(post);
+  await first.intend("once");
+  const interrupted = first.recorded();
+  // The next run has no room to wait for the answer, and so does not get as far as to announce it again.
+  const second = new Journal(interrupted, liveWorld, keeper);
+  second.take(QUESTION);
+  second.take(post);
+  expect(second.recorded().intents).toEqual([{ position: 1, key: sent[0] }]);
+  // Once it is answered, nothing is open.
+  second.add("unknown");
+  expect(second.recorded().intents).toBeUndefined();
 });
