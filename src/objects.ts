@@ -39,7 +39,7 @@ export function durableObjects(server: Server) {
     Session: madeWith(sealing, Session),
     States: madeWith(sealing, States),
     Task: madeWith(sealing, Task),
-    Usage,
+    Usage: madeWith(given, Usage),
   };
 }
 

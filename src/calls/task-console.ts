@@ -8,7 +8,7 @@ import { entryAgain } from "./task-call.ts";
 import type { Server } from "../server.ts";
 import { beginningOf, jsonIn, printable, printableLine, textIn } from "../core/text.ts";
 import type { Ask } from "../core/asks.ts";
-import { isObject, type Json } from "../core/model.ts";
+import { isObject, textsIn, type Json } from "../core/model.ts";
 import { type JournalEntry, randomSeed } from "../core/record.ts";
 import type { WaitReason } from "../core/suspension.ts";
 import type { ListedCall } from "./listed-calls.ts";
@@ -151,13 +151,7 @@ function asked({ method, params }: Ask): string {
 }
 
 /** The first text of a result. */
-function said(result: unknown): string {
-  const content: unknown = isObject(result) ? result["content"] : undefined;
-  const all: unknown[] = Array.isArray(content) ? content : [];
-  return (
-    all.map((one) => (isObject(one) ? textIn(one["text"]) : "")).find((one) => one !== "") ?? ""
-  );
-}
+const said = (result: unknown): string => textsIn(result)[0] ?? "";
 
 const wakesIn = ({ status }: DetailedTask, waits: WaitReason | undefined) =>
   status === "working" && waits !== undefined && "until" in waits ? { wakes: waits.until } : {};

@@ -46,6 +46,11 @@ export const publicLimits = {
   /** How long an isolate caches lists that a servlet computes at run time. */
   dynamicListMs: 30_000,
   /**
+   * Calls that the page Calls lists, for at most 30 days. One has 150 bytes, and 2 KB with the longest names and error. At
+   * the limit, the oldest of the callers with the most go.
+   */
+  loggedCalls: 10_000,
+  /**
    * Files of one servlet in one scope, with 512 bytes for each file and 256 for each name. A Durable Object stores 10
    * GB.
    */

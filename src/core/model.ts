@@ -121,3 +121,12 @@ export interface Requirements {
 export function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
+
+/** The texts of a result's content, which is not trusted. */
+export function textsIn(result: unknown): string[] {
+  const content: unknown = isObject(result) ? result["content"] : undefined;
+  const all: unknown[] = Array.isArray(content) ? content : [];
+  return all
+    .map((one) => (isObject(one) ? one["text"] : undefined))
+    .filter((text) => typeof text === "string" && text !== "") as string[];
+}

@@ -1,5 +1,6 @@
 /** Counters of runs, which can be added up. */
 import type { CountedRefusals } from "./refusals.ts";
+import type { EndedCall } from "./call-log.ts";
 import { limits } from "../core/limits.ts";
 import { beginningOf } from "../core/text.ts";
 
@@ -21,6 +22,8 @@ export interface CountedRun {
   message?: string;
   /** The id of the task that has failed, if it was one. */
   task?: string;
+  /** The call that has ended with this run; absent if it goes on, and for runs that list or complete. */
+  call?: Pick<EndedCall, "at" | "ms" | "task" | "told">;
 }
 
 /** An error of runs, and how often it happened. */
@@ -133,7 +136,15 @@ export interface Taken {
   waiting: WaitStatus[];
   /** Requests that were refused; absent where an older version has counted. */
   refused?: CountedRefusals[];
+  /** The last calls that have ended, in order of their ends. An isolate of an older version sends none. */
+  calls?: EndedCall[];
 }
+
+/** Calls that an isolate passes on at a time: the newest. With the longest names and errors they are 1 MB. */
+const PASSED_CALLS = 500;
+
+/** A caller with a longer name has no calls in the log: a part of a name may be another caller's. */
+const CALLER_CHARACTERS = 1000;
 
 /** The counters of one isolate, until they are taken. `most` is how many names each dimension may have. */
 export class Counts {
@@ -144,6 +155,7 @@ export class Counts {
   #stored = new Map<string, Stored>();
   #waiting = new Map<string, WaitStatus>();
   #refused = new Map<string, number>();
+  #calls: EndedCall[] = [];
 
   constructor(most: number) {
     this.#most = most;
@@ -153,20 +165,28 @@ export class Counts {
     const run = { ...given, ...briefly(given), tool: usageName(given.tool) };
     addRun(this.#total, run);
     for (const by of DIMENSIONS) addRun(this.#sumsOf(by, run[by]), run);
-    const { servlet, tool, outcome, message, caller, task = null } = run;
+    const { servlet, tool, outcome, message, caller, task = null, call } = run;
+    if (call && given.caller.length <= CALLER_CHARACTERS)
+      this.#addCall({ servlet, tool, caller: given.caller, outcome, ...call });
     if (message === undefined) return;
     const error = { servlet, tool, outcome, message, caller, task };
     this.#addError({ ...error, count: 1, last: Date.now() });
   }
 
   /** Adds what other counters have counted. */
-  addAll({ total, named, errors, stored, waiting, refused = [] }: Taken): void {
+  addAll({ total, named, errors, stored, waiting, refused = [], calls = [] }: Taken): void {
     this.addRefused(refused);
     addSums(this.#total, total);
     for (const { by, name, sums } of named) addSums(this.#sumsOf(by, name), sums);
     for (const error of errors) this.#addError(error);
     for (const one of stored) this.setStored(one);
     for (const one of waiting) this.setWaiting(one);
+    for (const one of calls) this.#addCall(one);
+  }
+
+  #addCall(call: EndedCall): void {
+    if (this.#calls.length >= 2 * PASSED_CALLS) this.#calls = this.#calls.slice(-PASSED_CALLS);
+    this.#calls.push(call);
   }
 
   /** The names are the server's own, and few. */
@@ -212,7 +232,9 @@ export class Counts {
     this.#named = newNames();
     const errors = [...this.#errors.values()];
     this.#errors = new Map();
-    return { total, named, errors, stored, waiting, refused };
+    const calls = this.#calls.slice(-PASSED_CALLS);
+    this.#calls = [];
+    return { total, named, errors, stored, waiting, refused, calls };
   }
 
   #sumsOf(by: Dimension, given: string): Sums {

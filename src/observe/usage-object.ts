@@ -4,6 +4,8 @@ import { limits } from "../core/limits.ts";
 import { beginningOf, printable } from "../core/text.ts";
 import { originalOf } from "../storage/copies.ts";
 import { firstRow } from "../storage/tables.ts";
+import type { Sealer } from "../storage/vault.ts";
+import { CallLog, type CallNames, type CallPage, type CallQuery } from "./call-log.ts";
 import { countingIn } from "./counting.ts";
 import type { CountedRefusals } from "./refusals.ts";
 import {
@@ -83,23 +85,30 @@ CREATE TABLE IF NOT EXISTS acts (at INTEGER NOT NULL, by TEXT NOT NULL, how TEXT
 
 /**
  * The statistics of a server, for operators: the counters of all isolates by minute, hour and day, without those older
- * than a span; the last errors; and what operators did.
+ * than a span; the last errors and calls; and what operators did.
  */
 export class Usage extends DurableObject<Env> {
   readonly #sql = this.ctx.storage.sql;
   /** In a copy: passes counters on to the original. */
   readonly #counting: ReturnType<typeof countingIn>;
+  readonly #calls: CallLog;
 
-  constructor(state: DurableObjectState, env: Env) {
+  constructor(
+    state: DurableObjectState,
+    env: Env,
+    { sealer }: { sealer: Sealer | undefined } = { sealer: undefined },
+  ) {
     super(state, env);
     const original = originalOf(state.id.name);
-    if (original === undefined) this.#sql.exec(TABLE);
-    else this.#counting = countingIn(() => env.USAGE!.getByName(original));
+    if (original !== undefined) this.#counting = countingIn(() => env.USAGE!.getByName(original));
+    else this.#sql.exec(TABLE);
+    this.#calls = new CallLog(this.#sql, sealer);
   }
 
   async add(taken: Taken): Promise<void> {
     if (this.#counting !== undefined) return this.#counting.taken(taken);
-    const { total, named, errors, stored, waiting, refused = [] } = taken;
+    const { total, named, errors, stored, waiting, refused = [], calls = [] } = taken;
+    const writeCalls = await this.#calls.prepare(calls);
     const now = Date.now();
     const isKnown = this.#known();
     this.ctx.storage.transactionSync(() => {
@@ -128,6 +137,7 @@ export class Usage extends DurableObject<Env> {
         );
       }
       this.#keepMost("failures", "last", limits.shownErrors);
+      writeCalls((caller) => isKnown(usageName(caller)));
     });
   }
 
@@ -153,6 +163,11 @@ export class Usage extends DurableObject<Env> {
         "SELECT * FROM failures ORDER BY last DESC",
       )
       .toArray();
+  }
+
+  /** The last calls that match, and the values by which those of all callers, or of the query's, can be filtered. */
+  async calls(query: CallQuery, caller?: string): Promise<CallPage & { names: CallNames }> {
+    return { ...(await this.#calls.list(query)), names: this.#calls.names(caller) };
   }
 
   /** How many calls wait now of this servlet, tool or caller. */
@@ -184,6 +199,7 @@ export class Usage extends DurableObject<Env> {
     this.#sql.exec("DELETE FROM counts WHERE by = 'caller' AND name = ?", name);
     for (const table of ["failures", "stored", "waiting"])
       this.#sql.exec(`DELETE FROM ${table} WHERE caller = ?`, name);
+    this.#calls.forget(caller);
   }
 
   /** True for a name that was not forgotten just now. */

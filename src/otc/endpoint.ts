@@ -94,8 +94,9 @@ async function call(
   const { value: input, issues } = checkWithoutNulls(entry.input, asked.input ?? {});
   if (issues !== undefined) {
     const { name: subject } = entry.tool;
-    registry.tellMisfit(entry, { id: call_id ?? "", principal, client: NOBODY, subject });
     const message = `Tool input does not match the input schema of ${definition.id}: ${describeIssues(issues)}.`;
+    const called = { id: call_id ?? "", principal, client: NOBODY, subject };
+    registry.tellMisfit(entry, called, message);
     throw new Fault("invalid_params", message, { data: byParameter(issues) });
   }
   const about = { trace_id, principal, pages, ...(trace !== undefined && { trace }) };

@@ -3,6 +3,7 @@ import { html } from "hono/html";
 import type { KeyRecord } from "../auth/key-records.ts";
 import type { InstalledVersion, Published } from "../installs/installs-rows.ts";
 import { hiddenFields, shown, type Markup } from "../http/document.ts";
+import { callsPath } from "./calls.ts";
 import { badge, emptyState, notice, postButton, snippet, tableOf, timeTag } from "./components.ts";
 import { clientsSection, type Endpoint } from "./connect.ts";
 import { LIVE_PATH } from "./live.ts";
@@ -150,7 +151,12 @@ function errorCard(error: ShownError): Markup {
     </p>
     ${message !== "" && html`<pre class="text" tabindex="0">${shown(message)}</pre>`}
     <p>${advice}</p>
-    ${isOpen && task !== null && html`<p><a href="${LIVE_PATH}/${task}">Open the call</a></p>`}
+    <p>
+      ${isOpen && task !== null && html`<a href="${LIVE_PATH}/${task}">Open the call</a> · `}<a
+        href="${callsPath({ servlet, tool, outcome })}"
+        >Calls that failed so</a
+      >
+    </p>
   </li>`;
 }
 
@@ -179,7 +185,7 @@ const servletsOf = ({ servlets }: Overview): Markup =>
           runs === undefined || runs.runs === 0
             ? ""
             : html`<span
-                >${several(runs.runs, "run")}${runs.errors > 0 ? html`, <span class="wrong">${several(runs.errors, "error")}</span>` : ""}</span
+                >${several(runs.runs, "run")}${runs.errors > 0 ? html`, <a class="wrong" href="${callsPath({ over: "hour", servlet: name, outcome: "failed" })}">${several(runs.errors, "error")}</a>` : ""}</span
               >`,
           html`<code>${hash.slice(0, 12)}</code>`,
         ]),

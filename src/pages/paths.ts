@@ -5,6 +5,7 @@ import { endpointPath } from "../auth/metadata.ts";
 export const PAGES = {
   Home: "/",
   Live: "/console/live",
+  Calls: "/console/calls",
   Usage: "/console/usage",
   Operate: "/console/operate",
   Account: "/account",

@@ -19,6 +19,7 @@ import { accountEndpoint, accountStyle } from "./account-endpoint.ts";
 import { callEndpoint, eventsEndpoint, liveEndpoint, questionsFor } from "./live-endpoint.ts";
 import { EVENTS_PATH, LIVE_PATH, liveStyle } from "./live.ts";
 import { callStyle } from "./timeline.ts";
+import { callsEndpoint } from "./calls-endpoint.ts";
 import { addOperatorPages } from "./operate-endpoint.ts";
 import { VIEW_PATH, viewEndpoint } from "./framed-view.ts";
 import { startPage, type ShownProfile } from "./page.ts";
@@ -57,6 +58,7 @@ export function addConsole(app: HonoBase, parts: ConsoleParts): void {
     pages: [
       "Home",
       ...(parts.paged && caller ? (["Live"] as const) : []),
+      ...(parts.usage && (isOperator || (!isOpen && caller)) ? (["Calls"] as const) : []),
       ...(isOperator ? (["Usage"] as const) : []),
       ...(isOperator && parts.paged ? (["Operate"] as const) : []),
     ],
@@ -156,6 +158,13 @@ export function addConsole(app: HonoBase, parts: ConsoleParts): void {
       paged(raw, async (page) => accountEndpoint(raw, page, await framed(raw, "Account"))),
     );
   }
+
+  app.get(PAGES.Calls, ({ req: { raw } }) =>
+    visited(raw, async (visitor, quota) => {
+      demandOwnOrigin(raw);
+      return callsEndpoint(raw, { ...parts, visitor, quota, site: siteFor(visitor) });
+    }),
+  );
 
   addOperatorPages(app, { ...parts, visited, visitorOf, siteFor });
 

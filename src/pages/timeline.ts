@@ -4,8 +4,8 @@ import { hiddenFields, shown, type Markup } from "../http/document.ts";
 import { badge, notice, timeTag, type Tone } from "./components.ts";
 import type { ReplayOutcome, TaskTimeline, TimelineEntry } from "../calls/task-object.ts";
 import { limits } from "../core/limits.ts";
-import { isObject } from "../core/model.ts";
-import { beginningOf, printableText, shortened, textIn } from "../core/text.ts";
+import { isObject, textsIn } from "../core/model.ts";
+import { beginningOf, printableText, shortened } from "../core/text.ts";
 import { adviceFor } from "../servlets/failures.ts";
 import { EVENTS_PATH, LIVE_PATH } from "./live.ts";
 import { badgeOf } from "./statuses.ts";
@@ -384,13 +384,6 @@ const replayOf = ({ entries, outcome: { end, said } }: NonNullable<CallPage["rep
             <pre tabindex="0">${said.map(shown).join("\n")}</pre>`
     }
   </section>`;
-
-/** The texts of a tool's result. */
-function textsIn(result: unknown): string[] {
-  const content: unknown = isObject(result) ? result["content"] : undefined;
-  const all: unknown[] = Array.isArray(content) ? content : [];
-  return all.map((one) => (isObject(one) ? textIn(one["text"]) : "")).filter((one) => one !== "");
-}
 
 function resultOf({ view: { result }, hasFailed, reason }: TaskTimeline): Markup {
   if (result === undefined) return html``;

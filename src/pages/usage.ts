@@ -1,8 +1,16 @@
 /** The page on which operators see how much servlets run. */
 import { html } from "hono/html";
 import { shown, type Markup } from "../http/document.ts";
-import { DIMENSIONS, noSums, timeOf, type Dimension, type Sums } from "../observe/counts.ts";
+import {
+  DIMENSIONS,
+  noSums,
+  OTHERS,
+  timeOf,
+  type Dimension,
+  type Sums,
+} from "../observe/counts.ts";
 import { SPANS, type Report, type UsageSpan } from "../observe/usage-object.ts";
+import { callsPath } from "./calls.ts";
 import { emptyState, tableOf } from "./components.ts";
 import { PAGES } from "./paths.ts";
 import { durationOf } from "./times.ts";
@@ -39,13 +47,15 @@ export function usagePage(question: Question, report: Report, now: number): Mark
       ${choices("By", DIMENSIONS, by, (one) => ({ over, by: one }))}
     </div>
     <dl class="big">
-      ${figuresOf({ sums: total, bytes, waiting }).map(
-        ([name, value]) =>
-          html`<div>
-            <dt>${name}</dt>
-            <dd>${value}</dd>
-          </div>`,
-      )}
+      ${figuresOf({ sums: total, bytes, waiting }).map(([name, value]) => {
+        const isLink = name === "Errors" && total.errors > 0;
+        return html`<div>
+          <dt>${name}</dt>
+          <dd>
+            ${isLink ? html`<a href="${callsPath({ over, outcome: "failed" })}">${value}</a>` : value}
+          </dd>
+        </div>`;
+      })}
     </dl>
     <div class="charts">
       ${barChart(`Runs in each ${step}`, over, {
@@ -94,10 +104,23 @@ export function usagePage(question: Question, report: Report, now: number): Mark
         : tableOf({
             caption: `By ${by}`,
             columns: [`${by[0]!.toUpperCase()}${by.slice(1)}`, ...numbers(...columns())],
-            rows: named.map(({ name, ...counted }) => [
-              html`<span class="name">${shown(name)} ${share(counted.sums.runs, most)}</span>`,
-              ...figuresOf(counted).map(([, value]) => (NONE.has(value) ? "" : value)),
-            ]),
+            rows: named.map(({ name, ...counted }) => {
+              // Calls of several names are not listed together.
+              const to = (more: object): string | undefined =>
+                name === OTHERS ? undefined : callsPath({ over, [by]: name, ...more });
+              const linked = (text: Markup | string, href: string | undefined) =>
+                href === undefined ? text : html`<a href="${href}">${text}</a>`;
+              return [
+                html`<span class="name"
+                  >${linked(shown(name), to({}))} ${share(counted.sums.runs, most)}</span
+                >`,
+                ...figuresOf(counted).map(([title, value]) =>
+                  NONE.has(value)
+                    ? ""
+                    : linked(value, title === "Errors" ? to({ outcome: "failed" }) : undefined),
+                ),
+              ];
+            }),
           })
     }
     ${

@@ -276,7 +276,7 @@ export class Registry {
     if (issues === undefined) return entry;
     const text = `Tool arguments do not match the input schema of ${ref.name}: ${describeIssues(issues)}.`;
     const run = async (call: CallContext) => {
-      this.tellMisfit(tool, call);
+      this.tellMisfit(tool, call, text);
       return errorResult(text);
     };
     return { ...entry, misfit: text, run };
@@ -316,9 +316,13 @@ export class Registry {
     return new Fault("invalid_params", `Unknown ${kind}: ${name}.${hint} ${place}`);
   }
 
-  /** Logs a call whose arguments do not fit the tool's schema. */
-  tellMisfit({ servlet }: ToolEntry, call: Parameters<typeof tellMisfit>[1]): void {
-    tellMisfit(servlet.name, call, this.#deployment);
+  /** Logs and counts a call whose arguments do not fit the tool's schema; `told` is the error that its caller gets. */
+  tellMisfit(
+    { servlet }: ToolEntry,
+    call: Parameters<typeof tellMisfit>[1]["call"],
+    told: string,
+  ): void {
+    tellMisfit(servlet.name, { call, told, deployment: this.#deployment });
   }
 
   /** A tool of any version, with checked arguments, of which `pinned` are not its caller's. */

@@ -4,7 +4,8 @@ import { Fault, type FaultCode } from "../core/errors.ts";
 import { failureOf, type RunOutcome } from "./failures.ts";
 import { limits } from "../core/limits.ts";
 import type { CallContext } from "../core/call-context.ts";
-import { isObject } from "../core/model.ts";
+import { isObject, textsIn } from "../core/model.ts";
+import { isShortage, Suspended } from "../core/suspension.ts";
 import { beginningOf, printable, printableJson, printableLines } from "../core/text.ts";
 import type { Ending } from "../wasm/call.ts";
 import type { Deployment } from "./deployment.ts";
@@ -56,8 +57,12 @@ type Watched = Pick<RunLine, "servlet" | "export" | "given"> & {
 
 /** Writes the line of a run that has ended, with what was read of it, and counts it. */
 export function tellEnded(watched: Watched, ending: Ending, result: unknown): void {
-  const verdict = verdictOf(ending, isObject(result) && result["isError"] === true);
-  tell(watched, ending, verdict);
+  const isError = isObject(result) && result["isError"] === true;
+  const verdict = verdictOf(ending, isError);
+  // A servlet that returned a question is called again with its answer.
+  const isOver = !(result instanceof Suspended);
+  const told = isError ? textsIn(result).join(" ") : "";
+  tell(watched, ending, { ...verdict, ...(isOver && { told }) });
   // It has only logged what reads like that.
   if (verdict.outcome === "returned" && "failure" in ending && ending.failure !== undefined)
     watched.deployment.log(watched.servlet, "error", ending.failure);
@@ -66,17 +71,28 @@ export function tellEnded(watched: Watched, ending: Ending, result: unknown): vo
 /** Writes the line of a run that has thrown, or has an ending that cannot be read, and counts it. */
 export function tellFailed(watched: Watched, ending: Ending | undefined, error: unknown): void {
   const isOwn = ending !== undefined && ending.kind !== "returned";
-  tell(watched, ending, isOwn ? verdictOf(ending, true) : faultVerdict(error));
+  const fault = Fault.from(error);
+  const verdict = isOwn ? verdictOf(ending, true) : faultVerdict(fault);
+  // A task without room runs again.
+  const isOver = watched.call.taskId === undefined || !isShortage(fault);
+  tell(watched, ending, { ...verdict, ...(isOver && { told: fault.message }) });
 }
 
-/** Writes the line of a call whose arguments do not fit the schema of its tool, so that its servlet does not run. */
-export const tellMisfit = (servlet: string, call: LoggedCall, deployment: Deployment): void =>
+/** Writes the line of a call whose arguments do not fit the schema of its tool, so that its servlet does not run, and counts it. */
+export const tellMisfit = (
+  servlet: string,
+  { call, told, deployment }: Pick<Watched, "call" | "deployment"> & { told: string },
+): void =>
   tell({ servlet, export: "", given: 0, began: Date.now(), call, deployment }, undefined, {
     outcome: "invalid_arguments",
     message: "The arguments do not fit the input schema of the tool.",
+    told,
   });
 
-type Verdict = Pick<RunLine, "outcome" | "message">;
+type Verdict = Pick<RunLine, "outcome" | "message"> & {
+  /** The error that the caller is told, empty for none; absent where the call has not ended with this run. */
+  told?: string;
+};
 
 function verdictOf(ending: Ending, isError: boolean): Verdict {
   if (ending.kind === "suspended") return { outcome: "waits" };
@@ -88,12 +104,12 @@ function verdictOf(ending: Ending, isError: boolean): Verdict {
   return { outcome, ...(failure !== undefined && { message: failure }) };
 }
 
-function faultVerdict(error: unknown): Verdict {
-  const { code, message } = Fault.from(error);
+function faultVerdict({ code, message }: Fault): Verdict {
   return { outcome: code, ...(TOLD.has(code) && { message }) };
 }
 
-function tell(watched: Watched, ending: Ending | undefined, { outcome, message }: Verdict): void {
+function tell(watched: Watched, ending: Ending | undefined, verdict: Verdict): void {
+  const { outcome, message, told } = verdict;
   const { servlet, export: run, given, began, call, deployment } = watched;
   const { principal, client, subject, taskId, recorded, fuelUsed = 0 } = call;
   const { record, count } = deployment;
@@ -107,6 +123,12 @@ function tell(watched: Watched, ending: Ending | undefined, { outcome, message }
     const counted: CountedRun = { servlet, tool, caller, outcome, ms, fuel };
     if (failure) counted.message = briefly(message ?? "");
     if (failure && taskId) counted.task = taskId;
+    if (subject !== undefined && outcome !== "waits" && told !== undefined) {
+      const at = Math.min(began, recorded?.head.time ?? began);
+      const call = { at, ms: began + ms - at, task: taskId ?? null, told: "" };
+      if (failure) call.told = beginningOf(printableLines(told), ERROR_EXCERPT);
+      counted.call = call;
+    }
     count(counted);
   }
   if (!failure && !(record && Math.random() < record.share)) return;

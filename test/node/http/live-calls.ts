@@ -10,27 +10,31 @@ const CAPABILITIES = {
 };
 
 /** Begins a plan of the test guest as a task of this person; gives its id. */
-export async function planned(url: URL, name: string, ...steps: object[]): Promise<string> {
+export const planned = async (url: URL, name: string, ...steps: object[]): Promise<string> =>
+  (await called(url, name, "plan_always", { steps })).taskId;
+
+/** Calls a tool as this person, and gives its result. */
+export async function called(url: URL, person: string, name: string, args: object): Promise<any> {
   const _meta = {
     [`${META}/protocolVersion`]: VERSION,
     [`${META}/clientCapabilities`]: CAPABILITIES,
   };
-  const params = { name: "plan_always", arguments: { steps }, _meta };
+  const params = { name, arguments: args, _meta };
   const response = await fetch(url, {
     method: "POST",
     headers: {
       "content-type": "application/json",
       accept: "application/json, text/event-stream",
-      authorization: `Bearer ${name}`,
+      authorization: `Bearer ${person}`,
       "mcp-protocol-version": VERSION,
       "mcp-method": "tools/call",
-      "mcp-name": "plan_always",
+      "mcp-name": name,
     },
     body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
   });
   const { result, error } = (await response.json()) as any;
   if (error !== undefined) throw new Error(JSON.stringify(error));
-  return result.taskId;
+  return result;
 }
 
 export const ELICIT = { do: "elicit", message: "Who is it for?" };

@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { ELICIT, planned } from "./live-calls.ts";
+import { called, ELICIT, planned } from "./live-calls.ts";
 import { DRESSES, flaws, opened, PICTURES, realBrowser, tried } from "./real-browser.ts";
 import { serving } from "./serving.ts";
 
@@ -13,7 +13,11 @@ import { serving } from "./serving.ts";
 
 const { browser, why } = await realBrowser();
 
-const common = { SERVER_TITLE: "Weather tools", TEST_SERVLETS: "chart,durable,hello,http-status" };
+const common = {
+  SERVER_TITLE: "Weather tools",
+  TEST_SERVLETS: "chart,durable,hello,http-status",
+  TEST_LIMITS: JSON.stringify({ usageMs: 100 }),
+};
 const open = await serving({ assets: ".bundle/assets", variables: common });
 const keyed = await serving({
   assets: ".bundle/assets",
@@ -30,7 +34,16 @@ const keyed = await serving({
 
 /** A call of Ada's, which waits for her. */
 let id: string;
-beforeAll(async () => (id = await planned(keyed.url, "ada", ELICIT)));
+beforeAll(async () => {
+  id = await planned(keyed.url, "ada", ELICIT);
+  // Calls that end: one well, one with wrong arguments, one with an error of its servlet.
+  for (const [name, args] of [
+    ["greet", { name: "Ada" }],
+    ["greet", { name: 7 }],
+    ["lookup_status", { code: 299 }],
+  ] as const)
+    await called(keyed.url, "ada", name, args);
+});
 
 /** Where each page is, by its name in the pictures, and who has signed in there. */
 const PLACES: Record<string, { at: typeof open; path: string; as?: string; click?: string }> = {
@@ -52,6 +65,8 @@ const PLACES: Record<string, { at: typeof open; path: string; as?: string; click
   question: { at: keyed, path: "/ask/ID", as: "ada" },
   live: { at: keyed, path: "/console/live", as: "ada" },
   call: { at: keyed, path: "/console/live/ID", as: "ada" },
+  calls: { at: keyed, path: "/console/calls", as: "ada" },
+  "calls-all": { at: keyed, path: "/console/calls", as: "op" },
   usage: { at: keyed, path: "/console/usage", as: "op" },
   operate: { at: keyed, path: "/console/operate", as: "op" },
   account: { at: keyed, path: "/account", as: "ada" },

@@ -1,0 +1,63 @@
+/** `/console/calls`: the last calls, for operators of all callers, for others their own. */
+import { html } from "hono/html";
+import { report } from "../core/errors.ts";
+import { ANONYMOUS, type CallerQuota } from "../core/model.ts";
+import type { Server } from "../server.ts";
+import { callFilterIn, callQuery, callsPage, callsStyle, noCallsPage } from "./calls.ts";
+import { consolePage, type ConsoleSite, type Visitor } from "./frame.ts";
+import { PAGES, SIGN_IN_PATH } from "./paths.ts";
+
+interface CallsParts extends Pick<Server, "usage" | "serving"> {
+  visitor: Visitor;
+  quota: CallerQuota;
+  site: ConsoleSite;
+}
+
+/** Answers with the page. A visitor who has not signed in is led to the sign-in. */
+export async function callsEndpoint(
+  raw: Request,
+  { visitor, quota, site, usage, serving }: CallsParts,
+): Promise<Response> {
+  const { isOperator, person, caller } = visitor;
+  const name = person?.principal.name ?? caller?.name;
+  if (!isOperator && (person === undefined || name === ANONYMOUS.name)) {
+    if (!site.hasSignIn) return consolePage(site, "Calls", unknown, { status: 403 });
+    const location = `${SIGN_IN_PATH}?back=${encodeURIComponent(PAGES.Calls)}`;
+    return new Response(null, { status: 303, headers: { location } });
+  }
+  await quota.admit?.();
+  const counters = usage?.();
+  if (counters === undefined) return consolePage(site, "Calls", unbound);
+  const filter = callFilterIn(raw.url);
+  const only = isOperator ? undefined : name!;
+  const found = await counters
+    .calls(callQuery(filter, only, Date.now()), only)
+    .catch((error: unknown) => void report(error));
+  if (found === undefined) return consolePage(site, "Calls", unanswered, { status: 503 });
+  const hasTasks = found.calls.some(({ task, caller }) => task !== null && caller === name);
+  const listed = hasTasks
+    ? await serving.persons?.at(name!, async (object) => object.listed(name!))
+    : undefined;
+  const open = new Set(listed?.map(({ id }) => id));
+  const body = callsPage({ ...found, filter, isForAll: isOperator, open });
+  return consolePage(site, "Calls", body, { extraStyle: callsStyle });
+}
+
+const unknown = noCallsPage(
+  "This server cannot tell your calls from those of others",
+  html`It requires no authentication. On its own machine, <code>npm run dev</code> lists the calls
+    of all callers.`,
+);
+
+const unbound = noCallsPage(
+  "Calls are not listed",
+  html`Bind the Durable Object <code>USAGE</code> (class <code>Usage</code>) in
+    <code>wrangler.toml</code> and deploy again.`,
+);
+
+const unanswered = noCallsPage(
+  "The list does not answer",
+  html`Servlets run all the same. Reload the page in a minute; the log says why (<code
+      >npx wrangler tail</code
+    >).`,
+);
