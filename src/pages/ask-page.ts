@@ -87,6 +87,7 @@ const PURPOSES: [start: string, purpose: readonly [string, string]][] = [
   ["/secret/", QUESTION],
   ["/connect/", QUESTION],
   ["/console/live", ["Sign in to follow your calls, and to answer their questions.", "Live"]],
+  ["/console/calls", ["Sign in to see your calls, and why some have failed.", "Calls"]],
   ["/console/usage", [OPERATORS, "Usage"]],
   ["/console/operate", [OPERATORS, "Operate"]],
   ["/account", ["Sign in to see what this server keeps for you.", "your account"]],

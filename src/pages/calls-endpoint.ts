@@ -34,7 +34,7 @@ export async function callsEndpoint(
     .calls(callQuery(filter, only, Date.now()), only)
     .catch((error: unknown) => void report(error));
   if (found === undefined) return consolePage(site, "Calls", unanswered, { status: 503 });
-  const hasTasks = found.calls.some(({ task, caller }) => task !== null && caller === name);
+  const hasTasks = found.calls.some((one) => one.task !== null && one.caller === name);
   const listed = hasTasks
     ? await serving.persons?.at(name!, async (object) => object.listed(name!))
     : undefined;

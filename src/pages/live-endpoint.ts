@@ -27,7 +27,7 @@ export const liveEndpoint = (request: Request, page: PersonPage, answer: Frame) 
       const { searchParams } = new URL(request.url);
       const [text, state] = ["text", "state"].map((name) => searchParams.get(name) ?? "");
       const filter = { text: beginningOf(text!, 200), state: state! };
-      return { status: 200, body: livePage(calls, filter) };
+      return { status: 200, body: livePage(calls, filter, page.usage !== undefined) };
     },
   });
 

@@ -2,6 +2,7 @@
 import { html } from "hono/html";
 import { shown, type Markup } from "../http/document.ts";
 import { emptyState, timeTag } from "./components.ts";
+import { PAGES } from "./paths.ts";
 import type { ListedCall } from "../calls/listed-calls.ts";
 import {
   badgeOf,
@@ -23,30 +24,39 @@ const SHOWN_ROWS = 100;
 /** Rows of a group that are laid out even where nobody sees them. */
 const NEAR_ROWS = 30;
 
-/** The text of an empty group; one without a text is hidden. */
-const EMPTY: Record<string, string> = {
-  waiting: "Nothing waits for you.",
-  working: "Nothing runs.",
-  ended: "Nothing has ended yet. A call stays here until its data is deleted.",
-  sessions: "",
-};
-
-export const livePage = (calls: readonly ListedCall[], filter: CallFilter): Markup =>
-  html`<h1>Live</h1>
+export function livePage(
+  calls: readonly ListedCall[],
+  filter: CallFilter,
+  hasCalls: boolean,
+): Markup {
+  const shownCalls = calls.filter((one) => passes(one, filter));
+  return html`<h1>Live</h1>
     <p class="lead">Your calls that wait, sleep, or run in the background.</p>
+    <p class="dim small">
+      A call that ends within its request is not
+      listed${hasCalls ? html`: see <a href="${PAGES.Calls}">Calls</a>` : ""}. Nor is a question
+      that your client shows you itself. A call of a client with a session leaves the list when it
+      ends.
+    </p>
     ${filterForm(filter)}
     <p id="news" role="status" class="dim small">Reload the page to see changes.</p>
     <div id="live" data-events="${EVENTS_PATH}">
+      <div data-empty ${shownCalls.length > 0 || calls.length > 0 ? "hidden" : ""}>${nothing}</div>
+      <p
+        class="empty"
+        data-unmatched
+        ${shownCalls.length > 0 || calls.length === 0 ? "hidden" : ""}
+      >
+        No call matches the filter.
+      </p>
       ${Object.entries(GROUPS).map(([id, title]) => {
-        const own = calls.filter((one) => groupOf(one) === id && passes(one, filter));
+        const own = shownCalls.filter((one) => groupOf(one) === id);
         const first = filter.state === "" ? own.slice(0, SHOWN_ROWS) : own;
-        const isHidden = EMPTY[id] === "" && own.length === 0;
-        return html`<section aria-labelledby="${id}" ${isHidden ? "hidden" : ""}>
+        return html`<section aria-labelledby="${id}" ${own.length === 0 ? "hidden" : ""}>
           <h2 id="${id}">${title} <span class="dim" data-count>${own.length}</span></h2>
           <ul class="calls" data-group="${id}">
             ${first.map((one, nth) => row(one, nth >= NEAR_ROWS ? "far" : ""))}
           </ul>
-          <p class="dim" data-none ${own.length > 0 ? "hidden" : ""}>${EMPTY[id]}</p>
           ${
             first.length < own.length
               ? html`<p data-more>
@@ -60,6 +70,13 @@ export const livePage = (calls: readonly ListedCall[], filter: CallFilter): Mark
       })}
       <template>${row(undefined)}</template>
     </div>`;
+}
+
+const nothing = emptyState(
+  "Nothing waits or runs",
+  html`Calls that ask you something or take long appear here by themselves.
+    <a href="${PAGES.Home}">Try a tool</a>: one that asks a question waits here, too.`,
+);
 
 const filterForm = ({ text, state }: CallFilter): Markup =>
   html`<form id="filter" class="filter" role="search">
@@ -138,5 +155,6 @@ export const liveStyle = `
   .calls a[href][data-name]::after { content: ""; position: absolute; inset: 0; } .about span:not(:empty) + span:not(:empty)::before { content: "· "; }
   .calls [data-status] { grid-area: 1 / 2 / auto / span 2; justify-self: end; } .calls .when { grid-area: 2 / 2 / auto / span 2; justify-self: end; text-align: right; } .calls .button { grid-area: 1 / 3 / span 3; z-index: 1; }
   .calls .asks > :is([data-status], .when) { grid-column-end: 3; }
+  dialog { width: min(34rem, calc(100vw - 2rem)); max-height: calc(100dvh - 2rem); padding: 1.25rem; color: inherit; background: var(--paper); border: 1px solid var(--line); border-radius: var(--round); } dialog::backdrop { background: rgb(0 0 0 / .5); } dialog h2:first-of-type { margin-top: 0; }
   @media (max-width: 40rem) { .calls li { grid-template-columns: minmax(0, 1fr) auto; } .calls li > [data-status] { grid-area: 1 / 2; } .calls li > .when { grid-area: auto / 1 / auto / -1; justify-self: start; text-align: left; } .calls .button { grid-area: auto / 1 / auto / -1; margin-top: .5rem; } }
 `;

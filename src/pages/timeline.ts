@@ -81,7 +81,7 @@ function stateOf(
     case "input_required":
       return notice(
         html`<p><strong>${said}</strong></p>
-          <p class="acts"><a class="button primary" href="/ask/${id}">Answer</a></p>`,
+          <p class="acts"><a class="button primary" data-answer href="/ask/${id}">Answer</a></p>`,
       );
     case "failed": {
       const { why, next } = adviceFor(isObject(error) ? (code ?? error["code"]) : "tool");

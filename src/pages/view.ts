@@ -196,16 +196,17 @@ export const pathOf = ({ url }: Request): string => {
 const ownLink = (path: string): string => path.replace(/^\/\//, "/.//");
 
 /**
- * Throws `forbidden` for a frame, a subresource, or a form of another site. A form has the origin of its page; browsers
- * say so, or at least whether it is the same.
+ * Throws `forbidden` for a frame, a subresource but a request of this server's own script, or a form of another site. A form
+ * has the origin of its page; browsers say so, or at least whether it is the same.
  */
 function demandOwnPage(request: Request): void {
   const { method, headers } = request;
   const dest = headers.get("sec-fetch-dest") ?? "document";
   const isOwn = pageAddresses(request).length > 0;
   const site = headers.get("sec-fetch-site") ?? "same-origin";
+  const isOwnScript = dest === "empty" && site === "same-origin" && headers.has("sec-fetch-site");
   if (
-    dest !== "document" ||
+    (dest !== "document" && !isOwnScript) ||
     (method === "POST" && (!isOwn || (site !== "same-origin" && site !== "none")))
   )
     throw new Fault(

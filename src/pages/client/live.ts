@@ -10,6 +10,7 @@ import {
   type Group,
   type Row,
 } from "../statuses.ts";
+import { answerHere } from "./answer-here.ts";
 import { followTabs } from "./tabs.ts";
 import { showTime } from "./times.ts";
 
@@ -17,8 +18,14 @@ import { showTime } from "./times.ts";
 const SLICE_MS = 8;
 
 /** Follows the events of the list, or of the one call that it is of; `news` shows the latest. */
-export const follow = (place: HTMLElement, news: HTMLElement): void =>
-  place.dataset["call"] === undefined ? followList(place, news) : followCall(place, news);
+export function follow(place: HTMLElement, news: HTMLElement): void {
+  const isCall = place.dataset["call"] !== undefined;
+  (isCall ? followCall : followList)(place, news);
+  answerHere(document.querySelector("main")!, () => {
+    if (isCall) location.reload();
+    else news.textContent = "Your answer was taken.";
+  });
+}
 
 /** Says when the call of a page has changed: a page that changes by itself loses what somebody reads or chooses there. */
 function followCall({ dataset }: HTMLElement, news: HTMLElement): void {
@@ -45,7 +52,6 @@ function followList(list: HTMLElement, news: HTMLElement): void {
         rows: one,
         section: one.parentElement!,
         count: one.parentElement!.querySelector("[data-count]")!,
-        none: one.parentElement!.querySelector<HTMLElement>("[data-none]")!,
       },
     ]),
   );
@@ -56,6 +62,8 @@ function followList(list: HTMLElement, news: HTMLElement): void {
       { row, call: undefined as Row | undefined },
     ]),
   );
+  const empty = list.querySelector<HTMLElement>("[data-empty]")!;
+  const unmatched = list.querySelector<HTMLElement>("[data-unmatched]")!;
   const form = document.querySelector<HTMLFormElement>("#filter")!;
   const [text, state] = ["text", "state"].map(
     (name) => form.elements.namedItem(name) as HTMLInputElement,
@@ -96,12 +104,15 @@ function followList(list: HTMLElement, news: HTMLElement): void {
   }
 
   function count(): void {
-    for (const { rows: own, section, count: shown, none } of groups.values()) {
+    let all = 0;
+    for (const { rows: own, section, count: shown } of groups.values()) {
       const many = own.querySelectorAll("li:not([hidden])").length;
       if (shown.textContent !== String(many)) shown.textContent = String(many);
-      none.hidden = many > 0;
-      section.hidden = many === 0 && none.textContent === "";
+      section.hidden = many === 0;
+      all += many;
     }
+    empty.hidden = rows.size > 0;
+    unmatched.hidden = rows.size === 0 || all > 0;
   }
 
   /** Shows a call; one that comes later goes to the end of its group if `isOlder`. */

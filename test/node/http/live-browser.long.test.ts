@@ -9,7 +9,20 @@ import { serving } from "./serving.ts";
 
 const { browser, why } = await realBrowser();
 
-const NAMES = ["ada", "bob", "eve", "dana", "flo", "kim", "ola", "tia", "una", "many"];
+const NAMES = [
+  "ada",
+  "bob",
+  "eve",
+  "dana",
+  "flo",
+  "kim",
+  "ola",
+  "tia",
+  "una",
+  "ivy",
+  "joe",
+  "many",
+];
 const server = await serving({
   assets: ".bundle/assets",
   variables: {
@@ -83,6 +96,38 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     expect(await ada.group("waiting").count()).toBe(0);
     expect(await ada.page.evaluate("window.isSame")).toBe(true);
     expect(await bob.page.locator("#live li").count()).toBe(0);
+  });
+
+  test("a question is answered where it is listed, also the next one", async () => {
+    await planned("ivy", ELICIT, { ...ELICIT, message: "And by whom?" });
+    const { page, group } = await listOf("ivy");
+    await page.evaluate("window.isSame = true");
+    await group("waiting").getByRole("link", { name: "Answer" }).click();
+    const dialog = page.getByRole("dialog", { name: "A question for you" });
+    await dialog.getByText("Who is it for?", { exact: true }).waitFor();
+    await dialog.getByRole("textbox").fill("Ada");
+    await dialog.getByRole("button", { name: "Send this answer" }).click();
+    await dialog.getByText("And by whom?", { exact: true }).waitFor();
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    await group("waiting").getByRole("link", { name: "Answer" }).click();
+    await dialog.getByRole("button", { name: "Decline" }).click();
+    await dialog.waitFor({ state: "detached" });
+    await group("ended").first().waitFor();
+    expect(await page.evaluate("window.isSame")).toBe(true);
+  });
+
+  test("a list without calls says so once, and leads to a tool to try", async () => {
+    const { page, group } = await listOf("joe");
+    await page.getByText("Nothing waits or runs").waitFor();
+    expect(await page.locator("#live section:visible").count()).toBe(0);
+    expect(await page.getByRole("link", { name: "Try a tool" }).getAttribute("href")).toBe("/");
+    expect(await flaws(page, "live-empty")).toEqual([]);
+    await planned("joe", HOUR);
+    await group("working").first().waitFor();
+    expect(await page.getByText("Nothing waits or runs").isVisible()).toBe(false);
+    await page.getByRole("searchbox").fill("quagga");
+    await page.getByText("No call matches the filter.").waitFor();
   });
 
   test("the list is filtered by words and state, and walked through by keys", async () => {

@@ -199,8 +199,10 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     await page.getByText("1 question waits for you.").waitFor();
     await page.locator(".notice").getByRole("link", { name: "Answer" }).click();
     await page.locator("#live").getByRole("link", { name: "Answer" }).click();
-    await page.getByRole("heading", { name: "A question for you" }).waitFor();
-    expect(new URL(page.url()).pathname).toBe(`/ask/${id}`);
+    await page.getByRole("dialog", { name: "A question for you" }).waitFor();
+    expect(await flaws(page, "answer-here")).toEqual([]);
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
   });
 
   test("who has signed in signs out by one click, on any page", async () => {

@@ -319,6 +319,12 @@ describe("what nobody should send", () => {
     ["without an origin, from another site", { origin: "null" }],
     ["of a site that the browser calls another", { "sec-fetch-site": "cross-site" }],
     ["in a frame", { "sec-fetch-dest": "iframe" }],
+    [
+      "by a script of another site",
+      { "sec-fetch-dest": "empty", "sec-fetch-site": "cross-site", origin: "null" },
+    ],
+    ["by a script of a related site", { "sec-fetch-dest": "empty", "sec-fetch-site": "same-site" }],
+    ["as a picture", { "sec-fetch-dest": "image" }],
   ])("a form %s", async (_what, headers) => {
     const { person, url, hidden } = await opened();
     const page = await person.send(url, { ...hidden, f0: "Eve", decision: "accept" }, headers);
