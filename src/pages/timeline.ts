@@ -10,6 +10,7 @@ import { adviceFor } from "../servlets/failures.ts";
 import { EVENTS_PATH, LIVE_PATH } from "./live.ts";
 import { badgeOf } from "./statuses.ts";
 import { durationOf } from "./times.ts";
+import { computeText, count } from "./units.ts";
 
 /** Characters of a call's result that its page shows. */
 const SHOWN_END_CHARACTERS = 20_000;
@@ -58,8 +59,8 @@ export function callPage({ id, timeline, token, replayed }: CallPage): Markup {
     <details class="small dim">
       <summary>More about this call</summary>
       <p>
-        Id <code>${id}</code>. It has computed ${timeline.fuel.toLocaleString("en")} units of fuel.
-        Its data is deleted ${timeTag(timeline.expires)}.
+        Id <code>${id}</code>. CPU time: ${computeText(timeline.fuel)} (${count(timeline.fuel)}
+        units of fuel). Its data is deleted ${timeTag(timeline.expires)}.
       </p>
     </details>`;
 }
@@ -93,7 +94,7 @@ function stateOf(
       );
     }
     case "cancelled":
-      return notice("It was cancelled. What it had done before stays done.");
+      return notice("The call was cancelled. What it had done before is not undone.");
     case "working":
       return notice(
         html`<p>
@@ -144,7 +145,7 @@ function lastStepOf(timeline: TaskTimeline, last: number, asked: number): Step {
   const ended = { from: updated, to: updated };
   if (view.status === "cancelled") return { ...ended, kind: "own", words: "Was cancelled" };
   if (hasFailed) return { ...ended, kind: "wrong", words: "Failed" };
-  return { ...ended, kind: "own", words: "Ended with a result" };
+  return { ...ended, kind: "own", words: "Succeeded" };
 }
 
 const SECRETS = "Its answer is not shown: it may be a secret.";
@@ -205,18 +206,25 @@ const WIDTH = 1000;
 const LEAST = 6;
 const FOLDED = 150;
 
-/** A wait of so many ms is drawn short if it is so many times longer than all that takes less: else nothing else were seen. */
+/**
+ * A wait of so many ms is drawn short if it is so many times longer than everything shorter, which would not be seen
+ * otherwise; so is one that is the whole call.
+ */
 const FOLDED_MS = 10_000;
 const FOLDED_TIMES = 10;
 
-/** Where points in time stand on the axis, and the edges of the waits that are drawn short. */
-function axisOf(times: readonly number[]): { places: Map<number, number>; edges: number[] } {
+/** Where points in time stand on the axis, and the edges of the waits that are drawn short. `isOneWait`: one is the whole call. */
+function axisOf(
+  times: readonly number[],
+  isOneWait: boolean,
+): { places: Map<number, number>; edges: number[] } {
   const points = [...new Set(times)].toSorted((a, b) => a - b);
   const gaps = points.slice(1).map((to, nth) => to - points[nth]!);
   let plain = 0;
   let least = Infinity;
   for (const gap of gaps.toSorted((a, b) => a - b)) {
-    if (plain > 0 && gap >= FOLDED_MS && gap > FOLDED_TIMES * plain) {
+    const isLong = plain > 0 ? gap > FOLDED_TIMES * plain : isOneWait;
+    if (gap >= FOLDED_MS && isLong) {
       least = gap;
       break;
     }
@@ -224,9 +232,11 @@ function axisOf(times: readonly number[]): { places: Map<number, number>; edges:
   }
   const folds = gaps.filter((gap) => gap >= least).length;
   const fold = Math.min(FOLDED, WIDTH / 2 / folds);
-  const scale = (WIDTH - folds * fold) / plain;
-  const [places, edges] = [new Map([[points[0]!, 0]]), [] as number[]];
-  let at = 0;
+  const rest = WIDTH - folds * fold;
+  const scale = plain === 0 ? 0 : rest / plain;
+  // Of a call that only waits, the wait is in the middle.
+  let at = folds > 0 && plain === 0 ? rest / 2 : 0;
+  const [places, edges] = [new Map([[points[0]!, at]]), [] as number[]];
   for (const [nth, gap] of gaps.entries()) {
     const next = at + (gap >= least ? fold : gap * scale);
     if (gap >= least) edges.push(Math.round(at), Math.round(next));
@@ -240,7 +250,10 @@ function timelineOf(steps: readonly Step[], began: number): Markup {
   const now = Date.now();
   const end = Math.max(began + 1, ...steps.map(({ from, to = now }) => Math.max(from, to)));
   const times = steps.flatMap(({ from, to = now }) => [from, to]);
-  const { places, edges } = axisOf([began, end, ...times]);
+  const isOneWait = steps.some(
+    ({ from, to = now, kind }) => kind !== "own" && from === began && to === end,
+  );
+  const { places, edges } = axisOf([began, end, ...times], isOneWait);
   const isFolded = edges.length > 0;
   const half = end - began < 10 || isFolded ? "" : durationOf((end - began) / 2);
   const lines = [0, WIDTH, ...(isFolded ? edges : [WIDTH / 2])].map((at) => `M${at} 0v10`).join("");
@@ -251,8 +264,8 @@ function timelineOf(steps: readonly Step[], began: number): Markup {
       <thead>
         <tr>
           <th scope="col">Step</th>
-          <th scope="col" class="number">After</th>
-          <th scope="col" class="number">Took</th>
+          <th scope="col" class="number">Start</th>
+          <th scope="col" class="number">Duration</th>
           <td class="axis" aria-hidden="true">
             <span>0</span><span>${half}</span><span>${durationOf(end - began)}</span>
           </td>
@@ -266,8 +279,8 @@ function timelineOf(steps: readonly Step[], began: number): Markup {
           const took = to === undefined ? `${lasted} so far` : to > from ? lasted : "";
           return html`<tr>
             <th scope="row">${words}${behind(more, why)}</th>
-            <td class="number" data-label="After">${durationOf(from - began)}</td>
-            <td class="number" ${took === "" ? "" : html`data-label="Took"`}>${took}</td>
+            <td class="number" data-label="Start">${durationOf(from - began)}</td>
+            <td class="number" ${took === "" ? "" : html`data-label="Duration"`}>${took}</td>
             <td class="bar" aria-hidden="true">
               <svg viewBox="0 0 ${WIDTH} 10" preserveAspectRatio="none" class="${kind}">
                 <path d="${lines}" />
@@ -278,7 +291,7 @@ function timelineOf(steps: readonly Step[], began: number): Markup {
         })}
       </tbody>
     </table>
-    ${isFolded && html`<p class="dim small">Long waits are drawn short, between two lines.</p>`}`;
+    ${isFolded && html`<p class="dim small">Long waits are shortened, between two lines.</p>`}`;
 }
 
 function behind(more: string | undefined, why: string | undefined): Markup {
@@ -302,7 +315,7 @@ function actsOf({ timeline, token, replayed }: Omit<CallPage, "id">, isOpen: boo
     </p>`;
   const repeat = html`<form method="post">
     ${hiddenFields({ token })}
-    <label for="at">From where</label>
+    <label for="at">Start from</label>
     <select id="at" name="at">
       ${starts.map(
         (words, nth) =>
@@ -311,17 +324,17 @@ function actsOf({ timeline, token, replayed }: Omit<CallPage, "id">, isOpen: boo
           </option>`,
       )}
     </select>
-    ${button("replay", "Replay", "Runs it again up to there, alone: nothing outside changes.")}
+    ${button("replay", "Replay", "Runs the call again up to there in isolation: nothing outside changes.")}
     ${replayed === undefined ? "" : replayOf(replayed)}
-    ${button("fork", "Fork …", "Makes a new call that goes on from there. You are asked first.")}
+    ${button("fork", "Fork …", "Starts a new call that continues from there, after you confirm.")}
   </form>`;
   const none = html`<p>
-    It cannot be replayed or forked: its record is deleted an hour after its end, and a call that
-    never waited has none.
+    This call cannot be replayed or forked: its record is deleted an hour after its end, and a call
+    that never waited has none.
   </p>`;
   const cancel = html`<form method="post">
     ${hiddenFields({ token })}
-    ${button("cancel", "Cancel the call", "Stops it for good. What it has done stays done.", "danger")}
+    ${button("cancel", "Cancel the call", "Stops the call for good. What it has done is not undone.", "danger")}
   </form>`;
   return html`<details class="more" id="acts" ${replayed === undefined ? "" : html`open`}>
     <summary class="button">Replay, fork${isOpen ? ", cancel" : ""}</summary>

@@ -22,7 +22,7 @@ async function barsOf(after: readonly number[], ended: number) {
     Number(x),
     Number(width),
   ]);
-  return { bars, isShort: html.includes("Long waits are drawn short"), html };
+  return { bars, isShort: html.includes("Long waits are shortened"), html };
 }
 
 test.each([
@@ -73,6 +73,17 @@ describe("the axis of a call", () => {
     ]);
     expect(isShort).toBe(true);
     expect(html).toContain("M0 0v10M1000 0v10M350 0v10M500 0v10M850 0v10M1000 0v10");
+  });
+
+  test("shortens a wait that is the whole call", async () => {
+    const { bars, isShort, html } = await barsOf([HOUR], HOUR);
+    expect(isShort).toBe(true);
+    expect(bars).toEqual([
+      [425, 150],
+      [575, 6],
+    ]);
+    expect(html).toContain("M0 0v10M1000 0v10M425 0v10M575 0v10");
+    expect((await barsOf([5000], 5000)).isShort).toBe(false);
   });
 
   test("has room for what is short beside many waits", async () => {
