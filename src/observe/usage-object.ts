@@ -136,6 +136,7 @@ export class Usage extends DurableObject<Env> {
           ...[servlet, tool, outcome, message, count, last, caller, task],
         );
       }
+      this.#sql.exec("DELETE FROM failures WHERE last < ?", now - SPANS.month.ms);
       this.#keepMost("failures", "last", limits.shownErrors);
       writeCalls((caller) => isKnown(usageName(caller)));
     });

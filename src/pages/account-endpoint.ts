@@ -155,7 +155,7 @@ function accountPage({ name, token, ...kept }: AccountPage): Markup {
     <p class="lead">You are signed in as <strong>${shown(name)}</strong>.</p>
     ${
       waiting.length > 0 &&
-      html`<h2>Waits for you</h2>
+      html`<h2>Waiting for you</h2>
         <ul class="cards">
           ${waiting.map(
             ({ id, name: called, reason = "", updated }) =>

@@ -178,7 +178,7 @@ function about(called: HandedOver["called"]): Markup {
   const { servlet, tool, arguments: args } = called;
   const entries = Object.entries(args);
   return html`<p>
-      <strong>${shown(servlet)}</strong> asks, since its tool <strong>${shown(tool)}</strong> was
+      <strong>${shown(servlet)}</strong> asks because its tool <strong>${shown(tool)}</strong> was
       called for you${entries.length === 0 ? "." : " with:"}
     </p>
     ${

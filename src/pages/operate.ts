@@ -75,14 +75,14 @@ export interface WrongKey {
 export function operatePage(all: Overview): Markup {
   return html`<h1>Operate</h1>
     ${all.done === undefined ? "" : html`<p class="notice good" role="status">${shown(all.done)}</p>`}
-    ${healthOf(all)} ${errorsOf(all.errors)} ${installedOf(all)} ${keysOf(all)} ${servletsOf(all)}
+    ${healthOf(all)} ${errorsOf(all.errors)} ${servletsOf(all)} ${keysOf(all)} ${installedOf(all)}
     ${limitsOf(all.limits)} ${actsOf(all.acts)}`;
 }
 
 /** Errors older than this are no sign of how the server is. */
 const LATELY_MS = 86_400_000;
 
-/** Whether all is well, in one line. */
+/** Whether all is well, in one line: never while an error is listed that operators can fix. */
 function healthOf({ problem, errors }: Overview): Markup {
   if (problem !== undefined)
     return notice(
@@ -98,24 +98,29 @@ function healthOf({ problem, errors }: Overview): Markup {
     return notice(
       `${listed}. Errors are not known: bind the Durable Object USAGE in wrangler.toml, or see the log why it does not answer.`,
     );
-  const lately = errors.filter(
-    ({ outcome, last }) => failureOf(outcome).isOurs && last > Date.now() - LATELY_MS,
+  const own = errors.filter(({ outcome }) => failureOf(outcome).isOurs);
+  const lately = own.filter(({ last }) => last > Date.now() - LATELY_MS).length;
+  const linked = (count: number, what: string) =>
+    html`<strong><a href="#errors">${several(count, what)}</a></strong>`;
+  if (lately > 0)
+    return notice(
+      html`<p>
+        ${linked(lately, "error")} in the last 24 hours ${lately === 1 ? "is" : "are"} for you to
+        fix. ${listed}.
+      </p>`,
+      "warn",
+    );
+  if (own.length > 0)
+    return notice(
+      html`<p>
+        No errors for you to fix in the last 24 hours; ${linked(own.length, "older error")}
+        ${own.length === 1 ? "is" : "are"} listed until 30 days have passed. ${listed}.
+      </p>`,
+    );
+  return notice(
+    html`<p><strong>All is well.</strong> ${listed}, and there are no errors for you to fix.</p>`,
+    "good",
   );
-  return lately.length === 0
-    ? notice(
-        html`<p>
-          <strong>All is well.</strong> ${listed}, and nothing failed in the last 24 hours that is
-          yours to fix.
-        </p>`,
-        "good",
-      )
-    : notice(
-        html`<p>
-          <strong><a href="#errors">${several(lately.length, "error")}</a></strong> of the last 24
-          hours ${lately.length === 1 ? "is" : "are"} yours to fix. ${listed}.
-        </p>`,
-        "warn",
-      );
 }
 
 /** Errors: first those for operators, then those that callers have caused and seen. */
@@ -154,7 +159,7 @@ function errorCard(error: ShownError): Markup {
     <p>
       ${isOpen && task !== null && html`<a href="${LIVE_PATH}/${task}">Open the call</a> · `}<a
         href="${callsPath({ servlet, tool, outcome })}"
-        >Calls that failed so</a
+        >Show these calls</a
       >
     </p>
   </li>`;
@@ -359,13 +364,13 @@ const HOW: Record<Act["how"], string> = {
 
 function actsOf(acts: readonly Act[] | undefined): Markup {
   if (acts === undefined) return html``;
-  return html`<h2>What operators did</h2>
+  return html`<h2 id="audit">Audit log</h2>
     ${tableOf({
-      caption: "What operators did",
-      columns: ["What", "Who", "How", "When"],
+      caption: "Audit log",
+      columns: ["Action", "Operator", "Made", "When"],
       empty: emptyState(
-        "Nothing in the last 90 days",
-        "Your changes are listed here, with who and when.",
+        "No actions in the last 90 days",
+        "What operators change is listed here, with who and when.",
       ),
       rows: acts.map(({ at, by, how, what }) => [
         html`<span class="did">${shown(what)}</span>`,

@@ -25,7 +25,7 @@ export interface Row {
 export const STATUSES: Record<string, string> = {
   input_required: "needs an answer",
   working: "is in progress",
-  completed: "has ended",
+  completed: "has succeeded",
   failed: "has failed",
   cancelled: "was cancelled",
 };
@@ -34,7 +34,7 @@ export const STATUSES: Record<string, string> = {
 const BADGES: Record<string, readonly [text: string, tone: string, when: string]> = {
   input_required: ["Needs an answer", "accent", "asked"],
   working: ["Running", "", "started"],
-  completed: ["Ended well", "good", "ended"],
+  completed: ["Succeeded", "good", "ended"],
   failed: ["Failed", "wrong", "ended"],
   cancelled: ["Cancelled", "", "ended"],
   session: ["Connected", "", "since"],
@@ -53,7 +53,7 @@ export function badgeOf({
 
 /** The headings of the groups, in their order on the page. */
 export const GROUPS = {
-  waiting: "Waits for you",
+  waiting: "Waiting for you",
   working: "Running",
   ended: "Ended",
   sessions: "Connected clients",

@@ -39,7 +39,7 @@ export function usagePage(question: Question, report: Report, now: number): Mark
   const step = STEP_NAMES[over];
   return html`<h1>Usage</h1>
     <p class="dim">
-      How much servlets ran, up to some seconds ago. A call that waits and goes on counts as several
+      What servlets ran until a few seconds ago. A call that waits and continues counts as several
       runs.
     </p>
     <div class="choices">
@@ -67,13 +67,13 @@ export function usagePage(question: Question, report: Report, now: number): Mark
         legend: html`<span class="key bar"></span> runs, <span class="key bad"></span> of which
           errors`,
       })}
-      ${barChart(`Computing in each ${step}, estimated`, over, {
+      ${barChart(`CPU time in each ${step}, estimated`, over, {
         bars: steps.map(({ start, sums: { fuel } }) => ({
           label: `${exactly(start)}: ${computeText(fuel)}`,
           ...{ start, value: computeMs(fuel), wrong: 0 },
         })),
         inWords: durationOf,
-        legend: html`<span class="key bar"></span> time on a processor`,
+        legend: html`<span class="key bar"></span> CPU time`,
       })}
     </div>
     <p class="dim small">Times are in UTC. Point at a bar for its figures.</p>
@@ -83,10 +83,10 @@ export function usagePage(question: Question, report: Report, now: number): Mark
         : html`<details>
             <summary>The charts as a table</summary>
             ${tableOf({
-              caption: `Runs and computing in each ${step}`,
+              caption: `Runs and CPU time in each ${step}`,
               columns: [
                 `${step[0]!.toUpperCase()}${step.slice(1)} from (UTC)`,
-                ...numbers("Runs", "Errors", "Computing", "Fuel"),
+                ...numbers("Runs", "Errors", "CPU time", "Fuel"),
               ],
               rows: steps
                 .filter(({ sums: { runs } }) => runs > 0)
@@ -144,19 +144,17 @@ export function usagePage(question: Question, report: Report, now: number): Mark
             html`<dt>${name}</dt>
               <dd>${meaning}</dd>`,
         )}
-        <dt>Fuel</dt>
-        <dd>${count(total.fuel)} in the last ${over}.</dd>
       </dl>
     </details>`;
 }
 
 const MEANINGS: Record<string, string> = {
   "Waits, Waiting now":
-    "Runs that stopped to wait, and calls that wait at this moment; those whose client keeps their state are not counted.",
-  "Typical time, 95 % within":
-    "Half of all runs, and nearly all, took no longer, to within a factor of 1.4.",
-  Computing: "Time on a processor, estimated from fuel: it may have been half or twice as much.",
-  Stored: "Memory and files that servlets keep now. By tool it is not known.",
+    "Runs that stopped to wait, and calls that are waiting now, without those whose state the client keeps.",
+  "Median, p95": "Half of all runs, and 95 %, took no longer, to within a factor of 1.4.",
+  "CPU time": "Estimated from fuel: it may have been half or twice as much.",
+  Fuel: "Units of computing that servlets count themselves, about four million in a millisecond of CPU time.",
+  Stored: "Memory and files that servlets keep now. Not known by tool.",
 };
 
 /** Figures that are left out of the table: what is not there is easier to see so. */
@@ -177,9 +175,9 @@ const figuresOf = ({ sums, bytes, waiting }: Counted): [name: string, value: str
   ["Errors", count(sums.errors)],
   ["Waits", count(sums.waits)],
   ["Waiting now", count(waiting)],
-  ["Typical time", timeText(sums, 0.5)],
-  ["95 % within", timeText(sums, 0.95)],
-  ["Computing", computeText(sums.fuel)],
+  ["Median", timeText(sums, 0.5)],
+  ["p95", timeText(sums, 0.95)],
+  ["CPU time", computeText(sums.fuel)],
   ["Stored", bytesText(bytes)],
 ];
 

@@ -68,7 +68,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     await page.goto(new URL(`/console/live/${id}`, server.url).href);
     expect(await flaws(page, "call-waiting")).toEqual([]);
     await page.getByText("Replay, fork, cancel").click();
-    await page.getByLabel("From where").selectOption("3");
+    await page.getByLabel("Start from").selectOption("3");
     await page.getByRole("button", { name: "Replay" }).click();
     await page.getByText('It would ask you "Who is it for?"').waitFor();
     expect(await flaws(page, "call")).toEqual([]);
@@ -201,7 +201,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     await page.getByText("plan_always has ended.").waitFor();
     expect(await page.textContent("main")).toContain("Asks you: Who is it for?");
     await page.getByRole("link", { name: "Show it as it is now" }).click();
-    await page.getByText("Ended with a result").waitFor();
+    await page.getByText("Succeeded").first().waitFor();
   });
 
   test("a restart of the server in the middle connects again, and misses nothing", async () => {
@@ -243,7 +243,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       .toBe(1);
     await page.getByRole("link", { name: "plan_always", exact: true }).click();
     await page.getByText("Replay, fork, cancel").click();
-    await page.getByLabel("From where").selectOption("0");
+    await page.getByLabel("Start from").selectOption("0");
     await page.getByRole("button", { name: "Fork …" }).click();
     await page.getByText("requests are sent again").waitFor();
     await page.getByRole("button", { name: "Fork the call" }).click();

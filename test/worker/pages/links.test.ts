@@ -51,7 +51,7 @@ test("a client that can do nothing gets a link, and the result once a person has
   const person = browser();
   const page = await person.fetch(url);
   expect(page.status).toBe(200);
-  expect(page.text).toContain("durable asks, since its tool plan was called for you");
+  expect(page.text).toContain("durable asks because its tool plan was called for you");
   const next = await person.answer(url, { f0: "Ada" });
   expect(next.text).toContain("A question for you");
   const done = await person.answer(url, { f0: "Grace" });

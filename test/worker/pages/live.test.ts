@@ -69,7 +69,7 @@ describe("the list", () => {
     await listWith(ada, "Sleeping");
     const { hidden } = await ada.fetch(`/console/live/${taskId}`);
     const cancelled = await ada.send(`/console/live/${taskId}`, { ...hidden, do: "cancel" });
-    expect(cancelled.text).toContain("It was cancelled");
+    expect(cancelled.text).toContain("The call was cancelled");
     expect(await task()).toMatchObject({ status: "cancelled" });
     await listWith(ada, "Cancelled");
   });
@@ -93,9 +93,9 @@ describe("the list", () => {
     const one = browser(server);
     const page = await one.fetch("/console/live");
     expect(page.text).toContain("API key");
-    expect(page.text).not.toContain("Waits for you");
+    expect(page.text).not.toContain("Waiting for you");
     const back = await one.send("/console/live", { credential: ADA });
-    expect(back.text).toContain("Waits for you");
+    expect(back.text).toContain("Waiting for you");
   });
 
   test("is not there for somebody whom nobody can tell from others", async () => {
@@ -142,7 +142,7 @@ describe("the list", () => {
     const { taskId, task } = await planned(DORA);
     await eventually(async () => expect(await task()).toMatchObject({ status: "completed" }));
     const dora = await person(DORA);
-    await listWith(dora, "Ended well");
+    await listWith(dora, "Succeeded");
     const object = objectOf(DORA);
     const listed = (await object.listed(DORA)).find(({ id }) => id === taskId);
     await object.unlist(taskId);
@@ -278,7 +278,7 @@ describe("the page of a call", () => {
     const { text } = await ada.fetch(`/console/live/${taskId}`);
     expect(text).toMatch(/Read its setting \S+ Its answer is not shown: it may be a secret/);
     expect(text).toMatch(/Asked you: Who\? – you answered The answer .*Ada/);
-    expect(text).toContain("Ended with a result");
+    expect(text).toContain("Succeeded");
     expect(text).not.toContain("ran again");
     expect(text).toContain('"Ada"');
   });
@@ -357,7 +357,7 @@ describe("the page of a call", () => {
       const reader = await person(key);
       await reader.answer(`/ask/${id}`, { f0: text });
       await eventually(async () =>
-        expect((await reader.fetch(`/console/live/${id}`)).text).toContain("Ended well"),
+        expect((await reader.fetch(`/console/live/${id}`)).text).toContain("Succeeded"),
       );
       return id as string;
     };

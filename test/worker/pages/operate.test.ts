@@ -93,7 +93,7 @@ describe("the page", () => {
     const errors = [{ ...error, ...call, count: 3, last: Date.now() }];
     await usageOf(env)!().add({ total: noSums(), named: [], errors, stored: [], waiting: [] });
     const { text, html } = await (await signedIn(server, "boss-2")).fetch(PATH);
-    expect(text).toMatch(/[1-9]\d* errors? of the last 24 hours (is|are) yours to fix/);
+    expect(text).toMatch(/[1-9]\d* errors? in the last 24 hours (is|are) for you to fix/);
     expect(text).toMatch(
       /Crashed, or was stopped 3 times <script>\S+ of hello, called by <script>\S+, just now/,
     );
@@ -127,16 +127,33 @@ describe("the page", () => {
       storage.sql.exec("DELETE FROM failures");
     });
     const error = { servlet: "hello", tool: "greet", message: "", count: 1, task: null };
-    const errors = [
-      { ...error, outcome: "servlet_error", caller: "ada", last: Date.now() },
-      { ...error, outcome: "threw", caller: "old", last: Date.now() - 25 * 3_600_000 },
-    ];
-    await usage.add({ total: noSums(), named: [], errors, stored: [], waiting: [] });
+    const told = { ...error, outcome: "servlet_error", caller: "ada", last: Date.now() };
+    const old = { ...error, outcome: "threw", caller: "old", last: Date.now() - 25 * 3_600_000 };
+    const add = (errors: (typeof told)[]) =>
+      usage.add({ total: noSums(), named: [], errors, stored: [], waiting: [] });
+    await add([told, { ...old, last: Date.now() - 31 * 86_400_000 }]);
     const boss = await signedIn(await served(["boss-11"]), "boss-11");
     const { text } = await boss.fetch(PATH);
     expect(text).toContain("All is well. All servlets list their entries");
     expect(text).toMatch(/1 more error, which callers were told.* called by ada/);
-    expect(text).toMatch(/Errors Uncaught exception .* called by old/);
+    expect(text).not.toContain("Uncaught exception");
+    await add([old]);
+    const later = (await boss.fetch(PATH)).text;
+    expect(later).toContain(
+      "No errors for you to fix in the last 24 hours; 1 older error is listed",
+    );
+    expect(later).not.toContain("All is well");
+    expect(later).toMatch(/Errors Uncaught exception .* called by old/);
+    // Health and errors come first, and what is installed after the keys.
+    const headings = [...(await boss.fetch(PATH)).html.matchAll(/<h2[^>]*>([^<]+)</g)];
+    expect(headings.map(([, name]) => name)).toEqual([
+      "Errors",
+      "Servlets",
+      "Keys",
+      "Versions",
+      "Limits",
+      "Audit log",
+    ]);
   });
 
   test("leads to a call that failed, if it is the operator's own", async () => {

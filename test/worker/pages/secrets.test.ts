@@ -314,7 +314,7 @@ describe("the account", () => {
     await enter(person, url, "of-ada");
     const full = await person.fetch("/account");
     expect(full.text).toMatch(
-      /Waits for you plan [^]* Answer plan Your calls 1 waiting for you, 0 running, \d ended\./,
+      /Waiting for you plan [^]* Answer plan Your calls 1 waiting for you, 0 running, \d ended\./,
     );
     expect(full.html).toContain(`href="/ask/${id}"`);
     expect(full.text).toContain("deepl durable just now");
