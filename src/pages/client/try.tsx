@@ -65,11 +65,13 @@ interface Tried {
 
 const div = (): HTMLElement => document.createElement("div");
 
-/** Puts the form of an entry into the page; below it the place for views, and below that the results. */
+/** Puts the form of an entry into the page; below it, on a wide screen beside it, the place for views and the results. */
 export function mountTry(place: HTMLElement, tried: Tried): void {
-  const [form, view, below] = [div(), div(), div()] as const;
+  const [form, results, view, below] = [div(), div(), div(), div()] as const;
   place.className = "place try";
-  place.append(form, view, below);
+  results.className = "results";
+  results.append(view, below);
+  place.append(form, results);
   render(<Try {...tried} views={viewsIn(view, tried)} below={below} />, form);
 }
 
@@ -337,7 +339,7 @@ const textOf = ({ content }: Json): string =>
     .flatMap((one) => (isObject(one) && typeof one["text"] === "string" ? [one["text"]] : []))
     .join("\n");
 
-/** Moves the beginning of a result into sight. */
+/** Moves the beginning of a result into sight; beside the form it stays there. */
 function showEnd(below: HTMLElement): void {
   const { top } = below.getBoundingClientRect();
   if (top > innerHeight - ROOM_PX) below.scrollIntoView({ block: "start" });

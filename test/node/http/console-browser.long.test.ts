@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { complaints, flaws, opened, realBrowser, tried } from "./real-browser.ts";
+import { complaints, flaws, opened, PICTURES, realBrowser, tried } from "./real-browser.ts";
 import { serving } from "./serving.ts";
 
 /** The start page in a real browser: how to connect, what there is, and trying it. */
@@ -66,6 +66,22 @@ async function planned(page: Page, ...steps: object[]) {
 }
 
 describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
+  test("Ctrl+Enter runs a tool, and a wide screen has its result beside the form", async () => {
+    const page = await open("/?tool=greet", { viewport: { width: 1440, height: 900 } });
+    const place = await tried(page, "greet");
+    await place.getByLabel("name").fill("Ada");
+    await page.keyboard.press("Control+Enter");
+    const result = place.locator(".result");
+    await result.getByText("Hello, Ada!").first().waitFor();
+    const [form, shown] = [await place.locator("form").boundingBox(), await result.boundingBox()];
+    expect(shown!.x).toBeGreaterThanOrEqual(form!.x + form!.width);
+    expect(Math.abs(shown!.y - form!.y)).toBeLessThan(30);
+    await page.screenshot({ path: `${PICTURES}/entry-wide.png` });
+    await page.setViewportSize({ width: 1100, height: 900 });
+    const below = await result.boundingBox();
+    expect(below!.y).toBeGreaterThan(form!.y + form!.height);
+  });
+
   test("the page has no barrier, no overflow, and nothing that the browser complains about", async () => {
     const page = await open("/");
     await connected(page);
