@@ -11,6 +11,7 @@ import { concernsOf, tokensOf } from "../servlets/concerns.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { isForModels } from "../servlets/views.ts";
 import { badge, emptyState, tableOf, type Tone } from "./components.ts";
+import { described } from "./described.ts";
 
 /**
  * Characters of markup of the list, shared among servlets: the page is held a few times while it is made, and phones
@@ -22,6 +23,8 @@ const TABLE_CHARACTERS = 100_000;
 export interface Offers {
   servlets: readonly PreparedServlet[];
   catalog: Catalog;
+  /** The text of a skill's SKILL.md; undefined if it cannot be read. */
+  skillText?(servlet: PreparedServlet, uri: string): Promise<string | undefined>;
   /** The scope that a caller needs for this entry of a servlet; undefined where no scopes are configured. */
   scopeOf(servlet: string, own: string): string | undefined;
 }
@@ -29,10 +32,20 @@ export interface Offers {
 /** Longer texts are cut: descriptions are written for models, and may be very long. */
 const CHARACTERS = 20_000;
 
-/** The kinds of entries, as an address and the list's filter name them. */
-const KINDS = { tool: "Tools", prompt: "Prompts", resource: "Resources", template: "Templates" };
+/** The kinds of entries, as an address names them. */
+const KINDS = ["tool", "prompt", "resource", "template"] as const;
+type Kind = (typeof KINDS)[number];
 
-type Kind = keyof typeof KINDS;
+/** The kinds of entries as people see them, in the order of the list: skills and views are resources. */
+const GROUPS = {
+  tool: "Tools",
+  prompt: "Prompts",
+  skill: "Skills",
+  resource: "Resources",
+  template: "Templates",
+  view: "Views",
+};
+type Group = keyof typeof GROUPS;
 
 /** An entry that an address names. */
 export interface EntryRef {
@@ -44,7 +57,7 @@ export interface EntryRef {
 /** The entry that this address names: `?tool=greet`. */
 export function entryIn(url: string): EntryRef | undefined {
   const { searchParams } = new URL(url);
-  for (const kind of Object.keys(KINDS) as Kind[]) {
+  for (const kind of KINDS) {
     const name = searchParams.get(kind);
     if (name !== null) return { kind, name };
   }
@@ -62,6 +75,7 @@ interface Badge {
 
 /** An entry of the catalog: a tool, prompt, resource or template. */
 interface Entry extends EntryRef {
+  group: Group;
   servlet: PreparedServlet;
   title: string | undefined;
   about: string;
@@ -102,15 +116,17 @@ export const exploreSection = (offers: Offers): Markup =>
   </section>`;
 
 /** The page of one entry, beside the list of all. */
-export function entryPage(
+export async function entryPage(
   offers: Offers,
   ref: EntryRef,
-): { body: Markup; title: string; isKnown: boolean } {
+): Promise<{ body: Markup; title: string; isKnown: boolean }> {
   const of = entriesBy(offers);
   const found = [...of.values()]
     .flat()
     .find(({ kind, name }) => kind === ref.kind && name === ref.name);
-  const pane = found === undefined ? missing(ref) : paneOf(found);
+  const text =
+    found?.group === "skill" ? await offers.skillText?.(found.servlet, found.name) : undefined;
+  const pane = found === undefined ? missing(ref) : paneOf(found, text);
   const body = html`<div class="explore beside">
     <nav class="list" aria-label="Tools, prompts and resources">${listOf(offers, of, ref)}</nav>
     <div class="panes">${pane}</div>
@@ -149,7 +165,7 @@ function listOf(
     room = Math.max(0, room - lengthOf(section));
     return section;
   });
-  const kinds = Object.groupBy([...of.values()].flat(), ({ kind }) => kind);
+  const groups = Object.groupBy([...of.values()].flat(), ({ group }) => group);
   return html`<div class="scripted">
       <div class="filters">
         <div>
@@ -163,16 +179,16 @@ function listOf(
           />
         </div>
         ${
-          Object.keys(kinds).length < 2
+          Object.keys(groups).length < 2
             ? ""
             : html`<div>
                 <label for="kind" class="unseen">Kind</label>
                 <select id="kind">
                   <option value="">All kinds</option>
-                  ${Object.entries(KINDS).map(([kind, label]) =>
-                    kinds[kind as Kind] === undefined
+                  ${Object.entries(GROUPS).map(([group, label]) =>
+                    groups[group as Group] === undefined
                       ? ""
-                      : html`<option value="${kind}">${label}</option>`,
+                      : html`<option value="${group}">${label}</option>`,
                   )}
                 </select>
               </div>`
@@ -206,19 +222,27 @@ function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
       about: one.description ?? "",
     }));
     const details = () => schemaTable("Arguments", { rows, isCut: false });
-    add(own, { kind: "prompt", name, servlet, title, about, badges: [], details });
+    add(own, { kind: "prompt", group: "prompt", name, servlet, title, about, badges: [], details });
   }
   const mediaBadge = (mimeType: string | undefined) =>
     mimeType === undefined ? [] : [{ text: mimeType, isListed: false }];
-  for (const { servlet, resource } of [...catalog.resources.values()].filter(isListed)) {
-    const { uri: name, title, mimeType, description: about = resource.name } = resource;
-    add(name, { kind: "resource", name, servlet, title, about, badges: mediaBadge(mimeType) });
+  for (const { servlet, resource, file } of [...catalog.resources.values()].filter(isListed)) {
+    const { uri: name, mimeType, description: about = resource.name } = resource;
+    const isSkill = file?.skill !== undefined;
+    // Its URI ends with SKILL.md.
+    const title = resource.title ?? (isSkill ? resource.name : undefined);
+    const group = isSkill ? "skill" : name.startsWith("ui:") ? "view" : "resource";
+    const badges = mediaBadge(isSkill ? undefined : mimeType);
+    add(name, { kind: "resource", group, name, servlet, title, about, badges });
   }
   for (const { servlet, template } of catalog.templates) {
     const { uriTemplate: name, title, mimeType, description: about = template.name } = template;
-    add(name, { kind: "template", name, servlet, title, about, badges: mediaBadge(mimeType) });
+    const badges = mediaBadge(mimeType);
+    add(name, { kind: "template", group: "template", name, servlet, title, about, badges });
   }
-  return Map.groupBy(all, ({ servlet }) => servlet);
+  const order = Object.keys(GROUPS);
+  const sorted = all.toSorted((a, b) => order.indexOf(a.group) - order.indexOf(b.group));
+  return Map.groupBy(sorted, ({ servlet }) => servlet);
 }
 
 function toolEntry(entry: ToolEntry): Entry {
@@ -234,7 +258,7 @@ function toolEntry(entry: ToolEntry): Entry {
   };
   const badges = badgesOf(entry);
   return {
-    ...{ kind: "tool", name, servlet, title: title ?? annotations?.title },
+    ...{ kind: "tool", group: "tool", name, servlet, title: title ?? annotations?.title },
     ...{ about: description, badges, tokens, details },
   };
 }
@@ -302,11 +326,13 @@ function servletSection(
   </section>`;
 }
 
-const KIND_NAMES = {
+const KIND_NAMES: Record<Group, string> = {
   tool: "tool",
   prompt: "prompt",
+  skill: "skill",
   resource: "resource",
   template: "resource template",
+  view: "view",
 };
 
 const badgesIn = (badges: readonly Pick<Badge, "text" | "tone">[]): Markup[] =>
@@ -317,7 +343,7 @@ const addressOf = ({ kind, name }: EntryRef): string =>
   `?${String(new URLSearchParams({ [kind]: name.toWellFormed() }))}`;
 
 function rowOf(entry: Entry, isCurrent: boolean): Markup {
-  const { kind, name, title, about, badges } = entry;
+  const { kind, group, name, title, about, badges } = entry;
   const listed = badges
     .filter((one) => one.isListed)
     .map(({ text, brief = text, ...one }) => ({ ...one, text: brief }));
@@ -325,21 +351,22 @@ function rowOf(entry: Entry, isCurrent: boolean): Markup {
     class="entry"
     id="${anchorOf(kind, name)}"
     data-kind="${kind}"
+    data-group="${group}"
     data-name="${name}"
   >
     <a href="${addressOf(entry)}" ${isCurrent ? html`aria-current="page"` : ""}>
       ${title === undefined ? "" : html`<strong>${shown(title)}</strong> `}<code
         >${shown(name)}</code
       >
-      ${kind === "tool" ? "" : badge(KIND_NAMES[kind])} ${badgesIn(listed)}
+      ${group === "tool" ? "" : badge(KIND_NAMES[group])} ${badgesIn(listed)}
       <span class="first dim small">${shown(firstOf(about))}</span>
     </a>
   </li>`;
 }
 
-/** An entry, with the place where the page's script tries it. */
-function paneOf(entry: Entry): Markup {
-  const { kind, name, servlet, title, about, badges, tokens, details, unlisted } = entry;
+/** An entry, with the place where the page's script tries it; `text` is that of a skill. */
+function paneOf(entry: Entry, text?: string): Markup {
+  const { kind, group, name, servlet, title, about, badges, tokens, details, unlisted } = entry;
   const first = firstOf(about);
   return html`<article
     class="pane"
@@ -351,17 +378,18 @@ function paneOf(entry: Entry): Markup {
     <h1 tabindex="-1">${shown(title ?? name)}</h1>
     <p>
       ${title === undefined ? "" : html`<code>${shown(name)}</code> · `}
-      <span class="dim">${KIND_NAMES[kind]} of ${shown(servlet.name)}</span> ${badgesIn(badges)}
+      <span class="dim">${KIND_NAMES[group]} of ${shown(servlet.name)}</span> ${badgesIn(badges)}
       ${tokens === undefined ? "" : badge(tokens())}
     </p>
-    ${first === "" ? "" : html`<p class="say">${shown(first)}</p>`}
+    ${first === "" ? "" : html`<div class="say">${described(first)}</div>`}
     ${
       about.trim() !== first &&
       html`<details class="more">
         <summary class="dim">More about it</summary>
-        <p class="text">${words(about)}</p>
+        ${described(cutTo(about, CHARACTERS))}
       </details>`
     }
+    ${text === undefined ? "" : html`<div class="card skill">${described(cutTo(bodyOf(text), SKILL))}</div>`}
     <p class="notice scriptless">
       To try it here, turn on JavaScript. Clients and programs can call it without.
     </p>
@@ -375,6 +403,12 @@ function paneOf(entry: Entry): Markup {
     }
   </article>`;
 }
+
+/** A skill without its frontmatter, which is for programs. */
+const bodyOf = (text: string): string => text.replace(/^---\r?\n[^]*?\n---\r?\n/, "");
+
+/** Characters of a skill; a client reads all of it. */
+const SKILL = 50_000;
 
 /** The first line or sentence of a description. */
 function firstOf(about: string): string {
@@ -397,7 +431,7 @@ export const exploreStyle = `
   .entry { margin: 0; min-width: 0; } .entry a { display: block; height: 100%; padding: .75rem 1rem; border: 1px solid var(--line); border-radius: var(--round); color: inherit; text-decoration: none; overflow-wrap: anywhere; }
   .entry a:hover { background: var(--panel); border-color: var(--edge); } .entry code { font-weight: 600; } .entry strong + code { font-weight: 400; color: var(--dim); }
   .first { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; margin-top: .25rem; }
-  .back { display: none; } .pane h1 { overflow-wrap: anywhere; } .pane h1:focus { outline: 0; } .say { max-width: 44rem; text-wrap: pretty; }
+  .back { display: none; } .pane h1 { overflow-wrap: anywhere; } .pane h1:focus { outline: 0; } .skill .text { white-space: normal; } .say, .markdown { max-width: 44rem; text-wrap: pretty; } .markdown li > p:first-child { margin: 0; } blockquote { margin: .5rem 0; padding-left: 1rem; border-left: 2px solid var(--line); }
   .place { margin: 1rem 0; } .after td { overflow-wrap: break-word; }
   @media (scripting: enabled) { .has-script .scriptless { display: none; } .has-script .after:not(.ready) { visibility: hidden; } }
   main:has(.beside) { max-width: 82rem; } .beside { display: grid; grid-template-columns: 20rem minmax(0, 1fr); gap: 3rem; }
@@ -408,10 +442,10 @@ export const exploreStyle = `
   @media (max-width: 56rem) { .beside { display: block; } .beside .list { display: none; } .back { display: block; margin: 0 0 1rem; } }
 `;
 
-const words = (text: string, most = CHARACTERS): string => {
-  const whole = printableText(beginningOf(text, most));
-  return text.length > most ? `${whole} …` : whole;
-};
+const words = (text: string, most = CHARACTERS): string => printableText(cutTo(text, most));
+
+const cutTo = (text: string, most: number): string =>
+  text.length > most ? `${beginningOf(text, most)} …` : text;
 
 function schemaTable(caption: string, { rows, isCut }: SchemaRows): Markup {
   if (rows.length === 0) return html`<p class="dim">${caption}: none.</p>`;

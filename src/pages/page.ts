@@ -42,12 +42,12 @@ export const HOW_TO_CLOSE =
   "Create an API key (npm run keys -- create NAME) or a passphrase (npm run passphrase), or set AUTH to none if public access is intended.";
 
 /** The page of the server or of a profile, or of one entry of it. */
-export function startPage(page: StartPage): Promise<Response> {
+export async function startPage(page: StartPage): Promise<Response> {
   const { endpoint, offers, isExposed, profile, profiles, waiting, entry } = page;
   const { title, version, visitor, description } = page;
   const site = { ...page, profile: profile?.name };
   if (entry !== undefined && offers !== undefined) {
-    const { body, title: name, isKnown } = entryPage(offers, entry);
+    const { body, title: name, isKnown } = await entryPage(offers, entry);
     const extraStyle = exploreStyle + tryStyle + viewStyle;
     const how = { title: name, at: page.at, status: isKnown ? 200 : 404, extraStyle };
     return consolePage(site, "Home", calling(endpoint, body), how);

@@ -12,6 +12,8 @@ import { endpointOf } from "./connect.ts";
 import { entryIn } from "./explore.ts";
 import type { View } from "./view.ts";
 import type { Server } from "../server.ts";
+import type { PreparedServlet } from "../servlets/bundle.ts";
+import { readSkill } from "../servlets/skills.ts";
 import { scopeFor } from "../servlets/scopes.ts";
 import { consolePage, type ConsoleSite, type Paged, type Visited, type Visitor } from "./frame.ts";
 import { consoleMcpPath, PAGES } from "./paths.ts";
@@ -102,6 +104,11 @@ export function addConsole(app: HonoBase, parts: ConsoleParts): void {
       const offers = async () => ({
         servlets: registry.servlets,
         catalog: await registry.catalog(),
+        async skillText(servlet: PreparedServlet, uri: string) {
+          const read = await readSkill(servlet, uri, serving.deployment.storedPart).catch(noneRead);
+          const [one] = read?.contents ?? [];
+          return one !== undefined && "text" in one ? String(one.text) : undefined;
+        },
         scopeOf,
       });
       return startPage({
@@ -203,6 +210,9 @@ export function addConsole(app: HonoBase, parts: ConsoleParts): void {
 /** Instructions are for clients, which get them once they may call. */
 const firstLine = ({ SERVER_INSTRUCTIONS: all = "" }: Settings): string | undefined =>
   all.trim().split("\n", 1)[0] || undefined;
+
+/** The page of a skill is there, also where its text is not. */
+const noneRead = (error: unknown): undefined => void report(error);
 
 /** The home page is there, also where the list of a person's calls is not. */
 function noneAfter(error: unknown): number {

@@ -142,7 +142,7 @@ function filter(list: Element, search: HTMLInputElement | null): void {
       let isShown = false;
       for (const entry of section.querySelectorAll<HTMLElement>(".entry")) {
         const text = `${title} ${entry.textContent.toLowerCase()}`;
-        const isWanted = wanted === "" || entry.dataset["kind"] === wanted;
+        const isWanted = wanted === "" || entry.dataset["group"] === wanted;
         entry.hidden = !isWanted || !words.every((word) => text.includes(word));
         if (entry.hidden) continue;
         isShown = true;

@@ -95,15 +95,7 @@ export const SchemaForm = (props: FormProps) => {
     others.some(({ field }) => memberOf(given, field.name) !== undefined) ||
     messagesElsewhere(others, wrong).length < wrong.length;
   return (
-    <form
-      onSubmit={(event: Event) => void submit(event)}
-      onKeyDown={(event: KeyboardEvent) => {
-        if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
-        event.preventDefault();
-        (event.currentTarget as HTMLFormElement).querySelector<HTMLElement>(".primary")!.click();
-      }}
-      noValidate
-    >
+    <form onSubmit={(event: Event) => void submit(event)} noValidate>
       {inSight.map(view)}
       {others.length > 0 && (
         <details class="field" open={isOpen.current}>
@@ -118,12 +110,7 @@ export const SchemaForm = (props: FormProps) => {
       )}
       <div class="acts">
         {Object.entries(buttons).map(([value, label], nth) => (
-          <button
-            class={nth === 0 ? "primary" : ""}
-            value={value}
-            disabled={isBusy === true}
-            {...(nth === 0 && { title: "Ctrl+Enter", "aria-keyshortcuts": "Control+Enter" })}
-          >
+          <button class={nth === 0 ? "primary" : ""} value={value} disabled={isBusy === true}>
             {label}
           </button>
         ))}

@@ -21,7 +21,7 @@ const SLICE_MS = 8;
 export function follow(place: HTMLElement, news: HTMLElement): void {
   const isCall = place.dataset["call"] !== undefined;
   (isCall ? followCall : followList)(place, news);
-  answerHere(document.querySelector("main")!, () => {
+  answerHere(() => {
     if (isCall) location.reload();
     else news.textContent = "Your answer was taken.";
   });

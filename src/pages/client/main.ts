@@ -25,6 +25,18 @@ for (const text of document.querySelectorAll<HTMLElement>("[data-copy]")) {
 
 followTimes();
 
+addEventListener("keydown", ({ key, ctrlKey, metaKey, target }) => {
+  if (key !== "Enter" || !(ctrlKey || metaKey)) return;
+  (target as Element).closest("form")?.querySelector<HTMLElement>(".primary")?.click();
+});
+
+// A link in a text of a servlet leads to another server.
+addEventListener("click", (event) => {
+  const link = (event.target as Element).closest<HTMLAnchorElement>("a[data-foreign]");
+  if (link && !confirm(`Open ${link.href}? A servlet has written this link.`))
+    event.preventDefault();
+});
+
 // Whoever has to sign in first finds the arguments of a link afterwards.
 if (location.hash.startsWith("#args="))
   for (const link of document.querySelectorAll<HTMLAnchorElement>('a[href^="/sign-in?"]'))

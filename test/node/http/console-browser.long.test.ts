@@ -66,6 +66,33 @@ async function planned(page: Page, ...steps: object[]) {
 }
 
 describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
+  test("a skill is a kind of its own, is shown as Markdown, and its links are confirmed", async () => {
+    const page = await open("/?resource=skill%3A%2F%2Fapproval%2Fask-before-acting%2FSKILL.md");
+    await page.getByText("skill of approval").waitFor();
+    const shown = page.locator(".card .markdown");
+    await shown.locator("strong, li, code").first().waitFor();
+    expect(await shown.textContent()).not.toMatch(/^---|\*\*/);
+    expect(await flaws(page, "skill")).toEqual([]);
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await page.getByLabel("Kind").selectOption("Skills");
+    expect(await page.locator(".entry:visible").count()).toBe(1);
+    const last = page.locator(".servlet", { hasText: "approval" }).locator(".entry").last();
+    expect(await last.getAttribute("data-group")).toBe("view");
+    await page.evaluate(() => {
+      const [link, main] = [document.createElement("a"), document.querySelector("main")!];
+      Object.assign(link, { href: "https://a.example/", textContent: "away", target: "_blank" });
+      link.dataset["foreign"] = "";
+      main.append(link);
+    });
+    const asked = page.waitForEvent("dialog");
+    const clicked = page.getByText("away", { exact: true }).click();
+    const dialog = await asked;
+    expect(dialog.message()).toContain("https://a.example/");
+    await dialog.dismiss();
+    await clicked;
+    expect(page.context().pages().length).toBe(1);
+  });
+
   test("Ctrl+Enter runs a tool, and a wide screen has its result beside the form", async () => {
     const page = await open("/?tool=greet", { viewport: { width: 1440, height: 900 } });
     const place = await tried(page, "greet");
@@ -149,7 +176,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("ArrowDown");
     const focused = await page.evaluate("document.activeElement.getAttribute('href')");
-    expect(focused).toBe("?resource=ui%3A%2F%2Fapproval%2Fapproval");
+    expect(focused).toBe("?resource=skill%3A%2F%2Fapproval%2Fask-before-acting%2FSKILL.md");
     await page.keyboard.press("ArrowUp");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Request the user's approval" }).waitFor();

@@ -216,7 +216,7 @@ describe("the page of an entry", () => {
     expect(status).toBe(200);
     expect(html).toContain("<title>Greet somebody · edge-servlets</title>");
     expect(html.match(/<h1/g)).toHaveLength(1);
-    expect(html).toMatch(/<p class="say">Greets a person by name\.<\/p>/);
+    expect(html).toMatch(/<p class="text">Greets a person by name\.<\/p>/);
     expect(text).toContain("More about it Greets a person by name. It may take long");
     expect(html).toMatch(/<a href="\?tool=greet" aria-current="page">/);
     expect(text).toContain("Arguments and results as tables Arguments Name Type Description");
