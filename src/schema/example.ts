@@ -14,11 +14,21 @@ const FORMATS: Record<string, string> = {
   time: "12:00:00Z",
   duration: "PT1H",
   email: "ada@example.com",
+  "idn-email": "ada@example.com",
   hostname: "example.com",
+  "idn-hostname": "example.com",
   ipv4: "192.0.2.1",
   ipv6: "2001:db8::1",
   uri: "https://example.com/",
+  url: "https://example.com/",
+  iri: "https://example.com/",
   "uri-reference": "/",
+  "iri-reference": "/",
+  "uri-template": "/{id}",
+  "json-pointer": "/a",
+  "relative-json-pointer": "0",
+  regex: "^a+$",
+  byte: "ZXhhbXBsZQ==",
   uuid: "123e4567-e89b-42d3-a456-426614174000",
 };
 
@@ -36,11 +46,18 @@ const TEXTS = [
   "#aabbcc",
 ];
 
-/** An object that this schema allows: its own example, or its required members; undefined if none was found. */
-export function exampleOf(schema: Json): Json | undefined {
-  const value = new Maker(schema).valueOf(schema, 0);
-  return isObject(value) && fits(schema, value) ? value : undefined;
+/**
+ * An object that this schema allows: its own example, or its required members, with the optional ones where `isWhole` and
+ * these fit; undefined if none was found.
+ */
+export function exampleOf(schema: Json, isWhole = false): Json | undefined {
+  const value = new Maker(schema, isWhole).valueOf(schema, 0);
+  if (isObject(value) && fits(schema, value)) return value;
+  return isWhole ? exampleOf(schema) : undefined;
 }
+
+/** Objects within more objects than this have their required members alone. */
+const WHOLE_DEPTH = 3;
 
 function fits(schema: Json, value: unknown): boolean {
   try {
@@ -53,10 +70,12 @@ function fits(schema: Json, value: unknown): boolean {
 
 class Maker {
   readonly #root: Json;
+  readonly #isWhole: boolean;
   #parts = 0;
 
-  constructor(root: Json) {
+  constructor(root: Json, isWhole: boolean) {
     this.#root = root;
+    this.#isWhole = isWhole;
   }
 
   /** The item `at` of a list takes another of its options than those before it, while there are others. */
@@ -110,9 +129,11 @@ class Maker {
 
   #objectOf({ properties, ...schema }: Json, depth: number): Json {
     const known = isObject(properties) ? properties : {};
-    const names = listIn(schema, "required").filter((name) => typeof name === "string");
+    const required = listIn(schema, "required").filter((name) => typeof name === "string");
+    const all = this.#isWhole && depth < WHOLE_DEPTH ? Object.keys(known) : [];
+    const names = new Set([...all, ...required]);
     return Object.fromEntries(
-      names.map((name) => [name, this.valueOf(known[name], depth + 1)] as const),
+      [...names].map((name) => [name, this.valueOf(known[name], depth + 1)] as const),
     );
   }
 

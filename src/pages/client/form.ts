@@ -127,9 +127,21 @@ const countOf = (parts: readonly FormPart[]): number =>
 /** Formats that a field shows by its kind. */
 const SHOWN_FORMATS = new Set<unknown>(["date", "date-time", "password", undefined]);
 
-/** Limits in words. The field itself has its options, its preset and its kind. */
+/** Longer texts and lists are rarely entered, so such a limit is shown where it was exceeded. */
+const RARE_LENGTH = 100;
+const RARE_ITEMS = 20;
+
+/**
+ * Limits in words, where they matter to who fills in the field: a required value is not empty anyway. The field itself has
+ * its options, its preset and its kind.
+ */
 const hintsOf = (schema: Json): string[] => {
   const { examples, default: _preset, enum: _options, const: _only, format, ...limits } = schema;
+  const { maxLength, maxItems, minLength, minItems } = limits;
+  if (Number(maxLength) >= RARE_LENGTH) delete limits["maxLength"];
+  if (Number(maxItems) >= RARE_ITEMS) delete limits["maxItems"];
+  if (minLength === 1) delete limits["minLength"];
+  if (minItems === 1) delete limits["minItems"];
   const others = SHOWN_FORMATS.has(format) ? limits : { ...limits, format };
   const [example] = Array.isArray(examples) ? (examples as unknown[]) : [];
   const such = example === undefined ? [] : [`such as ${asText(example)}`];

@@ -225,7 +225,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
     const { content: given, wrong: unread } = typed();
     if (unread.length > 0) return setWrong(unread);
     const { exampleOf, wrongIn } = await import("./checks.ts");
-    const example = exampleOf(schema!);
+    const example = exampleOf(schema!, true);
     if (example === undefined) return setWrong([NO_EXAMPLE]);
     const { isJson } = beginning;
     const filled = withEntered(example, given, { areEmptyKept: isJson });

@@ -462,12 +462,27 @@ test("limits, formats and examples are said in words", () => {
   });
   expect(part!.rules).toEqual([
     "pattern ^[A-Z]+$",
-    "at least 1 character",
+
     "at most 3 characters",
     "such as PL",
   ]);
   const [step] = partsOf({ a: { type: "number", multipleOf: 0.5 } });
   expect(step!.rules).toEqual(["multiple of 0.5"]);
+});
+
+test("limits that are rarely met are not said before they are exceeded", () => {
+  const parts = partsOf({
+    note: { type: "string", minLength: 1, maxLength: 2000 },
+    code: { type: "string", maxLength: 6 },
+    rows: { type: "array", items: { type: "string" }, minItems: 1, maxItems: 500 },
+    few: { type: "array", items: { type: "string" }, minItems: 2, maxItems: 5 },
+  });
+  expect(parts.map(({ rules }) => rules)).toEqual([
+    [],
+    ["at most 6 characters"],
+    [],
+    ["at least 2 items", "at most 5 items"],
+  ]);
 });
 
 test("secrets are kept nowhere, however deep they are", () => {

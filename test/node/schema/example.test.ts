@@ -87,3 +87,23 @@ test("a schema that refers to itself, and to itself again, has an end", () => {
   const self = { allOf: [{ $ref }, { $ref }, { $ref }], type: "integer" };
   expect(exampleOf(of({ $ref }, { $defs: { self } }))).toBeUndefined();
 });
+
+test("a whole example has the optional members, unless they do not fit together", () => {
+  const schema = {
+    type: "object",
+    properties: {
+      to: { type: "string", format: "idn-email" },
+      site: { type: "string", format: "iri" },
+      options: { type: "object", properties: { path: { type: "string", format: "json-pointer" } } },
+      lines: { type: "array", items: { type: "object", properties: { n: { type: "integer" } } } },
+    },
+    required: ["to"],
+  };
+  const whole = {
+    ...{ to: "ada@example.com", site: "https://example.com/" },
+    ...{ options: { path: "/a" }, lines: [{ n: 1 }] },
+  };
+  expect(exampleOf(schema, true)).toEqual(whole);
+  expect(exampleOf(schema)).toEqual({ to: "ada@example.com" });
+  expect(exampleOf({ ...schema, maxProperties: 1 }, true)).toEqual({ to: "ada@example.com" });
+});
